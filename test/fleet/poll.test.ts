@@ -34,9 +34,22 @@ async function queue(fleet: FleetPlace, caseIds: string[], trials = 1, more: obj
   return runs.map(({ id }) => id);
 }
 
+/** A suite for `fleet run`, with the configuration that {@link configure} writes. */
+function ownSuite(fleet: FleetPlace, cases: object[], trials: number): string {
+  const variants = [{ name: 'worker', model: 'none', harness: 'command', profile: 'worker' }];
+  const suite = { suite: { id: 'small', prompt: 'Do it.' }, trials, variants, cases };
+  return fleet.place.write('suite.yaml', JSON.stringify(suite));
+}
+
 async function statuses(fleet: FleetPlace, caseIds: string[]): Promise<string[]> {
   const runs = (await Promise.all(caseIds.map((id) => fleet.runs(id)))).flat();
   return runs.flatMap(({ trials = [] }) => trials.map(({ status }) => status));
+}
+
+/** How many trials the poll has started. */
+async function startedBy(fleet: FleetPlace): Promise<number | undefined> {
+  const { stdout } = await fleet.command(['status', '--json']).ended;
+  return JSON.parse(stdout).poll.state?.started;
 }
 
 const allReported = (count: number) => Array.from({ length: count }, () => 'reported');
@@ -120,24 +133,13 @@ test('a daemon and the fleet share what others queue, and leave the batches of t
 test('the poll leaves the runs of a batch of the fleet to its workflow', async () => {
   await using fleet = await openFleetPlace();
   configure(fleet, { run: held });
-  const file = fleet.place.write(
-    'suite.yaml',
-    JSON.stringify({
-      suite: { id: 'small', prompt: 'Do it.' },
-      trials: 2,
-      variants: [{ name: 'worker', model: 'none', harness: 'command', profile: 'worker' }],
-      cases: [{ id: 'a', verify: 'cat done.txt' }],
-    }),
-  );
+  const file = ownSuite(fleet, [{ id: 'a', verify: 'cat done.txt' }], 2);
   await fleet.worker('one', ['-c', '1']);
   expect((await fleet.command(['poll']).ended).exitCode).toBe(0);
   const batch = await fleet.started(file, '--window', '1');
   const [own = ''] = (await fleet.runs('a')).map(({ id }) => id);
   const [other = ''] = await queue(fleet, ['b']);
-  const found = async () => {
-    const { stdout } = await fleet.command(['status', '--json']).ended;
-    return JSON.parse(stdout).poll.state?.started;
-  };
+  const found = () => startedBy(fleet);
   // The run of the other batch is found. That of the fleet's own has a queued trial, and is not.
   await expect.poll(found, soon).toBe(1);
   const ended = async () => {
@@ -148,4 +150,24 @@ test('the poll leaves the runs of a batch of the fleet to its workflow', async (
   const outcome = await fleet.client.workflow.getHandle(batch).result();
   expect(outcome).toMatchObject({ passed: 2, elsewhere: 0 });
   expect(await found()).toBe(1);
+}, 300_000);
+
+test('the poll leaves runs that a rerun adds to a batch to their workflow', async () => {
+  await using fleet = await openFleetPlace();
+  configure(fleet);
+  const file = ownSuite(fleet, [{ id: 'a', prepare: 'exit 1', verify: 'cat done.txt' }], 6);
+  await fleet.worker('one', ['-c', '1']);
+  expect((await fleet.command(['poll']).ended).exitCode).toBe(0);
+  const batch = await fleet.started(file);
+  const voided = (count: number) => Array.from({ length: count }, () => 'voided');
+  await expect.poll(() => statuses(fleet, ['a']), soon).toEqual(voided(6));
+  // Its trials are queued at the service for some looks of the poll.
+  const again = await fleet.command(['rerun', batch, '--window', '1', '--detach', '--json']).ended;
+  expect(again.exitCode, again.stderr).toBe(0);
+  const outcome = await fleet.client.workflow.getHandle(JSON.parse(again.stdout).rerun).result();
+  expect(outcome).toMatchObject({ void: 6, elsewhere: 0 });
+  await expect.poll(() => statuses(fleet, ['a']), soon).toEqual(voided(12));
+  await queue(fleet, ['b']);
+  await expect.poll(() => statuses(fleet, ['b']), soon).toEqual(['reported']);
+  expect(await startedBy(fleet)).toBe(1);
 }, 300_000);

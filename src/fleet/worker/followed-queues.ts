@@ -57,15 +57,24 @@ export class FollowedQueues {
   }
 
   async #wanted(): Promise<string[]> {
+    const queues = new Set<string>();
+    // Each on its own, so that no number of found trials hides a batch.
+    for (const type of [batchWorkflow, foundTrialWorkflow])
+      for await (const queue of this.#queuesOf(type)) queues.add(queue);
+    const most = fleetMessages.count.queues;
+    if (queues.size > most)
+      this.#tell(`trials have ${queues.size} different needs; it polls for ${most} of them`);
+    return [...queues].slice(0, most);
+  }
+
+  /** The queues of the trials of all workflows of a type that this worker can run. */
+  async *#queuesOf(type: string): AsyncGenerator<string> {
     const { connection, profile } = this.#parts;
     const { client, fleet } = connection;
-    const types = `WorkflowType IN ('${batchWorkflow}', '${foundTrialWorkflow}')`;
-    const queues = new Set<string>();
+    const query = `WorkflowType = '${type}' AND ExecutionStatus = 'Running'`;
     let count = 0;
-    for await (const { workflowId, taskQueue, memo } of client.workflow.list({
-      query: `${types} AND ExecutionStatus = 'Running'`,
-    })) {
-      if (count++ >= fleetMessages.count.listed) break;
+    for await (const { workflowId, taskQueue, memo } of client.workflow.list({ query })) {
+      if (count++ >= fleetMessages.count.listed) return;
       const format = formatOf(taskQueue, fleet.taskQueue);
       if (format === undefined) continue;
       if (format !== fleetFormat) {
@@ -75,12 +84,8 @@ export class FollowedQueues {
       const told = Memo.safeParse(memo);
       if (!told.success || !profile.pools.includes(told.data.pool)) continue;
       for (const needs of told.data.needs)
-        if (canRun(profile, needs)) queues.add(queueFor(fleet.taskQueue, told.data.pool, needs));
+        if (canRun(profile, needs)) yield queueFor(fleet.taskQueue, told.data.pool, needs);
     }
-    const most = fleetMessages.count.queues;
-    if (queues.size > most)
-      this.#tell(`trials have ${queues.size} different needs; it polls for ${most} of them`);
-    return [...queues].slice(0, most);
   }
 
   #refuse(workflow: string, format: string): void {

@@ -1,19 +1,17 @@
 import { ApplicationFailure, activityInfo, CompleteAsyncError } from '@temporalio/activity';
-import { z } from 'zod';
 import { NotClaimed } from '../../agent/not-claimed.ts';
-import { fleetMessages, fleetStorage } from '../../bounds/fleet.ts';
 import type { Clock } from '../../clock.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { Contexts } from '../contexts.ts';
 import type { FleetDocument, TrialDocument } from '../document.ts';
 import { placedTrials } from '../placement/placed-trials.ts';
-import { Sha256 } from '../storage/contents.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import type { FleetActivities, TrialOrder, TrialSummary } from '../workflow/messages.ts';
 import type { Documents } from './documents.ts';
 import { enterFoundTrial } from './enter-found-trial.ts';
 import { enterTrial, type GivenTask } from './enter-trial.ts';
 import { HeldTasks, type HeldTasksParts, type TaskEnd } from './held-tasks.ts';
+import { LookOrder, TrialOrder as Order, PageOrder, shortestHeartbeatMs } from './orders.ts';
 import { storeRecord } from './store-record.ts';
 import { TaskHold } from './task-hold.ts';
 import type { Tasks } from './tasks.ts';
@@ -30,51 +28,6 @@ export interface TaskRunnerParts extends HeldTasksParts {
   /** Finds runs that somebody else queued. */
   look: FleetActivities['offsiteLook'];
 }
-
-const Holder = z
-  .string()
-  .max(2 * fleetStorage.bytes.name)
-  .optional();
-
-const Order = z.object({
-  batch: z.string().max(fleetStorage.bytes.name),
-  document: Sha256,
-  holder: Holder,
-  run: z.string().max(fleetStorage.bytes.name),
-  ordinal: z.int().nonnegative(),
-});
-
-/** A forged batch with a shorter one would have the worker send heartbeats without a pause. */
-const shortestHeartbeatMs = 1_000;
-
-const Page = z.object({
-  document: Sha256,
-  holder: Holder,
-  list: z.object({ first: z.int().nonnegative(), step: z.int().positive(), count: z.int().nonnegative() }),
-  taskQueue: z.string().max(fleetStorage.bytes.name),
-  pool: z.string().max(fleetStorage.bytes.name),
-});
-
-const Epoch = z.number().nonnegative();
-const ShortName = z.string().max(fleetStorage.bytes.name);
-
-const Look = z.object({
-  targets: z
-    .array(
-      z.object({
-        target: z.object({ kind: z.enum(['case', 'suite']), id: ShortName, suite: ShortName.optional() }),
-        known: z.boolean(),
-      }),
-    )
-    .max(fleetMessages.count.targets),
-  trials: z.object({
-    ...{ taskQueue: ShortName, pool: ShortName, priority: z.int().min(1).max(5) },
-    window: z.int().positive().max(fleetMessages.count.open),
-    heartbeatMs: z.number().min(shortestHeartbeatMs),
-  }),
-  starting: z.array(z.object({ token: ShortName, cases: z.array(ShortName), since: Epoch, until: Epoch })),
-  before: Epoch,
-});
 
 /** Milliseconds until a trial that a worker declined is offered again. */
 const againMs = 10_000;
@@ -97,10 +50,10 @@ export class TaskRunner {
   readonly activities: FleetActivities = {
     offsiteTrial: (order) => this.#trial(Order.parse(order)),
     offsiteTrialPage: async (given) => {
-      const order = Page.parse(given);
+      const order = PageOrder.parse(given);
       return placedTrials(await this.#parts.documents.planned(order), order);
     },
-    offsiteLook: (order) => this.#parts.look(Look.parse(order)),
+    offsiteLook: (order) => this.#parts.look(LookOrder.parse(order)),
   };
 
   /** Gives the trials back that do not run, and those that come from now on. */
