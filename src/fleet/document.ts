@@ -21,7 +21,8 @@ const FleetRun = z.object({
   ...{ taskIndex: z.int().nonnegative(), variantIndex: z.int().nonnegative() },
   details: z.unknown(),
   variantId: Name.optional(),
-  setup: z.unknown(),
+  /** Undefined if the service has none. */
+  setup: z.unknown().optional(),
   /** What its trials need of a worker. */
   needs: Needs,
   /** How many trials it has, if not as many as its batch was planned with. */
@@ -49,7 +50,8 @@ const FoundDocument = z.object({
     taskIndex: z.int().nonnegative().optional(),
     details: z.object({ variant: z.object(RunVariant.shape).optional() }),
   }),
-  setup: z.unknown(),
+  /** Undefined if the service has none. */
+  setup: z.unknown().optional(),
   /** The hash of the document of its batch, if a fleet was given that. */
   planned: Sha256.optional(),
 });
@@ -107,7 +109,8 @@ export function readDocument(
   const { success, data, error } = Kept.safeParse(read);
   if (!success) {
     const [first] = error.issues;
-    throw unreadable(`cannot be read: ${first?.path.join('.')}: ${first?.message}`, 'input', error);
+    // Without the error itself, which names all problems: Temporal takes no long failures.
+    throw unreadable(`cannot be read: ${first?.path.join('.')}: ${first?.message}`, 'input');
   }
   if (data.kind === 'found') return data;
   const { plan: stored, ...rest } = data;
