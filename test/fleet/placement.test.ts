@@ -51,9 +51,10 @@ test('equal needs have one task queue, in whatever order they are named', () => 
 });
 
 /** A suite with a variant in each of these sandboxes. */
-function suiteOf(sandboxes: string[]): string {
+function suiteOf(sandboxes: string[], trials = 1): string {
   return stringify({
     suite: { id: 'small', prompt: 'Do it.' },
+    trials,
     variants: sandboxes.map((sandbox) => {
       return { name: sandbox, model: 'none', harness: 'command', profile: 'worker', sandbox };
     }),
@@ -94,6 +95,24 @@ test('a trial goes to a worker with its label, and while there is none the fleet
   const [batch] = batches;
   expect((await fleet.command(['cancel', batch.id]).ended).exitCode).toBe(0);
   expect((await watching.ended).stderr).toContain('the batch was canceled');
+}, 300_000);
+
+test('trials of a batch in slices wait for a worker with their label, and start when it joins', async () => {
+  await using fleet = await openFleetPlace();
+  const sandboxes = { local: { memory: '256m' }, graphics: { memory: '256m', needs: ['gpu'] } };
+  fleet.suite({ cases: [], config: { sandboxes } });
+  const file = fleet.place.write('suite.yaml', suiteOf(['graphics'], 8));
+  await fleet.worker('plain', ['-c', '1']);
+  const batch = await fleet.started(file, '--slice', '4', '--window', '2');
+  const status = async () => (await fleet.command(['status']).ended).stdout;
+  await expect.poll(status, soon).toContain('    2 trials wait: no worker has the label gpu\n');
+  await fleet.worker('gpu', ['-c', '2'], { config: { labels: ['gpu'] } });
+  const handle = fleet.client.workflow.getHandle(batch);
+  expect(await handle.result()).toMatchObject({ scheduled: 8, passed: 8, lost: 0 });
+  const slices = await Array.fromAsync(
+    fleet.client.workflow.list({ query: `ParentWorkflowId = '${batch}'` }),
+  );
+  expect(slices).toHaveLength(2);
 }, 300_000);
 
 test('a sandbox that needs a label runs on no machine without it, with or without a fleet', async () => {
