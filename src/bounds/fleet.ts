@@ -37,6 +37,8 @@ export const fleetMessages = channel({
   bytes: {
     // Temporal itself refuses a payload of more than 2 MiB.
     text: characters(1000, 'a reason in a summary'),
+    // Temporal takes no longer names of workflows and activities.
+    foundId: characters(200, 'an id of a queued run that a poll starts, or of its batch'),
     plan: bytes(100_000, 'a plan that goes over Temporal, compressed'),
     unpackedPlan: bytes(16 * MiB, 'the same plan, read'),
   },

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { FoundRunDetails } from '../../agent/specify.ts';
+import { fleetMessages } from '../../bounds/fleet.ts';
 import type { Clock } from '../../clock.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { Config } from '../../suite/config-file.ts';
@@ -32,9 +33,6 @@ type Asked =
   | { kind: 'own' }
   | { kind: 'waiting'; reason: string };
 
-/** Characters of an id. Temporal takes no longer names of workflows and activities. */
-const longestId = 200;
-
 const BatchNote = z.object({ document: Sha256 });
 
 /** Finds out what runs need that a look found, and whether a worker has it. */
@@ -55,8 +53,9 @@ export class FoundNeeds {
     const { documents, config, harnesses, storage } = this.#parts;
     const { id, batchId, caseId } = run;
     const details = run.details as FoundRunDetails;
-    if (id.length > longestId || batchId.length > longestId)
-      return { kind: 'waiting', reason: `their ids have more than ${longestId} characters` };
+    const most = fleetMessages.bytes.foundId;
+    if (id.length > most || batchId.length > most)
+      return { kind: 'waiting', reason: `their ids have more than ${most} characters` };
     const planned = await this.#plannedOf(batchId);
     let needs: ReturnType<typeof foundNeeds> | undefined;
     if (planned !== undefined) {
