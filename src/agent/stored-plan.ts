@@ -6,7 +6,7 @@ import type { PlacedFile } from '../suite/environment-parts.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 
 /** The version of the stored form. A plan of another version is refused. */
-const version = 1;
+export const planFormat = 1;
 
 /**
  * A planned batch with its prompt's text, as the ledger keeps it. It suffices to continue the batch without
@@ -42,15 +42,15 @@ export function storedPlan({ plan, prompt }: KnownPlan): unknown {
       },
     };
   });
-  return { version, prompt, plan: { ...plan, variants, cases } };
+  return { version: planFormat, prompt, plan: { ...plan, variants, cases } };
 }
 
 /** Reads what {@link storedPlan} returned. Throws `PLAN_UNREADABLE` for a plan of another version. */
 export function readPlan(stored: unknown): KnownPlan {
   const kept = stored as { version: number; prompt: string; plan: SuitePlan };
-  if (kept.version !== version) {
+  if (kept.version !== planFormat) {
     throw new OffsiteError(
-      `the stored plan has version ${kept.version}; this Offsite reads version ${version}`,
+      `the stored plan has version ${kept.version}; this Offsite reads version ${planFormat}`,
       {
         code: 'PLAN_UNREADABLE',
         kind: 'input',

@@ -37,6 +37,8 @@ export const fleetMessages = channel({
   bytes: {
     // Temporal itself refuses a payload of more than 2 MiB.
     text: characters(1000, 'a reason in a summary'),
+    // Temporal takes no longer names of workflows and activities.
+    foundId: characters(200, 'an id of a queued run that a poll starts, or of its batch'),
     plan: bytes(100_000, 'a plan that goes over Temporal, compressed'),
     unpackedPlan: bytes(16 * MiB, 'the same plan, read'),
   },
@@ -44,6 +46,9 @@ export const fleetMessages = channel({
     connect: milliseconds(2_000, 'the first answer of the server'),
     call: milliseconds(10_000, 'a call'),
     page: milliseconds(120_000, 'reading a page of the list of trials'),
+    presence: milliseconds(4_000, 'showing that a worker is there'),
+    look: milliseconds(600_000, 'looking for queued runs of some poll targets'),
+    starting: milliseconds(600_000, 'starting a batch, until its runs count as queued by somebody else'),
   },
   count: {
     page: times(200, 'trials or results in one payload'),
@@ -56,6 +61,13 @@ export const fleetMessages = channel({
     holders: times(20_000, 'processes that ask for permits of one model'),
     permits: times(10_000, 'requests that a process has in flight or waiting'),
     listed: times(1_000, 'batches in a list'),
+    targets: times(20, 'poll targets that one activity looks at'),
+    cases: times(1_000, 'cases of a suite that a poll looks at'),
+    failures: times(20, 'poll targets with a failure that a poll names'),
+    names: times(500, 'labels, models or other names that a worker offers'),
+    needs: times(32, 'different needs of the trials of a batch'),
+    queues: times(64, 'task queues of trials that a worker polls'),
+    workers: times(2_000, 'workers in a list'),
     lost: times(100, 'trials without a result that a batch names'),
   },
 });

@@ -181,6 +181,7 @@ export class CommandContext implements AsyncDisposable {
     const { connectEngine } = await import('../engine/connect.ts');
     const engine = await connectEngine({
       host: config.engine?.host,
+      labels: config.labels,
       instance: randomUUID(),
       ...{ env, signal, clock },
       note: (message) => this.note(message),

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from '@commander-js/extra-typings';
 import { settleHeap } from '../heap.ts';
 import { lines, ours, stack } from '../text/printable.ts';
@@ -6,6 +5,7 @@ import { exitCodes, printFailure } from './failure.ts';
 import { Interrupted } from './interruption.ts';
 import { Crashed } from './last-defence.ts';
 import { openTerminal } from './terminal.ts';
+import { versionOf } from './version.ts';
 
 /** Runs the command line and returns the exit code. */
 export async function runProgram(argv: readonly string[]): Promise<number> {
@@ -104,18 +104,4 @@ export async function commands(named?: string): Promise<Command[]> {
 function throwInsteadOfExiting(command: Command): void {
   command.exitOverride();
   for (const child of command.commands) throwInsteadOfExiting(child as Command);
-}
-
-function versionOf(): string {
-  const candidates = ['../../package.json', '../../../package.json'].map(
-    (path) => new URL(path, import.meta.url),
-  );
-  for (const file of candidates) {
-    try {
-      return String(JSON.parse(readFileSync(file, 'utf8')).version);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    }
-  }
-  return 'unknown';
 }

@@ -39,6 +39,8 @@ export interface ConnectOptions {
      */
     budgetBytes?: number | undefined;
   };
+  /** What the engine's machine has that not every machine has. Default: nothing. */
+  labels?: readonly string[] | undefined;
   /** Default: never. */
   pull?: PullPolicy | undefined;
   /** Receives messages about background work that the user may want to see. */
@@ -84,6 +86,7 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
       instance,
       port,
       capabilities,
+      labels: options.labels ?? [],
       get roundTrips() {
         return port.roundTrips;
       },

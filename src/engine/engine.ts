@@ -28,6 +28,8 @@ export interface Engine extends AsyncDisposable {
   /** The port below this: for building base images and for inspecting what is on the engine. */
   readonly port: EnginePort;
   readonly capabilities: Capabilities;
+  /** What its machine has that not every machine has. */
+  readonly labels: readonly string[];
   /** Requests sent to the engine so far. */
   readonly roundTrips: number;
   /** The image a name or id stands for, if the engine has it. */

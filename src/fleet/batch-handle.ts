@@ -29,6 +29,9 @@ export interface BatchStanding {
   open: HeldTrial[];
 }
 
+/** `PENDING_ACTIVITY_STATE_SCHEDULED` of Temporal's API: no worker has it. */
+const scheduled = 1;
+
 /** A position after all results. */
 const allSeen = Number.MAX_SAFE_INTEGER;
 
@@ -52,10 +55,11 @@ export class BatchHandle {
     const pending = [raw.pendingActivities ?? [], ...(await Promise.all(slices))].flat();
     const open = pending.map(async ({ activityType, activityId, heartbeatDetails, ...rest }) => {
       if (activityType?.name !== 'offsiteTrial') return [];
-      const { lastWorkerIdentity, attempt, lastFailure } = rest;
+      const { state, lastWorkerIdentity, attempt, lastFailure } = rest;
       return {
         trial: activityId ?? '',
-        phase: await this.#phaseIn(heartbeatDetails?.payloads ?? []),
+        // Between two attempts, the server still has what the last one said.
+        phase: state === scheduled ? undefined : await this.#phaseIn(heartbeatDetails?.payloads ?? []),
         worker: lastWorkerIdentity ?? '',
         attempt: attempt ?? 1,
         lastFailure: lastFailure?.message ?? undefined,
@@ -159,11 +163,16 @@ function unlessKnown(error: unknown): undefined {
   if (!(error instanceof WorkflowNotFoundError)) throw error;
 }
 
-function add(whole: BatchProgress, { spent, lostTrials, ...part }: BatchProgress): void {
+function add(whole: BatchProgress, { spent, lostTrials, queues, ...part }: BatchProgress): void {
   for (const name of countNames) whole[name] += part[name];
   whole.spent.tokens += spent.tokens;
   whole.spent.usd += spent.usd;
   whole.lostTrials.push(...lostTrials);
+  for (const { queue, trials } of queues) {
+    const known = whole.queues.find((one) => one.queue === queue);
+    if (known) known.trials += trials;
+    else whole.queues.push({ queue, trials });
+  }
 }
 
 /** The ids of the batches in progress, newest first. */

@@ -2,15 +2,16 @@ import { z } from 'zod';
 import type { KnownPlan } from '../agent/stored-plan.ts';
 import { readPlan, storedPlan } from '../agent/stored-plan.ts';
 import { fleetStorage } from '../bounds/fleet.ts';
+import { RunVariant } from '../contract/record.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { parseForeignJson } from '../parse-json.ts';
 import type { Config } from '../suite/config-file.ts';
 import { findModel } from '../suite/planned-variant.ts';
 import { buildsOf } from './contexts.ts';
+import { fleetFormat, otherFormat } from './format.ts';
 import { refuseMachineParts, refuseOtherVariables } from './machine-parts.ts';
+import { Needs } from './placement/needs.ts';
 import { Sha256 } from './storage/contents.ts';
-
-const version = 1;
 
 const Name = z.string().max(fleetStorage.bytes.name);
 
@@ -20,14 +21,18 @@ const FleetRun = z.object({
   ...{ taskIndex: z.int().nonnegative(), variantIndex: z.int().nonnegative() },
   details: z.unknown(),
   variantId: Name.optional(),
-  setup: z.unknown(),
+  /** Undefined if the service has none. */
+  setup: z.unknown().optional(),
+  /** What its trials need of a worker. */
+  needs: Needs,
   /** How many trials it has, if not as many as its batch was planned with. */
   trials: z.int().positive().optional(),
 });
 export type FleetRun = z.infer<typeof FleetRun>;
 
-/** A document as the storage keeps it. */
-const Kept = z.object({
+/** The document of a batch as the storage keeps it. */
+const KeptBatch = z.object({
+  kind: z.literal('planned'),
   ...{ batch: Name, service: z.string(), suite: z.string(), file: z.string() },
   plan: z.unknown(),
   runs: z.array(FleetRun),
@@ -35,8 +40,28 @@ const Kept = z.object({
   contexts: z.record(Sha256, Sha256).optional(),
 });
 
+/** What a worker needs to run trials of a run that somebody else queued, besides its own configuration. */
+const FoundDocument = z.object({
+  kind: z.literal('found'),
+  ...{ batch: Name, service: z.string() },
+  run: z.object({
+    ...{ id: Name, batchId: Name, caseId: Name },
+    ...{ suite: z.string(), caseName: z.string(), variant: z.string() },
+    taskIndex: z.int().nonnegative().optional(),
+    details: z.object({ variant: z.object(RunVariant.shape).optional() }),
+  }),
+  /** Undefined if the service has none. */
+  setup: z.unknown().optional(),
+  /** The hash of the document of its batch, if a fleet was given that. */
+  planned: Sha256.optional(),
+});
+export type FoundDocument = z.infer<typeof FoundDocument>;
+
+const Kept = z.discriminatedUnion('kind', [KeptBatch, FoundDocument]);
+
 /** Everything that a worker needs to run trials of a batch, besides models and keys. */
 export interface FleetDocument {
+  kind: 'planned';
   batch: string;
   /** The service's name in ledgers: its address. */
   service: string;
@@ -50,14 +75,21 @@ export interface FleetDocument {
   contexts?: Record<string, string> | undefined;
 }
 
+/** What an order of a trial names. */
+export type TrialDocument = FleetDocument | FoundDocument;
+
 /** A document as it travels. */
-export function documentContent(document: FleetDocument): Buffer {
+export function documentContent(document: TrialDocument): Buffer {
+  return Buffer.from(JSON.stringify({ version: fleetFormat, ...keptForm(document) }));
+}
+
+function keptForm(document: TrialDocument): object {
+  if (document.kind === 'found') return document;
   const { known, ...rest } = document;
   const { plan } = known;
   // Each machine has its own addresses and keys for a model of this name.
   const variants = plan.variants.map((variant) => ({ ...variant, modelConfig: undefined }));
-  const kept = { version, ...rest, plan: storedPlan({ ...known, plan: { ...plan, variants } }) };
-  return Buffer.from(JSON.stringify(kept));
+  return { ...rest, plan: storedPlan({ ...known, plan: { ...plan, variants } }) };
 }
 
 /**
@@ -69,20 +101,30 @@ export function readDocument(
   config: Config,
   /** Where contexts are unpacked; needed to build. */
   folderOf?: (context: string) => string,
-): FleetDocument {
-  const read = parseForeignJson(content.toString('utf8')) as { version?: unknown };
-  if (read.version !== version) throw unreadable(`has version ${String(read.version)}, not ${version}`);
+): TrialDocument {
+  const read = parseForeignJson(content.toString('utf8')) as { version?: unknown } | null;
+  // Another worker may be able to read it.
+  if (read?.version !== fleetFormat)
+    throw unreadable(`cannot be read: ${otherFormat(String(read?.version))}`, 'infrastructure');
   const { success, data, error } = Kept.safeParse(read);
   if (!success) {
     const [first] = error.issues;
-    throw unreadable(`cannot be read: ${first?.path.join('.')}: ${first?.message}`, error);
+    // Without the error itself, which names all problems: Temporal takes no long failures.
+    throw unreadable(`cannot be read: ${first?.path.join('.')}: ${first?.message}`, 'input');
   }
+  if (data.kind === 'found') return data;
   const { plan: stored, ...rest } = data;
   const { plan, prompt } = planIn(stored, folderOf);
   refuseMachineParts(plan);
   refuseOtherVariables(plan, config);
   const variants = plan.variants.map((one) => ({ ...one, modelConfig: findModel(one.model, config) }));
   return { ...rest, known: { prompt, plan: { ...plan, variants } } };
+}
+
+/** Throws `FLEET_DOCUMENT_UNREADABLE` for the document of a run that was found. */
+export function requirePlanned(document: TrialDocument): FleetDocument {
+  if (document.kind === 'planned') return document;
+  throw unreadable(`is the document of run ${document.run.id}, which somebody else queued`, 'input');
 }
 
 function planIn(stored: unknown, folderOf: ((context: string) => string) | undefined): KnownPlan {
@@ -93,14 +135,14 @@ function planIn(stored: unknown, folderOf: ((context: string) => string) | undef
     return known;
   } catch (error) {
     if (error instanceof OffsiteError) throw error;
-    throw unreadable(`has a part that is none: ${messageOf(error)}`, error);
+    throw unreadable(`has a part that is none: ${messageOf(error)}`, 'input', error);
   }
 }
 
-function unreadable(why: string, cause?: unknown): OffsiteError {
+function unreadable(why: string, kind: 'input' | 'infrastructure', cause?: unknown): OffsiteError {
   return new OffsiteError(`the plan of the batch ${why}`, {
     code: 'FLEET_DOCUMENT_UNREADABLE',
-    kind: 'input',
+    kind,
     hint: 'All machines of a fleet need the same version of Offsite.',
     cause,
   });

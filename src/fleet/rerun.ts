@@ -2,6 +2,7 @@ import type { OpenBatch, OpenRun } from '../agent/batch-run.ts';
 import type { Client } from '../client/client.ts';
 import { fleetLock } from '../ledger/fleet-tasks.ts';
 import { runDetails } from '../suite/plan.ts';
+import { PollHandle } from './poll-handle.ts';
 import { type FleetStart, startWorkflow } from './start-fleet-batch.ts';
 
 /** A case on a variant whose newest run has trials without a verdict. */
@@ -56,6 +57,17 @@ export interface Rerun {
 
 /** Has the service queue a new run for each cell, and starts a workflow that runs them. */
 export async function rerun(
+  batch: OpenBatch,
+  cells: readonly VoidCell[],
+  parts: FleetStart,
+  signal: AbortSignal,
+): Promise<Rerun> {
+  const poll = new PollHandle({ client: parts.temporal, fleet: parts.config.fleet });
+  const cases = new Set(cells.map(({ planned }) => planned.case.request.id));
+  return await poll.whileStarting([...cases], parts, () => started(batch, cells, parts, signal));
+}
+
+async function started(
   batch: OpenBatch,
   cells: readonly VoidCell[],
   parts: FleetStart,

@@ -10,9 +10,13 @@ import type { Config } from '../suite/config-file.ts';
 import { runDetails, type SuitePlan } from '../suite/plan.ts';
 import { buildsOf, putContexts } from './contexts.ts';
 import { documentContent } from './document.ts';
+import { fleetFormat, workflowQueue } from './format.ts';
 import { packedPlan } from './inline-plan.ts';
+import { distinctNeeds } from './placement/needs.ts';
+import { plannedNeeds } from './placement/planned-needs.ts';
+import { PollHandle } from './poll-handle.ts';
 import { hashOf } from './storage/contents.ts';
-import type { FleetStorage } from './storage/storage.ts';
+import { type FleetStorage, rerunName } from './storage/storage.ts';
 import { type BatchInput, batchWorkflow } from './workflow/messages.ts';
 
 export interface FleetStart extends StartParts {
@@ -27,6 +31,8 @@ export interface FleetStart extends StartParts {
   slice: number;
   /** The group of the batch, unless it is one of its own. */
   group?: string | undefined;
+  /** Tells a person about something that went wrong and does not matter. */
+  note(message: string): void;
 }
 
 /** Starts a batch at the Eval Service, puts its plan into the storage, and starts its workflow. */
@@ -36,10 +42,15 @@ export async function startFleetBatch(
   signal: AbortSignal,
 ): Promise<OpenBatch> {
   requireWay(plan, parts);
+  requireFewNeeds(plan);
   const prompt = await resolvePrompt(plan, parts.client, signal);
-  const batch = await startUnder(fleetLock, { plan, prompt }, parts, signal);
-  await startWorkflow(batch, parts, signal);
-  return batch;
+  const poll = new PollHandle({ client: parts.temporal, fleet: parts.config.fleet });
+  const cases = plan.cases.map(({ request }) => request.id);
+  return await poll.whileStarting(cases, parts, async () => {
+    const batch = await startUnder(fleetLock, { plan, prompt }, parts, signal);
+    await startWorkflow(batch, parts, signal);
+    return batch;
+  });
 }
 
 /**
@@ -58,16 +69,29 @@ export async function startWorkflow(
   const { plan, prompt, id } = batch;
   const setups = await missingSetups(batch, parts, signal);
   const contexts = storage && (await putContexts(plan, storage));
+  const runs = batch.runs.map((run) => ({
+    ...{ run, needs: plannedNeeds(run.case, run.variant, plan.judges) },
+    trials: only?.trials.get(run.id),
+  }));
+  const needs = distinctNeeds(runs.map((one) => one.needs));
   const content = documentContent({
     contexts,
-    ...{ batch: id, service, suite: plan.suite.name, file: plan.file, known: { plan, prompt } },
+    ...{
+      kind: 'planned',
+      batch: id,
+      service,
+      suite: plan.suite.name,
+      file: plan.file,
+      known: { plan, prompt },
+    },
     trials: plan.trials,
-    runs: batch.runs.map((run) => {
+    runs: runs.map(({ run, needs, trials }) => {
       const pulled = setups.find(({ run: key }) => key === run.key);
       const setup = pulled?.setup ?? run.setup;
       return {
         id: run.id,
-        trials: only?.trials.get(run.id),
+        needs,
+        trials,
         taskIndex: run.taskIndex,
         caseId: run.case.request.id,
         caseName: run.case.request.name,
@@ -83,7 +107,10 @@ export async function startWorkflow(
   const workflow = only?.workflow ?? id;
   const held = storage ? {} : { plan: packedPlan(content), holder: workflow };
   await storage?.put(document, content);
-  const trials = batch.runs.reduce((sum, { id }) => sum + (only?.trials.get(id) ?? plan.trials), 0);
+  // The poll for queued runs leaves these runs alone.
+  if (!only) await storage?.putNote('batches', id, { document });
+  else for (const { run } of runs) await storage?.putNote('reruns', rerunName(id, run.id), { document });
+  const trials = runs.reduce((sum, one) => sum + (one.trials ?? plan.trials), 0);
   const { batch: budget, trial: trialBudget } = config.budgets;
   const input: BatchInput = {
     ...{ batch: id, document, trials, pool, window, priority, group },
@@ -98,17 +125,36 @@ export async function startWorkflow(
   try {
     await temporal.workflow.start(batchWorkflow, {
       workflowId: workflow,
-      taskQueue: config.fleet.taskQueue,
+      taskQueue: workflowQueue(config.fleet.taskQueue),
       args: [input],
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
       workflowIdConflictPolicy: 'FAIL',
-      memo: { service, suite: plan.suite.name, pool, document },
+      memo: {
+        ...{ service, suite: plan.suite.name, pool, document },
+        ...{ format: fleetFormat, needs, trials },
+      },
     });
     return true;
   } catch (error) {
     if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
     throw error;
   }
+}
+
+/** Throws `FLEET_TOO_MANY_NEEDS`. */
+function requireFewNeeds({ cases, variants, judges }: SuitePlan): void {
+  const all = cases.flatMap((one) => variants.map((variant) => plannedNeeds(one, variant, judges)));
+  const { length: count } = distinctNeeds(all);
+  const most = fleetMessages.count.needs;
+  if (count <= most) return;
+  throw new OffsiteError(
+    `the trials of the batch have ${count} different needs of memory, labels and models`,
+    {
+      code: 'FLEET_TOO_MANY_NEEDS',
+      kind: 'input',
+      hint: `A fleet has a task queue for each, at most ${most} for a batch. Start several batches.`,
+    },
+  );
 }
 
 /** Throws `FLEET_STORAGE_MISSING` if the plan of a batch cannot reach the workers. */

@@ -1,16 +1,20 @@
+import { fleetMessages } from '../bounds/fleet.ts';
 import type { Clock } from '../clock.ts';
-import type { BatchHandle } from './batch-handle.ts';
+import { BatchHandle, batchesInProgress, type HeldTrial } from './batch-handle.ts';
 import type { FleetConnection } from './connect.ts';
-import { allQueues } from './worker/placement.ts';
+import { workflowQueue } from './format.ts';
+import { PollHandle, type PollStanding } from './poll-handle.ts';
+import { isThere, type SeenWorker, seenWorkers } from './seen-workers.ts';
+import type { FleetStorage } from './storage/storage.ts';
+import { type Known, waitingTrials } from './waiting-trials.ts';
 import type { BatchProgress } from './workflow/messages.ts';
+import { foundTrialWorkflow, type WaitingTrials } from './workflow/poll-messages.ts';
 
-/** A worker that polled in the last minutes. */
-export interface SeenWorker {
-  /** `machine/agent/trials at a time` */
-  name: string;
-  pools: string[];
-  /** Milliseconds since the server saw it. */
-  silentMs: number;
+export interface WorkerStatus extends SeenWorker {
+  /** Whether it takes trials, as far as the server knows. */
+  isThere: boolean;
+  /** Trials that it holds. */
+  holds: number;
 }
 
 export interface BatchStatus {
@@ -19,56 +23,81 @@ export interface BatchStatus {
   pool: string;
   /** Trials that workers hold. */
   held: number;
+  /** These trials. */
+  running: HeldTrial[];
+  /** Trials that no worker can run now. */
+  waiting: WaitingTrials[];
   /** Undefined if no worker answers. */
   progress: BatchProgress | undefined;
 }
 
-/** `TASK_QUEUE_TYPE_ACTIVITY` of Temporal's API. */
-const activityQueue = 2;
-
-export async function fleetStatus(
-  connection: FleetConnection,
-  handles: readonly BatchHandle[],
-  clock: Clock,
-): Promise<{ workers: SeenWorker[]; batches: BatchStatus[] }> {
-  const batches = await Promise.all(handles.map(statusOf));
-  const pools = new Set([...connection.fleet.pools, ...batches.map(({ pool }) => pool)]);
-  const workers = new Map<string, SeenWorker>();
-  for (const pool of pools) {
-    for (const name of await pollersOf(connection, pool)) {
-      const silentMs = Math.max(0, clock.now() - name.at);
-      const known = workers.get(name.identity) ?? { name: name.identity, pools: [], silentMs };
-      known.silentMs = Math.min(known.silentMs, silentMs);
-      if (!known.pools.includes(pool)) known.pools.push(pool);
-      workers.set(name.identity, known);
-    }
-  }
-  return { workers: [...workers.values()], batches };
+export interface FleetStatus {
+  /** Whether workers have a place where they say what they offer. */
+  hasStorage: boolean;
+  workers: WorkerStatus[];
+  batches: BatchStatus[];
+  poll: PollStanding;
+  /** Trials of runs that the poll found. */
+  found: { open: number; running: (HeldTrial & { batch: string })[] };
 }
 
-async function statusOf(handle: BatchHandle): Promise<BatchStatus> {
+interface StatusParts {
+  connection: FleetConnection;
+  storage: FleetStorage | undefined;
+  clock: Clock;
+}
+
+export async function fleetStatus({ connection, storage, clock }: StatusParts): Promise<FleetStatus> {
+  const { client, fleet } = connection;
+  const seen = await seenWorkers(connection, storage, clock);
+  const ids = await batchesInProgress(client);
+  const known = { seen, taskQueue: fleet.taskQueue, storage };
+  const [batches, found, poll] = await Promise.all([
+    Promise.all(ids.map((id) => statusOf(new BatchHandle(id, client), known))),
+    foundTrials(connection),
+    new PollHandle(connection).standing(),
+  ]);
+  const held = [...batches.flatMap(({ running }) => running), ...found.running];
+  // Those that took their leave some time ago are no news.
+  const present = seen.filter(({ isSilent, profile }) => !isSilent || !profile?.ended);
+  const workers = present.map((one) => {
+    return { ...one, isThere: isThere(one), holds: held.filter(({ worker }) => worker === one.name).length };
+  });
+  return { hasStorage: storage !== undefined, workers, batches, poll, found };
+}
+
+async function statusOf(handle: BatchHandle, known: Known): Promise<BatchStatus> {
   const { memo, open } = await handle.standing();
-  const progress = await handle.progress().catch(() => undefined);
+  const isAnswered = known.seen.some(isThere);
+  const progress = isAnswered ? await handle.progress().catch(() => undefined) : undefined;
+  const running = open.filter(({ phase }) => phase !== undefined);
   return {
     id: handle.id,
     suite: String(memo.suite ?? ''),
     pool: String(memo.pool ?? 'default'),
-    held: open.filter(({ phase }) => phase !== undefined).length,
+    held: running.length,
+    running,
+    waiting: waitingTrials(memo, progress, known),
     progress,
   };
 }
 
-async function pollersOf({ connection, fleet }: FleetConnection, pool: string) {
-  const { namespace, taskQueue } = fleet;
-  const asked = allQueues(taskQueue, pool).map(async (name) => {
-    const { pollers } = await connection.workflowService.describeTaskQueue({
-      namespace,
-      taskQueue: { name },
-      taskQueueType: activityQueue,
-    });
-    return (pollers ?? []).map(({ identity, lastAccessTime }) => {
-      return { identity: identity ?? '', at: Number(lastAccessTime?.seconds ?? 0) * 1000 };
-    });
+/** How many trials are described to find out who holds them. */
+const described = 100;
+
+async function foundTrials({ client, fleet }: FleetConnection): Promise<FleetStatus['found']> {
+  const handles: { handle: BatchHandle; batch: string }[] = [];
+  const query = `WorkflowType = '${foundTrialWorkflow}' AND ExecutionStatus = 'Running'`;
+  let open = 0;
+  for await (const { workflowId, taskQueue, memo } of client.workflow.list({ query })) {
+    if (taskQueue !== workflowQueue(fleet.taskQueue)) continue;
+    if (open++ < described)
+      handles.push({ handle: new BatchHandle(workflowId, client), batch: String(memo?.batch ?? '') });
+    if (open >= fleetMessages.count.listed) break;
+  }
+  const running = handles.map(async ({ handle, batch }) => {
+    const { open: trials } = await handle.standing();
+    return trials.filter(({ phase }) => phase !== undefined).map((trial) => ({ ...trial, batch }));
   });
-  return (await Promise.all(asked)).flat();
+  return { open, running: (await Promise.all(running)).flat() };
 }

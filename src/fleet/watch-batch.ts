@@ -1,10 +1,18 @@
 import type { Clock } from '../clock.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { BatchHandle, HeldTrial } from './batch-handle.ts';
+import type { SeenWorker } from './seen-workers.ts';
+import type { FleetStorage } from './storage/storage.ts';
+import { waitingTrials } from './waiting-trials.ts';
 import type { BatchOutcome, BatchProgress } from './workflow/messages.ts';
+import type { WaitingTrials } from './workflow/poll-messages.ts';
 
 export interface WatchParts {
   clock: Clock;
+  workers(): Promise<SeenWorker[]>;
+  /** The fleet's. */
+  taskQueue: string;
+  storage: FleetStorage | undefined;
   observe(event: WatchEvent): void;
 }
 
@@ -12,11 +20,15 @@ export type WatchEvent =
   | { kind: 'progress'; progress: BatchProgress }
   /** The trials that workers hold now. */
   | { kind: 'held'; trials: HeldTrial[] }
+  /** The trials that no worker can run, if there are others than before. */
+  | { kind: 'waiting'; waiting: WaitingTrials[] }
   | { kind: 'note'; message: string };
 
 /** Milliseconds between two looks, and before another try when nobody answered. */
 const lookMs = 1_000;
 const againMs = 3_000;
+/** Milliseconds between two looks for trials that no worker can run, in a fleet of at most 100 workers. */
+const waitingMs = 3_000;
 
 /**
  * Follows a batch until its workflow ends. Resolves with how it ended; undefined if it was canceled. While server
@@ -24,17 +36,27 @@ const againMs = 3_000;
  */
 export async function watchBatch(
   batch: BatchHandle,
-  { clock, observe }: WatchParts,
+  parts: WatchParts,
   signal: AbortSignal,
 ): Promise<BatchOutcome | undefined> {
+  const { clock, observe } = parts;
+  const waits = new WaitingWatch(parts);
   const seen = new Map<string, number>();
   let told: string | undefined;
   for (;;) {
     signal.throwIfAborted();
     try {
-      const { status, open } = await batch.standing();
+      const { status, open, memo } = await batch.standing();
       observe({ kind: 'held', trials: open });
+      const hasScheduled = status === 'RUNNING' && open.some(({ phase }) => phase === undefined);
+      const isStuck = status === 'RUNNING' && open.length === 0;
+      // Workers answer for the workflow, so nobody would.
+      if (isStuck && (await waits.look(memo, undefined))) {
+        await clock.sleep(lookMs, signal);
+        continue;
+      }
       const more = await batch.progress(seen);
+      if (hasScheduled) await waits.look(memo, more);
       observe({ kind: 'progress', progress: more });
       told = undefined;
       const isRead = more.results.length === 0;
@@ -48,6 +70,35 @@ export async function watchBatch(
       await clock.sleep(againMs, signal);
     }
     await clock.sleep(lookMs, signal);
+  }
+}
+
+/** Finds out which trials wait because no worker can run them. */
+class WaitingWatch {
+  readonly #parts: WatchParts;
+  #nextAt = 0;
+  #told = '[]';
+
+  constructor(parts: WatchParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Resolves with whether trials waited in the last look.
+   *
+   * @param progress undefined if it is not known: then only a fleet without workers for the batch is told
+   */
+  async look(memo: Record<string, unknown>, progress: BatchProgress | undefined): Promise<boolean> {
+    const { clock, workers, taskQueue, storage, observe } = this.#parts;
+    if (clock.now() < this.#nextAt) return this.#told !== '[]';
+    const seen = await workers();
+    // Each worker is asked for once in a look.
+    this.#nextAt = clock.now() + waitingMs * Math.max(1, seen.length / 100);
+    const waiting = waitingTrials(memo, progress, { seen, taskQueue, storage });
+    const isNews = JSON.stringify(waiting) !== this.#told;
+    this.#told = JSON.stringify(waiting);
+    if (isNews && waiting.length > 0) observe({ kind: 'waiting', waiting });
+    return waiting.length > 0;
   }
 }
 

@@ -92,6 +92,8 @@ export interface FoundRun {
   setup: string | undefined;
   /** The ordinals of the trials to run. */
   ordinals: readonly number[];
+  /** The lock of who works on it; the daemon's if undefined. */
+  lock?: string | undefined;
 }
 
 /** The batches and runs that this agent started or claimed. */
@@ -139,6 +141,11 @@ export class Batches {
     return records.transaction(() => {
       const known = this.find(batch.id).find(({ service }) => service === batch.service);
       const key = known?.key ?? this.#add({ ...batch, runs: [] }).key;
+      // A run of it may have been found before its plan was known.
+      if (known && known.plan === undefined) {
+        const { plan = null, lock = null } = batch;
+        records.run('UPDATE batches SET plan = ?, lock = ? WHERE key = ?', plan, lock, key);
+      }
       const keyOf = (run: NewRun) => this.findRun(batch.service, batch.id, run.id) ?? this.#addRun(key, run);
       return { key, runs: new Map(batch.runs.map((run) => [run.id, keyOf(run)])) };
     });
@@ -205,6 +212,12 @@ export class Batches {
     return row && Number(row.key);
   }
 
+  /** Who works on a run that was found; undefined for the daemon, and for planned runs. */
+  lockOf(run: RunKey): string | undefined {
+    const row = this.#records.get('SELECT lock FROM runs WHERE key = ?', run);
+    return typeof row?.lock === 'string' ? row.lock : undefined;
+  }
+
   /**
    * Adds a run that was found, and queues its trials. Returns false if the ledger already has the run, no
    * matter which process works on it.
@@ -219,13 +232,14 @@ export class Batches {
   }
 
   /**
-   * Queues trials of a run that was found which the service lists as queued: those that another agent had when
-   * the run was found, and those that were left to another agent since. Other trials stay as they are, and so
-   * do planned runs. Returns whether there were any.
+   * Queues trials of a run that the daemon found which the service lists as queued: those that another agent
+   * had when the run was found, and those that were left to another agent since. Other trials stay as they are,
+   * and so do planned runs and those of a fleet. Returns whether there were any.
    */
   claimMore(run: RunKey, ordinals: readonly number[]): boolean {
     const records = this.#records;
-    if (!records.get("SELECT 1 FROM runs WHERE key = ? AND origin = 'found'", run)) return false;
+    const isOfDaemon = "SELECT 1 FROM runs WHERE key = ? AND origin = 'found' AND lock IS NULL";
+    if (!records.get(isOfDaemon, run)) return false;
     return this.#claimMore(run, ordinals);
   }
 
@@ -274,8 +288,8 @@ export class Batches {
   #addFoundRun(batch: BatchKey, run: FoundRun): RunKey {
     const key = this.#records.run(
       `INSERT INTO runs
-         (batch, id, task_index, case_id, case_name, variant, variant_id, memory, setup, origin)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'found')`,
+         (batch, id, task_index, case_id, case_name, variant, variant_id, memory, setup, lock, origin)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'found')`,
       batch,
       run.id,
       run.taskIndex ?? 0,
@@ -285,6 +299,7 @@ export class Batches {
       run.variant,
       JSON.stringify(run.details),
       run.setup ?? null,
+      run.lock ?? null,
     );
     this.#records.note({ subject: 'run', key, state: 'started', detail: 'claimed' });
     return key;

@@ -116,7 +116,8 @@ export class FleetTasks {
       .all(
         `SELECT trials.key FROM trials JOIN runs ON runs.key = trials.run
            JOIN batches ON batches.key = runs.batch
-         WHERE batches.service = ? AND batches.lock = '${fleetLock}' AND runs.origin = 'planned'
+         WHERE batches.service = ?
+           AND '${fleetLock}' = CASE WHEN runs.origin = 'planned' THEN batches.lock ELSE runs.lock END
            AND trials.state = 'queued' AND trials.withdrawn IS NULL`,
         service,
       )

@@ -216,4 +216,8 @@ export const migrations: readonly string[] = [
   -- The workflow that gave the task: the batch's own, or a part of it. Earlier tasks are the batch's.
   ALTER TABLE fleet_tasks ADD COLUMN workflow TEXT;
   `,
+  `
+  -- The lock of who works on a run that was found. Null for the daemon.
+  ALTER TABLE runs ADD COLUMN lock TEXT;
+  `,
 ];

@@ -67,14 +67,14 @@ export interface LeftOut {
 export type Withdrawal = 'elsewhere' | 'canceled';
 
 /**
- * A run that was found belongs to the daemon, and all runs of platform batches to the executor, no matter
- * which process started the batch.
+ * A run that was found belongs to the daemon, or to the fleet that found it, and all runs of platform batches
+ * to the executor, no matter which process started the batch.
  */
 const inScope = `
   FROM trials JOIN runs ON runs.key = trials.run JOIN batches ON batches.key = runs.batch
   WHERE batches.service = ?1
     AND CASE WHEN batches.service = '${platformService}' THEN '${platformLock}'
-      WHEN runs.origin = 'found' THEN '${daemonLock}' ELSE batches.lock END = ?2
+      WHEN runs.origin = 'found' THEN coalesce(runs.lock, '${daemonLock}') ELSE batches.lock END = ?2
     AND (?3 IS NULL OR batches.key = ?3) AND (?4 IS NULL OR runs.origin = ?4)`;
 
 const waiting = `${inScope} AND trials.state = 'queued' AND trials.withdrawn IS NULL`;

@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { OffsiteError } from '../offsite-error.ts';
 import { FleetConfig } from './fleet-config.ts';
+import { Label } from './labels.ts';
 import { McpServer } from './mcp-server.ts';
 import { Budget, ModelConfig } from './model-config.ts';
 import { ByteSize, Duration } from './quantities.ts';
@@ -94,6 +95,14 @@ export const SandboxConfig = z.strictObject({
     .default(16_384)
     .meta({ description: 'The maximum number of open files of one process.' }),
   runtime: z.string().min(1).optional(),
+  needs: z
+    .array(Label)
+    .optional()
+    .meta({
+      description:
+        'What the machine must have, by its `labels`: gpu. Each machine has its architecture as a label too: ' +
+        'amd64 or arm64.',
+    }),
   seccomp: z
     .enum(['required', 'if-available'])
     .default('required')
@@ -164,6 +173,10 @@ export const ConfigFile = z
       })
       .optional(),
     engine: z.strictObject({ host: z.string().min(1) }).optional(),
+    labels: z
+      .array(Label)
+      .default([])
+      .meta({ description: 'What this machine has that a sandbox may need: gpu, big-disk.' }),
     dataFolder: z.string().min(1).optional(),
     caBundle: z
       .string()

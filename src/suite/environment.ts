@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { NamedImage, PlacedFile, PlannedBuild } from './environment-parts.ts';
 import { BuildSource, FileTarget, Healthcheck, Target } from './environment-parts.ts';
 import type { PlannedSource } from './git/git-source.ts';
+import { Label } from './labels.ts';
 import { ByteSize, Duration } from './quantities.ts';
 import { ExtraHosts, HostName, type PlannedService, Services } from './services.ts';
 import { StartUp } from './start-up.ts';
@@ -74,6 +75,9 @@ const EnvironmentParts = z.strictObject({
     })
     .optional()
     .meta({ description: "Limits in place of the sandbox's." }),
+  needs: z.array(Label).optional().meta({
+    description: 'What the machine must have, by its `labels`, besides what the sandbox needs: gpu, arm64.',
+  }),
 });
 export const EnvironmentSource = EnvironmentParts.refine(
   ({ image, build }) => image === undefined || build === undefined,
@@ -98,6 +102,8 @@ export interface CaseEnvironment {
   /** The name that services reach the sandbox by. */
   nameForServices?: string | undefined;
   resources: { cpus?: number | undefined; memory?: number | undefined; disk?: number | undefined };
+  /** Labels that the machine must have, besides those that the sandbox needs. */
+  needs?: string[] | undefined;
   /** Addresses by name, besides those of services. Undefined for none. */
   hosts?: Record<string, string> | undefined;
   /** Folders that are made in each sandbox where its image has nothing. Undefined for none. */
@@ -120,13 +126,14 @@ interface SandboxParts {
   cpus: number;
   memory: number;
   disk: number;
+  needs?: string[] | undefined;
   timeouts: { build: number; harness: number };
 }
 
 /** A variant's sandbox with what a case changes in it. */
 export function sandboxIn<Sandbox extends SandboxParts>(
   sandbox: Sandbox,
-  { image, build, user, resources, timeouts = {} }: CaseEnvironment,
+  { image, build, user, resources, needs = [], timeouts = {} }: CaseEnvironment,
 ): Sandbox {
   const { cpus = sandbox.cpus, memory = sandbox.memory, disk = sandbox.disk } = resources;
   const { build: buildMs = sandbox.timeouts.build, harness = sandbox.timeouts.harness } = timeouts;
@@ -136,6 +143,7 @@ export function sandboxIn<Sandbox extends SandboxParts>(
     ...(build && { image: `built from ${build.name}` }),
     ...(user !== undefined && { user }),
     ...{ cpus, memory, disk },
+    ...(needs.length > 0 && { needs: [...new Set([...(sandbox.needs ?? []), ...needs])] }),
     timeouts: { ...sandbox.timeouts, build: buildMs, harness },
   };
 }

@@ -41,6 +41,7 @@ export function plannedEnvironment(
     timeouts,
     services,
     nameForServices,
+    needs,
     startUp,
     hosts,
     ...placed
@@ -59,6 +60,7 @@ export function plannedEnvironment(
     ...(healthcheck && { healthcheck }),
     ...((placed.files || placed.folders || placed.writable) && { files: placedFiles(placed, parts) }),
     ...(timeouts && { timeouts }),
+    ...(needs && { needs }),
   };
 }
 

@@ -52,6 +52,8 @@ const own = [
   'src/cli/doctor/',
   'src/engine/container/remove.ts',
   'src/engine/snapshot/',
+  // How much memory a trial counts as at least, where a fleet places it.
+  'src/fleet/placement/needs.ts',
   'src/byte-store.ts',
   'src/heap.ts',
   'src/ledger/reserve.ts',

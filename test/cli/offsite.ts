@@ -30,12 +30,18 @@ interface RunOptions {
   env?: Record<string, string>;
   /** Null for a command that knows none. */
   dataFolder?: string | null;
+  /** Another Offsite's `main.ts`. */
+  program?: string;
 }
 
 /** Starts the command line as a process of its own, which sees nothing of this one's home and settings. */
-export function start(place: Place, args: string[], { env = {}, dataFolder }: RunOptions = {}): Running {
+export function start(
+  place: Place,
+  args: string[],
+  { env = {}, dataFolder, program = main }: RunOptions = {},
+): Running {
   const folder = dataFolder === null ? [] : ['--data-folder', dataFolder ?? place.dataFolder];
-  const child = execa(process.execPath, [main, ...args, ...folder], {
+  const child = execa(process.execPath, [program, ...args, ...folder], {
     cwd: place.folder,
     extendEnv: false,
     env: { ...ofThisMachine(), HOME: place.folder, XDG_CACHE_HOME: cache, NO_COLOR: '1', ...env },

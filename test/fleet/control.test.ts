@@ -26,7 +26,9 @@ test('a batch that is canceled ends when its sandboxes are gone, and its worker 
   const listed = async () => (await fleet.command(['status']).ended).stdout;
   await expect.poll(() => runningSandboxes(run), soon).toBeGreaterThan(0);
   expect(await listed()).toMatch(
-    new RegExp(`1 worker:\\n.*default.*\\n1 batch:\\n  ${batch}  small  0 of 3`),
+    new RegExp(
+      `1 worker:\\n.*\\n.*\\n    pools default; labels amd64\\n.*\\n1 batch:\\n  ${batch}  small  0 of 3`,
+    ),
   );
   expect((await fleet.command(['cancel', batch]).ended).exitCode).toBe(0);
   await expect.poll(() => statusOf(fleet, batch), soon).toBe('CANCELLED');

@@ -20,11 +20,20 @@ export interface FleetPlace extends AsyncDisposable {
   worker(
     name: string,
     args?: string[],
-    more?: { env?: Record<string, string>; address?: string },
+    more?: {
+      env?: Record<string, string>;
+      address?: string;
+      /** What its configuration has in place of the fleet's. */
+      config?: Record<string, unknown>;
+      /** Another Offsite's `main.ts`. */
+      program?: string;
+    },
   ): Promise<Running>;
   /** Where a worker keeps what it knows. */
   folderOf(name: string): string;
   command(args: string[], env?: Record<string, string>, dataFolder?: string): Running;
+  /** Any command of Offsite, with the fleet's configuration. */
+  begin(args: string[], env?: Record<string, string>, dataFolder?: string, program?: string): Running;
   run(file: string, ...args: string[]): Promise<Ended>;
   /** Starts a batch, and returns its id. */
   started(file: string, ...args: string[]): Promise<string>;
@@ -59,10 +68,11 @@ export async function openFleetPlace(): Promise<FleetPlace> {
   });
   const config = join(place.folder, 'project', 'offsite.yaml');
   let written: { fleet: object } = { fleet: {} };
-  const begin = (args: string[], env: Record<string, string> = {}, dataFolder?: string) => {
+  const begin = (args: string[], env: Record<string, string> = {}, dataFolder?: string, program?: string) => {
     const one = start(place, args, {
       env: { ...service.env, ...env },
       ...(dataFolder !== undefined && { dataFolder }),
+      ...(program !== undefined && { program }),
     });
     running.push(one);
     return one;
@@ -94,14 +104,15 @@ export async function openFleetPlace(): Promise<FleetPlace> {
       const suite = { suite: { id: 'small', prompt }, trials, variants: [worker], cases };
       return place.write('suite.yaml', stringify(suite));
     },
-    async worker(name, args = [], { env = {}, address = server.address } = {}) {
-      const own = { ...written, fleet: { ...written.fleet, address } };
+    async worker(name, args = [], { env = {}, address = server.address, config: more = {}, program } = {}) {
+      const own = { ...written, ...more, fleet: { ...written.fleet, address } };
       const file = place.write(`${name}.yaml`, stringify(own));
-      const one = begin(['fleet', 'worker', '--config', file, ...args], env, folderOf(name));
+      const one = begin(['fleet', 'worker', '--config', file, ...args], env, folderOf(name), program);
       await one.printed(/the worker is working/);
       return one;
     },
     command: (args, env, dataFolder) => begin(['fleet', ...args, '--config', config], env, dataFolder),
+    begin: (args, env, dataFolder, program) => begin([...args, '--config', config], env, dataFolder, program),
     run: (file, ...args) => begin(['fleet', 'run', file, ...args]).ended,
     async started(file, ...args) {
       const { stdout, stderr, exitCode } = await fleet.run(file, '--detach', ...args);

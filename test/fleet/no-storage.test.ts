@@ -17,6 +17,9 @@ test('without a storage the plan goes over Temporal if that is allowed, and the 
   await fleet.worker('one', ['-c', '1']);
   await fleet.worker('two', ['-c', '1']);
   const batch = await fleet.started(file, '--slice', '2', '--window', '1');
+  const status = await fleet.command(['status']).ended;
+  expect(status.stdout).toMatch(/^2 workers:\n.* holds \d, seen .*\n.* holds \d, seen/);
+  expect(status.stdout).not.toMatch(/wait: |can read/);
   const { exitCode, stdout, stderr } = await fleet.command(['attach', batch]).ended;
   expect(exitCode, stderr).toBe(0);
   expect(stdout).toContain('4 passed, 0 failed, 0 void');
@@ -33,6 +36,18 @@ test('without a storage the plan goes over Temporal if that is allowed, and the 
     expect(payloadsIn(history).join('\n').includes('"plan"')).toBe(id === batch);
   }
 }, 300_000);
+
+test('without a storage, the fleet polls for no queued runs', async () => {
+  await using fleet = await openFleetPlace();
+  fleet.suite({
+    cases: [],
+    fleet: { storage: undefined, payloads: 'full' },
+    config: { daemon: { suites: ['small'] } },
+  });
+  const { exitCode, stderr } = await fleet.command(['poll']).ended;
+  expect(exitCode).toBe(2);
+  expect(stderr).toMatch(/queued runs reach the workers through a storage[\s\S]*Name one in offsite.yaml/);
+}, 120_000);
 
 test('a plan that is too large for Temporal is refused before anything starts', async () => {
   await using fleet = await openFleetPlace();

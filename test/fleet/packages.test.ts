@@ -26,7 +26,7 @@ function withoutPeers(place: Place): string {
 }
 
 test('the packages of the fleet are no dependencies, and its commands say how to install them', async () => {
-  const { dependencies, peerDependencies, peerDependenciesMeta } = JSON.parse(
+  const { dependencies = {}, peerDependencies, peerDependenciesMeta } = JSON.parse(
     readFileSync(join(root, 'package.json'), 'utf8'),
   );
   const isOurs = (name: string) => optional.some((scope) => name.startsWith(`${scope}/`));

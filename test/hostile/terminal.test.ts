@@ -118,6 +118,7 @@ const fleetCommands = [
   ['status'],
   ...['attach', 'rerun', 'pull', 'pause', 'unpause', 'cancel'].map((name) => [name, hostileName]),
   ['run', hostileName],
+  ['poll'],
   ['worker'],
   ['drain'],
 ];
@@ -127,7 +128,7 @@ let fleetEnded: Promise<Map<string | undefined, Ended>> | undefined;
 /** All of them at once, since each waits for a server that says only hostile things. */
 function onFleet(): Promise<Map<string | undefined, Ended>> {
   const fleet = { address: `127.0.0.1:${model.port}`, storage: { folder: place.folder } };
-  const file = place.write('fleet.yaml', stringify({ fleet }));
+  const file = place.write('fleet.yaml', stringify({ fleet, daemon: { suites: [hostileName] } }));
   fleetEnded ??= Promise.all(
     fleetCommands.map(async (args) => {
       const ended = await offsite(place, ['fleet', ...args, '--config', file], { env: at(kind) });

@@ -50,20 +50,24 @@ export async function syncRun(
   const setup = record.setup && (await ledger.blobs.putJson(record.setup));
   const startedAt = record.startedAt === undefined ? undefined : Date.parse(record.startedAt);
   if (mayBeBeingStarted(ledger, service, startedAt)) return false;
+  return ledger.batches.claim({ service, ...foundRun(record, caseId), setup, ordinals });
+}
+
+/** What the ledger keeps of a listed run, besides its setup. */
+export function foundRun(
+  record: ListedRun,
+  caseId: string,
+): Omit<FoundRun, 'service' | 'setup' | 'ordinals' | 'details'> & { details: FoundRunDetails } {
   const details: FoundRunDetails = { variant: record.variant };
-  const run: FoundRun = {
-    service,
-    batchId,
+  return {
+    batchId: record.batchId ?? record.id,
     suite: record.suite?.name ?? record.suite?.id ?? '',
     id: record.id,
     caseId,
     caseName: record.case?.name ?? caseId,
     variant: record.variant?.id ?? '',
     details,
-    setup,
-    ordinals,
   };
-  return ledger.batches.claim(run);
 }
 
 function withdrawEnded(record: ListedRun, ledger: Ledger, service: string): void {

@@ -6,6 +6,9 @@ import type { DaemonConfig } from '../../suite/config-file.ts';
  */
 const idleGapMs = 1_000;
 
+/** What to poll, and how often. */
+export type PollSettings = Pick<DaemonConfig, 'suites' | 'cases' | 'poll'>;
+
 /** Where the daemon looks for runs: a suite has cases, a case has runs. */
 export interface PollTarget {
   kind: 'suite' | 'case';
@@ -36,7 +39,7 @@ export class PollTargets {
 
   /** @param random from 0 (inclusive) to 1 (exclusive) */
   constructor(
-    settings: DaemonConfig,
+    settings: PollSettings,
     { monotonic, random }: { monotonic: () => number; random: () => number },
   ) {
     this.#monotonic = monotonic;
@@ -48,7 +51,7 @@ export class PollTargets {
   /**
    * Uses other settings from now on. The cases of suites are forgotten, and the next polls find them again.
    */
-  change({ suites, cases, poll }: DaemonConfig): void {
+  change({ suites, cases, poll }: PollSettings): void {
     this.#poll = poll;
     const before = new Map(this.#looks);
     this.#looks.clear();
@@ -63,14 +66,14 @@ export class PollTargets {
     }
   }
 
-  /** Adds a target, which is due at once. */
-  add(target: PollTarget): void {
+  /** Adds a target, which is due at once. `known` if a poll has read all of it before. */
+  add(target: PollTarget, known = false): void {
     if (this.#looks.has(nameOf(target))) return;
     const look: Look = {
       target,
       every: this.#poll.min,
       nextAt: this.#monotonic(),
-      known: false,
+      known,
       failure: undefined,
     };
     this.#looks.set(nameOf(target), look);
@@ -85,6 +88,21 @@ export class PollTargets {
     if (!first) return undefined;
     const { target, nextAt, known } = first;
     return { target, known, inMs: Math.max(0, Math.ceil(nextAt - this.#monotonic())) };
+  }
+
+  /** The targets to poll within so many milliseconds, the next one first. */
+  due(withinMs: number, most: number): { target: PollTarget; known: boolean }[] {
+    const until = this.#monotonic() + withinMs;
+    return [...this.#looks.values()]
+      .filter(({ nextAt }) => nextAt <= until)
+      .toSorted((one, other) => one.nextAt - other.nextAt)
+      .slice(0, most)
+      .map(({ target, known }) => ({ target, known }));
+  }
+
+  /** All targets, and whether a poll has read all of each. */
+  get all(): { target: PollTarget; known: boolean }[] {
+    return [...this.#looks.values()].map(({ target, known }) => ({ target, known }));
   }
 
   /**

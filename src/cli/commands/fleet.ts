@@ -12,9 +12,10 @@ export function fleetCommand() {
   fleet.addCommand(run());
   fleet.addCommand(attach());
   fleet.addCommand(rerun());
+  fleet.addCommand(poll());
   fleet.addCommand(
     withService(new Command('status'))
-      .description('show the workers and the batches in progress')
+      .description('show the workers, the batches in progress, and the poll')
       .action(async (options) => {
         process.exitCode = await (await withTemporal(() => import('../fleet/status.ts'))).showFleet(options);
       }),
@@ -87,6 +88,20 @@ function run() {
         file,
         options,
       );
+    });
+}
+
+function poll() {
+  return withService(new Command('poll'))
+    .description(
+      'have the workers find runs that others queued, as the daemon does: `daemon` in offsite.yaml',
+    )
+    .option('--pool <name>', 'the pool whose workers run them', 'default')
+    .option('--priority <n>', 'from 1, the most urgent, to 5', wholeNumber, 3)
+    .option('--window <n>', 'the most trials that are started and not ended', wholeNumber, 100)
+    .option('--stop', 'end the poll; trials that it started go on')
+    .action(async (options) => {
+      await (await withTemporal(() => import('../fleet/poll.ts'))).pollQueuedRuns(options);
     });
 }
 

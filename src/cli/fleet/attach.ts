@@ -1,7 +1,7 @@
 import { type OpenBatch, openBatch } from '../../agent/batch-run.ts';
 import { fleetStorage } from '../../bounds/fleet.ts';
 import { BatchHandle } from '../../fleet/batch-handle.ts';
-import { type FleetDocument, readDocument } from '../../fleet/document.ts';
+import { type FleetDocument, readDocument, requirePlanned } from '../../fleet/document.ts';
 import { unpackedPlan } from '../../fleet/inline-plan.ts';
 import { joinBatch } from '../../fleet/pull-batch.ts';
 import { countReported } from '../../fleet/reported.ts';
@@ -23,18 +23,18 @@ export async function attachTo(ids: readonly string[], options: FollowOptions): 
   using progress = await openProgress({ err, env, clock, plain: options.json === true });
   context.note = progress.note;
   const { signal } = context.interruption({ doing: () => 'no longer watching' });
-  const { client: temporal } = await progress.step('connecting to the fleet', () => openFleet(context));
+  const connection = await progress.step('connecting to the fleet', () => openFleet(context));
   const reporting = await context.reporting();
-  const parts = { context, progress, temporal, storage, reporting };
+  const parts = { context, progress, connection, storage, reporting };
   const batches: Watched[] = [];
   for (const id of new Set(ids)) batches.push(await attached(id, parts, signal));
   return await follow(batches, parts, options, signal);
 }
 
 async function attached(id: string, parts: FollowParts, signal: AbortSignal): Promise<Watched> {
-  const { temporal, reporting } = parts;
+  const { connection, reporting } = parts;
   const { ledger, service } = reporting;
-  const handle = new BatchHandle(id, temporal);
+  const handle = new BatchHandle(id, connection.client);
   const own = ledger.batches.find(id).find((batch) => batch.service === service);
   if (own) {
     const batch = openBatch(own, ledger);
@@ -54,10 +54,10 @@ async function attached(id: string, parts: FollowParts, signal: AbortSignal): Pr
 async function startIfMissing(
   batch: OpenBatch,
   handle: BatchHandle,
-  { context, temporal, storage, reporting, progress }: FollowParts,
+  { context, connection, storage, reporting, progress }: FollowParts,
   signal: AbortSignal,
 ): Promise<void> {
-  const { config, clock } = context;
+  const { config, clock, note } = context;
   try {
     await handle.standing();
   } catch (error) {
@@ -65,7 +65,8 @@ async function startIfMissing(
     const runs = batch.runs.map(({ id, case: { request } }) => ({ id, caseId: request.id }));
     if ((await countReported(runs, reporting.client, signal)) > 0) throw error;
     const usual = { pool: 'default', priority: 3, window: 100, slice: 1_000 };
-    const parts = { ...reporting, clock, temporal, storage, config, ...usual };
+    const { client: temporal } = connection;
+    const parts = { ...reporting, clock, temporal, storage, config, note, ...usual };
     if (await startWorkflow(batch, parts, signal)) progress.note('started its workflow, which was missing');
   }
 }
@@ -94,7 +95,7 @@ export async function knownBatch(
       hint: 'Name the storage of the fleet: fleet: {storage: {folder: /mnt/offsite}}, or a bucket.',
     });
   }
-  const found = readDocument(content, context.config);
+  const found = requirePlanned(readDocument(content, context.config));
   if (found.service !== service) {
     throw new OffsiteError(`batch ${handle.id} belongs to the service ${found.service}, not to ${service}`, {
       code: 'FLEET_OTHER_SERVICE',

@@ -1,8 +1,9 @@
-import type { Client } from '@temporalio/client';
 import type { OpenBatch } from '../../agent/batch-run.ts';
 import { BatchHandle } from '../../fleet/batch-handle.ts';
+import type { FleetConnection } from '../../fleet/connect.ts';
 import { pullBatch } from '../../fleet/pull-batch.ts';
 import { countReported } from '../../fleet/reported.ts';
+import { seenWorkers } from '../../fleet/seen-workers.ts';
 import type { FleetStorage } from '../../fleet/storage/storage.ts';
 import { type WatchEvent, watchBatch } from '../../fleet/watch-batch.ts';
 import { type BatchOutcome, countNames, noneDone } from '../../fleet/workflow/messages.ts';
@@ -27,13 +28,24 @@ export interface FollowOptions extends CommonOptions {
 export interface FollowParts {
   context: CommandContext;
   progress: Progress;
-  temporal: Client;
+  connection: FleetConnection;
   storage: FleetStorage | undefined;
   reporting: Reporting;
 }
 
 export function watched(batch: OpenBatch): Watched {
   return { workflow: batch.id, batch };
+}
+
+/** Batches that are watched together ask together. */
+function shared<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
+  let asked: Promise<Answer> | undefined;
+  return () => {
+    asked ??= ask().finally(() => {
+      asked = undefined;
+    });
+    return asked;
+  };
 }
 
 /** How often, and after how many milliseconds each time, the service is asked for the last reports. */
@@ -47,17 +59,20 @@ export async function follow(
   options: FollowOptions,
   signal: AbortSignal,
 ): Promise<number> {
-  const { context, progress, temporal, storage, reporting } = parts;
+  const { context, progress, connection, storage, reporting } = parts;
   const { clock, out, redact } = context;
   const { ledger, service, client } = reporting;
   const ids = batches.map(({ workflow }) => workflow).join(' ');
   const again = text`the fleet goes on: offsite fleet attach ${ids}`;
   signal.addEventListener('abort', () => progress.note(again), { once: true });
   const shown = new Shown(batches, progress);
+  const { taskQueue } = connection.fleet;
+  const workers = shared(() => seenWorkers(connection, storage, clock));
   const ended = await Promise.all(
     batches.map(({ workflow }) => {
       const observe = (event: WatchEvent) => shown.event(workflow, event);
-      return watchBatch(new BatchHandle(workflow, temporal), { clock, observe }, signal);
+      const handle = new BatchHandle(workflow, connection.client);
+      return watchBatch(handle, { clock, workers, taskQueue, storage, observe }, signal);
     }),
   );
   const outcomes = ended.filter((one) => one !== undefined);
@@ -120,9 +135,9 @@ async function showKept(
   outcome: BatchOutcome,
   { parts, options, unreported }: { parts: FollowParts; options: FollowOptions; unreported: number },
 ): Promise<number> {
-  const { context, progress, temporal } = parts;
+  const { context, progress, connection } = parts;
   const { out } = context;
-  const kept = await keptBy(batches.map(({ workflow }) => new BatchHandle(workflow, temporal)));
+  const kept = await keptBy(batches.map(({ workflow }) => new BatchHandle(workflow, connection.client)));
   const { passed, failed, void: voids, elsewhere, lost, outOfBudget } = outcome;
   if (options.json) out.json({ fleet: outcome, kept, unreported });
   else {

@@ -24,10 +24,11 @@ export async function rerunVoid(id: string, options: RerunOptions): Promise<numb
   using progress = await openProgress({ err, env, clock, plain: options.json === true });
   context.note = progress.note;
   const { signal } = context.interruption({ doing: () => 'no longer watching' });
-  const { client: temporal } = await progress.step('connecting to the fleet', () => openFleet(context));
+  const connection = await progress.step('connecting to the fleet', () => openFleet(context));
+  const { client: temporal } = connection;
   const reporting = await context.reporting();
   const { ledger, service, client } = reporting;
-  const parts = { context, progress, temporal, storage, reporting };
+  const parts = { context, progress, connection, storage, reporting };
   const stored =
     ledger.batches.find(id).find((batch) => batch.service === service) ??
     (await knownBatch(new BatchHandle(id, temporal), parts)).stored;
@@ -42,7 +43,8 @@ export async function rerunVoid(id: string, options: RerunOptions): Promise<numb
     return exitCodes.done;
   }
   const { pool, priority, window, slice } = options;
-  const given = { clock, temporal, storage, config, pool, priority, window, slice };
+  const { note } = context;
+  const given = { clock, temporal, storage, config, note, pool, priority, window, slice };
   const again = await progress.step('starting the new runs', () =>
     rerun(batch, cells, { ...reporting, ...given }, signal),
   );

@@ -32,13 +32,14 @@ export async function runOnFleet(file: string | undefined, options: FleetRunOpti
   const storage = openStorage(context);
   const left = leftOutText(leftOut);
   if (left) progress.note(left);
-  const { client: temporal } = await progress.step('connecting to the fleet', () => openFleet(context));
+  const connection = await progress.step('connecting to the fleet', () => openFleet(context));
+  const { client: temporal } = connection;
   await requireService(context);
   const reporting = await context.reporting();
   const { pool, priority, window, slice } = options;
   const batches: OpenBatch[] = [];
   for (const part of planParts(plan)) {
-    const given = { clock, temporal, storage, config, pool, priority, window, slice };
+    const given = { clock, temporal, storage, config, note: context.note, pool, priority, window, slice };
     const batch = await progress.step('starting the batch', () =>
       startFleetBatch(part, { ...reporting, ...given, group: batches[0]?.id }, signal),
     );
@@ -56,7 +57,7 @@ export async function runOnFleet(file: string | undefined, options: FleetRunOpti
   }
   return await follow(
     batches.map(watched),
-    { context, progress, temporal, storage, reporting },
+    { context, progress, connection, storage, reporting },
     options,
     signal,
   );

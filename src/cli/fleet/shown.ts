@@ -3,8 +3,9 @@ import type { BatchTrial } from '../../agent/run-batch.ts';
 import type { WatchEvent } from '../../fleet/watch-batch.ts';
 import { type BatchOutcome, type TrialSummary, trialName } from '../../fleet/workflow/messages.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
-import { text } from '../../text/printable.ts';
+import { type Printable, text } from '../../text/printable.ts';
 import type { Progress } from '../output/progress.ts';
+import { waits } from './status-text.ts';
 
 /** What one workflow runs. */
 export interface Watched {
@@ -55,6 +56,10 @@ export class Shown {
       this.#progress.note(text`${event.message}`);
       return;
     }
+    if (event.kind === 'waiting') {
+      for (const { reason, trials } of event.waiting) this.#tell(reason, text`${waits(trials)}: ${reason}`);
+      return;
+    }
     if (event.kind === 'progress') {
       this.#spent.set(batch, event.progress.spent);
       for (const { trial, summary } of event.progress.results) this.#finished(trial, summary);
@@ -63,7 +68,7 @@ export class Shown {
     const held = new Set<string>();
     for (const { trial: name, phase = '', lastFailure } of event.trials) {
       const trial = this.#trials.get(name);
-      if (lastFailure !== undefined) this.#tellFailure(lastFailure);
+      if (lastFailure !== undefined) this.#tell(lastFailure, text`a trial was given back: ${lastFailure}`);
       if (!trial || !phases.has(phase)) continue;
       held.add(name);
       this.#progress.event({ kind: 'phase', trial, phase: phase as 'harness' });
@@ -92,10 +97,10 @@ export class Shown {
     this.#progress.event({ kind: 'finished', trial, result });
   }
 
-  /** Tells once why trials are offered again. */
-  #tellFailure(reason: string): void {
+  /** Tells each reason why trials wait, or are offered again, once. */
+  #tell(reason: string, message: Printable): void {
     if (this.#reasons.has(reason)) return;
     this.#reasons.add(reason);
-    this.#progress.note(text`a trial was given back: ${reason}`);
+    this.#progress.note(message);
   }
 }

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { Hono } from 'hono';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { openControlSocket } from '../../agent/daemon/control-socket.ts';
+import { memoryText } from '../../fleet/placement/unmet.ts';
 import { FleetWorker } from '../../fleet/worker/fleet-worker.ts';
 import { ModelPermits } from '../../fleet/worker/model-permits.ts';
 import { healthRoutes } from '../../fleet/worker/routes.ts';
@@ -14,6 +15,7 @@ import { workLog } from '../daemon/work-log.ts';
 import { exitCodes } from '../failure.ts';
 import { interruption } from '../interruption.ts';
 import { lastDefence } from '../last-defence.ts';
+import { versionOf } from '../version.ts';
 import { openFleet, openStorage, requireService } from './open-fleet.ts';
 
 export interface WorkerOptions extends CommonOptions {
@@ -60,7 +62,7 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   const name = `${machine}/${revision.concurrency}`;
   const worker = new FleetWorker({
     ...workshop,
-    ...{ connection, storage, log, name, revisions, monotonic },
+    ...{ connection, storage, log, name, revisions, monotonic, version: versionOf() },
     random: Math.random,
     memory: options.memory,
     observe: work.observe,
@@ -83,11 +85,15 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   const listener = options.listen && (await listen(healthRoutes(worker).fetch, options.listen, clock));
   opened.defer(() => listener?.close(0));
   const { service, engine } = workshop;
-  await worker.run((queues) => {
+  await worker.run(({ pools, labels, trialMemory }) => {
     const { address: server, namespace } = config.fleet;
     const http = listener?.url;
-    const at = { server, namespace, service, engine: engine.address, dataFolder, queues, http };
-    log.info({ pid: process.pid, concurrency: revision.concurrency, ...at }, 'the worker is working');
+    const at = { server, namespace, service, engine: engine.address, dataFolder, http };
+    const offer = { pools, labels, memory: memoryText(trialMemory) };
+    log.info(
+      { pid: process.pid, concurrency: revision.concurrency, ...offer, ...at },
+      'the worker is working',
+    );
   });
   log.info('the worker has ended');
   return crashed ? exitCodes.infrastructure : exitCodes.done;

@@ -6,11 +6,12 @@ import { fleetStorage } from '../../bounds/fleet.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { parseForeignJson } from '../../parse-json.ts';
 import { hashOf, Indexed, Sha256 } from './contents.ts';
-import type { FleetStorage, IndexedResult } from './storage.ts';
+import type { FleetStorage, IndexedResult, NoteKind } from './storage.ts';
 
 /**
- * A storage in a folder that all machines mount: `contents/ab/abcd…` and `results/<batch>/<trial>`. A file is
- * written beside its place, synced and renamed, so what has its final name is whole.
+ * A storage in a folder that all machines mount: `contents/ab/abcd…`, `results/<batch>/<trial>`, and notes such
+ * as `workers/<name>`. A file is written beside its place, synced and renamed, so what has its final name is
+ * whole.
  *
  * @throws `FLEET_STORAGE_UNUSABLE` if the folder does not exist: it may not be mounted
  */
@@ -25,6 +26,7 @@ export function folderStorage(folder: string): FleetStorage {
   const pathOf = (sha256: string) => join(folder, 'contents', sha256.slice(0, 2), Sha256.parse(sha256));
   // Ids come from the service and may hold anything, so their hashes name the files.
   const indexOf = (batch: string) => join(folder, 'results', hashOf(batch));
+  const noteOf = (kind: NoteKind, name: string) => join(folder, kind, `${hashOf(name)}.json`);
   return {
     has: async (sha256) => existsSync(pathOf(sha256)),
     async put(sha256, content) {
@@ -50,6 +52,14 @@ export function folderStorage(folder: string): FleetStorage {
         if (!parsed.success) throw unusable(`${path} is no result of a trial`, 'FLEET_CONTENT_DAMAGED');
         yield parsed.data;
       }
+    },
+    async putNote(kind, name, note) {
+      await write(folder, noteOf(kind, name), Buffer.from(JSON.stringify(note)));
+    },
+    async note(kind, name) {
+      const path = noteOf(kind, name);
+      if (!existsSync(path)) return undefined;
+      return parseForeignJson((await read(folder, path, fleetStorage.bytes.result)).toString('utf8'));
     },
   };
 }

@@ -4,7 +4,7 @@ import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { parseForeignJson } from '../../parse-json.ts';
 import type { S3Storage } from '../../suite/fleet-config.ts';
 import { hashOf, Indexed, Sha256 } from './contents.ts';
-import type { FleetStorage, IndexedResult } from './storage.ts';
+import type { FleetStorage, IndexedResult, NoteKind } from './storage.ts';
 
 /** What this file uses of the packages of AWS. */
 type Sdk = typeof import('@aws-sdk/client-s3');
@@ -37,6 +37,7 @@ export function s3Storage(config: S3Storage): FleetStorage {
   const keyOf = (sha256: string) => `${below}contents/${sha256.slice(0, 2)}/${Sha256.parse(sha256)}`;
   // Ids come from the service and may hold anything, so their hashes name the objects.
   const folderOf = (batch: string) => `${below}results/${hashOf(batch)}/`;
+  const noteOf = (kind: NoteKind, name: string) => `${below}${kind}/${hashOf(name)}.json`;
   const put = (key: string, content: Uint8Array, sha256: string) =>
     call(`store ${key}`, ({ sdk, client, signal }) => {
       const ChecksumSHA256 = Buffer.from(sha256, 'hex').toString('base64');
@@ -88,6 +89,19 @@ export function s3Storage(config: S3Storage): FleetStorage {
         }
         from = page.IsTruncated ? page.NextContinuationToken : undefined;
       } while (from !== undefined);
+    },
+    async putNote(kind, name, note) {
+      const text = JSON.stringify(note);
+      await put(noteOf(kind, name), Buffer.from(text), hashOf(text));
+    },
+    async note(kind, name) {
+      try {
+        const content = await get(noteOf(kind, name), fleetStorage.bytes.result);
+        return parseForeignJson(content.toString('utf8'));
+      } catch (error) {
+        if (error instanceof OffsiteError && error.code === 'FLEET_CONTENT_MISSING') return undefined;
+        throw error;
+      }
     },
   };
 }

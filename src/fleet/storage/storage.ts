@@ -23,4 +23,18 @@ export interface FleetStorage {
   addResult(batch: string, result: IndexedResult): Promise<void>;
   /** The index of a batch, in no order. */
   results(batch: string): AsyncIterable<IndexedResult>;
+  /** Keeps a note under a name, in place of the one before. */
+  putNote(kind: NoteKind, name: string, note: unknown): Promise<void>;
+  /** The note under a name, unchecked JSON; undefined if there is none. */
+  note(kind: NoteKind, name: string): Promise<unknown>;
+}
+
+/**
+ * `batches`: the document of each batch that a fleet was given. `reruns`: the document of each run that a rerun
+ * added to such a batch, under its {@link rerunName}. `workers`: what each worker offers.
+ */
+export type NoteKind = 'batches' | 'reruns' | 'workers';
+
+export function rerunName(batch: string, run: string): string {
+  return JSON.stringify([batch, run]);
 }

@@ -1,7 +1,13 @@
 import { fleetStorage } from '../../bounds/fleet.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { Config } from '../../suite/config-file.ts';
-import { type FleetDocument, readDocument } from '../document.ts';
+import {
+  type FleetDocument,
+  type FoundDocument,
+  readDocument,
+  requirePlanned,
+  type TrialDocument,
+} from '../document.ts';
 import { unpackedPlan } from '../inline-plan.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import type { TrialOrder } from '../workflow/messages.ts';
@@ -15,17 +21,19 @@ export interface DocumentsParts {
   folderOf: (context: string) => string;
 }
 
+type Asked = Pick<TrialOrder, 'document' | 'holder'>;
+
 /** Reads the documents of batches, and keeps the ones that were used last. */
 export class Documents {
   readonly #parts: DocumentsParts;
-  readonly #kept = new Map<string, Promise<FleetDocument>>();
+  readonly #kept = new Map<string, Promise<TrialDocument>>();
 
   constructor(parts: DocumentsParts) {
     this.#parts = parts;
   }
 
   /** Throws what the storage throws, and as {@link readDocument} does. */
-  get({ document: sha256, holder }: Pick<TrialOrder, 'document' | 'holder'>): Promise<FleetDocument> {
+  get({ document: sha256, holder }: Asked): Promise<TrialDocument> {
     const document = this.#kept.get(sha256) ?? this.#read(sha256, holder);
     this.#kept.delete(sha256);
     this.#kept.set(sha256, document);
@@ -37,7 +45,17 @@ export class Documents {
     return document;
   }
 
-  async #read(sha256: string, holder: string | undefined): Promise<FleetDocument> {
+  /** The document of a batch. Throws `FLEET_DOCUMENT_UNREADABLE` for another one too. */
+  async planned(asked: Asked): Promise<FleetDocument> {
+    return requirePlanned(await this.get(asked));
+  }
+
+  /** The batch that a run was found in, if a fleet was given that. */
+  async plannedFor({ planned }: FoundDocument): Promise<FleetDocument | undefined> {
+    return planned === undefined ? undefined : this.planned({ document: planned });
+  }
+
+  async #read(sha256: string, holder: string | undefined): Promise<TrialDocument> {
     const { config, folderOf } = this.#parts;
     return readDocument(await this.#content(sha256, holder), config(), folderOf);
   }

@@ -20,12 +20,8 @@ export async function enterTrial(
 ): Promise<TrialStanding> {
   const { batch, service, suite, file, runs, trials } = document;
   const run = runs.find(({ id }) => id === runId);
-  if (!run || ordinal >= (run.trials ?? trials) || named !== batch) {
-    throw new OffsiteError(`the batch ${named} has no trial ${ordinal} of run ${runId}`, {
-      code: 'FLEET_TRIAL_UNKNOWN',
-      kind: 'infrastructure',
-    });
-  }
+  if (!run || ordinal >= (run.trials ?? trials) || named !== batch)
+    throw unknownTrial({ batch: named, run: runId, ordinal });
   const { id, taskIndex, caseId, caseName, variant, variantIndex, details, variantId } = run;
   const plan = await planOf(document, ledger);
   const setup = run.setup === undefined ? undefined : await ledger.blobs.putJson(run.setup);
@@ -45,10 +41,21 @@ export async function enterTrial(
   });
 }
 
+export function unknownTrial({
+  batch,
+  run,
+  ordinal,
+}: Pick<TrialOrder, 'batch' | 'run' | 'ordinal'>): OffsiteError {
+  return new OffsiteError(`the batch ${batch} has no trial ${ordinal} of run ${run}`, {
+    code: 'FLEET_TRIAL_UNKNOWN',
+    kind: 'infrastructure',
+  });
+}
+
 /** The blobs with the plans of documents: writing a plan for each of its trials would take longer than the trial. */
 const plans = new WeakMap<FleetDocument, Promise<string>>();
 
-function planOf(document: FleetDocument, ledger: Ledger): Promise<string> {
+export function planOf(document: FleetDocument, ledger: Ledger): Promise<string> {
   const known = plans.get(document) ?? ledger.blobs.putJson(storedPlan(document.known));
   plans.set(document, known);
   known.catch(() => plans.delete(document));

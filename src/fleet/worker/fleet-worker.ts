@@ -3,22 +3,24 @@ import type { Logger } from 'pino';
 import { watchedLoop } from '../../agent/daemon/loops.ts';
 import { Metrics } from '../../agent/daemon/metrics.ts';
 import { observeWork } from '../../agent/daemon/observe-work.ts';
-import type { DeliveryParts } from '../../agent/delivery.ts';
 import { DeliveryLoop } from '../../agent/delivery-loop.ts';
 import { Watchdog } from '../../agent/loop.ts';
 import type { Delivered } from '../../agent/outbox-delivery.ts';
 import { Worker } from '../../agent/worker/worker.ts';
 import { usualAttempts, type WorkEvent, type WorkerParts } from '../../agent/worker/worker-parts.ts';
+import type { Client } from '../../client/client.ts';
 import { fleetLock } from '../../ledger/fleet-tasks.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { FleetConnection } from '../connect.ts';
 import { Contexts } from '../contexts.ts';
+import { profileOf, type WorkerProfile } from '../placement/worker-profile.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import { Documents } from './documents.ts';
 import { FleetDelivery } from './fleet-delivery.ts';
-import { queuesOf } from './placement.ts';
-import { openPolls, type Polls } from './polls.ts';
+import { FleetLook } from './fleet-look.ts';
+import { FollowedQueues } from './followed-queues.ts';
+import { Polls } from './polls.ts';
 import { TaskRunner } from './task-runner.ts';
 import { Tasks } from './tasks.ts';
 
@@ -29,12 +31,14 @@ export interface FleetWorkerParts
   > {
   connection: FleetConnection;
   storage: FleetStorage | undefined;
-  client: DeliveryParts['client'];
+  client: Client;
   /** The service's name in the ledger. */
   service: string;
   log: Logger;
   /** How other machines know this worker. */
   name: string;
+  /** The version of Offsite. */
+  version: string;
   /** Bytes for all trials together. Default: three quarters of the engine's machine. */
   memory?: number | undefined;
   /** Receives what the worker does, besides the log. */
@@ -63,7 +67,7 @@ export class FleetWorker {
   readonly #intake = new AbortController();
   readonly #hurry = new AbortController();
   #isEngineDown = false;
-  #running: { polls: Polls; tasks: TaskRunner; worker: Worker } | undefined;
+  #running: { polls: Polls; tasks: TaskRunner; worker: Worker; leave(): void } | undefined;
 
   /** The caller holds the lock {@link fleetLock}. */
   constructor(parts: FleetWorkerParts) {
@@ -90,6 +94,7 @@ export class FleetWorker {
     this.#intake.abort();
     running?.polls.end();
     void running?.tasks.drain();
+    running?.leave();
     return count;
   }
 
@@ -114,7 +119,7 @@ export class FleetWorker {
   }
 
   /** Works until {@link end} is called, and its trials have ended. Rejects if Temporal refuses the worker. */
-  async run(started: (queues: readonly string[]) => void): Promise<void> {
+  async run(started: (profile: WorkerProfile) => void): Promise<void> {
     const { ledger, clock, monotonic, service, log, storage, connection, revisions, name } = this.#parts;
     const scope = { service, lock: fleetLock };
     this.#forgetTasks();
@@ -158,36 +163,55 @@ export class FleetWorker {
     const contexts = new Contexts(join(ledger.dataFolder, 'fleet-contexts'), storage);
     await contexts.clear();
     const folderOf = (hash: string) => contexts.folderOf(hash);
+    const config = () => revisions.current.config;
+    const documents = new Documents({ storage, tasks: calls, config, folderOf });
+    const harnesses = this.#parts.runners;
     const tasks = new TaskRunner({
-      ...{ ledger, storage, clock, monotonic, name, service, worker },
+      ...{ ledger, storage, clock, monotonic, name, service, worker, documents, contexts },
       tasks: calls,
-      documents: new Documents({ storage, tasks: calls, config: () => revisions.current.config, folderOf }),
-      contexts,
+      look: (order) => {
+        const own = { connection, documents, clock, service, config, harnesses };
+        return FleetLook.run(order, { ...own, storage: requireStorage(storage), client: this.#parts.client });
+      },
       wake: () => {
         work.wake();
         delivery.wake();
       },
     });
-    const { taskQueue, pools } = connection.fleet;
-    const memory = this.#parts.memory ?? this.#parts.engine.capabilities.memoryBytes * 0.75;
-    const queues = queuesOf(taskQueue, pools, memory / worker.concurrency);
-    const polls = await openPolls({
-      ...{ connection, taskQueue, queues, name },
+    const { version, engine, memory } = this.#parts;
+    const { concurrency } = worker;
+    const { pools } = connection.fleet;
+    const profile = profileOf({
+      ...{ engine, harnesses, version, service, pools, concurrency, memory },
+      config: config(),
+    });
+    await storage?.putNote('workers', name, profile);
+    const polls = await Polls.open({
+      ...{ connection, name },
       activities: tasks.activities,
       // Some more than run, so that their sandboxes start ahead.
-      most: worker.concurrency + Math.max(1, Math.ceil(worker.concurrency / 2)),
+      most: concurrency + Math.max(1, Math.ceil(concurrency / 2)),
     });
-    this.#running = { polls, tasks, worker };
+    const leave = () => {
+      const note = storage?.putNote('workers', name, { ...profile, ended: true });
+      note?.catch((error: unknown) =>
+        log.warn({ reason: messageOf(error) }, 'cannot tell the fleet that it ends'),
+      );
+    };
+    this.#running = { polls, tasks, worker, leave };
     const filling = new AbortController();
     const filled = work.run(filling.signal);
-    started(queues);
+    const queues = new FollowedQueues({ connection, name, profile, polls, monotonic, log });
+    const following = watchedLoop('placement', () => queues.look(), loops).run(this.#intake.signal);
+    started(profile);
     if (this.#intake.signal.aborted) polls.end();
     try {
-      await polls.ended;
+      await polls.ended();
     } finally {
       worker.stop(new OffsiteError('the worker has ended', { code: 'STOPPED', kind: 'infrastructure' }));
       filling.abort();
       await filled;
+      await following;
       await worker.empty();
     }
     await delivery.drain(grace, this.#hurry.signal).catch((error: unknown) => {
@@ -240,4 +264,12 @@ export class FleetWorker {
       tasks.held.told(report.trial);
     } else log.warn({ ...names, state: delivered.state, reason }, 'cannot report a trial');
   }
+}
+
+function requireStorage(storage: FleetStorage | undefined): FleetStorage {
+  if (storage) return storage;
+  throw new OffsiteError('queued runs reach workers through a storage, and this worker has none', {
+    code: 'FLEET_STORAGE_MISSING',
+    kind: 'infrastructure',
+  });
 }

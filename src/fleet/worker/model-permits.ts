@@ -6,6 +6,7 @@ import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../offsite-error.ts';
 import { Semaphore } from '../../semaphore.ts';
 import type { FleetConnection } from '../connect.ts';
+import { workflowQueue } from '../format.ts';
 import { type LimitInput, limitWorkflow, updates } from '../workflow/messages.ts';
 import type { Renewal } from '../workflow/shares.ts';
 
@@ -110,7 +111,7 @@ export class ModelPermits implements AsyncDisposable {
     const input: LimitInput = { termMs: this.#termMs };
     const startWorkflowOperation = new WithStartWorkflowOperation<LimitWorkflow>(limitWorkflow, {
       workflowId: `${fleet.taskQueue}/model/${model}`,
-      taskQueue: fleet.taskQueue,
+      taskQueue: workflowQueue(fleet.taskQueue),
       args: [input],
       workflowIdConflictPolicy: 'USE_EXISTING',
     });

@@ -1,89 +1,137 @@
-import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { DefaultLogger, NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { type FleetConnection, withoutUndefined } from '../connect.ts';
+import { workflowQueue } from '../format.ts';
 import type { FleetActivities } from '../workflow/messages.ts';
 import { workflowBundle } from '../workflow-bundle.ts';
-import { Slots } from './slots.ts';
+import { type QueueSlots, Slots } from './slots.ts';
 
 export interface PollParts {
   connection: FleetConnection;
-  /** The queue of workflows and of the lists of their trials. */
-  taskQueue: string;
-  /** The queues of trials. */
-  queues: readonly string[];
   activities: FleetActivities;
   /** Trials that this worker holds at a time. */
   most: number;
   name: string;
 }
 
-/** Polls of task queues. */
-export interface Polls {
-  /** Lets no poll for a trial begin, until it is called with false. */
-  hold(isHeld: boolean): void;
-  /** Takes no more tasks. */
-  end(): void;
-  /** Resolves when all tasks have ended, after {@link end}. Rejects if the server refuses a poll for good. */
-  ended: Promise<void>;
-}
-
 /** Work on a trial may go on for as long as the trial does. */
 const graceTime = '7 days';
 
-/** Begins to poll. Rejects if the server cannot be reached. */
-export async function openPolls(parts: PollParts): Promise<Polls> {
-  // The command decides what a signal means. The worker's own log has what people need.
-  Runtime.install({
-    shutdownSignals: [],
-    logger: new DefaultLogger('ERROR'),
-    telemetryOptions: { logging: { filter: { core: 'ERROR', other: 'ERROR' }, forward: {} } },
-  });
-  const { connection, taskQueue, queues, activities, most, name } = parts;
-  const native = await NativeConnection.connect(withoutUndefined(connection.options));
-  const shared = {
-    connection: native,
-    namespace: connection.fleet.namespace,
-    dataConverter: connection.dataConverter,
-    identity: name,
-    shutdownGraceTime: graceTime,
-  } as const;
-  const { offsiteTrial, offsiteTrialPage } = activities;
-  const workers: Worker[] = [
-    await Worker.create({
-      ...shared,
-      taskQueue,
-      workflowBundle: { codePath: await workflowBundle() },
-      activities: { offsiteTrialPage },
-    }),
-  ];
-  const slots = new Slots(most);
-  const fixed = { type: 'fixed-size', numSlots: 1 } as const;
-  for (const queue of queues) {
-    const worker = await Worker.create({
-      ...shared,
-      taskQueue: queue,
-      activities: { offsiteTrial },
-      tuner: {
-        activityTaskSlotSupplier: slots.ofQueue(),
-        workflowTaskSlotSupplier: fixed,
-        localActivityTaskSlotSupplier: fixed,
-        nexusTaskSlotSupplier: fixed,
-      },
-    });
-    workers.push(worker);
+const oneSlot = { type: 'fixed-size', numSlots: 1 } as const;
+
+/** Polls of task queues: of those that all workers poll, and of those of the trials that this worker can run. */
+export class Polls {
+  readonly #parts: PollParts;
+  readonly #native: NativeConnection;
+  readonly #slots: Slots;
+  readonly #queues = new Map<string, { worker: Worker; slots: QueueSlots }>();
+  readonly #running = new Set<Worker>();
+  readonly #over = Promise.withResolvers<void>();
+  #isEnding = false;
+
+  private constructor(parts: PollParts, native: NativeConnection) {
+    this.#parts = parts;
+    this.#native = native;
+    this.#slots = new Slots(parts.most);
   }
-  const end = () => {
-    for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
-  };
-  const ended = Promise.all(
-    workers.map((worker) =>
-      worker.run().catch((error: unknown) => {
-        end();
-        throw error;
-      }),
-    ),
-  ).then(() => native.close());
-  const hold = (isHeld: boolean) => {
-    slots.isHeld = isHeld;
-  };
-  return { hold, end, ended };
+
+  /** Begins to poll the queues of all workers. Rejects if the server cannot be reached. */
+  static async open(parts: PollParts): Promise<Polls> {
+    // The command decides what a signal means. The worker's own log has what people need.
+    Runtime.install({
+      shutdownSignals: [],
+      logger: new DefaultLogger('ERROR'),
+      telemetryOptions: { logging: { filter: { core: 'ERROR', other: 'ERROR' }, forward: {} } },
+    });
+    const { connection, activities } = parts;
+    const { offsiteTrialPage, offsiteLook } = activities;
+    const { taskQueue } = connection.fleet;
+    const polls = new Polls(parts, await NativeConnection.connect(withoutUndefined(connection.options)));
+    await polls.#poll(workflowQueue(taskQueue), {
+      workflowBundle: { codePath: await workflowBundle() },
+      activities: { offsiteTrialPage, offsiteLook },
+    });
+    return polls;
+  }
+
+  /** The queues of trials that are polled. */
+  get queues(): string[] {
+    return [...this.#queues.keys()];
+  }
+
+  /** Polls these queues of trials too. Rejects if the server cannot be reached. */
+  async follow(queues: readonly string[]): Promise<void> {
+    const { offsiteTrial } = this.#parts.activities;
+    for (const queue of queues) {
+      if (this.#isEnding || this.#queues.has(queue)) continue;
+      const slots = this.#slots.ofQueue();
+      const worker = await this.#poll(queue, {
+        activities: { offsiteTrial },
+        tuner: {
+          activityTaskSlotSupplier: slots.supplier,
+          workflowTaskSlotSupplier: oneSlot,
+          localActivityTaskSlotSupplier: oneSlot,
+          nexusTaskSlotSupplier: oneSlot,
+        },
+      });
+      this.#queues.set(queue, { worker, slots });
+    }
+  }
+
+  /** Polls a queue of trials no more, unless a task of it is held. */
+  leave(queue: string): void {
+    const one = this.#queues.get(queue);
+    if (!one || one.slots.used > 0) return;
+    this.#queues.delete(queue);
+    shutDown(one.worker);
+  }
+
+  /** Lets no poll for a trial begin, until it is called with false. */
+  hold(isHeld: boolean): void {
+    this.#slots.isHeld = isHeld;
+  }
+
+  /** Takes no more tasks. */
+  end(): void {
+    this.#isEnding = true;
+    for (const worker of this.#running) shutDown(worker);
+  }
+
+  /** Resolves when all tasks have ended, after {@link end}. Rejects if the server refuses a poll for good. */
+  async ended(): Promise<void> {
+    try {
+      await this.#over.promise;
+    } finally {
+      this.end();
+    }
+    await this.#native.close();
+  }
+
+  async #poll(taskQueue: string, options: Omit<WorkerOptions, 'taskQueue'>): Promise<Worker> {
+    const { connection, name } = this.#parts;
+    const worker = await Worker.create({
+      connection: this.#native,
+      namespace: connection.fleet.namespace,
+      dataConverter: connection.dataConverter,
+      identity: name,
+      shutdownGraceTime: graceTime,
+      taskQueue,
+      ...options,
+    });
+    this.#running.add(worker);
+    const done = () => {
+      this.#running.delete(worker);
+      if (this.#running.size === 0) this.#over.resolve();
+    };
+    worker.run().then(done, (error: unknown) => {
+      done();
+      this.#over.reject(error);
+    });
+    // It may have begun to end while this one was made.
+    if (this.#isEnding) shutDown(worker);
+    return worker;
+  }
+}
+
+function shutDown(worker: Worker): void {
+  if (worker.getState() === 'RUNNING') worker.shutdown();
 }

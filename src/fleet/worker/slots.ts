@@ -1,6 +1,12 @@
 import { once } from 'node:events';
 import type { ActivitySlotInfo, CustomSlotSupplier } from '@temporalio/worker';
 
+export interface QueueSlots {
+  supplier: CustomSlotSupplier<ActivitySlotInfo>;
+  /** Tasks of the queue that are held. */
+  readonly used: number;
+}
+
 /**
  * How many tasks a worker holds at a time, over all queues that it polls. Each queue has one poll in progress
  * while there is room, so a worker may hold one task more than it wants for each other queue.
@@ -22,13 +28,14 @@ export class Slots {
   }
 
   /** The slots as one queue sees them. */
-  ofQueue(): CustomSlotSupplier<ActivitySlotInfo> {
+  ofQueue(): QueueSlots {
     let isPolling = false;
+    let used = 0;
     const change = (work: () => void) => {
       work();
       this.#changed.dispatchEvent(new Event('change'));
     };
-    return {
+    const supplier: CustomSlotSupplier<ActivitySlotInfo> = {
       type: 'custom',
       reserveSlot: async (_context, signal) => {
         while (isPolling || this.#isHeld || this.#used >= this.#most)
@@ -40,13 +47,24 @@ export class Slots {
       markSlotUsed: () =>
         change(() => {
           isPolling = false;
+          used++;
           this.#used++;
         }),
       releaseSlot: ({ slotInfo }) =>
         change(() => {
-          if (slotInfo) this.#used--;
-          else isPolling = false;
+          if (!slotInfo) {
+            isPolling = false;
+            return;
+          }
+          used--;
+          this.#used--;
         }),
+    };
+    return {
+      supplier,
+      get used() {
+        return used;
+      },
     };
   }
 }

@@ -1,18 +1,17 @@
 import { ApplicationFailure, activityInfo, CompleteAsyncError } from '@temporalio/activity';
-import { z } from 'zod';
 import { NotClaimed } from '../../agent/not-claimed.ts';
-import { fleetStorage } from '../../bounds/fleet.ts';
 import type { Clock } from '../../clock.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { Contexts } from '../contexts.ts';
-import type { FleetDocument } from '../document.ts';
-import { Sha256 } from '../storage/contents.ts';
+import type { FleetDocument, TrialDocument } from '../document.ts';
+import { placedTrials } from '../placement/placed-trials.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import type { FleetActivities, TrialOrder, TrialSummary } from '../workflow/messages.ts';
 import type { Documents } from './documents.ts';
+import { enterFoundTrial } from './enter-found-trial.ts';
 import { enterTrial, type GivenTask } from './enter-trial.ts';
 import { HeldTasks, type HeldTasksParts, type TaskEnd } from './held-tasks.ts';
-import { placedTrials } from './placement.ts';
+import { LookOrder, TrialOrder as Order, PageOrder, shortestHeartbeatMs } from './orders.ts';
 import { storeRecord } from './store-record.ts';
 import { TaskHold } from './task-hold.ts';
 import type { Tasks } from './tasks.ts';
@@ -26,31 +25,9 @@ export interface TaskRunnerParts extends HeldTasksParts {
   monotonic: () => number;
   /** The service's name in the ledger. */
   service: string;
+  /** Finds runs that somebody else queued. */
+  look: FleetActivities['offsiteLook'];
 }
-
-const Holder = z
-  .string()
-  .max(2 * fleetStorage.bytes.name)
-  .optional();
-
-const Order = z.object({
-  batch: z.string().max(fleetStorage.bytes.name),
-  document: Sha256,
-  holder: Holder,
-  run: z.string().max(fleetStorage.bytes.name),
-  ordinal: z.int().nonnegative(),
-});
-
-const Page = z.object({
-  document: Sha256,
-  holder: Holder,
-  list: z.object({ first: z.int().nonnegative(), step: z.int().positive(), count: z.int().nonnegative() }),
-  taskQueue: z.string().max(fleetStorage.bytes.name),
-  pool: z.string().max(fleetStorage.bytes.name),
-});
-
-/** A forged batch with a shorter one would have the worker send heartbeats without a pause. */
-const shortestHeartbeatMs = 1_000;
 
 /** Milliseconds until a trial that a worker declined is offered again. */
 const againMs = 10_000;
@@ -73,9 +50,10 @@ export class TaskRunner {
   readonly activities: FleetActivities = {
     offsiteTrial: (order) => this.#trial(Order.parse(order)),
     offsiteTrialPage: async (given) => {
-      const order = Page.parse(given);
-      return placedTrials(await this.#parts.documents.get(order), order);
+      const order = PageOrder.parse(given);
+      return placedTrials(await this.#parts.documents.planned(order), order);
     },
+    offsiteLook: (order) => this.#parts.look(LookOrder.parse(order)),
   };
 
   /** Gives the trials back that do not run, and those that come from now on. */
@@ -155,8 +133,9 @@ export class TaskRunner {
     const { documents, service, name } = this.#parts;
     const document = await documents.get(order);
     if (document.service !== service) throw otherService(document.service, service);
-    await this.#bringContexts(order, document);
-    const { key, state, report } = await this.#enter(order, document, task);
+    const planned = document.kind === 'found' ? await documents.plannedFor(document) : document;
+    if (planned) await this.#bringContexts(order, document, planned);
+    const { key, state, report } = await this.#enter(order, document, planned, task);
     hold.lost.throwIfAborted();
     if (state === 'finished' && report !== 'queued') {
       // It was completed and reported before, and Temporal has lost that.
@@ -165,18 +144,31 @@ export class TaskRunner {
     return this.held.until(key, hold);
   }
 
-  async #bringContexts({ run }: TrialOrder, { runs, known, contexts = {} }: FleetDocument): Promise<void> {
-    const caseId = runs.find(({ id }) => id === run)?.caseId;
+  async #bringContexts(
+    { run }: TrialOrder,
+    document: TrialDocument,
+    { runs, known, contexts = {} }: FleetDocument,
+  ): Promise<void> {
+    const { caseId } = document.kind === 'found' ? document.run : (runs.find(({ id }) => id === run) ?? {});
     const planned = known.plan.cases.find(({ request }) => request.id === caseId);
     if (planned) await this.#parts.contexts.bring(planned, contexts);
   }
 
   /** Enters a trial when an earlier task for it has ended here. */
-  async #enter(order: TrialOrder, document: FleetDocument, task: GivenTask) {
+  async #enter(
+    order: TrialOrder,
+    document: TrialDocument,
+    planned: FleetDocument | undefined,
+    task: GivenTask,
+  ) {
     const { ledger } = this.#parts;
     for (;;) {
       const earlier = this.held.endOf(ledger.fleetTasks.find(document.service, order));
-      if (!earlier) return enterTrial(order, document, task, ledger);
+      if (!earlier) {
+        return document.kind === 'found'
+          ? enterFoundTrial(order, { ...document, planned }, task, ledger)
+          : enterTrial(order, document, task, ledger);
+      }
       await earlier;
     }
   }

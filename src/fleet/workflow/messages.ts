@@ -1,5 +1,6 @@
 /** What goes over Temporal: references, numbers and short texts. The workflow's code shares these types. */
 
+import type { LookAnswer, LookOrder } from './poll-messages.ts';
 import type { Holder } from './shares.ts';
 
 /** The name of the workflow that runs one batch. Its id is the batch's. */
@@ -111,6 +112,8 @@ export interface LostTrial {
 export interface BatchProgress extends BatchOutcome {
   trials: number;
   isPaused: boolean;
+  /** How many trials of each task queue are scheduled or held. */
+  queues: { queue: string; trials: number }[];
   /** The workflows of a batch in slices. Results and numbers of open ones are in their own answers. */
   slices?: { id: string; isOpen: boolean }[];
   /** Results after the position that was asked for, in the order of their arrival. */
@@ -169,6 +172,7 @@ export interface LimitInput {
 export interface FleetActivities {
   offsiteTrial(order: TrialOrder): Promise<TrialSummary>;
   offsiteTrialPage(order: PageOrder): Promise<PlacedTrial[]>;
+  offsiteLook(order: LookOrder): Promise<LookAnswer>;
 }
 
 /** The name of an activity: `run/ordinal`. */

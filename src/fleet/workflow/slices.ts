@@ -74,7 +74,7 @@ export class Slices implements Served {
   progress(): BatchProgress {
     const slices = [...this.#isOpen].map(([index, isOpen]) => ({ id: this.#name(index), isOpen }));
     const { trials } = this.#input;
-    return { ...this.ended(), trials, isPaused: this.#isPaused, results: [], slices };
+    return { ...this.ended(), trials, isPaused: this.#isPaused, queues: [], results: [], slices };
   }
 
   outcome(): null {

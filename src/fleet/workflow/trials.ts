@@ -15,9 +15,8 @@ import {
   type TrialsInput,
   trialName,
 } from './messages.ts';
+import { runTrial } from './trial-activity.ts';
 
-/** Tries of one trial. Each failed one took a worker with it, or found that the worker cannot run it. */
-const tries = 50;
 /** A workflow that has scheduled all of its trials passes its permits on in so many steps. */
 const passes = 16;
 
@@ -39,6 +38,8 @@ export class Trials {
   readonly done = noneDone();
   readonly #parts: TrialsParts;
   readonly #open = new Map<string, Promise<void>>();
+  /** Scheduled or held trials by task queue. */
+  readonly #queues = new Map<string, number>();
   readonly #results: { trial: string; summary: TrialSummary }[] = [];
   readonly #byTrial = new Map<string, TrialSummary>();
   readonly #lost: LostTrial[] = [];
@@ -99,7 +100,9 @@ export class Trials {
     const results = this.#results
       .slice(after, after + fleetMessages.count.page)
       .map((result, index) => ({ position: after + index + 1, ...result }));
-    return { ...this.ended(), trials: this.#parts.list.count, isPaused: this.#isPaused, results };
+    const queues = [...this.#queues].map(([queue, trials]) => ({ queue, trials }));
+    const { count: trials } = this.#parts.list;
+    return { ...this.ended(), trials, isPaused: this.#isPaused, queues, results };
   }
 
   outcome(trial: string): TrialSummary | null {
@@ -131,7 +134,6 @@ export class Trials {
   async #readPage(): Promise<void> {
     const { document, holder, taskQueue, pool, list } = this.#parts;
     const { offsiteTrialPage } = proxyActivities<FleetActivities>({
-      taskQueue,
       startToCloseTimeout: fleetMessages.time.page,
     });
     const { scheduled } = this.done;
@@ -152,7 +154,9 @@ export class Trials {
     if (!next) return;
     this.done.scheduled++;
     const name = trialName(next);
+    this.#count(next.queue, 1);
     const ran = this.#run(next, name).finally(() => {
+      this.#count(next.queue, -1);
       this.#open.delete(name);
       this.#changes++;
     });
@@ -160,19 +164,10 @@ export class Trials {
   }
 
   async #run({ run, ordinal, queue }: PlacedTrial, name: string): Promise<void> {
-    const { batch, group = batch, document, holder, heartbeatMs, priority } = this.#parts;
-    const { offsiteTrial } = proxyActivities<FleetActivities>({
-      activityId: name,
-      taskQueue: queue,
-      heartbeatTimeout: heartbeatMs,
-      cancellationType: 'WAIT_CANCELLATION_COMPLETED',
-      // A trial ends by the timeouts of its own phases; this is for what nobody thought of.
-      startToCloseTimeout: '7 days',
-      retry: { initialInterval: '1 second', maximumInterval: '1 minute', maximumAttempts: tries },
-      priority: { priorityKey: priority, fairnessKey: group.slice(0, 64) },
-    });
+    const { batch, group, document, holder, heartbeatMs, priority } = this.#parts;
+    const order = { batch, document, holder, run, ordinal };
     try {
-      this.#add(name, summaryOf(await offsiteTrial({ batch, document, holder, run, ordinal })));
+      this.#add(name, await runTrial(order, { queue, heartbeatMs, priority, group }));
     } catch (error) {
       if (isCancellation(error)) return;
       this.done.lost++;
@@ -181,6 +176,12 @@ export class Trials {
       if (this.#lost.length < fleetMessages.count.lost)
         this.#lost.push({ trial: name, reason: reason.slice(0, fleetMessages.bytes.text) });
     }
+  }
+
+  #count(queue: string, change: number): void {
+    const count = (this.#queues.get(queue) ?? 0) + change;
+    if (count > 0) this.#queues.set(queue, count);
+    else this.#queues.delete(queue);
   }
 
   #add(trial: string, summary: TrialSummary): void {
@@ -218,16 +219,6 @@ export class Trials {
     await pass({ permits, budget, isLast: isOver });
     return isOver;
   }
-}
-
-const verdicts: readonly string[] = ['passed', 'failed', 'void', 'elsewhere'];
-
-/** Who may complete a trial by hand may say anything. Throws for what is no summary; numbers never lower a sum. */
-function summaryOf(given: TrialSummary): TrialSummary {
-  if (!verdicts.includes(given?.verdict)) throw new Error('the trial was completed without a verdict');
-  const atLeastZero = (value: unknown) =>
-    typeof value === 'number' && Number.isFinite(value) ? Math.max(0, value) : undefined;
-  return { ...given, tokens: atLeastZero(given.tokens), usd: atLeastZero(given.usd) };
 }
 
 /** What is unlimited stays so. */

@@ -2,6 +2,7 @@ import { assertEnforceable } from '../../engine/capabilities.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Image } from '../../engine/port/images.ts';
 import { OffsiteError } from '../../offsite-error.ts';
+import { missingLabel } from '../../suite/labels.ts';
 import type { CaseExtras, Sandbox } from '../../suite/plan.ts';
 import { containerSpec, engineNetwork, usualPlace } from '../container-spec.ts';
 import type { ObserveBuild } from './build-event.ts';
@@ -27,7 +28,7 @@ export async function baseImage(parts: PullParts, sandbox: Sandbox, signal: Abor
 interface CheckedPlan {
   variants: readonly { sandbox: Sandbox }[];
   /** A plan that an older Offsite stored has no environments. */
-  cases: readonly { local: Partial<Pick<CaseExtras, 'environment'>> }[];
+  cases: readonly { local: Partial<Pick<CaseExtras, 'environment' | 'tests' | 'steps'>> }[];
 }
 
 /**
@@ -46,5 +47,23 @@ export async function checkSandboxes(
     const network = engineNetwork(sandbox);
     const spec = { ...containerSpec(sandbox, usualPlace, { network, labels: {} }), imageId };
     assertEnforceable(spec, engine.capabilities);
+    const added = cases.flatMap(({ local: { environment, tests, steps } }) => {
+      const graded = [tests, ...(steps?.list ?? []).map((step) => step.tests)];
+      return [environment, ...graded.map((one) => one?.fresh?.environment)].flatMap(
+        (one) => one?.needs ?? [],
+      );
+    });
+    requireLabels([...(sandbox.needs ?? []), ...added], engine);
   }
+}
+
+/** Throws `LABEL_MISSING`. */
+function requireLabels(needs: readonly string[], { labels, capabilities }: Engine): void {
+  const missing = missingLabel(needs, { labels, arch: capabilities.arch });
+  if (missing === undefined) return;
+  throw new OffsiteError(`a sandbox needs ${missing}, which this machine does not have`, {
+    code: 'LABEL_MISSING',
+    kind: 'input',
+    hint: 'If the machine has it, name it under labels in offsite.yaml. Otherwise run the suite on another one.',
+  });
 }

@@ -1,0 +1,177 @@
+import { Context } from '@temporalio/activity';
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { foundRun, queuedOrdinals } from '../../agent/daemon/found-run.ts';
+import { casesOf, lookAtCase } from '../../agent/daemon/look.ts';
+import type { PollTarget } from '../../agent/daemon/poll-targets.ts';
+import { fleetMessages } from '../../bounds/fleet.ts';
+import { foundRuns } from '../../bounds/service.ts';
+import type { Client } from '../../client/client.ts';
+import type { ListedRun } from '../../client/pages/run-parts.ts';
+import { startDeadline } from '../../deadline.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { documentContent } from '../document.ts';
+import { workflowQueue } from '../format.ts';
+import { foundTrialId } from '../found-trial-id.ts';
+import { type Needs, queueFor } from '../placement/needs.ts';
+import { hashOf } from '../storage/contents.ts';
+import {
+  foundTrialWorkflow,
+  type LookAnswer,
+  type LookOrder,
+  type TargetAnswer,
+} from '../workflow/poll-messages.ts';
+import { FoundNeeds, type FoundNeedsParts } from './found-needs.ts';
+
+export interface FleetLookParts extends FoundNeedsParts {
+  client: Client;
+  /** The service's name in ledgers. */
+  service: string;
+}
+
+/** One look at some poll targets. */
+export class FleetLook {
+  readonly #parts: FleetLookParts;
+  readonly #order: LookOrder;
+  /** Trials of the present target that wait, by reason. */
+  readonly #waiting = new Map<string, number>();
+  /** The ids of the trials' workflows that run. */
+  readonly #open = new Set<string>();
+  readonly #found: FoundNeeds;
+
+  private constructor(order: LookOrder, parts: FleetLookParts) {
+    this.#order = order;
+    this.#parts = parts;
+    this.#found = new FoundNeeds(order.trials.pool, parts);
+  }
+
+  /**
+   * Looks for queued runs, and starts a workflow for each of their trials that a worker can run. Temporal
+   * refuses a workflow whose trial was started before, so a look can be repeated, and several can go on.
+   */
+  static async run(order: LookOrder, parts: FleetLookParts): Promise<LookAnswer> {
+    const look = new FleetLook(order, parts);
+    const context = Context.current();
+    const beating = setInterval(() => context.heartbeat(), order.trials.heartbeatMs / 4);
+    try {
+      return await look.#all(context.cancellationSignal);
+    } finally {
+      clearInterval(beating);
+    }
+  }
+
+  async #all(signal: AbortSignal): Promise<LookAnswer> {
+    const query = `WorkflowType = '${foundTrialWorkflow}' AND ExecutionStatus = 'Running'`;
+    for await (const { workflowId, taskQueue } of this.#parts.connection.client.workflow.list({ query }))
+      if (taskQueue === workflowQueue(this.#order.trials.taskQueue)) this.#open.add(workflowId);
+    const targets: TargetAnswer[] = [];
+    for (const { target, known } of this.#order.targets) {
+      signal.throwIfAborted();
+      targets.push(await this.#target(target, known, signal));
+    }
+    return { targets, open: this.#open.size };
+  }
+
+  async #target(target: PollTarget, known: boolean, signal: AbortSignal): Promise<TargetAnswer> {
+    const { client, clock } = this.#parts;
+    const most = fleetMessages.time.look / 2;
+    using deadline = startDeadline(clock, most, signal, () => tooSlow(most));
+    try {
+      if (target.kind === 'suite') {
+        const cases = await casesOf(target.id, client, deadline.signal);
+        if (cases.length <= fleetMessages.count.cases)
+          return { kind: 'looked', started: 0, waiting: [], cases };
+        const failure = `it has more than ${fleetMessages.count.cases} cases: name some of them instead`;
+        return { kind: 'failed', failure };
+      }
+      this.#waiting.clear();
+      let started = 0;
+      const take = async (record: ListedRun<'setup'>, isWanted: boolean) => {
+        const count = isWanted ? await this.#start(record, target.id) : 0;
+        started += count;
+        return count > 0;
+      };
+      await lookAtCase(target, known, { client, take }, deadline.signal);
+      const waiting = [...this.#waiting].map(([reason, trials]) => ({ reason, trials }));
+      return { kind: 'looked', started, waiting: waiting.slice(0, fleetMessages.count.failures) };
+    } catch (error) {
+      signal.throwIfAborted();
+      // Temporal and the storage are not the target's. Temporal tries the look again.
+      if (!(error instanceof OffsiteError) || error.code.startsWith('FLEET_')) throw error;
+      return { kind: 'failed', failure: messageOf(error).slice(0, fleetMessages.bytes.text) };
+    }
+  }
+
+  /** Starts the queued trials of a run, as far as there is room. Resolves with how many it started. */
+  async #start(record: ListedRun<'setup'>, caseId: string): Promise<number> {
+    const { storage, service } = this.#parts;
+    const { trials } = this.#order;
+    const run = foundRun(record, caseId);
+    const { batchId: batch, id } = run;
+    const idOf = (ordinal: number) => foundTrialId(trials.taskQueue, { batch, run: id, ordinal });
+    const queued = queuedOrdinals(record).filter((ordinal) => !this.#open.has(idOf(ordinal)));
+    if (queued.length === 0 || this.#isBeingStarted(record, caseId)) return 0;
+    const asked = await this.#found.of(run);
+    if (asked.kind === 'own') return 0;
+    if (asked.kind === 'waiting') {
+      this.#waiting.set(asked.reason, (this.#waiting.get(asked.reason) ?? 0) + queued.length);
+      return 0;
+    }
+    const { needs, planned } = asked;
+    const room = Math.max(0, trials.window - this.#open.size);
+    if (room === 0) return 0;
+    const content = documentContent({
+      kind: 'found',
+      ...{ batch, service, run, setup: record.setup, planned },
+    });
+    const document = hashOf(content);
+    await storage.put(document, content);
+    let started = 0;
+    for (const ordinal of queued.slice(0, room))
+      if (await this.#startTrial({ batch, document, run: id, ordinal }, needs)) started++;
+    return started;
+  }
+
+  async #startTrial(
+    order: { batch: string; document: string; run: string; ordinal: number },
+    needs: Needs,
+  ): Promise<boolean> {
+    const { client } = this.#parts.connection;
+    const { taskQueue, pool, heartbeatMs, priority } = this.#order.trials;
+    const queue = queueFor(taskQueue, pool, needs);
+    const workflowId = foundTrialId(taskQueue, order);
+    const { batch, run, ordinal } = order;
+    try {
+      await client.workflow.start(foundTrialWorkflow, {
+        workflowId,
+        taskQueue: workflowQueue(taskQueue),
+        args: [order, { queue, heartbeatMs, priority }],
+        // A trial whose workflow has ended well was run, though its report may still be on its way.
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
+        workflowIdConflictPolicy: 'FAIL',
+        memo: { batch, run, ordinal, pool, needs: [needs] },
+      });
+    } catch (error) {
+      if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
+      throw error;
+    }
+    this.#open.add(workflowId);
+    return true;
+  }
+
+  /** Whether the run may be one of a batch that `fleet run` is starting, whose workflow runs it. */
+  #isBeingStarted({ startedAt }: ListedRun, caseId: string): boolean {
+    const { starting, before } = this.#order;
+    const at = startedAt === undefined ? undefined : Date.parse(startedAt);
+    if (at !== undefined && at > before) return true;
+    return starting.some(({ cases, since }) => {
+      return cases.includes(caseId) && (at ?? since) >= since - foundRuns.time.clockDifference;
+    });
+  }
+}
+
+function tooSlow(ms: number): OffsiteError {
+  return new OffsiteError(`the service did not list all runs within ${ms / 60_000} minutes`, {
+    code: 'LOOK_TOO_SLOW',
+    kind: 'infrastructure',
+  });
+}
