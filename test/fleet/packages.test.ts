@@ -26,9 +26,11 @@ function withoutPeers(place: Place): string {
 }
 
 test('the packages of the fleet are no dependencies, and its commands say how to install them', async () => {
-  const { dependencies = {}, peerDependencies, peerDependenciesMeta } = JSON.parse(
-    readFileSync(join(root, 'package.json'), 'utf8'),
-  );
+  const {
+    dependencies = {},
+    peerDependencies,
+    peerDependenciesMeta,
+  } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const isOurs = (name: string) => optional.some((scope) => name.startsWith(`${scope}/`));
   expect(Object.keys(dependencies).filter(isOurs)).toEqual([]);
   const peers = Object.keys(peerDependencies).filter(isOurs);
