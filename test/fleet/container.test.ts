@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
+import { workflowBundle } from '../../src/fleet/workflow-bundle.ts';
 import { countFinished } from '../daemon/sharing.ts';
 import { openFleetPlace } from './fleet-place.ts';
 
@@ -19,6 +20,8 @@ test.runIf(existsSync(socket))(
       { id: 'a', verify: 'cat done.txt', artifacts: ['done.txt'], prepare: 'echo ready > ready.txt' },
     ];
     const file = fleet.suite({ cases, trials: 3 });
+    // The container cannot write one into the checkout.
+    await workflowBundle();
     const name = `offsite-test-worker-${process.pid}`;
     const home = fleet.folderOf('contained');
     const container = execa(
