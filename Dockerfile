@@ -26,7 +26,7 @@ ARG FLEET=
 RUN PATH="$PWD/node_modules/.bin:$PATH" && export PATH && rm -f node_modules/.bin/node && node scripts/build.ts \
  && if [ -n "$FLEET" ]; then node scripts/keep-fleet-packages.ts; fi \
  && npm prune --omit=dev --offline --ignore-scripts --no-progress --loglevel=error \
- && rm -rf node_modules/node node_modules/node-linux-* node_modules/.cache \
+ && rm -rf node_modules/node node_modules/node-linux-* node_modules/.cache && mkdir -p node_modules \
  && if [ -n "$FLEET" ]; then cd node_modules/@temporalio/core-bridge && rm -rf sdk-core \
       && find releases -mindepth 1 -maxdepth 1 ! -name "$(uname -m)-unknown-linux-gnu" -exec rm -r {} +; fi
 

@@ -4,12 +4,11 @@
 import { readFile, writeFile } from 'node:fs/promises';
 
 type Names = Record<string, string>;
-const project: { dependencies: Names; devDependencies: Names } = JSON.parse(
-  await readFile('package.json', 'utf8'),
-);
+const project: { devDependencies: Names } = JSON.parse(await readFile('package.json', 'utf8'));
+const dependencies: Names = {};
 for (const [name, range] of Object.entries(project.devDependencies)) {
   if (!/^@(temporalio|aws-sdk)\//.test(name)) continue;
   delete project.devDependencies[name];
-  project.dependencies[name] = range;
+  dependencies[name] = range;
 }
-await writeFile('package.json', JSON.stringify(project, undefined, 2));
+await writeFile('package.json', JSON.stringify({ ...project, dependencies }, undefined, 2));
