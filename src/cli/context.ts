@@ -193,12 +193,16 @@ export class CommandContext implements AsyncDisposable {
 
   /** Opens a gateway to the configured models. The caller closes it. */
   async gateway({ models }: Pick<Config, 'models'> = this.config): Promise<Gateway> {
-    const { env, clock } = this;
-    const caBundle = await this.certificates();
     const { openGateway } = await import('../gateway/open-gateway.ts');
+    return openGateway(await this.gatewayOptions(models));
+  }
+
+  async gatewayOptions(models: Config['models'] = this.config.models): Promise<GatewayOptions> {
+    const { env, clock, permits } = this;
+    const caBundle = await this.certificates();
     const { scriptedUpstream } = await import('../gateway/scripted/scripted-upstream.ts');
     const scripted = (file: string) => scriptedUpstream(file, clock);
-    return openGateway({ models, env, clock, caBundle, scripted, permits: this.permits });
+    return { models, env, clock, caBundle, scripted, permits };
   }
 
   /** The certificates, as PEM, that this host trusts in addition to the public authorities. */
