@@ -3,10 +3,11 @@ import { ExportedTrial } from '../record/exported-trial.ts';
 import { TrialRecord } from '../record/trial-record.ts';
 import { ConfigFile } from './config-file.ts';
 import { ScriptFile } from './script-file.ts';
+import { StreamLine } from './stream-line.ts';
 import { SuiteFile } from './suite-file.ts';
 
 /**
- * The JSON Schemas of the files that people write, for their editors, and of the records that Offsite writes.
+ * The JSON Schemas of the files and streams that people write, for their editors, and of the records that Offsite writes.
  * Keyed by file name under `schemas/`.
  */
 export function jsonSchemas(): Record<string, unknown> {
@@ -14,6 +15,7 @@ export function jsonSchemas(): Record<string, unknown> {
     'suite.schema.json': z.toJSONSchema(SuiteFile, { io: 'input' }),
     'offsite.schema.json': z.toJSONSchema(ConfigFile, { io: 'input' }),
     'script.schema.json': z.toJSONSchema(ScriptFile, { io: 'input' }),
+    'stream-line.schema.json': z.toJSONSchema(StreamLine, { io: 'input' }),
     'exported-trial.schema.json': z.toJSONSchema(ExportedTrial),
     'trial-record.schema.json': z.toJSONSchema(TrialRecord),
   };
