@@ -318,6 +318,13 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     ...(await plain('models', ...config())),
     ...(await plain('models', '--json', ...config())),
   ],
+  'models add': async () => [
+    ...(await plain('models', 'add', '--base-url', kind.url, ...config())),
+    ...(await plain('models', 'add', '--base-url', kind.url, '--model', hostileName, ...config())),
+    ...(await plain('models', 'add', hostileName, '--base-url', model.url, ...config())),
+    ...(await plain('models', 'add', hostileName, '--base-url', hostileName, ...config())),
+    ...(await plain('models', 'add', '--api-key-env', name(attacks.stop), ...config())),
+  ],
   'models check': async () => [
     ...(await plain('models', 'check', 'wild', ...config())),
     ...(await plain('models', 'check', name(attacks.stop), ...config())),
