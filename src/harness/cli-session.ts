@@ -31,6 +31,8 @@ export interface Cli {
   skips?: readonly string[];
   /** Whether a resumed session also counts the tokens of its earlier turns. */
   usageIsCumulative: boolean;
+  /** Whether its stderr is a log, of which only the beginning and the end are worth keeping. */
+  logsToStderr?: boolean;
   /** The status that an exit code stands for, if the stream did not say how the turn ended. */
   statusOfExit?(exitCode: number, stderr: string): TurnStatus | undefined;
 }
@@ -103,7 +105,9 @@ async function cliTurn(
     limits,
   );
   const stderr = result.stderr.text.trim();
-  if (ending.ended !== 'exited' && stderr !== '') record.note(stderr, context.clock.now());
+  if (ending.ended !== 'exited' && stderr !== '') {
+    record.note(cli.logsToStderr ? excerpt(stderr) : stderr, context.clock.now());
+  }
   const { trajectory, events, finalMessage, version, usage } = record;
   const isCut = !record.isWhole || undefined;
   return { ending, trajectory, events, isCut, finalMessage, version, usage, lastOutput: lastOutput(result) };

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { claudeCodeLines } from '../../runners/claude-code/stream.ts';
 import { codexLines } from '../../runners/codex/stream.ts';
+import { geminiLines } from '../../runners/gemini-cli/stream.ts';
 import { opencodeLines } from '../../runners/opencode/stream.ts';
 import { piLines } from '../../runners/pi/stream.ts';
 import { qwenCodeLines } from '../../runners/qwen-code/stream.ts';
@@ -16,6 +17,7 @@ import { TurnRecord } from '../../src/harness/turn-record.ts';
 export const takers = {
   'claude-code': claudeCodeLines,
   codex: codexLines,
+  'gemini-cli': geminiLines,
   opencode: opencodeLines,
   pi: piLines,
   'qwen-code': qwenCodeLines,
