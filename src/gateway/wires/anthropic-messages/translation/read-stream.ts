@@ -1,8 +1,7 @@
-import { eventJson } from '../../../translation/event-json.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { codesOf, tellsOverload } from '../../answer-facts.ts';
-import { isObject, type JsonObject, member, text as shortText } from '../../lenient.ts';
+import { isObject, type JsonObject, member, parsed, text as shortText } from '../../lenient.ts';
 import { stringIn, typeName } from '../../read-values.ts';
 import { stopOf, usageOf } from './read-answer.ts';
 
@@ -54,7 +53,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
 
   return {
     event(data) {
-      const event = eventJson(data);
+      const event = parsed(data);
       if (!isObject(event)) throw new UnreadableAnswer('an event is not a JSON object');
       const { type } = event;
       if (type === 'error') {

@@ -1,9 +1,8 @@
-import { eventJson } from '../../../translation/event-json.ts';
 import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { codesOf, tellsOverload } from '../../answer-facts.ts';
-import { isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
+import { isObject, type JsonObject, member, objectsOf, parsed } from '../../lenient.ts';
 import { errorMessage } from '../../openai.ts';
 import { stringIn } from '../../read-values.ts';
 import { stopOf, thoughtIn, usageOf } from './read-answer.ts';
@@ -46,7 +45,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
     event(data) {
       if (steps.over) return;
       if (data.trim() === '[DONE]') return finish();
-      const chunk = eventJson(data);
+      const chunk = parsed(data);
       if (!isObject(chunk)) throw new UnreadableAnswer('an event is not a JSON object');
       const failure = errorMessage(chunk.error);
       if (failure !== undefined) {

@@ -1,8 +1,7 @@
-import { eventJson } from '../../../translation/event-json.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { codesOf, tellsOverload } from '../../answer-facts.ts';
-import { isObject, type JsonObject, member } from '../../lenient.ts';
+import { isObject, type JsonObject, member, parsed } from '../../lenient.ts';
 import { errorMessage } from '../../openai.ts';
 import { stringIn, typeName } from '../../read-values.ts';
 import { stopOf, usageOf } from './read-answer.ts';
@@ -45,7 +44,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
   return {
     event(data) {
       if (steps.over) return;
-      const event = eventJson(data);
+      const event = parsed(data);
       if (!isObject(event)) throw new UnreadableAnswer('an event is not a JSON object');
       const { type, response } = event;
       switch (type) {
