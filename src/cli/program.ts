@@ -43,6 +43,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
  * most of a short command's time.
  */
 const sources: Readonly<Record<string, () => Promise<unknown>>> = {
+  init: async () => (await import('./commands/init.ts')).initCommand(),
   run: async () => (await import('./commands/run.ts')).runCommand(),
   start: async () => (await import('./commands/start.ts')).startCommand(),
   resume: async () => (await import('./commands/resume.ts')).resumeCommand(),

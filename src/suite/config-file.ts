@@ -183,6 +183,14 @@ export const ConfigFile = z
       .min(1)
       .optional()
       .meta({ description: 'PEM file of certificates to trust in addition to the usual ones.' }),
+    allowOutside: z
+      .array(z.string().min(1))
+      .default([])
+      .meta({
+        description:
+          "Files and folders outside a suite's folder that suites may read, relative to this file: with `.`, a " +
+          'suite in evals/ may use the repository that it is in.',
+      }),
     concurrency: z.int().min(1).optional(),
     lease: Duration.default(90_000)
       .refine((ms) => ms >= 1_000 && ms <= 3_600_000, 'expected a duration from 1s to 1h')
@@ -290,6 +298,7 @@ export function loadConfig(options: {
         tls: Object.fromEntries(Object.entries(tls).map(([name, path]) => [name, absolute(path)])),
       }),
     },
+    allowOutside: config.allowOutside.map((path) => resolve(dirname(file), path)),
     caBundle: absolute(config.caBundle),
     dataFolder: absolute(config.dataFolder),
     file,

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from '@commander-js/extra-typings';
 import { XMLValidator } from 'fast-xml-parser';
@@ -151,6 +151,21 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     await running.printed(/trials wait for|attempt 1 failed/);
     running.kill('SIGINT');
     return [ran, await offsite(place, ['run', suite], { env: at(refusing) }), await running.ended];
+  },
+  init: async () => {
+    using own = openPlace();
+    const found = { scripts: { test: hostileText }, packageManager: hostileText };
+    own.write('package.json', JSON.stringify(found));
+    const folder = join(own.folder, 'project', name(attacks.csi).replaceAll('/', ''));
+    mkdirSync(folder);
+    cpSync(join(own.folder, 'project', 'package.json'), join(folder, 'package.json'));
+    const inside = { ...own, folder };
+    const args = ['init', '--yes', '--model-ports', String(model.port)];
+    return [
+      await offsite(inside, args, { dataFolder: null }),
+      await offsite(inside, args, { dataFolder: null }),
+      await offsite(inside, ['init', '--model-ports', name(attacks.stop)], { dataFolder: null }),
+    ];
   },
   start: async () => {
     return [
