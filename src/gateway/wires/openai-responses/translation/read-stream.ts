@@ -1,7 +1,7 @@
-import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
+import { disorder, eventObject, incomplete } from '../../../translation/read-answers.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { codesOf, tellsOverload } from '../../answer-facts.ts';
-import { isObject, type JsonObject, member, parsed } from '../../lenient.ts';
+import { isObject, type JsonObject, member } from '../../lenient.ts';
 import { errorMessage } from '../../openai.ts';
 import { stringIn, typeName } from '../../read-values.ts';
 import { stopOf, usageOf } from './read-answer.ts';
@@ -44,8 +44,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
   return {
     event(data) {
       if (steps.over) return;
-      const event = parsed(data);
-      if (!isObject(event)) throw new UnreadableAnswer('an event is not a JSON object');
+      const event = eventObject(data);
       const { type, response } = event;
       switch (type) {
         case 'response.created':
@@ -82,11 +81,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
       }
     },
     end() {
-      throw new UnreadableAnswer('the answer ended before it was complete');
+      throw incomplete();
     },
   };
 };
-
-function disorder(type: unknown): UnreadableAnswer {
-  return new UnreadableAnswer(`the event ${JSON.stringify(type ?? null).slice(0, 60)} is out of order`);
-}
