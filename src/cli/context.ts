@@ -43,6 +43,7 @@ interface ContextParts {
   /** Knows all configured keys. Made from `config` unless given. */
   redactor?: Redactor | undefined;
   host?: HostEnvironment | undefined;
+  untried?: readonly string[] | undefined;
 }
 
 interface RevisionOptions {
@@ -88,6 +89,8 @@ export class CommandContext implements AsyncDisposable {
   readonly host: HostEnvironment;
   readonly out: Terminal['out'];
   readonly err: Terminal['err'];
+  /** What a dry run does not try. Empty for a real one. */
+  readonly untried: readonly string[];
   /** Tells the user what happens in the background. A command may replace it. */
   note: (message: string) => void;
   /** Accepts platform batches at the embedded service. Set it before the service is opened. */
@@ -100,7 +103,8 @@ export class CommandContext implements AsyncDisposable {
   #ledger: Ledger | undefined;
   #service: Promise<ServiceAccess> | undefined;
 
-  constructor({ config, env, dataFolder, insecureHttp, clock, redactor, host, terminal }: ContextParts) {
+  constructor(parts: ContextParts) {
+    const { config, env, dataFolder, insecureHttp, clock, redactor, host, terminal, untried } = parts;
     this.config = config;
     this.env = env;
     this.dataFolder = dataFolder;
@@ -111,6 +115,7 @@ export class CommandContext implements AsyncDisposable {
     this.out = out;
     this.err = err;
     this.note = (message) => err.print(message);
+    this.untried = untried ?? [];
     this.#insecureHttp = insecureHttp;
   }
 
