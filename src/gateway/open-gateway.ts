@@ -13,13 +13,13 @@ import { openSession } from './session.ts';
  * no key (`MODEL_KEY_MISSING`). Disposing ends the sessions.
  */
 export function openGateway(options: GatewayOptions): Gateway {
-  const ownLimits = options.limits === undefined ? new ModelLimits(options.clock) : undefined;
+  const ownLimits = new ModelLimits(options.clock);
   const parts: GatewayParts = {
     random: Math.random,
     network: hostNetwork,
     room: openRoom(options.clock),
     ...options,
-    limits: options.limits ?? ownLimits ?? new ModelLimits(options.clock),
+    limits: options.limits ?? ownLimits,
   };
   const served = new Map<string, ServedModel>();
   const sessions = new Set<GatewaySession>();
@@ -57,7 +57,7 @@ export function openGateway(options: GatewayOptions): Gateway {
     async [Symbol.asyncDispose]() {
       await Promise.all([...sessions].map((session) => session[Symbol.asyncDispose]()));
       await Promise.all([...served.values()].map((model) => model[Symbol.asyncDispose]()));
-      ownLimits?.[Symbol.dispose]();
+      ownLimits[Symbol.dispose]();
     },
   };
 }
