@@ -24,9 +24,11 @@ const leastAnswers = 5;
 const leastWaitCut = 0.8;
 const mostWaitCut = 0.5;
 /** The largest tolerance that is learned, how much it exceeds what was seen, and for how long it holds. */
-const mostTolerance = 0.9;
+const mostTolerance = 0.75;
 const toleranceMargin = 0.15;
 const toleranceMs = 600_000;
+/** A part of the time that is not waited has not become smaller, if it is more than this part of itself. */
+const unchanged = 0.9;
 /** Below the tolerance by this much, answers do not wait. */
 const noWaitMargin = 0.125;
 /** What a higher limit is tried with although answers wait, as a part of the limit, and rounds between tries. */
@@ -168,14 +170,14 @@ function endRound(state: LimitState, { waited, peak, most, now }: RoundResult): 
   if (state.onTrial) {
     const { onTrial } = state;
     state.onTrial = undefined;
-    const inQueue = isQueue(onTrial, { limit: state.limit, waited });
-    if (!inQueue) {
+    const shown = shownBy(onTrial, { limit: state.limit, waited });
+    if (shown === 'other') {
       state.tolerance = Math.min(mostTolerance, waited + toleranceMargin);
       state.toleranceUntil = now + toleranceMs;
       state.tryAfter = firstHold;
     }
     const isRaised = state.limit > onTrial.limit;
-    if (inQueue === isRaised) {
+    if (shown === (isRaised ? 'queue' : 'other')) {
       if (isRaised) state.tryAfter = Math.min(longestTryAfter, 2 * state.tryAfter);
       moveTo(state, Math.min(most, onTrial.limit), now);
       return isRaised ? 'waiting' : 'no-use';
@@ -213,13 +215,16 @@ interface Tried {
 }
 
 /**
- * Whether the wait is in the model's queue: another limit has changed it at least half as much as it would
- * there, where the part of the time that is not waited is proportional to 1 / limit.
+ * What another limit has shown about the wait. `queue`: it is in the model's queue, because it has changed at
+ * least half as much as it would there, where the part of the time that is not waited is proportional to
+ * 1 / limit. `other`: it has another reason. `nothing`: it has changed the wrong way, so the model itself has.
  */
-function isQueue(before: Tried, after: Tried): boolean {
+function shownBy(before: Tried, after: Tried): 'queue' | 'other' | 'nothing' {
   const expected = (1 + before.limit / after.limit) / 2;
   const seen = (1 - after.waited) / Math.max(0.001, 1 - before.waited);
-  return expected > 1 ? seen >= expected : seen <= expected;
+  const [change, least] = expected > 1 ? [seen, expected] : [1 / seen, 1 / expected];
+  if (change >= least) return 'queue';
+  return change > unchanged ? 'other' : 'nothing';
 }
 
 function grow(
