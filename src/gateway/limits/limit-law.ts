@@ -81,6 +81,7 @@ function forgetFuture(state: LimitState, now: number): void {
 
 function moveTo(state: LimitState, limit: number, now: number): void {
   state.limit = limit;
+  state.rounds = 0;
   state.changedAt = now;
   state.round = newRound(now);
 }
@@ -166,7 +167,10 @@ interface RoundResult {
 
 function endRound(state: LimitState, { waited, peak, most, now }: RoundResult): LimitReason | undefined {
   nextRound(state, now);
+  state.rounds += 1;
   if (now >= state.toleranceUntil) state.tolerance = usualTolerance;
+  // In the first round the queue is still about to grow or to shrink.
+  if (state.rounds === 1 && (state.onTrial || waited > state.tolerance)) return undefined;
   if (state.onTrial) {
     const { onTrial } = state;
     state.onTrial = undefined;

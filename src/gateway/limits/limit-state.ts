@@ -25,6 +25,8 @@ export interface LimitState {
   tolerance: number;
   /** Until when a larger tolerance than usual holds, epoch milliseconds. */
   toleranceUntil: number;
+  /** Rounds since the limit changed. */
+  rounds: number;
   /** A change that is on trial: the limit before it, and the part of an answer's time that it waited then. */
   onTrial?: { limit: number; waited: number } | undefined;
   /** Rounds in which answers waited, but not too long, and after how many of them a higher limit is tried. */
@@ -108,6 +110,7 @@ export function newLimit(most: number, now: number): LimitState {
     starting: true,
     tolerance: usualTolerance,
     toleranceUntil: 0,
+    rounds: 0,
     waitRounds: 0,
     tryAfter: firstHold,
     best: noTimes(now),

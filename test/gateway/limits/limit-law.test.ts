@@ -44,7 +44,12 @@ describe('a model that lets requests wait', () => {
 
   test('with room that changes', () => {
     const run = simulate({ capacity: moving, beyond: 'queues', ...times }, { clients: 40, most: 32, forMs });
-    expect(run.answered / run.possible).toBeGreaterThan(0.9);
+    expect(run.answered / run.possible).toBeGreaterThan(0.85);
+    // At the end of each part, no more than half again wait.
+    const limits = [110, 230, 350, 470].map((second) => run.limits[second] ?? 0);
+    expect(limits.map((limit, part) => limit / ([8, 16, 4, 12][part] ?? 1))).toEqual(
+      Array(4).fill(within(0.75, 2)),
+    );
   });
 });
 
@@ -151,6 +156,10 @@ test('a clock that is set back does not stop the limit', () => {
   }
   expect(state.limit).toBe(32);
 });
+
+function within(least: number, most: number) {
+  return expect.toSatisfy((ratio: number) => ratio >= least && ratio <= most);
+}
 
 function near(capacity: number) {
   return expect.toSatisfy((limit: number) => Math.abs(limit - capacity) <= Math.ceil(capacity / 4));
