@@ -66,5 +66,8 @@ export const serverFacts = channel({
     quoted: characters(200, 'of an answer, in a message'),
   },
   time: { answer: milliseconds(10_000, 'for an answer'), nearby: milliseconds(2_000, 'on this machine') },
-  count: { models: times(2_000, 'models of a server') },
+  count: {
+    models: times(2_000, 'models of a server'),
+    answers: times(4, 'answers of a model until its calls of a tool are done'),
+  },
 });

@@ -207,12 +207,16 @@ export class CommandContext implements AsyncDisposable {
     { models }: Pick<Config, 'models'> = this.config,
     limits?: GatewayOptions['limits'],
   ): Promise<Gateway> {
-    const { env, clock } = this;
-    const caBundle = await this.certificates();
     const { openGateway } = await import('../gateway/open-gateway.ts');
+    return openGateway({ ...(await this.gatewayOptions(models)), limits });
+  }
+
+  async gatewayOptions(models: Config['models'] = this.config.models): Promise<GatewayOptions> {
+    const { env, clock, permits } = this;
+    const caBundle = await this.certificates();
     const { scriptedUpstream } = await import('../gateway/scripted/scripted-upstream.ts');
     const scripted = (file: string) => scriptedUpstream(file, clock);
-    return openGateway({ models, env, clock, caBundle, scripted, permits: this.permits, limits });
+    return { models, env, clock, caBundle, scripted, permits };
   }
 
   /** The certificates, as PEM, that this host trusts in addition to the public authorities. */
