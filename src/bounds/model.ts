@@ -27,7 +27,24 @@ export const modelAnswers = channel({
   },
   count: {
     tries: times(5, 'attempts of a request before its client gets the error'),
+    // A limit that adapts has become 1 long before.
+    refusals: times(
+      100,
+      'further attempts of a request, if the model refuses it because of a limit that adapts',
+    ),
     calls: times(1_000, 'tool calls of an answer that is translated'),
+  },
+});
+
+export const adaptingLimits = channel({
+  sender: 'a model',
+  over: 'what its answers show about its limit, with maxParallel: auto',
+  bytes: 'numbers of our own',
+  time: 'times of our own',
+  count: {
+    stretches: times(500, 'moves of a limit that are kept for a model; moves in one direction are one'),
+    events: times(1_000, 'answers that are counted between two looks at the limit'),
+    voters: times(256, 'trials whose answers are compared at a time'),
   },
 });
 
