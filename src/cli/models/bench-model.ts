@@ -4,7 +4,7 @@ import { type BenchLevel, type BenchLoad, benchLevel } from '../../gateway/probe
 import { openDirectModel, type Used } from '../../gateway/probe/direct-model.ts';
 import { type Recommendation, recommendParallel } from '../../gateway/probe/recommend-parallel.ts';
 import { streamedAnswer } from '../../gateway/probe/streamed-answer.ts';
-import type { Wire } from '../../suite/model-config.ts';
+import type { AutoLimit, Wire } from '../../suite/model-config.ts';
 import { text } from '../../text/printable.ts';
 import { count, duration } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
@@ -28,7 +28,7 @@ export interface Bench {
   /** The completed levels. */
   levels: BenchLevel[];
   recommendation: Recommendation;
-  configured: number | undefined;
+  configured: number | AutoLimit | undefined;
   used: Used;
   /** Why it ended before all levels were measured. */
   interrupted: unknown;

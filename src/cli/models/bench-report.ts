@@ -42,13 +42,13 @@ export function benchReport({ levels, recommendation, configured, used }: Bench)
   return stack([table(columns, rows), ...failures, tokens, advice(recommendation, configured)]);
 }
 
-function advice({ maxParallel, why }: Bench['recommendation'], configured: number | undefined): Printable {
+function advice({ maxParallel, why }: Bench['recommendation'], configured: Bench['configured']): Printable {
   if (maxParallel === undefined) return text`no maxParallel can be recommended: ${why}`;
   const now =
     configured === undefined
       ? 'it is not set'
       : configured === maxParallel
         ? 'as it is set'
-        : `it is set to ${configured}`;
+        : `it is set to ${typeof configured === 'number' ? configured : `auto, up to ${configured.most}`}`;
   return text`recommended: maxParallel: ${maxParallel} (${ours(now)}), because ${why}`;
 }

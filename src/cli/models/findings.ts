@@ -150,11 +150,13 @@ function parallelFindings(config: ModelConfig, { server }: Found): Finding[] {
   const { parallel } = server;
   const says = `The server works on ${parallel} requests at a time`;
   const set = `maxParallel: ${parallel}`;
-  if (config.maxParallel === undefined)
+  const { maxParallel } = config;
+  if (maxParallel === undefined)
     return [{ level: 'advice', says: `${says}, and maxParallel is not set.`, set }];
-  if (config.maxParallel > parallel)
+  const most = typeof maxParallel === 'number' ? maxParallel : maxParallel.most;
+  if (most > parallel)
     return [
-      { level: 'advice', says: `${says}; the others of maxParallel: ${config.maxParallel} wait there.`, set },
+      { level: 'advice', says: `${says}, and maxParallel allows ${most}: the others wait there.`, set },
     ];
   return [];
 }
