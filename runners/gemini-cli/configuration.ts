@@ -3,7 +3,7 @@ import { harnessNode, packagePath, versionFile } from '../../src/harness/npm-cli
 import type { HarnessContext, ModelAccess } from '../../src/harness/runner.ts';
 import { type McpServer, transportOf } from '../../src/suite/mcp-server.ts';
 import { versions } from '../versions.ts';
-import { geminiLines } from './stream.ts';
+import { geminiStream } from './stream.ts';
 
 /** The context window, in tokens, that it assumes for a model that it does not know. */
 const ASSUMED_WINDOW = 1_048_576;
@@ -44,9 +44,8 @@ export function geminiCli({ profile, home }: HarnessContext, model: ModelAccess)
     // The system's settings override the user's and are merged with them.
     files: [{ path: settingsFile, content: JSON.stringify(settings(profile, model)) }],
     versionFile: versionFile(versions['gemini-cli']),
-    takerFor: geminiLines,
+    ...geminiStream,
     usageIsCumulative: false,
-    logsToStderr: true,
   };
 }
 

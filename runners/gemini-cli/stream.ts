@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { LineTaker } from '../../src/harness/cli-stream.ts';
+import type { LineTaker, StreamReader } from '../../src/harness/cli-stream.ts';
 import type { CommandOutcome } from '../../src/harness/message-lines.ts';
 import { modelFailure } from '../../src/harness/model-failure.ts';
 import type { TurnRecord, TurnStatus } from '../../src/harness/turn-record.ts';
@@ -35,7 +35,7 @@ const End = z.object({
  * Reads `gemini --output-format stream-json --debug`: `init`, pieces of messages, `tool_use` and
  * `tool_result`, `error` for warnings and errors, and one `result`.
  */
-export function geminiLines(record: TurnRecord): LineTaker {
+function geminiLines(record: TurnRecord): LineTaker {
   let spoken = { text: '', at: 0 };
   /** Why the turn ended early, if `result` does not say it. */
   let trouble: string | undefined;
@@ -71,6 +71,8 @@ export function geminiLines(record: TurnRecord): LineTaker {
     }
   };
 }
+
+export const geminiStream: StreamReader = { takerFor: geminiLines, logsToStderr: true };
 
 /** The beginning of a message about a failure of the model's API. Nothing else distinguishes it. */
 const API_ERROR = '[API Error';
