@@ -152,9 +152,8 @@ function parallelFindings(config: ModelConfig, { server }: Found): Finding[] {
   const set = `maxParallel: ${parallel}`;
   if (config.maxParallel === undefined)
     return [{ level: 'advice', says: `${says}, and maxParallel is not set.`, set }];
-  if (config.maxParallel > parallel)
-    return [
-      { level: 'advice', says: `${says}; the others of maxParallel: ${config.maxParallel} wait there.`, set },
-    ];
+  const most = mostParallel(config.maxParallel);
+  if (most > parallel)
+    return [{ level: 'advice', says: `${says}; the others of maxParallel: ${most} wait there.`, set }];
   return [];
 }
