@@ -28,6 +28,10 @@ export const modelAnswers = channel({
   count: {
     tries: times(5, 'attempts of a request before its client gets the error'),
     calls: times(1_000, 'tool calls of an answer that is translated'),
+    eventLines: times(
+      10_000,
+      'lines of an event of a stream; a longer one is as one with too many characters',
+    ),
   },
 });
 
