@@ -150,7 +150,9 @@ const endless: [string, Wire, string, string][] = [
     message,
     event('message_delta', {
       delta: {},
-      usage: Object.fromEntries(Array.from({ length: 2000 }, (_, index) => [`count_${index}_@`, 1])),
+      usage: Object.fromEntries(
+        Array.from({ length: 200 }, (_, index) => [`${'x'.repeat(200)}_${index}_@`, 1]),
+      ),
     }),
   ],
   [
