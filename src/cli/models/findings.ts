@@ -3,7 +3,7 @@ import type { CheckedTools } from '../../gateway/probe/check-tools.ts';
 import type { CheckedWire } from '../../gateway/probe/check-wires.ts';
 import type { MeasuredContext } from '../../gateway/probe/measure-context.ts';
 import type { ServerModel } from '../../gateway/probe/server-models.ts';
-import { type ModelConfig, wiresOf } from '../../suite/model-config.ts';
+import { type ModelConfig, mostParallel, wiresOf } from '../../suite/model-config.ts';
 
 /** What a check means for the configuration. */
 export interface Finding {
@@ -153,7 +153,7 @@ function parallelFindings(config: ModelConfig, { server }: Found): Finding[] {
   const { maxParallel } = config;
   if (maxParallel === undefined)
     return [{ level: 'advice', says: `${says}, and maxParallel is not set.`, set }];
-  const most = typeof maxParallel === 'number' ? maxParallel : maxParallel.most;
+  const most = mostParallel(maxParallel);
   if (most > parallel)
     return [
       { level: 'advice', says: `${says}, and maxParallel allows ${most}: the others wait there.`, set },
