@@ -198,7 +198,9 @@ export class CommandContext implements AsyncDisposable {
     const { openGateway } = await import('../gateway/open-gateway.ts');
     const { scriptedUpstream } = await import('../gateway/scripted/scripted-upstream.ts');
     const scripted = (file: string) => scriptedUpstream(file, clock);
-    return openGateway({ models, env, clock, caBundle, scripted, permits: this.permits });
+    const { readCassette } = await import('../gateway/replay/read-cassette.ts');
+    const cassette = onceFor(readCassette);
+    return openGateway({ models, env, clock, caBundle, scripted, cassette, permits: this.permits });
   }
 
   /** The certificates, as PEM, that this host trusts in addition to the public authorities. */
@@ -290,6 +292,16 @@ export class CommandContext implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.#opened.disposeAsync();
   }
+}
+
+/** Calls a function once for each argument. */
+function onceFor<Result>(read: (name: string) => Result): (name: string) => Result {
+  const known = new Map<string, Result>();
+  return (name) => {
+    const result = known.get(name) ?? read(name);
+    known.set(name, result);
+    return result;
+  };
 }
 
 /** The values of the models' and the service's keys. */

@@ -2,6 +2,7 @@ import { OffsiteError } from '../offsite-error.ts';
 import type { Gateway, GatewaySession } from './gateway.ts';
 import type { GatewayOptions, GatewayParts } from './gateway-parts.ts';
 import { hostNetwork } from './hosts/network.ts';
+import { replayingModels } from './replay/replaying-models.ts';
 import { openRoom } from './room.ts';
 import { type ServedModel, serveModel } from './served-model.ts';
 import { openSession } from './session.ts';
@@ -34,7 +35,7 @@ export function openGateway(options: GatewayOptions): Gateway {
   };
   return {
     open(request) {
-      const session = openSession(request, parts, serve);
+      const session = openSession(request, parts, replayingModels(request, parts, serve));
       const dispose = session[Symbol.asyncDispose].bind(session);
       const own: GatewaySession = {
         ...session,

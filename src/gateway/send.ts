@@ -69,6 +69,7 @@ type Verdict =
 
 async function judge(answer: UpstreamAnswer, last: boolean, clock: Clock): Promise<Verdict> {
   const { status, headers } = answer;
+  if (answer.replayed) return { _tag: 'pass', answer, exhausted: status >= 500 || status === 429 };
   const overloaded = status === 429 || status === 503 || status === 529;
   if (!overloaded && (status < 500 || status === 501)) return { _tag: 'pass', answer, exhausted: false };
   if (last || headers['x-should-retry'] === 'false') return { _tag: 'pass', answer, exhausted: true };

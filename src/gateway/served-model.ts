@@ -7,6 +7,7 @@ import { type HttpModel, type ModelConfig, type Wire, wiresOf } from '../suite/m
 import type { GatewayParts } from './gateway-parts.ts';
 import { type Pacing, pacing } from './pacing.ts';
 import { type Redaction, redactionOf } from './redaction.ts';
+import type { Recording } from './replay/recording.ts';
 import type { Upstream } from './upstream.ts';
 import { httpUpstream } from './upstream-http.ts';
 
@@ -21,6 +22,27 @@ export interface ServedModel extends AsyncDisposable {
   upstream: Upstream;
   pacing: Pacing;
   redaction: Redaction;
+  /** Set if recorded answers come first. */
+  recording?: Recording | undefined;
+  /** With a recording: the model that answers other requests. */
+  live?: ServedModel | undefined;
+}
+
+/** A model that answers from a recording, and needs neither an address nor a key, unless it is `live` too. */
+export function recordedModel(
+  name: string,
+  config: ModelConfig,
+  recording: Recording,
+  live: ServedModel | undefined,
+  parts: GatewayParts,
+): ServedModel {
+  return {
+    ...{ name, config, wires: wiresOf(config), upstreamName: name, recording, live },
+    upstream: { send: () => Promise.reject(new Error('a recorded model is never asked itself')) },
+    pacing: pacing(permitsOf(name, undefined, parts), parts),
+    redaction: redactionOf(undefined),
+    [Symbol.asyncDispose]: async () => undefined,
+  };
 }
 
 /** Throws an input error if its key is missing or cannot be sent in a header, or its address is invalid. */
@@ -37,6 +59,7 @@ export function serveModel(name: string, config: ModelConfig, parts: GatewayPart
       [Symbol.asyncDispose]: async () => undefined,
     };
   }
+  if ('replay' in config) throw new Error('a replayed model belongs to a session');
   const key = keyOf(name, config, parts.env);
   const redaction = redactionOf(key);
   const connections = connectionsTo(name, config, parts);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { CassetteLine } from '../record/cassette-line.ts';
 import { ExportedTrial } from '../record/exported-trial.ts';
 import { TrialRecord } from '../record/trial-record.ts';
 import { ConfigFile } from './config-file.ts';
@@ -15,6 +16,7 @@ export function jsonSchemas(): Record<string, unknown> {
     'offsite.schema.json': z.toJSONSchema(ConfigFile, { io: 'input' }),
     'script.schema.json': z.toJSONSchema(ScriptFile, { io: 'input' }),
     'exported-trial.schema.json': z.toJSONSchema(ExportedTrial),
+    'cassette.schema.json': z.toJSONSchema(CassetteLine),
     'trial-record.schema.json': z.toJSONSchema(TrialRecord),
   };
 }

@@ -4,7 +4,7 @@ import type { Clock } from '../../clock.ts';
 import type { ChatAnswer } from '../../gateway/chat/chat.ts';
 import type { ModelAccount, ModelExchange } from '../../gateway/gateway.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-import { type ModelConfig, type Wire, wires } from '../../suite/model-config.ts';
+import { type ModelConfig, type Wire, whereOf, wires } from '../../suite/model-config.ts';
 import { type Printable, text } from '../../text/printable.ts';
 import { duration } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
@@ -92,7 +92,7 @@ async function check(
   return {
     model: name,
     wire,
-    where: 'scripted' in models[name] ? models[name].scripted : models[name].baseUrl,
+    where: whereOf(models[name]),
     answer: { text: answer.text, stopped: answer.stopped },
     answeredBy: answer.model,
     latencyMs: finishedAt - startedAt,
@@ -106,13 +106,14 @@ async function check(
 /** The model as the check calls it: over the chosen wire, and without recording bodies. */
 function asked(name: string, model: ModelConfig, wire: Wire | undefined): ModelConfig {
   if (wire === undefined) return { ...model, record: 'metadata' };
-  if ('scripted' in model || !model.wire.includes(wire)) {
-    const first =
-      'scripted' in model ? 'is scripted and asked over its first wire only' : `does not speak ${wire}`;
+  if (!('baseUrl' in model) || !model.wire.includes(wire)) {
+    const first = !('baseUrl' in model)
+      ? 'is scripted and asked over its first wire only'
+      : `does not speak ${wire}`;
     throw new OffsiteError(`the model ${name} ${first}`, {
       code: 'WIRE_NOT_SPOKEN',
       kind: 'input',
-      hint: `Configured: ${('scripted' in model ? wires : model.wire).join(', ')}.`,
+      hint: `Configured: ${('baseUrl' in model ? model.wire : wires).join(', ')}.`,
     });
   }
   return { ...model, wire: [wire], record: 'metadata' };
