@@ -3,7 +3,7 @@ import { programPath, versionFile } from '../../src/harness/npm-cli.ts';
 import type { HarnessContext, ModelAccess } from '../../src/harness/runner.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
 import { versions } from '../versions.ts';
-import { piLines } from './stream.ts';
+import { piStream } from './stream.ts';
 
 const KEY = 'OFFSITE_MODEL_KEY';
 
@@ -37,9 +37,7 @@ export function piCli({ profile }: HarnessContext, model: ModelAccess): Cli {
       },
     ],
     versionFile: versionFile(versions.pi),
-    takerFor: piLines,
-    // These lines repeat the whole message or output for each new piece.
-    skips: ['{"type":"message_update"', '{"type":"tool_execution_update"'],
+    ...piStream,
     usageIsCumulative: false,
   };
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { LineTaker } from '../../src/harness/cli-stream.ts';
+import type { LineTaker, StreamReader } from '../../src/harness/cli-stream.ts';
 import { modelFailure } from '../../src/harness/model-failure.ts';
 import type { TurnRecord, TurnStatus } from '../../src/harness/turn-record.ts';
 
@@ -70,6 +70,12 @@ export function piLines(record: TurnRecord): LineTaker {
     }
   };
 }
+
+export const piStream: StreamReader = {
+  takerFor: piLines,
+  // These lines repeat the whole message or output for each new piece.
+  skips: ['{"type":"message_update"', '{"type":"tool_execution_update"'],
+};
 
 function takeAnswer(record: TurnRecord, { content, usage, stopReason }: Answer, at: number): void {
   for (const { type, text } of content) {

@@ -39,3 +39,15 @@ export const chatAnswers = channel({
   time: 'the deadline of the phase that asks',
   count: 'one answer to each question of Offsite',
 });
+
+export const serverFacts = channel({
+  sender: 'a model',
+  over: 'what a server tells about itself, its models and its routes to `models add` and `models check`',
+  bytes: {
+    answer: bytes(4 * MiB, 'an answer'),
+    name: characters(256, 'the name of a model; longer ones are left out'),
+    quoted: characters(200, 'of an answer, in a message'),
+  },
+  time: { answer: milliseconds(10_000, 'for an answer'), nearby: milliseconds(2_000, 'on this machine') },
+  count: { models: times(2_000, 'models of a server') },
+});

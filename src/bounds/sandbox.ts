@@ -157,6 +157,7 @@ export const harnessLines = channel({
     lastMessage: characters(10_000, "a CLI's last message, as it is kept"),
     kept: bytes(64 * KiB, 'each stream as it was printed, after it was read'),
     note: characters(500, 'a line that is not JSON'),
+    version: characters(200, 'its version'),
     lastWords: characters(1_000, 'the end of standard error, in a message'),
     // Some CLIs first print what is wrong and then their help.
     shownHead: characters(500, 'the beginning of a stream, in a result'),

@@ -74,8 +74,8 @@ export async function plannedSuite(
   context: CommandContext,
   { progress, signal, withoutHarness = false }: PlanningOptions,
 ): Promise<PlannedSuite> {
-  const { config, runners, dataFolder, host } = context;
-  const reading = suiteOptions(options, dataFolder, host);
+  const { config, runners } = context;
+  const reading = suiteOptions(options, context);
   const { except = [], keys } = reading;
   const leftOut: LeftOut[] = [];
   const casesOf: NonNullable<SuiteOptions['planTasks']> = (source) => {

@@ -45,8 +45,10 @@ export function recordedModel(
   };
 }
 
+type ServingParts = Omit<GatewayParts, 'models' | 'network' | 'room'>;
+
 /** Throws an input error if its key is missing or cannot be sent in a header, or its address is invalid. */
-export function serveModel(name: string, config: ModelConfig, parts: GatewayParts): ServedModel {
+export function serveModel(name: string, config: ModelConfig, parts: ServingParts): ServedModel {
   if ('scripted' in config) {
     return {
       name,
@@ -75,7 +77,7 @@ export function serveModel(name: string, config: ModelConfig, parts: GatewayPart
   };
 }
 
-function permitsOf(name: string, maxParallel: number | undefined, { permits }: GatewayParts): Semaphore {
+function permitsOf(name: string, maxParallel: number | undefined, { permits }: ServingParts): Semaphore {
   if (maxParallel === undefined) return new Semaphore(Number.POSITIVE_INFINITY);
   return permits?.(name, maxParallel) ?? new Semaphore(maxParallel);
 }
@@ -104,7 +106,7 @@ function keyOf(name: string, { apiKeyEnv }: HttpModel, env: NodeJS.ProcessEnv): 
 }
 
 /** Connects as the client of the Eval Service does: the same proxies, authorities and CA file. */
-function connectionsTo(name: string, { baseUrl }: HttpModel, { env, caBundle }: GatewayParts) {
+function connectionsTo(name: string, { baseUrl }: HttpModel, { env, caBundle }: ServingParts) {
   const url = new URL(baseUrl);
   if (url.username || url.password || url.search || url.hash) {
     throw new OffsiteError(`the baseUrl of the model ${name} carries a user, a query or a fragment`, {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { harnessLines } from '../bounds/sandbox.ts';
 import { LineReader } from '../line-reader.ts';
 import { DocumentTooDeep, DocumentTooHeavy, longestDocument, parseCheckedJson } from '../parse-json.ts';
-import type { TurnRecord } from './turn-record.ts';
+import type { TurnRecord, TurnStatus } from './turn-record.ts';
 
 /**
  * Adds the content of one line of a CLI's JSON stream to the record. `at` is the time of its arrival, in
@@ -10,6 +10,17 @@ import type { TurnRecord } from './turn-record.ts';
  * known type does not have the known shape.
  */
 export type LineTaker = (line: Record<string, unknown>, at: number) => void;
+
+/** How the stream of one program is read. */
+export interface StreamReader {
+  takerFor(record: TurnRecord): LineTaker;
+  /** Lines that begin with one of these are not parsed. */
+  skips?: readonly string[];
+  /** The status that an exit code stands for, if the stream did not say how the turn ended. */
+  statusOfExit?(exitCode: number, stderr: string): TurnStatus | undefined;
+  /** Whether its stderr is a log, of which only the beginning and the end are worth keeping. */
+  logsToStderr?: boolean;
+}
 
 export interface CliStream {
   push(chunk: Buffer): void;

@@ -63,7 +63,7 @@ export class TurnRecord {
   }
 
   beginCommand(id: string, command: string, at: number): void {
-    if (!this.#hasRoom(command.length)) return;
+    if (!this.#hasRoom(id.length + command.length)) return;
     const entry: TrajectoryEntry = { _tag: 'command', command, startedAtMillis: at };
     this.trajectory.push(entry);
     this.#commands.set(id, entry);
@@ -88,7 +88,7 @@ export class TurnRecord {
   }
 
   beginTool(id: string, name: string, input: unknown, at: number): void {
-    if (!this.#hasRoom(name.length + weightOfInput(input))) return;
+    if (!this.#hasRoom(id.length + name.length + weightOfInput(input))) return;
     const event: ToolEvent = { kind: 'tool', at, name, input };
     this.events.push(event);
     this.#tools.set(id, event);

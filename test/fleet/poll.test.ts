@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { folderStorage } from '../../src/fleet/storage/folder-storage.ts';
 import { held, letGo } from '../daemon/let-go.ts';
 import { countFinished } from '../daemon/sharing.ts';
 import { type FleetPlace, openFleetPlace } from './fleet-place.ts';
@@ -129,6 +130,22 @@ test('a daemon and the fleet share what others queue, and leave the batches of t
   const [byFleet = 0, byDaemon = 0] = shared.finished;
   expect(byFleet + byDaemon).toBe(12);
 }, 400_000);
+
+test('what somebody spoiled in the storage holds back the runs of its batch alone', async () => {
+  await using fleet = await openFleetPlace();
+  configure(fleet);
+  const [run] = await queue(fleet, ['a']);
+  const [spoiled] = (await fleet.runs('a')).filter(({ id }) => id === run);
+  const storage = folderStorage(`${fleet.place.folder}/storage`);
+  await storage.putNote('batches', spoiled?.batchId ?? '', { document: 'no hash' });
+  await queue(fleet, ['b']);
+  await fleet.worker('one', ['-c', '1']);
+  expect((await fleet.command(['poll']).ended).exitCode).toBe(0);
+  await expect.poll(() => statuses(fleet, ['b']), soon).toEqual(['reported']);
+  const status = async () => (await fleet.command(['status']).ended).stdout;
+  await expect.poll(status, soon).toMatch(/the plan of their batch cannot be read: .* it names no plan/);
+  expect(await statuses(fleet, ['a'])).toEqual(['queued']);
+}, 300_000);
 
 test('the poll leaves the runs of a batch of the fleet to its workflow', async () => {
   await using fleet = await openFleetPlace();

@@ -75,6 +75,8 @@ const answers: Record<string, unknown> = {
       startedAt: attack,
     })),
   },
+  // The list of a server of models.
+  models: { object: 'list', data: each.map((attack) => ({ id: attack.slice(0, 200), owned_by: attack })) },
   'evals.rerunCell': { id: attacks.lineStop },
   'prompts.get': { id: 'p', version: 1, content: each.join('\n'), channels: each },
   'prompts.promote': { id: hostileText, channel: hostileText, version: 1 },

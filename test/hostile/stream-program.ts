@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { claudeCodeLines } from '../../runners/claude-code/stream.ts';
+import { jsonlStream } from '../../runners/command/jsonl.ts';
 import { piLines } from '../../runners/pi/stream.ts';
 import { systemClock } from '../../src/clock.ts';
 import { changedPaths } from '../../src/engine/changes/changed-paths.ts';
@@ -29,12 +30,18 @@ const tool = (id: number, text: string) =>
   `{"type":"tool_execution_start","toolCallId":"${id}","toolName":"edit","args":{"text":"${text}"}}\n`;
 const command = (id: number, text: string) =>
   `{"type":"tool_execution_start","toolCallId":"${id}","toolName":"bash","args":{"command":"${text}"}}\n`;
+/** A line of `stream: jsonl` about something that has begun. */
+const begun = (type: string, id: string) => `${JSON.stringify({ type, id, name: 'a', command: 'a' })}\n`;
 const begin = '{"type":"session","id":"one"}\n{"type":"agent_start"}\n';
 const end = `${said('the end')}{"type":"agent_end"}\n`;
 const megabyte = 'x'.repeat(mebibyte);
 
 function* times(count: number, piece: (at: number) => string): Generator<string> {
   for (let at = 0; at < count; at += 1) yield piece(at);
+}
+
+function times100k(piece: (at: number) => string): string {
+  return [...times(100_000, piece)].join('');
 }
 
 /** A turn's stream, through the reader of a CLI. */
@@ -142,6 +149,23 @@ const attacks: Record<string, () => unknown> = {
         times(30, () => said('x').repeat(100_000)),
         [end],
       ),
+    ),
+  'long ids': () =>
+    turn(
+      joined(
+        [begin],
+        times(600, (at) => command(at, 'x').replace(`"${at}"`, `"${at}${megabyte}"`)),
+        [end],
+      ),
+    ),
+  'commands of a profile': () =>
+    turn(
+      joined(
+        times(30, (at) => times100k((line) => begun('command', `${at}.${line}`))),
+        times(30, () => times100k(() => begun('command', 'the same'))),
+        ['{"type":"message","text":"the end"}\n{"type":"end","status":"done"}\n'],
+      ),
+      jsonlStream.takerFor,
     ),
   'records of values': () => records(joined(['nonce {"kind":"validation","logs":['], values(30), ['[]]}\n'])),
   'parts of a record': () => records(joined([validation, '"logs":['], values(2), ['[]]}\n'])),

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from '@commander-js/extra-typings';
 import { XMLValidator } from 'fast-xml-parser';
@@ -152,6 +152,21 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     running.kill('SIGINT');
     return [ran, await offsite(place, ['run', suite], { env: at(refusing) }), await running.ended];
   },
+  init: async () => {
+    using own = openPlace();
+    const found = { scripts: { test: hostileText }, packageManager: hostileText };
+    own.write('package.json', JSON.stringify(found));
+    const folder = join(own.folder, 'project', name(attacks.csi).replaceAll('/', ''));
+    mkdirSync(folder);
+    cpSync(join(own.folder, 'project', 'package.json'), join(folder, 'package.json'));
+    const inside = { ...own, folder };
+    const args = ['init', '--yes', '--model-ports', String(model.port)];
+    return [
+      await offsite(inside, args, { dataFolder: null }),
+      await offsite(inside, args, { dataFolder: null }),
+      await offsite(inside, ['init', '--model-ports', name(attacks.stop)], { dataFolder: null }),
+    ];
+  },
   start: async () => {
     return [
       ...(await asked('start', suite, '--drop-local')),
@@ -303,6 +318,13 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     ...(await plain('models', ...config())),
     ...(await plain('models', '--json', ...config())),
   ],
+  'models add': async () => [
+    ...(await plain('models', 'add', '--base-url', kind.url, ...config())),
+    ...(await plain('models', 'add', '--base-url', kind.url, '--model', hostileName, ...config())),
+    ...(await plain('models', 'add', hostileName, '--base-url', model.url, ...config())),
+    ...(await plain('models', 'add', hostileName, '--base-url', hostileName, ...config())),
+    ...(await plain('models', 'add', '--api-key-env', name(attacks.stop), ...config())),
+  ],
   'models check': async () => [
     ...(await plain('models', 'check', 'wild', ...config())),
     ...(await plain('models', 'check', name(attacks.stop), ...config())),
@@ -327,6 +349,12 @@ const trials: Record<string, () => Promise<Ended[]>> = {
   'prompts get': () => asked('prompts', 'get', hostileName),
   'prompts promote': () => asked('prompts', 'promote', hostileName, name(attacks.stop), '1'),
   'prompts write': () => asked('prompts', 'write', name(attacks.stop), suite),
+  completion: () => bare(['completion', name(attacks.lineStop)]),
+  complete: async () => [
+    ...(await bare(['complete', '--', 'show', ''], { OFFSITE_HOME: place.dataFolder })),
+    ...(await bare(['complete', '--', 'models', 'check', ''], { OFFSITE_CONFIG: config()[1] ?? '' })),
+    ...(await bare(['complete', '--', hostileName, name(attacks.stop)])),
+  ],
   keys: () => bare(['keys']),
   'keys create': () => plain('keys', 'create', '--name', hostileName, '--organization', hostileName),
   'keys list': async () => [...(await plain('keys', 'list')), ...(await plain('keys', 'list', '--json'))],

@@ -2,7 +2,8 @@ import type { OpenBatch } from '../../agent/batch-run.ts';
 import { planParts } from '../../agent/plan-parts.ts';
 import { refuseMachineParts } from '../../fleet/machine-parts.ts';
 import { startFleetBatch } from '../../fleet/start-fleet-batch.ts';
-import { text } from '../../text/printable.ts';
+import type { SuitePlan } from '../../suite/plan.ts';
+import { type Printable, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { ciRun } from '../ci-run.ts';
 import { CommandContext, type CommonOptions } from '../context.ts';
@@ -38,11 +39,16 @@ export async function runOnFleet(file: string | undefined, options: FleetRunOpti
   const reporting = await context.reporting();
   const { pool, priority, window, slice } = options;
   const batches: OpenBatch[] = [];
-  for (const part of planParts(plan)) {
+  const parts = planParts(plan);
+  for (const part of parts) {
     const given = { clock, temporal, storage, config, note: context.note, pool, priority, window, slice };
-    const batch = await progress.step('starting the batch', () =>
+    const started = progress.step('starting the batch', () =>
       startFleetBatch(part, { ...reporting, ...given, group: batches[0]?.id }, signal),
     );
+    const batch = await started.catch((error: unknown) => {
+      if (batches.length > 0) progress.note(partlyStarted(batches, parts));
+      throw error;
+    });
     batches.push(batch);
     const trials = plural(batch.runs.length * plan.trials, 'trial');
     progress.note(text`started batch ${batch.id} on the fleet: ${trials}`);
@@ -61,4 +67,14 @@ export async function runOnFleet(file: string | undefined, options: FleetRunOpti
     options,
     signal,
   );
+}
+
+/** What a person can do about a set of which only some batches run. */
+function partlyStarted(batches: readonly OpenBatch[], parts: readonly SuitePlan[]): Printable {
+  const ids = batches.map(({ id }) => id).join(' ');
+  const [first, ...more] = parts.slice(batches.length).flatMap(({ cases }) => cases);
+  const left = plural(more.length + 1, 'case');
+  const from = text`${left} did not start, from ${first?.request.id ?? ''} on.`;
+  const started = text`${String(batches.length)} of ${String(parts.length)} batches started and go on:`;
+  return text`${started} offsite fleet attach ${ids}\n${from} Start them as a suite of their own.`;
 }

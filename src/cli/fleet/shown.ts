@@ -25,6 +25,8 @@ export class Shown {
   /** What each batch has spent. */
   readonly #spent = new Map<string, BatchOutcome['spent']>();
   readonly #reasons = new Set<string>();
+  /** How many trials of each batch wait for a reason, by reason and batch. */
+  readonly #waiting = new Map<string, Map<string, number>>();
   /** The trials of each batch that workers hold. */
   readonly #held = new Map<string, Set<string>>();
 
@@ -57,7 +59,7 @@ export class Shown {
       return;
     }
     if (event.kind === 'waiting') {
-      for (const { reason, trials } of event.waiting) this.#tell(reason, text`${waits(trials)}: ${reason}`);
+      for (const { reason, trials } of event.waiting) this.#waits(batch, reason, trials);
       return;
     }
     if (event.kind === 'progress') {
@@ -95,6 +97,15 @@ export class Shown {
       modelUnmeasured: true,
     };
     this.#progress.event({ kind: 'finished', trial, result });
+  }
+
+  /** Tells each reason why trials wait once for each batch, with the trials of all batches. */
+  #waits(batch: string, reason: string, trials: number): void {
+    const waiting = this.#waiting.get(reason) ?? new Map<string, number>();
+    waiting.set(batch, trials);
+    this.#waiting.set(reason, waiting);
+    const all = waiting.values().reduce((sum, one) => sum + one, 0);
+    this.#tell(`${batch}: ${reason}`, text`${waits(all)}: ${reason}`);
   }
 
   /** Tells each reason why trials wait, or are offered again, once. */

@@ -4,8 +4,7 @@ import { type FileHandle, lstat, mkdir, open, opendir, rename, rm } from 'node:f
 import { dirname, join, relative, sep } from 'node:path';
 import { fleetStorage } from '../../bounds/fleet.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import { parseForeignJson } from '../../parse-json.ts';
-import { hashOf, Indexed, Sha256 } from './contents.ts';
+import { damaged, hashOf, noteIn, resultIn, Sha256 } from './contents.ts';
 import type { FleetStorage, IndexedResult, NoteKind } from './storage.ts';
 
 /**
@@ -35,7 +34,7 @@ export function folderStorage(folder: string): FleetStorage {
     async get(sha256, most = fleetStorage.bytes.content) {
       const content = await read(folder, pathOf(sha256), most);
       if (hashOf(content) === sha256) return content;
-      throw unusable(`the content ${sha256} in ${folder} is damaged`, 'FLEET_CONTENT_DAMAGED');
+      throw damaged(pathOf(sha256), 'its hash is another one');
     },
     async addResult(batch, result) {
       const name = hashOf(`${result.run}/${result.ordinal}`);
@@ -47,10 +46,7 @@ export function folderStorage(folder: string): FleetStorage {
       for await (const { name } of await opendir(indexOf(batch))) {
         if (!name.endsWith('.json')) continue;
         const path = join(indexOf(batch), name);
-        const text = (await read(folder, path, fleetStorage.bytes.result)).toString('utf8');
-        const parsed = Indexed.safeParse(parseForeignJson(text));
-        if (!parsed.success) throw unusable(`${path} is no result of a trial`, 'FLEET_CONTENT_DAMAGED');
-        yield parsed.data;
+        yield resultIn(await read(folder, path, fleetStorage.bytes.result), path);
       }
     },
     async putNote(kind, name, note) {
@@ -59,7 +55,7 @@ export function folderStorage(folder: string): FleetStorage {
     async note(kind, name) {
       const path = noteOf(kind, name);
       if (!existsSync(path)) return undefined;
-      return parseForeignJson((await read(folder, path, fleetStorage.bytes.result)).toString('utf8'));
+      return noteIn(await read(folder, path, fleetStorage.bytes.result), path);
     },
   };
 }
@@ -77,7 +73,7 @@ async function read(folder: string, path: string, most: number): Promise<Buffer>
   } catch (error) {
     throw unusable(`cannot read ${path}: ${messageOf(error)}`, 'FLEET_CONTENT_MISSING', error);
   }
-  throw unusable(`${path} is larger than ${most} bytes`, 'FLEET_CONTENT_DAMAGED');
+  throw damaged(path, `it is larger than ${most} bytes`);
 }
 
 /** As many bytes as a file had when it was opened: it may grow for ever. */

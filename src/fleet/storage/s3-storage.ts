@@ -1,9 +1,8 @@
 import type { S3Client, S3ServiceException } from '@aws-sdk/client-s3';
 import { fleetStorage } from '../../bounds/fleet.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import { parseForeignJson } from '../../parse-json.ts';
 import type { S3Storage } from '../../suite/fleet-config.ts';
-import { hashOf, Indexed, Sha256 } from './contents.ts';
+import { damaged, hashOf, noteIn, resultIn, Sha256 } from './contents.ts';
 import type { FleetStorage, IndexedResult, NoteKind } from './storage.ts';
 
 /** What this file uses of the packages of AWS. */
@@ -69,7 +68,7 @@ export function s3Storage(config: S3Storage): FleetStorage {
     async get(sha256, most = fleetStorage.bytes.content) {
       const content = await get(keyOf(sha256), most);
       if (hashOf(content) === sha256) return content;
-      throw damaged(`the content ${sha256} in the bucket ${bucket}`);
+      throw damaged(`${keyOf(sha256)} in the bucket ${bucket}`, 'its hash is another one');
     },
     async addResult(batch, result) {
       const text = JSON.stringify(result);
@@ -84,8 +83,7 @@ export function s3Storage(config: S3Storage): FleetStorage {
           return client.send(new sdk.ListObjectsV2Command(request), { abortSignal: signal });
         });
         for (const { Key = '' } of page.Contents ?? []) {
-          const text = (await get(Key, fleetStorage.bytes.result)).toString('utf8');
-          yield resultFrom(text, Key);
+          yield resultIn(await get(Key, fleetStorage.bytes.result), Key);
         }
         from = page.IsTruncated ? page.NextContinuationToken : undefined;
       } while (from !== undefined);
@@ -96,8 +94,7 @@ export function s3Storage(config: S3Storage): FleetStorage {
     },
     async note(kind, name) {
       try {
-        const content = await get(noteOf(kind, name), fleetStorage.bytes.result);
-        return parseForeignJson(content.toString('utf8'));
+        return noteIn(await get(noteOf(kind, name), fleetStorage.bytes.result), noteOf(kind, name));
       } catch (error) {
         if (error instanceof OffsiteError && error.code === 'FLEET_CONTENT_MISSING') return undefined;
         throw error;
@@ -144,14 +141,8 @@ async function bounded(
       if (size > most) break;
       chunks.push(chunk);
     }
-  if (size > most) throw damaged(`${key} is larger than ${most} bytes, and`);
+  if (size > most) throw damaged(key, `it is larger than ${most} bytes`);
   return Buffer.concat(chunks);
-}
-
-function resultFrom(text: string, key: string): IndexedResult {
-  const parsed = Indexed.safeParse(parseForeignJson(text));
-  if (parsed.success) return parsed.data;
-  throw damaged(`${key}, which is no result of a trial,`);
 }
 
 const hints: Record<string, string> = {
@@ -179,10 +170,6 @@ function failure(what: string, bucket: string, error: unknown): OffsiteError {
     hint: hint ?? 'Check that the service of the bucket answers: fleet.storage.s3 of offsite.yaml.',
     cause: error,
   });
-}
-
-function damaged(what: string): OffsiteError {
-  return new OffsiteError(`${what} is damaged`, { code: 'FLEET_CONTENT_DAMAGED', kind: 'infrastructure' });
 }
 
 function nameOf(error: unknown): string {

@@ -13,7 +13,7 @@ import { foundNeeds } from '../placement/planned-needs.ts';
 import { unmet } from '../placement/unmet.ts';
 import type { WorkerProfile } from '../placement/worker-profile.ts';
 import { isThere, seenWorkers } from '../seen-workers.ts';
-import { Sha256 } from '../storage/contents.ts';
+import { damaged, Sha256 } from '../storage/contents.ts';
 import { type FleetStorage, rerunName } from '../storage/storage.ts';
 import type { Documents } from './documents.ts';
 
@@ -56,20 +56,22 @@ export class FoundNeeds {
     const most = fleetMessages.bytes.foundId;
     if (id.length > most || batchId.length > most)
       return { kind: 'waiting', reason: `their ids have more than ${most} characters` };
-    const planned = await this.#plannedOf(batchId);
+    let planned: string | undefined;
     let needs: ReturnType<typeof foundNeeds> | undefined;
-    if (planned !== undefined) {
-      try {
+    try {
+      planned = await this.#plannedOf(batchId);
+      if (planned !== undefined) {
         const { runs } = await documents.planned({ document: planned });
         // The batch's own workflow has it.
         if (runs.some((own) => own.id === id)) return { kind: 'own' };
         if ((await storage.note('reruns', rerunName(batchId, id))) !== undefined) return { kind: 'own' };
         // What was added to the batch runs as the batch was planned.
         needs = runs.find((own) => own.caseId === caseId && own.variantId === details.variant?.id)?.needs;
-      } catch (error) {
-        if (!(error instanceof OffsiteError)) throw error;
-        return { kind: 'waiting', reason: `the plan of their batch cannot be read: ${error.message}` };
       }
+    } catch (error) {
+      // Without its plan it is not known whether a fleet runs it already.
+      if (!isUnreadable(error)) throw error;
+      return { kind: 'waiting', reason: `the plan of their batch cannot be read: ${error.message}` };
     }
     needs ??= foundNeeds(details, config(), harnesses);
     if ('reason' in needs) return { kind: 'waiting', reason: needs.reason };
@@ -87,13 +89,21 @@ export class FoundNeeds {
 
   #plannedOf(batch: string): Promise<string | undefined> {
     const { storage } = this.#parts;
-    const known = this.#planned.get(batch) ?? storage.note('batches', batch).then(documentIn);
+    const known =
+      this.#planned.get(batch) ?? storage.note('batches', batch).then((note) => documentIn(note, batch));
     this.#planned.set(batch, known);
     return known;
   }
 }
 
-function documentIn(note: unknown): string | undefined {
+function documentIn(note: unknown, batch: string): string | undefined {
+  if (note === undefined) return undefined;
   const read = BatchNote.safeParse(note);
-  return read.success ? read.data.document : undefined;
+  if (read.success) return read.data.document;
+  throw damaged(`the note of batch ${batch} in the storage`, 'it names no plan');
+}
+
+/** Whether the storage answers, but not with what somebody put there. */
+function isUnreadable(error: unknown): error is OffsiteError {
+  return error instanceof OffsiteError && error.code !== 'FLEET_STORAGE_UNUSABLE';
 }

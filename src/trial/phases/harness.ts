@@ -1,5 +1,5 @@
 import type { Container } from '../../engine/container.ts';
-import type { Runner } from '../../harness/runner.ts';
+import type { CommandSource, Runner } from '../../harness/runner.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
 import { mcpObstacle } from '../../suite/planned-variant.ts';
 import { asUser } from '../as-user.ts';
@@ -69,13 +69,13 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
   // If the sandbox lost the connection to its model, the trial says nothing about the agent, whatever the
   // harness did then.
   port?.relay.lost.throwIfAborted();
+  const source = session.commandsFrom ?? (runner.tellsCommands ? 'report' : 'traffic');
   return {
-    ...foundOf(conversation, input),
-    harnessTellsCommands: runner.tellsCommands,
+    ...foundOf(conversation, source, input),
     ...(deviations.length > 0 && { deviations }),
-    ...(areCommandsCut(runner, conversation, models) && { commandsCut: true }),
     cause:
-      (await harnessCause(runner, conversation, input)) ?? (await endingCause(conversation.ending, input)),
+      (await harnessCause(runner, conversation, input)) ??
+      (await endingCause(conversation.ending, runner, input)),
   };
 }
 
@@ -109,22 +109,31 @@ async function giveSkills(
   return [];
 }
 
-function areCommandsCut({ tellsCommands }: Runner, { isCut }: Conversation, models: TrialModels | undefined) {
-  return isCut || (!tellsCommands && models?.derived.isCut === true);
-}
-
-function foundOf(conversation: Conversation, { models }: PhaseInput): Partial<TrialResult> {
-  const { ending, trajectory, events, finalMessage, version, usage, commandCount, turns, lastOutput } =
-    conversation;
+function foundOf(conversation: Conversation, source: CommandSource, { models }: PhaseInput) {
+  const { ending, events, finalMessage, version, usage, commandCount, turns, lastOutput } = conversation;
   return {
     harness: ending,
     harnessOutput: lastOutput,
-    trajectory,
-    derivedTrajectory: models?.derived.entries(),
+    ...commandsOf(conversation, source, models),
     events,
     finalMessage,
     turns,
     harnessVersion: version,
     harnessCounts: { usage, commands: commandCount },
+  };
+}
+
+function commandsOf(
+  { trajectory, isCut }: Conversation,
+  source: CommandSource,
+  models: TrialModels | undefined,
+): Partial<TrialResult> {
+  if (source === 'none') return {};
+  const derivedIsCut = source === 'traffic' && models?.derived.isCut === true;
+  return {
+    trajectory,
+    derivedTrajectory: models?.derived.entries(),
+    harnessTellsCommands: source === 'report',
+    ...((isCut || derivedIsCut) && { commandsCut: true }),
   };
 }
