@@ -1,7 +1,7 @@
 import { Command } from '@commander-js/extra-typings';
 import { type Clock, systemClock } from '../../clock.ts';
 import { type Config, loadConfig } from '../../suite/config-file.ts';
-import { type Wire, wires } from '../../suite/model-config.ts';
+import { type Wire, whereOf, wires } from '../../suite/model-config.ts';
 import type { Content } from '../../text/output.ts';
 import { table } from '../../text/table.ts';
 import { withConfigAndData } from '../options.ts';
@@ -38,11 +38,11 @@ interface ListedModel {
 
 function listed({ models }: Config, env: NodeJS.ProcessEnv): ListedModel[] {
   return Object.entries(models).map(([name, model]) => {
-    const variable = 'scripted' in model ? undefined : model.apiKeyEnv;
+    const variable = 'baseUrl' in model ? model.apiKeyEnv : undefined;
     return {
       name,
-      wires: 'scripted' in model ? wires : model.wire,
-      where: 'scripted' in model ? model.scripted : model.baseUrl,
+      wires: 'baseUrl' in model ? model.wire : wires,
+      where: whereOf(model),
       key: variable === undefined ? undefined : { variable, set: Boolean(env[variable]) },
       pricesOf: model.prices?.date,
       aliases: model.aliases,

@@ -67,7 +67,7 @@ function streamFindings({ speed }: Found): Finding[] {
 }
 
 function wireFindings(config: ModelConfig, { wires }: Found): Finding[] {
-  if (!wires || 'scripted' in config) return [];
+  if (!wires || !('baseUrl' in config)) return [];
   const configured = wiresOf(config);
   const working = wires.filter(({ state }) => state === 'works').map(({ wire }) => wire);
   const inOrder = [...configured.filter((wire) => working.includes(wire)), ...working];
@@ -146,7 +146,7 @@ function contextFindings(config: ModelConfig, { told, measuredContext: measured,
 }
 
 function parallelFindings(config: ModelConfig, { server }: Found): Finding[] {
-  if ('scripted' in config || server?.parallel === undefined) return [];
+  if (!('baseUrl' in config) || server?.parallel === undefined) return [];
   const { parallel } = server;
   const says = `The server works on ${parallel} requests at a time`;
   const set = `maxParallel: ${parallel}`;
