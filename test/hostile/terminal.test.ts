@@ -352,6 +352,11 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     ...(await plain('models', 'add', hostileName, '--base-url', hostileName, ...config())),
     ...(await plain('models', 'add', '--api-key-env', name(attacks.stop), ...config())),
   ],
+  'models bench': async () => [
+    ...(await plain('models', 'bench', 'wild', ...config())),
+    ...(await plain('models', 'bench', hostileName, '--parallel', '1', ...modelAt(kind))),
+    ...(await plain('models', 'bench', name(attacks.stop), ...config())),
+  ],
   'models check': async () => [
     ...(await plain('models', 'check', 'wild', ...config())),
     ...(await plain('models', 'check', ...modelAt(kind))),

@@ -7,6 +7,7 @@ import { table } from '../../text/table.ts';
 import { withConfigAndData } from '../options.ts';
 import { openTerminal, type Terminal } from '../terminal.ts';
 import { modelsAddCommand } from './models-add.ts';
+import { modelsBenchCommand } from './models-bench.ts';
 import { modelsCheckCommand } from './models-check.ts';
 
 /** @param clock times the waits between the tries of `check` */
@@ -21,7 +22,8 @@ export function modelsCommand(clock: Clock = systemClock, terminal: Terminal = o
       else terminal.out.print(listing(models));
     })
     .addCommand(modelsAddCommand(clock, terminal))
-    .addCommand(modelsCheckCommand(clock, terminal));
+    .addCommand(modelsCheckCommand(clock, terminal))
+    .addCommand(modelsBenchCommand(clock, terminal));
 }
 
 interface ListedModel {

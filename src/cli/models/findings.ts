@@ -150,10 +150,13 @@ function parallelFindings(config: ModelConfig, { server }: Found): Finding[] {
   const { parallel } = server;
   const says = `The server works on ${parallel} requests at a time`;
   const set = `maxParallel: ${parallel}`;
-  if (config.maxParallel === undefined)
+  const { maxParallel } = config;
+  if (maxParallel === undefined)
     return [{ level: 'advice', says: `${says}, and maxParallel is not set.`, set }];
-  const most = mostParallel(config.maxParallel);
+  const most = mostParallel(maxParallel);
   if (most > parallel)
-    return [{ level: 'advice', says: `${says}; the others of maxParallel: ${most} wait there.`, set }];
+    return [
+      { level: 'advice', says: `${says}, and maxParallel allows ${most}: the others wait there.`, set },
+    ];
   return [];
 }
