@@ -7,7 +7,7 @@ import type { NpmCli } from '../src/harness/npm-cli.ts';
 export const versions = {
   'claude-code': {
     package: '@anthropic-ai/claude-code',
-    version: '2.1.197',
+    version: '2.1.330',
     program: 'claude',
     // Replaces a stub by the platform's binary.
     script: 'install.cjs',
