@@ -33,6 +33,10 @@ export const modelAnswers = channel({
       'further attempts of a request, if the model refuses it because of a limit that adapts',
     ),
     calls: times(1_000, 'tool calls of an answer that is translated'),
+    eventLines: times(
+      10_000,
+      'lines of an event of a stream; a longer one is as one with too many characters',
+    ),
   },
 });
 
@@ -66,5 +70,8 @@ export const serverFacts = channel({
     quoted: characters(200, 'of an answer, in a message'),
   },
   time: { answer: milliseconds(10_000, 'for an answer'), nearby: milliseconds(2_000, 'on this machine') },
-  count: { models: times(2_000, 'models of a server') },
+  count: {
+    models: times(2_000, 'models of a server'),
+    answers: times(4, 'answers of a model until its calls of a tool are done'),
+  },
 });

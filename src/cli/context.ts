@@ -44,6 +44,7 @@ interface ContextParts {
   /** Knows all configured keys. Made from `config` unless given. */
   redactor?: Redactor | undefined;
   host?: HostEnvironment | undefined;
+  untried?: readonly string[] | undefined;
 }
 
 interface RevisionOptions {
@@ -89,6 +90,8 @@ export class CommandContext implements AsyncDisposable {
   readonly host: HostEnvironment;
   readonly out: Terminal['out'];
   readonly err: Terminal['err'];
+  /** What a dry run does not try. Empty for a real one. */
+  readonly untried: readonly string[];
   /** Tells the user what happens in the background. A command may replace it. */
   note: (message: string) => void;
   /** Accepts platform batches at the embedded service. Set it before the service is opened. */
@@ -102,7 +105,8 @@ export class CommandContext implements AsyncDisposable {
   #limits: Promise<ModelLimits> | undefined;
   #service: Promise<ServiceAccess> | undefined;
 
-  constructor({ config, env, dataFolder, insecureHttp, clock, redactor, host, terminal }: ContextParts) {
+  constructor(parts: ContextParts) {
+    const { config, env, dataFolder, insecureHttp, clock, redactor, host, terminal, untried } = parts;
     this.config = config;
     this.env = env;
     this.dataFolder = dataFolder;
@@ -113,6 +117,7 @@ export class CommandContext implements AsyncDisposable {
     this.out = out;
     this.err = err;
     this.note = (message) => err.print(message);
+    this.untried = untried ?? [];
     this.#insecureHttp = insecureHttp;
   }
 
@@ -202,12 +207,16 @@ export class CommandContext implements AsyncDisposable {
     { models }: Pick<Config, 'models'> = this.config,
     limits?: GatewayOptions['limits'],
   ): Promise<Gateway> {
-    const { env, clock } = this;
-    const caBundle = await this.certificates();
     const { openGateway } = await import('../gateway/open-gateway.ts');
+    return openGateway({ ...(await this.gatewayOptions(models)), limits });
+  }
+
+  async gatewayOptions(models: Config['models'] = this.config.models): Promise<GatewayOptions> {
+    const { env, clock, permits } = this;
+    const caBundle = await this.certificates();
     const { scriptedUpstream } = await import('../gateway/scripted/scripted-upstream.ts');
     const scripted = (file: string) => scriptedUpstream(file, clock);
-    return openGateway({ models, env, clock, caBundle, scripted, permits: this.permits, limits });
+    return { models, env, clock, caBundle, scripted, permits };
   }
 
   /** The certificates, as PEM, that this host trusts in addition to the public authorities. */

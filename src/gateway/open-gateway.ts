@@ -63,12 +63,12 @@ export function openGateway(options: GatewayOptions): Gateway {
 }
 
 /** The configured name of a model, given that name or one of its aliases. */
-function ownName(asked: string, models: GatewayOptions['models']): string {
+export function ownName(asked: string, models: GatewayOptions['models']): string {
   if (Object.hasOwn(models, asked)) return asked;
   return Object.keys(models).find((name) => models[name]?.aliases.includes(asked)) ?? asked;
 }
 
-function unknownModel(name: string, known: readonly string[]): OffsiteError {
+export function unknownModel(name: string, known: readonly string[]): OffsiteError {
   return new OffsiteError(`there is no model ${name} in the configuration`, {
     code: 'MODEL_UNKNOWN',
     kind: 'input',

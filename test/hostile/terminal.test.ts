@@ -138,6 +138,12 @@ function onFleet(): Promise<Map<string | undefined, Ended>> {
   return fleetEnded;
 }
 
+/** A configuration of one model, at this party. */
+function modelAt({ url }: Party): string[] {
+  const models = { [hostileName]: { wire: 'openai-chat', baseUrl: `${url}/v1` } };
+  return ['--config', place.write('one-model.yaml', stringify({ models }))];
+}
+
 /** One for each command there is; what each printed. */
 const trials: Record<string, () => Promise<Ended[]>> = {
   run: async () => {
@@ -327,6 +333,8 @@ const trials: Record<string, () => Promise<Ended[]>> = {
   ],
   'models check': async () => [
     ...(await plain('models', 'check', 'wild', ...config())),
+    ...(await plain('models', 'check', ...modelAt(kind))),
+    ...(await plain('models', 'check', '--json', ...modelAt(kind))),
     ...(await plain('models', 'check', name(attacks.stop), ...config())),
   ],
   clean: async () => [
