@@ -139,6 +139,8 @@ export const cassettes = channel({
     lines: times(1_000_000, 'lines: texts, trials and exchanges'),
     trials: times(10_000, 'trials'),
   },
+});
+
 export const addedCases = channel({
   sender: "the suite's author",
   over: 'changes of a repository of which `case add` makes cases, as git writes them',
