@@ -1,4 +1,5 @@
 import type { Runner } from '../src/harness/runner.ts';
+import { acp } from './acp/runner.ts';
 import { bash } from './bash/runner.ts';
 import { claudeCode } from './claude-code/runner.ts';
 import { codex } from './codex/runner.ts';
@@ -8,4 +9,4 @@ import { pi } from './pi/runner.ts';
 import { qwenCode } from './qwen-code/runner.ts';
 
 /** All harnesses of Offsite. To add one, add a folder here and a line to this list. */
-export const runners: readonly Runner[] = [command, bash, claudeCode, codex, opencode, pi, qwenCode];
+export const runners: readonly Runner[] = [command, acp, bash, claudeCode, codex, opencode, pi, qwenCode];

@@ -56,6 +56,7 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
     { timeoutMs: spec.sandbox.timeouts.harness, signal, stop: AbortSignal.any(stops) },
     parts.clock,
   );
+  await session.end?.();
   signal.throwIfAborted();
   // Nothing that the tests of a step start may ask a model.
   if (step.isLast) models?.session.close('the harness has ended');
