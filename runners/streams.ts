@@ -1,6 +1,7 @@
 import type { StreamReader } from '../src/harness/cli-stream.ts';
 import { claudeCodeLines } from './claude-code/stream.ts';
 import { codexLines } from './codex/stream.ts';
+import { geminiStream } from './gemini-cli/stream.ts';
 import { opencodeLines } from './opencode/stream.ts';
 import { piStream } from './pi/stream.ts';
 import { qwenCodeStream } from './qwen-code/stream.ts';
@@ -12,6 +13,7 @@ import { qwenCodeStream } from './qwen-code/stream.ts';
 export const streams = {
   'claude-code': { takerFor: claudeCodeLines },
   codex: { takerFor: codexLines },
+  'gemini-cli': geminiStream,
   opencode: { takerFor: opencodeLines },
   pi: piStream,
   'qwen-code': qwenCodeStream,

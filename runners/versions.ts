@@ -13,6 +13,7 @@ export const versions = {
     script: 'install.cjs',
   },
   codex: { package: '@openai/codex', version: '0.169.0', program: 'codex' },
+  'gemini-cli': { package: '@google/gemini-cli', version: '0.61.0', program: 'gemini' },
   opencode: {
     package: 'opencode-ai',
     version: '1.18.33',

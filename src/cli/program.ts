@@ -23,7 +23,9 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     })
     .showHelpAfterError('Run it with --help to see commands and options.');
   if (lasting.has(argv[0] ?? '')) settleHeap();
-  for (const command of await commands(argv[0])) program.addCommand(command.copyInheritedSettings(program));
+  for (const command of await commands(argv[0])) {
+    program.addCommand(command.copyInheritedSettings(program), { hidden: internal.has(command.name()) });
+  }
   throwInsteadOfExiting(program);
   try {
     await program.parseAsync(argv, { from: 'user' });
@@ -82,7 +84,21 @@ const sources: Readonly<Record<string, () => Promise<unknown>>> = {
   rerun: async () => (await import('./commands/rerun.ts')).rerunCommand(),
   prompts: async () => (await import('./commands/prompts.ts')).promptsCommand(),
   keys: async () => (await import('./commands/keys.ts')).keysCommand(),
+  completion: async () => (await import('./commands/completion.ts')).completionCommand(),
+  complete: async () =>
+    (await import('./commands/completion.ts')).completeCommand(commandNames, commandNamed),
 };
+
+/** Commands that no person types. */
+const internal = new Set(['complete']);
+
+function commandNames(): string[] {
+  return Object.keys(sources).filter((name) => !internal.has(name));
+}
+
+async function commandNamed(name: string): Promise<Command | undefined> {
+  return Object.hasOwn(sources, name) ? (await commands(name))[0] : undefined;
+}
 
 /**
  * Commands that last, because bytes of sandboxes and models pass through them. The others are over before a

@@ -1,6 +1,7 @@
 import type { Usage } from '../contract/report.ts';
 import type { Budget, Wire } from '../suite/model-config.ts';
 import type { ChatAnswer, ChatRequest } from './chat/chat.ts';
+import type { ModelLimit } from './limits/model-limit.ts';
 import type { RelayHandler } from './relay/relay.ts';
 import type { Loss } from './translation/losses.ts';
 
@@ -10,6 +11,8 @@ export type ModelRole = 'agent' | 'user' | 'judge';
 /** All model traffic of this agent. One gateway serves all trials, which share its limits on each model. */
 export interface Gateway extends AsyncDisposable {
   open(request: SessionRequest): GatewaySession;
+  /** The limit of a configured model, if it adapts. */
+  limitOf(model: string): ModelLimit | undefined;
 }
 
 /** What one attempt of a trial may do. */

@@ -44,6 +44,7 @@ export function openSession(
     ...{ record, budgets, tokens, models, clock },
     allowed: { allows: (authority) => allowed.allows(authority) },
     random: gateway.random,
+    trial: request.trial,
     network: gateway.network,
     keep: request.keep,
     observe: request.observe,

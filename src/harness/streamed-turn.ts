@@ -42,7 +42,8 @@ export async function streamedTurn(
     limits,
   );
   const stderr = result.stderr.text.trim();
-  if (ending.ended !== 'exited' && stderr !== '') record.note(stderr, clock.now());
+  if (ending.ended !== 'exited' && stderr !== '')
+    record.note(reader.logsToStderr ? excerpt(stderr) : stderr, clock.now());
   const { trajectory, events, finalMessage, usage } = record;
   return {
     ...{ ending, trajectory, events, finalMessage, usage },

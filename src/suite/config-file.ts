@@ -265,6 +265,9 @@ export const ConfigFile = z
   })
   .meta({ title: 'Offsite configuration' });
 
+/** A file may have only comments. */
+const ConfigOrNothing = z.preprocess((value) => value ?? {}, ConfigFile);
+
 export type Config = z.infer<typeof ConfigFile> & {
   /** The file that was read. Undefined if there is none and all values are defaults. */
   file: string | undefined;
@@ -296,7 +299,7 @@ export function loadConfig(options: {
   const file =
     named ?? folders.map((folder) => join(folder, 'offsite.yaml')).find((path) => existsSync(path));
   if (file === undefined) return { ...ConfigFile.parse({}), file };
-  const { value: config, issue } = readYamlFile(file, ConfigFile);
+  const { value: config, issue } = readYamlFile(file, ConfigOrNothing);
   const absolute = (path: string | undefined) =>
     path === undefined ? undefined : resolve(dirname(file), path);
   const models = Object.fromEntries(

@@ -138,6 +138,12 @@ function onFleet(): Promise<Map<string | undefined, Ended>> {
   return fleetEnded;
 }
 
+/** A configuration of one model, at this party. */
+function modelAt({ url }: Party): string[] {
+  const models = { [hostileName]: { wire: 'openai-chat', baseUrl: `${url}/v1` } };
+  return ['--config', place.write('one-model.yaml', stringify({ models }))];
+}
+
 /** One for each command there is; what each printed. */
 const trials: Record<string, () => Promise<Ended[]>> = {
   run: async () => {
@@ -318,8 +324,17 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     ...(await plain('models', ...config())),
     ...(await plain('models', '--json', ...config())),
   ],
+  'models add': async () => [
+    ...(await plain('models', 'add', '--base-url', kind.url, ...config())),
+    ...(await plain('models', 'add', '--base-url', kind.url, '--model', hostileName, ...config())),
+    ...(await plain('models', 'add', hostileName, '--base-url', model.url, ...config())),
+    ...(await plain('models', 'add', hostileName, '--base-url', hostileName, ...config())),
+    ...(await plain('models', 'add', '--api-key-env', name(attacks.stop), ...config())),
+  ],
   'models check': async () => [
     ...(await plain('models', 'check', 'wild', ...config())),
+    ...(await plain('models', 'check', ...modelAt(kind))),
+    ...(await plain('models', 'check', '--json', ...modelAt(kind))),
     ...(await plain('models', 'check', name(attacks.stop), ...config())),
   ],
   clean: async () => [
@@ -342,6 +357,12 @@ const trials: Record<string, () => Promise<Ended[]>> = {
   'prompts get': () => asked('prompts', 'get', hostileName),
   'prompts promote': () => asked('prompts', 'promote', hostileName, name(attacks.stop), '1'),
   'prompts write': () => asked('prompts', 'write', name(attacks.stop), suite),
+  completion: () => bare(['completion', name(attacks.lineStop)]),
+  complete: async () => [
+    ...(await bare(['complete', '--', 'show', ''], { OFFSITE_HOME: place.dataFolder })),
+    ...(await bare(['complete', '--', 'models', 'check', ''], { OFFSITE_CONFIG: config()[1] ?? '' })),
+    ...(await bare(['complete', '--', hostileName, name(attacks.stop)])),
+  ],
   keys: () => bare(['keys']),
   'keys create': () => plain('keys', 'create', '--name', hostileName, '--organization', hostileName),
   'keys list': async () => [...(await plain('keys', 'list')), ...(await plain('keys', 'list', '--json'))],

@@ -14,7 +14,7 @@ export interface Answer {
   uses: (ToolUse & { id: string })[];
 }
 
-export type Wire = 'chat' | 'responses' | 'messages';
+export type Wire = 'chat' | 'responses' | 'messages' | 'gemini';
 export type SseEvent = [name: string | undefined, data: unknown];
 
 /** What every answer is said to have cost. */
@@ -39,6 +39,13 @@ const messagesUsage = {
   cache_read_input_tokens: usageOfAnswer.cached,
   cache_creation_input_tokens: 0,
   output_tokens: usageOfAnswer.output,
+};
+
+const geminiUsage = {
+  promptTokenCount: usageOfAnswer.input,
+  cachedContentTokenCount: usageOfAnswer.cached,
+  candidatesTokenCount: usageOfAnswer.output,
+  totalTokenCount: usageOfAnswer.input + usageOfAnswer.output,
 };
 
 function chatCalls({ uses }: Answer) {
@@ -77,6 +84,15 @@ function messagesBlocks({ text, uses }: Answer) {
   ];
 }
 
+function geminiAnswer({ text, uses }: Answer, modelVersion: string) {
+  const parts = [
+    ...(text === '' ? [] : [{ text }]),
+    ...uses.map(({ id, name, arguments: args }) => ({ functionCall: { id, name, args } })),
+  ];
+  const candidates = [{ content: { role: 'model', parts }, finishReason: 'STOP', index: 0 }];
+  return { candidates, usageMetadata: geminiUsage, modelVersion };
+}
+
 export const wholeOf: Record<Wire, (answer: Answer, model: string) => unknown> = {
   chat: (answer, model) => ({
     id: 'chat_1',
@@ -111,6 +127,7 @@ export const wholeOf: Record<Wire, (answer: Answer, model: string) => unknown> =
     stop_sequence: null,
     usage: messagesUsage,
   }),
+  gemini: geminiAnswer,
 };
 
 export const eventsOf: Record<Wire, (answer: Answer, model: string) => SseEvent[]> = {
@@ -223,5 +240,12 @@ export const eventsOf: Record<Wire, (answer: Answer, model: string) => SseEvent[
       }),
       event('message_stop', {}),
     ];
+  },
+  gemini(answer, model) {
+    const begun = { content: { role: 'model', parts: [{ text: answer.text }] }, index: 0 };
+    return [
+      ...(answer.text === '' ? [] : [{ candidates: [begun], modelVersion: model }]),
+      geminiAnswer({ ...answer, text: '' }, model),
+    ].map((event) => [undefined, event]);
   },
 };

@@ -26,6 +26,7 @@ const edges = [
 const renamed: Record<CliName, [from: string, to: string]> = {
   'claude-code': ['"is_error":false,"api_error_status"', '"failed":false,"api_error_status"'],
   codex: ['"aggregated_output"', '"output"'],
+  'gemini-cli': ['"total_tokens"', '"totalTokens"'],
   opencode: ['"tokens"', '"usage"'],
   pi: ['"toolCallId"', '"callId"'],
   'qwen-code': ['"total_tokens":440', '"total_tokens":"440"'],

@@ -6,6 +6,7 @@ import type { Content } from '../../text/output.ts';
 import { table } from '../../text/table.ts';
 import { withConfigAndData } from '../options.ts';
 import { openTerminal, type Terminal } from '../terminal.ts';
+import { modelsAddCommand } from './models-add.ts';
 import { modelsCheckCommand } from './models-check.ts';
 
 /** @param clock times the waits between the tries of `check` */
@@ -19,6 +20,7 @@ export function modelsCommand(clock: Clock = systemClock, terminal: Terminal = o
       if (options.json) terminal.out.json(models);
       else terminal.out.print(listing(models));
     })
+    .addCommand(modelsAddCommand(clock, terminal))
     .addCommand(modelsCheckCommand(clock, terminal));
 }
 
@@ -47,7 +49,8 @@ function listed({ models }: Config, env: NodeJS.ProcessEnv): ListedModel[] {
 }
 
 function listing(models: readonly ListedModel[]): Content {
-  if (models.length === 0) return 'no models are configured: see models in offsite.yaml';
+  if (models.length === 0)
+    return 'no models are configured: `offsite models add` writes one into offsite.yaml';
   const titles = ['model', 'wire', 'where', 'key', 'prices of', 'aliases'];
   return table(
     titles.map((title) => ({ title })),

@@ -1,6 +1,7 @@
 import { modelAnswers } from '../../bounds/model.ts';
 import type { CallIds } from './call-ids.ts';
 import type { NeutralEvent, NeutralStop, NeutralUsage } from './neutral-answer.ts';
+import { nameOfCall } from './read-answers.ts';
 import { UnreadableAnswer } from './unreadable-answer.ts';
 
 /**
@@ -48,12 +49,12 @@ export class StreamSteps {
 
   call(id: unknown, name: unknown): void {
     this.#next();
-    if (typeof name !== 'string' || name === '') throw new UnreadableAnswer('a tool call has no name');
+    const called = nameOfCall(name);
     this.#calls += 1;
     if (this.#calls > modelAnswers.count.calls)
       throw new UnreadableAnswer(`the answer has more than ${modelAnswers.count.calls} tool calls`);
     this.#callHasArguments = false;
-    this.#emit({ type: 'call', id: this.#ids.of(id), name });
+    this.#emit({ type: 'call', id: this.#ids.of(id), name: called });
   }
 
   arguments(text: string): void {

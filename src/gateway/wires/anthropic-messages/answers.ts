@@ -59,7 +59,8 @@ export function readStream(): StreamReader {
   };
 }
 
-function withoutNull(usage: unknown): object {
+/** The counts that an event tells; a count that is null says nothing new. */
+export function withoutNull(usage: unknown): object {
   return Object.fromEntries(Object.entries(Object(usage)).filter(([, value]) => value !== null));
 }
 

@@ -1,9 +1,9 @@
-import { eventJson } from '../../../translation/event-json.ts';
-import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
+import { disorder, eventObject, incomplete } from '../../../translation/read-answers.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { codesOf, tellsOverload } from '../../answer-facts.ts';
 import { isObject, type JsonObject, member, text as shortText } from '../../lenient.ts';
 import { stringIn, typeName } from '../../read-values.ts';
+import { withoutNull } from '../answers.ts';
 import { stopOf, usageOf } from './read-answer.ts';
 
 export const readStream: WireTranslation['readStream'] = (steps, losses) => {
@@ -54,8 +54,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
 
   return {
     event(data) {
-      const event = eventJson(data);
-      if (!isObject(event)) throw new UnreadableAnswer('an event is not a JSON object');
+      const event = eventObject(data);
       const { type } = event;
       if (type === 'error') {
         const { error } = event;
@@ -90,15 +89,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
       }
     },
     end() {
-      if (!steps.over) throw new UnreadableAnswer('the answer ended before it was complete');
+      if (!steps.over) throw incomplete();
     },
   };
 };
-
-function withoutNull(usage: unknown): object {
-  return Object.fromEntries(Object.entries(Object(usage)).filter(([, value]) => value !== null));
-}
-
-function disorder(type: unknown): UnreadableAnswer {
-  return new UnreadableAnswer(`the event ${JSON.stringify(type ?? null).slice(0, 60)} is out of order`);
-}
