@@ -85,7 +85,7 @@ export async function benchModel(
       interrupted,
     },
     recommendation: recommendParallel(levels),
-    configured: 'scripted' in model.config ? undefined : model.config.maxParallel,
+    configured: 'baseUrl' in model.config ? model.config.maxParallel : undefined,
   };
 }
 
