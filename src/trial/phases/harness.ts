@@ -59,6 +59,7 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
     { timeoutMs: spec.sandbox.timeouts.harness, signal, stop: AbortSignal.any(stops) },
     parts.clock,
   );
+  await session.end?.();
   signal.throwIfAborted();
   refuseMissed(models?.session);
   // Nothing that the tests of a step start may ask a model.
