@@ -69,7 +69,7 @@ export function cliStream(
     (line) => {
       if (line.trim() === '' || skips.some((start) => line.startsWith(start))) return;
       const at = now();
-      const value = parsed(line);
+      const value = parsedLine(line);
       if (typeof value === 'string') return dropLine(value);
       if (value === undefined) return noteLine(line, at);
       try {
@@ -99,7 +99,8 @@ export function cliStream(
   };
 }
 
-function parsed(line: string): Record<string, unknown> | Unread | undefined {
+/** The object of a line; undefined if it is not JSON, or why it is not read. */
+export function parsedLine(line: string): Record<string, unknown> | Unread | undefined {
   if (!line.startsWith('{')) return undefined;
   try {
     return parseCheckedJson(line) as Record<string, unknown>;
@@ -111,6 +112,7 @@ function parsed(line: string): Record<string, unknown> | Unread | undefined {
   }
 }
 
-function excerpt(line: string): string {
+/** A line as a note has it. */
+export function excerpt(line: string): string {
   return line.length <= harnessLines.bytes.note ? line : `${line.slice(0, harnessLines.bytes.note)} …`;
 }
