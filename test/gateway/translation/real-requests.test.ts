@@ -21,6 +21,16 @@ test('there is a request of each CLI in each of its wires, with all that a conve
   expect(new Set(types)).toEqual(new Set(['text', 'reasoning', 'call', 'image']));
 });
 
+test.each(recorded)(
+  '$cli over $wire: each call has one result, and no thought a stand-in',
+  ({ wire, body }) => {
+    const { messages } = wireTable[wire].translation.readRequest(body, new Losses('lenient', 'big'));
+    const results = messages.flatMap((message) => (message.from === 'tool' ? [message.callId] : []));
+    expect(results).toEqual([...new Set(results)]);
+    expect(JSON.stringify(messages)).not.toContain('skip_thought_signature_validator');
+  },
+);
+
 describe.each(recorded)('a request of $cli over $wire', ({ wire, body }) => {
   const others = wires.filter((other) => other !== wire);
 
