@@ -4,6 +4,7 @@ import { bash } from './bash/runner.ts';
 import { claudeCode } from './claude-code/runner.ts';
 import { codex } from './codex/runner.ts';
 import { command } from './command/runner.ts';
+import { copilot } from './copilot/runner.ts';
 import { gemini } from './gemini-cli/runner.ts';
 import { opencode } from './opencode/runner.ts';
 import { pi } from './pi/runner.ts';
@@ -16,6 +17,7 @@ export const runners: readonly Runner[] = [
   bash,
   claudeCode,
   codex,
+  copilot,
   gemini,
   opencode,
   pi,

@@ -8,6 +8,7 @@ import { harnessEnvironment } from '../environment.ts';
 import { TrialFailure } from '../failure.ts';
 import { modelAccess, reachThrough } from '../model-access.ts';
 import { hostsOf, type TrialModels } from '../models.ts';
+import { refuseMissed } from '../replayed.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
 import { answererOf } from '../simulated-user.ts';
 import { copySkills } from '../skills.ts';
@@ -48,7 +49,9 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
     model: port && models && modelAccess(runner, spec, port.relay, models.session),
     clock: parts.clock,
   });
-  const stops = [models?.session.overBudget, port?.relay.lost].filter((stop) => stop !== undefined);
+  const stops = [models?.session.overBudget, models?.session.replayMissed, port?.relay.lost].filter(
+    (stop) => stop !== undefined,
+  );
   const conversation = await converse(
     session,
     spec.prompt,
@@ -58,6 +61,7 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
   );
   await session.end?.();
   signal.throwIfAborted();
+  refuseMissed(models?.session);
   // Nothing that the tests of a step start may ask a model.
   if (step.isLast) models?.session.close('the harness has ended');
   else port?.routeTo(undefined);
