@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { acpMessages } from '../../src/bounds/sandbox.ts';
 import type { TrajectoryEntry } from '../../src/contract/report.ts';
+import { beginningOf } from '../../src/harness/beginning-of.ts';
 import type { TurnRecord } from '../../src/harness/turn-record.ts';
 
 const Content = z.looseObject({
@@ -129,5 +130,5 @@ function commandOf(input: unknown): string | undefined {
 }
 
 function titleOf(title: string): string {
-  return title.slice(0, acpMessages.bytes.id);
+  return beginningOf(title, acpMessages.bytes.id);
 }

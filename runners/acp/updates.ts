@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { acpMessages } from '../../src/bounds/sandbox.ts';
+import { beginningOf } from '../../src/harness/beginning-of.ts';
 import type { TurnRecord } from '../../src/harness/turn-record.ts';
 import { ToolCalls, ToolUpdate } from './tool-calls.ts';
 
@@ -61,7 +62,7 @@ export class Updates {
     }
     const room = acpMessages.bytes.text - this.#speaking.text.length;
     if (data.text.length > room) this.#record.isWhole = false;
-    this.#speaking.text += data.text.slice(0, room);
+    this.#speaking.text += beginningOf(data.text, room);
   }
 
   #flush(): void {

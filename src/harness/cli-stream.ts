@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { harnessLines } from '../bounds/sandbox.ts';
 import { LineReader } from '../line-reader.ts';
 import { DocumentTooDeep, DocumentTooHeavy, longestDocument, parseCheckedJson } from '../parse-json.ts';
+import { beginningOf } from './beginning-of.ts';
 import type { TurnRecord, TurnStatus } from './turn-record.ts';
 
 /**
@@ -114,5 +115,5 @@ export function parsedLine(line: string): Record<string, unknown> | Unread | und
 
 /** A line as a note has it. */
 export function excerpt(line: string): string {
-  return line.length <= harnessLines.bytes.note ? line : `${line.slice(0, harnessLines.bytes.note)} …`;
+  return line.length <= harnessLines.bytes.note ? line : `${beginningOf(line, harnessLines.bytes.note)} …`;
 }
