@@ -23,12 +23,14 @@ export const command: Runner = {
   open(context) {
     const { profile, model, env } = context;
     const { stream } = profile;
-    const whole = { ...(model && modelEnvironment(model)), ...serverEnvironment(profile), ...env };
+    const own = { ...(model && modelEnvironment(model)), ...serverEnvironment(profile) };
     const reader = stream === undefined ? undefined : readers[stream as keyof typeof readers];
     return {
       commandsFrom: sourceOf(profile),
-      turn: (_message, limits) =>
-        reader ? streamTurn(context, whole, reader, limits) : scriptTurn(context, whole, limits),
+      turn(_message, limits) {
+        const whole = { ...own, ...env };
+        return reader ? streamTurn(context, whole, reader, limits) : scriptTurn(context, whole, limits);
+      },
     };
   },
 };

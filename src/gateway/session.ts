@@ -112,6 +112,7 @@ export function openSession(
     },
     close: (reason) => void close(reason),
     overBudget: budgets.spent,
+    left: () => budgets.of('agent').left(),
     async account() {
       using limit = startDeadline(
         clock,
