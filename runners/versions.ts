@@ -13,6 +13,7 @@ export const versions = {
     script: 'install.cjs',
   },
   codex: { package: '@openai/codex', version: '0.169.0', program: 'codex' },
+  copilot: { package: '@github/copilot', version: '1.0.102', program: 'copilot' },
   'gemini-cli': { package: '@google/gemini-cli', version: '0.61.0', program: 'gemini' },
   opencode: {
     package: 'opencode-ai',

@@ -216,7 +216,9 @@ export class CommandContext implements AsyncDisposable {
     const caBundle = await this.certificates();
     const { scriptedUpstream } = await import('../gateway/scripted/scripted-upstream.ts');
     const scripted = (file: string) => scriptedUpstream(file, clock);
-    return { models, env, clock, caBundle, scripted, permits };
+    const { readCassette } = await import('../gateway/replay/read-cassette.ts');
+    const cassette = onceFor(readCassette);
+    return { models, env, clock, caBundle, scripted, cassette, permits };
   }
 
   /** The certificates, as PEM, that this host trusts in addition to the public authorities. */
@@ -320,6 +322,16 @@ export class CommandContext implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.#opened.disposeAsync();
   }
+}
+
+/** Calls a function once for each argument. */
+function onceFor<Result>(read: (name: string) => Result): (name: string) => Result {
+  const known = new Map<string, Result>();
+  return (name) => {
+    const result = known.get(name) ?? read(name);
+    known.set(name, result);
+    return result;
+  };
 }
 
 /** The values of the models' and the service's keys. */

@@ -313,7 +313,11 @@ export function loadConfig(options: {
   const models = Object.fromEntries(
     Object.entries(config.models).map(([name, model]) => [
       name,
-      'scripted' in model ? { ...model, scripted: resolve(dirname(file), model.scripted) } : model,
+      'scripted' in model
+        ? { ...model, scripted: resolve(dirname(file), model.scripted) }
+        : 'replay' in model
+          ? { ...model, replay: resolve(dirname(file), model.replay) }
+          : model,
     ]),
   );
   const { storage, tls } = config.fleet;

@@ -8,6 +8,7 @@ import { commands } from '../../src/cli/program.ts';
 import { type FlakyService, openFlakyService } from '../cli/flaky-service.ts';
 import { type Ended, offsite, start } from '../cli/offsite.ts';
 import { openPlace, type Place } from '../cli/place.ts';
+import { makeRepository } from '../suite/git/repository.ts';
 import { hostileService, hostileSocket, type Party, refusingParty } from './hostile-parties.ts';
 import { attacks, harmIn, hostileName, hostileText } from './hostile-text.ts';
 
@@ -173,6 +174,26 @@ const trials: Record<string, () => Promise<Ended[]>> = {
       await offsite(inside, ['init', '--model-ports', name(attacks.stop)], { dataFolder: null }),
     ];
   },
+  case: () => bare(['case']),
+  'case add': async () => {
+    using own = openPlace();
+    const repository = makeRepository(own.folder);
+    repository.commit({ a: '1' });
+    repository.commit({ a: '2', [`tests/${name(attacks.csi).replaceAll('/', '')}`]: '1' });
+    repository.git('commit', '--amend', '--quiet', '--message', name(hostileText));
+    const add = (...args: string[]) => offsite(own, ['case', 'add', ...args], { dataFolder: null });
+    const file = own.write(
+      'suite.yaml',
+      'suite: { id: s, prompt: p }\nvariants: [{ model: m, harness: bash }]\n',
+    );
+    return [
+      await add('--suite', file, '--test', hostileName),
+      await add('--suite', file, '--commit', name(attacks.lineStop)),
+      await add('--suite', file, '--id', hostileName),
+      await add('--suite', hostileName),
+      await add('--suite', file, '--diff', file),
+    ];
+  },
   start: async () => {
     return [
       ...(await asked('start', suite, '--drop-local')),
@@ -330,6 +351,11 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     ...(await plain('models', 'add', hostileName, '--base-url', model.url, ...config())),
     ...(await plain('models', 'add', hostileName, '--base-url', hostileName, ...config())),
     ...(await plain('models', 'add', '--api-key-env', name(attacks.stop), ...config())),
+  ],
+  'models bench': async () => [
+    ...(await plain('models', 'bench', 'wild', ...config())),
+    ...(await plain('models', 'bench', hostileName, '--parallel', '1', ...modelAt(kind))),
+    ...(await plain('models', 'bench', name(attacks.stop), ...config())),
   ],
   'models check': async () => [
     ...(await plain('models', 'check', 'wild', ...config())),

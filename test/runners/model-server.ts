@@ -79,7 +79,7 @@ function addressed(call: ToolUse, body: Record<string, unknown>): ToolUse {
   if (tools.some((tool) => tool.type === 'namespace' && tool.name === `mcp__${server}`)) {
     return { ...call, namespace: `mcp__${server}` };
   }
-  const forms = [`${server}_${name}`, `mcp_${server}_${name}`];
+  const forms = [`${server}_${name}`, `mcp_${server}_${name}`, `${server}-${name}`];
   return { ...call, name: toolNames(body).find((offered) => forms.includes(offered)) ?? full };
 }
 

@@ -26,6 +26,7 @@ const edges = [
 const renamed: Record<CliName, [from: string, to: string]> = {
   'claude-code': ['"is_error":false,"num_turns"', '"failed":false,"num_turns"'],
   codex: ['"aggregated_output"', '"output"'],
+  copilot: ['"toolCallId"', '"callId"'],
   'gemini-cli': ['"total_tokens"', '"totalTokens"'],
   opencode: ['"tokens"', '"usage"'],
   pi: ['"toolCallId"', '"callId"'],

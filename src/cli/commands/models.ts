@@ -3,13 +3,14 @@ import { type Clock, systemClock } from '../../clock.ts';
 import { limitKey } from '../../gateway/limits/limit-key.ts';
 import { type KeptLimit, Limits } from '../../ledger/limits.ts';
 import { type Config, loadConfig } from '../../suite/config-file.ts';
-import { type ModelConfig, type Wire, wires } from '../../suite/model-config.ts';
+import { type ModelConfig, type Wire, whereOf, wires } from '../../suite/model-config.ts';
 import type { Content } from '../../text/output.ts';
 import { table } from '../../text/table.ts';
 import { dataFolderOf } from '../data-folder.ts';
 import { withConfigAndData } from '../options.ts';
 import { openTerminal, type Terminal } from '../terminal.ts';
 import { modelsAddCommand } from './models-add.ts';
+import { modelsBenchCommand } from './models-bench.ts';
 import { modelsCheckCommand } from './models-check.ts';
 
 /** @param clock times the waits between the tries of `check` */
@@ -27,7 +28,8 @@ export function modelsCommand(clock: Clock = systemClock, terminal: Terminal = o
       else terminal.out.print(listing(models));
     })
     .addCommand(modelsAddCommand(clock, terminal))
-    .addCommand(modelsCheckCommand(clock, terminal));
+    .addCommand(modelsCheckCommand(clock, terminal))
+    .addCommand(modelsBenchCommand(clock, terminal));
 }
 
 interface ListedModel {
@@ -44,18 +46,18 @@ interface ListedModel {
 
 function listed({ models }: Config, env: NodeJS.ProcessEnv, limits: readonly KeptLimit[]): ListedModel[] {
   const limitOf = (name: string, model: ModelConfig): ListedModel['maxParallel'] => {
-    if ('scripted' in model) return undefined;
+    if (!('baseUrl' in model)) return undefined;
     const { maxParallel } = model;
     if (typeof maxParallel !== 'object') return maxParallel;
     const known = limits.find(({ key }) => key === limitKey(name, model));
     return { ...maxParallel, ...(known && { limit: Math.min(known.limit, maxParallel.most) }) };
   };
   return Object.entries(models).map(([name, model]) => {
-    const variable = 'scripted' in model ? undefined : model.apiKeyEnv;
+    const variable = 'baseUrl' in model ? model.apiKeyEnv : undefined;
     return {
       name,
-      wires: 'scripted' in model ? wires : model.wire,
-      where: 'scripted' in model ? model.scripted : model.baseUrl,
+      wires: 'baseUrl' in model ? model.wire : wires,
+      where: whereOf(model),
       key: variable === undefined ? undefined : { variable, set: Boolean(env[variable]) },
       pricesOf: model.prices?.date,
       aliases: model.aliases,

@@ -3,7 +3,7 @@ import type { Clock } from '../../clock.ts';
 import type { ChatAnswer, ChatRequest } from '../../gateway/chat/chat.ts';
 import type { GatewaySession, ModelAccount, ModelExchange } from '../../gateway/gateway.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import { type ModelConfig, type Wire, wiresOf } from '../../suite/model-config.ts';
+import { type ModelConfig, type Wire, whereOf, wiresOf } from '../../suite/model-config.ts';
 import { CommandContext } from '../context.ts';
 import type { Terminal } from '../terminal.ts';
 import { type CheckOptions, type Examined, type ExamineParts, examine } from './examine.ts';
@@ -73,7 +73,7 @@ export async function checkModel(
   return {
     model: name,
     wire,
-    where: 'scripted' in called ? called.scripted : called.baseUrl,
+    where: whereOf(called),
     answer: { text: answer.text, stopped: answer.stopped },
     answeredBy: answer.model,
     latencyMs: finishedAt - startedAt,
@@ -145,9 +145,9 @@ async function withOtherWires(
 /** The model as the check calls it: over the chosen wire, and without recording bodies. */
 function checked(name: string, model: ModelConfig, wire: Wire | undefined): ModelConfig {
   if (wire === undefined) return { ...model, record: 'metadata' };
-  if ('scripted' in model || !model.wire.includes(wire)) {
+  if (!('baseUrl' in model) || !model.wire.includes(wire)) {
     const first =
-      'scripted' in model ? 'is scripted and asked over its first wire only' : `does not speak ${wire}`;
+      'baseUrl' in model ? `does not speak ${wire}` : 'answers from a file, over its first wire only';
     throw new OffsiteError(`the model ${name} ${first}`, {
       code: 'WIRE_NOT_SPOKEN',
       kind: 'input',

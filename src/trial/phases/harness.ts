@@ -8,6 +8,7 @@ import { harnessEnvironment } from '../environment.ts';
 import { TrialFailure } from '../failure.ts';
 import { modelAccess, reachThrough } from '../model-access.ts';
 import { hostsOf, type TrialModels } from '../models.ts';
+import { refuseMissed } from '../replayed.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
 import { answererOf } from '../simulated-user.ts';
 import { copySkills } from '../skills.ts';
@@ -54,7 +55,9 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
   const session = spec.profile.tellDeadline
     ? tellingDeadline(opened, { clock: parts.clock, env, budgetLeft })
     : opened;
-  const stops = [models?.session.overBudget, port?.relay.lost].filter((stop) => stop !== undefined);
+  const stops = [models?.session.overBudget, models?.session.replayMissed, port?.relay.lost].filter(
+    (stop) => stop !== undefined,
+  );
   const conversation = await converse(
     session,
     spec.prompt,
@@ -63,6 +66,7 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
     parts.clock,
   );
   signal.throwIfAborted();
+  refuseMissed(models?.session);
   // Nothing that the tests of a step start may ask a model.
   if (step.isLast) models?.session.close('the harness has ended');
   else port?.routeTo(undefined);

@@ -42,8 +42,8 @@ describe('a model that lets requests wait', () => {
     expect(Math.max(...run.limits.slice(60))).toBeLessThanOrEqual(Math.ceil(capacity * 1.4) + 2);
   });
 
-  test('with room that changes', () => {
-    const run = simulate({ capacity: moving, beyond: 'queues', ...times }, { clients: 40, most: 32, forMs });
+  test.for([40, 24])('with room that changes, and %i that ask', (clients) => {
+    const run = simulate({ capacity: moving, beyond: 'queues', ...times }, { clients, most: 32, forMs });
     expect(run.answered / run.possible).toBeGreaterThan(0.85);
     // At the end of each part, no more than half again wait.
     const limits = [110, 230, 350, 470].map((second) => run.limits[second] ?? 0);
