@@ -48,7 +48,7 @@ describe('a model that lets requests wait', () => {
     // At the end of each part, no more than half again wait.
     const limits = [110, 230, 350, 470].map((second) => run.limits[second] ?? 0);
     expect(limits.map((limit, part) => limit / ([8, 16, 4, 12][part] ?? 1))).toEqual(
-      Array(4).fill(within(0.75, 2)),
+      Array(4).fill(within(0.75, 2.5)),
     );
   });
 });
