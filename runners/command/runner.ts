@@ -24,12 +24,14 @@ export const command: Runner = {
   open(context) {
     const { profile } = context;
     const { stream } = profile;
-    const env = programEnvironment(context);
     const reader = stream === undefined ? undefined : readers[stream as keyof typeof readers];
     return {
       commandsFrom: sourceOf(profile),
-      turn: (_message, limits) =>
-        reader ? streamTurn(context, env, reader, limits) : scriptTurn(context, env, limits),
+      turn(_message, limits) {
+        // What a turn is told of its time is new each time.
+        const env = programEnvironment(context);
+        return reader ? streamTurn(context, env, reader, limits) : scriptTurn(context, env, limits);
+      },
     };
   },
 };

@@ -10,7 +10,7 @@ import { type Clock, systemClock } from '../clock.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { GatewayOptions } from '../gateway/gateway-parts.ts';
-import type { ModelLimits } from '../gateway/limits/model-limits.ts';
+import type { LimitStore, ModelLimits } from '../gateway/limits/model-limits.ts';
 import type { Runner } from '../harness/runner.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { messageOf } from '../offsite-error.ts';
@@ -254,8 +254,12 @@ export class CommandContext implements AsyncDisposable {
 
   async #openLimits(): Promise<ModelLimits> {
     const { ModelLimits } = await import('../gateway/limits/model-limits.ts');
-    const { limits } = this.ledger();
-    return this.#opened.use(new ModelLimits(this.clock, limits, (message) => this.note(message)));
+    // The ledger is opened only if the limit of a model adapts.
+    const store: LimitStore = {
+      change: (...change) => this.ledger().limits.change(...change),
+      moved: (...moved) => this.ledger().limits.moved(...moved),
+    };
+    return this.#opened.use(new ModelLimits(this.clock, store, (message) => this.note(message)));
   }
 
   async reporting(): Promise<Reporting> {

@@ -83,10 +83,21 @@ export interface GatewaySession extends AsyncDisposable {
   close(reason: string): void;
   /** Aborts when the budget is spent; its reason is an {@link OffsiteError} of code `BUDGET_SPENT`. */
   readonly overBudget: AbortSignal;
+  /** What the agent and the user may still use. Others may use up what is left of the batch's budget. */
+  left(): BudgetLeft;
   /** Aborts when a replayed model has no answer; its reason is an {@link OffsiteError} that says what differs. */
   readonly replayMissed: AbortSignal;
   /** The account of all requests so far. Waits until those in flight are metered. */
   account(): Promise<ModelAccount>;
+}
+
+/** What is left of budgets; what is not limited is left out. Never negative. */
+export interface BudgetLeft {
+  tokens?: number | undefined;
+  usd?: number | undefined;
+  requests?: number | undefined;
+  /** When the time of a budget is over, epoch milliseconds. */
+  until?: number | undefined;
 }
 
 /** What a session used. */

@@ -116,6 +116,7 @@ export function openSession(
     },
     close: (reason) => void close(reason),
     overBudget: budgets.spent,
+    left: () => budgets.of('agent').left(),
     replayMissed: missed.signal,
     async account() {
       using limit = startDeadline(

@@ -49,7 +49,10 @@ export interface Runner {
 export interface HarnessContext {
   container: Container;
   profile: Profile;
-  /** The whole environment of the harness's processes, including the prompt and the variables. */
+  /**
+   * The whole environment of the harness's processes, including the prompt and the variables. Read it in each
+   * turn: it tells what is left of time and budget, if the profile wants that.
+   */
   env: Record<string, string>;
   /** Absolute path in the sandbox. It is the harness's working folder. */
   workspace: string;
@@ -99,8 +102,19 @@ export interface HarnessSession {
   end?(): Promise<void>;
 }
 
+/** What a harness may still use. What is not limited is left out. */
+export interface TimeLeft {
+  /** Milliseconds, from 0. */
+  timeMs: number;
+  tokens?: number | undefined;
+  usd?: number | undefined;
+  requests?: number | undefined;
+}
+
 export interface TurnLimits {
   timeoutMs: number;
+  /** Returns what is left of time and budget now, if the profile wants the harness to know it. */
+  left?: (() => TimeLeft) | undefined;
   /** Cancels the trial. The turn may then reject. */
   signal: AbortSignal;
   /**

@@ -57,6 +57,14 @@ const ProfileConfig = z.strictObject({
     .min(1)
     .optional()
     .meta({ description: 'The maximum number of turns of model and tools.' }),
+  tellDeadline: z
+    .boolean()
+    .optional()
+    .meta({
+      description:
+        'Whether the harness is told how much time and budget it has left: in its environment, and for bash in ' +
+        'the conversation. Default: false.',
+    }),
   folders: z
     .record(z.string().startsWith('/', 'expected an absolute path in the sandbox'), z.string())
     .optional()
