@@ -7,7 +7,7 @@ import { FleetConfig } from './fleet-config.ts';
 import { Label } from './labels.ts';
 import { McpServer } from './mcp-server.ts';
 import { Budget, ModelConfig } from './model-config.ts';
-import { ByteSize, Duration } from './quantities.ts';
+import { ByteSize, Duration, MemorySize } from './quantities.ts';
 import { Text } from './text-source.ts';
 import { readYamlFile, type YamlFile } from './yaml-file.ts';
 
@@ -51,7 +51,9 @@ const ProfileConfig = z.strictObject({
     .optional()
     .meta({ description: "Arguments to add to the command line of the harness's CLI." }),
   env: z.record(z.string(), z.string()).optional(),
-  mcpServers: z.record(z.string().regex(/^[\w-]+$/), McpServer).optional(),
+  mcpServers: z
+    .record(z.string().regex(/^[\w-]+$/, 'expected a name of letters, digits, _ and -'), McpServer)
+    .optional(),
   maxTurns: z
     .int()
     .min(1)
@@ -109,7 +111,7 @@ export const SandboxConfig = z.strictObject({
         'Default: no.',
     }),
   security: z.enum(['compatible', 'strict']).default('compatible'),
-  memory: ByteSize.default(2 * 1024 ** 3),
+  memory: MemorySize.default(2 * 1024 ** 3),
   cpus: z.number().positive().default(1),
   disk: ByteSize.default(10 * 1024 ** 3).meta({ description: 'How much a trial may write to its disk.' }),
   user: z.string().min(1).optional().meta({
