@@ -21,7 +21,7 @@ const TextLine = z.strictObject({ text: z.string() }).meta({
 
 const TrialLine = z
   .strictObject({
-    trial: z.strictObject({ case: z.string(), variant: z.string(), harness: z.string(), ordinal: Count }),
+    trial: z.strictObject({ case: z.string(), variant: z.string(), ordinal: Count }),
   })
   .meta({ description: 'A trial that was recorded. The exchanges that follow are its own.' });
 

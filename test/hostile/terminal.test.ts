@@ -157,7 +157,13 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     const running = start(other, ['run', wild]);
     await running.printed(/trials wait for|attempt 1 failed/);
     running.kill('SIGINT');
-    return [ran, await offsite(place, ['run', suite], { env: at(refusing) }), await running.ended];
+    return [
+      ran,
+      await offsite(place, ['run', suite], { env: at(refusing) }),
+      await running.ended,
+      await offsite(place, ['run', suite, '--replay', name(attacks.stop)]),
+      await offsite(place, ['run', suite, '--replay', JSON.parse(ran.stdout).batchId], { env: at(kind) }),
+    ];
   },
   init: async () => {
     using own = openPlace();
@@ -288,6 +294,8 @@ const trials: Record<string, () => Promise<Ended[]>> = {
       )),
       ...(await plain('export', '--otlp', `${model.url}/${encodeURIComponent(name(attacks.stop))}`)),
       ...(await plain('export', name(attacks.stop), '--json', file('b.jsonl'))),
+      ...(await plain('export', '--cassette', file('a.cassette'))),
+      ...(await plain('export', '--cassette', file(name(attacks.stop)))),
     ];
   },
   view: async () => {

@@ -89,10 +89,13 @@ async function exportJson(file: string, { context, batch, options, signal }: Exp
 }
 
 async function exportCassette(file: string, { context, batch, signal }: Exporting): Promise<void> {
-  const { ledgerCassette } = await import('../../agent/ledger-cassette.ts');
+  const { ledgerCassette, requireRecorded } = await import('../../agent/ledger-cassette.ts');
   const { cassetteLines } = await import('../../gateway/replay/cassette-lines.ts');
   const { redactor, err } = context;
-  const cassette = ledgerCassette(context.ledger(), batch);
+  const ledger = context.ledger();
+  requireRecorded(ledger, batch);
+  const leftOut: string[] = [];
+  const cassette = ledgerCassette({ ledger, leftOut: (why) => leftOut.push(why) }, batch);
   let exchanges = 0;
   await writeExport(file, async (write) => {
     for (const line of cassetteLines(cassette, batch.suite)) {
@@ -104,7 +107,7 @@ async function exportCassette(file: string, { context, batch, signal }: Exportin
   err.print(
     `${file}: ${plural(exchanges, 'exchange')} of ${plural(cassette.trials.length, 'trial')} of ${batch.id}`,
   );
-  for (const why of cassette.leftOut()) err.print(`left out: ${why}`);
+  for (const why of leftOut) err.print(`left out: ${why}`);
 }
 
 async function exportPage(file: string, { context, batch, options, signal }: Exporting): Promise<void> {

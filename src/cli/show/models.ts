@@ -10,6 +10,7 @@ import { afterStart } from './timeline.ts';
 export function usageSection({
   models,
   modelUnmeasured,
+  replay,
   disagreements = [],
 }: TrialRecord): Printable | undefined {
   const { usage = [], exchanges = [] } = models ?? {};
@@ -28,6 +29,7 @@ export function usageSection({
   });
   const failed = exchanges.filter(({ failure }) => failure !== undefined).length;
   if (failed > 0) body.push(styled('red', ours(`${plural(failed, 'request')} failed`)));
+  if (replay) body.push(text`recorded answers of ${replay.of} took the place of models: not a live result`);
   if (modelUnmeasured) body.push(ours('the sandbox had a network: other requests are not counted'));
   body.push(...disagreements.map((one) => text`the harness counts differently: ${one}`));
   return body.length === 0 ? undefined : section('usage', '', body);
@@ -79,9 +81,7 @@ function replayLines(exchanges: readonly ModelExchange[]): Printable[] {
     const counts = [...hows].map(([how, some]) => `${some.length} ${matchWords[how]}`).join(', ');
     const differs = new Set(all.flatMap((one) => one.differs ?? []));
     const changed = differs.size === 0 ? '' : `; changed: ${[...differs].join(', ')}`;
-    return [
-      text`replayed from ${first.of}, ${first.trial}: ${ours(counts)}${ours(changed)}. This is not a live result.`,
-    ];
+    return [text`replayed from ${first.of}, ${first.trial}: ${ours(counts)}${ours(changed)}`];
   });
 }
 

@@ -17,7 +17,6 @@ export interface Cassette {
 export interface TrialLabel {
   case: string;
   variant: string;
-  harness: string;
   ordinal: number;
 }
 

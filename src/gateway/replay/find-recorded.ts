@@ -163,7 +163,7 @@ function marksOf({ tools, context }: CanonicalRequest): Set<string> {
 }
 
 /**
- * The trials, most alike first: the same run, then the same case with the same harness, then the same case. Further ordinals
+ * The trials, most alike first: the same run, then the same case. Further ordinals
  * begin with another trial each, so that they do not all get the answers of the first.
  */
 function ranked(trials: readonly RecordedTrial[], label: TrialLabel | undefined): RecordedTrial[] {
@@ -171,7 +171,6 @@ function ranked(trials: readonly RecordedTrial[], label: TrialLabel | undefined)
   const groups = [
     (one: TrialLabel) => trialName(one) === trialName(label),
     (one: TrialLabel) => one.case === label.case && one.variant === label.variant,
-    (one: TrialLabel) => one.case === label.case && one.harness === label.harness,
     (one: TrialLabel) => one.case === label.case,
     () => true,
   ];

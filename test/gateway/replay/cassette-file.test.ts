@@ -40,7 +40,7 @@ const two = cassette(
 );
 
 const head = { cassette: 1, of: 'batch', suite: 'suite' };
-const label = { trial: { case: 'one', variant: 'codex', harness: 'codex', ordinal: 0 } };
+const label = { trial: { case: 'one', variant: 'codex', ordinal: 0 } };
 const exchange = {
   ...{ number: 1, role: 'agent', model: 'big', wire: 'openai-chat', context: [], tools: [] },
   ...{ turns: [], options: 0, status: 200, answer: 0 },
@@ -94,7 +94,7 @@ test('only a regular file is read', () => {
 
 test('names in a cassette are only compared', () => {
   const named = {
-    trial: { ...label.trial, case: '__proto__', variant: '../../etc', harness: 'constructor' },
+    trial: { ...label.trial, case: '__proto__', variant: '../../etc' },
   };
   const { trials } = read(head, named, { text: '{}' }, { exchange });
   expect(trials[0]?.label).toEqual(named.trial);

@@ -6,7 +6,7 @@ import { RecordedFinder } from '../../../src/gateway/replay/find-recorded.ts';
 import type { NeutralRequest } from '../../../src/gateway/translation/neutral-request.ts';
 import { asks, called, cassette, recorded, returned, said, trial } from './recorded.ts';
 
-const label: TrialLabel = { case: 'one', variant: 'codex', harness: 'codex', ordinal: 0 };
+const label: TrialLabel = { case: 'one', variant: 'codex', ordinal: 0 };
 const start = asks(said('Count.'));
 const after = (result: string) => asks(said('Count.'), called('c1', 'wc'), returned('c1', result));
 
@@ -109,7 +109,7 @@ test('a judge gets no answer that an agent got, and the agent none of a judge', 
 test('the own trial comes first, then the same case, and then all others', () => {
   const all = cassette(
     trial({ case: 'two' }, recorded('case two', after('9'))),
-    trial({ variant: 'pi', harness: 'pi' }, recorded('pi', after('9')), recorded('pi start', start)),
+    trial({ variant: 'pi' }, recorded('pi', after('9')), recorded('pi start', start)),
     trial({}, recorded('own', start)),
   );
   const finder = new RecordedFinder(all, label);

@@ -50,7 +50,7 @@ export function trial(
 ): RecordedTrial {
   const numbered = exchanges.map((exchange, index) => ({ ...exchange, number: index + 1 }));
   return {
-    label: { case: 'one', variant: 'codex', harness: 'codex', ordinal: 0, ...label },
+    label: { case: 'one', variant: 'codex', ordinal: 0, ...label },
     exchanges: () => numbered,
   };
 }
