@@ -23,6 +23,8 @@ export interface Runner {
    * no configured model.
    */
   wires: readonly Wire[] | 'any';
+  /** Whether the profile's `run` script is its program. Default: no. */
+  runsScript?: boolean;
   /** Whether its stream reports the commands that it ran. If not, they are rebuilt from its model traffic. */
   tellsCommands: boolean;
   /** Whether its session accepts a second message. */
@@ -96,6 +98,8 @@ export interface HarnessSession {
    * harness does is in the result.
    */
   turn(message: string, limits: TurnLimits): Promise<HarnessRun>;
+  /** Ends what the session left running. It is called once, after the last turn. */
+  end?(): Promise<void>;
 }
 
 /** What a harness may still use. What is not limited is left out. */

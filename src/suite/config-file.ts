@@ -20,7 +20,9 @@ const ProfileConfig = z.strictObject({
   install: Text.optional().meta({
     description: 'A script that runs once, with network. Its result is kept as a snapshot.',
   }),
-  run: Text.optional().meta({ description: 'For the command harness: the script that is the agent.' }),
+  run: Text.optional().meta({
+    description: 'For the harnesses command and acp: the script that is the agent.',
+  }),
   stream: z
     .string()
     .min(1)

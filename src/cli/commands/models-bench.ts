@@ -1,9 +1,6 @@
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
 import type { Clock } from '../../clock.ts';
 import { text } from '../../text/printable.ts';
-import { benchModel } from '../models/bench-model.ts';
-import { benchReport } from '../models/bench-report.ts';
-import { benchSvg } from '../models/bench-svg.ts';
 import { wholeNumber, withConfigAndData } from '../options.ts';
 import type { Terminal } from '../terminal.ts';
 import { writeText } from '../write-text.ts';
@@ -20,6 +17,9 @@ export function modelsBenchCommand(clock: Clock, { out, err }: Terminal) {
     .option('--svg <file>', 'write a plot into this file')
     .option('--json', 'print one JSON document on stdout')
     .action(async (name, options) => {
+      const { benchModel } = await import('../models/bench-model.ts');
+      const { benchReport } = await import('../models/bench-report.ts');
+      const { benchSvg } = await import('../models/bench-svg.ts');
       const bench = await benchModel(name, options, clock, { out, err });
       const { interrupted, ...document } = bench;
       if (options.json) out.json({ ...document, interrupted: interrupted !== undefined });

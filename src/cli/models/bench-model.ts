@@ -64,7 +64,7 @@ export async function benchModel(
   let interrupted: unknown;
   try {
     const first = { prompt: 'Answer with the one word: ready', maxTokens: 16 };
-    await streamedAnswer(model, wire, first, AbortSignal.any([signal, AbortSignal.timeout(within)]));
+    await streamedAnswer(model, wire, first, { within, signal });
     for (const load of loads) {
       const level = await benchLevel(model, wire, load, { within, signal });
       levels.push(level);

@@ -60,8 +60,7 @@ export async function benchLevel(
       next += 1;
       const request = { prompt: benchPrompt(load, next), maxTokens: load.outputTokens };
       try {
-        const deadline = AbortSignal.any([signal, AbortSignal.timeout(within)]);
-        answers.push(await streamedAnswer(model, wire, request, deadline));
+        answers.push(await streamedAnswer(model, wire, request, { within, signal }));
       } catch (error) {
         signal.throwIfAborted();
         const limited = error instanceof StreamRefused && error.status === 429;

@@ -36,9 +36,9 @@ describe('models bench', { timeout: 90_000 }, () => {
     expect(exitCode).toBe(0);
     const { levels, recommendation, used, interrupted } = JSON.parse(stdout);
     expect(levels.map(({ parallel }: { parallel: number }) => parallel)).toEqual([1, 2, 4, 8]);
-    expect(levels[1].tokensPerSecond).toBeGreaterThan(1.5 * levels[0].tokensPerSecond);
+    expect(levels[1].tokensPerSecond).toBeGreaterThan(1.1 * levels[0].tokensPerSecond);
     expect(recommendation.maxParallel).toBe(2);
-    expect(recommendation.why).toMatch(/from 2 to 4, throughput/);
+    expect(recommendation.why).toMatch(/from 2 to 4, throughput|at 4, an answer takes/);
     expect(server.most()).toBe(8);
     expect(used).toMatchObject({ requests: 65, outputTokens: 65 * 8, unreported: 0 });
     expect({ interrupted, levels }).toMatchObject({
