@@ -20,7 +20,9 @@ const ProfileConfig = z.strictObject({
   install: Text.optional().meta({
     description: 'A script that runs once, with network. Its result is kept as a snapshot.',
   }),
-  run: Text.optional().meta({ description: 'For the command harness: the script that is the agent.' }),
+  run: Text.optional().meta({
+    description: 'For the harnesses command and acp: the script that is the agent.',
+  }),
   stream: z
     .string()
     .min(1)
@@ -57,6 +59,14 @@ const ProfileConfig = z.strictObject({
     .min(1)
     .optional()
     .meta({ description: 'The maximum number of turns of model and tools.' }),
+  tellDeadline: z
+    .boolean()
+    .optional()
+    .meta({
+      description:
+        'Whether the harness is told how much time and budget it has left: in its environment, and for bash in ' +
+        'the conversation. Default: false.',
+    }),
   folders: z
     .record(z.string().startsWith('/', 'expected an absolute path in the sandbox'), z.string())
     .optional()
@@ -307,7 +317,11 @@ export function loadConfig(options: {
   const models = Object.fromEntries(
     Object.entries(config.models).map(([name, model]) => [
       name,
-      'scripted' in model ? { ...model, scripted: resolve(dirname(file), model.scripted) } : model,
+      'scripted' in model
+        ? { ...model, scripted: resolve(dirname(file), model.scripted) }
+        : 'replay' in model
+          ? { ...model, replay: resolve(dirname(file), model.replay) }
+          : model,
     ]),
   );
   const { storage, tls } = config.fleet;

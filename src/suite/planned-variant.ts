@@ -15,6 +15,7 @@ export interface HarnessOffer {
   wires: readonly Wire[] | 'any';
   continues: boolean;
   mcp: readonly McpTransport[];
+  runsScript?: boolean;
   streams?: readonly StreamOffer[];
   limits: readonly string[];
 }
@@ -138,15 +139,15 @@ function trafficObstacle(
   return network === 'none' ? 'the sandbox has network none' : undefined;
 }
 
-function profileObstacles(profile: Profile, { name, mcp, limits }: HarnessOffer): string[] {
+function profileObstacles(
+  profile: Profile,
+  { name, mcp, limits, runsScript = false }: HarnessOffer,
+): string[] {
   const obstacles: [boolean, string][] = [
+    [runsScript && profile.run === undefined, `the ${name} harness needs a profile with a run script`],
     [
-      name === 'command' && profile.run === undefined,
-      'the command harness needs a profile with a run script',
-    ],
-    [
-      name !== 'command' && profile.run !== undefined,
-      'the profile has a run script, which only the command harness uses',
+      !runsScript && profile.run !== undefined,
+      `the profile has a run script, which the ${name} harness does not use`,
     ],
     [
       profile.maxTurns !== undefined && !limits.includes('turns'),

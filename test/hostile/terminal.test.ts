@@ -139,6 +139,12 @@ function onFleet(): Promise<Map<string | undefined, Ended>> {
   return fleetEnded;
 }
 
+/** A configuration of one model, at this party. */
+function modelAt({ url }: Party): string[] {
+  const models = { [hostileName]: { wire: 'openai-chat', baseUrl: `${url}/v1` } };
+  return ['--config', place.write('one-model.yaml', stringify({ models }))];
+}
+
 /** One for each command there is; what each printed. */
 const trials: Record<string, () => Promise<Ended[]>> = {
   run: async () => {
@@ -151,7 +157,13 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     const running = start(other, ['run', wild]);
     await running.printed(/trials wait for|attempt 1 failed/);
     running.kill('SIGINT');
-    return [ran, await offsite(place, ['run', suite], { env: at(refusing) }), await running.ended];
+    return [
+      ran,
+      await offsite(place, ['run', suite], { env: at(refusing) }),
+      await running.ended,
+      await offsite(place, ['run', suite, '--replay', name(attacks.stop)]),
+      await offsite(place, ['run', suite, '--replay', JSON.parse(ran.stdout).batchId], { env: at(kind) }),
+    ];
   },
   init: async () => {
     using own = openPlace();
@@ -282,6 +294,8 @@ const trials: Record<string, () => Promise<Ended[]>> = {
       )),
       ...(await plain('export', '--otlp', `${model.url}/${encodeURIComponent(name(attacks.stop))}`)),
       ...(await plain('export', name(attacks.stop), '--json', file('b.jsonl'))),
+      ...(await plain('export', '--cassette', file('a.cassette'))),
+      ...(await plain('export', '--cassette', file(name(attacks.stop)))),
     ];
   },
   view: async () => {
@@ -346,8 +360,15 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     ...(await plain('models', 'add', hostileName, '--base-url', hostileName, ...config())),
     ...(await plain('models', 'add', '--api-key-env', name(attacks.stop), ...config())),
   ],
+  'models bench': async () => [
+    ...(await plain('models', 'bench', 'wild', ...config())),
+    ...(await plain('models', 'bench', hostileName, '--parallel', '1', ...modelAt(kind))),
+    ...(await plain('models', 'bench', name(attacks.stop), ...config())),
+  ],
   'models check': async () => [
     ...(await plain('models', 'check', 'wild', ...config())),
+    ...(await plain('models', 'check', ...modelAt(kind))),
+    ...(await plain('models', 'check', '--json', ...modelAt(kind))),
     ...(await plain('models', 'check', name(attacks.stop), ...config())),
   ],
   clean: async () => [

@@ -26,6 +26,7 @@ function load(suite: string, config = 'profiles:\n  p: { run: "true" }\n') {
   return loadSuite(write('suite.yaml', suite), loadConfig({ suiteFolder: folder, env: {} }), [
     {
       ...{ name: 'command', wires: [], continues: false, mcp: [], limits: [] },
+      runsScript: true,
       streams: [
         { name: 'codex', tellsCommands: true },
         { name: 'jsonl', tellsCommands: false },
