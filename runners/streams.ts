@@ -1,6 +1,7 @@
 import type { StreamReader } from '../src/harness/cli-stream.ts';
 import { claudeCodeLines } from './claude-code/stream.ts';
 import { codexLines } from './codex/stream.ts';
+import { copilotStream } from './copilot/stream.ts';
 import { geminiStream } from './gemini-cli/stream.ts';
 import { opencodeLines } from './opencode/stream.ts';
 import { piStream } from './pi/stream.ts';
@@ -13,6 +14,7 @@ import { qwenCodeStream } from './qwen-code/stream.ts';
 export const streams = {
   'claude-code': { takerFor: claudeCodeLines },
   codex: { takerFor: codexLines },
+  copilot: copilotStream,
   'gemini-cli': geminiStream,
   opencode: { takerFor: opencodeLines },
   pi: piStream,

@@ -72,6 +72,8 @@ function geminiLines(record: TurnRecord): LineTaker {
   };
 }
 
+export const geminiStream: StreamReader = { takerFor: geminiLines, logsToStderr: true };
+
 /** The beginning of a message about a failure of the model's API. Nothing else distinguishes it. */
 const API_ERROR = '[API Error';
 
@@ -134,5 +136,3 @@ function usageOf({ total_tokens, input_tokens, output_tokens, cached }: z.infer<
     totalTokens: input_tokens + outputTokens,
   };
 }
-
-export const geminiStream: StreamReader = { takerFor: geminiLines, logsToStderr: true };

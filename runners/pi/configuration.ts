@@ -20,6 +20,8 @@ export function piCli({ profile }: HarnessContext, model: ModelAccess): Cli {
       programPath(versions.pi),
       ...['--mode', 'json'],
       '-p',
+      // Use the workspace's own settings and skills.
+      '--approve',
       ...['--provider', 'offsite'],
       ...['--model', model.name],
       ...(sessionId === undefined ? [] : ['--session', sessionId]),
@@ -48,8 +50,7 @@ function provider({ wire, origin, name, contextWindow, maxOutputTokens }: ModelA
       offsite: {
         baseUrl: wire === 'anthropic-messages' ? origin : `${origin}/v1`,
         api: apis[wire],
-        // The name of the variable that holds the key.
-        apiKey: KEY,
+        apiKey: `$${KEY}`,
         models: [{ id: name, contextWindow, maxTokens: maxOutputTokens }],
       },
     },

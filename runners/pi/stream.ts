@@ -36,8 +36,9 @@ const ToolEnd = z.object({
 const Retry = z.object({ errorMessage: z.string().optional() });
 
 /**
- * Reads `pi --mode json`: `session`, `agent_start`, messages and tool executions, `agent_end`. pi exits with
- * 0 whatever happened. The model's last message says how the turn ended.
+ * Reads `pi --mode json`: `session`, `agent_start`, messages and tool executions, `agent_end`, and
+ * `agent_settled` once it neither retries nor compresses. pi exits with 0 whatever happened. The model's last
+ * message says how the turn ended.
  */
 export function piLines(record: TurnRecord): LineTaker {
   let last: Answer | undefined;
@@ -65,7 +66,7 @@ export function piLines(record: TurnRecord): LineTaker {
         return endTool(record, ToolEnd.parse(line), at);
       case 'auto_retry_start':
         return record.note(`retries its model after ${Retry.parse(line).errorMessage}`, at);
-      case 'agent_end':
+      case 'agent_settled':
         record.status = statusOf(last);
     }
   };

@@ -140,3 +140,11 @@ export const cassettes = channel({
     trials: times(10_000, 'trials'),
   },
 });
+
+export const addedCases = channel({
+  sender: "the suite's author",
+  over: 'changes of a repository of which `case add` makes cases, as git writes them',
+  bytes: { patch: bytes(16 * MiB, 'the patch of the tests, or of everything else') },
+  time: 'the time that reading a commit of a source may take',
+  count: { files: times(1_000, 'files that a change has') },
+});

@@ -2,6 +2,7 @@ import type { Usage } from '../contract/report.ts';
 import type { ReplayedExchange } from '../record/replayed-exchange.ts';
 import type { Budget, Wire } from '../suite/model-config.ts';
 import type { ChatAnswer, ChatRequest } from './chat/chat.ts';
+import type { ModelLimit } from './limits/model-limit.ts';
 import type { RelayHandler } from './relay/relay.ts';
 import type { Cassette, TrialLabel } from './replay/cassette.ts';
 import type { Loss } from './translation/losses.ts';
@@ -12,6 +13,8 @@ export type ModelRole = 'agent' | 'user' | 'judge';
 /** All model traffic of this agent. One gateway serves all trials, which share its limits on each model. */
 export interface Gateway extends AsyncDisposable {
   open(request: SessionRequest): GatewaySession;
+  /** The limit of a configured model, if it adapts. */
+  limitOf(model: string): ModelLimit | undefined;
 }
 
 /** What one attempt of a trial may do. */
@@ -80,10 +83,21 @@ export interface GatewaySession extends AsyncDisposable {
   close(reason: string): void;
   /** Aborts when the budget is spent; its reason is an {@link OffsiteError} of code `BUDGET_SPENT`. */
   readonly overBudget: AbortSignal;
+  /** What the agent and the user may still use. Others may use up what is left of the batch's budget. */
+  left(): BudgetLeft;
   /** Aborts when a replayed model has no answer; its reason is an {@link OffsiteError} that says what differs. */
   readonly replayMissed: AbortSignal;
   /** The account of all requests so far. Waits until those in flight are metered. */
   account(): Promise<ModelAccount>;
+}
+
+/** What is left of budgets; what is not limited is left out. Never negative. */
+export interface BudgetLeft {
+  tokens?: number | undefined;
+  usd?: number | undefined;
+  requests?: number | undefined;
+  /** When the time of a budget is over, epoch milliseconds. */
+  until?: number | undefined;
 }
 
 /** What a session used. */

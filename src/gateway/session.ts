@@ -46,6 +46,7 @@ export function openSession(
     ...{ record, budgets, tokens, models, clock },
     allowed: { allows: (authority) => allowed.allows(authority) },
     random: gateway.random,
+    trial: request.trial,
     network: gateway.network,
     missed: (miss) => missed.abort(miss),
     keep: request.keep,
@@ -115,6 +116,7 @@ export function openSession(
     },
     close: (reason) => void close(reason),
     overBudget: budgets.spent,
+    left: () => budgets.of('agent').left(),
     replayMissed: missed.signal,
     async account() {
       using limit = startDeadline(

@@ -236,6 +236,9 @@ const Subject = z
     profileVersion: z.string().optional().meta({
       description: 'A hash of all that the profile holds. Absent without a profile.',
     }),
+    tellDeadline: z.literal(true).optional().meta({
+      description: 'Set if the harness was told how much time and budget it had left.',
+    }),
     image: z.string(),
     network: z.string(),
     hosts: z.array(z.string()).optional().meta({

@@ -141,6 +141,8 @@ export interface Profile {
   mcpServers: Record<string, McpServer>;
   /** The maximum number of turns of model and tools. */
   maxTurns?: number | undefined;
+  /** Whether the harness is told how much time and budget it has left. */
+  tellDeadline?: boolean | undefined;
 }
 
 /** A profile with the given parts and defaults for all others. */

@@ -109,6 +109,7 @@ export function subjectOf(trial: TrialSpec) {
     ...{ caseName, ordinal, model, harness, image, network, prompt, verify },
     profile: profile.name,
     profileVersion: profileVersion(profile),
+    ...(profile.tellDeadline && { tellDeadline: true as const }),
     ...(hosts.length > 0 && { hosts }),
     ...(ofTests.length > 0 && { testsHosts: ofTests }),
   };

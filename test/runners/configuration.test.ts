@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { claudeCode } from '../../runners/claude-code/runner.ts';
 import { codex } from '../../runners/codex/runner.ts';
+import { copilot } from '../../runners/copilot/runner.ts';
 import { gemini } from '../../runners/gemini-cli/runner.ts';
 import { opencode } from '../../runners/opencode/runner.ts';
 import { pi } from '../../runners/pi/runner.ts';
@@ -56,7 +57,7 @@ function placeOf(
   };
 }
 
-describe.each([claudeCode, codex, gemini, opencode, pi, qwenCode])('$label', (runner) => {
+describe.each([claudeCode, codex, copilot, gemini, opencode, pi, qwenCode])('$label', (runner) => {
   const server = { command: 'serve', args: [], env: { KEY: 'key of a tool' } };
 
   test('is given neither its prompt nor any key as an argument', async () => {

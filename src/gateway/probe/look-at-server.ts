@@ -31,6 +31,8 @@ export interface LookOptions extends Pick<GatewayParts, 'env' | 'caBundle' | 'cl
   signal: AbortSignal;
   /** Milliseconds for each answer. */
   within?: number;
+  /** Does not ask for its wires. */
+  withoutWires?: true;
 }
 
 /**
@@ -48,7 +50,9 @@ export async function lookAtServer(given: string, options: LookOptions): Promise
   if (list?.form === 'gemini')
     return { baseUrl: listed, server: undefined, models: list.models, wires: ['gemini'], needsKey };
   const [{ baseUrl, routes }, server] = await Promise.all([
-    findRoutes(list ? [listed] : [listed, trimmed(given)], below.ask),
+    options.withoutWires
+      ? { baseUrl: listed, routes: new Map<Wire, HasRoute>() }
+      : findRoutes(list ? [listed] : [listed, trimmed(given)], below.ask),
     knownServer(below.ask(rootOf(listed))),
   ]);
   const wires = wiresIn(routes, list?.form);
@@ -58,7 +62,7 @@ export async function lookAtServer(given: string, options: LookOptions): Promise
 }
 
 /** Asks a server at one address after another over the same settings. */
-export function askBelow({ env, caBundle, clock, signal, within, ...model }: LookOptions): {
+export function askBelow({ env, caBundle, clock, signal, within, withoutWires: _, ...model }: LookOptions): {
   ask(baseUrl: string): AskServer;
   [Symbol.asyncDispose](): Promise<void>;
 } {

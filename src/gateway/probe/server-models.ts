@@ -87,8 +87,7 @@ export function modelWith(
 
 /** The models whose names can be shown and written into a file. */
 export function bounded(models: readonly ServerModel[]): ServerModel[] {
-  const { name: longest } = serverFacts.bytes;
-  return models
-    .filter(({ id }) => id.trim() !== '' && id.length <= longest && !/\p{C}/u.test(id))
-    .slice(0, serverFacts.count.models);
+  const isUsable = (id: string) =>
+    id.trim() !== '' && id.length <= serverFacts.bytes.name && !/\p{C}/u.test(id);
+  return models.filter(({ id }) => isUsable(id)).slice(0, serverFacts.count.models);
 }

@@ -50,15 +50,15 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, at }, emi
   const end = (item: JsonObject) => {
     event('response.output_item.done', { output_index: output.length, item });
     output.push(item);
+    kept += 2 * JSON.stringify(item).length;
+    if (kept > modelAnswers.bytes.translated)
+      throw new UnreadableAnswer(`the answer is larger than ${modelAnswers.bytes.translated} bytes`);
     open = undefined;
   };
   const close = (signature?: string, redacted?: true) => {
     if (!open) return;
     const id = itemId(head, output.length);
     const text = whole.take();
-    kept += 2 * text.length;
-    if (kept > modelAnswers.bytes.translated)
-      throw new UnreadableAnswer(`the answer is larger than ${modelAnswers.bytes.translated} bytes`);
     switch (open.type) {
       case 'call': {
         const item = callItem({ id: open.id, name: open.name, arguments: text }, id, request);
