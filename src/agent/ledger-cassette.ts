@@ -18,9 +18,16 @@ interface CassetteParts {
  * The finished trials of a batch as a cassette. Each is read from the ledger when it is first needed.
  *
  * @param batch its key and its id
+ * @param only the key of the only trial
  */
-export function ledgerCassette(parts: CassetteParts, batch: { key: number; id: string }): Cassette {
-  const trials = finishedOf(parts.ledger, batch.key).map((trial) => recordedTrial(parts, trial));
+export function ledgerCassette(
+  parts: CassetteParts,
+  batch: { key: number; id: string },
+  only?: number,
+): Cassette {
+  const finished = finishedOf(parts.ledger, batch.key);
+  const wanted = finished.filter(({ key }) => only === undefined || key === only);
+  const trials = wanted.map((trial) => recordedTrial(parts, trial));
   return { name: batch.id, trials };
 }
 

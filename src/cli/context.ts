@@ -125,10 +125,16 @@ export class CommandContext implements AsyncDisposable {
    * Reads the configuration. Everything else comes from it, the options and this process's environment.
    *
    * @param suite the suite file, if the command reads one: its folder may hold the configuration
+   * @param isLocal whether the embedded service takes the place of the configured one
    */
   static open(
     options: CommonOptions & { dryRun?: true | undefined },
-    { suite, clock, terminal }: { suite?: string } & Pick<ContextParts, 'clock' | 'terminal'> = {},
+    {
+      suite,
+      isLocal = false,
+      clock,
+      terminal,
+    }: { suite?: string; isLocal?: boolean } & Pick<ContextParts, 'clock' | 'terminal'> = {},
   ): CommandContext {
     const { env } = process;
     const suiteFolder = suite === undefined ? undefined : dirname(suite);
@@ -136,6 +142,13 @@ export class CommandContext implements AsyncDisposable {
     const { insecureHttp } = options;
     if (!options.dryRun) {
       const dataFolder = dataFolderOf(options.dataFolder, config, env);
+      if (isLocal) {
+        const redactor = new Redactor(secretsOf(config, env));
+        const host = hostEnvironmentOf(config, env);
+        const { OFFSITE_URL: _, ...local } = env;
+        const own = { config: { ...config, service: undefined }, env: local, redactor, host };
+        return new CommandContext({ ...own, dataFolder, insecureHttp, clock, terminal });
+      }
       return new CommandContext({ config, env, dataFolder, insecureHttp, clock, terminal });
     }
     const dryRun = dryRunOf(config, env);

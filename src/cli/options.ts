@@ -53,6 +53,11 @@ export function wholeNumber(text: string): number {
   return Number(text);
 }
 
+export function numberFromZero(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('expected a whole number from 0.');
+  return Number(text);
+}
+
 /** The seed of a sample. */
 export function seed(text: string): number {
   const value = Number(text);

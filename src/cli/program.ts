@@ -52,6 +52,7 @@ const sources: Readonly<Record<string, () => Promise<unknown>>> = {
   run: async () => (await import('./commands/run.ts')).runCommand(),
   start: async () => (await import('./commands/start.ts')).startCommand(),
   resume: async () => (await import('./commands/resume.ts')).resumeCommand(),
+  fork: async () => (await import('./commands/fork.ts')).forkCommand(),
   batches: async () => (await import('./commands/batches.ts')).batchesCommand(),
   show: async () => (await import('./commands/show.ts')).showCommand(),
   artifacts: async () => (await import('./commands/artifacts.ts')).artifactsCommand(),
@@ -107,7 +108,18 @@ async function commandNamed(name: string): Promise<Command | undefined> {
  * Commands that last, because bytes of sandboxes and models pass through them. The others are over before a
  * settled heap pays: it makes their start a quarter slower.
  */
-const lasting = new Set(['run', 'start', 'resume', 'check', 'regrade', 'daemon', 'fleet', 'serve', 'view']);
+const lasting = new Set([
+  'run',
+  'fork',
+  'start',
+  'resume',
+  'check',
+  'regrade',
+  'daemon',
+  'fleet',
+  'serve',
+  'view',
+]);
 
 /**
  * The commands without the settings that they inherit from the program. If the first argument names one, only

@@ -274,6 +274,9 @@ const ReplayedTrial = z
   .object({
     of: z.string().meta({ description: 'The batch, the trial or the cassette that was recorded.' }),
     answered: z.number().meta({ description: 'Requests that got a recorded answer.' }),
+    forkedAt: z.number().optional().meta({
+      description: 'Of a fork: how many requests of the trial that it was forked from are replayed.',
+    }),
     changed: z.number().optional().meta({
       description: "Of these, those in which the harness's own texts, its tools or its options had changed.",
     }),

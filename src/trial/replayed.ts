@@ -2,6 +2,7 @@ import type { GatewaySession, ModelAccount } from '../gateway/gateway.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { Cause, PhaseName, TrialRecord } from '../record/trial-record.ts';
 import { TrialFailure } from './failure.ts';
+import type { TrialSpec } from './spec.ts';
 
 /** Throws if a replayed model had no answer: whatever the harness did then says nothing about the agent. */
 export function refuseMissed(session: GatewaySession | undefined): void {
@@ -17,16 +18,20 @@ export function missedCause(session: GatewaySession | undefined, phase: PhaseNam
   return { kind: 'replay', phase, message: [messageOf(reason), hint].filter(Boolean).join('. ') };
 }
 
-/** How many answers of a trial were recorded ones. Undefined if none was. */
-export function replayOf({ exchanges }: Pick<ModelAccount, 'exchanges'>): TrialRecord['replay'] {
+/** How many answers of a trial were recorded ones. Undefined if none was, and the trial is not a fork. */
+export function replayOf(
+  { exchanges }: Pick<ModelAccount, 'exchanges'>,
+  planned: TrialSpec['replay'],
+): TrialRecord['replay'] {
   const replayed = exchanges.flatMap((exchange) => exchange.replayed ?? []);
-  const [first] = replayed;
-  if (!first) return undefined;
-  const live = exchanges.filter(({ status, replayed }) => status !== undefined && !replayed).length;
+  const of = planned?.fork?.name ?? replayed[0]?.of;
+  if (of === undefined) return undefined;
+  const live = exchanges.filter((exchange) => exchange.responseBytes > 0 && !exchange.replayed).length;
   const changed = replayed.filter(({ how }) => how === 'conversation').length;
   return {
-    of: first.of,
+    of,
     answered: replayed.length,
+    ...(planned?.fork && { forkedAt: planned.fork.at }),
     ...(changed > 0 && { changed }),
     ...(live > 0 && { live }),
   };

@@ -49,6 +49,7 @@ export function reportOf(result: TrialResult, subject: ReportSubject): ReportedT
 /** The name of the model, so that nobody takes recorded answers for its own. */
 function markedModel(model: string, { replay }: TrialResult): string {
   if (!replay) return model;
+  if (replay.answered === 0) return model;
   return `${model} (${replay.live === undefined ? 'replayed' : 'partly replayed'})`;
 }
 

@@ -86,7 +86,7 @@ export async function runTrial(
     finishedAt: clock.now(),
     phases: timer.timings,
     models: account,
-    ...(account && { replay: replayOf(account) }),
+    ...(account && { replay: replayOf(account, spec.replay) }),
     disagreements: account && disagreements(found, account),
     // Model traffic outside the gateway can only be ruled out if the sandbox has no other way out.
     modelUnmeasured: spec.sandbox.network === 'open',

@@ -17,6 +17,12 @@ const certificates = Object.fromEntries(
   }),
 );
 
+/** The configuration for CI of docs/replay.md. */
+const [, documented = ''] =
+  /## In CI.*?```yaml\n(.*?)```/s.exec(
+    readFileSync(new URL('../../docs/replay.md', import.meta.url), 'utf8'),
+  ) ?? [];
+
 interface Trial {
   verdict: string;
   costUsd?: number;
@@ -114,16 +120,43 @@ test('with --on-miss live the model answers what is not recorded', async () => {
   expect(trials[0]?.costUsd).toBeGreaterThan(0);
 }, 120_000);
 
-test('a cassette of the batch answers the model of another configuration', async () => {
+test('a cassette of the batch answers the model of the documented configuration', async () => {
   const cassette = `${place.folder}/project/recorded.jsonl`;
   const { stderr } = await offsite(place, ['export', recordedId, '--cassette', cassette]);
   expect(stderr).toMatch(/^.*recorded\.jsonl: \d+ exchanges of 6 trials of batch_/);
-  const { trials } = await run(suite(['bash'], { rehearsal: { replay: 'recorded.jsonl' } }));
+  const { models } = parse(documented);
+  const { trials } = await run(suite(['bash'], models), '--fail-under', '1');
   expect(trials.map(({ verdict, replay }) => [verdict, replay?.answered])).toEqual([
     ['passed', 3],
     ['passed', 4],
   ]);
 }, 120_000);
+
+test('a fork replays a trial up to a request, and goes on with another model', async () => {
+  // Its first turn is the one that is replayed.
+  const turns = [{ run: 'true' }, { text: 'Ten, I say.', run: 'echo 10 > count.txt' }, { text: 'Done.' }];
+  place.write('other.yaml', JSON.stringify({ turns, otherwise: 'Done.' }));
+  suite(['bash'], { rehearsal: live, other: { scripted: 'other.yaml', record: 'full' } });
+  const reference = `${recordedId}:count-words/codex#0`;
+  const fork = (...args: string[]) =>
+    offsite(place, ['fork', reference, ...args, '--config', `${place.folder}/project/offsite.yaml`], {
+      env: { ...certificates, OFFSITE_URL: 'http://127.0.0.1:9' },
+    });
+  const { stdout, stderr } = await fork('--at', '1', '--model', 'other', '--json');
+  const [run] = JSON.parse(stdout || stderr).runs;
+  expect(run).toMatchObject({ case: 'count-words', variant: 'codex, then other', model: 'other' });
+  // The other model wrote another number.
+  expect(run.trials).toMatchObject([
+    {
+      verdict: 'failed',
+      replay: { answered: 1, live: 2, forkedAt: 1, of: expect.stringContaining('codex#0') },
+    },
+  ]);
+  const late = await fork('--at', '9', '--model', 'other');
+  expect(late).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('has no request 9') });
+  const unknown = await fork('--at', '1', '--model', 'nobody');
+  expect(unknown).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('"nobody" is not a model') });
+}, 180_000);
 
 test('a batch that kept no exchanges cannot be replayed or exported', async () => {
   const { batchId } = await run(suite(['bash'], { rehearsal: { ...live, record: 'metadata' } }));

@@ -209,6 +209,25 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     ];
   },
   resume: () => plain('resume', hostileName, ...config()),
+  fork: async () => {
+    const trial = `${JSON.parse(ran.stdout).runs[2].id}#0`;
+    const args = ['--at', '0', '--model', hostileName, ...config()];
+    return [
+      ...(await plain('fork', trial, ...args, '--json')),
+      ...(await plain('fork', trial, '--at', '5', '--model', hostileName, ...config())),
+      ...(await plain('fork', name(attacks.stop), ...args)),
+      ...(await plain(
+        'fork',
+        trial,
+        '--at',
+        '0',
+        '--model',
+        name(attacks.osc52),
+        '--data-folder',
+        place.folder,
+      )),
+    ];
+  },
   batches: async () => [...(await plain('batches')), ...(await plain('batches', '--json'))],
   show: async () => {
     const trials = JSON.parse(ran.stdout).runs.map((run: { id: string }) => `${run.id}#0`);
