@@ -3,9 +3,19 @@ import { bash } from './bash/runner.ts';
 import { claudeCode } from './claude-code/runner.ts';
 import { codex } from './codex/runner.ts';
 import { command } from './command/runner.ts';
+import { miniSweAgent } from './mini-swe-agent/runner.ts';
 import { opencode } from './opencode/runner.ts';
 import { pi } from './pi/runner.ts';
 import { qwenCode } from './qwen-code/runner.ts';
 
 /** All harnesses of Offsite. To add one, add a folder here and a line to this list. */
-export const runners: readonly Runner[] = [command, bash, claudeCode, codex, opencode, pi, qwenCode];
+export const runners: readonly Runner[] = [
+  command,
+  bash,
+  claudeCode,
+  codex,
+  opencode,
+  pi,
+  qwenCode,
+  miniSweAgent,
+];

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { claudeCode } from '../../runners/claude-code/runner.ts';
 import { codex } from '../../runners/codex/runner.ts';
+import { miniSweAgent } from '../../runners/mini-swe-agent/runner.ts';
 import { opencode } from '../../runners/opencode/runner.ts';
 import { pi } from '../../runners/pi/runner.ts';
 import { qwenCode } from '../../runners/qwen-code/runner.ts';
@@ -55,7 +56,7 @@ function placeOf(
   };
 }
 
-describe.each([claudeCode, codex, opencode, pi, qwenCode])('$label', (runner) => {
+describe.each([claudeCode, codex, opencode, pi, qwenCode, miniSweAgent])('$label', (runner) => {
   const server = { command: 'serve', args: [], env: { KEY: 'key of a tool' } };
 
   test('is given neither its prompt nor any key as an argument', async () => {
@@ -90,7 +91,9 @@ describe.each([claudeCode, codex, opencode, pi, qwenCode])('$label', (runner) =>
   });
 
   test("installs the pinned version, or the profile's", () => {
-    expect(runner.install?.(profileOf({}))).toContain(`'${runner.cli?.package}@${runner.cli?.version}'`);
-    expect(runner.install?.(profileOf({ version: '9.9.9' }))).toContain(`'${runner.cli?.package}@9.9.9'`);
+    const named = (version = '') =>
+      expect.stringMatching(`'${runner.cli?.package}(@|==)${version.replaceAll('.', '[.]')}'`);
+    expect(runner.install?.(profileOf({}))).toEqual(named(runner.cli?.version));
+    expect(runner.install?.(profileOf({ version: '9.9.9' }))).toEqual(named('9.9.9'));
   });
 });

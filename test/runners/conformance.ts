@@ -20,6 +20,8 @@ export interface Expected {
   version: string;
   /** A file that is the CLI, and a program to put in its place that prints what it never would. */
   garbage: { path: string; program: string };
+  /** The shell that it runs commands with, if it is not bash. */
+  shell?: 'sh';
 }
 
 /** Every command of these tests names a file of this kind, so that a shell's notes of them are told from the CLI's own housekeeping. */
@@ -37,7 +39,7 @@ const usageOf = (answers: number) => ({
 export function conformance(runner: Runner, expected: Expected): void {
   let bench: RunnerBench | undefined;
   beforeAll(async () => {
-    bench = await openRunnerBench(runner);
+    bench = await openRunnerBench(runner, expected.shell);
     // The first run of the tests on a machine installs the CLI.
   }, INSTALL_PATIENCE + 60_000);
   afterAll(() => bench?.[Symbol.asyncDispose]());

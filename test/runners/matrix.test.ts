@@ -19,7 +19,8 @@ const script = {
     },
     { run: 'cat one.txt two.txt', usage: { input: 1200, output: 20, cacheRead: 1000 } },
     {
-      when: { result: 'one\ntwo' },
+      // mini-swe-agent gives results as JSON.
+      when: { result: { matches: 'one(\\n|\\\\n)two' } },
       text: 'Both are there.',
       usage: { input: 1300, output: 10, cacheRead: 1200 },
     },

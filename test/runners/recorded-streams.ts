@@ -8,6 +8,7 @@ import type { ExecResult } from '../../src/engine/exec/exec-request.ts';
 import { OutputCapture } from '../../src/engine/exec/output-capture.ts';
 import { cliEnding } from '../../src/harness/cli-ending.ts';
 import { cliStream, type LineTaker } from '../../src/harness/cli-stream.ts';
+import { driverLines } from '../../src/harness/driver-lines.ts';
 import type { HarnessEnding } from '../../src/harness/runner.ts';
 import { TurnRecord } from '../../src/harness/turn-record.ts';
 
@@ -19,6 +20,7 @@ export const takers = {
   opencode: opencodeLines,
   pi: piLines,
   'qwen-code': qwenCodeLines,
+  'mini-swe-agent': driverLines,
 } as const satisfies Record<string, (record: TurnRecord) => LineTaker>;
 export type CliName = keyof typeof takers;
 export const cliNames = Object.keys(takers) as CliName[];
