@@ -1,4 +1,5 @@
 import type { Runner } from '../src/harness/runner.ts';
+import { aider } from './aider/runner.ts';
 import { bash } from './bash/runner.ts';
 import { claudeCode } from './claude-code/runner.ts';
 import { codex } from './codex/runner.ts';
@@ -18,4 +19,5 @@ export const runners: readonly Runner[] = [
   pi,
   qwenCode,
   miniSweAgent,
+  aider,
 ];

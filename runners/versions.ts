@@ -37,4 +37,11 @@ export const pythonVersions = {
     // Only its benchmarks use them. They are half a gigabyte.
     without: ['datasets'],
   },
+  aider: {
+    package: 'aider-chat',
+    version: '0.86.2',
+    program: 'aider',
+    debian: 'bookworm',
+    asOf: '2026-11-22T00:00:00Z',
+  },
 } as const satisfies Record<string, PythonCli>;

@@ -13,8 +13,8 @@ export interface Runner {
   /** The name that people see. */
   label: string;
   /**
-   * The package of npm or PyPI that it runs, and the version that it is tested with. A profile's `version` overrides the
-   * version.
+   * The package of npm or PyPI that it runs, and the version that it is tested with. A profile's `version`
+   * overrides the version.
    */
   cli?: { package: string; version: string };
   /**

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { aider } from '../../runners/aider/runner.ts';
 import { claudeCode } from '../../runners/claude-code/runner.ts';
 import { codex } from '../../runners/codex/runner.ts';
 import { miniSweAgent } from '../../runners/mini-swe-agent/runner.ts';
@@ -56,7 +57,7 @@ function placeOf(
   };
 }
 
-describe.each([claudeCode, codex, opencode, pi, qwenCode, miniSweAgent])('$label', (runner) => {
+describe.each([claudeCode, codex, opencode, pi, qwenCode, miniSweAgent, aider])('$label', (runner) => {
   const server = { command: 'serve', args: [], env: { KEY: 'key of a tool' } };
 
   test('is given neither its prompt nor any key as an argument', async () => {
