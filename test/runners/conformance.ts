@@ -10,6 +10,7 @@ import {
   openRunnerBench,
   type RunnerBench,
   type RunnerSandbox,
+  type Shell,
   TOOL_SERVER,
   TURN_PATIENCE,
 } from './runner-bench.ts';
@@ -21,7 +22,7 @@ export interface Expected {
   /** A file that is the CLI, and a program to put in its place that prints what it never would. */
   garbage: { path: string; program: string };
   /** The shell that it runs commands with, if it is not bash. */
-  shell?: 'sh';
+  shell?: Shell;
 }
 
 /** Every command of these tests names a file of this kind, so that a shell's notes of them are told from the CLI's own housekeeping. */

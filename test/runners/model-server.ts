@@ -94,6 +94,7 @@ function addressed(call: ToolUse, body: Record<string, unknown>): ToolUse {
 }
 
 function extra(shell: string): Record<string, unknown> {
+  if (shell === 'terminal') return { security_risk: 'LOW', summary: 'Run a command' };
   return shell === 'run_shell_command' ? { is_background: false } : {};
 }
 

@@ -30,6 +30,9 @@ const HELD = 1_234_567;
 const WITNESSED_BASH = `#!/usr/bin/dash\nSHLVL=5 BASH_ENV=${BENCH}/witness.sh exec /usr/bin/bash-itself "$@"\n`;
 const WITNESS = `trap 'printf "%s\\n" "$BASH_COMMAND" >> ${BENCH}/witness' DEBUG\n`;
 
+/** The shell that a CLI runs commands with: a new bash or sh for each, or one bash at a terminal for all. */
+export type Shell = 'bash' | 'sh' | 'terminal';
+
 /** What CLIs put around a command: it is noted again, by itself, when it runs. */
 const WRAPPING = /^(exec|eval) /;
 
@@ -63,8 +66,7 @@ export interface RunnerSandbox extends AsyncDisposable {
   expire(): void;
 }
 
-/** @param shell the shell that it runs commands with */
-export async function openRunnerBench(runner: Runner, shell: 'bash' | 'sh' = 'bash'): Promise<RunnerBench> {
+export async function openRunnerBench(runner: Runner, shell: Shell = 'bash'): Promise<RunnerBench> {
   const clock = heldClock();
   const engine = await testEngine({ clock });
   const imageId = await installedImage(engine, runner);
@@ -125,7 +127,7 @@ async function installedImage(engine: Engine, runner: Runner): Promise<string> {
   return result.imageId;
 }
 
-async function startModel(container: Container, turns: ModelTurn[], shell: 'bash' | 'sh'): Promise<void> {
+async function startModel(container: Container, turns: ModelTurn[], shell: Shell): Promise<void> {
   const ownFiles = ['model-server.ts', 'model-wires.ts', 'tool-server.mjs'].map((name) => ({
     path: `${BENCH}/${name}`,
     content: readFileSync(new URL(name, import.meta.url)),
@@ -135,6 +137,7 @@ async function startModel(container: Container, turns: ModelTurn[], shell: 'bash
     { path: `${BENCH}/script.json`, content: JSON.stringify(turns) },
     { path: `${BENCH}/bash`, content: WITNESSED_BASH, mode: 0o755 },
     { path: `${BENCH}/witness.sh`, content: WITNESS },
+    ...(shell === 'terminal' ? [{ path: '/root/.bashrc', content: WITNESS }] : []),
     { path: `${BENCH}/witness`, content: '' },
     { path: `${BENCH}/requests`, content: '' },
   ]);
