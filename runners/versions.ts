@@ -8,19 +8,21 @@ import type { PythonCli } from '../src/harness/python-cli.ts';
 export const versions = {
   'claude-code': {
     package: '@anthropic-ai/claude-code',
-    version: '2.1.197',
+    version: '2.1.330',
     program: 'claude',
     // Replaces a stub by the platform's binary.
     script: 'install.cjs',
   },
   codex: { package: '@openai/codex', version: '0.169.0', program: 'codex' },
+  copilot: { package: '@github/copilot', version: '1.0.102', program: 'copilot' },
+  'gemini-cli': { package: '@google/gemini-cli', version: '0.61.0', program: 'gemini' },
   opencode: {
     package: 'opencode-ai',
     version: '1.18.33',
     program: 'opencode',
     script: 'postinstall.mjs',
   },
-  pi: { package: '@mariozechner/pi-coding-agent', version: '0.73.1', program: 'pi' },
+  pi: { package: '@earendil-works/pi-coding-agent', version: '0.87.1', program: 'pi' },
   'qwen-code': { package: '@qwen-code/qwen-code', version: '0.24.4', program: 'qwen' },
 } as const satisfies Record<string, NpmCli>;
 

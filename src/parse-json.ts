@@ -11,6 +11,9 @@ const bytesOfCheckedValue = 512;
 /** The text, and a copy of the strings in it; one character beyond Latin-1 doubles the size of each. */
 const bytesOfCharacter = 4;
 
+/** Characters. */
+const smallDocument = 8192;
+
 const quote = 0x22;
 const backslash = 0x5c;
 /** `{` and `[` */
@@ -40,18 +43,15 @@ export function heaviestDocument(): number {
  * estimated first. Throws a `SyntaxError`, {@link DocumentTooHeavy}, or its kind {@link DocumentTooDeep}.
  */
 export function parseForeignJson(text: string): unknown {
-  return weighedJson(text).json;
+  return text.length > smallDocument ? weighedJson(text).json : smallJson(text);
 }
 
-/**
- * The same for a document of a few kilobytes, such as an event of a stream: it cannot be too heavy, so it is
- * not weighed.
- */
-export function parseSmallJson(text: string): unknown {
+/** A small document, such as an event of a stream, cannot be too heavy, so it is not weighed. */
+function smallJson(text: string): unknown {
   const json: unknown = JSON.parse(text);
-  if (isDeeper(json, foreignJson.count.levels)) {
-    throw new DocumentTooDeep(`the document has more than ${foreignJson.count.levels} levels`);
-  }
+  const { levels } = foreignJson.count;
+  // Each level takes two brackets.
+  if (text.length > 2 * levels && isDeeper(json, levels)) throw tooDeep();
   return json;
 }
 
@@ -77,10 +77,12 @@ export function weighedJson(text: string, ofValue = bytesOfValue): { json: unkno
   }
   // The parser of V8 does not call itself, so it takes any depth. Text that is not JSON is a `SyntaxError`.
   const json: unknown = JSON.parse(text);
-  if (levels > foreignJson.count.levels) {
-    throw new DocumentTooDeep(`the document has more than ${foreignJson.count.levels} levels`);
-  }
+  if (levels > foreignJson.count.levels) throw tooDeep();
   return { json, weight };
+}
+
+function tooDeep(): DocumentTooDeep {
+  return new DocumentTooDeep(`the document has more than ${foreignJson.count.levels} levels`);
 }
 
 /** Whether a value that was JSON has more levels of lists and objects than `most`. */

@@ -3,7 +3,7 @@ import { programPath, versionFile } from '../../src/harness/npm-cli.ts';
 import type { HarnessContext, ModelAccess } from '../../src/harness/runner.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
 import { versions } from '../versions.ts';
-import { piLines } from './stream.ts';
+import { piStream } from './stream.ts';
 
 const KEY = 'OFFSITE_MODEL_KEY';
 
@@ -20,6 +20,8 @@ export function piCli({ profile }: HarnessContext, model: ModelAccess): Cli {
       programPath(versions.pi),
       ...['--mode', 'json'],
       '-p',
+      // Use the workspace's own settings and skills.
+      '--approve',
       ...['--provider', 'offsite'],
       ...['--model', model.name],
       ...(sessionId === undefined ? [] : ['--session', sessionId]),
@@ -37,9 +39,7 @@ export function piCli({ profile }: HarnessContext, model: ModelAccess): Cli {
       },
     ],
     versionFile: versionFile(versions.pi),
-    takerFor: piLines,
-    // These lines repeat the whole message or output for each new piece.
-    skips: ['{"type":"message_update"', '{"type":"tool_execution_update"'],
+    ...piStream,
     usageIsCumulative: false,
   };
 }
@@ -50,8 +50,7 @@ function provider({ wire, origin, name, contextWindow, maxOutputTokens }: ModelA
       offsite: {
         baseUrl: wire === 'anthropic-messages' ? origin : `${origin}/v1`,
         api: apis[wire],
-        // The name of the variable that holds the key.
-        apiKey: KEY,
+        apiKey: `$${KEY}`,
         models: [{ id: name, contextWindow, maxTokens: maxOutputTokens }],
       },
     },

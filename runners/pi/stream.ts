@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { LineTaker } from '../../src/harness/cli-stream.ts';
+import type { LineTaker, StreamReader } from '../../src/harness/cli-stream.ts';
 import { modelFailure } from '../../src/harness/model-failure.ts';
 import type { TurnRecord, TurnStatus } from '../../src/harness/turn-record.ts';
 
@@ -36,8 +36,9 @@ const ToolEnd = z.object({
 const Retry = z.object({ errorMessage: z.string().optional() });
 
 /**
- * Reads `pi --mode json`: `session`, `agent_start`, messages and tool executions, `agent_end`. pi exits with
- * 0 whatever happened. The model's last message says how the turn ended.
+ * Reads `pi --mode json`: `session`, `agent_start`, messages and tool executions, `agent_end`, and
+ * `agent_settled` once it neither retries nor compresses. pi exits with 0 whatever happened. The model's last
+ * message says how the turn ended.
  */
 export function piLines(record: TurnRecord): LineTaker {
   let last: Answer | undefined;
@@ -65,11 +66,17 @@ export function piLines(record: TurnRecord): LineTaker {
         return endTool(record, ToolEnd.parse(line), at);
       case 'auto_retry_start':
         return record.note(`retries its model after ${Retry.parse(line).errorMessage}`, at);
-      case 'agent_end':
+      case 'agent_settled':
         record.status = statusOf(last);
     }
   };
 }
+
+export const piStream: StreamReader = {
+  takerFor: piLines,
+  // These lines repeat the whole message or output for each new piece.
+  skips: ['{"type":"message_update"', '{"type":"tool_execution_update"'],
+};
 
 function takeAnswer(record: TurnRecord, { content, usage, stopReason }: Answer, at: number): void {
   for (const { type, text } of content) {

@@ -4,10 +4,7 @@ import type { HarnessContext, ModelAccess } from '../../src/harness/runner.ts';
 import { type McpServer, transportOf } from '../../src/suite/mcp-server.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
 import { versions } from '../versions.ts';
-import { qwenCodeLines } from './stream.ts';
-
-/** The exit code at its limit of turns. Qwen Code reports the limit only on stderr. */
-const TURN_LIMIT_EXIT = 53;
+import { qwenCodeStream } from './stream.ts';
 
 const authTypes: Partial<Record<Wire, string>> = {
   'openai-chat': 'openai',
@@ -45,17 +42,8 @@ export function qwenCodeCli({ profile, home }: HarnessContext, model: ModelAcces
     // The system's settings override the user's and are merged with them.
     files: [{ path: settingsFile, content: JSON.stringify(settings(profile.mcpServers, model)) }],
     versionFile: versionFile(versions['qwen-code']),
-    takerFor: qwenCodeLines,
-    // Deltas of messages. The whole messages follow.
-    skips: ['{"type":"stream_event"'],
+    ...qwenCodeStream,
     usageIsCumulative: true,
-    statusOfExit: (exitCode, stderr) =>
-      exitCode === TURN_LIMIT_EXIT
-        ? {
-            kind: 'agent-failed',
-            message: stderr.trim().split('\n').at(-1) ?? 'it reached its limit of turns',
-          }
-        : undefined,
   };
 }
 

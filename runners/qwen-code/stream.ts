@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { LineTaker } from '../../src/harness/cli-stream.ts';
+import type { LineTaker, StreamReader } from '../../src/harness/cli-stream.ts';
 import { type CommandOutcome, type CommandResult, messageLines } from '../../src/harness/message-lines.ts';
 import { modelFailure } from '../../src/harness/model-failure.ts';
 import type { TurnRecord, TurnStatus } from '../../src/harness/turn-record.ts';
@@ -43,6 +43,22 @@ export function qwenCodeLines(record: TurnRecord): LineTaker {
     }
   };
 }
+
+/** The exit code at its limit of turns. Qwen Code reports the limit only on stderr. */
+const TURN_LIMIT_EXIT = 53;
+
+export const qwenCodeStream: StreamReader = {
+  takerFor: qwenCodeLines,
+  // Deltas of messages. The whole messages follow.
+  skips: ['{"type":"stream_event"'],
+  statusOfExit: (exitCode, stderr) =>
+    exitCode === TURN_LIMIT_EXIT
+      ? {
+          kind: 'agent-failed',
+          message: stderr.trim().split('\n').at(-1) ?? 'it reached its limit of turns',
+        }
+      : undefined,
+};
 
 /** The beginning of a message about a failure of the model's API. Nothing else distinguishes it. */
 const API_ERROR = '[API Error';

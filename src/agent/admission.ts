@@ -23,11 +23,22 @@ export interface AdmissionParts {
   requireRoom(): Promise<void>;
 }
 
+/** How many requests a model takes at a time, if that changes. */
+export interface AdaptingLimit {
+  readonly limit: number;
+  onMove(listener: (limit: number) => void): Disposable;
+}
+
+/** Trials for each request that a model takes at a time: they also do other things than to ask. */
+const trialsPerRequest = 2;
+
 /** What admission needs to know of a trial. */
 export interface Applicant {
   model: string;
   /** Requests that its model takes at a time. A trial makes about one at a time. */
   maxParallel: number | undefined;
+  /** Set if this number adapts: then `maxParallel` is the most that it may become. */
+  adapting?: AdaptingLimit | undefined;
   size: TrialSize;
 }
 
@@ -62,20 +73,25 @@ export class Admission {
    * Resolves with a permit once the trial may start; disposing gives it back. Rejects if the disk has no
    * room, and if the signal aborts.
    */
-  async enter({ model, maxParallel, size }: Applicant, signal: AbortSignal): Promise<Disposable> {
+  async enter(applicant: Applicant, signal: AbortSignal): Promise<Disposable> {
+    const { maxParallel, size } = applicant;
     using permits = new DisposableStack();
     // The model's permit comes first, so that a trial that waits for its model takes no permit from others.
-    if (maxParallel !== undefined) permits.use(await this.#permitsOf(model, maxParallel).acquire(signal));
+    if (maxParallel !== undefined)
+      permits.use(await this.#permitsOf({ ...applicant, maxParallel }).acquire(signal));
     permits.use(await this.trials.acquire(signal, size));
     await this.#parts.requireRoom();
     await this.#pace(signal);
     return permits.move();
   }
 
-  #permitsOf(model: string, limit: number): Semaphore {
+  #permitsOf({ model, maxParallel, adapting }: Applicant & { maxParallel: number }): Semaphore {
     const kept = this.#models.get(model);
     if (kept) return kept;
-    const permits = new Semaphore(limit);
+    const permits = new Semaphore(adapting ? trialsPerRequest * adapting.limit : maxParallel);
+    adapting?.onMove((limit) => {
+      permits.limit = trialsPerRequest * limit;
+    });
     this.#models.set(model, permits);
     return permits;
   }

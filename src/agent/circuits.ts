@@ -5,8 +5,9 @@ import type { Engine } from '../engine/engine.ts';
 
 import { OffsiteError } from '../offsite-error.ts';
 import type { Cause, TrialRecord } from '../record/trial-record.ts';
+import { mostParallel } from '../suite/model-config.ts';
 import type { TrialSpec } from '../trial/spec.ts';
-import type { Admission } from './admission.ts';
+import type { AdaptingLimit, Admission } from './admission.ts';
 import { sizeOfTrial } from './trial-size.ts';
 
 /** Milliseconds between two tries of what is down. */
@@ -231,10 +232,19 @@ export class Circuits {
     this.#engine = new Circuit({ ...parts, name: 'the engine', probe });
   }
 
-  /** Resolves when engine and model seem to work and the trial has its permit. */
-  async enter(spec: TrialSpec, admission: Admission, signal: AbortSignal): Promise<Permit> {
+  /**
+   * Resolves when engine and model seem to work and the trial has its permit.
+   *
+   * @param adapting the model's limit, if it adapts
+   */
+  async enter(
+    spec: TrialSpec,
+    admission: Admission,
+    signal: AbortSignal,
+    adapting?: AdaptingLimit,
+  ): Promise<Permit> {
     const { model: name } = spec;
-    const applicant = { model: name, maxParallel: maxParallelOf(spec), size: sizeOfTrial(spec) };
+    const applicant = { model: name, maxParallel: maxParallelOf(spec), size: sizeOfTrial(spec), adapting };
     for (;;) {
       using taken = new DisposableStack();
       const model = taken.use(await this.#model(name).pass(signal));
@@ -290,5 +300,6 @@ export class Circuits {
 
 /** Requests that a trial's model takes at a time. */
 export function maxParallelOf({ modelConfig }: Pick<TrialSpec, 'modelConfig'>): number | undefined {
-  return modelConfig && 'maxParallel' in modelConfig ? modelConfig.maxParallel : undefined;
+  const limit = modelConfig && 'maxParallel' in modelConfig ? modelConfig.maxParallel : undefined;
+  return limit === undefined ? undefined : mostParallel(limit);
 }

@@ -96,7 +96,8 @@ async function attemptTrial(
 ): Promise<Attempted> {
   const { ledger, circuits, claim } = parts;
   // A trial that does not run needs neither engine nor model.
-  using passage = isStopped(ledger, key) ? undefined : await circuits.enter(spec, parts.admission, admitted);
+  const enter = () => circuits.enter(spec, parts.admission, admitted, parts.gateway.limitOf(spec.model));
+  using passage = isStopped(ledger, key) ? undefined : await enter();
   const stopped = isStopped(ledger, key);
   const given = stopped
     ? resultOfStopped(spec, parts)

@@ -100,6 +100,7 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
     model: variant.model,
     modelConfig: variant.modelConfig,
     harness: variant.harness,
+    variant: variant.name,
     profile: variant.profile,
     sandbox,
     environment,

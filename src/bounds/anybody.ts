@@ -62,3 +62,19 @@ export const exportedPage = channel({
   time: 'the user waits for it, and can end it',
   count: 'the page names every trial; its size bounds the records',
 });
+
+export const projectFiles = channel({
+  sender: 'anyone',
+  over: 'files of a project that `init` and `case add` look at, such as package.json',
+  bytes: { file: bytes(4 * MiB, 'a file; a larger one counts as missing') },
+  time: 'only regular files are read',
+  count: 'a fixed list of names',
+});
+
+export const localModelServers = channel({
+  sender: 'anyone',
+  over: 'model servers that `init` looks for on ports of the loopback address',
+  bytes: { list: bytes(256 * 1024, 'a list of models; a larger one counts as none') },
+  time: { answer: milliseconds(1_500, 'until a server has answered') },
+  count: { models: times(20, 'models of a server'), ports: times(32, 'ports') },
+});

@@ -27,7 +27,28 @@ export const modelAnswers = channel({
   },
   count: {
     tries: times(5, 'attempts of a request before its client gets the error'),
+    // A limit that adapts has become 1 long before.
+    refusals: times(
+      100,
+      'further attempts of a request, if the model refuses it because of a limit that adapts',
+    ),
     calls: times(1_000, 'tool calls of an answer that is translated'),
+    eventLines: times(
+      10_000,
+      'lines of an event of a stream; a longer one is as one with too many characters',
+    ),
+  },
+});
+
+export const adaptingLimits = channel({
+  sender: 'a model',
+  over: 'what its answers show about its limit, with maxParallel: auto',
+  bytes: 'numbers of our own',
+  time: 'times of our own',
+  count: {
+    stretches: times(500, 'moves of a limit that are kept for a model; moves in one direction are one'),
+    events: times(1_000, 'answers that are counted between two looks at the limit'),
+    voters: times(256, 'trials whose answers are compared at a time'),
   },
 });
 
@@ -38,4 +59,19 @@ export const chatAnswers = channel({
   bytes: { answer: bytes(16 * MiB, 'an answer') },
   time: 'the deadline of the phase that asks',
   count: 'one answer to each question of Offsite',
+});
+
+export const serverFacts = channel({
+  sender: 'a model',
+  over: 'what a server tells about itself, its models and its routes to `models add` and `models check`',
+  bytes: {
+    answer: bytes(4 * MiB, 'an answer'),
+    name: characters(256, 'the name of a model; longer ones are left out'),
+    quoted: characters(200, 'of an answer, in a message'),
+  },
+  time: { answer: milliseconds(10_000, 'for an answer'), nearby: milliseconds(2_000, 'on this machine') },
+  count: {
+    models: times(2_000, 'models of a server'),
+    answers: times(4, 'answers of a model until its calls of a tool are done'),
+  },
 });

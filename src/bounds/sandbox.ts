@@ -157,6 +157,7 @@ export const harnessLines = channel({
     lastMessage: characters(10_000, "a CLI's last message, as it is kept"),
     kept: bytes(64 * KiB, 'each stream as it was printed, after it was read'),
     note: characters(500, 'a line that is not JSON'),
+    version: characters(200, 'its version'),
     lastWords: characters(1_000, 'the end of standard error, in a message'),
     // Some CLIs first print what is wrong and then their help.
     shownHead: characters(500, 'the beginning of a stream, in a result'),
@@ -165,6 +166,27 @@ export const harnessLines = channel({
   time: "the harness's own deadline",
   count: {
     notes: times(20, 'lines that are not JSON'),
+  },
+});
+
+export const acpMessages = channel({
+  sender: 'the sandbox',
+  over: 'messages of an agent that speaks the Agent Client Protocol, and the terminals that it asks for',
+  bytes: {
+    // What a line may have, and what is kept of all, is as for other harnesses.
+    unread: bytes(8 * MiB, 'messages to it that it does not read; then it is ended'),
+    id: characters(200, 'an id of a request, a tool call or a session'),
+    // Linux takes no longer argument of a program.
+    command: bytes(128 * KiB, 'a command with its arguments and variables'),
+    text: characters(64 * KiB, 'a message, or a thought, that comes in pieces'),
+  },
+  time: {
+    cancel: milliseconds(2_000, 'between its cancellation and its end'),
+  },
+  count: {
+    requests: times(64, 'of its requests that wait for an answer; further ones are refused'),
+    terminals: times(32, 'terminals that it has not released'),
+    tools: times(1_000, 'tool calls at a time'),
   },
 });
 

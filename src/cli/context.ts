@@ -10,6 +10,7 @@ import { type Clock, systemClock } from '../clock.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { GatewayOptions } from '../gateway/gateway-parts.ts';
+import type { ModelLimits } from '../gateway/limits/model-limits.ts';
 import type { Runner } from '../harness/runner.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { messageOf } from '../offsite-error.ts';
@@ -43,6 +44,7 @@ interface ContextParts {
   /** Knows all configured keys. Made from `config` unless given. */
   redactor?: Redactor | undefined;
   host?: HostEnvironment | undefined;
+  untried?: readonly string[] | undefined;
 }
 
 interface RevisionOptions {
@@ -88,6 +90,8 @@ export class CommandContext implements AsyncDisposable {
   readonly host: HostEnvironment;
   readonly out: Terminal['out'];
   readonly err: Terminal['err'];
+  /** What a dry run does not try. Empty for a real one. */
+  readonly untried: readonly string[];
   /** Tells the user what happens in the background. A command may replace it. */
   note: (message: string) => void;
   /** Accepts platform batches at the embedded service. Set it before the service is opened. */
@@ -98,9 +102,11 @@ export class CommandContext implements AsyncDisposable {
   readonly #opened = new AsyncDisposableStack();
   #certificates: Promise<Buffer | undefined> | undefined;
   #ledger: Ledger | undefined;
+  #limits: Promise<ModelLimits> | undefined;
   #service: Promise<ServiceAccess> | undefined;
 
-  constructor({ config, env, dataFolder, insecureHttp, clock, redactor, host, terminal }: ContextParts) {
+  constructor(parts: ContextParts) {
+    const { config, env, dataFolder, insecureHttp, clock, redactor, host, terminal, untried } = parts;
     this.config = config;
     this.env = env;
     this.dataFolder = dataFolder;
@@ -111,6 +117,7 @@ export class CommandContext implements AsyncDisposable {
     this.out = out;
     this.err = err;
     this.note = (message) => err.print(message);
+    this.untried = untried ?? [];
     this.#insecureHttp = insecureHttp;
   }
 
@@ -191,14 +198,27 @@ export class CommandContext implements AsyncDisposable {
     return this.#opened.use(engine);
   }
 
-  /** Opens a gateway to the configured models. The caller closes it. */
-  async gateway({ models }: Pick<Config, 'models'> = this.config): Promise<Gateway> {
-    const { env, clock } = this;
-    const caBundle = await this.certificates();
+  /**
+   * Opens a gateway to the configured models. The caller closes it.
+   *
+   * @param limits those that other processes share, if trials ask through it
+   */
+  async gateway(
+    { models }: Pick<Config, 'models'> = this.config,
+    limits?: GatewayOptions['limits'],
+  ): Promise<Gateway> {
     const { openGateway } = await import('../gateway/open-gateway.ts');
+    return openGateway({ ...(await this.gatewayOptions(models)), limits });
+  }
+
+  async gatewayOptions(models: Config['models'] = this.config.models): Promise<GatewayOptions> {
+    const { env, clock, permits } = this;
+    const caBundle = await this.certificates();
     const { scriptedUpstream } = await import('../gateway/scripted/scripted-upstream.ts');
     const scripted = (file: string) => scriptedUpstream(file, clock);
-    return openGateway({ models, env, clock, caBundle, scripted, permits: this.permits });
+    const { readCassette } = await import('../gateway/replay/read-cassette.ts');
+    const cassette = onceFor(readCassette);
+    return { models, env, clock, caBundle, scripted, cassette, permits };
   }
 
   /** The certificates, as PEM, that this host trusts in addition to the public authorities. */
@@ -219,11 +239,23 @@ export class CommandContext implements AsyncDisposable {
     const possible = sandboxes ?? [SandboxConfig.parse({}), ...Object.values(config.sandboxes)];
     return {
       config,
-      gateway: await this.gateway(config),
+      gateway: await this.gateway(config, await this.#sharedLimits()),
       // A dry run refuses the keys of the real configuration too.
       host: config === this.config ? this.host : hostEnvironmentOf(config, this.env),
       concurrency: concurrency ?? config.concurrency ?? concurrencyFor(engine, possible),
     };
+  }
+
+  /** The limits of models that adapt, shared by the processes of the data folder. */
+  #sharedLimits(): Promise<ModelLimits> {
+    this.#limits ??= this.#openLimits();
+    return this.#limits;
+  }
+
+  async #openLimits(): Promise<ModelLimits> {
+    const { ModelLimits } = await import('../gateway/limits/model-limits.ts');
+    const { limits } = this.ledger();
+    return this.#opened.use(new ModelLimits(this.clock, limits, (message) => this.note(message)));
   }
 
   async reporting(): Promise<Reporting> {
@@ -290,6 +322,16 @@ export class CommandContext implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.#opened.disposeAsync();
   }
+}
+
+/** Calls a function once for each argument. */
+function onceFor<Result>(read: (name: string) => Result): (name: string) => Result {
+  const known = new Map<string, Result>();
+  return (name) => {
+    const result = known.get(name) ?? read(name);
+    known.set(name, result);
+    return result;
+  };
 }
 
 /** The values of the models' and the service's keys. */

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, type OptionValues } from '@commander-js/extra-typings';
 import type { SuiteOptions } from '../suite/load-suite.ts';
-import type { HostEnvironment } from '../trial/host-environment.ts';
+import type { CommandContext } from './context.ts';
 
 /** Adds the options that name the configuration and the data folder. */
 export function withConfigAndData<Arguments extends unknown[], Options extends OptionValues>(
@@ -38,11 +38,14 @@ export function withAllowOutside<Arguments extends unknown[], Options extends Op
 
 /** What a suite may read, and the keys that it must not contain. */
 export function suiteOptions(
-  { allowOutside }: { allowOutside?: string[] | undefined },
-  dataFolder: string,
-  { keys }: HostEnvironment,
+  { allowOutside = [] }: { allowOutside?: string[] | undefined },
+  { config, dataFolder, host }: Pick<CommandContext, 'config' | 'dataFolder' | 'host'>,
 ): SuiteOptions {
-  return { allowOutside, except: [dataFolder], keys };
+  return {
+    allowOutside: [...config.allowOutside, ...allowOutside],
+    except: [dataFolder],
+    keys: host.keys,
+  };
 }
 
 export function wholeNumber(text: string): number {

@@ -74,8 +74,8 @@ export async function plannedSuite(
   context: CommandContext,
   { progress, signal, withoutHarness = false }: PlanningOptions,
 ): Promise<PlannedSuite> {
-  const { config, runners, dataFolder, host } = context;
-  const reading = suiteOptions(options, dataFolder, host);
+  const { config, runners } = context;
+  const reading = suiteOptions(options, context);
   const { except = [], keys } = reading;
   const leftOut: LeftOut[] = [];
   const casesOf: NonNullable<SuiteOptions['planTasks']> = (source) => {
@@ -89,7 +89,8 @@ export async function plannedSuite(
     throw badOption('expected a suite file, or --tasks with a folder', 'Name one of them.');
   if (file !== undefined) {
     const sources = await sourcesOf(file, options, context, { progress, signal });
-    const plan = loadSuite(file, config, runners, { ...reading, planTasks: casesOf, sources });
+    const given = { ...reading, planTasks: casesOf, sources, unwritten: withoutHarness };
+    const plan = loadSuite(file, config, runners, given);
     return checked(fitted({ plan, leftOut }), options);
   }
   const path = resolve(tasks ?? '');

@@ -23,8 +23,12 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     })
     .showHelpAfterError('Run it with --help to see commands and options.');
   if (lasting.has(argv[0] ?? '')) settleHeap();
-  for (const command of await commands(argv[0])) program.addCommand(command.copyInheritedSettings(program));
-  throwInsteadOfExiting(program);
+  for (const command of await commands(argv[0])) {
+    program.addCommand(command, { hidden: internal.has(command.name()) });
+  }
+  // So that the caller of this function can finish its work.
+  program.exitOverride();
+  inheritSettings(program);
   try {
     await program.parseAsync(argv, { from: 'user' });
     return Number(process.exitCode ?? exitCodes.done);
@@ -43,6 +47,8 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
  * most of a short command's time.
  */
 const sources: Readonly<Record<string, () => Promise<unknown>>> = {
+  init: async () => (await import('./commands/init.ts')).initCommand(),
+  case: async () => (await import('./commands/case.ts')).caseCommand(),
   run: async () => (await import('./commands/run.ts')).runCommand(),
   start: async () => (await import('./commands/start.ts')).startCommand(),
   resume: async () => (await import('./commands/resume.ts')).resumeCommand(),
@@ -81,7 +87,21 @@ const sources: Readonly<Record<string, () => Promise<unknown>>> = {
   rerun: async () => (await import('./commands/rerun.ts')).rerunCommand(),
   prompts: async () => (await import('./commands/prompts.ts')).promptsCommand(),
   keys: async () => (await import('./commands/keys.ts')).keysCommand(),
+  completion: async () => (await import('./commands/completion.ts')).completionCommand(),
+  complete: async () =>
+    (await import('./commands/completion.ts')).completeCommand(commandNames, commandNamed),
 };
+
+/** Commands that no person types. */
+const internal = new Set(['complete']);
+
+function commandNames(): string[] {
+  return Object.keys(sources).filter((name) => !internal.has(name));
+}
+
+async function commandNamed(name: string): Promise<Command | undefined> {
+  return Object.hasOwn(sources, name) ? (await commands(name))[0] : undefined;
+}
 
 /**
  * Commands that last, because bytes of sandboxes and models pass through them. The others are over before a
@@ -100,8 +120,7 @@ export async function commands(named?: string): Promise<Command[]> {
   return (await Promise.all(read.map((source) => source()))) as Command[];
 }
 
-/** Makes commands throw instead of exit, so that the caller of `runProgram` can finish its work. */
-function throwInsteadOfExiting(command: Command): void {
-  command.exitOverride();
-  for (const child of command.commands) throwInsteadOfExiting(child as Command);
+/** Gives the commands below a command its settings: how errors are printed, and that they are thrown. */
+function inheritSettings(command: Command): void {
+  for (const child of command.commands) inheritSettings(child.copyInheritedSettings(command) as Command);
 }

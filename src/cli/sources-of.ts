@@ -7,9 +7,10 @@ import type { Progress } from './output/progress.ts';
 export async function sourcesOf(
   file: string,
   options: { allowOutside?: string[] | undefined },
-  { dataFolder, env, host }: CommandContext,
+  context: CommandContext,
   { progress, signal }: { progress: Pick<Progress, 'note' | 'update'>; signal: AbortSignal },
 ): Promise<FetchedSources> {
+  const { dataFolder, env } = context;
   let shown: string | undefined;
   const show = (title: string | undefined) => {
     if (shown !== undefined) progress.update({ kind: 'step', title: shown, state: 'ends' });
@@ -18,7 +19,7 @@ export async function sourcesOf(
   };
   try {
     return await fetchSources(file, {
-      ...suiteOptions(options, dataFolder, host),
+      ...suiteOptions(options, context),
       ...{ dataFolder, env, signal, note: progress.note, onProgress: show },
     });
   } finally {

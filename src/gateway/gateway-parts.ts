@@ -2,6 +2,8 @@ import type { Clock } from '../clock.ts';
 import type { Semaphore } from '../semaphore.ts';
 import type { ModelConfig } from '../suite/model-config.ts';
 import type { Network } from './hosts/network.ts';
+import type { ModelLimits } from './limits/model-limits.ts';
+import type { Cassette } from './replay/cassette.ts';
 import type { Room } from './room.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -12,15 +14,19 @@ export interface GatewayOptions {
   clock: Clock;
   /** Creates the upstream of a scripted model from the file that its configuration names; one per session. */
   scripted(file: string): Upstream;
+  /** Reads the cassette that the configuration of a replayed model names. */
+  cassette?: ((file: string) => Cassette) | undefined;
   /** PEM certificates of authorities to trust in addition to the system's. */
   caBundle?: string | Buffer | undefined;
   /** From 0 (inclusive) to 1 (exclusive); spreads the waits between attempts. */
   random?: () => number;
   /**
-   * The permits for requests to a model, by its name and its `maxParallel`. If not given, each gateway has
-   * its own.
+   * The permits for requests to a model, by its name and its `maxParallel`: for `auto`, the most that it allows.
+   * If not given, each gateway has its own.
    */
   permits?: ((model: string, maxParallel: number) => Semaphore) | undefined;
+  /** The limits of models with `maxParallel: auto`. If not given, each gateway has its own. */
+  limits?: ModelLimits | undefined;
   /** How to reach the hosts of an allow-list; default: this machine's network. */
   network?: Network;
 }
@@ -28,5 +34,6 @@ export interface GatewayOptions {
 export interface GatewayParts extends GatewayOptions {
   random: () => number;
   network: Network;
+  limits: ModelLimits;
   room: Room;
 }

@@ -72,8 +72,11 @@ function spellings(names: Iterable<string>): ReadonlyMap<string, string> {
   return new Map([...names].map((name) => [folded(name), name]));
 }
 
-/** All readers read such names in the same way. */
-const plain = /^(?!__)[\w$.@:/-]{1,200}$/;
+/**
+ * All readers read such names in the same way. Those like `__proto__` and `__class__` mean something to some
+ * languages; clients write others that begin with `__`.
+ */
+const plain = /^(?!__.*__$)[\w$.@:/-]{1,200}$/;
 
 /** `level` is 1 for members of the whole document: there `input` is the conversation. */
 export function isFreeForm(name: string, level: number): boolean {

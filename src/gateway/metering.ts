@@ -1,8 +1,8 @@
 import { StringDecoder } from 'node:string_decoder';
 import { getHeapStatistics } from 'node:v8';
-import { createParser } from 'eventsource-parser';
 import { modelAnswers } from '../bounds/model.ts';
 import { ByteStore } from '../byte-store.ts';
+import { eventFeed } from './event-feed.ts';
 import type { AnswerFacts } from './wires/answer-facts.ts';
 import { parsed } from './wires/lenient.ts';
 import type { WireAnswers } from './wires/wire-descriptor.ts';
@@ -40,41 +40,25 @@ function streamMeter(answers: WireReaders): Meter {
   const reader = answers.readStream();
   const decoder = new StringDecoder('utf8');
   let events = 0;
-  let readable = true;
-  /** Characters since the end of the last event. */
-  let pending = 0;
-  const longest = Math.min(
-    modelAnswers.bytes.event,
-    getHeapStatistics().heap_size_limit * modelAnswers.bytes.eventOfHeap,
-  );
-  const parser = createParser({
-    maxBufferSize: longest,
-    onEvent({ data }) {
+  const feed = eventFeed({
+    longest: Math.min(
+      modelAnswers.bytes.event,
+      getHeapStatistics().heap_size_limit * modelAnswers.bytes.eventOfHeap,
+    ),
+    onEvent(data) {
       events += 1;
       reader.event(data);
     },
-    onError({ type }) {
-      // After this error the parser accepts no more input.
-      if (type === 'max-buffer-size-exceeded') {
-        readable = false;
-        pending = 0;
-      }
-    },
+    // The rest passes unread.
+    onTooLong: () => undefined,
   });
-  const feed = (text: string) => {
-    if (!readable || text === '') return;
-    const end = Math.max(text.lastIndexOf('\n\n'), text.lastIndexOf('\r\n\r\n'));
-    pending = Math.min(longest, end === -1 ? pending + text.length : text.length - end);
-    parser.feed(text);
-  };
   return {
-    chunk: (bytes) => feed(decoder.write(bytes)),
-    // A character may need two bytes.
-    held: () => (readable ? 2 * pending : 0),
+    chunk: (bytes) => feed.feed(decoder.write(bytes)),
+    held: () => feed.held(),
     end() {
-      feed(decoder.end());
+      feed.feed(decoder.end());
       // Counts an event without its final blank line: some servers send none after the last event.
-      feed('\n\n');
+      feed.feed('\n\n');
       return { ...reader.facts(), events };
     },
   };

@@ -2,8 +2,10 @@ import { OffsiteError } from '../offsite-error.ts';
 import type { Gateway, GatewaySession } from './gateway.ts';
 import type { GatewayOptions, GatewayParts } from './gateway-parts.ts';
 import { hostNetwork } from './hosts/network.ts';
+import { ModelLimits } from './limits/model-limits.ts';
+import { replayingModels } from './replay/replaying-models.ts';
 import { openRoom } from './room.ts';
-import { type ServedModel, serveModel } from './served-model.ts';
+import { limitOf, type ServedModel, serveModel } from './served-model.ts';
 import { openSession } from './session.ts';
 
 /**
@@ -12,11 +14,13 @@ import { openSession } from './session.ts';
  * no key (`MODEL_KEY_MISSING`). Disposing ends the sessions.
  */
 export function openGateway(options: GatewayOptions): Gateway {
+  const ownLimits = new ModelLimits(options.clock);
   const parts: GatewayParts = {
     random: Math.random,
     network: hostNetwork,
     room: openRoom(options.clock),
     ...options,
+    limits: options.limits ?? ownLimits,
   };
   const served = new Map<string, ServedModel>();
   const sessions = new Set<GatewaySession>();
@@ -33,8 +37,13 @@ export function openGateway(options: GatewayOptions): Gateway {
     return model;
   };
   return {
+    limitOf(asked) {
+      const name = ownName(asked, parts.models);
+      const config = Object.hasOwn(parts.models, name) ? parts.models[name] : undefined;
+      return config && 'baseUrl' in config ? limitOf(name, config, parts) : undefined;
+    },
     open(request) {
-      const session = openSession(request, parts, serve);
+      const session = openSession(request, parts, replayingModels(request, parts, serve));
       const dispose = session[Symbol.asyncDispose].bind(session);
       const own: GatewaySession = {
         ...session,
@@ -49,17 +58,18 @@ export function openGateway(options: GatewayOptions): Gateway {
     async [Symbol.asyncDispose]() {
       await Promise.all([...sessions].map((session) => session[Symbol.asyncDispose]()));
       await Promise.all([...served.values()].map((model) => model[Symbol.asyncDispose]()));
+      ownLimits[Symbol.dispose]();
     },
   };
 }
 
 /** The configured name of a model, given that name or one of its aliases. */
-function ownName(asked: string, models: GatewayOptions['models']): string {
+export function ownName(asked: string, models: GatewayOptions['models']): string {
   if (Object.hasOwn(models, asked)) return asked;
   return Object.keys(models).find((name) => models[name]?.aliases.includes(asked)) ?? asked;
 }
 
-function unknownModel(name: string, known: readonly string[]): OffsiteError {
+export function unknownModel(name: string, known: readonly string[]): OffsiteError {
   return new OffsiteError(`there is no model ${name} in the configuration`, {
     code: 'MODEL_UNKNOWN',
     kind: 'input',

@@ -3,6 +3,8 @@ import type { RetryLimits } from '../client/options.ts';
 import { waitBefore } from '../client/retry.ts';
 import type { Clock } from '../clock.ts';
 import type { Semaphore } from '../semaphore.ts';
+import type { StreamTimes } from './limits/limit-state.ts';
+import type { ModelLimit } from './limits/model-limit.ts';
 
 /**
  * How often, and after which waits (milliseconds), a request is retried before its client sees the failure.
@@ -31,15 +33,38 @@ export interface Permit {
    * that the model asked for.
    */
   backOff(asked: number | undefined): void;
+  /**
+   * The model refused the request because it has too many, and asked to wait for some milliseconds. Returns for
+   * how long this request waits before its next attempt, in addition to its wait for a permit.
+   */
+  refused(asked: number | undefined): number;
+  /**
+   * Whether the limit may be the reason if the model refuses this request: others are in flight, and the limit
+   * adapts. Then the refusal does not count as an attempt.
+   */
+  readonly adapts: boolean;
   /** The model answered: the next back-off starts from the shortest wait. */
   answered(): void;
+  /**
+   * Tells a limit that adapts that the answer is complete; undefined if the limit does not adapt.
+   *
+   * @param stream if the answer was streamed
+   * @param firstByteAt epoch milliseconds
+   */
+  readonly completed:
+    | ((stream: Pick<StreamTimes, 'trial' | 'requestBytes'> | undefined, firstByteAt: number) => void)
+    | undefined;
+}
+
+export interface PacingParts {
+  clock: Clock;
+  random: () => number;
+  /** A limit that adapts, below that of the permits. */
+  limit?: ModelLimit | undefined;
 }
 
 /** @param permits one for each request that may be in flight */
-export function pacing(
-  permits: Semaphore,
-  { clock, random }: { clock: Clock; random: () => number },
-): Pacing {
+export function pacing(permits: Semaphore, { clock, random, limit }: PacingParts): Pacing {
   let failures = 0;
   let pausedAt = Number.NEGATIVE_INFINITY;
   let backOffUntil = Number.NEGATIVE_INFINITY;
@@ -47,30 +72,53 @@ export function pacing(
   return {
     async acquire(signal) {
       using held = new DisposableStack();
+      if (limit) held.use(await limit.acquire(signal));
       held.use(await permits.acquire(signal));
       signal.throwIfAborted();
       // Another request's failure may have extended the back-off in the meantime.
       for (let left = backOffUntil - clock.now(); left > 0; left = backOffUntil - clock.now()) {
         await clock.sleep(Math.ceil(left + random() * retryLimits.firstWait), signal);
       }
-      return permitSince(clock.now(), held.move());
+      if (limit) held.defer(() => limit.over());
+      return permitSince(clock.now(), limit?.send() ?? 1, held.move());
     },
   };
 
-  function permitSince(acquiredAt: number, held: Disposable): Permit {
+  function pause(acquiredAt: number, asked: number | undefined): void {
+    // Requests that were in flight when the back-off began only report the same failure again.
+    if (acquiredAt > pausedAt) {
+      failures += 1;
+      pausedAt = clock.now();
+    }
+    backOffUntil = Math.max(backOffUntil, clock.now() + waitBefore(failures, asked, retryLimits, random));
+  }
+
+  function permitSince(acquiredAt: number, inFlight: number, held: Disposable): Permit {
+    const adapts = limit !== undefined && inFlight > 1;
     return {
+      adapts,
       release: () => held[Symbol.dispose](),
-      backOff(asked) {
-        // Requests that were in flight when the back-off began only report the same failure again.
-        if (acquiredAt > pausedAt) {
-          failures += 1;
-          pausedAt = clock.now();
+      backOff: (asked) => pause(acquiredAt, asked),
+      refused(asked) {
+        limit?.tell({ kind: 'refused', sentAt: acquiredAt, inFlight, waitMs: asked ?? 0 });
+        if (!adapts || asked !== undefined) {
+          pause(acquiredAt, asked);
+          return 0;
         }
-        backOffUntil = Math.max(backOffUntil, clock.now() + waitBefore(failures, asked, retryLimits, random));
+        // The others go on, with a smaller limit.
+        return waitBefore(1, undefined, retryLimits, random);
       },
       answered() {
         if (acquiredAt > pausedAt) failures = 0;
       },
+      completed:
+        limit &&
+        ((stream, firstByteAt) => {
+          const firstMs = firstByteAt - acquiredAt;
+          const totalMs = clock.now() - acquiredAt;
+          const times = stream && { ...stream, firstMs, totalMs };
+          limit.tell({ kind: 'answered', sentAt: acquiredAt, inFlight, stream: times });
+        }),
     };
   }
 }

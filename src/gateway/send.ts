@@ -3,7 +3,7 @@ import { waitBefore } from '../client/retry.ts';
 import { retryAfter } from '../client/retry-after.ts';
 import type { Clock } from '../clock.ts';
 import { messageOf } from '../offsite-error.ts';
-import { retryLimits } from './pacing.ts';
+import { type Permit, retryLimits } from './pacing.ts';
 import { Refusal } from './refusal.ts';
 import type { ServedModel } from './served-model.ts';
 import type { UpstreamAnswer, UpstreamRequest } from './upstream.ts';
@@ -14,6 +14,8 @@ interface SendParts {
   model: ServedModel;
   clock: Clock;
   random: () => number;
+  /** Names the trial that asks. */
+  trial: string;
   /** Called before every attempt, once it has its permit; throws if the attempt is no longer allowed. */
   admit(): void;
   /** Called for each attempt that another one follows. */
@@ -35,21 +37,29 @@ export interface Sent {
  */
 export async function send(parts: SendParts, request: UpstreamRequest, signal: AbortSignal): Promise<Sent> {
   const { model, clock, random, admit, failed } = parts;
+  let refusals = 0;
   for (let attempt = 1; ; attempt += 1) {
     const last = attempt === retryLimits.attempts;
     const permit = await model.pacing.acquire(signal);
+    const isExcused = permit.adapts && refusals < modelAnswers.count.refusals;
     let wait = 0;
     try {
       admit();
       const answer = await model.upstream.send(request, signal);
-      const verdict = await judge(answer, last, clock);
+      const verdict = await judge(answer, { last, lastRefusal: last && !isExcused }, clock);
       if (verdict._tag === 'pass') {
         if (answer.status < 500 && answer.status !== 429) permit.answered();
-        return { answer: verdict.answer, release: permit.release, exhausted: verdict.exhausted };
+        const timed = timedBody(verdict.answer, parts, request, permit.completed);
+        return { answer: timed, release: permit.release, exhausted: verdict.exhausted };
       }
       failed(verdict.reason);
-      if (verdict.shared) permit.backOff(verdict.asked);
-      else wait = waitBefore(attempt, verdict.asked, retryLimits, random);
+      if (verdict.shared) {
+        wait = permit.refused(verdict.asked);
+        if (isExcused) {
+          refusals += 1;
+          attempt -= 1;
+        }
+      } else wait = waitBefore(attempt, verdict.asked, retryLimits, random);
     } catch (error) {
       permit.release();
       if (signal.aborted || error instanceof Refusal) throw error;
@@ -62,16 +72,46 @@ export async function send(parts: SendParts, request: UpstreamRequest, signal: A
   }
 }
 
+/** Passes an answer on. When it has succeeded and is complete, tells when its first and last bytes arrived. */
+function timedBody(
+  answer: UpstreamAnswer,
+  { clock, trial }: SendParts,
+  request: UpstreamRequest,
+  completed: Permit['completed'],
+): UpstreamAnswer {
+  if (completed === undefined || answer.status >= 300) return answer;
+  const isStream = String(answer.headers['content-type'] ?? '').startsWith('text/event-stream');
+  const stream = isStream ? { trial, requestBytes: request.body.length } : undefined;
+  async function* timed(): AsyncGenerator<Uint8Array, void> {
+    let firstByteAt: number | undefined;
+    for await (const chunk of answer.body) {
+      firstByteAt ??= clock.now();
+      yield chunk;
+    }
+    completed?.(stream, firstByteAt ?? clock.now());
+  }
+  return { ...answer, body: timed() };
+}
+
 type Verdict =
   | { _tag: 'pass'; answer: UpstreamAnswer; exhausted: boolean }
   /** `shared`: all requests to this model should wait. */
   | { _tag: 'again'; reason: string; asked: number | undefined; shared: boolean };
 
-async function judge(answer: UpstreamAnswer, last: boolean, clock: Clock): Promise<Verdict> {
+/**
+ * @param last whether there is no further attempt, and `lastRefusal` the same if the model refused this one
+ */
+async function judge(
+  answer: UpstreamAnswer,
+  { last, lastRefusal }: { last: boolean; lastRefusal: boolean },
+  clock: Clock,
+): Promise<Verdict> {
   const { status, headers } = answer;
+  if (answer.replayed) return { _tag: 'pass', answer, exhausted: status >= 500 || status === 429 };
   const overloaded = status === 429 || status === 503 || status === 529;
   if (!overloaded && (status < 500 || status === 501)) return { _tag: 'pass', answer, exhausted: false };
-  if (last || headers['x-should-retry'] === 'false') return { _tag: 'pass', answer, exhausted: true };
+  if ((overloaded ? lastRefusal : last) || headers['x-should-retry'] === 'false')
+    return { _tag: 'pass', answer, exhausted: true };
   const asked = waitAsked(headers, clock.now());
   if ((asked ?? 0) > retryLimits.longestRetryAfter) return { _tag: 'pass', answer, exhausted: false };
 

@@ -3,10 +3,13 @@ import { openConnections } from '../client/connections.ts';
 import { isLoopback } from '../loopback.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { Semaphore } from '../semaphore.ts';
-import { type HttpModel, type ModelConfig, type Wire, wiresOf } from '../suite/model-config.ts';
-import type { GatewayParts } from './gateway-parts.ts';
+import { type HttpModel, type ModelConfig, mostParallel, type Wire, wiresOf } from '../suite/model-config.ts';
+import type { GatewayOptions, GatewayParts } from './gateway-parts.ts';
+import type { ModelLimit } from './limits/model-limit.ts';
+import { ModelLimits } from './limits/model-limits.ts';
 import { type Pacing, pacing } from './pacing.ts';
 import { type Redaction, redactionOf } from './redaction.ts';
+import type { Recording } from './replay/recording.ts';
 import type { Upstream } from './upstream.ts';
 import { httpUpstream } from './upstream-http.ts';
 
@@ -21,10 +24,34 @@ export interface ServedModel extends AsyncDisposable {
   upstream: Upstream;
   pacing: Pacing;
   redaction: Redaction;
+  /** Set if recorded answers come first. */
+  recording?: Recording | undefined;
+  /** With a recording: the model that answers other requests. */
+  live?: ServedModel | undefined;
 }
 
+/** A model that answers from a recording, and needs neither an address nor a key, unless it is `live` too. */
+export function recordedModel(
+  name: string,
+  config: ModelConfig,
+  recording: Recording,
+  live: ServedModel | undefined,
+  parts: GatewayParts,
+): ServedModel {
+  return {
+    ...{ name, config, wires: wiresOf(config), upstreamName: name, recording, live },
+    upstream: { send: () => Promise.reject(new Error('a recorded model is never asked itself')) },
+    pacing: pacing(unlimited(), parts),
+    redaction: redactionOf(undefined),
+    [Symbol.asyncDispose]: async () => undefined,
+  };
+}
+
+type ServingParts = Omit<GatewayParts, 'models' | 'network' | 'room' | 'limits'> &
+  Pick<GatewayOptions, 'limits'>;
+
 /** Throws an input error if its key is missing or cannot be sent in a header, or its address is invalid. */
-export function serveModel(name: string, config: ModelConfig, parts: GatewayParts): ServedModel {
+export function serveModel(name: string, config: ModelConfig, parts: ServingParts): ServedModel {
   if ('scripted' in config) {
     return {
       name,
@@ -32,11 +59,12 @@ export function serveModel(name: string, config: ModelConfig, parts: GatewayPart
       wires: wiresOf(config),
       upstreamName: name,
       upstream: parts.scripted(config.scripted),
-      pacing: pacing(permitsOf(name, undefined, parts), parts),
+      pacing: pacing(unlimited(), parts),
       redaction: redactionOf(undefined),
       [Symbol.asyncDispose]: async () => undefined,
     };
   }
+  if ('replay' in config) throw new Error('a replayed model belongs to a session');
   const key = keyOf(name, config, parts.env);
   const redaction = redactionOf(key);
   const connections = connectionsTo(name, config, parts);
@@ -46,15 +74,31 @@ export function serveModel(name: string, config: ModelConfig, parts: GatewayPart
     wires: config.wire,
     upstreamName: config.model ?? name,
     upstream: httpUpstream({ dispatcher: connections.kept, config, key, redaction }),
-    pacing: pacing(permitsOf(name, config.maxParallel, parts), parts),
+    pacing: pacingOf(name, config, parts),
     redaction,
     [Symbol.asyncDispose]: () => connections[Symbol.asyncDispose](),
   };
 }
 
-function permitsOf(name: string, maxParallel: number | undefined, { permits }: GatewayParts): Semaphore {
-  if (maxParallel === undefined) return new Semaphore(Number.POSITIVE_INFINITY);
-  return permits?.(name, maxParallel) ?? new Semaphore(maxParallel);
+const unlimited = () => new Semaphore(Number.POSITIVE_INFINITY);
+
+function pacingOf(name: string, config: HttpModel, parts: ServingParts): Pacing {
+  const { maxParallel } = config;
+  if (maxParallel === undefined) return pacing(unlimited(), parts);
+  const most = mostParallel(maxParallel);
+  const permits = parts.permits?.(name, most);
+  if (typeof maxParallel === 'number') return pacing(permits ?? new Semaphore(most), parts);
+  return pacing(permits ?? unlimited(), { ...parts, limit: limitOf(name, config, parts) });
+}
+
+/** The limit of a model, if it adapts. */
+export function limitOf(
+  name: string,
+  config: HttpModel,
+  { clock, limits = new ModelLimits(clock) }: Pick<ServingParts, 'clock' | 'limits'>,
+): ModelLimit | undefined {
+  const { maxParallel } = config;
+  return typeof maxParallel === 'object' ? limits.of(name, config, maxParallel.most) : undefined;
 }
 
 function keyOf(name: string, { apiKeyEnv }: HttpModel, env: NodeJS.ProcessEnv): string | undefined {
@@ -81,7 +125,7 @@ function keyOf(name: string, { apiKeyEnv }: HttpModel, env: NodeJS.ProcessEnv): 
 }
 
 /** Connects as the client of the Eval Service does: the same proxies, authorities and CA file. */
-function connectionsTo(name: string, { baseUrl }: HttpModel, { env, caBundle }: GatewayParts) {
+function connectionsTo(name: string, { baseUrl }: HttpModel, { env, caBundle }: ServingParts) {
   const url = new URL(baseUrl);
   if (url.username || url.password || url.search || url.hash) {
     throw new OffsiteError(`the baseUrl of the model ${name} carries a user, a query or a fragment`, {

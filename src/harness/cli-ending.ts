@@ -8,7 +8,7 @@ import type { TurnStatus } from './turn-record.ts';
  * Exit codes that a shell gives for a program ended by SIGHUP, SIGINT, SIGKILL or SIGTERM. Programs do not
  * send these signals to themselves.
  */
-const endedBySignal = new Set([129, 130, 137, 143]);
+export const endedBySignal = new Set([129, 130, 137, 143]);
 
 /** The maximum length, in characters, of a CLI's message about its end. */
 const MESSAGE_LENGTH = harnessLines.bytes.lastMessage;

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { harnessLines } from '../bounds/sandbox.ts';
 import { LineReader } from '../line-reader.ts';
 import { DocumentTooDeep, DocumentTooHeavy, longestDocument, parseCheckedJson } from '../parse-json.ts';
-import type { TurnRecord } from './turn-record.ts';
+import { beginningOf } from './beginning-of.ts';
+import type { TurnRecord, TurnStatus } from './turn-record.ts';
 
 /**
  * Adds the content of one line of a CLI's JSON stream to the record. `at` is the time of its arrival, in
@@ -10,6 +11,17 @@ import type { TurnRecord } from './turn-record.ts';
  * known type does not have the known shape.
  */
 export type LineTaker = (line: Record<string, unknown>, at: number) => void;
+
+/** How the stream of one program is read. */
+export interface StreamReader {
+  takerFor(record: TurnRecord): LineTaker;
+  /** Lines that begin with one of these are not parsed. */
+  skips?: readonly string[];
+  /** The status that an exit code stands for, if the stream did not say how the turn ended. */
+  statusOfExit?(exitCode: number, stderr: string): TurnStatus | undefined;
+  /** Whether its stderr is a log, of which only the beginning and the end are worth keeping. */
+  logsToStderr?: boolean;
+}
 
 export interface CliStream {
   push(chunk: Buffer): void;
@@ -58,7 +70,7 @@ export function cliStream(
     (line) => {
       if (line.trim() === '' || skips.some((start) => line.startsWith(start))) return;
       const at = now();
-      const value = parsed(line);
+      const value = parsedLine(line);
       if (typeof value === 'string') return dropLine(value);
       if (value === undefined) return noteLine(line, at);
       try {
@@ -88,7 +100,8 @@ export function cliStream(
   };
 }
 
-function parsed(line: string): Record<string, unknown> | Unread | undefined {
+/** The object of a line; undefined if it is not JSON, or why it is not read. */
+export function parsedLine(line: string): Record<string, unknown> | Unread | undefined {
   if (!line.startsWith('{')) return undefined;
   try {
     return parseCheckedJson(line) as Record<string, unknown>;
@@ -100,6 +113,7 @@ function parsed(line: string): Record<string, unknown> | Unread | undefined {
   }
 }
 
-function excerpt(line: string): string {
-  return line.length <= harnessLines.bytes.note ? line : `${line.slice(0, harnessLines.bytes.note)} …`;
+/** A line as a note has it. */
+export function excerpt(line: string): string {
+  return line.length <= harnessLines.bytes.note ? line : `${beginningOf(line, harnessLines.bytes.note)} …`;
 }

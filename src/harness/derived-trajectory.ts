@@ -4,6 +4,7 @@ import type { ModelExchange } from '../gateway/gateway.ts';
 import { anything, isObject, object, parsed } from '../gateway/wires/lenient.ts';
 import type { RequestedCall } from '../gateway/wires/model-request.ts';
 import { wireTable } from '../gateway/wires/wire-table.ts';
+import { beginningOf } from './beginning-of.ts';
 
 /** A tool call of a model, and its result once a later request contains it. */
 interface Call {
@@ -56,7 +57,7 @@ export class DerivedTrajectory {
   #addResult(id: string, text: string, finishedAt: number): void {
     const call = this.#calls.get(id);
     if (!call || call.finishedAt !== undefined) return;
-    const output = beginningOf(text);
+    const output = beginningOf(text, derivedCommands.bytes.output);
     if (!this.#hasRoom(output.length)) return;
     call.finishedAt = finishedAt;
     call.output = output;
@@ -85,13 +86,6 @@ export class DerivedTrajectory {
       };
     });
   }
-}
-
-/** Returns a copy of the beginning, so that the whole text is not kept in memory. */
-function beginningOf(text: string): string {
-  return text.length <= derivedCommands.bytes.output
-    ? text
-    : Buffer.from(text.slice(0, derivedCommands.bytes.output), 'utf16le').toString('utf16le');
 }
 
 /**

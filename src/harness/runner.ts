@@ -5,6 +5,7 @@ import type { ChatAnswer, ChatRequest } from '../gateway/chat/chat.ts';
 import type { McpTransport } from '../suite/mcp-server.ts';
 import type { Wire } from '../suite/model-config.ts';
 import type { Profile } from '../suite/plan.ts';
+import type { StreamOffer } from '../suite/stream-obstacles.ts';
 
 /** The definition of one harness, as each folder under `runners/` exports it. */
 export interface Runner {
@@ -22,6 +23,8 @@ export interface Runner {
    * no configured model.
    */
   wires: readonly Wire[] | 'any';
+  /** Whether the profile's `run` script is its program. Default: no. */
+  runsScript?: boolean;
   /** Whether its stream reports the commands that it ran. If not, they are rebuilt from its model traffic. */
   tellsCommands: boolean;
   /** Whether its session accepts a second message. */
@@ -30,6 +33,8 @@ export interface Runner {
   mcp: readonly McpTransport[];
   /** The folder where it looks for skills, below the home of its user: `~/…`. Undefined if it has none. */
   skillsFolder?: `~/${string}`;
+  /** The streams that it reads if a profile says so (`stream`). Default: none. */
+  streams?: readonly StreamOffer[];
   /** Limits of a profile that it enforces itself. */
   limits: readonly 'turns'[];
   /**
@@ -74,14 +79,24 @@ export interface ModelAccess {
   chat(request: ChatRequest, signal: AbortSignal): Promise<ChatAnswer>;
 }
 
+/**
+ * Where the commands of a trial come from: the harness's report, its model traffic, or nowhere, so that they
+ * are not known.
+ */
+export type CommandSource = 'report' | 'traffic' | 'none';
+
 /** One conversation with a harness. */
 export interface HarnessSession {
+  /** Where its commands come from, if that is for its profile to say. Default: the runner's `tellsCommands`. */
+  readonly commandsFrom?: CommandSource | undefined;
   /**
    * Gives the harness a message and lets it work until the end of its turn. It is called only once if the
    * runner does not accept a second message (`continues`). Throws only infrastructure errors. Whatever the
    * harness does is in the result.
    */
   turn(message: string, limits: TurnLimits): Promise<HarnessRun>;
+  /** Ends what the session left running. It is called once, after the last turn. */
+  end?(): Promise<void>;
 }
 
 export interface TurnLimits {

@@ -8,7 +8,7 @@ const others = 0o077;
 const othersWrite = 0o022;
 
 /** What Offsite keeps at the top of a data folder. */
-const ourDatabases = /^(ledger|service)\.db(-wal|-shm|-journal|\.before-v\d+)?$/;
+const ourDatabases = /^(ledger|service|limits)\.db(-wal|-shm|-journal|\.before-v\d+)?$/;
 const ourOthers =
   /^(blobs|checks|workspaces|locks|queue|reserve|sources|agent\.key|control\.sock|\.doctor-[\w-]+)$/;
 const isOurName = (name: string) => ourDatabases.test(name) || ourOthers.test(name);

@@ -9,6 +9,7 @@ import { Crashes } from './crashes.ts';
 import { openDatabase } from './database.ts';
 import { FleetTasks } from './fleet-tasks.ts';
 import { Gradings } from './gradings.ts';
+import { Limits } from './limits.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { migrations } from './migrations.ts';
 import { Outbox } from './outbox.ts';
@@ -41,6 +42,8 @@ export class Ledger implements Disposable {
   readonly workspaces: Workspaces;
   readonly gradings: Gradings;
   readonly fleetTasks: FleetTasks;
+  /** The limits of models that adapt. */
+  readonly limits: Limits;
   /** The tables, for code that needs all of them: check, backup, prune. */
   readonly records: Records;
 
@@ -79,6 +82,7 @@ export class Ledger implements Disposable {
     this.buildLogs = new BuildLogs(this.records, this.blobs);
     this.outbox = new Outbox(this.records, this.blobs);
     this.fleetTasks = new FleetTasks(this.records);
+    this.limits = new Limits(dataFolder);
   }
 
   /** The name by which services know the agents of this data folder. */
@@ -92,6 +96,7 @@ export class Ledger implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.limits[Symbol.dispose]();
     this.records[Symbol.dispose]();
   }
 }

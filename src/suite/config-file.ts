@@ -20,7 +20,27 @@ const ProfileConfig = z.strictObject({
   install: Text.optional().meta({
     description: 'A script that runs once, with network. Its result is kept as a snapshot.',
   }),
-  run: Text.optional().meta({ description: 'For the command harness: the script that is the agent.' }),
+  run: Text.optional().meta({
+    description: 'For the harnesses command and acp: the script that is the agent.',
+  }),
+  stream: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({
+      description:
+        'For the command harness: what the run script prints on stdout. jsonl, or the name of a harness ' +
+        'whose stream it prints: claude-code, codex, and others. Default: nothing that is read.',
+    }),
+  trajectory: z
+    .enum(['wire', 'none'])
+    .optional()
+    .meta({
+      description:
+        'For the command harness: where the commands of a trial come from. wire: from the model traffic. ' +
+        'none: they are not known. Default: the stream; without one, the model traffic if it shows any, ' +
+        'else the commands of the run script.',
+    }),
   version: z
     .string()
     .regex(/^[\w.+-]+$/, 'expected a version such as 1.2.3')
@@ -183,6 +203,14 @@ export const ConfigFile = z
       .min(1)
       .optional()
       .meta({ description: 'PEM file of certificates to trust in addition to the usual ones.' }),
+    allowOutside: z
+      .array(z.string().min(1))
+      .default([])
+      .meta({
+        description:
+          "Files and folders outside a suite's folder that suites may read, relative to this file: with `.`, a " +
+          'suite in evals/ may use the repository that it is in.',
+      }),
     concurrency: z.int().min(1).optional(),
     lease: Duration.default(90_000)
       .refine((ms) => ms >= 1_000 && ms <= 3_600_000, 'expected a duration from 1s to 1h')
@@ -239,6 +267,9 @@ export const ConfigFile = z
   })
   .meta({ title: 'Offsite configuration' });
 
+/** A file may have only comments. */
+const ConfigOrNothing = z.preprocess((value) => value ?? {}, ConfigFile);
+
 export type Config = z.infer<typeof ConfigFile> & {
   /** The file that was read. Undefined if there is none and all values are defaults. */
   file: string | undefined;
@@ -270,13 +301,17 @@ export function loadConfig(options: {
   const file =
     named ?? folders.map((folder) => join(folder, 'offsite.yaml')).find((path) => existsSync(path));
   if (file === undefined) return { ...ConfigFile.parse({}), file };
-  const { value: config, issue } = readYamlFile(file, ConfigFile);
+  const { value: config, issue } = readYamlFile(file, ConfigOrNothing);
   const absolute = (path: string | undefined) =>
     path === undefined ? undefined : resolve(dirname(file), path);
   const models = Object.fromEntries(
     Object.entries(config.models).map(([name, model]) => [
       name,
-      'scripted' in model ? { ...model, scripted: resolve(dirname(file), model.scripted) } : model,
+      'scripted' in model
+        ? { ...model, scripted: resolve(dirname(file), model.scripted) }
+        : 'replay' in model
+          ? { ...model, replay: resolve(dirname(file), model.replay) }
+          : model,
     ]),
   );
   const { storage, tls } = config.fleet;
@@ -290,6 +325,7 @@ export function loadConfig(options: {
         tls: Object.fromEntries(Object.entries(tls).map(([name, path]) => [name, absolute(path)])),
       }),
     },
+    allowOutside: config.allowOutside.map((path) => resolve(dirname(file), path)),
     caBundle: absolute(config.caBundle),
     dataFolder: absolute(config.dataFolder),
     file,

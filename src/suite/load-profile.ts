@@ -31,6 +31,8 @@ export function loadProfile(name: string | undefined, config: Config, keys?: Kno
     name,
     install: text(source.install, 'install'),
     run: text(source.run, 'run'),
+    stream: source.stream,
+    trajectory: source.trajectory,
     version: source.version,
     args: source.args ?? [],
     env: source.env ?? {},

@@ -57,6 +57,34 @@ const SpokenWires = z
   })
   .transform((wire): Wire[] => (Array.isArray(wire) ? wire : [wire]));
 
+/** Requests in flight at a model that says `maxParallel: auto` without a number. */
+const usualMost = 32;
+
+const MaxParallel = z
+  .union(
+    [
+      z.int().min(1),
+      z.literal('auto'),
+      z.strictObject({
+        auto: z.literal(true),
+        most: z
+          .int()
+          .min(1)
+          .max(1_000)
+          .default(usualMost)
+          .meta({ description: `The limit never exceeds this number. Default: ${usualMost}.` }),
+      }),
+    ],
+    { error: 'expected a whole number from 1, auto, or {auto: true, most: number}' },
+  )
+  .transform((limit): number | AutoLimit => (limit === 'auto' ? { auto: true, most: usualMost } : limit));
+
+/** A limit that adapts to what the model answers well, up to `most` requests in flight. */
+export interface AutoLimit {
+  auto: true;
+  most: number;
+}
+
 const HttpModel = z.strictObject({
   wire: SpokenWires,
   baseUrl: z.url({ protocol: /^https?$/ }).meta({
@@ -84,11 +112,10 @@ const HttpModel = z.strictObject({
     description: 'Headers to add to every request. They must not be secret.',
   }),
   query: HeaderNames.default({}).meta({ description: 'Query parameters to add, such as api-version.' }),
-  maxParallel: z
-    .int()
-    .min(1)
-    .optional()
-    .meta({ description: 'The maximum number of requests in flight, over all trials.' }),
+  maxParallel: MaxParallel.optional().meta({
+    description:
+      'The maximum number of requests in flight, over all trials. auto: as many as the model answers well.',
+  }),
   headersTimeout: Duration.optional().meta({
     description: 'How long an answer may take to begin. Default: no separate limit.',
   }),
@@ -106,17 +133,38 @@ const ScriptedModel = z.strictObject({
   ...shared,
 });
 
+const ReplayedModel = z.strictObject({
+  replay: z
+    .string()
+    .min(1)
+    .meta({ description: 'A cassette beside this file, which `offsite export --cassette` wrote.' }),
+  wire: SpokenWires.optional().meta({
+    description: 'The wires that harnesses use to ask it. Default: all. Any wire gets the recorded answers.',
+  }),
+  ...shared,
+});
+
 /** A model of `offsite.yaml`: one that is reached over HTTP, or one that answers from a file. */
-export const ModelConfig = z.union([HttpModel, ScriptedModel], {
-  error: 'expected {wire, baseUrl, …} or {scripted: file}',
+export const ModelConfig = z.union([HttpModel, ScriptedModel, ReplayedModel], {
+  error: 'expected {wire, baseUrl, …}, {scripted: file} or {replay: file}',
 });
 export type HttpModel = z.infer<typeof HttpModel>;
 export type ScriptedModel = z.infer<typeof ScriptedModel>;
 export type ModelConfig = z.infer<typeof ModelConfig>;
 
+/** Where a model answers from: its address, or its file. */
+export function whereOf(model: ModelConfig): string {
+  return 'scripted' in model ? model.scripted : 'replay' in model ? model.replay : model.baseUrl;
+}
+
 /** The wires that a model speaks, its preferred one first. */
 export function wiresOf(model: ModelConfig): readonly Wire[] {
   return model.wire ?? wires;
+}
+
+/** The most requests that a model may have in flight, now or ever. */
+export function mostParallel(limit: number | AutoLimit): number {
+  return typeof limit === 'number' ? limit : limit.most;
 }
 
 /** What a trial, or a whole batch, may use. A missing limit means unlimited. */

@@ -111,6 +111,10 @@ export interface Profile {
   name: string | undefined;
   install?: string | undefined;
   run?: string | undefined;
+  /** Whose stream the `run` script prints. Undefined: none, so each of its commands is one of the trial. */
+  stream?: string | undefined;
+  /** Where the commands come from, if not from the script or its stream. */
+  trajectory?: 'wire' | 'none' | undefined;
   /** The version of the harness's CLI to use instead of the runner's pinned one. */
   version?: string | undefined;
   /** Arguments to add to the command line of the harness's CLI. */

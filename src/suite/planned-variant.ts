@@ -1,9 +1,11 @@
 import type { KnownKeys } from '../redaction/known-keys.ts';
 import { type Config, SandboxConfig } from './config-file.ts';
+import { printFileIssue } from './file-issues.ts';
 import { loadProfile } from './load-profile.ts';
 import { type McpServer, type McpTransport, transportOf } from './mcp-server.ts';
 import type { ModelConfig, Wire } from './model-config.ts';
 import type { PlannedVariant, Profile } from './plan.ts';
+import { type StreamOffer, streamObstacles } from './stream-obstacles.ts';
 import type { VariantSource } from './suite-file.ts';
 
 /** The properties of a harness that decide whether a variant can use it. */
@@ -12,6 +14,8 @@ export interface HarnessOffer {
   wires: readonly Wire[] | 'any';
   continues: boolean;
   mcp: readonly McpTransport[];
+  runsScript?: boolean;
+  streams?: readonly StreamOffer[];
   limits: readonly string[];
 }
 
@@ -63,6 +67,12 @@ export function plannedVariant(
   for (const obstacle of profileObstacles(profile, offer)) {
     report(variant.profile === undefined ? 'harness' : 'profile', obstacle);
   }
+  const { streams = [] } = offer;
+  const noTraffic = trafficObstacle(model, modelConfig, sandboxConfig, config);
+  for (const { key, message } of streamObstacles(profile, { harness, streams, noTraffic })) {
+    const issue = config.issue?.(['profiles', variant.profile ?? '', key], message);
+    report('profile', issue ? printFileIssue(issue) : message);
+  }
   return {
     name: variant.name ?? [model, harness, variant.profile].filter((part) => part !== undefined).join('/'),
     model,
@@ -111,15 +121,26 @@ function modelObstacle(
   return undefined;
 }
 
-function profileObstacles(profile: Profile, { name, mcp, limits }: HarnessOffer): string[] {
+/** Why no model traffic passes the gateway. Undefined if it does. */
+function trafficObstacle(
+  model: string,
+  modelConfig: ModelConfig | undefined,
+  { network }: SandboxConfig,
+  config: Config,
+): string | undefined {
+  if (!modelConfig) return unknownModel(model, config);
+  return network === 'none' ? 'the sandbox has network none' : undefined;
+}
+
+function profileObstacles(
+  profile: Profile,
+  { name, mcp, limits, runsScript = false }: HarnessOffer,
+): string[] {
   const obstacles: [boolean, string][] = [
+    [runsScript && profile.run === undefined, `the ${name} harness needs a profile with a run script`],
     [
-      name === 'command' && profile.run === undefined,
-      'the command harness needs a profile with a run script',
-    ],
-    [
-      name !== 'command' && profile.run !== undefined,
-      'the profile has a run script, which only the command harness uses',
+      !runsScript && profile.run !== undefined,
+      `the profile has a run script, which the ${name} harness does not use`,
     ],
     [
       profile.maxTurns !== undefined && !limits.includes('turns'),

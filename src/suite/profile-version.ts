@@ -15,10 +15,13 @@ export function profileVersion(profile: Profile): string | undefined {
   return version;
 }
 
-function hashOf({ install, run, version, args, env, files, mcpServers, maxTurns }: Profile): string {
+function hashOf(profile: Profile): string {
+  const { install, run, version, args, env, files, mcpServers, maxTurns, stream, trajectory } = profile;
   const hash = createHash('sha256');
   const paths = files.map(({ path, mode, content }) => [path, mode, content.byteLength]);
   hash.update(JSON.stringify([install, run, version, args, env, mcpServers, maxTurns, paths]));
+  // Not in the list, so that profiles without these keep the versions that they had.
+  if (stream !== undefined || trajectory !== undefined) hash.update(JSON.stringify({ stream, trajectory }));
   for (const { content } of files) hash.update(content);
   return hash.digest('hex').slice(0, 12);
 }

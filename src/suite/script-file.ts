@@ -148,6 +148,14 @@ export const ScriptFile = z
       .string()
       .default('The script says nothing more.')
       .meta({ description: 'The answer if no turn matches, for example to side questions without tools.' }),
+    fillForms: z
+      .boolean()
+      .default(false)
+      .meta({
+        description:
+          'Whether requests for JSON of a schema, or for the call of a certain tool, get a document that the ' +
+          'schema allows, such as the best score for a judge. Turns answer all others.',
+      }),
   })
   .meta({ title: 'Offsite scripted model' });
 export type ScriptFile = z.infer<typeof ScriptFile>;

@@ -1,4 +1,5 @@
 import type { BudgetAccount, Gateway, GatewaySession, ModelRole } from '../gateway/gateway.ts';
+import type { TrialLabel } from '../gateway/replay/cassette.ts';
 import { DerivedTrajectory } from '../harness/derived-trajectory.ts';
 import type { BlobStore } from '../ledger/blobs.ts';
 import type { Budget } from '../suite/model-config.ts';
@@ -39,6 +40,7 @@ export function openModels(
   const derived = new DerivedTrajectory();
   const session = gateway.open({
     trial: `${spec.runId}/${spec.ordinal}`,
+    label: labelOf(spec),
     models,
     budget: budgets.trial,
     judgeBudget: budgets.judges,
@@ -48,6 +50,10 @@ export function openModels(
     observe: (exchange, request) => derived.add(exchange, request),
   });
   return { session, derived };
+}
+
+function labelOf({ caseName, variant, harness, ordinal }: TrialSpec): TrialLabel {
+  return { case: caseName, variant, harness, ordinal };
 }
 
 /** The hosts that the harness reaches by name. */

@@ -47,6 +47,8 @@ export interface TrialSpec {
   /** Undefined if the configuration does not have that model. */
   modelConfig: ModelConfig | undefined;
   harness: string;
+  /** The variant's name, which finds its trials in a recording. */
+  variant: string;
   profile: Profile;
   /** The variant's sandbox with what the case's environment changes in it. */
   sandbox: Sandbox;

@@ -29,6 +29,8 @@ export interface CopyRequest {
   maxBytes: number;
   /** Default: `all`. */
   carry?: Carry | undefined;
+  /** Whether something stays behind, by its path in the workspace. Default: all is copied. */
+  leftOut?: ((path: string) => boolean) | undefined;
   signal: AbortSignal;
 }
 
@@ -40,12 +42,18 @@ export interface CopyRequest {
 export async function copyWorkspace(
   graded: Container,
   fresh: Container,
-  { maxBytes, carry = 'all', signal }: CopyRequest,
+  { maxBytes, carry = 'all', leftOut, signal }: CopyRequest,
 ): Promise<WorkspaceCopy> {
   if (carry === 'nothing') return { kind: 'copied' };
   if (carry === 'all') await emptyWorkspace(fresh, signal);
   try {
-    await graded.copyTo(fresh, graded.workingDir, { maxBytes, signal });
+    const { workingDir } = graded;
+    if (leftOut) {
+      const keeps = (path: string) => !leftOut(path);
+      // What may be written to the disk bounds the entries.
+      const request = { keeps, links: 'all', maxBytes, maxEntries: Number.POSITIVE_INFINITY } as const;
+      await graded.carryTo(fresh, workingDir, { ...request, signal });
+    } else await graded.copyTo(fresh, workingDir, { maxBytes, signal });
     return { kind: 'copied' };
   } catch (error) {
     const why = error instanceof OffsiteError ? refusals[error.code] : undefined;

@@ -100,7 +100,7 @@ async function finish(
     runners,
     clock: hasty,
     ledger,
-    gateway: { open: unused, [Symbol.asyncDispose]: unused },
+    gateway: { open: unused, limitOf: () => undefined, [Symbol.asyncDispose]: unused },
     budgets: { trial: {}, batch: undefined },
     admission: new Admission({
       clock: hasty,

@@ -55,6 +55,8 @@ const own = [
   // How much memory a trial counts as at least, where a fleet places it.
   'src/fleet/placement/needs.ts',
   'src/byte-store.ts',
+  // How a limit of our own follows what a model takes.
+  'src/gateway/limits/limit-law.ts',
   'src/heap.ts',
   'src/ledger/reserve.ts',
   // How a key may be written to be found.

@@ -114,7 +114,12 @@ describe('offsite models check', () => {
   test('makes one call and says what came back, its usage and cost', async () => {
     vi.stubEnv('MINE_API_KEY', key);
     await using server = await serverOf(200, fine);
-    const { exitCode, stdout } = await models(configured(server.port), ['check', 'mine', '--json']);
+    const { exitCode, stdout } = await models(configured(server.port), [
+      'check',
+      'mine',
+      '--quick',
+      '--json',
+    ]);
     expect(exitCode).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({
       model: 'mine',
@@ -132,7 +137,7 @@ describe('offsite models check', () => {
   test('prints for people', async () => {
     vi.stubEnv('MINE_API_KEY', key);
     await using server = await serverOf(200, fine);
-    const { stdout } = await models(configured(server.port), ['check', 'mine']);
+    const { stdout } = await models(configured(server.port), ['check', 'mine', '--quick']);
     expect(stdout).toMatch(/^answer +"ready"$/m);
     expect(stdout).toMatch(/^tokens +10 in, 5 out$/m);
     expect(stdout).toMatch(/^cost +0\.020000 USD \(prices of 2026-01-15\)$/m);
@@ -153,7 +158,7 @@ describe('offsite models check', () => {
       content: [{ type: 'text', text: 'ready' }],
     };
     await using server = await serverOf(200, answer);
-    const args = ['check', 'mine', '--wire', 'anthropic-messages'];
+    const args = ['check', 'mine', '--quick', '--wire', 'anthropic-messages'];
     expect((await models(configured(server.port), args)).stdout).toMatch(
       /^tokens +unknown in, unknown out$/m,
     );

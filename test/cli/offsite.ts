@@ -93,10 +93,12 @@ export function startInTerminal(
     columns = 80,
     rows = 24,
     env = {},
-  }: { columns?: number; rows?: number; env?: Record<string, string> } = {},
+    dataFolder = place.dataFolder,
+  }: { columns?: number; rows?: number; env?: Record<string, string>; dataFolder?: string | null } = {},
 ): InTerminal {
   const screen = new TerminalScreen({ columns, rows });
-  const command = [process.execPath, main, ...args, '--data-folder', place.dataFolder];
+  const folder = dataFolder === null ? [] : ['--data-folder', dataFolder];
+  const command = [process.execPath, main, ...args, ...folder];
   const quoted = command.map((word) => `'${word}'`).join(' ');
   const child = execa('script', ['-qefc', `stty cols ${columns} rows ${rows}; exec ${quoted}`, '/dev/null'], {
     cwd: place.folder,

@@ -68,7 +68,7 @@ const parts: BatchParts = {
     config: { ...ConfigFile.parse({}), file: undefined },
     concurrency: 2,
     host: noHostEnvironment,
-    gateway: { open: unused, [Symbol.asyncDispose]: async () => undefined },
+    gateway: { open: unused, limitOf: () => undefined, [Symbol.asyncDispose]: async () => undefined },
   }),
 };
 const { signal } = new AbortController();

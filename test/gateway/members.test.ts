@@ -38,6 +38,13 @@ test('in what only a tool or a schema defines, any names pass, but none twice', 
   );
 });
 
+test('names that mean something to a language are refused', () => {
+  for (const name of ['__proto__', '__defineGetter__', '__class__', '____']) {
+    expect(() => membersOf(Buffer.from(`{"messages":[{"${name}":{}}]}`))).toThrow(/not a plain name/);
+  }
+  expect(() => membersOf(Buffer.from('{"messages":[{"__copilotMessageSource":{}}]}'))).not.toThrow();
+});
+
 test('whatever bytes come, they are read to their end or refused', () => {
   const piece = fc.constantFrom(
     '{',

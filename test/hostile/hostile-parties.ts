@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { attacks, hostileText } from './hostile-text.ts';
+import { attacks, hostileName, hostileText } from './hostile-text.ts';
 
 export interface Party extends AsyncDisposable {
   url: string;
@@ -75,6 +75,18 @@ const answers: Record<string, unknown> = {
       startedAt: attack,
     })),
   },
+  // Answers of a model, and the list of a server of models.
+  completions: {
+    model: hostileName,
+    choices: [
+      { index: 0, message: { role: 'assistant', content: each.join('\n') }, finish_reason: attacks.stop },
+    ],
+    usage: { prompt_tokens: 1, completion_tokens: 1 },
+  },
+  version: { version: hostileText },
+  tags: { models: each.map((attack) => ({ model: attack })) },
+  show: { parameters: hostileText, model_info: { 'general.architecture': hostileText }, capabilities: each },
+  models: { object: 'list', data: each.map((attack) => ({ id: attack.slice(0, 200), owned_by: attack })) },
   'evals.rerunCell': { id: attacks.lineStop },
   'prompts.get': { id: 'p', version: 1, content: each.join('\n'), channels: each },
   'prompts.promote': { id: hostileText, channel: hostileText, version: 1 },
@@ -111,6 +123,7 @@ export async function hostileSocket(path: string): Promise<AsyncDisposable> {
     waiting: [run],
     parked: [run],
     finished: { passed: 0, failed: 0, void: 0 },
+    limits: [{ model: hostileText, limit: 1, most: 2, inFlight: 3 }],
     outbox: { queued: 0, parked: 0, oldestMs: undefined },
     polls: [
       { place: attacks.stop, trouble: attacks.lineStop },

@@ -40,19 +40,18 @@ describe.concurrent(`with a heap of ${heapMiB} MiB a harness does not end the pr
     },
   );
 
-  test.each(['messages', 'tools', 'commands', 'short messages'])(
-    '%s without end, of which the first are kept',
-    { timeout },
-    async (attack) => {
-      const { ending, isWhole, size, final } = await outcomeOf(attack);
-      expect({ ending, isWhole, final }).toEqual({
-        ending: { ended: 'exited', exitCode: 0 },
-        isWhole: false,
-        final: 'the end',
-      });
-      expect(size).toBeLessThan(recordChars);
-    },
-  );
+  test.each([
+    ...['messages', 'tools', 'commands', 'short messages'],
+    ...['long ids', 'commands of a profile'],
+  ])('%s without end, of which the first are kept', { timeout }, async (attack) => {
+    const { ending, isWhole, size, final } = await outcomeOf(attack);
+    expect({ ending, isWhole, final }).toEqual({
+      ending: { ended: 'exited', exitCode: 0 },
+      isWhole: false,
+      final: 'the end',
+    });
+    expect(size).toBeLessThan(recordChars);
+  });
 });
 
 describe.concurrent(`with a heap of ${heapMiB} MiB nobody ends the process`, () => {
@@ -68,6 +67,16 @@ describe.concurrent(`with a heap of ${heapMiB} MiB nobody ends the process`, () 
     ['a validator', 'a record in crumbs', { taken: 0 }],
   ])('%s by a line of which each byte comes by itself', { timeout }, async (_, attack, outcome) => {
     expect(await outcomeOf(attack)).toMatchObject(outcome);
+  });
+
+  test('an agent of the Agent Client Protocol by updates without end', { timeout }, async () => {
+    const { size, ...outcome } = await outcomeOf("an agent's updates");
+    expect(outcome).toEqual({ isWhole: false, final: 'the end' });
+    expect(size).toBeLessThan(recordChars);
+  });
+
+  test('an agent of the Agent Client Protocol by requests without end', { timeout }, async () => {
+    expect(await outcomeOf("an agent's requests")).toMatchObject({ broken: 'does not read what it is sent' });
   });
 
   test('a command by output of which each byte comes by itself', { timeout }, async () => {

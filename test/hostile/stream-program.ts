@@ -3,7 +3,10 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { AcpMessages } from '../../runners/acp/messages.ts';
+import { Updates } from '../../runners/acp/updates.ts';
 import { claudeCodeLines } from '../../runners/claude-code/stream.ts';
+import { jsonlStream } from '../../runners/command/jsonl.ts';
 import { piLines } from '../../runners/pi/stream.ts';
 import { systemClock } from '../../src/clock.ts';
 import { changedPaths } from '../../src/engine/changes/changed-paths.ts';
@@ -29,12 +32,18 @@ const tool = (id: number, text: string) =>
   `{"type":"tool_execution_start","toolCallId":"${id}","toolName":"edit","args":{"text":"${text}"}}\n`;
 const command = (id: number, text: string) =>
   `{"type":"tool_execution_start","toolCallId":"${id}","toolName":"bash","args":{"command":"${text}"}}\n`;
+/** A line of `stream: jsonl` about something that has begun. */
+const begun = (type: string, id: string) => `${JSON.stringify({ type, id, name: 'a', command: 'a' })}\n`;
 const begin = '{"type":"session","id":"one"}\n{"type":"agent_start"}\n';
 const end = `${said('the end')}{"type":"agent_end"}\n`;
 const megabyte = 'x'.repeat(mebibyte);
 
 function* times(count: number, piece: (at: number) => string): Generator<string> {
   for (let at = 0; at < count; at += 1) yield piece(at);
+}
+
+function times100k(piece: (at: number) => string): string {
+  return [...times(100_000, piece)].join('');
 }
 
 /** A turn's stream, through the reader of a CLI. */
@@ -57,6 +66,39 @@ function turn(pieces: Iterable<string>, lines: (record: TurnRecord) => LineTaker
   const size = JSON.stringify([record.trajectory, record.events]).length;
   return { ending, isWhole: record.isWhole, size, final: record.finalMessage?.slice(0, 100) };
 }
+
+/** The messages of an agent that speaks the Agent Client Protocol. Its answers and requests are not read. */
+async function conversation(pieces: Iterable<string>) {
+  const record = new TurnRecord();
+  const updates = new Updates(record);
+  let unread = 0;
+  const messages = new AcpMessages({
+    send: (line) => {
+      unread += line.length;
+      return unread;
+    },
+    onUpdate: (params, at) => updates.take(params, at),
+    onNote: (text, at) => record.note(text, at),
+    now: () => 1,
+  });
+  let broken: string | undefined;
+  messages.broken.then((reason) => {
+    broken = reason;
+  });
+  for (const piece of pieces) {
+    messages.push(Buffer.from(piece));
+    await new Promise(setImmediate);
+    if (broken !== undefined) break;
+  }
+  updates.end();
+  const size = JSON.stringify([record.trajectory, record.events]).length;
+  return { broken, isWhole: record.isWhole, size, final: record.finalMessage?.slice(0, 100) };
+}
+
+const update = (sessionUpdate: string, rest: object) =>
+  `${JSON.stringify({ jsonrpc: '2.0', method: 'session/update', params: { sessionId: 's', update: { sessionUpdate, ...rest } } })}\n`;
+const chunk = (text: string, messageId: string) =>
+  update('agent_message_chunk', { messageId, content: { type: 'text', text } });
 
 function records(pieces: Iterable<string>) {
   let taken = 0;
@@ -141,6 +183,43 @@ const attacks: Record<string, () => unknown> = {
         [begin],
         times(30, () => said('x').repeat(100_000)),
         [end],
+      ),
+    ),
+  'long ids': () =>
+    turn(
+      joined(
+        [begin],
+        times(600, (at) => command(at, 'x').replace(`"${at}"`, `"${at}${megabyte}"`)),
+        [end],
+      ),
+    ),
+  'commands of a profile': () =>
+    turn(
+      joined(
+        times(30, (at) => times100k((line) => begun('command', `${at}.${line}`))),
+        times(30, () => times100k(() => begun('command', 'the same'))),
+        ['{"type":"message","text":"the end"}\n{"type":"end","status":"done"}\n'],
+      ),
+      jsonlStream.takerFor,
+    ),
+  "an agent's updates": () =>
+    conversation(
+      joined(
+        times(300, (at) => chunk(megabyte, String(at))),
+        times(2, (at) => times100k((line) => chunk('x', `${at}.${line}`))),
+        times(300, (at) =>
+          update('tool_call', { toolCallId: `a${at}`, title: megabyte, rawInput: { megabyte } }),
+        ),
+        times(1, (at) =>
+          times100k((line) => update('tool_call', { toolCallId: `${at}.${line}`, title: 'x' })),
+        ),
+        [chunk('the end', 'end')],
+      ),
+    ),
+  "an agent's requests": () =>
+    conversation(
+      times(100, (at) =>
+        times100k((line) => `{"jsonrpc":"2.0","id":"${at}.${line}","method":"terminal/create"}\n`),
       ),
     ),
   'records of values': () => records(joined(['nonce {"kind":"validation","logs":['], values(30), ['[]]}\n'])),

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from '@commander-js/extra-typings';
 import { XMLValidator } from 'fast-xml-parser';
@@ -8,6 +8,7 @@ import { commands } from '../../src/cli/program.ts';
 import { type FlakyService, openFlakyService } from '../cli/flaky-service.ts';
 import { type Ended, offsite, start } from '../cli/offsite.ts';
 import { openPlace, type Place } from '../cli/place.ts';
+import { makeRepository } from '../suite/git/repository.ts';
 import { hostileService, hostileSocket, type Party, refusingParty } from './hostile-parties.ts';
 import { attacks, harmIn, hostileName, hostileText } from './hostile-text.ts';
 
@@ -138,6 +139,12 @@ function onFleet(): Promise<Map<string | undefined, Ended>> {
   return fleetEnded;
 }
 
+/** A configuration of one model, at this party. */
+function modelAt({ url }: Party): string[] {
+  const models = { [hostileName]: { wire: 'openai-chat', baseUrl: `${url}/v1` } };
+  return ['--config', place.write('one-model.yaml', stringify({ models }))];
+}
+
 /** One for each command there is; what each printed. */
 const trials: Record<string, () => Promise<Ended[]>> = {
   run: async () => {
@@ -151,6 +158,41 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     await running.printed(/trials wait for|attempt 1 failed/);
     running.kill('SIGINT');
     return [ran, await offsite(place, ['run', suite], { env: at(refusing) }), await running.ended];
+  },
+  init: async () => {
+    using own = openPlace();
+    const found = { scripts: { test: hostileText }, packageManager: hostileText };
+    own.write('package.json', JSON.stringify(found));
+    const folder = join(own.folder, 'project', name(attacks.csi).replaceAll('/', ''));
+    mkdirSync(folder);
+    cpSync(join(own.folder, 'project', 'package.json'), join(folder, 'package.json'));
+    const inside = { ...own, folder };
+    const args = ['init', '--yes', '--model-ports', String(model.port)];
+    return [
+      await offsite(inside, args, { dataFolder: null }),
+      await offsite(inside, args, { dataFolder: null }),
+      await offsite(inside, ['init', '--model-ports', name(attacks.stop)], { dataFolder: null }),
+    ];
+  },
+  case: () => bare(['case']),
+  'case add': async () => {
+    using own = openPlace();
+    const repository = makeRepository(own.folder);
+    repository.commit({ a: '1' });
+    repository.commit({ a: '2', [`tests/${name(attacks.csi).replaceAll('/', '')}`]: '1' });
+    repository.git('commit', '--amend', '--quiet', '--message', name(hostileText));
+    const add = (...args: string[]) => offsite(own, ['case', 'add', ...args], { dataFolder: null });
+    const file = own.write(
+      'suite.yaml',
+      'suite: { id: s, prompt: p }\nvariants: [{ model: m, harness: bash }]\n',
+    );
+    return [
+      await add('--suite', file, '--test', hostileName),
+      await add('--suite', file, '--commit', name(attacks.lineStop)),
+      await add('--suite', file, '--id', hostileName),
+      await add('--suite', hostileName),
+      await add('--suite', file, '--diff', file),
+    ];
   },
   start: async () => {
     return [
@@ -303,8 +345,22 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     ...(await plain('models', ...config())),
     ...(await plain('models', '--json', ...config())),
   ],
+  'models add': async () => [
+    ...(await plain('models', 'add', '--base-url', kind.url, ...config())),
+    ...(await plain('models', 'add', '--base-url', kind.url, '--model', hostileName, ...config())),
+    ...(await plain('models', 'add', hostileName, '--base-url', model.url, ...config())),
+    ...(await plain('models', 'add', hostileName, '--base-url', hostileName, ...config())),
+    ...(await plain('models', 'add', '--api-key-env', name(attacks.stop), ...config())),
+  ],
+  'models bench': async () => [
+    ...(await plain('models', 'bench', 'wild', ...config())),
+    ...(await plain('models', 'bench', hostileName, '--parallel', '1', ...modelAt(kind))),
+    ...(await plain('models', 'bench', name(attacks.stop), ...config())),
+  ],
   'models check': async () => [
     ...(await plain('models', 'check', 'wild', ...config())),
+    ...(await plain('models', 'check', ...modelAt(kind))),
+    ...(await plain('models', 'check', '--json', ...modelAt(kind))),
     ...(await plain('models', 'check', name(attacks.stop), ...config())),
   ],
   clean: async () => [
@@ -327,6 +383,12 @@ const trials: Record<string, () => Promise<Ended[]>> = {
   'prompts get': () => asked('prompts', 'get', hostileName),
   'prompts promote': () => asked('prompts', 'promote', hostileName, name(attacks.stop), '1'),
   'prompts write': () => asked('prompts', 'write', name(attacks.stop), suite),
+  completion: () => bare(['completion', name(attacks.lineStop)]),
+  complete: async () => [
+    ...(await bare(['complete', '--', 'show', ''], { OFFSITE_HOME: place.dataFolder })),
+    ...(await bare(['complete', '--', 'models', 'check', ''], { OFFSITE_CONFIG: config()[1] ?? '' })),
+    ...(await bare(['complete', '--', hostileName, name(attacks.stop)])),
+  ],
   keys: () => bare(['keys']),
   'keys create': () => plain('keys', 'create', '--name', hostileName, '--organization', hostileName),
   'keys list': async () => [...(await plain('keys', 'list')), ...(await plain('keys', 'list', '--json'))],

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type Answer, eventsOf, type SseEvent, type ToolUse, type Wire, wholeOf } from './model-wires.ts';
 
 /**
- * A model that answers from a script, in all three wires, for harnesses under test: `node model-server.ts PORT SCRIPT LOG`. It runs
+ * A model that answers from a script, in all four wires, for harnesses under test: `node model-server.ts PORT SCRIPT LOG`. It runs
  * inside the sandbox, beside the harness, so it imports nothing but the file beside it. The script is read anew for each request, so that a test can change it;
  * requests are logged as one JSON object a line.
  */
@@ -11,7 +11,7 @@ import { type Answer, eventsOf, type SseEvent, type ToolUse, type Wire, wholeOf 
 /** One answer. Requests without tools (titles, summaries) get a fixed text and take no turn. */
 export type ModelTurn =
   /** `commands` go to whatever shell tool the harness offers; `calls` to tools by name. */
-  | { text?: string; commands?: string[]; calls?: ToolUse[] }
+  | { thought?: string; text?: string; commands?: string[]; calls?: ToolUse[] }
   /** A text for a harness that never offers tools: with one such turn, all requests take turns. */
   | { plain: string }
   /** An HTTP error, for this and all further requests, or for `times` of them. */
@@ -40,16 +40,15 @@ function serve(onPort: number): void {
   let troubles = 0;
   createServer(async (request, response) => {
     const body = await readBody(request);
-    const wire = wireOf(request.url ?? '');
-    appendFileSync(
-      logFile,
-      `${JSON.stringify({ method: request.method, url: request.url, headers: request.headers, body })}\n`,
-    );
-    if (wire === undefined || request.method !== 'POST') return void response.writeHead(404).end();
+    const { method, url = '', headers } = request;
+    const wire = method === 'POST' ? wireOf(url) : undefined;
+    appendFileSync(logFile, `${JSON.stringify({ method, url, wire, headers, body })}\n`);
+    if (wire === undefined) return void response.writeHead(404).end();
+    const asked = pathedModel(url) ?? { model: String(body.model), streamed: body.stream === true };
     const names = toolNames(body);
     const turns: ModelTurn[] = JSON.parse(readFileSync(scriptFile, 'utf8'));
     if (names.length === 0 && !turns.some((turn) => 'plain' in turn))
-      return send(response, wire, body, { text: 'Title', uses: [] });
+      return send(response, wire, asked, { text: 'Title', uses: [] });
     const turn = turns[answered] ?? { text: 'Nothing is left to do.' };
     if ('hang' in turn) return;
     if ('status' in turn) {
@@ -65,7 +64,7 @@ function serve(onPort: number): void {
       return void setImmediate(() => response.destroy());
     }
     answered += 1;
-    if ('plain' in turn) return send(response, wire, body, { text: turn.plain, uses: [] });
+    if ('plain' in turn) return send(response, wire, asked, { text: turn.plain, uses: [] });
     const shell = names.find((name) => name in shellTools) ?? 'none';
     // mini-swe-agent takes no answer without a command. This one ends its turn.
     const ends = turn.text !== undefined && turn.commands === undefined && turn.calls === undefined;
@@ -77,7 +76,7 @@ function serve(onPort: number): void {
       })),
       ...(turn.calls ?? []).map((call) => addressed(call, body)),
     ].map((use, index) => ({ ...use, id: `call_${answered}_${index}` }));
-    send(response, wire, body, { text: turn.text ?? '', uses });
+    send(response, wire, asked, { thought: turn.thought, text: turn.text ?? '', uses });
   }).listen(onPort, '127.0.0.1');
 }
 
@@ -90,7 +89,8 @@ function addressed(call: ToolUse, body: Record<string, unknown>): ToolUse {
   if (tools.some((tool) => tool.type === 'namespace' && tool.name === `mcp__${server}`)) {
     return { ...call, namespace: `mcp__${server}` };
   }
-  return { ...call, name: toolNames(body).find((offered) => offered === `${server}_${name}`) ?? full };
+  const forms = [`${server}_${name}`, `mcp_${server}_${name}`, `${server}-${name}`];
+  return { ...call, name: toolNames(body).find((offered) => forms.includes(offered)) ?? full };
 }
 
 function extra(shell: string): Record<string, unknown> {
@@ -108,23 +108,39 @@ function wireOf(url: string): Wire | undefined {
   const [path] = url.split('?');
   if (path === '/v1/chat/completions') return 'chat';
   if (path === '/v1/responses') return 'responses';
-  return path === '/v1/messages' ? 'messages' : undefined;
+  if (path === '/v1/messages') return 'messages';
+  return pathedModel(url) === undefined ? undefined : 'gemini';
+}
+
+/** The model that a path of the Gemini API names, and whether its answer is a stream. */
+function pathedModel(url: string): { model: string; streamed: boolean } | undefined {
+  const [, model, verb] =
+    /^\/v1beta\/models\/([^:]+):(generateContent|streamGenerateContent\?alt=sse)$/.exec(url) ?? [];
+  return model === undefined ? undefined : { model, streamed: verb !== 'generateContent' };
 }
 
 function toolNames(body: Record<string, unknown>): string[] {
   const tools = Array.isArray(body.tools) ? body.tools : [];
-  return tools.map((tool) => tool.function?.name ?? tool.name).filter((name) => typeof name === 'string');
+  return tools
+    .flatMap((tool) => tool.functionDeclarations ?? [tool])
+    .map((tool) => tool.function?.name ?? tool.name)
+    .filter((name) => typeof name === 'string');
 }
 
-function send(response: ServerResponse, wire: Wire, body: Record<string, unknown>, answer: Answer): void {
-  const events = eventsOf[wire](answer, String(body.model));
-  if (body.stream === true) {
+interface Asked {
+  model: string;
+  streamed: boolean;
+}
+
+function send(response: ServerResponse, wire: Wire, { model, streamed }: Asked, answer: Answer): void {
+  const events = eventsOf[wire](answer, model);
+  if (streamed) {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     for (const event of events) response.write(frame(event));
     return void response.end(wire === 'chat' ? 'data: [DONE]\n\n' : undefined);
   }
   response.writeHead(200, { 'content-type': 'application/json' });
-  response.end(JSON.stringify(wholeOf[wire](answer, String(body.model))));
+  response.end(JSON.stringify(wholeOf[wire](answer, model)));
 }
 
 function frame(event: SseEvent | undefined): string {

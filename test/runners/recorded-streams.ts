@@ -1,27 +1,16 @@
 import { readFileSync } from 'node:fs';
-import { claudeCodeLines } from '../../runners/claude-code/stream.ts';
-import { codexLines } from '../../runners/codex/stream.ts';
-import { opencodeLines } from '../../runners/opencode/stream.ts';
-import { piLines } from '../../runners/pi/stream.ts';
-import { qwenCodeLines } from '../../runners/qwen-code/stream.ts';
+import { streams } from '../../runners/streams.ts';
 import type { ExecResult } from '../../src/engine/exec/exec-request.ts';
 import { OutputCapture } from '../../src/engine/exec/output-capture.ts';
 import { cliEnding } from '../../src/harness/cli-ending.ts';
-import { cliStream, type LineTaker } from '../../src/harness/cli-stream.ts';
+import { cliStream } from '../../src/harness/cli-stream.ts';
 import { driverLines } from '../../src/harness/driver-lines.ts';
 import type { HarnessEnding } from '../../src/harness/runner.ts';
 import { TurnRecord } from '../../src/harness/turn-record.ts';
 
 /** The streams in fixtures/ were printed by the real CLIs, at the versions that are pinned. */
 
-export const takers = {
-  'claude-code': claudeCodeLines,
-  codex: codexLines,
-  opencode: opencodeLines,
-  pi: piLines,
-  'qwen-code': qwenCodeLines,
-  'mini-swe-agent': driverLines,
-} as const satisfies Record<string, (record: TurnRecord) => LineTaker>;
+export const takers = { ...streams, 'mini-swe-agent': { takerFor: driverLines } };
 export type CliName = keyof typeof takers;
 export const cliNames = Object.keys(takers) as CliName[];
 
@@ -44,7 +33,7 @@ export function readStream(
   chunks: Iterable<Buffer>,
 ): { record: TurnRecord; ending: HarnessEnding } {
   const record = new TurnRecord();
-  const stream = cliStream(record, takers[cli](record), () => ARRIVAL);
+  const stream = cliStream(record, takers[cli].takerFor(record), () => ARRIVAL);
   for (const chunk of chunks) stream.push(chunk);
   stream.end();
   const heard = { status: record.status, problem: stream.problem, unread: stream.unread };

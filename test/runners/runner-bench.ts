@@ -28,7 +28,11 @@ const HELD = 1_234_567;
  * the SHLVL, a bash whose stdin is a socket, as Claude Code's is, takes itself for a remote login and does not look at BASH_ENV.
  */
 const WITNESSED_BASH = `#!/usr/bin/dash\nSHLVL=5 BASH_ENV=${BENCH}/witness.sh exec /usr/bin/bash-itself "$@"\n`;
-const WITNESS = `trap 'printf "%s\\n" "$BASH_COMMAND" >> ${BENCH}/witness' DEBUG\n`;
+/**
+ * A command is noted with its shell's process id, also in a subshell. While a shell runs a trap of its own, as Gemini CLI has one, it
+ * names the last command again: such a line is the same as the one before.
+ */
+const WITNESS = `set -o functrace\ntrap 'printf "%s %s\\n" "$BASHPID" "$BASH_COMMAND" >> ${BENCH}/witness' DEBUG\n`;
 
 /** The shell that a CLI runs commands with: a new bash or sh for each, or one bash at a terminal for all. */
 export type Shell = 'bash' | 'sh' | 'terminal';
@@ -51,7 +55,7 @@ interface SandboxOptions {
 export interface RunnerSandbox extends AsyncDisposable {
   container: Container;
   session: HarnessSession;
-  /** What the model was asked: the bodies of the requests, in order. */
+  /** The bodies of the requests for an answer of the model, in order. */
   requests(): Promise<Record<string, unknown>[]>;
   /** What a shell noted of the commands that it ran, if they contain `mark`. */
   witnessed(mark: string): Promise<string[]>;
@@ -192,15 +196,21 @@ function sandboxOf(
       maxOutputTokens: 8_000,
       chat: () => Promise.reject(new Error('this test has no model on the host')),
     },
-    clock: systemClock,
+    clock,
   };
   const never = new AbortController().signal;
   return {
     container,
     session: runner.open(place),
-    requests: async () => (await file('requests')).map((line) => JSON.parse(line).body),
+    requests: async () => {
+      const logged = (await file('requests')).map((line) => JSON.parse(line));
+      return logged.filter(({ wire }) => wire !== undefined).map(({ body }) => body);
+    },
     witnessed: async (mark) =>
-      (await file('witness')).filter((line) => line.includes(mark) && !WRAPPING.test(line)),
+      (await file('witness'))
+        .filter((line, at, lines) => line.includes(mark) && line !== lines[at - 1])
+        .map((line) => line.replace(/^\d+ /, ''))
+        .filter((command) => !WRAPPING.test(command)),
     untilWitnessed: (text) => until(`grep -qF '${text}' ${BENCH}/witness`),
     // One that asks for nothing with tools in it, such as a title, is not counted.
     untilAsked: (times, how = 'with tools') => {

@@ -24,8 +24,10 @@ const edges = [
 
 /** A member that a newer version might name otherwise, in a line that counts. */
 const renamed: Record<CliName, [from: string, to: string]> = {
-  'claude-code': ['"is_error":false,"api_error_status"', '"failed":false,"api_error_status"'],
+  'claude-code': ['"is_error":false,"num_turns"', '"failed":false,"num_turns"'],
   codex: ['"aggregated_output"', '"output"'],
+  copilot: ['"toolCallId"', '"callId"'],
+  'gemini-cli': ['"total_tokens"', '"totalTokens"'],
   opencode: ['"tokens"', '"usage"'],
   pi: ['"toolCallId"', '"callId"'],
   'qwen-code': ['"total_tokens":440', '"total_tokens":"440"'],

@@ -24,7 +24,14 @@ function write(name: string, content: string): string {
 function load(suite: string, config = 'profiles:\n  p: { run: "true" }\n') {
   write('offsite.yaml', config);
   return loadSuite(write('suite.yaml', suite), loadConfig({ suiteFolder: folder, env: {} }), [
-    { name: 'command', wires: [], continues: false, mcp: [], limits: [] },
+    {
+      ...{ name: 'command', wires: [], continues: false, mcp: [], limits: [] },
+      runsScript: true,
+      streams: [
+        { name: 'codex', tellsCommands: true },
+        { name: 'jsonl', tellsCommands: false },
+      ],
+    },
     { name: 'bash', wires: 'any', continues: false, mcp: [], limits: [] },
     {
       name: 'chat',
@@ -46,6 +53,7 @@ function problems(suite: string, config?: string): string[] {
   throw new Error('the suite was accepted');
 }
 
+const model = 'models: { m: { wire: openai-chat, baseUrl: "http://127.0.0.1:1" } }\n';
 const variants = 'variants: [{ model: none, harness: command, profile: p }]\n';
 
 describe('a good suite', () => {
@@ -219,6 +227,21 @@ cases:
     expect(found[3]).toMatch(
       /variants\[3\]\.harness: the command harness needs a profile with a run script$/,
     );
+  });
+
+  test.each([
+    ['stream: codx', 'command', '2:21', 'stream', /"codx" is not a stream .*known are codex, jsonl$/],
+    ['stream: codex, trajectory: none', 'command', '2:36', 'trajectory', /codex reports the commands/],
+    ['trajectory: wire', 'command', '2:21', 'trajectory', /no model traffic .*"m" is not a model of/],
+    ['stream: jsonl', 'bash', '2:8', 'stream', /the bash harness reports .* only command uses this$/],
+  ])('has no profile with %s that cannot be honoured', (keys, harness, place, key, message) => {
+    const run = harness === 'command' ? 'run: "true", ' : '';
+    const config = `profiles:\n  p: { ${run}${keys} }\n${harness === 'bash' ? model : ''}`;
+    const suite = `suite: { id: s, prompt: p }\nvariants:\n  - { model: m, harness: ${harness}, profile: p }\ncases: [{ id: a, verify: "true" }]\n`;
+    const [found = '', ...others] = problems(suite, config).map((text) => text.replaceAll(`${folder}/`, ''));
+    expect(others).toEqual([]);
+    expect(found).toContain(`variants[0].profile: offsite.yaml:${place}: profiles.p.${key}: `);
+    expect(found).toMatch(message);
   });
 
   test('names an unknown variable in the file that has it, at its line', () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { OffsiteError } from '../../src/offsite-error.ts';
+import { freshVerify } from '../../src/suite/plan.ts';
 import { GradingSandboxes } from '../../src/trial/grading-sandboxes.ts';
 import type { PhaseInput } from '../../src/trial/phases/phase.ts';
 import { validate } from '../../src/trial/phases/validate.ts';
@@ -125,6 +126,36 @@ describe.concurrent('protected files', () => {
       validations: [{ name: 'protected files', kind: 'protected', status: 'failed', exitCode: 1 }],
     });
     for (const name of named) expect(result.cause?.message).toContain(name);
+  });
+
+  test('do not include the caches that tools write beside them, which do not reach grading', async () => {
+    const caches = 'mkdir -p test/__pycache__ app/test/node_modules/.cache; echo > test/__pycache__/a.pyc';
+    const result = await bench.trial(`${caches}; echo > app/test/node_modules/.cache/b`, {
+      prepare: 'mkdir -p test app/test/node_modules; echo "exit 0" > test/check.sh',
+      verify: 'sh test/check.sh && ! test -e test/__pycache__ && ! test -e app/test/node_modules/.cache',
+      protected: ['**/test/**'],
+    });
+    expect(result.verdict, result.cause?.message).toBe('passed');
+    const notes = (result.events ?? []).flatMap((event) => (event.kind === 'note' ? [event.text] : []));
+    expect(notes).toContainEqual(expect.stringMatching(/^caches of tools .* left out of grading: .*a\.pyc/));
+  });
+
+  test.each<[string, object]>([
+    ['a glob names them', { protected: ['test/**', '**/.cache/**'] }],
+    [
+      'verify runs where the agent worked',
+      { protected: ['test/**'], verifyPlace: { ...freshVerify, in: 'same' } },
+    ],
+  ])('include a cache of Node if %s', async (_, more) => {
+    const result = await bench.trial('mkdir -p test/node_modules/.cache; echo > test/node_modules/.cache/b', {
+      prepare: 'mkdir test',
+      verify: 'true',
+      ...more,
+    });
+    expect(result).toMatchObject({
+      verdict: 'failed',
+      cause: { message: expect.stringContaining('.cache/b') },
+    });
   });
 
   test('that were left alone are said to be', async () => {

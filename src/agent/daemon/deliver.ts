@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../clock.ts';
+import type { TrialKey } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
 import { DeliveryLoop } from '../delivery-loop.ts';
@@ -16,6 +17,8 @@ export interface DeliverParts {
   watchdog: Watchdog;
   metrics: Metrics;
   log: Logger;
+  /** Receives each trial whose report does not count, because another agent's does. */
+  superseded?: ((trial: TrialKey) => void) | undefined;
 }
 
 /** Starts a loop that delivers the outbox, watched and logged. */
@@ -28,9 +31,9 @@ export function openDelivery(parts: DeliverParts): DeliveryLoop {
 }
 
 function observeDelivery(
-  { batchId, runId, caseId, ordinal }: PendingReport,
+  { trial, batchId, runId, caseId, ordinal }: PendingReport,
   delivered: Delivered,
-  { log, metrics }: DeliverParts,
+  { log, metrics, superseded }: DeliverParts,
 ): void {
   const names = { batch: batchId, run: runId, case: caseId, trial: ordinal };
   if (delivered.kind === 'delivered') {
@@ -41,6 +44,7 @@ function observeDelivery(
   if (delivered.kind === 'superseded') {
     metrics.reports.inc({ outcome: 'superseded' });
     log.warn({ ...names, reason: delivered.answer }, 'another agent has run a trial too; its result counts');
+    superseded?.(trial);
     return;
   }
   const { state, answer } = delivered;

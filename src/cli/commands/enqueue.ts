@@ -13,11 +13,11 @@ export function enqueueCommand() {
     .argument('<file>', 'the suite file (YAML)')
     .action(async (file, options) => {
       await using context = CommandContext.open(options, { suite: file });
-      const { config, dataFolder, env, clock, host, runners, out, err } = context;
+      const { config, dataFolder, env, clock, runners, out, err } = context;
       using progress = await openProgress({ err, env, clock });
       const { signal } = context.interruption();
       const sources = await sourcesOf(file, options, context, { progress, signal });
-      const plan = loadSuite(file, config, runners, { ...suiteOptions(options, dataFolder, host), sources });
+      const plan = loadSuite(file, config, runners, { ...suiteOptions(options, context), sources });
       const ticket = await writeTicket(dataFolder, { ...plan, trigger: ciRun(env) });
       out.print(`queued as ${ticket}; \`offsite status\` shows the daemon's progress`);
     });

@@ -23,9 +23,9 @@ export function importCommand() {
     .option('--json', 'print one JSON document on stdout')
     .action(async (format, path, options) => {
       await using context = CommandContext.open(options);
-      const { config, dataFolder, host, out, err } = context;
+      const { config, out, err } = context;
       const { include, exclude, limit, seed, threshold, profile, sandbox } = options;
-      const { except = [], keys } = suiteOptions({}, dataFolder, host);
+      const { except = [], keys } = suiteOptions({}, context);
       const variants = options.variant.map((name) => sourceOfVariant(name, { profile, sandbox }));
       const { suites, imported, leftOut } = importTasks(
         { path, format, include, exclude, limit, seed, threshold, ...rowSetupOf(options) },

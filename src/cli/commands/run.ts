@@ -53,7 +53,7 @@ export function runCommand() {
     )
     .option('--precision <rate>', 'half the width of its 95 % interval (default: 0.05, ±5 points)', rate)
     .option('--max-trials <n>', 'the most trials of a case on a variant (default: 20)', wholeNumber)
-    .option('--dry-run', 'test the suite with models that do nothing, and report nothing')
+    .option('--dry-run', 'rehearse the suite: agents do nothing, judges answer in form, nothing is reported')
     .action(async (file, options) => {
       process.exitCode = await run(file, options);
     });
@@ -128,6 +128,8 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
     if (rates) out.print(text`${preciseRatesText(rates, batchIdsOf(finished))}\n`);
     if (compared) out.print(comparisonText(compared));
     const see = options.dryRun ? undefined : seeWhy([first, ...more], options.dataFolder);
+    if (context.untried.length > 0)
+      progress.note(text`this dry run did not try ${context.untried.join('; ')}`);
     if (see) progress.note(see);
   }
   if (options.junit !== undefined) {

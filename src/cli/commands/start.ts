@@ -54,8 +54,8 @@ interface StartOptions extends CommonOptions {
 async function start(file: string, options: StartOptions): Promise<number> {
   if (options.wait === false && options.failUnder !== undefined) throw thresholdWithoutResults();
   await using context = CommandContext.open(options, { suite: file });
-  const { config, env, dataFolder, host, clock, redact, err } = context;
-  const whole = loadSuite(file, config, context.runners, suiteOptions(options, dataFolder, host));
+  const { config, env, dataFolder, clock, redact, err } = context;
+  const whole = loadSuite(file, config, context.runners, suiteOptions(options, context));
   const plan = { ...chosenPlan(whole, options), trigger: ciRun(env) };
   using progress = await openProgress({ err, env, clock, plain: options.json === true });
   context.note = progress.note;

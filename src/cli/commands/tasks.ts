@@ -52,8 +52,8 @@ async function listTasksOf(path: string, options: TasksOptions): Promise<number>
   const { format, include, exclude, limit, seed } = options;
   const chosen = { format, include, exclude, limit, seed, ...rowSetupOf(options) };
   await using context = CommandContext.open({ config: file });
-  const { config, dataFolder, host, out, err } = context;
-  const { except = [], keys } = suiteOptions({}, dataFolder, host);
+  const { config, out, err } = context;
+  const { except = [], keys } = suiteOptions({}, context);
   const sandbox = sandboxOf(config, name);
   if (!sandbox) throw unknownSandbox(name);
   const list = listTasks(path, chosen, { except, keys, images: config.images, sandbox });

@@ -1,22 +1,21 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import { openDelivery } from '../../agent/daemon/deliver.ts';
 import { watchedLoop } from '../../agent/daemon/loops.ts';
 import { Metrics } from '../../agent/daemon/metrics.ts';
 import { observeWork } from '../../agent/daemon/observe-work.ts';
-import { DeliveryLoop } from '../../agent/delivery-loop.ts';
 import { Watchdog } from '../../agent/loop.ts';
-import type { Delivered } from '../../agent/outbox-delivery.ts';
 import { Worker } from '../../agent/worker/worker.ts';
-import { usualAttempts, type WorkEvent, type WorkerParts } from '../../agent/worker/worker-parts.ts';
+import { usualAttempts, type WorkerParts } from '../../agent/worker/worker-parts.ts';
 import type { Client } from '../../client/client.ts';
 import { fleetLock } from '../../ledger/fleet-tasks.ts';
-import type { PendingReport } from '../../ledger/outbox.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { FleetConnection } from '../connect.ts';
 import { Contexts } from '../contexts.ts';
 import { profileOf, type WorkerProfile } from '../placement/worker-profile.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import { Documents } from './documents.ts';
+import { EngineWatch } from './engine-watch.ts';
 import { FleetDelivery } from './fleet-delivery.ts';
 import { FleetLook } from './fleet-look.ts';
 import { FollowedQueues } from './followed-queues.ts';
@@ -66,8 +65,9 @@ export class FleetWorker {
   readonly #watchdog: Watchdog;
   readonly #intake = new AbortController();
   readonly #hurry = new AbortController();
-  #isEngineDown = false;
-  #running: { polls: Polls; tasks: TaskRunner; worker: Worker; leave(): void } | undefined;
+  #running:
+    | { polls: Polls; tasks: TaskRunner; worker: Worker; engine: EngineWatch; leave(): void }
+    | undefined;
 
   /** The caller holds the lock {@link fleetLock}. */
   constructor(parts: FleetWorkerParts) {
@@ -129,16 +129,15 @@ export class FleetWorker {
     const calls = new Tasks(connection.client);
     await using opened = new AsyncDisposableStack();
     const delivery = opened.use(
-      new DeliveryLoop({
-        ...{ ledger, clock, service, watchdog },
+      openDelivery({
+        ...{ ledger, clock, service, watchdog, log, metrics: this.#metrics },
         delivery: new FleetDelivery({
           ...{ ledger, clock, storage, tasks: calls, worker: name, outbox: ledger.outbox },
           client: this.#parts.client,
           warn: (message) => log.warn(message),
           accepted: (trial) => tasks.held.told(trial),
         }),
-        observe: (report, delivered) => this.#reported(report, delivered, tasks),
-        note: (reason) => log.warn({ reason }, 'cannot update the outbox'),
+        superseded: (trial) => tasks.held.told(trial),
       }),
     );
     const worker = opened.use(
@@ -154,7 +153,7 @@ export class FleetWorker {
           observeWork(event, { log, metrics: this.#metrics });
           this.#parts.observe?.(event);
           tasks.held.observe(event);
-          this.#watchEngine(event);
+          this.#running?.engine.observe(event);
         },
         changed: () => work.wake(),
       }),
@@ -198,7 +197,8 @@ export class FleetWorker {
         log.warn({ reason: messageOf(error) }, 'cannot tell the fleet that it ends'),
       );
     };
-    this.#running = { polls, tasks, worker, leave };
+    const engineWatch = new EngineWatch({ worker, tasks, polls, signal: this.#hurry.signal });
+    this.#running = { polls, tasks, worker, engine: engineWatch, leave };
     const filling = new AbortController();
     const filled = work.run(filling.signal);
     const queues = new FollowedQueues({ connection, name, profile, polls, monotonic, log });
@@ -219,26 +219,6 @@ export class FleetWorker {
     });
   }
 
-  /** While the engine does not answer, other workers run what this one holds, and it takes nothing more. */
-  #watchEngine(event: WorkEvent): void {
-    const { worker, tasks, polls } = this.#running ?? {};
-    if (!worker || !tasks || !polls) return;
-    const { signal } = this.#hurry;
-    if (event.kind === 'put-back')
-      void worker.suspectEngine(messageOf(event.error), signal).catch(() => undefined);
-    if (event.kind !== 'waiting' || !worker.isEngineDown || this.#isEngineDown) return;
-    this.#isEngineDown = true;
-    polls.hold(true);
-    void tasks.engineFails(event.reason);
-    const works = () => {
-      this.#isEngineDown = false;
-      tasks.engineWorks();
-      polls.hold(false);
-    };
-    // Given back trials do not find out that it works again.
-    worker.engineAnswers(signal).then(works, () => undefined);
-  }
-
   /** After a start, Temporal decides anew who runs what the ledger has in its queue. */
   #forgetTasks(): void {
     const { ledger, service, log } = this.#parts;
@@ -247,22 +227,6 @@ export class FleetWorker {
     ledger.queue.withdraw(queued, 'elsewhere');
     if (queued.length > 0)
       log.info({ trials: queued.length, interrupted }, 'left the trials of the last start to the fleet');
-  }
-
-  #reported(report: PendingReport, delivered: Delivered, tasks: TaskRunner): void {
-    const { log } = this.#parts;
-    const { batchId: batch, runId: run, caseId, ordinal: trial } = report;
-    const names = { batch, run, case: caseId, trial };
-    this.#metrics.reports.inc({ outcome: delivered.kind === 'kept' ? delivered.state : delivered.kind });
-    if (delivered.kind === 'delivered') {
-      log.info(names, 'reported a trial');
-      return;
-    }
-    const reason = delivered.answer;
-    if (delivered.kind === 'superseded') {
-      log.warn({ ...names, reason }, 'the result of a trial is not reported; another one counts');
-      tasks.held.told(report.trial);
-    } else log.warn({ ...names, state: delivered.state, reason }, 'cannot report a trial');
   }
 }
 

@@ -5,10 +5,10 @@ import { fleetMessages } from '../../bounds/fleet.ts';
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../offsite-error.ts';
 import { Semaphore } from '../../semaphore.ts';
+import type { Renewal } from '../../shares.ts';
 import type { FleetConnection } from '../connect.ts';
 import { workflowQueue } from '../format.ts';
 import { type LimitInput, limitWorkflow, updates } from '../workflow/messages.ts';
-import type { Renewal } from '../workflow/shares.ts';
 
 export interface ModelPermitsParts {
   connection: FleetConnection;

@@ -1,7 +1,7 @@
 /** What goes over Temporal: references, numbers and short texts. The workflow's code shares these types. */
 
+import type { Holder } from '../../shares.ts';
 import type { LookAnswer, LookOrder } from './poll-messages.ts';
-import type { Holder } from './shares.ts';
 
 /** The name of the workflow that runs one batch. Its id is the batch's. */
 export const batchWorkflow = 'offsiteBatch';

@@ -6,8 +6,8 @@ import {
   setHandler,
 } from '@temporalio/workflow';
 import { fleetMessages } from '../../bounds/fleet.ts';
+import { type Renewal, Shares } from '../../shares.ts';
 import { type LimitInput, updates } from './messages.ts';
-import { type Renewal, Shares } from './shares.ts';
 
 /** Renewals until the workflow continues as new: its history has five events for each. */
 const renewals = 1_000;

@@ -8,6 +8,7 @@ import type { Upstream, UpstreamAnswer, UpstreamRequest } from '../upstream.ts';
 import { isObject, type JsonObject } from '../wires/lenient.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import { answerOf, conversationKey, estimateTokens, type ScriptedAnswer } from './answer.ts';
+import { formAnswer } from './asked-form.ts';
 import { chooseTurn } from './choose-turn.ts';
 import type { Conversation } from './conversation.ts';
 import { bytesOf, cutShort, endless, garbage, paced } from './pass-events.ts';
@@ -49,7 +50,8 @@ async function answer(
   if (endpoint.writeCount) return json(200, endpoint.writeCount(estimateTokens(request.body.length)));
 
   const conversation = readConversation(request.wire, body, request.body.length, inPath);
-  const turn = chooseTurn(script, conversation);
+  const inForm = script.fillForms ? formAnswer(wire, body) : undefined;
+  const turn = inForm ? undefined : chooseTurn(script, conversation);
   if (turn?.delay !== undefined) await clock.sleep(turn.delay, signal);
   const trouble = turn && troubleNow(script, turn, conversation, timesMet);
   if (trouble && 'error' in trouble) {
@@ -59,7 +61,7 @@ async function answer(
     return refuse(status, message, headers);
   }
   if (trouble && 'hang' in trouble) return untilAborted(signal);
-  const answered = answerOf(turn ?? { text: script.otherwise }, conversation);
+  const answered = answerOf(inForm ?? turn ?? { text: script.otherwise }, conversation);
   if ('impossible' in answered) return refuse(400, answered.impossible);
   return {
     status: 200,

@@ -7,7 +7,7 @@ const knownNames = [
   'bash', // opencode, pi, mini-swe-agent, our own
   'Bash', // Claude Code
   'exec_command', // Codex
-  'run_shell_command', // Qwen Code
+  'run_shell_command', // Qwen Code, Gemini CLI
   'shell',
   'shell_command',
   'execute_command',

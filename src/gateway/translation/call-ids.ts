@@ -1,8 +1,11 @@
 import { hash } from 'node:crypto';
+import { modelAnswers } from '../../bounds/model.ts';
 import type { NeutralMessage } from './neutral-request.ts';
+import { UnreadableAnswer } from './unreadable-answer.ts';
 
 /** Gives each tool call of an answer an id that no other call of the conversation has. */
 export interface CallIds {
+  /** Throws {@link UnreadableAnswer} if the answer has too many calls. */
   of(given: unknown): string;
 }
 
@@ -14,8 +17,12 @@ export interface CallIds {
 export function callIds(messages: readonly NeutralMessage[]): CallIds {
   const taken = new Set(messages.flatMap(idsIn));
   let number = 0;
+  let calls = 0;
   return {
     of(given) {
+      calls += 1;
+      if (calls > modelAnswers.count.calls)
+        throw new UnreadableAnswer(`the answer has more than ${modelAnswers.count.calls} tool calls`);
       let id = typeof given === 'string' ? given.slice(0, 200) : '';
       while (id === '' || taken.has(id)) {
         id = `call_${number}`;

@@ -1,7 +1,10 @@
-import { modelAnswers } from '../../bounds/model.ts';
 import type { CallIds } from './call-ids.ts';
 import type { NeutralEvent, NeutralStop, NeutralUsage } from './neutral-answer.ts';
+import { nameOfCall } from './read-answers.ts';
 import { UnreadableAnswer } from './unreadable-answer.ts';
+
+/** Characters. */
+const longestId = 500;
 
 /**
  * The steps of a streamed answer in the order that the neutral form promises: the readers of all wires go
@@ -12,7 +15,7 @@ export class StreamSteps {
   readonly #ids: CallIds;
   #begun = false;
   #over = false;
-  #calls = 0;
+  #called = false;
   /** Whether the open call has arguments; undefined if no call is open. */
   #callHasArguments: boolean | undefined;
 
@@ -32,7 +35,9 @@ export class StreamSteps {
   start(id: string | undefined, model: string | undefined, usage?: NeutralUsage): void {
     if (this.#begun) return;
     this.#begun = true;
-    this.#emit({ type: 'start', id, model, ...(usage && { usage }) });
+    // Some wires repeat both in each event.
+    const short = (text: string | undefined) => text?.slice(0, longestId);
+    this.#emit({ type: 'start', id: short(id), model: short(model), ...(usage && { usage }) });
   }
 
   text(type: 'text' | 'refusal' | 'reasoning', text: string): void {
@@ -48,12 +53,10 @@ export class StreamSteps {
 
   call(id: unknown, name: unknown): void {
     this.#next();
-    if (typeof name !== 'string' || name === '') throw new UnreadableAnswer('a tool call has no name');
-    this.#calls += 1;
-    if (this.#calls > modelAnswers.count.calls)
-      throw new UnreadableAnswer(`the answer has more than ${modelAnswers.count.calls} tool calls`);
+    const called = nameOfCall(name);
+    this.#called = true;
     this.#callHasArguments = false;
-    this.#emit({ type: 'call', id: this.#ids.of(id), name });
+    this.#emit({ type: 'call', id: this.#ids.of(id), name: called });
   }
 
   arguments(text: string): void {
@@ -75,7 +78,7 @@ export class StreamSteps {
   end(stop: NeutralStop, usage: NeutralUsage, sequence?: string): void {
     this.#next();
     this.#over = true;
-    this.#emit({ type: 'end', stop: stop === 'done' && this.#calls > 0 ? 'tools' : stop, sequence, usage });
+    this.#emit({ type: 'end', stop: stop === 'done' && this.#called ? 'tools' : stop, sequence, usage });
   }
 
   /** The model told that it failed. */

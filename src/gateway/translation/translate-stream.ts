@@ -1,7 +1,7 @@
 import { getHeapStatistics } from 'node:v8';
-import { createParser } from 'eventsource-parser';
 import { modelAnswers } from '../../bounds/model.ts';
 import { messageOf } from '../../offsite-error.ts';
+import { eventFeed } from '../event-feed.ts';
 import type { WireEvent } from '../wires/wire-event.ts';
 import type { CallIds } from './call-ids.ts';
 import { StreamSteps } from './stream-steps.ts';
@@ -20,19 +20,17 @@ export function streamTranscoder(
   ids: CallIds,
 ): Transcoder {
   let out: string[] = [];
-  let pending = 0;
   let failed: UnreadableAnswer | undefined;
   const writer = client.writeStream(asked, (event) => out.push(bytesOfEvent(event)));
   const steps = new StreamSteps(ids, (event) => writer.take(event));
   const reader = model.readStream(steps, asked.losses);
   const decoder = new TextDecoder('utf-8', { fatal: true });
-  const longest = Math.min(
-    modelAnswers.bytes.translated,
-    getHeapStatistics().heap_size_limit * modelAnswers.bytes.eventOfHeap,
-  );
-  const parser = createParser({
-    maxBufferSize: longest,
-    onEvent({ data }) {
+  const feed = eventFeed({
+    longest: Math.min(
+      modelAnswers.bytes.translated,
+      getHeapStatistics().heap_size_limit * modelAnswers.bytes.eventOfHeap,
+    ),
+    onEvent(data) {
       if (failed) return;
       try {
         reader.event(data);
@@ -41,16 +39,10 @@ export function streamTranscoder(
         failed = error instanceof UnreadableAnswer ? error : new UnreadableAnswer(messageOf(error));
       }
     },
-    onError({ type }) {
-      if (type === 'max-buffer-size-exceeded')
-        failed ??= new UnreadableAnswer(`an event is longer than ${longest} characters`);
+    onTooLong(bound) {
+      failed ??= new UnreadableAnswer(`an event is longer than ${bound}`);
     },
   });
-  const feed = (text: string) => {
-    const end = Math.max(text.lastIndexOf('\n\n'), text.lastIndexOf('\r\n\r\n'));
-    pending = Math.min(longest, end === -1 ? pending + text.length : text.length - end);
-    parser.feed(text);
-  };
   const told = () => {
     const bytes = Buffer.from(out.join(''));
     out = [];
@@ -66,7 +58,7 @@ export function streamTranscoder(
   return {
     push(bytes) {
       if (failed) throw failed;
-      feed(decode(bytes));
+      feed.feed(decode(bytes));
       const ready = told();
       // What came before the failure is told first.
       if (failed && ready.length === 0) throw failed;
@@ -75,13 +67,12 @@ export function streamTranscoder(
     end() {
       if (failed) throw failed;
       // Some servers send no blank line after the last event.
-      feed(`${decode()}\n\n`);
+      feed.feed(`${decode()}\n\n`);
       if (failed) throw failed;
       if (!steps.over) reader.end();
       return told();
     },
-    // A character may need two bytes.
-    held: () => 2 * pending + writer.held(),
+    held: () => feed.held() + writer.held(),
   };
 }
 

@@ -4,7 +4,8 @@ import type { JsonObject } from './lenient.ts';
 export interface WireEvent {
   /** The `event:` line; openai-chat has none. */
   event: string | undefined;
-  data: JsonObject | '[DONE]';
+  /** A string is sent as it is: `[DONE]`, or JSON. */
+  data: JsonObject | string;
   /** Whether it carries a piece of the answer's text. */
   isText?: boolean;
 }

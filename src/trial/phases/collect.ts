@@ -2,15 +2,22 @@ import { workspaceFiles } from '../../bounds/sandbox.ts';
 import { startDeadline } from '../../deadline.ts';
 import type { Manifest } from '../../engine/archive/manifest.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-import type { FileChange } from '../../record/trial-record.ts';
+import type { FileChange, HarnessEvent } from '../../record/trial-record.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
 import { type ArtifactCollection, artifactCollection, trajectoryArtifact } from '../artifacts.ts';
 import { runCollectCommands } from '../collect-commands.ts';
 import { FreshSandbox } from '../grading-sandboxes.ts';
 import { changedFiles, reportedFiles } from '../workspace/changed-files.ts';
 import { ChangedTexts } from '../workspace/file-texts.ts';
-import { protectedChanges, protectedPart, protectedState } from '../workspace/protected.ts';
+import {
+  cachesAmong,
+  protectedChanges,
+  protectedPart,
+  protectedState,
+  protectionOf,
+} from '../workspace/protected.ts';
 import { readWorkspace } from '../workspace/read-workspace.ts';
+import { shownPaths } from '../workspace/system-changes.ts';
 import { largestWorkspace } from './largest-workspace.ts';
 import type { Found, Phase, PhaseInput } from './phase.ts';
 
@@ -26,9 +33,10 @@ async function run(input: PhaseInput): Promise<Found> {
   using deadline = startDeadline(parts.clock, ms, signal);
   const { filesChanged, changes, collection, carry, protectedChanged } = await read(input, deadline.signal);
   signal.throwIfAborted();
+  const told = [...notes, ...cacheNote(input, filesChanged)];
   const trajectory = await trajectoryArtifact(found.trajectory ?? [], parts.blobs);
   return {
-    ...(notes.length > 0 && { events: [...(found.events ?? []), ...notes] }),
+    ...(told.length > 0 && { events: [...(found.events ?? []), ...told] }),
     filesChanged,
     changes,
     carry,
@@ -36,6 +44,15 @@ async function run(input: PhaseInput): Promise<Found> {
     artifacts: [...(collection?.artifacts ?? []), trajectory],
     artifactsOmitted: [...(collection?.omitted ?? [])],
   };
+}
+
+/** Tells that protected folders have caches that do not count. */
+function cacheNote({ spec, parts }: PhaseInput, filesChanged: readonly string[]): HarnessEvent[] {
+  const caches = cachesAmong(protectionOf(spec), filesChanged);
+  if (caches.length === 0) return [];
+  const left = spec.verifyPlace.in === 'fresh' ? ', and are left out of grading' : '';
+  const text = `caches of tools among the protected files do not count${left}: ${shownPaths(caches)}`;
+  return [{ kind: 'note', at: parts.clock.now(), text }];
 }
 
 interface Reading {
@@ -82,7 +99,7 @@ async function readWhole(
   if (after === 'large') return undefined;
   await collection.finish(deadline);
   const filesChanged = changedFiles(before, after);
-  const protectedChanged = protectedChanges(spec.protected, filesChanged);
+  const protectedChanged = protectedChanges(protectionOf(spec), filesChanged);
   const changes = await texts.changes(filesChanged, after, parts.blobs);
   return { filesChanged, changes, carry: carryOf(before, after), protectedChanged, collection };
 }
@@ -108,7 +125,7 @@ async function protectedInLarge(input: PhaseInput, deadline: AbortSignal): Promi
   const { spec, container } = input;
   if (spec.protected.length === 0) return [];
   const before = await protectedBefore(input, deadline);
-  const after = await protectedState(container, spec.protected, await largestWorkspace(input), deadline);
+  const after = await protectedState(container, protectionOf(spec), await largestWorkspace(input), deadline);
   return changedFiles(before, after);
 }
 
@@ -117,12 +134,13 @@ export async function protectedBefore(
   { spec, whole, parts, before, imageId, ...input }: PhaseInput,
   deadline: AbortSignal,
 ): Promise<Manifest> {
-  if (before !== 'large') return protectedPart(before, spec.protected);
-  const key = JSON.stringify([imageId, spec.protected]);
+  if (before !== 'large') return protectedPart(before, protectionOf(spec));
+  const key = JSON.stringify([imageId, spec.protected, spec.verifyPlace.in]);
   return parts.sandboxes.protectedFiles.of(key, async () => {
     const { signal, services } = input;
     using fresh = new FreshSandbox({ spec: whole, parts, signal, services });
     // Prepare may make files of any size.
-    return await protectedState(await fresh.container(), spec.protected, Number.POSITIVE_INFINITY, deadline);
+    const container = await fresh.container();
+    return await protectedState(container, protectionOf(spec), Number.POSITIVE_INFINITY, deadline);
   });
 }

@@ -1,4 +1,4 @@
-import type { HarnessEnding } from '../../harness/runner.ts';
+import type { HarnessEnding, Runner } from '../../harness/runner.ts';
 import type { Cause } from '../../record/trial-record.ts';
 import type { PhaseInput } from './phase.ts';
 
@@ -8,10 +8,11 @@ import type { PhaseInput } from './phase.ts';
  * Once the model has answered, the agent may have acted: it can kill its CLI and write anything into the
  * CLI's output. From then on, neither proves an outage or a broken CLI. The gateway's own account does,
  * because the agent cannot reach it. If that account shows no failure, the agent caused the end, and its work
- * is graded.
+ * is graded. The same holds from the start for a runner whose program may itself be the agent.
  */
 export async function endingCause(
   ending: HarnessEnding,
+  { wires }: Pick<Runner, 'wires'>,
   { models }: Pick<PhaseInput, 'models'>,
 ): Promise<Cause | undefined> {
   switch (ending.ended) {
@@ -30,9 +31,10 @@ export async function endingCause(
     case 'runner-broke': {
       const { message } = ending;
       const agent = (await models?.session.account())?.agent;
-      const isModels = ending.ended === 'model-failed' && (!agent?.acted || agent.modelFailure !== undefined);
+      const mayBeAgents = agent?.acted || wires.length === 0;
+      const isModels = ending.ended === 'model-failed' && (!mayBeAgents || agent?.modelFailure !== undefined);
       if (isModels) return { kind: 'model', phase: 'harness', message };
-      return agent?.acted ? agentCause(message) : { kind: 'infrastructure', phase: 'harness', message };
+      return mayBeAgents ? agentCause(message) : { kind: 'infrastructure', phase: 'harness', message };
     }
   }
 }

@@ -1,5 +1,5 @@
 import type { Container } from '../../engine/container.ts';
-import type { Runner } from '../../harness/runner.ts';
+import type { CommandSource, Runner } from '../../harness/runner.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
 import { mcpObstacle } from '../../suite/planned-variant.ts';
 import { asUser } from '../as-user.ts';
@@ -8,6 +8,7 @@ import { harnessEnvironment } from '../environment.ts';
 import { TrialFailure } from '../failure.ts';
 import { modelAccess, reachThrough } from '../model-access.ts';
 import { hostsOf, type TrialModels } from '../models.ts';
+import { refuseMissed } from '../replayed.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
 import { answererOf } from '../simulated-user.ts';
 import { copySkills } from '../skills.ts';
@@ -48,7 +49,9 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
     model: port && models && modelAccess(runner, spec, port.relay, models.session),
     clock: parts.clock,
   });
-  const stops = [models?.session.overBudget, port?.relay.lost].filter((stop) => stop !== undefined);
+  const stops = [models?.session.overBudget, models?.session.replayMissed, port?.relay.lost].filter(
+    (stop) => stop !== undefined,
+  );
   const conversation = await converse(
     session,
     spec.prompt,
@@ -56,7 +59,9 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
     { timeoutMs: spec.sandbox.timeouts.harness, signal, stop: AbortSignal.any(stops) },
     parts.clock,
   );
+  await session.end?.();
   signal.throwIfAborted();
+  refuseMissed(models?.session);
   // Nothing that the tests of a step start may ask a model.
   if (step.isLast) models?.session.close('the harness has ended');
   else port?.routeTo(undefined);
@@ -65,13 +70,13 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
   // If the sandbox lost the connection to its model, the trial says nothing about the agent, whatever the
   // harness did then.
   port?.relay.lost.throwIfAborted();
+  const source = session.commandsFrom ?? (runner.tellsCommands ? 'report' : 'traffic');
   return {
-    ...foundOf(conversation, input),
-    harnessTellsCommands: runner.tellsCommands,
+    ...foundOf(conversation, source, input),
     ...(deviations.length > 0 && { deviations }),
-    ...(areCommandsCut(runner, conversation, models) && { commandsCut: true }),
     cause:
-      (await harnessCause(runner, conversation, input)) ?? (await endingCause(conversation.ending, input)),
+      (await harnessCause(runner, conversation, input)) ??
+      (await endingCause(conversation.ending, runner, input)),
   };
 }
 
@@ -105,22 +110,31 @@ async function giveSkills(
   return [];
 }
 
-function areCommandsCut({ tellsCommands }: Runner, { isCut }: Conversation, models: TrialModels | undefined) {
-  return isCut || (!tellsCommands && models?.derived.isCut === true);
-}
-
-function foundOf(conversation: Conversation, { models }: PhaseInput): Partial<TrialResult> {
-  const { ending, trajectory, events, finalMessage, version, usage, commandCount, turns, lastOutput } =
-    conversation;
+function foundOf(conversation: Conversation, source: CommandSource, { models }: PhaseInput) {
+  const { ending, events, finalMessage, version, usage, commandCount, turns, lastOutput } = conversation;
   return {
     harness: ending,
     harnessOutput: lastOutput,
-    trajectory,
-    derivedTrajectory: models?.derived.entries(),
+    ...commandsOf(conversation, source, models),
     events,
     finalMessage,
     turns,
     harnessVersion: version,
     harnessCounts: { usage, commands: commandCount },
+  };
+}
+
+function commandsOf(
+  { trajectory, isCut }: Conversation,
+  source: CommandSource,
+  models: TrialModels | undefined,
+): Partial<TrialResult> {
+  if (source === 'none') return {};
+  const derivedIsCut = source === 'traffic' && models?.derived.isCut === true;
+  return {
+    trajectory,
+    derivedTrajectory: models?.derived.entries(),
+    harnessTellsCommands: source === 'report',
+    ...((isCut || derivedIsCut) && { commandsCut: true }),
   };
 }

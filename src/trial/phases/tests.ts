@@ -12,6 +12,7 @@ import { bringWorkspace, ofWorkspace } from '../tests/bring-workspace.ts';
 import { gradeOf } from '../tests/grade.ts';
 import { putTests } from '../tests/put-tests.ts';
 import { openTestsNetwork } from '../tests/tests-network.ts';
+import { leftOutOf } from '../workspace/protected.ts';
 import { listed, systemChanges } from '../workspace/system-changes.ts';
 import { largestWorkspace } from './largest-workspace.ts';
 import type { PhaseInput } from './phase.ts';
@@ -58,7 +59,10 @@ async function inFresh(tests: CaseTests, fresh: FreshTests, input: PhaseInput): 
   const brought =
     fresh.brought.kind === 'artifacts'
       ? await bringArtifacts(input.container, container, fresh.brought, limits)
-      : await bringWorkspace(input.container, sandbox, fresh.brought, { carry: found.carry, ...limits });
+      : await bringWorkspace(input.container, sandbox, fresh.brought, {
+          ...{ carry: found.carry, leftOut: leftOutOf(input.spec) },
+          ...limits,
+        });
   if (brought.kind === 'refused') return brought;
   // What was brought does not count as written by the tests.
   const diskBytes = await roomIn(container, input);

@@ -4,7 +4,7 @@ import type { GradingFailure } from '../../validate/grading-failure.ts';
 import { type IntegrityFinding, integrityValidation } from '../../validate/integrity.ts';
 import { verdictOf } from '../../validate/verdict.ts';
 import type { ValidatorSpec } from '../spec.ts';
-import { protectedState } from '../workspace/protected.ts';
+import { protectedState, protectionOf } from '../workspace/protected.ts';
 import { protectedBefore } from './collect.ts';
 import { integrityOf } from './integrity.ts';
 import { largestWorkspace } from './largest-workspace.ts';
@@ -65,7 +65,7 @@ async function changedMeanwhile(ran: { kind: string }, input: PhaseInput): Promi
   const fresh = await sandboxes.validator.container();
   const after = await protectedState(
     fresh,
-    spec.protected,
+    protectionOf(spec),
     (await largestWorkspace(input)) + spec.sandbox.disk,
     signal,
   );

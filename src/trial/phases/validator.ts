@@ -12,6 +12,7 @@ import { gradingEnvironment } from '../environment.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
 import type { ValidatorSpec } from '../spec.ts';
 import type { StartedSandbox } from '../started-sandbox.ts';
+import { leftOutOf } from '../workspace/protected.ts';
 import type { PhaseInput } from './phase.ts';
 
 /** `refused`: the harness left no workspace that could be copied for the validator. */
@@ -27,6 +28,7 @@ export async function validated(validator: ValidatorSpec, input: PhaseInput): Pr
   const copied = await copyWorkspace(container, own, {
     maxBytes: input.preparedBytes + spec.sandbox.disk,
     carry: found.carry,
+    leftOut: leftOutOf(spec),
     signal,
   });
   if (copied.kind === 'refused') return { kind: 'refused', why: `the workspace ${copied.why}` };

@@ -9,7 +9,7 @@ import { gradingEnvironment } from '../environment.ts';
 import { FreshSandbox } from '../grading-sandboxes.ts';
 import type { StartedSandbox } from '../started-sandbox.ts';
 import { changedFiles } from '../workspace/changed-files.ts';
-import { protectedState } from '../workspace/protected.ts';
+import { leftOutOf, protectedState, protectionOf } from '../workspace/protected.ts';
 import { listed, systemChanges } from '../workspace/system-changes.ts';
 import {
   contentsOf,
@@ -63,6 +63,7 @@ async function inFresh(input: PhaseInput, request: VerifyRequest): Promise<Found
   const copied = await copyWorkspace(container, sandbox.container, {
     maxBytes: await largestWorkspace(input),
     carry: found.carry,
+    leftOut: leftOutOf(spec),
     signal,
   });
   if (copied.kind === 'refused') {
@@ -190,7 +191,7 @@ async function ownChanges(input: PhaseInput, request: VerifyRequest): Promise<Ow
   const caches = unexpected.filter(isCache).map((path) => [path, ''] as const);
   const others = unexpected.filter((path) => !isCache(path));
   const system = new Map([...caches, ...(await contentsOf(untouched, others, signal))]);
-  const files = await protectedState(untouched, spec.protected, await largestAfterVerify(input), signal);
+  const files = await protectedState(untouched, protectionOf(spec), await largestAfterVerify(input), signal);
   return { system, existing, protected: files };
 }
 
@@ -206,7 +207,7 @@ async function protectedAfter(
   const { spec, found, signal } = input;
   if (spec.protected.length === 0 || (found.protectedChanged ?? []).length > 0) return {};
   const before = await protectedBefore(input, signal);
-  const after = await protectedState(container, spec.protected, await largestAfterVerify(input), signal);
+  const after = await protectedState(container, protectionOf(spec), await largestAfterVerify(input), signal);
   const changed = changedFiles(before, after);
   if (changed.length === 0) return {};
   const own = await knownChanges(imageId, input, request);

@@ -61,6 +61,14 @@ empty() {
 }
 empty ''`;
 
+interface BringRequest {
+  carry: Carry | undefined;
+  /** Whether something stays behind, by its path in the workspace. Undefined if all is brought. */
+  leftOut: ((path: string) => boolean) | undefined;
+  maxBytes: number;
+  signal: AbortSignal;
+}
+
 /**
  * Brings the workspace of an agent into an untouched one, to which the test patch is applied before. The
  * files of the patch, those with a restored name, and the git repository stay as they are there. So git and
@@ -71,7 +79,7 @@ export async function bringWorkspace(
   from: Container,
   { container: to, closedEnv }: Pick<StartedSandbox, 'container' | 'closedEnv'>,
   { testPatch, base, restored }: BroughtWorkspace,
-  { carry = 'all', maxBytes, signal }: { carry: Carry | undefined; maxBytes: number; signal: AbortSignal },
+  { carry = 'all', leftOut, maxBytes, signal }: BringRequest,
 ): Promise<Brought> {
   const files = patchedFiles(testPatch);
   if ('problem' in files) throw failed(`the test patch cannot be read: ${files.problem}`);
@@ -103,18 +111,29 @@ export async function bringWorkspace(
     ...listed.text.split('\0').filter((path) => path !== ''),
   ]);
   if (carry === 'all') await runIn(emptyExcept, [], [...kept].map((path) => `${path}\0`).join(''), {});
-  return carryRest(from, to, { kept, restored: new Set(restored) }, { maxBytes, signal });
+  return carryRest(from, to, { kept, restored: new Set(restored), leftOut }, { maxBytes, signal });
 }
 
 async function carryRest(
   from: Container,
   to: Container,
-  { kept, restored }: { kept: ReadonlySet<string>; restored: ReadonlySet<string> },
+  {
+    kept,
+    restored,
+    leftOut = () => false,
+  }: {
+    kept: ReadonlySet<string>;
+    restored: ReadonlySet<string>;
+    leftOut: BringRequest['leftOut'];
+  },
   { maxBytes, signal }: { maxBytes: number; signal: AbortSignal },
 ): Promise<Brought> {
   const above = new Set([...kept].flatMap(foldersAbove));
   const keeps = (path: string, isFolder: boolean) =>
-    !kept.has(path) && !restored.has(posix.basename(path)) && (isFolder || !above.has(path));
+    !kept.has(path) &&
+    !leftOut(path) &&
+    !restored.has(posix.basename(path)) &&
+    (isFolder || !above.has(path));
   const maxEntries = carriedArtifacts.count.entries;
   try {
     const request = { keeps, links: 'all' as const, maxBytes, maxEntries, signal };

@@ -2,14 +2,49 @@ import type { ArchivedEntry } from '../../engine/archive/entries.ts';
 import { type Manifest, readManifest } from '../../engine/archive/manifest.ts';
 import type { Container } from '../../engine/container.ts';
 import { globMatcher } from './globs.ts';
+import { toolCaches } from './tool-caches.ts';
+
+/** What a case protects in the workspace: its files, without the caches of tools. */
+export interface Protection {
+  globs: readonly string[];
+  isCache(path: string): boolean;
+}
+
+export function protectionOf(spec: {
+  protected: readonly string[];
+  verifyPlace: { in: 'fresh' | 'same' };
+  tests?: { fresh?: unknown } | undefined;
+}): Protection {
+  const globs = spec.protected;
+  // Tests in the agent's sandbox may read any cache.
+  if (spec.tests && !spec.tests.fresh) return { globs, isCache: () => false };
+  return { globs, isCache: toolCaches(globs, spec.verifyPlace.in) };
+}
+
+/** What is not carried to where the work is graded. Undefined if all of it is. */
+export function leftOutOf(spec: { protected: readonly string[] }): ((path: string) => boolean) | undefined {
+  return spec.protected.length === 0 ? undefined : toolCaches(spec.protected, 'fresh');
+}
+
+/** The changed caches of tools that a case's globs would protect, as a person is told of them. */
+export function cachesAmong({ globs, isCache }: Protection, filesChanged: readonly string[]): string[] {
+  const matches = globMatcher(globs, false);
+  return filesChanged.filter((path) => isCache(path) && matches(path));
+}
+
+function matcherOf({ globs, isCache }: Protection): (path: string) => boolean {
+  const matches = globMatcher(globs, true);
+  return (path) => matches(path) && !isCache(path);
+}
 
 /**
  * The changed files that the case protects.
  *
  * @param filesChanged paths in the workspace; `.` if the whole workspace was removed
  */
-export function protectedChanges(globs: readonly string[], filesChanged: readonly string[]): string[] {
-  const matches = globMatcher(globs, true);
+export function protectedChanges(protection: Protection, filesChanged: readonly string[]): string[] {
+  const { globs } = protection;
+  const matches = matcherOf(protection);
   // If a whole folder was replaced or removed, the list names only the folder.
   const isAbove = (path: string) => globs.some((glob) => glob.startsWith(`${path}/`) || path === '.');
   return filesChanged.filter((path) => matches(path) || isAbove(path));
@@ -22,18 +57,21 @@ export function protectedChanges(globs: readonly string[], filesChanged: readonl
  */
 export function protectedState(
   container: Container,
-  globs: readonly string[],
+  protection: Protection,
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<Manifest> {
-  return readManifest(protectedEntries(container.archive(container.workingDir, signal, maxBytes), globs));
+  return readManifest(
+    protectedEntries(container.archive(container.workingDir, signal, maxBytes), protection),
+  );
 }
 
 async function* protectedEntries(
   archive: AsyncIterable<ArchivedEntry>,
-  globs: readonly string[],
+  protection: Protection,
 ): AsyncGenerator<ArchivedEntry> {
-  const matches = globMatcher(globs, true);
+  const { globs } = protection;
+  const matches = matcherOf(protection);
   for await (const entry of archive) {
     if (matches(entry.path)) yield entry;
     // A link that replaces a folder hides the files that were below it.
@@ -42,7 +80,7 @@ async function* protectedEntries(
 }
 
 /** The protected files out of a whole workspace's state. */
-export function protectedPart(state: Manifest, globs: readonly string[]): Manifest {
-  const matches = globMatcher(globs, true);
+export function protectedPart(state: Manifest, protection: Protection): Manifest {
+  const matches = matcherOf(protection);
   return new Map([...state].filter(([path]) => matches(path)));
 }

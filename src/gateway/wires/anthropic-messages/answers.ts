@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { Usage } from '../../../contract/report.ts';
 import type { ChatRequest } from '../../chat/chat.ts';
 import { type AnswerFacts, noFacts, type StreamReader, tellsOverload, usageOf } from '../answer-facts.ts';
-import { anything, object, objectIfAny, parsed, text, tokens } from '../lenient.ts';
+import { anything, member, object, objectIfAny, parsed, text, tokens } from '../lenient.ts';
 import { argumentsOf, idOf, plainText, type Reply, stoppedBy } from '../reply.ts';
 
 const UsageMembers = object({
@@ -35,7 +35,7 @@ const telling = /"type"\s*:\s*"(message_start|message_delta|message_stop|error)"
 
 export function readStream(): StreamReader {
   const facts = noFacts();
-  const counts: Record<string, unknown> = {};
+  const known: Record<string, unknown> = {};
   return {
     event(data) {
       if (!telling.test(data)) return;
@@ -48,19 +48,26 @@ export function readStream(): StreamReader {
       if (type === 'message_start') {
         facts.answeredBy ??= message.model;
         // Its output tokens count only the first moment.
-        const { output_tokens, ...prompt } = Object(message.usage);
-        Object.assign(counts, prompt);
+        const { output_tokens, ...prompt } = { output_tokens: 0, ...countsOf(message.usage) };
+        Object.assign(known, prompt);
       }
       // Counts of a delta cover the whole message so far; counts that are missing or null stay unchanged.
-      if (type === 'message_delta') Object.assign(counts, withoutNull(usage));
-      facts.usage = usageFrom(UsageMembers.parse(counts));
+      if (type === 'message_delta') Object.assign(known, countsOf(usage));
+      facts.usage = usageFrom(UsageMembers.parse(known));
     },
     facts: () => facts,
   };
 }
 
-function withoutNull(usage: unknown): object {
-  return Object.fromEntries(Object.entries(Object(usage)).filter(([, value]) => value !== null));
+const counts = [
+  ...['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'],
+  ...['output_tokens', 'output_tokens_details'],
+];
+
+/** The counts that an event tells; a count that is null says nothing new. */
+export function countsOf(usage: unknown): object {
+  const told = counts.map((name) => [name, member(usage, name)] as const);
+  return Object.fromEntries(told.filter(([, value]) => value != null));
 }
 
 /** `input_tokens` excludes cached tokens, so the prompt is the sum of three numbers. */

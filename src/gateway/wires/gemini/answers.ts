@@ -14,11 +14,15 @@ export function readFacts(body: unknown): AnswerFacts {
   };
 }
 
+/** Events with none of these, such as those of a text, need not be parsed. */
+const telling = /"(usageMetadata|error|finishReason|blockReason)"/;
+
 /** The stream has no last event: it is complete once a candidate says why it ended. */
 export function readStream(): StreamReader {
   const facts = noFacts();
   return {
     event(data) {
+      if (facts.answeredBy !== undefined && !telling.test(data)) return;
       const chunk = parsed(data);
       if (!isObject(chunk)) return;
       const failure = errorMessage(chunk.error);

@@ -1,7 +1,8 @@
 import type { CallIds } from '../../../translation/call-ids.ts';
 import type { Losses } from '../../../translation/losses.ts';
-import type { NeutralStop, NeutralUsage } from '../../../translation/neutral-answer.ts';
+import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
 import type { ModelPart } from '../../../translation/neutral-request.ts';
+import { callPart, stopReader } from '../../../translation/read-answers.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { isObject, type JsonObject, member, objectsOf, tokens } from '../../lenient.ts';
@@ -36,9 +37,8 @@ function partOf(block: JsonObject, ids: CallIds, losses: Losses): ModelPart[] {
     case 'redacted_thinking':
       return [{ type: 'reasoning', text: '', signature: stringIn(block, 'data') ?? '', redacted: true }];
     case 'tool_use': {
-      const name = stringIn(block, 'name');
-      if (!name) throw new UnreadableAnswer('a tool call has no name');
-      return [{ type: 'call', id: ids.of(block.id), name, arguments: JSON.stringify(block.input ?? {}) }];
+      const { id, name, input } = block;
+      return [callPart(ids, { id, name, arguments: JSON.stringify(input ?? {}) })];
     }
     default:
       losses.tell(`answer.${typeName(block)}`, 'answer detail');
@@ -46,22 +46,14 @@ function partOf(block: JsonObject, ids: CallIds, losses: Losses): ModelPart[] {
   }
 }
 
-const stops: Readonly<Record<string, NeutralStop>> = {
+export const stopOf = stopReader({
   end_turn: 'done',
   tool_use: 'tools',
   max_tokens: 'length',
   stop_sequence: 'sequence',
   refusal: 'refused',
   model_context_window_exceeded: 'context',
-};
-
-export function stopOf(reason: unknown): NeutralStop {
-  const stop = typeof reason === 'string' && Object.hasOwn(stops, reason) ? stops[reason] : undefined;
-  if (stop) return stop;
-  throw new UnreadableAnswer(
-    `the answer ended for an unknown reason, ${JSON.stringify(reason ?? null).slice(0, 100)}`,
-  );
-}
+});
 
 /** `input_tokens` excludes cached tokens. */
 export function usageOf(usage: unknown): NeutralUsage {

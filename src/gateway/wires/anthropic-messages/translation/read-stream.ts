@@ -1,9 +1,10 @@
-import { eventJson } from '../../../translation/event-json.ts';
-import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
+import { disorder, eventObject, incomplete } from '../../../translation/read-answers.ts';
+import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { codesOf, tellsOverload } from '../../answer-facts.ts';
 import { isObject, type JsonObject, member, text as shortText } from '../../lenient.ts';
 import { stringIn, typeName } from '../../read-values.ts';
+import { countsOf } from '../answers.ts';
 import { stopOf, usageOf } from './read-answer.ts';
 
 export const readStream: WireTranslation['readStream'] = (steps, losses) => {
@@ -11,20 +12,20 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
   let index = -1;
   /** The type of the open block. */
   let open: unknown;
-  let signature = '';
+  const signature = new WholeText();
   let stop: { reason: unknown; sequence: string | undefined } | undefined;
 
   const begin = (block: unknown, at: unknown) => {
     if (open !== undefined || at !== index + 1) throw disorder('content_block_start');
     index += 1;
     open = member(block, 'type') ?? 'unknown';
-    signature = '';
+    signature.take();
     if (!isObject(block)) throw disorder('content_block_start');
     if (open === 'tool_use') steps.call(block.id, block.name);
     else if (open === 'text') steps.text('text', stringIn(block, 'text') ?? '');
     else if (open === 'thinking') {
       steps.text('reasoning', stringIn(block, 'thinking') ?? '');
-      signature = stringIn(block, 'signature') ?? '';
+      signature.add(stringIn(block, 'signature') ?? '');
     } else if (open === 'redacted_thinking') steps.signature(stringIn(block, 'data') ?? '', true);
     else losses.tell(`answer.${typeName(block)}`, 'answer detail');
   };
@@ -35,7 +36,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
       case 'thinking_delta':
         return steps.text('reasoning', stringIn(delta, 'thinking') ?? '');
       case 'signature_delta':
-        signature += stringIn(delta, 'signature') ?? '';
+        signature.add(stringIn(delta, 'signature') ?? '');
         return;
       case 'input_json_delta':
         // A tool that runs at the provider has arguments too.
@@ -48,14 +49,14 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
   const endBlock = (at: unknown) => {
     if (open === undefined || at !== index) throw disorder('content_block_stop');
     if (open === 'tool_use') steps.closeCall();
-    if (open === 'thinking' && signature !== '') steps.signature(signature, false);
+    const proof = signature.take();
+    if (open === 'thinking' && proof !== '') steps.signature(proof, false);
     open = undefined;
   };
 
   return {
     event(data) {
-      const event = eventJson(data);
-      if (!isObject(event)) throw new UnreadableAnswer('an event is not a JSON object');
+      const event = eventObject(data);
       const { type } = event;
       if (type === 'error') {
         const { error } = event;
@@ -68,7 +69,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
       if (type === 'message_start') {
         const { message } = event;
         if (steps.begun || !isObject(message)) throw disorder('message_start');
-        Object.assign(counts, withoutNull(message.usage));
+        Object.assign(counts, countsOf(message.usage));
         const { output, ...usage } = usageOf(counts);
         steps.start(stringIn(message, 'id'), stringIn(message, 'model'), usage);
         return;
@@ -80,7 +81,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
         more(event.delta);
       } else if (type === 'content_block_stop') endBlock(event.index);
       else if (type === 'message_delta') {
-        Object.assign(counts, withoutNull(event.usage));
+        Object.assign(counts, countsOf(event.usage));
         const reason = member(event.delta, 'stop_reason');
         const sequence = member(event.delta, 'stop_sequence');
         if (reason != null) stop = { reason, sequence: typeof sequence === 'string' ? sequence : undefined };
@@ -90,15 +91,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
       }
     },
     end() {
-      if (!steps.over) throw new UnreadableAnswer('the answer ended before it was complete');
+      if (!steps.over) throw incomplete();
     },
   };
 };
-
-function withoutNull(usage: unknown): object {
-  return Object.fromEntries(Object.entries(Object(usage)).filter(([, value]) => value !== null));
-}
-
-function disorder(type: unknown): UnreadableAnswer {
-  return new UnreadableAnswer(`the event ${JSON.stringify(type ?? null).slice(0, 60)} is out of order`);
-}

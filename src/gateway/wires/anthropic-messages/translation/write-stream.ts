@@ -1,6 +1,7 @@
 import type { NeutralEvent } from '../../../translation/neutral-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import type { JsonObject } from '../../lenient.ts';
+import { eventsAround } from '../../text-event.ts';
 import { messageHead, noUsage, stopReasons, usageOf } from './write-answer.ts';
 
 type Block = 'text' | 'thinking' | 'tool_use';
@@ -9,7 +10,14 @@ export const writeStream: WireTranslation['writeStream'] = ({ request }, emit) =
   let index = -1;
   let open: Block | undefined;
   const event = (type: string, data: JsonObject = {}) => emit({ event: type, data: { type, ...data } });
-  const delta = (delta: JsonObject) => event('content_block_delta', { index, delta });
+  const deltaType = 'content_block_delta';
+  const delta = (delta: JsonObject) => event(deltaType, { index, delta });
+  /** Pieces of the open block. */
+  let piece: ((text: string) => string) | undefined;
+  const more = (text: string, make: (text: string) => JsonObject) => {
+    piece ??= eventsAround((place) => ({ type: deltaType, index, delta: make(place) }));
+    emit({ event: deltaType, data: piece(text) });
+  };
   const close = () => {
     if (open === undefined) return;
     open = undefined;
@@ -18,6 +26,7 @@ export const writeStream: WireTranslation['writeStream'] = ({ request }, emit) =
   const begin = (block: Block, content: JsonObject) => {
     close();
     open = block;
+    piece = undefined;
     index += 1;
     event('content_block_start', { index, content_block: content });
   };
@@ -40,10 +49,10 @@ export const writeStream: WireTranslation['writeStream'] = ({ request }, emit) =
       case 'text':
       case 'refusal':
         inBlock('text', { type: 'text', text: '' });
-        return delta({ type: 'text_delta', text: step.text });
+        return more(step.text, (text) => ({ type: 'text_delta', text }));
       case 'reasoning':
         inBlock('thinking', { type: 'thinking', thinking: '', signature: '' });
-        return delta({ type: 'thinking_delta', thinking: step.text });
+        return more(step.text, (thinking) => ({ type: 'thinking_delta', thinking }));
       case 'signature':
         if (step.redacted) {
           close();
@@ -60,7 +69,7 @@ export const writeStream: WireTranslation['writeStream'] = ({ request }, emit) =
       case 'call':
         return begin('tool_use', { type: 'tool_use', id: step.id, name: step.name, input: {} });
       case 'arguments':
-        return delta({ type: 'input_json_delta', partial_json: step.text });
+        return more(step.text, (partial_json) => ({ type: 'input_json_delta', partial_json }));
       case 'callEnd':
         return close();
       case 'end': {

@@ -1,5 +1,6 @@
-import type { NeutralStop, NeutralUsage } from '../../../translation/neutral-answer.ts';
+import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
 import type { ModelPart } from '../../../translation/neutral-request.ts';
+import { callPart, stopReader } from '../../../translation/read-answers.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { isObject, member, objectsOf, tokens } from '../../lenient.ts';
@@ -21,14 +22,8 @@ export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => 
     const { functionCall } = part;
     const text = stringIn(part, 'text');
     if (isObject(functionCall)) {
-      const name = stringIn(functionCall, 'name');
-      if (!name) throw new UnreadableAnswer('a tool call has no name');
-      const call = {
-        type: 'call' as const,
-        id: ids.of(functionCall.id),
-        name,
-        arguments: JSON.stringify(functionCall.args ?? {}),
-      };
+      const { id, name, args } = functionCall;
+      const call = callPart(ids, { id, name, arguments: JSON.stringify(args ?? {}) });
       return withSignature(read, call, stringIn(part, 'thoughtSignature'));
     }
     if (text === undefined) losses.tell('answer.parts', 'answer detail');
@@ -40,7 +35,7 @@ export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => 
   return { ...about, parts, stop: stop === 'done' && called ? 'tools' : stop };
 };
 
-const stops: Readonly<Record<string, NeutralStop>> = {
+export const stopOf = stopReader({
   STOP: 'done',
   MAX_TOKENS: 'length',
   SAFETY: 'refused',
@@ -49,15 +44,7 @@ const stops: Readonly<Record<string, NeutralStop>> = {
   BLOCKLIST: 'refused',
   PROHIBITED_CONTENT: 'refused',
   SPII: 'refused',
-};
-
-export function stopOf(reason: unknown): NeutralStop {
-  const stop = typeof reason === 'string' && Object.hasOwn(stops, reason) ? stops[reason] : undefined;
-  if (stop) return stop;
-  throw new UnreadableAnswer(
-    `the answer ended for an unknown reason, ${JSON.stringify(reason ?? null).slice(0, 100)}`,
-  );
-}
+});
 
 /** The wire counts thoughts apart from the rest of the output. */
 export function usageOf(usage: unknown): NeutralUsage {

@@ -1,5 +1,5 @@
-import { eventJson } from '../../../translation/event-json.ts';
 import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
+import { eventObject, incomplete } from '../../../translation/read-answers.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { tellsOverload } from '../../answer-facts.ts';
@@ -29,8 +29,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
   return {
     event(data) {
       if (steps.over) return;
-      const chunk = eventJson(data);
-      if (!isObject(chunk)) throw new UnreadableAnswer('an event is not a JSON object');
+      const chunk = eventObject(data);
       const failure = errorMessage(chunk.error);
       if (failure !== undefined) {
         const status = member(chunk.error, 'status');
@@ -51,7 +50,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
       reason ??= candidate?.finishReason ?? undefined;
     },
     end() {
-      if (reason === undefined) throw new UnreadableAnswer('the answer ended before it was complete');
+      if (reason === undefined) throw incomplete();
       steps.end(stopOf(reason), usage);
     },
   };

@@ -3,6 +3,7 @@ import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import type { JsonObject } from '../../lenient.ts';
+import { eventsAround } from '../../text-event.ts';
 import { callPart, finishReasons, head, usageOf } from './write-answer.ts';
 
 /** The wire carries a call in one piece, so its arguments are kept until they are complete. */
@@ -12,15 +13,20 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, losses },
   /** For the next part that is no thought. */
   let signature: string | undefined;
   const whole = new WholeText();
-  const send = (part: JsonObject, more: JsonObject = {}, usage: JsonObject = {}) =>
-    emit({
-      event: undefined,
-      data: {
-        candidates: [{ content: { parts: [part], role: 'model' }, ...more, index: 0 }],
-        ...about,
-        ...usage,
-      },
-    });
+  let said: { isThought: boolean; data: (text: string) => string } | undefined;
+  const chunk = (part: JsonObject, more: JsonObject = {}, usage: JsonObject = {}) => ({
+    candidates: [{ content: { parts: [part], role: 'model' }, ...more, index: 0 }],
+    ...about,
+    ...usage,
+  });
+  const send = (...of: Parameters<typeof chunk>) => emit({ event: undefined, data: chunk(...of) });
+  const text = (text: string, isThought: boolean) => {
+    if (said?.isThought !== isThought) {
+      const thought = isThought ? { thought: true } : {};
+      said = { isThought, data: eventsAround((place) => chunk({ text: place, ...thought })) };
+    }
+    emit({ event: undefined, data: said.data(text) });
+  };
   const signed = (part: JsonObject) => {
     const all = { ...part, ...(signature !== undefined && { thoughtSignature: signature }) };
     signature = undefined;
@@ -34,9 +40,9 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, losses },
         return;
       case 'text':
       case 'refusal':
-        return send(signed({ text: step.text }));
+        return signature === undefined ? text(step.text, false) : send(signed({ text: step.text }));
       case 'reasoning':
-        return send({ text: step.text, thought: true });
+        return text(step.text, true);
       case 'signature':
         if (step.redacted) losses.tell('answer.redacted', 'reasoning');
         else signature = step.signature;

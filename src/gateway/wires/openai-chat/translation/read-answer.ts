@@ -1,5 +1,6 @@
-import type { NeutralStop, NeutralUsage } from '../../../translation/neutral-answer.ts';
+import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
 import type { ModelPart } from '../../../translation/neutral-request.ts';
+import { callPart, stopReader } from '../../../translation/read-answers.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { isObject, member, objectsOf, tokens } from '../../lenient.ts';
@@ -23,9 +24,8 @@ export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => 
   for (const call of objectsOf(message.tool_calls)) {
     const name = member(call.function, 'name');
     const given = member(call.function, 'arguments');
-    if (typeof name !== 'string' || name === '') throw new UnreadableAnswer('a tool call has no name');
     const text = typeof given === 'string' ? given : JSON.stringify(given ?? {});
-    parts.push({ type: 'call', id: ids.of(call.id), name, arguments: text || '{}' });
+    parts.push(callPart(ids, { id: call.id, name, arguments: text || '{}' }));
   }
   const stop = stopOf(choice?.finish_reason);
   const called = parts.some(({ type }) => type === 'call');
@@ -42,22 +42,14 @@ export function thoughtIn(message: Record<string, unknown>): string {
   return stringIn(message, 'reasoning_content') ?? stringIn(message, 'reasoning') ?? '';
 }
 
-const stops: Readonly<Record<string, NeutralStop>> = {
+export const stopOf = stopReader({
   stop: 'done',
   eos: 'done',
   tool_calls: 'tools',
   function_call: 'tools',
   length: 'length',
   content_filter: 'refused',
-};
-
-export function stopOf(reason: unknown): NeutralStop {
-  const stop = typeof reason === 'string' && Object.hasOwn(stops, reason) ? stops[reason] : undefined;
-  if (stop) return stop;
-  throw new UnreadableAnswer(
-    `the answer ended for an unknown reason, ${JSON.stringify(reason ?? null).slice(0, 100)}`,
-  );
-}
+});
 
 export function usageOf(usage: unknown): NeutralUsage {
   const count = (name: string, of = usage) => tokens.parse(member(of, name));

@@ -1,5 +1,5 @@
-import { eventJson } from '../../../translation/event-json.ts';
 import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
+import { eventObject, incomplete } from '../../../translation/read-answers.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { codesOf, tellsOverload } from '../../answer-facts.ts';
@@ -17,7 +17,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
 
   const finish = () => {
     if (steps.over) return;
-    if (reason == null) throw new UnreadableAnswer('the answer ended before it was complete');
+    if (reason == null) throw incomplete();
     const stop = stopOf(reason);
     steps.end(stop === 'done' && refused ? 'refused' : stop, usage);
   };
@@ -46,8 +46,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
     event(data) {
       if (steps.over) return;
       if (data.trim() === '[DONE]') return finish();
-      const chunk = eventJson(data);
-      if (!isObject(chunk)) throw new UnreadableAnswer('an event is not a JSON object');
+      const chunk = eventObject(data);
       const failure = errorMessage(chunk.error);
       if (failure !== undefined) {
         const [code, type] = codesOf(chunk.error).map((one) => (typeof one === 'string' ? one : undefined));

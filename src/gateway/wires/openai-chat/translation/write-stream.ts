@@ -3,6 +3,7 @@ import type { NeutralEvent } from '../../../translation/neutral-answer.ts';
 import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import type { JsonObject } from '../../lenient.ts';
+import { eventsAround } from '../../text-event.ts';
 import { finishReasons, head, usageOf } from './write-answer.ts';
 
 export const writeStream: WireTranslation['writeStream'] = ({ request, at, losses }, emit) => {
@@ -11,11 +12,18 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, at, losse
   /** The text of an open call whose client wants it without JSON around it. */
   let input: WholeText | undefined;
   const nothing = request.usageAsked ? { usage: null } : {};
-  const send = (choices: JsonObject[], more: JsonObject = nothing) =>
-    emit({ event: undefined, data: { ...begun, choices, ...more } });
-  const delta = (delta: JsonObject, finish_reason: string | null = null) =>
-    send([{ index: 0, delta, logprobs: null, finish_reason }]);
-  const call = (call: JsonObject) => delta({ tool_calls: [{ index, ...call }] });
+  let said: { type: string; data: (text: string) => string } | undefined;
+  const chunk = (choices: JsonObject[], more: JsonObject = nothing) => ({ ...begun, choices, ...more });
+  const deltaChunk = (delta: JsonObject, finish_reason: string | null = null) =>
+    chunk([{ index: 0, delta, logprobs: null, finish_reason }]);
+  const send = (data: JsonObject | string) => emit({ event: undefined, data });
+  const delta = (delta: JsonObject, finish_reason?: string) => send(deltaChunk(delta, finish_reason));
+  const callPiece = (call: JsonObject) => ({ tool_calls: [{ index, ...call }] });
+  const call = (piece: JsonObject) => delta(callPiece(piece));
+  const text = (type: string, text: string, make: (text: string) => JsonObject) => {
+    if (said?.type !== type) said = { type, data: eventsAround((place) => deltaChunk(make(place))) };
+    send(said.data(text));
+  };
 
   const take = (step: NeutralEvent) => {
     switch (step.type) {
@@ -23,11 +31,11 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, at, losse
         begun = head(step, 'chat.completion.chunk', request.model, at);
         return delta({ role: 'assistant', content: '' });
       case 'text':
-        return delta({ content: step.text });
+        return text('text', step.text, (content) => ({ content }));
       case 'refusal':
-        return delta({ refusal: step.text });
+        return text('refusal', step.text, (refusal) => ({ refusal }));
       case 'reasoning':
-        return delta({ reasoning_content: step.text });
+        return text('reasoning', step.text, (reasoning_content) => ({ reasoning_content }));
       case 'signature':
         return losses.tell('answer.signature', 'reasoning');
       case 'call': {
@@ -41,7 +49,7 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, at, losse
       }
       case 'arguments':
         if (input) return input.add(step.text);
-        return call({ function: { arguments: step.text } });
+        return text(`call ${index}`, step.text, (place) => callPiece({ function: { arguments: place } }));
       case 'callEnd':
         if (input) call({ custom: { input: freeFormInput(input.take()) } });
         input = undefined;
@@ -49,14 +57,11 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, at, losse
       case 'end':
         delta({}, finishReasons[step.stop]);
         if (request.usageAsked && Object.keys(step.usage).length > 0)
-          send([], { usage: usageOf(step.usage) });
-        return emit({ event: undefined, data: '[DONE]' });
+          send(chunk([], { usage: usageOf(step.usage) }));
+        return send('[DONE]');
       case 'failure': {
         const type = step.overloaded ? 'server_error' : 'api_error';
-        return emit({
-          event: undefined,
-          data: { error: { message: step.message, type, param: null, code: step.code ?? null } },
-        });
+        return send({ error: { message: step.message, type, param: null, code: step.code ?? null } });
       }
     }
   };

@@ -2,6 +2,7 @@ import type { CallIds } from '../../../translation/call-ids.ts';
 import type { Losses } from '../../../translation/losses.ts';
 import type { NeutralStop, NeutralUsage } from '../../../translation/neutral-answer.ts';
 import type { ModelPart } from '../../../translation/neutral-request.ts';
+import { callPart } from '../../../translation/read-answers.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { isObject, type JsonObject, member, objectsOf, tokens } from '../../lenient.ts';
@@ -36,11 +37,8 @@ function partsOf(item: JsonObject, ids: CallIds, losses: Losses): ModelPart[] {
     case 'reasoning':
       return [reasoningOf(item)];
     case 'function_call': {
-      const name = stringIn(item, 'name');
-      if (!name) throw new UnreadableAnswer('a tool call has no name');
-      return [
-        { type: 'call', id: ids.of(item.call_id), name, arguments: stringIn(item, 'arguments') || '{}' },
-      ];
+      const { call_id: id, name } = item;
+      return [callPart(ids, { id, name, arguments: stringIn(item, 'arguments') || '{}' })];
     }
     default:
       losses.tell(`answer.${typeName(item)}`, 'answer detail');

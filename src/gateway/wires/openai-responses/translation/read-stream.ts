@@ -1,5 +1,4 @@
-import { eventJson } from '../../../translation/event-json.ts';
-import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
+import { disorder, eventObject, incomplete } from '../../../translation/read-answers.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { codesOf, tellsOverload } from '../../answer-facts.ts';
 import { isObject, type JsonObject, member } from '../../lenient.ts';
@@ -45,8 +44,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
   return {
     event(data) {
       if (steps.over) return;
-      const event = eventJson(data);
-      if (!isObject(event)) throw new UnreadableAnswer('an event is not a JSON object');
+      const event = eventObject(data);
       const { type, response } = event;
       switch (type) {
         case 'response.created':
@@ -83,11 +81,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
       }
     },
     end() {
-      throw new UnreadableAnswer('the answer ended before it was complete');
+      throw incomplete();
     },
   };
 };
-
-function disorder(type: unknown): UnreadableAnswer {
-  return new UnreadableAnswer(`the event ${JSON.stringify(type ?? null).slice(0, 60)} is out of order`);
-}

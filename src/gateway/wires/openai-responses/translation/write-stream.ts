@@ -4,6 +4,7 @@ import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import type { JsonObject } from '../../lenient.ts';
+import { eventsAround } from '../../text-event.ts';
 import { callItem, contentOf, endOf, itemId, itemOf, responseHead } from './write-answer.ts';
 
 type Open =
@@ -26,9 +27,17 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, at }, emi
     [type === 'reasoning' ? 'summary_index' : 'content_index']: 0,
   });
 
+  /** Pieces of the open item. */
+  let piece: ((text: string) => string) | undefined;
+  const more = (type: string, text: string, make: (text: string) => JsonObject) => {
+    piece ??= eventsAround((place) => ({ type, ...make(place) }));
+    emit({ event: type, data: `{"sequence_number":${sequence_number++},${piece(text).slice(1)}` });
+  };
+
   const begin = (opened: Open) => {
     close();
     open = opened;
+    piece = undefined;
     event('response.output_item.added', { output_index: output.length, item: opened.item });
     if (opened.type === 'reasoning')
       event('response.reasoning_summary_part.added', {
@@ -41,15 +50,15 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, at }, emi
   const end = (item: JsonObject) => {
     event('response.output_item.done', { output_index: output.length, item });
     output.push(item);
+    kept += 2 * JSON.stringify(item).length;
+    if (kept > modelAnswers.bytes.translated)
+      throw new UnreadableAnswer(`the answer is larger than ${modelAnswers.bytes.translated} bytes`);
     open = undefined;
   };
   const close = (signature?: string, redacted?: true) => {
     if (!open) return;
     const id = itemId(head, output.length);
     const text = whole.take();
-    kept += 2 * text.length;
-    if (kept > modelAnswers.bytes.translated)
-      throw new UnreadableAnswer(`the answer is larger than ${modelAnswers.bytes.translated} bytes`);
     switch (open.type) {
       case 'call': {
         const item = callItem({ id: open.id, name: open.name, arguments: text }, id, request);
@@ -94,7 +103,7 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, at }, emi
   };
 
   const take = (step: NeutralEvent) => {
-    const id = itemId(head, output.length + (open ? 1 : 0));
+    const nextId = () => itemId(head, output.length + (open ? 1 : 0));
     switch (step.type) {
       case 'start': {
         head = responseHead(step, request, at);
@@ -106,27 +115,28 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, at }, emi
       case 'refusal':
       case 'reasoning': {
         const { type, text } = step;
-        if (open?.type !== type) begin({ type, item: beginningOf(type, id) });
+        if (open?.type !== type) begin({ type, item: beginningOf(type, nextId()) });
         whole.add(text);
         const name =
           type === 'text' ? 'output_text' : type === 'refusal' ? 'refusal' : 'reasoning_summary_text';
-        return event(`response.${name}.delta`, {
+        return more(`response.${name}.delta`, text, (delta) => ({
           ...inContent(type),
-          delta: text,
+          delta,
           ...(type === 'text' && { logprobs: [] }),
-        });
+        }));
       }
       case 'signature':
-        if (open?.type !== 'reasoning') begin({ type: 'reasoning', item: beginningOf('reasoning', id) });
+        if (open?.type !== 'reasoning')
+          begin({ type: 'reasoning', item: beginningOf('reasoning', nextId()) });
         return close(step.signature, step.redacted);
       case 'call': {
-        const item = { ...callItem({ ...step, arguments: '' }, id, request), status: 'in_progress' };
+        const item = { ...callItem({ ...step, arguments: '' }, nextId(), request), status: 'in_progress' };
         return begin({ type: 'call', item, id: step.id, name: step.name });
       }
       case 'arguments':
         whole.add(step.text);
         if (open?.item.type === 'function_call')
-          event('response.function_call_arguments.delta', { ...place(), delta: step.text });
+          more('response.function_call_arguments.delta', step.text, (delta) => ({ ...place(), delta }));
         return;
       case 'callEnd':
         return close();

@@ -1,4 +1,4 @@
-/** One process that asks a model, as the limit's workflow knows it. */
+/** One process that asks a model, as the others know it. */
 export interface Holder {
   /** The number of its newest renewal. */
   sequence: number;
@@ -8,7 +8,7 @@ export interface Holder {
   wants: number;
   /** What its configuration says the model takes. */
   limit: number;
-  /** Epoch milliseconds of the workflow. */
+  /** Epoch milliseconds. */
   renewedAt: number;
   /** Since when it has permits; undefined while it has none. */
   servedSince: number | undefined;
@@ -36,10 +36,17 @@ const turnMs = 10_000;
 export class Shares {
   readonly holders: Map<string, Holder>;
   readonly #termMs: number;
+  readonly #most: number;
 
-  constructor(termMs: number, holders: readonly (readonly [string, Holder])[] = []) {
+  /** @param most permits in all, if they are fewer than each holder's limit */
+  constructor(
+    termMs: number,
+    holders: readonly (readonly [string, Holder])[] = [],
+    most = Number.POSITIVE_INFINITY,
+  ) {
     this.#termMs = termMs;
     this.holders = new Map(holders);
+    this.#most = most;
   }
 
   /** Returns how many requests the holder may have in flight. */
@@ -75,7 +82,7 @@ export class Shares {
   }
 
   get #limit(): number {
-    return Math.min(...[...this.holders.values()].map(({ limit }) => limit));
+    return Math.min(this.#most, ...[...this.holders.values()].map(({ limit }) => limit));
   }
 
   get #free(): number {

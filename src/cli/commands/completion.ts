@@ -1,0 +1,41 @@
+import { Argument, Command } from '@commander-js/extra-typings';
+import { ours } from '../../text/printable.ts';
+import { candidatesFor } from '../completion/candidates.ts';
+import { machineValues } from '../completion/machine-values.ts';
+import { completionScripts, shells } from '../completion/scripts.ts';
+import { openTerminal } from '../terminal.ts';
+
+export function completionCommand() {
+  return new Command('completion')
+    .description('print a script with which a shell completes commands, options and names')
+    .addArgument(new Argument('<shell>', 'your shell').choices(shells))
+    .action((shell) => openTerminal().out.print(ours(completionScripts[shell])));
+}
+
+/**
+ * What the scripts ask. It prints nothing that a shell could take for more than a word.
+ *
+ * @param names of all commands
+ * @param load the tree of one command
+ */
+export function completeCommand(
+  names: () => readonly string[],
+  load: (name: string) => Promise<Command | undefined>,
+) {
+  return new Command('complete')
+    .description('print what may come next on a command line, for the scripts of `offsite completion`')
+    .argument('<words...>', 'what is written after `offsite`; the last word may be empty')
+    .action(async (words) => {
+      const found = await candidatesFor(words, names(), load, machineValues(process.env));
+      const lines =
+        found.kind === 'files'
+          ? ['files']
+          : ['words', ...found.words.map(({ value, description }) => `${value}\t${oneLine(description)}`)];
+      openTerminal().out.print(ours(lines.join('\n')));
+    });
+}
+
+/** A name that somebody else chose may contain anything. */
+function oneLine(description: string): string {
+  return description.replaceAll(/[^\x20-\x7e]+/g, ' ').slice(0, 100);
+}

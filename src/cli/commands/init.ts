@@ -1,0 +1,111 @@
+import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
+import { runners } from '../../../runners/index.ts';
+import { systemClock } from '../../clock.ts';
+import { connect } from '../../engine/connection/connect.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import { ours, type Printable, stack, text } from '../../text/printable.ts';
+import { chooseVariant } from '../init/choose-variant.ts';
+import { firstFiles } from '../init/first-files.ts';
+import { findModelServers, usualPorts } from '../init/model-servers.ts';
+import { writeNewFiles } from '../init/new-files.ts';
+import { offeredModels } from '../init/offered-models.ts';
+import { port } from '../options.ts';
+import { lookAtProject, type Project } from '../project/look-at-project.ts';
+import { openTerminal, personsTerminal } from '../terminal.ts';
+
+export function initCommand() {
+  return new Command('init')
+    .description('write a first suite and configuration into this folder, which run as they are')
+    .option('-y, --yes', 'ask nothing, as without a terminal')
+    .option('--force', 'replace files that exist')
+    .option(
+      '--model-ports <port...>',
+      `ports of this machine where model servers are looked for (default: ${usualPorts.join(', ')})`,
+      ports,
+    )
+    .action(init);
+}
+
+interface InitOptions {
+  yes?: true | undefined;
+  force?: boolean | undefined;
+  modelPorts?: number[] | undefined;
+}
+
+async function init({ yes, force = false, modelPorts = [...usualPorts] }: InitOptions): Promise<void> {
+  const { out, err } = openTerminal();
+  const { env } = process;
+  const project = lookAtProject('.');
+  const [servers, engine] = await Promise.all([findModelServers(modelPorts), lookAtEngine(env)]);
+  const models = offeredModels(env, servers);
+  err.print(foundText(project, engine, models));
+  const person = yes ? undefined : personsTerminal();
+  const harnesses = runners.map(({ name }) => name).filter((name) => name !== 'command');
+  const variant = person && models.length > 0 ? await chooseVariant(person, models, harnesses) : undefined;
+  const files = firstFiles({ project, models, variant });
+  writeNewFiles('.', files, force);
+  const shown = files.map(({ path }) => path).filter((path) => !path.includes('.schemas/'));
+  out.print(
+    stack([
+      text`wrote ${shown.join(', ')}, and schemas for editors in evals/.schemas`,
+      ours(`next:
+  offsite check evals/suite.yaml    proves that the case can fail and can be solved
+  offsite run evals/suite.yaml      runs it with a model that answers from a file
+  ${project.repository === undefined ? leadsOn.viewer : leadsOn.cases}`),
+      ...(engine === 'ready' ? [] : [ours(engineHelp[engine])]),
+    ]),
+  );
+}
+
+const leadsOn = {
+  cases: 'offsite case add                  makes a case of the last commit',
+  viewer: 'offsite view                      shows the results in the browser',
+};
+
+type EngineState = 'ready' | 'without an image' | 'missing';
+
+const engineHelp = {
+  'without an image': 'before that: offsite base-image    makes the image that sandboxes use',
+  missing: 'before that: offsite doctor    says what is missing on this machine: trials need Docker',
+};
+
+async function lookAtEngine(env: NodeJS.ProcessEnv): Promise<EngineState> {
+  const signal = AbortSignal.timeout(engineTime);
+  try {
+    const connection = await connect({ host: undefined, env, clock: systemClock, signal });
+    try {
+      return (await connection.port.images.find('offsite/base', signal)) ? 'ready' : 'without an image';
+    } finally {
+      await connection.close();
+    }
+  } catch (error) {
+    if (error instanceof OffsiteError || signal.aborted) return 'missing';
+    throw error;
+  }
+}
+
+/** In milliseconds. `offsite doctor` takes the time to look properly. */
+const engineTime = 10_000;
+
+function foundText(
+  project: Project,
+  engine: EngineState,
+  models: ReturnType<typeof offeredModels>,
+): Printable {
+  const { repository, packageManager, test } = project;
+  const parts = [
+    repository === undefined ? 'no git repository' : 'a git repository',
+    ...(packageManager ? [packageManager] : []),
+    test === undefined ? 'no test command' : `tests with \`${test}\``,
+    { ready: 'Docker', 'without an image': 'Docker', missing: 'no Docker' }[engine],
+    ...new Set(models.map(({ found }) => found)),
+    ...(models.length === 0 ? ['no key and no local server of a model'] : []),
+  ];
+  return text`found: ${parts.join('; ')}`;
+}
+
+function ports(given: string, before: number[] | undefined): number[] {
+  const one = port(given);
+  if (one === 0) throw new InvalidArgumentError('expected a port from 1 to 65535.');
+  return [...(before ?? []), one];
+}

@@ -1,0 +1,104 @@
+import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
+import type { Clock } from '../../clock.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import { modelText } from '../../suite/add-model.ts';
+import { type Wire, wires } from '../../suite/model-config.ts';
+import { quoted, stack, text } from '../../text/printable.ts';
+import { openAsking } from '../asking.ts';
+import { CommandContext } from '../context.ts';
+import { checkAddress, checkVariable } from '../models/answers.ts';
+import type { NewModel } from '../models/gather-model.ts';
+import { usualPorts } from '../models/usual-ports.ts';
+import { port, withConfigAndData } from '../options.ts';
+import type { Terminal } from '../terminal.ts';
+
+export function modelsAddCommand(clock: Clock, terminal: Terminal) {
+  return withConfigAndData(new Command('add'))
+    .description('ask a server what it is, and write a model into offsite.yaml')
+    .argument('[name]', 'the name for suites (default: from the name at the API)')
+    .option('--base-url <url>', 'the address of its API')
+    .option('--model <id>', "the model's name at the API")
+    .option(
+      '--wire <wires>',
+      'the wires it speaks, separated by commas (default: those that its server has)',
+      wireList,
+    )
+    .option('--api-key-env <variable>', 'the variable that holds its key, never the key')
+    .option('--local', 'look for servers on this machine')
+    .option('--ports <ports>', `where --local looks (default: ${usualPorts.join(',')})`, portList)
+    .option('--force', 'replace a model of this name')
+    .option('--yes', 'ask nothing')
+    .option('--json', 'print one JSON document on stdout')
+    .action(async (given, options) => {
+      const { baseUrl, apiKeyEnv } = options;
+      if (baseUrl !== undefined) refuse('--base-url', checkAddress(baseUrl));
+      if (apiKeyEnv !== undefined) refuse('--api-key-env', checkVariable(apiKeyEnv));
+      await using context = CommandContext.open(options, { clock, terminal });
+      const { config, env, err } = context;
+      const { signal } = context.interruption({ doing: () => 'stopping; nothing was written' });
+      // Fails before any question.
+      if (given !== undefined && !options.force) refuseKnown(given, config.models);
+      using asking = options.yes || options.json ? undefined : openAsking(terminal.out);
+      const { gatherModel } = await import('../models/gather-model.ts');
+      const { name, model } = await gatherModel(
+        { ...options, name: given, ports: options.ports ?? usualPorts },
+        {
+          env,
+          clock,
+          signal,
+          asking,
+          caBundle: await context.certificates(),
+          note: (message) => err.print(message),
+        },
+      );
+      if (!options.force) refuseKnown(name, config.models);
+      const file = config.file ?? 'offsite.yaml';
+      if (asking) {
+        terminal.out.print(stack([text`${file} will have:`, quoted(modelText(name, model))]));
+        if (!(await asking.confirm('Write it'))) {
+          err.print('nothing was written');
+          return;
+        }
+      }
+      const { writeModel } = await import('../models/write-model.ts');
+      await writeModel(file, name, model);
+      const keyIsSet = model.apiKeyEnv === undefined ? undefined : Boolean(env[model.apiKeyEnv]);
+      if (options.json) terminal.out.json({ file, name, model, keyIsSet });
+      else terminal.out.print(told(file, name, model, keyIsSet));
+    });
+}
+
+function told(file: string, name: string, model: NewModel, keyIsSet: boolean | undefined) {
+  return stack([
+    text`wrote the model ${name} into ${file}: ${model.wire.join(', ')} at ${model.baseUrl}`,
+    ...(keyIsSet === false ? [text`set ${model.apiKeyEnv ?? ''} to its key before you use it`] : []),
+    text`try it with: offsite models check ${name}`,
+  ]);
+}
+
+function refuseKnown(name: string, models: Readonly<Record<string, unknown>>): void {
+  if (!Object.hasOwn(models, name)) return;
+  throw new OffsiteError(`there is already a model ${name} in the configuration`, {
+    code: 'MODEL_EXISTS',
+    kind: 'input',
+    hint: 'Give another name, or replace it with --force.',
+  });
+}
+
+/** Commander would repeat a refused argument, which may hold a key. */
+function refuse(option: string, problem: string | undefined): void {
+  if (problem === undefined) return;
+  throw new OffsiteError(`${option}: ${problem}`, { code: 'OPTION_INVALID', kind: 'input' });
+}
+
+function wireList(given: string): Wire[] {
+  return given.split(',').map((name) => {
+    const wire = wires.find((one) => one === name.trim());
+    if (!wire) throw new InvalidArgumentError(`expected some of ${wires.join(', ')}.`);
+    return wire;
+  });
+}
+
+function portList(given: string): number[] {
+  return given.split(',').map(port);
+}

@@ -1,0 +1,51 @@
+import { lstatSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, sep } from 'node:path';
+import { OffsiteError } from '../../offsite-error.ts';
+import { plural } from '../../text/quantities.ts';
+
+export interface NewFile {
+  /** Relative to the folder. */
+  path: string;
+  content: string | Uint8Array;
+}
+
+/**
+ * Writes files below a folder: all, or none if one of them exists. Never writes through a link. Throws
+ * `FILE_EXISTS`, an `input` error.
+ *
+ * @param force whether existing files are replaced
+ */
+export function writeNewFiles(folder: string, files: readonly NewFile[], force: boolean): void {
+  for (const { path } of files) refuseLinks(folder, dirname(join(folder, path)));
+  const existing = files.filter(({ path }) => lstatSync(join(folder, path), { throwIfNoEntry: false }));
+  if (existing.length > 0 && !force) {
+    const [first, ...more] = existing.map(({ path }) => path);
+    const others = more.length > 0 ? ` and ${plural(more.length, 'other file')} exist` : ' exists';
+    throw new OffsiteError(`${first}${others}; nothing was written`, {
+      code: 'FILE_EXISTS',
+      kind: 'input',
+      hint: 'Replace what is there with --force, or choose another folder.',
+    });
+  }
+  for (const { path, content } of files) {
+    const file = join(folder, path);
+    mkdirSync(dirname(file), { recursive: true });
+    // A link is replaced, and not what it leads to.
+    if (force) rmSync(file, { force: true });
+    writeFileSync(file, content, { flag: 'wx' });
+  }
+}
+
+/** A link in the path could lead anywhere. */
+function refuseLinks(root: string, folder: string): void {
+  const parts = relative(root, folder).split(sep);
+  for (const [index] of parts.entries()) {
+    const part = join(root, ...parts.slice(0, index + 1));
+    if (part === root || !lstatSync(part, { throwIfNoEntry: false })?.isSymbolicLink()) continue;
+    throw new OffsiteError(`${part} is a link; nothing was written`, {
+      code: 'FILE_EXISTS',
+      kind: 'input',
+      hint: 'Replace the link with a folder.',
+    });
+  }
+}

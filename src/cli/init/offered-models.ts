@@ -1,0 +1,83 @@
+import type { ModelServer } from './model-servers.ts';
+
+/** A model that the configuration will have, and a harness that suits it. */
+export interface OfferedModel {
+  /** Its name in `offsite.yaml`. */
+  name: string;
+  /** Where it was found, for a comment. */
+  found: string;
+  /** As in `offsite.yaml`. */
+  config: Record<string, string>;
+  harness: string;
+}
+
+/** Variable with a key -> a model of that provider. The value of the variable is never read. */
+const providers: readonly (Omit<OfferedModel, 'found'> & { variable: string })[] = [
+  {
+    variable: 'ANTHROPIC_API_KEY',
+    name: 'claude',
+    config: {
+      wire: 'anthropic-messages',
+      baseUrl: 'https://api.anthropic.com/v1',
+      model: 'claude-sonnet-4-5',
+    },
+    harness: 'claude-code',
+  },
+  {
+    variable: 'OPENAI_API_KEY',
+    name: 'gpt',
+    config: { wire: 'openai-responses', baseUrl: 'https://api.openai.com/v1', model: 'gpt-5' },
+    harness: 'codex',
+  },
+  {
+    variable: 'GEMINI_API_KEY',
+    name: 'gemini',
+    config: {
+      wire: 'gemini',
+      baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
+      model: 'gemini-2.5-pro',
+    },
+    harness: 'opencode',
+  },
+  {
+    variable: 'OPENROUTER_API_KEY',
+    name: 'openrouter',
+    config: { wire: 'openai-chat', baseUrl: 'https://openrouter.ai/api/v1', model: 'qwen/qwen3-coder' },
+    harness: 'qwen-code',
+  },
+];
+
+/** The models that this machine can probably use: of the keys in its environment, and of its own servers. */
+export function offeredModels(env: NodeJS.ProcessEnv, servers: readonly ModelServer[]): OfferedModel[] {
+  const hosted = providers
+    .filter(({ variable }) => Boolean(env[variable]))
+    .map(({ variable, config, ...offered }) => ({
+      ...offered,
+      found: `${variable} is set`,
+      config: { ...config, apiKeyEnv: variable },
+    }));
+  const local = servers.flatMap(({ baseUrl, models }) =>
+    models.map((model) => ({
+      name: shortName(model),
+      found: `served at ${baseUrl}`,
+      config: { wire: 'openai-chat', baseUrl, model },
+      harness: 'opencode',
+    })),
+  );
+  const offered = [...hosted, ...local];
+  return offered.map((one, index) => {
+    const before = offered.slice(0, index).filter(({ name }) => name === one.name).length;
+    return before === 0 ? one : { ...one, name: `${one.name}-${before + 1}` };
+  });
+}
+
+/** `qwen3-coder-30b` for `Qwen/Qwen3-Coder:30b` */
+function shortName(model: string): string {
+  const last = model.split('/').at(-1) ?? model;
+  return (
+    last
+      .toLowerCase()
+      .replaceAll(/[^\w.]+/g, '-')
+      .replaceAll(/^[-.]+|[-.]+$/g, '') || 'local'
+  );
+}

@@ -1,0 +1,93 @@
+import type { Usage } from '../../contract/report.ts';
+import { joined, ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
+import { duration } from '../../text/quantities.ts';
+import { table } from '../../text/table.ts';
+import type { CheckedModel } from './check-model.ts';
+import type { Examined } from './examine.ts';
+import type { Finding } from './findings.ts';
+
+/** What a check found, for people. */
+export function checkReport(checked: CheckedModel): Printable {
+  const { examined } = checked;
+  const rows = [...answerRows(checked), ...(examined ? examinedRows(examined) : [])];
+  const facts = table([{ title: 'model' }, { title: checked.model }], rows);
+  return examined && examined.findings.length > 0
+    ? stack([facts, '', ...examined.findings.map(findingText)])
+    : facts;
+}
+
+function answerRows(checked: CheckedModel): [Value, Value][] {
+  const { answer, usage, failedTries, examined } = checked;
+  const cost: [Value, Value][] =
+    usage.costUsd === undefined
+      ? []
+      : [['cost', `${usage.costUsd.toFixed(6)} USD (prices of ${checked.pricesOf})`]];
+  return [
+    ['answer', text`"${answer.text}"${answer.stopped === 'done' ? '' : ` (${answer.stopped})`}`],
+    ['answered by', checked.answeredBy ?? 'unknown'],
+    ['wire', checked.wire],
+    ['where', checked.where],
+    ['latency', duration(checked.latencyMs)],
+    ...(examined ? [] : [['tokens', tokensOf(usage)] as [Value, Value]]),
+    ...cost,
+    ...failedTries.map(({ reason }): [Value, Value] => ['tried again', reason]),
+  ];
+}
+
+function tokensOf({ inputTokens, outputTokens }: Usage): string {
+  return `${inputTokens ?? 'unknown'} in, ${outputTokens ?? 'unknown'} out`;
+}
+
+function examinedRows({
+  server,
+  wires,
+  tools,
+  speed,
+  told,
+  measuredContext,
+  used,
+}: Examined): [Value, Value][] {
+  const rows: [Value, Value][] = [];
+  if (server)
+    rows.push([
+      'server',
+      text`${server.kind}${server.version === undefined ? '' : text` ${server.version}`}`,
+    ]);
+  if (wires) {
+    const of = (state: string) => wires.filter((one) => one.state === state).map(({ wire }) => wire);
+    rows.push(['speaks', of('works').join(', ')]);
+    if (of('failed').length > 0) rows.push(['not known', of('failed').join(', ')]);
+  }
+  const works =
+    tools.state === 'works' ? 'work' : tools.state === 'unused' ? 'called, results not used' : 'do not work';
+  rows.push(['tools', text`${works}${tools.parallel ? ', several at a time' : ''}`]);
+  if (tools.reason !== undefined) rows.push(['', tools.reason]);
+  const streams = { works: 'works', together: 'in one piece', failed: 'does not work' }[speed.streaming];
+  rows.push(['streaming', streams], ['first token', duration(speed.firstTokenMs)]);
+  if (speed.tokensPerSecond !== undefined) {
+    const about = speed.estimated ? 'about ' : '';
+    rows.push(['speed', `${about}${speed.tokensPerSecond.toFixed(1)} tokens/s, median of ${speed.samples}`]);
+  }
+  if (told.contextWindow !== undefined)
+    rows.push(['context', `${told.contextWindow} tokens, as the server says`]);
+  if (measuredContext) rows.push(['measured', measuredText(measuredContext)]);
+  const more = used.unreported > 0 ? `; ${used.unreported} answers did not tell` : '';
+  rows.push([
+    'tokens',
+    `${used.inputTokens} in, ${used.outputTokens} out, in ${used.requests} requests${more}`,
+  ]);
+  return rows;
+}
+
+function measuredText({ holds, fails, stopped }: NonNullable<Examined['measuredContext']>): string {
+  const how = fails?.how === 'cut' ? 'cuts' : 'refuses';
+  const more = fails ? `, ${how} ${fails.length}` : ', the longest that was tried';
+  return `holds ${holds} tokens${more}${stopped === undefined ? '' : `; ended early: ${stopped}`}`;
+}
+
+function findingText({ level, says, set }: Finding): Printable {
+  const mark = level === 'problem' ? styled('red', ours('problem')) : styled('yellow', ours('advice'));
+  return set === undefined
+    ? text`${mark}: ${says}`
+    : joined([text`${mark}: ${says}`, text`set it in offsite.yaml: ${set}`], ' – ');
+}

@@ -1,0 +1,121 @@
+import type { ChatAnswer, ChatRequest } from '../../gateway/chat/chat.ts';
+import type { GatewaySession } from '../../gateway/gateway.ts';
+import { checkSpeed } from '../../gateway/probe/check-speed.ts';
+import { checkTools } from '../../gateway/probe/check-tools.ts';
+import { checkWires } from '../../gateway/probe/check-wires.ts';
+import { openDirectModel, type Used } from '../../gateway/probe/direct-model.ts';
+import { askBelow, lookAtServer, rootOf, type ServerLook } from '../../gateway/probe/look-at-server.ts';
+import {
+  type MeasuredContext,
+  measureContext,
+  mostMeasuringTokens,
+} from '../../gateway/probe/measure-context.ts';
+import type { ServerModel } from '../../gateway/probe/server-models.ts';
+import { toldByOllama } from '../../gateway/probe/told-context.ts';
+import type { Config } from '../../suite/config-file.ts';
+import type { HttpModel, Wire } from '../../suite/model-config.ts';
+import { ours, text } from '../../text/printable.ts';
+import { count } from '../../text/quantities.ts';
+import type { CommandContext } from '../context.ts';
+import { type Finding, type Found, findingsOf } from './findings.ts';
+
+/** What a check found out beyond the first answer. */
+export interface Examined extends Found {
+  findings: Finding[];
+  /** All tokens of this check. */
+  used: Used;
+}
+
+export interface CheckOptions {
+  config?: string | undefined;
+  dataFolder?: string | undefined;
+  wire?: Wire | undefined;
+  timeout?: number | undefined;
+  quick?: true | undefined;
+  deep?: true | undefined;
+  upTo?: number | undefined;
+}
+
+export interface ExamineParts {
+  context: CommandContext;
+  name: string;
+  models: Config['models'];
+  session: GatewaySession;
+  wire: Wire;
+  ask(request: ChatRequest): Promise<ChatAnswer>;
+  within: number;
+  signal: AbortSignal;
+  options: CheckOptions;
+}
+
+/** How many streamed answers are measured. */
+const samples = 3;
+/** The longest prompt of a deep check, in tokens, if neither the configuration nor the server tells. */
+const usualLongest = 32_768;
+
+/** Examines a model that has given an answer. What it cannot do is a finding, and throws nothing. */
+export async function examine(parts: ExamineParts): Promise<Examined> {
+  const { context, name, models, session, wire, ask, within, signal, options } = parts;
+  const { err } = context;
+  const config = models[name];
+  if (!config) throw new Error(`the model ${name} is not configured`);
+  await using direct = openDirectModel(name, await context.gatewayOptions(models));
+  err.print(ours('checking tools, streaming and speed'));
+  const tools = await checkTools(ask, signal);
+  const speed = await checkSpeed(direct, wire, { samples, within, signal });
+  const wires = options.wire === undefined ? await checkWires(direct, wire, { within, signal }) : undefined;
+  const { look, model: told } = !('baseUrl' in config)
+    ? nothingTold
+    : await serverOf(config, direct.upstreamName, parts);
+  let measuredContext: MeasuredContext | undefined;
+  if (options.deep) {
+    const upTo = options.upTo ?? config.contextWindow ?? told.contextWindow ?? usualLongest;
+    err.print(text`measuring its context: up to ${count(mostMeasuringTokens(upTo))} tokens in total`);
+    measuredContext = await measureContext(ask, upTo, signal);
+  }
+  const found = { server: look?.server, wires, tools, speed, told, measuredContext };
+  return { ...found, findings: findingsOf(config, found), used: await usedBy(session, direct.used) };
+}
+
+const nothingTold: { look: ServerLook | undefined; model: Omit<ServerModel, 'id'> } = {
+  look: undefined,
+  model: {},
+};
+
+async function serverOf(config: HttpModel, id: string, { context, signal }: ExamineParts) {
+  const { baseUrl, apiKeyEnv, auth, headers, query } = config;
+  const options = {
+    ...{ env: context.env, clock: context.clock, caBundle: await context.certificates(), signal },
+    ...{ apiKeyEnv, auth, headers, query },
+  };
+  try {
+    const look = await lookAtServer(baseUrl, { ...options, withoutWires: true });
+    const listed = look.models.find((model) => model.id === id);
+    if (look.server?.kind !== 'Ollama') return { look, model: withoutId(listed) };
+    await using below = askBelow(options);
+    return { look, model: withoutId(await toldByOllama(below.ask(rootOf(baseUrl)), id)) };
+  } catch {
+    // It answers the model's requests, so it is one that tells nothing else.
+    signal.throwIfAborted();
+    return nothingTold;
+  }
+}
+
+function withoutId({ id: _, ...model }: ServerModel = { id: '' }): Omit<ServerModel, 'id'> {
+  return model;
+}
+
+/** The tokens of what went through the gateway, and of what did not. */
+async function usedBy(session: GatewaySession, direct: Used): Promise<Used> {
+  const { exchanges } = await session.account();
+  const sum = (name: 'inputTokens' | 'outputTokens') =>
+    exchanges.reduce((total, { usage }) => total + (usage[name] ?? 0), direct[name]);
+  const isUnreported = ({ usage }: (typeof exchanges)[number]) =>
+    usage.inputTokens === undefined || usage.outputTokens === undefined;
+  return {
+    requests: direct.requests + exchanges.length,
+    inputTokens: sum('inputTokens'),
+    outputTokens: sum('outputTokens'),
+    unreported: direct.unreported + exchanges.filter(isUnreported).length,
+  };
+}

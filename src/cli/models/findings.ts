@@ -1,0 +1,162 @@
+import type { CheckedSpeed } from '../../gateway/probe/check-speed.ts';
+import type { CheckedTools } from '../../gateway/probe/check-tools.ts';
+import type { CheckedWire } from '../../gateway/probe/check-wires.ts';
+import type { MeasuredContext } from '../../gateway/probe/measure-context.ts';
+import type { ServerModel } from '../../gateway/probe/server-models.ts';
+import { type ModelConfig, mostParallel, wiresOf } from '../../suite/model-config.ts';
+
+/** What a check means for the configuration. */
+export interface Finding {
+  level: 'problem' | 'advice';
+  says: string;
+  /** The line to set in offsite.yaml. */
+  set?: string;
+}
+
+export interface Found {
+  server: { kind: string; version?: string | undefined; parallel?: number | undefined } | undefined;
+  /** Undefined if only one wire was to be checked. */
+  wires: CheckedWire[] | undefined;
+  tools: CheckedTools;
+  speed: CheckedSpeed;
+  /** What the server tells about the model. */
+  told: Omit<ServerModel, 'id'>;
+  measuredContext: MeasuredContext | undefined;
+}
+
+/** Harnesses send system texts, files and outputs of commands. */
+const fewTokens = 16_384;
+
+/** Problems come first. */
+export function findingsOf(config: ModelConfig, found: Found): Finding[] {
+  const all = [
+    ...toolFindings(found),
+    ...streamFindings(found),
+    ...wireFindings(config, found),
+    ...contextFindings(config, found),
+    ...parallelFindings(config, found),
+  ];
+  return all.toSorted((one, other) => Number(one.level === 'advice') - Number(other.level === 'advice'));
+}
+
+function toolFindings({ tools, server, told }: Found): Finding[] {
+  if (tools.state === 'works') return [];
+  const what = {
+    none: 'it called no tool',
+    unused: 'it called a tool, but did not use the result',
+    malformed: 'it called a tool in a form that is not valid',
+    failed: 'a request with tools failed',
+  }[tools.state];
+  const usual: Readonly<Record<string, string>> = {
+    'llama.cpp': 'Start llama-server with --jinja.',
+    vLLM: 'Start vllm with --enable-auto-tool-choice and the --tool-call-parser of the model.',
+    Ollama: 'Use a model with the capability tools; `ollama show MODEL` lists them.',
+  };
+  const help =
+    told.tools === false ? 'The server says that this model has no tools.' : usual[server?.kind ?? ''];
+  const says = `Tools do not work: ${what}. Harnesses need them.${help === undefined ? '' : ` ${help}`}`;
+  return [{ level: 'problem', says }];
+}
+
+function streamFindings({ speed }: Found): Finding[] {
+  if (speed.streaming === 'works') return [];
+  if (speed.streaming === 'failed')
+    return [{ level: 'problem', says: `Streaming does not work: ${speed.reason ?? 'it broke off'}` }];
+  const says = 'Streamed answers arrive in one piece. A proxy before the server may hold them back.';
+  return [{ level: 'advice', says }];
+}
+
+function wireFindings(config: ModelConfig, { wires }: Found): Finding[] {
+  if (!wires || !('baseUrl' in config)) return [];
+  const configured = wiresOf(config);
+  const working = wires.filter(({ state }) => state === 'works').map(({ wire }) => wire);
+  const inOrder = [...configured.filter((wire) => working.includes(wire)), ...working];
+  const set = `wire: [${[...new Set(inOrder)].join(', ')}]`;
+  const dead = wires.filter(({ wire, state }) => configured.includes(wire) && state !== 'works');
+  const more = working.filter((wire) => !configured.includes(wire));
+  return [
+    ...dead.map(({ wire, state, reason = '' }): Finding => {
+      if (state === 'missing')
+        return {
+          level: 'problem',
+          says: `It is configured with ${wire}, and the server does not speak it.`,
+          set,
+        };
+      return { level: 'problem', says: `It gave no answer over ${wire}: ${reason}` };
+    }),
+    ...(more.length > 0
+      ? [
+          {
+            level: 'advice' as const,
+            says: `It also speaks ${more.join(', ')}. Harnesses of these wires then need no translation.`,
+            set,
+          },
+        ]
+      : []),
+  ];
+}
+
+function contextFindings(config: ModelConfig, { told, measuredContext: measured, server }: Found): Finding[] {
+  const { contextWindow: configured } = config;
+  const findings: Finding[] = [];
+  const held = measured?.fails
+    ? Math.min(measured.holds, told.contextWindow ?? measured.holds)
+    : told.contextWindow;
+  if (held !== undefined && held > 0) {
+    const how = measured?.fails ? 'It holds' : 'The server says that it holds';
+    const set = `contextWindow: ${held}`;
+    if (configured === undefined)
+      findings.push({ level: 'advice', says: `${how} ${held} tokens, and contextWindow is not set.`, set });
+    else if (configured > held)
+      findings.push({
+        level: 'problem',
+        says: `${how} ${held} tokens, less than contextWindow: ${configured}.`,
+        set,
+      });
+    if (held < fewTokens)
+      findings.push({
+        level: 'problem',
+        says: `A context of ${held} tokens is too short for most harnesses.${longer()}`,
+      });
+  }
+  if (measured?.fails?.how === 'cut')
+    findings.push({
+      level: 'problem',
+      says: 'It cuts longer prompts without an error, so an agent forgets its task.',
+    });
+  if (told.maxOutputTokens !== undefined && config.maxOutputTokens === undefined)
+    findings.push({
+      level: 'advice',
+      says: `It writes up to ${told.maxOutputTokens} tokens in an answer, and maxOutputTokens is not set.`,
+      set: `maxOutputTokens: ${told.maxOutputTokens}`,
+    });
+  return findings;
+
+  function longer(): string {
+    const { longestContext } = told;
+    if (longestContext === undefined || held === undefined || longestContext <= held) return '';
+    const settings: Readonly<Record<string, string>> = {
+      Ollama: 'set OLLAMA_CONTEXT_LENGTH for the server',
+      'llama.cpp': 'start llama-server with a larger -c',
+      'LM Studio': 'load the model with a longer context',
+    };
+    const how = settings[server?.kind ?? ''];
+    return ` The model could hold ${longestContext}${how === undefined ? '.' : `: ${how}.`}`;
+  }
+}
+
+function parallelFindings(config: ModelConfig, { server }: Found): Finding[] {
+  if (!('baseUrl' in config) || server?.parallel === undefined) return [];
+  const { parallel } = server;
+  const says = `The server works on ${parallel} requests at a time`;
+  const set = `maxParallel: ${parallel}`;
+  const { maxParallel } = config;
+  if (maxParallel === undefined)
+    return [{ level: 'advice', says: `${says}, and maxParallel is not set.`, set }];
+  const most = mostParallel(maxParallel);
+  if (most > parallel)
+    return [
+      { level: 'advice', says: `${says}, and maxParallel allows ${most}: the others wait there.`, set },
+    ];
+  return [];
+}

@@ -1,0 +1,242 @@
+import { type LookOptions, lookAtServer, type ServerLook } from '../../gateway/probe/look-at-server.ts';
+import type { ServerModel } from '../../gateway/probe/server-models.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import type { Wire } from '../../suite/model-config.ts';
+import { joined, ours, text } from '../../text/printable.ts';
+import { count, plural } from '../../text/quantities.ts';
+import type { Asking, Choice } from '../asking.ts';
+import { checkAddress, checkVariable } from './answers.ts';
+import { type HostedService, hostedAt, hostedServices } from './hosted.ts';
+import { nearbyServers } from './nearby-servers.ts';
+
+/** What was given by options. */
+export interface GivenModel {
+  name?: string | undefined;
+  baseUrl?: string | undefined;
+  model?: string | undefined;
+  wire?: Wire[] | undefined;
+  apiKeyEnv?: string | undefined;
+  local?: true | undefined;
+  /** Where to look for servers on this machine. */
+  ports: readonly number[];
+}
+
+/** An entry of `models` in offsite.yaml. */
+export interface NewModel {
+  wire: Wire[];
+  baseUrl: string;
+  model?: string;
+  apiKeyEnv?: string;
+  contextWindow?: number;
+  maxParallel?: number;
+}
+
+export interface GatherParts extends Pick<LookOptions, 'env' | 'caBundle' | 'clock' | 'signal'> {
+  /** Undefined if nobody can be asked. */
+  asking: Asking | undefined;
+  note(message: ReturnType<typeof text>): void;
+}
+
+/**
+ * Finds out what is missing of a model: from the server, and from the person if there is one. Throws an
+ * `input` error that names the option for what nobody can tell.
+ */
+export async function gatherModel(
+  given: GivenModel,
+  parts: GatherParts,
+): Promise<{ name: string; model: NewModel }> {
+  const { asking } = parts;
+  const { address, look: seen } = await findServer(given, parts);
+  const hosted = hostedAt(address);
+  const isTold = given.wire !== undefined && given.model !== undefined;
+  const isSet = (variable: string | undefined) => variable !== undefined && Boolean(parts.env[variable]);
+  const usable = isSet(given.apiKeyEnv) ? given.apiKeyEnv : undefined;
+  const asksNothing = isTold || (hosted !== undefined && usable === undefined);
+  const first = seen ?? (asksNothing ? undefined : await looked(address, usable, parts));
+  const apiKeyEnv = given.apiKeyEnv ?? (await keyVariable(first, hosted, asking));
+  const isEnough = isTold || !isSet(apiKeyEnv) || first?.needsKey === false;
+  const look = isEnough ? first : await looked(address, apiKeyEnv, parts);
+  if (look?.needsKey && !isTold && !asking) throw keyNeeded(apiKeyEnv);
+  const wire = given.wire ?? (await wiresOf(look, hosted, asking));
+  const served =
+    given.model === undefined ? await chooseModel(look, asking) : named(given.model, look, parts);
+  const name = given.name ?? (await nameFor(served.id, asking));
+  const baseUrl = look?.baseUrl ?? address;
+  return {
+    name,
+    model: {
+      ...{ wire, baseUrl },
+      ...(served.id !== name && { model: served.id }),
+      ...(apiKeyEnv !== undefined && { apiKeyEnv }),
+      ...(served.contextWindow !== undefined && { contextWindow: served.contextWindow }),
+      ...(look?.server?.parallel !== undefined && { maxParallel: look.server.parallel }),
+    },
+  };
+}
+
+interface Found {
+  address: string;
+  look?: ServerLook;
+}
+
+async function findServer(given: GivenModel, parts: GatherParts): Promise<Found> {
+  if (given.baseUrl !== undefined) return { address: given.baseUrl };
+  if (given.local) return nearby(given, parts);
+  const { asking } = parts;
+  if (!asking)
+    throw missing('the address of the model', '--base-url URL, or --local for a server on this machine');
+  const elsewhere = async () => ({
+    address: await asking.text('base URL of the API', { problem: checkAddress }),
+  });
+  const choices: Choice<() => Promise<Found>>[] = [
+    { title: 'a server on this machine', chosen: () => nearby(given, parts) },
+    { title: 'a server at another address', chosen: elsewhere },
+    ...hostedServices.map(({ title, baseUrl }) => ({ title, chosen: async () => ({ address: baseUrl }) })),
+  ];
+  return (await asking.choose('Where is the model', choices))();
+}
+
+async function nearby({ ports }: GivenModel, { asking, note, ...parts }: GatherParts): Promise<Found> {
+  note(text`looking for servers on this machine: ports ${ports.join(', ')}`);
+  const looks = await nearbyServers(ports, parts);
+  const choices = looks.map((look) => ({ title: titleOf(look), chosen: { address: look.baseUrl, look } }));
+  const [only] = choices;
+  if (!only) {
+    throw new OffsiteError(`no server of models answers on this machine, on port ${ports.join(', ')}`, {
+      code: 'MODEL_SERVER_MISSING',
+      kind: 'input',
+      hint: 'Start it, or give its address with --base-url, or its port with --ports.',
+    });
+  }
+  if (choices.length === 1) return only.chosen;
+  if (asking) return asking.choose('Which server', choices);
+  const urls = looks.map(({ baseUrl }) => baseUrl).join(', ');
+  throw missing(`which server it is: ${urls} answer`, '--base-url URL');
+}
+
+function titleOf({ baseUrl, server, models }: ServerLook) {
+  const version = server?.version === undefined ? '' : ` ${server.version}`;
+  return text`${server?.kind ?? 'a server'}${version} at ${baseUrl}: ${plural(models.length, 'model')}`;
+}
+
+/** Undefined if the server tells nothing, and a person can tell instead. */
+async function looked(
+  address: string,
+  apiKeyEnv: string | undefined,
+  { asking, note, ...parts }: GatherParts,
+): Promise<ServerLook | undefined> {
+  try {
+    return await lookAtServer(address, { ...parts, apiKeyEnv });
+  } catch (error) {
+    parts.signal.throwIfAborted();
+    if (!asking || (error instanceof OffsiteError && error.kind === 'input')) throw error;
+    note(text`the server could not be asked: ${messageOf(error)}`);
+    return undefined;
+  }
+}
+
+/** The variable of the key, asked for unless the server answers without one. */
+async function keyVariable(
+  look: ServerLook | undefined,
+  hosted: HostedService | undefined,
+  asking: Asking | undefined,
+): Promise<string | undefined> {
+  if (!asking) return hosted?.apiKeyEnv;
+  if (look?.needsKey === false) return undefined;
+  const none = 'none';
+  const answer = await asking.text('environment variable that holds its key, or none', {
+    preset: hosted?.apiKeyEnv ?? none,
+    problem: checkVariable,
+  });
+  return answer === none ? undefined : answer;
+}
+
+async function wiresOf(
+  look: ServerLook | undefined,
+  hosted: HostedService | undefined,
+  asking: Asking | undefined,
+): Promise<Wire[]> {
+  if (hosted) return [...hosted.wires];
+  if (look && look.wires.length > 0) return look.wires;
+  if (!asking) throw missing('which wire it speaks: its server does not tell', '--wire WIRE');
+  const choices: Choice<Wire[]>[] = [
+    { title: 'OpenAI chat completions', chosen: ['openai-chat'] },
+    { title: 'OpenAI responses', chosen: ['openai-responses'] },
+    { title: 'Anthropic messages', chosen: ['anthropic-messages'] },
+    { title: 'Gemini', chosen: ['gemini'] },
+  ];
+  return asking.choose('Which API does it have', choices);
+}
+
+/** How many models are shown to choose from, and named in a message. */
+const shownModels = 40;
+
+async function chooseModel(look: ServerLook | undefined, asking: Asking | undefined): Promise<ServerModel> {
+  const models = look?.models ?? [];
+  const [only] = models;
+  if (only && models.length === 1) return only;
+  if (!asking) {
+    const names = models.slice(0, shownModels).map(({ id }) => id);
+    const more = models.length > names.length ? `, and ${models.length - names.length} more` : '';
+    const served = names.length > 0 ? `: the server has ${names.join(', ')}${more}` : '';
+    throw missing(`which model it is${served}`, '--model ID');
+  }
+  if (models.length > 0 && models.length <= shownModels)
+    return asking.choose(
+      'Which model',
+      models.map((model) => ({ title: modelTitle(model), chosen: model })),
+    );
+  const known = new Map(models.map((model) => [model.id, model]));
+  const isKnown = (id: string) => known.size === 0 || known.has(id);
+  const id = await asking.text("the model's name at the API", {
+    problem: (answer) => (isKnown(answer) ? undefined : notServed(answer, models)),
+  });
+  return known.get(id) ?? { id };
+}
+
+function notServed(answer: string, models: readonly ServerModel[]): string {
+  const like = models.filter(({ id }) => id.toLowerCase().includes(answer.toLowerCase())).slice(0, 10);
+  const names = like.length > 0 ? `: it has ${like.map(({ id }) => id).join(', ')}` : '';
+  return `the server has ${models.length} models, and not this one${names}`;
+}
+
+function modelTitle({ id, contextWindow }: ServerModel) {
+  return contextWindow === undefined ? text`${id}` : text`${id} (context ${count(contextWindow)})`;
+}
+
+function named(id: string, look: ServerLook | undefined, { note }: GatherParts): ServerModel {
+  const known = look?.models.find((model) => model.id === id);
+  if (!known && look && look.models.length > 0) {
+    const names = look.models.slice(0, shownModels).map((model) => text`${model.id}`);
+    note(text`the server does not list ${id}; it has ${joined(names, ', ')}`);
+  }
+  return known ?? { id };
+}
+
+async function nameFor(id: string, asking: Asking | undefined): Promise<string> {
+  const short = id.split('/').at(-1)?.toLowerCase() ?? '';
+  const name = short.replace(/[^a-z\d._-]+/g, '-').replace(/^[^a-z\d]+|[^a-z\d]+$/g, '') || 'model';
+  return asking ? asking.text(ours('name for suites'), { preset: name }) : name;
+}
+
+function keyNeeded(apiKeyEnv: string | undefined): OffsiteError {
+  const isNamed = apiKeyEnv !== undefined;
+  const message = isNamed
+    ? `the server wants a key, and ${apiKeyEnv} has none that it takes`
+    : 'the server wants a key';
+  return new OffsiteError(message, {
+    code: 'ANSWER_MISSING',
+    kind: 'input',
+    hint: isNamed
+      ? `Set ${apiKeyEnv}, or add both --wire and --model, so that the server is not asked.`
+      : 'Name the variable that holds it with --api-key-env.',
+  });
+}
+
+function missing(what: string, option: string): OffsiteError {
+  return new OffsiteError(`it is not known ${what.startsWith('which') ? what : `what ${what} is`}`, {
+    code: 'ANSWER_MISSING',
+    kind: 'input',
+    hint: `Nobody can be asked here, because this is no terminal or --yes was given. Add ${option}.`,
+  });
+}

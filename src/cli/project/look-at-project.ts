@@ -1,0 +1,142 @@
+import { existsSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
+import { projectFiles } from '../../bounds/anybody.ts';
+import { parseForeignJson } from '../../parse-json.ts';
+import { readText } from '../../suite/yaml-file.ts';
+
+/** What a folder with somebody's program tells about itself. Nothing of it is run. */
+export interface Project {
+  /** The name of the folder, in characters that any name here may have. */
+  name: string;
+  /** The root of the git repository that the folder is in. */
+  repository: string | undefined;
+  /** What its dependencies come with: npm, pnpm, yarn, bun, pip, cargo, go. */
+  packageManager: string | undefined;
+  /** A script that gets its dependencies. Undefined if it has none. */
+  install: string | undefined;
+  /** A command that runs all of its tests. */
+  test: string | undefined;
+}
+
+/** Looks at the files of a project. Those that cannot be read count as missing. */
+export function lookAtProject(folder: string): Project {
+  const found = kinds.map((kind) => kind(folder)).filter((kind) => kind !== undefined);
+  return {
+    name:
+      basename(resolve(folder))
+        .replaceAll(/[^\w.-]+/g, '-')
+        .replaceAll(/^[-.]+|[-.]+$/g, '') || 'project',
+    repository: repositoryOf(resolve(folder)),
+    packageManager: found.find(({ packageManager }) => packageManager)?.packageManager,
+    install: found.find(({ install }) => install)?.install,
+    test: found.find(({ test }) => test)?.test,
+  };
+}
+
+type Found = Partial<Pick<Project, 'packageManager' | 'install' | 'test'>>;
+
+/** The most specific one first. */
+const kinds: readonly ((folder: string) => Found | undefined)[] = [
+  nodeProject,
+  pythonProject,
+  cargo,
+  go,
+  make,
+];
+
+const PackageJson = z.object({
+  packageManager: z.string().optional(),
+  scripts: z.record(z.string(), z.unknown()).default({}),
+  dependencies: z.record(z.string(), z.unknown()).default({}),
+  devDependencies: z.record(z.string(), z.unknown()).default({}),
+});
+
+/** Lock file -> the package manager that writes it, and how it installs exactly what the file says. */
+const lockFiles = [
+  ['pnpm-lock.yaml', 'pnpm', 'npx --yes pnpm install --frozen-lockfile'],
+  ['yarn.lock', 'yarn', 'npx --yes yarn install --frozen-lockfile'],
+  ['bun.lock', 'bun', 'npx --yes bun install --frozen-lockfile'],
+  ['package-lock.json', 'npm', 'npm ci'],
+  ['npm-shrinkwrap.json', 'npm', 'npm ci'],
+] as const;
+
+function nodeProject(folder: string): Found | undefined {
+  const text = textIn(folder, 'package.json');
+  const parsed = PackageJson.safeParse(text === undefined ? undefined : jsonOf(text));
+  if (!parsed.success) return undefined;
+  const { packageManager, scripts, dependencies, devDependencies } = parsed.data;
+  const locked = lockFiles.find(([file]) => existsSync(join(folder, file)));
+  const named = /^(npm|pnpm|yarn|bun)@/.exec(packageManager ?? '')?.[1];
+  const manager = locked?.[1] ?? named ?? 'npm';
+  const needs = Object.keys(dependencies).length + Object.keys(devDependencies).length > 0;
+  const script = scripts.test;
+  // What `npm init` writes fails on purpose.
+  const hasTests = typeof script === 'string' && !script.includes('no test specified');
+  return {
+    packageManager: manager,
+    ...(needs && { install: locked?.[2] ?? 'npm install' }),
+    ...(hasTests && { test: manager === 'npm' ? 'npm test' : `npx --yes ${manager} test` }),
+  };
+}
+
+function pythonProject(folder: string): Found | undefined {
+  const files = ['pyproject.toml', 'setup.py', 'setup.cfg', 'requirements.txt', 'tox.ini', 'pytest.ini'];
+  const texts = new Map(files.map((file) => [file, textIn(folder, file)]));
+  if ([...texts.values()].every((text) => text === undefined)) return undefined;
+  const isPackage = /^\[(project|build-system)\]/m.test(texts.get('pyproject.toml') ?? '');
+  // Debian's Python refuses to install for everyone without the option.
+  const pip = 'python3 -m pip install --break-system-packages';
+  const install =
+    isPackage || texts.get('setup.py') !== undefined
+      ? `${pip} --editable .`
+      : texts.get('requirements.txt') === undefined
+        ? undefined
+        : `${pip} --requirement requirements.txt`;
+  const usesPytest =
+    existsSync(join(folder, 'conftest.py')) || [...texts.values()].some((text) => text?.includes('pytest'));
+  return {
+    packageManager: 'pip',
+    ...(install && { install }),
+    test: usesPytest ? 'python3 -m pytest' : 'python3 -m unittest',
+  };
+}
+
+function cargo(folder: string): Found | undefined {
+  if (!existsSync(join(folder, 'Cargo.toml'))) return undefined;
+  return { packageManager: 'cargo', install: 'cargo fetch', test: 'cargo test' };
+}
+
+function go(folder: string): Found | undefined {
+  if (!existsSync(join(folder, 'go.mod'))) return undefined;
+  return { packageManager: 'go', install: 'go mod download', test: 'go test ./...' };
+}
+
+function make(folder: string): Found | undefined {
+  const text = textIn(folder, 'Makefile') ?? '';
+  return /^test\s*:(?!=)/m.test(text) ? { test: 'make test' } : undefined;
+}
+
+function repositoryOf(folder: string): string | undefined {
+  if (existsSync(join(folder, '.git'))) return folder;
+  const above = dirname(folder);
+  return above === folder ? undefined : repositoryOf(above);
+}
+
+function textIn(folder: string, name: string): string | undefined {
+  const file = join(folder, name);
+  if (!existsSync(file)) return undefined;
+  try {
+    return readText(file, { maximumBytes: projectFiles.bytes.file });
+  } catch {
+    return undefined;
+  }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return parseForeignJson(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,67 @@
+import { type Holder, type Renewal, Shares } from '../../shares.ts';
+import { observe } from './limit-law.ts';
+import { type LimitEvent, type LimitReason, type LimitState, newLimit } from './limit-state.ts';
+
+/** What all processes of a machine know about one model, as it is kept. */
+export interface SharedLimit {
+  state: LimitState;
+  holders: [string, Holder][];
+}
+
+/** What one process tells the others: its requests, and what became of them. */
+export interface Turn {
+  renewal: Renewal;
+  events: readonly LimitEvent[];
+}
+
+/** What one process learns from the others. */
+export interface Learned {
+  shared: SharedLimit;
+  /** Requests that this process may have in flight. */
+  grant: number;
+  /** Requests that the others have in flight. */
+  others: number;
+  /** The limit of all together, and how it moved. */
+  limit: number;
+  /** The smallest of what the processes allow. */
+  most: number;
+  moves: LimitMove[];
+}
+
+export interface LimitMove {
+  /** Epoch milliseconds. */
+  at: number;
+  from: number;
+  to: number;
+  why: LimitReason;
+}
+
+/** Milliseconds after which the permits of a process that says nothing are given to others. */
+export const termMs = 6_000;
+
+/** Takes the turn of one process: what its requests showed moves the limit, of which it gets its part. */
+export function takeTurn(kept: SharedLimit | undefined, { renewal, events }: Turn, now: number): Learned {
+  const holders = kept?.holders ?? [];
+  const others = holders.filter(([name, { renewedAt }]) => {
+    return name !== renewal.holder && now - renewedAt <= termMs;
+  });
+  const most = Math.min(renewal.limit, ...others.map(([, { limit }]) => limit));
+  const state = kept?.state ?? newLimit(most, now);
+  const moves: LimitMove[] = [];
+  for (const event of events) {
+    const from = state.limit;
+    const why = observe(state, event, { most, now });
+    if (why !== undefined) moves.push({ at: now, from, to: state.limit, why });
+  }
+  const limit = Math.min(most, state.limit);
+  const shares = new Shares(termMs, holders, limit);
+  const grant = shares.renew(renewal, now);
+  return {
+    shared: { state, holders: [...shares.holders] },
+    grant,
+    others: others.reduce((sum, [, { counted, wants }]) => sum + Math.min(counted, wants), 0),
+    limit,
+    most,
+    moves,
+  };
+}

@@ -1,0 +1,75 @@
+import { serverFacts } from '../../bounds/model.ts';
+import { ByteStore } from '../../byte-store.ts';
+import type { Clock } from '../../clock.ts';
+import { startDeadline } from '../../deadline.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { Wire } from '../../suite/model-config.ts';
+import type { Upstream, UpstreamAnswer } from '../upstream.ts';
+import { parsed } from '../wires/lenient.ts';
+import { wireTable } from '../wires/wire-table.ts';
+
+/** A server's answer to a question about itself. */
+export interface ServerAnswer {
+  status: number;
+  /** The body if it is JSON. */
+  document: unknown;
+  text: string;
+}
+
+export interface Question {
+  /** The path and query below the base URL. */
+  path: string;
+  /** Sends it as POST. */
+  body?: object;
+  /** The wire whose header carries the key. Default: `openai-chat`. */
+  wire?: Wire;
+}
+
+/** Rejects if the server cannot be reached, or its answer is too large or too late. */
+export type AskServer = (question: Question) => Promise<ServerAnswer>;
+
+/** Asks a server, with a bound on time and size. Follows no redirects. */
+export function askServer(
+  upstream: Upstream,
+  { clock, signal, within = serverFacts.time.answer }: { clock: Clock; signal: AbortSignal; within?: number },
+): AskServer {
+  return async ({ path, body, wire = 'openai-chat' }) => {
+    using deadline = startDeadline(clock, within, signal, () => tooSlow(path, within));
+    const answer = await upstream.send(
+      {
+        ...{ wire, path, method: body === undefined ? 'GET' : 'POST' },
+        headers: {
+          accept: 'application/json',
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...wireTable[wire].headers,
+        },
+        body: Buffer.from(body === undefined ? '' : JSON.stringify(body)),
+      },
+      deadline.signal,
+    );
+    const text = await textOf(answer);
+    return { status: answer.status, document: parsed(text), text };
+  };
+}
+
+async function textOf({ body }: UpstreamAnswer): Promise<string> {
+  const store = new ByteStore();
+  for await (const chunk of body) {
+    if (store.size + chunk.length > serverFacts.bytes.answer)
+      throw unusable(`the answer of the server has more than ${serverFacts.bytes.answer} bytes`);
+    store.add(chunk);
+  }
+  return store.take().toString('utf8');
+}
+
+function tooSlow(path: string, within: number): OffsiteError {
+  return unusable(`the server did not answer ${path} within ${within / 1000} s`);
+}
+
+function unusable(message: string): OffsiteError {
+  return new OffsiteError(message, {
+    code: 'MODEL_SERVER_UNKNOWN',
+    kind: 'infrastructure',
+    hint: 'Check that the address is that of an API of models.',
+  });
+}

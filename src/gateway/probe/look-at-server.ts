@@ -1,0 +1,171 @@
+import { serverFacts } from '../../bounds/model.ts';
+import type { Clock } from '../../clock.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import { type HttpModel, ModelConfig, type Wire } from '../../suite/model-config.ts';
+import type { GatewayParts } from '../gateway-parts.ts';
+import { serveModel } from '../served-model.ts';
+import { type AskServer, askServer, type Question, type ServerAnswer } from './ask-server.ts';
+import { type HasRoute, routesOf } from './routes.ts';
+import { type KnownServer, knownServer } from './server-kinds.ts';
+import { type ListForm, readModelList, type ServerModel } from './server-models.ts';
+
+/** What a server tells about itself without running a model. */
+export interface ServerLook {
+  /** The base URL of its API, as a configuration needs it. */
+  baseUrl: string;
+  /** Undefined if it is none that Offsite knows. */
+  server: Pick<KnownServer, 'kind' | 'version' | 'parallel'> | undefined;
+  models: ServerModel[];
+  /** The wires it has routes for, in the order in which a configuration lists them. */
+  wires: Wire[];
+  /** Whether it answers only with a key. */
+  needsKey: boolean;
+}
+
+export interface LookOptions extends Pick<GatewayParts, 'env' | 'caBundle' | 'clock'> {
+  /** The variable of the key. The key is sent to this server alone. */
+  apiKeyEnv?: string | undefined;
+  auth?: HttpModel['auth'];
+  headers?: Record<string, string> | undefined;
+  query?: Record<string, string> | undefined;
+  signal: AbortSignal;
+  /** Milliseconds for each answer. */
+  within?: number;
+  /** Does not ask for its wires. */
+  withoutWires?: true;
+}
+
+/**
+ * Asks a server which models it serves and which wires it has.
+ *
+ * @param given its address, with or without the `/v1` of its API
+ *
+ * Throws `MODEL_UNREACHABLE`, `MODEL_SERVER_UNKNOWN` if it is no server of models, and an `input` error for
+ * an address that a configuration must not have.
+ */
+export async function lookAtServer(given: string, options: LookOptions): Promise<ServerLook> {
+  await using below = askBelow(options);
+  const { baseUrl: listed, answer, list } = await findList(given, below.ask);
+  const needsKey = answer.status === 401 || answer.status === 403;
+  if (list?.form === 'gemini')
+    return { baseUrl: listed, server: undefined, models: list.models, wires: ['gemini'], needsKey };
+  const [{ baseUrl, routes }, server] = await Promise.all([
+    options.withoutWires
+      ? { baseUrl: listed, routes: new Map<Wire, HasRoute>() }
+      : findRoutes(list ? [listed] : [listed, trimmed(given)], below.ask),
+    knownServer(below.ask(rootOf(listed))),
+  ]);
+  const wires = wiresIn(routes, list?.form);
+  if (!list && !server && wires.length === 0 && !needsKey) throw noServer(given, answer);
+  const models = server?.models?.length ? server.models : (list?.models ?? []);
+  return { baseUrl, server, models, wires, needsKey };
+}
+
+/** Asks a server at one address after another over the same settings. */
+export function askBelow({ env, caBundle, clock, signal, within, withoutWires: _, ...model }: LookOptions): {
+  ask(baseUrl: string): AskServer;
+  [Symbol.asyncDispose](): Promise<void>;
+} {
+  const opened = new AsyncDisposableStack();
+  const ask = (baseUrl: string) => {
+    const config = ModelConfig.parse({ wire: 'openai-chat', baseUrl, ...defined(model) });
+    const served = opened.use(serveModel(baseUrl, config, { ...unused(clock), env, caBundle }));
+    return askServer(served.upstream, { clock, signal, ...(within !== undefined && { within }) });
+  };
+  return { ask, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+/** Parts that a question to a server does not use. */
+function unused(clock: Clock): Pick<GatewayParts, 'clock' | 'random' | 'scripted'> {
+  const scripted = () => {
+    throw new Error('a scripted model has no server');
+  };
+  return { clock, random: Math.random, scripted };
+}
+
+function defined<Given extends object>(given: Given): Partial<Given> {
+  return Object.fromEntries(
+    Object.entries(given).filter(([, value]) => value !== undefined),
+  ) as Partial<Given>;
+}
+
+interface FoundList {
+  baseUrl: string;
+  answer: ServerAnswer;
+  list: { form: ListForm; models: ServerModel[] } | undefined;
+}
+
+/** Finds the base URL below which the server lists its models. */
+async function findList(given: string, below: (baseUrl: string) => AskServer): Promise<FoundList> {
+  const found: FoundList[] = [];
+  for (const baseUrl of possibleBases(given)) {
+    const ask = below(baseUrl);
+    // Each family wants the key in another header.
+    for (const question of listQuestions(baseUrl)) {
+      const answer = await ask(question);
+      const list = answer.status === 200 ? readModelList(answer.document) : undefined;
+      if (list) return { baseUrl, answer, list };
+      found.push({ baseUrl, answer, list });
+      if (answer.status !== 401 && answer.status !== 403) break;
+    }
+  }
+  const wantsKey = found.find(({ answer }) => answer.status === 401 || answer.status === 403);
+  const [first] = found;
+  const best = wantsKey ?? first;
+  if (!best) throw new Error('no address was asked');
+  return best;
+}
+
+/** The first base URL that has any route, or the first. */
+async function findRoutes(bases: readonly string[], below: (baseUrl: string) => AskServer) {
+  const all = await Promise.all(
+    [...new Set(bases)].map(async (baseUrl) => ({ baseUrl, routes: await routesOf(below(baseUrl)) })),
+  );
+  const best = all.find(({ routes }) => [...routes.values()].includes('yes')) ?? all[0];
+  if (!best) throw new Error('no address was asked');
+  return best;
+}
+
+const version = /\/v\d+[a-z\d]*$/;
+
+function possibleBases(given: string): string[] {
+  const base = trimmed(given);
+  return version.test(new URL(base).pathname) ? [base] : [`${base}/v1`, base, `${base}/v1beta`];
+}
+
+/** The address below which a server has the routes of its own. */
+export function rootOf(baseUrl: string): string {
+  return trimmed(baseUrl).replace(version, '');
+}
+
+function trimmed(address: string): string {
+  return address.replace(/\/+$/, '');
+}
+
+function listQuestions(baseUrl: string): Question[] {
+  const path = '/models';
+  if (baseUrl.endsWith('/v1beta')) return [{ path: `${path}?pageSize=1000`, wire: 'gemini' }, { path }];
+  return [{ path }, { path: `${path}?limit=1000`, wire: 'anthropic-messages' }];
+}
+
+/** A list of Anthropic's form is of its API, or of a proxy that has at least its wire. */
+function wiresIn(routes: ReadonlyMap<Wire, HasRoute>, form: ListForm | undefined): Wire[] {
+  const own = [...routes].flatMap(([wire, has]) => (has === 'yes' ? [wire] : []));
+  if (form !== 'anthropic') return own;
+  return ['anthropic-messages', ...own.filter((wire) => wire !== 'anthropic-messages')];
+}
+
+function noServer(given: string, { status, text }: ServerAnswer): OffsiteError {
+  const excerpt = JSON.stringify(text.replace(/\s+/g, ' ').trim().slice(0, serverFacts.bytes.quoted));
+  const redirects = status >= 300 && status < 400;
+  const isPage = /^\s*<(!doctype|html)/i.test(text);
+  const answered = isPage ? 'it answers with a web page' : `it answered ${status}: ${excerpt}`;
+  const what = redirects ? `it redirects to another address (${status})` : answered;
+  return new OffsiteError(`no API of a model was found at ${given}: ${what}`, {
+    code: 'MODEL_SERVER_UNKNOWN',
+    kind: 'infrastructure',
+    hint: redirects
+      ? 'Redirects are not followed. Give the address of the API itself.'
+      : 'Give the base URL of its API as in its documentation, such as http://127.0.0.1:8000/v1.',
+  });
+}

@@ -1,0 +1,93 @@
+import { serverFacts } from '../../bounds/model.ts';
+import { isObject, list, member, object, objectsOf, tokens, wholeText } from '../wires/lenient.ts';
+
+/** What a server tells about one of its models. Lengths are in tokens. */
+export interface ServerModel {
+  /** Its name in requests. */
+  id: string;
+  /** The context that the server holds for a request. */
+  contextWindow?: number;
+  /** The context that the model could hold if the server were started so. */
+  longestContext?: number;
+  maxOutputTokens?: number;
+  /** Whether its chat template has tools. */
+  tools?: boolean;
+}
+
+/** The forms of a list of models; each belongs to a family of APIs. */
+export type ListForm = 'openai' | 'anthropic' | 'gemini';
+
+const Entry = object({
+  id: wholeText,
+  type: wholeText,
+  // vLLM and SGLang, OpenRouter, Groq, Mistral, Anthropic.
+  max_model_len: tokens,
+  context_length: tokens,
+  context_window: tokens,
+  max_context_length: tokens,
+  max_input_tokens: tokens,
+  // OpenRouter, Groq, Anthropic.
+  top_provider: object({ max_completion_tokens: tokens }),
+  max_completion_tokens: tokens,
+  max_tokens: tokens,
+  // llama.cpp
+  meta: object({ n_ctx: tokens, n_ctx_train: tokens }),
+});
+
+const GeminiEntry = object({ name: wholeText, inputTokenLimit: tokens, outputTokenLimit: tokens });
+
+/** Reads a list of models of any family. Undefined if the document is none. */
+export function readModelList(document: unknown): { form: ListForm; models: ServerModel[] } | undefined {
+  if (!isObject(document)) return undefined;
+  if (Array.isArray(document.models) && !Array.isArray(document.data)) {
+    const entries = objectsOf(document.models);
+    if (!entries.every((entry) => String(member(entry, 'name')).startsWith('models/'))) return undefined;
+    return { form: 'gemini', models: bounded(entries.flatMap(geminiModel)) };
+  }
+  if (!Array.isArray(document.data)) return undefined;
+  const entries = objectsOf(document.data);
+  const isAnthropic = document.has_more !== undefined && document.object !== 'list';
+  return { form: isAnthropic ? 'anthropic' : 'openai', models: bounded(entries.flatMap(modelOf)) };
+}
+
+function modelOf(item: unknown): ServerModel[] {
+  const { id, meta, top_provider, ...entry } = Entry.parse(item);
+  if (id === undefined) return [];
+  const { max_model_len, context_length, context_window, max_context_length, max_input_tokens } = entry;
+  return [
+    modelWith(id, {
+      contextWindow:
+        max_model_len ??
+        context_length ??
+        context_window ??
+        max_context_length ??
+        max_input_tokens ??
+        meta.n_ctx,
+      longestContext: meta.n_ctx_train,
+      maxOutputTokens: top_provider.max_completion_tokens ?? entry.max_completion_tokens ?? entry.max_tokens,
+    }),
+  ];
+}
+
+function geminiModel(item: unknown): ServerModel[] {
+  const { name, inputTokenLimit, outputTokenLimit } = GeminiEntry.parse(item);
+  const methods = list(member(item, 'supportedGenerationMethods'));
+  if (name === undefined || !methods.includes('generateContent')) return [];
+  const id = name.replace(/^models\//, '');
+  return [modelWith(id, { contextWindow: inputTokenLimit, maxOutputTokens: outputTokenLimit })];
+}
+
+/** Leaves out what is unknown, or 0, which some servers use for unknown. */
+export function modelWith(
+  id: string,
+  facts: { [Name in Exclude<keyof ServerModel, 'id'>]?: ServerModel[Name] | undefined },
+): ServerModel {
+  return { id, ...Object.fromEntries(Object.entries(facts).filter(([, value]) => Boolean(value))) };
+}
+
+/** The models whose names can be shown and written into a file. */
+export function bounded(models: readonly ServerModel[]): ServerModel[] {
+  const isUsable = (id: string) =>
+    id.trim() !== '' && id.length <= serverFacts.bytes.name && !/\p{C}/u.test(id);
+  return models.filter(({ id }) => isUsable(id)).slice(0, serverFacts.count.models);
+}

@@ -1,0 +1,194 @@
+import { createParser } from 'eventsource-parser';
+import { chatAnswers } from '../../bounds/model.ts';
+import { ByteStore } from '../../byte-store.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import type { Wire } from '../../suite/model-config.ts';
+import { refusedBy } from '../chat/model-errors.ts';
+import { callIds } from '../translation/call-ids.ts';
+import { Losses } from '../translation/losses.ts';
+import type { NeutralUsage } from '../translation/neutral-answer.ts';
+import type { NeutralRequest } from '../translation/neutral-request.ts';
+import { StreamSteps } from '../translation/stream-steps.ts';
+import type { UpstreamAnswer } from '../upstream.ts';
+import { type JsonObject, member, parsed } from '../wires/lenient.ts';
+import { wireTable } from '../wires/wire-table.ts';
+import { type DirectModel, noteUsage } from './direct-model.ts';
+
+/** How an answer streamed. Times are milliseconds since the request was sent. */
+export interface StreamedAnswer {
+  /** The first piece of text, of reasoning or of a call. Undefined if there was none. */
+  firstTokenMs: number | undefined;
+  lastTokenMs: number | undefined;
+  totalMs: number;
+  /** Pieces that arrived apart from each other, by their time. */
+  arrivals: number;
+  inputTokens: number | undefined;
+  outputTokens: number;
+  /** Set if the answer did not report its tokens: then a piece counts as one. */
+  estimated?: true;
+}
+
+/** The model refused or broke off. `status` is that of the answer. */
+export class StreamRefused extends OffsiteError {
+  readonly status: number;
+
+  constructor(status: number, { message, code, hint }: OffsiteError) {
+    super(message, { code, kind: 'infrastructure', ...(hint !== undefined && { hint }) });
+    this.status = status;
+  }
+}
+
+/**
+ * Asks for a streamed answer, without retries. Throws {@link StreamRefused}, `MODEL_UNREACHABLE`,
+ * `MODEL_TOO_SLOW` or `MODEL_ANSWER_UNREADABLE`.
+ *
+ * @param limits.within milliseconds for the whole answer
+ */
+export async function streamedAnswer(
+  model: DirectModel,
+  wire: Wire,
+  asked: StreamRequest,
+  { within, signal }: { within: number; signal: AbortSignal },
+): Promise<StreamedAnswer> {
+  const deadline = AbortSignal.timeout(within);
+  try {
+    return await streamed(model, wire, asked, AbortSignal.any([signal, deadline]));
+  } catch (error) {
+    if (error !== deadline.reason) throw error;
+    throw new OffsiteError(`the model ${model.name} did not answer within ${within / 1000} s`, {
+      code: 'MODEL_TOO_SLOW',
+      kind: 'infrastructure',
+      hint: 'A server may be loading it: try again, or give it longer with --timeout.',
+    });
+  }
+}
+
+interface StreamRequest {
+  prompt: string;
+  maxTokens: number;
+}
+
+async function streamed(
+  model: DirectModel,
+  wire: Wire,
+  { prompt, maxTokens }: StreamRequest,
+  signal: AbortSignal,
+): Promise<StreamedAnswer> {
+  const request: NeutralRequest = {
+    ...{ model: model.name, streamed: true, usageAsked: true, tools: [], stop: [], maxTokens },
+    messages: [{ from: 'user', parts: [{ type: 'text', text: prompt }] }],
+  };
+  const { translation } = wireTable[wire];
+  const target = { model: model.upstreamName, maxOutputTokens: undefined };
+  const body = translation.writeRequest(request, new Losses('lenient', model.name), target);
+  const startedAt = performance.now();
+  let answer = await sent(model, wire, body, signal);
+  if (answer.status === 400) {
+    const refusal = await wholeOf(answer);
+    // OpenAI's newer models take the limit only under another name.
+    const renames = member(member(parsed(refusal.toString('utf8')), 'error'), 'param') === 'max_tokens';
+    if (!renames) throw new StreamRefused(400, refusedBy({ wire, model: model.name }, 400, refusal));
+    const { max_tokens, ...others } = body;
+    answer = await sent(model, wire, { ...others, max_completion_tokens: max_tokens }, signal);
+  }
+  if (answer.status < 200 || answer.status > 299) {
+    const refusal = await wholeOf(answer);
+    throw new StreamRefused(answer.status, refusedBy({ wire, model: model.name }, answer.status, refusal));
+  }
+  const read = await readStream(answer, wire, startedAt);
+  noteUsage(model.used, {
+    ...(read.inputTokens !== undefined && { inputTokens: read.inputTokens }),
+    ...(!read.estimated && { outputTokens: read.outputTokens }),
+  });
+  return read;
+}
+
+function sent(
+  model: DirectModel,
+  wire: Wire,
+  body: JsonObject,
+  signal: AbortSignal,
+): Promise<UpstreamAnswer> {
+  const { translation, headers } = wireTable[wire];
+  return model.upstream.send(
+    {
+      ...{ wire, method: 'POST', path: translation.path(model.upstreamName, true) },
+      headers: { 'content-type': 'application/json', accept: 'text/event-stream', ...headers },
+      body: Buffer.from(JSON.stringify(body)),
+    },
+    signal,
+  );
+}
+
+async function readStream(answer: UpstreamAnswer, wire: Wire, startedAt: number): Promise<StreamedAnswer> {
+  const type = String(answer.headers['content-type'] ?? 'no type');
+  if (!type.startsWith('text/event-stream')) throw unreadable(`the answer is no stream, but ${type}`);
+  let firstTokenMs: number | undefined;
+  let lastTokenMs: number | undefined;
+  let arrivals = 0;
+  let pieces = 0;
+  let usage: NeutralUsage = {};
+  let failed: string | undefined;
+  const steps = new StreamSteps(callIds([]), (event) => {
+    if (event.type === 'end') usage = event.usage;
+    else if (event.type === 'failure') failed ??= event.message;
+    else if (event.type === 'text' || event.type === 'reasoning' || event.type === 'arguments') {
+      const at = performance.now() - startedAt;
+      pieces += 1;
+      if (lastTokenMs === undefined || at - lastTokenMs > togetherMs) arrivals += 1;
+      firstTokenMs ??= at;
+      lastTokenMs = at;
+    }
+  });
+  const reader = wireTable[wire].translation.readStream(steps, new Losses('lenient', wire));
+  const parser = createParser({
+    maxBufferSize: chatAnswers.bytes.answer,
+    onEvent({ data }) {
+      try {
+        reader.event(data);
+      } catch (error) {
+        failed ??= messageOf(error);
+      }
+    },
+  });
+  const decoder = new TextDecoder();
+  let size = 0;
+  for await (const chunk of answer.body) {
+    size += chunk.length;
+    if (size > chatAnswers.bytes.answer) failed ??= `it has more than ${chatAnswers.bytes.answer} bytes`;
+    if (failed !== undefined) break;
+    parser.feed(decoder.decode(chunk, { stream: true }));
+  }
+  if (failed === undefined && !steps.over) {
+    parser.feed('\n\n');
+    try {
+      if (!steps.over) reader.end();
+    } catch (error) {
+      failed ??= messageOf(error);
+    }
+  }
+  if (failed !== undefined) throw unreadable(`the stream broke: ${failed}`);
+  return {
+    ...{ firstTokenMs, lastTokenMs, arrivals },
+    totalMs: performance.now() - startedAt,
+    inputTokens: usage.input,
+    outputTokens: usage.output ?? pieces,
+    ...(usage.output === undefined && { estimated: true }),
+  };
+}
+
+/** Pieces within so many milliseconds arrived together. */
+const togetherMs = 1;
+
+async function wholeOf({ body }: UpstreamAnswer): Promise<Buffer> {
+  const store = new ByteStore();
+  for await (const chunk of body) {
+    if (store.size + chunk.length > chatAnswers.bytes.answer) break;
+    store.add(chunk);
+  }
+  return store.take();
+}
+
+function unreadable(message: string): OffsiteError {
+  return new OffsiteError(message, { code: 'MODEL_ANSWER_UNREADABLE', kind: 'infrastructure' });
+}

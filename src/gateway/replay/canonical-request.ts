@@ -1,0 +1,169 @@
+import { hash } from 'node:crypto';
+import { z } from 'zod';
+import type { Content, NeutralMessage, NeutralRequest } from '../translation/neutral-request.ts';
+import { isObject, parsed } from '../wires/lenient.ts';
+
+/**
+ * A request to a model without what varies between wires and runs and has no meaning: ids of calls, marks for
+ * caches, limits, metadata, and the order of tools. This is what a cassette stores of a request.
+ */
+
+/** What the model got before its next answer. Results are in the order of their calls. */
+const InputTurn = z.object({
+  by: z.literal('user'),
+  said: z.string(),
+  /** Hashes of images and documents, in order. */
+  media: z.array(z.string()),
+  results: z.array(z.string()),
+});
+
+const ModelTurn = z.object({
+  by: z.literal('model'),
+  text: z.string(),
+  /** `arguments`: JSON with sorted members. */
+  calls: z.array(z.object({ name: z.string(), arguments: z.string() })),
+});
+
+export const CanonicalTurn = z.discriminatedUnion('by', [InputTurn, ModelTurn]);
+export type CanonicalTurn = z.infer<typeof CanonicalTurn>;
+
+export const CanonicalRequest = z.object({
+  /** What the harness says beside the conversation: system texts, and texts within a tag. */
+  context: z.array(z.string()),
+  turns: z.array(CanonicalTurn),
+  /** Sorted by name. `definition`: JSON of description and parameters. */
+  tools: z.array(z.object({ name: z.string(), definition: z.string() })),
+  /** JSON of what asks for another kind of answer: sampling, the choice of tools, a format. */
+  options: z.string(),
+});
+export type CanonicalRequest = z.infer<typeof CanonicalRequest>;
+
+type Unnamed = Omit<NeutralRequest, 'model' | 'streamed'>;
+
+export function canonicalRequest(request: Unnamed): CanonicalRequest {
+  const { context, turns } = conversationOf(request.messages);
+  const tools = request.tools.map(({ name, description, parameters }) => ({
+    name,
+    definition: canonicalJson({ description, parameters }),
+  }));
+  const { toolChoice, temperature, topP, topK, seed, presencePenalty, frequencyPenalty } = request;
+  const { stop, reasoning, format } = request;
+  const sampling = { temperature, topP, topK, seed, presencePenalty, frequencyPenalty };
+  return {
+    context,
+    turns,
+    tools: tools.toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)),
+    options: canonicalJson({
+      ...sampling,
+      reasoning,
+      // Both are what a request means that does not say it.
+      ...(toolChoice !== 'auto' && { toolChoice }),
+      ...(stop.length > 0 && { stop }),
+      ...(format && { format: format.schema ?? true }),
+    }),
+  };
+}
+
+function conversationOf(messages: readonly NeutralMessage[]) {
+  const context: string[] = [];
+  const turns: CanonicalTurn[] = [];
+  /** The position of each call in its turn. */
+  const positions = new Map<string, number>();
+  let results: { position: number; text: string }[] = [];
+  const input = () => {
+    const last = turns.at(-1);
+    if (last?.by === 'user') return last;
+    const begun = { by: 'user' as const, said: '', media: [], results: [] };
+    turns.push(begun);
+    return begun;
+  };
+  const say = (part: Content, into: Extract<CanonicalTurn, { by: 'user' }>) => {
+    if (part.type !== 'text') into.media.push(mediaHash(part));
+    else if (isContext(part.text)) context.push(part.text.trim());
+    else into.said = joined(into.said, part.text);
+  };
+  for (const message of messages) {
+    switch (message.from) {
+      case 'system':
+        if (message.text.trim() !== '') context.push(message.text.trim());
+        break;
+      case 'user': {
+        const into = input();
+        for (const part of message.parts) say(part, into);
+        break;
+      }
+      case 'tool': {
+        const into = input();
+        for (const part of message.parts) if (part.type !== 'text') into.media.push(mediaHash(part));
+        const position = positions.get(message.callId) ?? Number.POSITIVE_INFINITY;
+        results.push({ position, text: textOf(message.parts) });
+        into.results = results.toSorted((a, b) => a.position - b.position).map(({ text }) => text);
+        break;
+      }
+      case 'model': {
+        const text = message.parts.map((part) =>
+          'text' in part && part.type !== 'reasoning' ? part.text : '',
+        );
+        const calls = message.parts.filter((part) => part.type === 'call');
+        if (calls.length === 0 && text.join('').trim() === '') break;
+        dropEmpty(turns);
+        const last = turns.at(-1);
+        const into = last?.by === 'model' ? last : { by: 'model' as const, text: '', calls: [] };
+        if (into !== last) {
+          turns.push(into);
+          results = [];
+        }
+        into.text = joined(into.text, text.join(''));
+        for (const call of calls) {
+          positions.set(call.id, into.calls.length);
+          into.calls.push({ name: call.name, arguments: canonicalArguments(call.arguments) });
+        }
+      }
+    }
+  }
+  dropEmpty(turns);
+  return { context, turns };
+}
+
+/** A message of nothing but context leaves a turn without content. */
+function dropEmpty(turns: CanonicalTurn[]): void {
+  const last = turns.at(-1);
+  if (last?.by === 'user' && last.said === '' && last.media.length + last.results.length === 0) turns.pop();
+}
+
+/** Texts that a harness adds in the user's name stand within one tag: `<system-reminder>…</system-reminder>`. */
+function isContext(text: string): boolean {
+  const [, tag] = /^\s*<([a-z][\w:-]{2,60})(?:\s[^<>]{0,200})?>/i.exec(text) ?? [];
+  return tag !== undefined && text.trimEnd().endsWith(`</${tag}>`);
+}
+
+/** Wires join texts in different ways, and harnesses trim them. */
+function joined(before: string, text: string): string {
+  const more = text.trim();
+  return before === '' ? more : more === '' ? before : `${before}\n${more}`;
+}
+
+function textOf(parts: readonly Content[]): string {
+  return parts
+    .flatMap((part) => (part.type === 'text' ? [part.text.trim()] : []))
+    .filter((text) => text !== '')
+    .join('\n');
+}
+
+function mediaHash(part: Exclude<Content, { type: 'text' }>): string {
+  const content = 'data' in part ? part.data : part.url;
+  return `${part.type} ${hash('sha256', content).slice(0, 32)}`;
+}
+
+/** Arguments that are not JSON stay as the model wrote them. */
+function canonicalArguments(text: string): string {
+  const value = parsed(text);
+  return value === undefined ? text : canonicalJson(value);
+}
+
+/** JSON with sorted members, without those that are undefined. */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_name, inner: unknown) =>
+    isObject(inner) ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1))) : inner,
+  );
+}

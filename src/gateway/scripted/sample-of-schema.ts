@@ -1,0 +1,44 @@
+import { isObject } from '../wires/lenient.ts';
+
+/** The deepest level that is filled in; schemas may name themselves. */
+const deepest = 20;
+
+/**
+ * A document that a JSON Schema allows, as a model in a dry run gives it: numbers as large as they may be, the
+ * first of the choices, and all members that must be there. Keywords that are not known here are not kept.
+ */
+export function sampleOf(schema: unknown, level = 0): unknown {
+  if (!isObject(schema) || level > deepest) return null;
+  if ('const' in schema) return schema.const;
+  if ('default' in schema) return schema.default;
+  if (Array.isArray(schema.enum)) return schema.enum[0];
+  const [choice] = [schema.anyOf, schema.oneOf].filter(Array.isArray).flat();
+  if (choice !== undefined) return sampleOf(choice, level + 1);
+  const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
+  switch (type) {
+    case 'object':
+      return objectOf(schema, level);
+    case 'array': {
+      const least = typeof schema.minItems === 'number' ? Math.min(schema.minItems, deepest) : 0;
+      return Array.from({ length: least }, () => sampleOf(schema.items, level + 1));
+    }
+    case 'number':
+    case 'integer': {
+      const { maximum, minimum } = schema;
+      return typeof maximum === 'number' ? maximum : typeof minimum === 'number' ? minimum : 1;
+    }
+    case 'boolean':
+      return true;
+    case 'null':
+      return null;
+    default:
+      return isObject(schema.properties) ? objectOf(schema, level) : 'This is a dry run.';
+  }
+}
+
+function objectOf(schema: Record<string, unknown>, level: number): Record<string, unknown> {
+  const properties = isObject(schema.properties) ? schema.properties : {};
+  const required = Array.isArray(schema.required) ? schema.required : [];
+  const names = Object.keys(properties).filter((name) => required.includes(name));
+  return Object.fromEntries(names.map((name) => [name, sampleOf(properties[name], level + 1)]));
+}

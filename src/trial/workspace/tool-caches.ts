@@ -1,0 +1,24 @@
+import { posix } from 'node:path';
+
+/** The folders in which Python keeps bytecode, and tools of Python what they can make again. */
+const ofPython = ['__pycache__', '.pytest_cache', '.mypy_cache', '.ruff_cache'];
+
+/** The same for tools of Node. Tests may run what is in them in place of the source. */
+const ofNode = ['node_modules/.cache', 'node_modules/.vite', 'node_modules/.vitest'];
+
+/** Where the state that an agent left is graded: in a copy, from which caches can be left out, or in its sandbox. */
+export type GradedIn = 'fresh' | 'same';
+
+/**
+ * The caches of tools among protected files. Running tests writes them, so they are not protected, and they
+ * are not carried to where the work is graded. In the agent's own sandbox that cannot be: there only the
+ * caches count that verify does not read. A glob that names such a folder protects it.
+ *
+ * @returns a function that tells whether a path in the workspace is such a cache, or in one
+ */
+export function toolCaches(globs: readonly string[], gradedIn: GradedIn): (path: string) => boolean {
+  if (globs.length === 0) return () => false;
+  const folders = gradedIn === 'fresh' ? [...ofPython, ...ofNode] : ofPython;
+  const names = folders.filter((folder) => !globs.some((glob) => glob.includes(posix.basename(folder))));
+  return (path) => names.some((name) => `/${path}/`.includes(`/${name}/`));
+}

@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { offsite } from './offsite.ts';
+import { openPlace } from './place.ts';
+
+const validator = `import { validate } from 'offsite/validator';
+validate('it is polite', async ({ judge }) => {
+  await judge({ rubric: 'Is it polite?', material: 'Good day.', threshold: 0.5 });
+});
+`;
+
+test('a suite with a judge is rehearsed without its models, and what was not tried is said', async () => {
+  using place = openPlace();
+  place.write('validator.mjs', validator);
+  const wire = { wire: 'openai-chat', baseUrl: 'http://127.0.0.1:9/v1' };
+  const models = { agent: { ...wire, apiKeyEnv: 'AGENT_KEY' }, judge: wire };
+  place.write('offsite.yaml', stringify({ models, sandboxes: { local: { memory: '256m' } } }));
+  const cases = [{ id: 'polite', validator: { file: 'validator.mjs' } }];
+  const suite = { suite: { id: 'small', prompt: 'Do it.' }, judges: ['judge'], cases };
+  const variants = [{ name: 'own', model: 'agent', harness: 'bash' }];
+  const file = place.write('suite.yaml', stringify({ ...suite, variants }));
+
+  const { stdout, stderr, exitCode } = await offsite(place, ['run', file, '--dry-run']);
+  expect(stdout, stderr).toMatch(/polite · own +1 +0 +0/);
+  expect(exitCode).toBe(0);
+  expect(stderr).toContain(
+    'this dry run did not try models (agent, judge): agents did nothing, judges gave full marks or the first choice; keys (AGENT_KEY)',
+  );
+}, 120_000);

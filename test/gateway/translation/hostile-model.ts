@@ -1,0 +1,83 @@
+import type { ServerResponse } from 'node:http';
+import { Losses } from '../../../src/gateway/translation/losses.ts';
+import type { NeutralEvent } from '../../../src/gateway/translation/neutral-answer.ts';
+import { bytesOfEvent } from '../../../src/gateway/translation/translate-stream.ts';
+import { wireTable } from '../../../src/gateway/wires/wire-table.ts';
+import { type Wire, wires } from '../../../src/suite/model-config.ts';
+import { requests } from './requests.ts';
+import { servedPlace } from './translated-place.ts';
+
+/** Each wire of a model with each other wire of a client. */
+export const pairs = wires.flatMap((model) =>
+  wires.filter((one) => one !== model).map((client) => ({ model, client })),
+);
+
+/** What only a stream that ends well has. */
+export const success: Record<Wire, RegExp> = {
+  'openai-chat': /\[DONE\]|"finish_reason":"/,
+  'openai-responses': /response\.(completed|incomplete)/,
+  'anthropic-messages': /message_stop/,
+  gemini: /"finishReason"/,
+};
+
+export const call = (id: string, pieces: string[]): NeutralEvent[] => [
+  { type: 'call', id, name: 'bash' },
+  ...pieces.map((text): NeutralEvent => ({ type: 'arguments', text })),
+  { type: 'callEnd' },
+];
+
+export const end: NeutralEvent = {
+  type: 'end',
+  stop: 'tools',
+  sequence: undefined,
+  usage: { input: 7, output: 5 },
+};
+
+/** A stream of a model of this wire. */
+export function framesOf(wire: Wire, steps: readonly NeutralEvent[]): string[] {
+  const frames: string[] = [];
+  const request = { ...requests.neutral, usageAsked: true };
+  const asked = { request, at: 0, losses: new Losses('lenient', 'big') };
+  const writer = wireTable[wire].translation.writeStream(asked, (event) => frames.push(bytesOfEvent(event)));
+  for (const step of [{ type: 'start', id: 'a1', model: 'big-1' } as const, ...steps]) writer.take(step);
+  return frames;
+}
+
+/** Writes a stream, no faster than it is read. */
+export async function write(response: ServerResponse, frames: Iterable<string | Buffer>): Promise<void> {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  for (const frame of frames) {
+    if (response.destroyed) return;
+    if (!response.write(frame))
+      await new Promise((resolve) => response.once('drain', resolve).once('close', resolve));
+  }
+}
+
+/** What a client of this wire gets: all bytes, and whether they ended as a complete body does. */
+export async function heard(
+  client: Wire,
+  model: Wire,
+  serve: (response: ServerResponse) => unknown,
+  { streamed = true, signal }: { streamed?: boolean; signal?: AbortSignal } = {},
+) {
+  await using place = await servedPlace(model, {}, serve);
+  const { path, body } = requests.of(client, streamed);
+  let text = '';
+  let isWhole = true;
+  let status: number | undefined;
+  const decoder = new TextDecoder();
+  try {
+    const answer = await fetch(`${place.origin}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${place.token}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+      signal: signal ?? null,
+    });
+    status = answer.status;
+    for await (const chunk of answer.body ?? []) text += decoder.decode(chunk, { stream: true });
+  } catch {
+    isWhole = false;
+  }
+  const [exchange] = (await place.session.account()).exchanges;
+  return { status, text, isWhole, failure: exchange?.failure };
+}

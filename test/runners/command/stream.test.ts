@@ -1,0 +1,225 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { command } from '../../../runners/command/runner.ts';
+import { ModelConfig } from '../../../src/suite/model-config.ts';
+import { type Profile, profileOf } from '../../../src/suite/plan.ts';
+import { StreamLine } from '../../../src/suite/stream-line.ts';
+import { reportOf } from '../../../src/trial/report.ts';
+import type { TrialSpec } from '../../../src/trial/spec.ts';
+import { openTrialBench, type TrialBench, timeouts } from '../../trial/trial-bench.ts';
+import { cliNames, readStream, recorded } from '../recorded-streams.ts';
+
+let folder: string;
+let bench: TrialBench;
+let modelConfig: ModelConfig;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'offsite-stream-'));
+  const file = join(folder, 'model.yaml');
+  writeFileSync(file, 'turns: [{ text: hello, repeat: true }]\n');
+  modelConfig = ModelConfig.parse({ scripted: file });
+  bench = await openTrialBench({ models: { model: modelConfig } });
+});
+afterAll(async () => {
+  await bench?.[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+const timeout = 120_000;
+const subject = { caseName: 'A', taskIndex: 0, ordinal: 0, model: 'model', sessionId: 's' };
+
+function trial(run: string, profile: Partial<Profile>, change: Partial<TrialSpec> = {}) {
+  return bench.trial(
+    '',
+    { profile: profileOf({ name: 'own', run, ...profile }), verify: 'true', ...change },
+    change.modelConfig && { memory: 512 * 1024 ** 2 },
+  );
+}
+
+const lines = (...all: object[]) => all.map((line) => `echo '${JSON.stringify(line)}'`).join('\n');
+
+/** A client that asks the model, and then again with a command of the model and its result. */
+const asking = `ask() { curl -sS -o /dev/null -H "authorization: Bearer $OPENAI_API_KEY" \\
+  -H 'content-type: application/json' -d "$1" "$OPENAI_BASE_URL/chat/completions"; }
+ask '{"model":"model","messages":[{"role":"user","content":"go"}]}'
+ask '{"model":"model","messages":[{"role":"user","content":"go"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"sh","arguments":"{\\"command\\":\\"make all\\"}"}}]},{"role":"tool","tool_call_id":"1","content":"built"}]}'`;
+
+describe.concurrent('a command profile with a stream', { timeout }, () => {
+  test.each(cliNames)('reads a program that prints what %s prints', async (name) => {
+    const { record } = readStream(name, [recorded(name, 'session')]);
+    const result = await trial(`cd /\ncat /opt/printed`, {
+      stream: name,
+      files: [{ path: '/opt/printed', content: recorded(name, 'session') }],
+    });
+    expect(result).toMatchObject({
+      verdict: 'passed',
+      harness: { ended: 'exited', exitCode: 0 },
+      harnessTellsCommands: true,
+      harnessVersion: record.version,
+      harnessCounts: { usage: record.usage },
+      finalMessage: record.finalMessage,
+    });
+    const told = result.trajectory?.map((entry) => [entry.command, entry.exitCode, entry.output]);
+    expect(told).toEqual(record.trajectory.map((entry) => [entry.command, entry.exitCode, entry.output]));
+    expect(told?.length).toBeGreaterThan(1);
+  });
+
+  test('jsonl tells commands, tools, messages, usage, version and ending', async () => {
+    const run = lines(
+      { type: 'session', version: '1.2.3' },
+      { type: 'command', command: 'make', exitCode: 2, output: 'no rule', outputTruncated: true },
+      { type: 'command', id: 'a', command: 'sleep 5' },
+      { type: 'tool', id: 'b', name: 'edit', input: { path: 'x' } },
+      { type: 'result', id: 'a', exitCode: 0, output: 'slept' },
+      { type: 'result', id: 'b', failed: true, output: 'no such file' },
+      { type: 'command', id: 'c', command: 'never ends' },
+      { type: 'note', text: 'thinking' },
+      { type: 'of a later version' },
+      { type: 'message', text: 'Almost.' },
+      { type: 'message', text: 'Done.' },
+      { type: 'usage', inputTokens: 10, outputTokens: 2, cacheReadTokens: 4 },
+      { type: 'usage', inputTokens: 20, outputTokens: 3, cacheReadTokens: 9 },
+      { type: 'end', status: 'done' },
+    );
+    const result = await trial(`${run}\necho to-stderr >&2\nexit 3`, { stream: 'jsonl' });
+    expect(result).toMatchObject({
+      verdict: 'passed',
+      harness: { ended: 'exited', exitCode: 3 },
+      harnessVersion: '1.2.3',
+      harnessCounts: {
+        usage: { inputTokens: 30, outputTokens: 5, totalTokens: 35, cacheReadTokens: 13 },
+      },
+      finalMessage: 'Done.',
+      trajectory: [
+        { command: 'make', exitCode: 2, output: 'no rule', outputTruncated: true },
+        { command: 'sleep 5', exitCode: 0, output: 'slept', outputTruncated: false },
+        { command: 'never ends' },
+      ],
+    });
+    expect(result.trajectory?.[2]).not.toHaveProperty('exitCode');
+    const rest = result.events?.filter(({ kind }) => kind !== 'user');
+    expect(rest).toMatchObject([
+      { kind: 'tool', name: 'edit', input: { path: 'x' }, output: 'no such file', failed: true },
+      { kind: 'note', text: 'thinking' },
+      { kind: 'message', text: 'Almost.' },
+      { kind: 'message', text: 'Done.' },
+    ]);
+    expect(reportOf(result, subject).outcome).toMatchObject({ commandCount: 3, exitCode: 3 });
+  });
+
+  test('gives the whole script to one shell, whose programs read end-of-file', async () => {
+    const run = `f() {
+  printf '{"type":"message","text":"%s"}\\n' "$1"
+}
+f "stdin: $(cat)"
+f "$__offsite_script|$OFFSITE_PROMPT|$PWD"`;
+    const result = await trial(run, { stream: 'jsonl' });
+    const texts = result.events?.map((event) => (event.kind === 'message' ? event.text : ''));
+    expect(texts).toEqual(['', 'stdin: ', '|Do it.|/workspace']);
+    // Without an `end`, the exit code counts.
+    expect(result).toMatchObject({ verdict: 'passed', harness: { ended: 'exited', exitCode: 0 } });
+    expect(result.trajectory).toEqual([]);
+  });
+
+  test.each([
+    ['says that it failed', lines({ type: 'end', status: 'failed', message: 'gave up' }), 'gave up'],
+    [
+      'says that its model failed, which no gateway saw',
+      lines({ type: 'end', status: 'model-failed', message: 'overloaded' }),
+      'overloaded',
+    ],
+    [
+      'prints a known line in an unknown shape',
+      lines({ type: 'usage', inputTokens: -1, outputTokens: 1 }),
+      'cannot read',
+    ],
+    ['is killed', 'kill -9 $$', 'ended by a signal'],
+    ['prints 40 MB in one line', "head -c 40M /dev/zero | tr '\\0' x; echo", 'too large to be read'],
+  ])('fails by its own fault if its program %s', async (_, run, message) => {
+    const result = await trial(run, { stream: 'jsonl' }, { verify: 'false' });
+    expect(result).toMatchObject({
+      verdict: 'failed',
+      cause: { kind: 'agent', phase: 'harness', message: expect.stringContaining(message) },
+    });
+  });
+
+  test('fails by its own fault if the stream of a CLI does not end', async () => {
+    const result = await trial('codex exec --json', { stream: 'codex' }, { verify: 'false' });
+    expect(result).toMatchObject({
+      verdict: 'failed',
+      harness: { ended: 'runner-broke', message: expect.stringContaining('codex: command not found') },
+      cause: { kind: 'agent' },
+    });
+  });
+
+  test('keeps what was told before its time was up', async () => {
+    const run = `${lines({ type: 'command', id: 'a', command: 'sleep 600' })}\nsleep 600`;
+    const result = await bench.trial(
+      '',
+      { profile: profileOf({ name: 'own', run, stream: 'jsonl' }), verify: 'true' },
+      { timeouts: { ...timeouts, harness: 3_000 } },
+    );
+    expect(result).toMatchObject({
+      harness: { ended: 'timed-out', afterMs: 3_000 },
+      trajectory: [{ command: 'sleep 600' }],
+    });
+  });
+});
+
+describe.concurrent('the commands of a command profile', { timeout }, () => {
+  const model = {
+    model: 'model',
+    get modelConfig() {
+      return modelConfig;
+    },
+  };
+
+  test('are those of the model traffic with trajectory: wire', async () => {
+    const result = await trial(asking, { trajectory: 'wire' }, model);
+    expect(result).toMatchObject({ verdict: 'passed', trajectory: [], harnessTellsCommands: false });
+    expect(reportOf(result, subject)).toMatchObject({
+      events: [{ _tag: 'Started' }, { command: 'make all', output: 'built' }],
+      outcome: { commandCount: 1 },
+    });
+  });
+
+  test('are none with trajectory: wire if the traffic shows none, and the output is kept', async () => {
+    const result = await trial('echo one\necho two', { trajectory: 'wire' }, model);
+    expect(result.harnessOutput).toBe('one\ntwo');
+    expect(reportOf(result, subject).outcome).toMatchObject({ commandCount: 0 });
+  });
+
+  test('are not known with trajectory: none', async () => {
+    const result = await trial(asking, { trajectory: 'none' }, model);
+    expect(result).toMatchObject({ verdict: 'passed', models: { usage: [{ role: 'agent' }] } });
+    const { events, outcome } = reportOf(result, subject);
+    expect(events).toHaveLength(1);
+    expect(outcome).not.toHaveProperty('commandCount');
+    expect(outcome.voidFields).toEqual(expect.arrayContaining(['commandCount', 'sandboxMs']));
+  });
+
+  test('are those of the model traffic for a stream of messages, with trajectory: wire', async () => {
+    const run = `${asking}\n${lines({ type: 'message', text: 'Built.' })}`;
+    const result = await trial(run, { stream: 'jsonl', trajectory: 'wire' }, model);
+    expect(result).toMatchObject({ finalMessage: 'Built.', derivedTrajectory: [{ command: 'make all' }] });
+    expect(reportOf(result, subject).outcome).toMatchObject({ commandCount: 1 });
+  });
+});
+
+test('the lines that docs/runners.md shows are lines of the schema', () => {
+  const page = readFileSync(new URL('../../../docs/runners.md', import.meta.url), 'utf8');
+  const [, shown = ''] = /```json\n(\{"type":"session"[\s\S]*?)```/.exec(page) ?? [];
+  const types = shown
+    .trim()
+    .split('\n')
+    .map((line) => StreamLine.parse(JSON.parse(line)).type);
+  expect(types.toSorted()).toEqual(
+    expect.arrayContaining(StreamLine.options.map(({ shape }) => shape.type.value)),
+  );
+});
+
+test('every CLI whose stream is read is a stream of a profile', () => {
+  const names = command.streams?.map(({ name }) => name);
+  expect(names).toEqual([...cliNames, 'jsonl']);
+});
