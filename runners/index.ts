@@ -1,11 +1,13 @@
 import type { Runner } from '../src/harness/runner.ts';
 import { acp } from './acp/runner.ts';
+import { aider } from './aider/runner.ts';
 import { bash } from './bash/runner.ts';
 import { claudeCode } from './claude-code/runner.ts';
 import { codex } from './codex/runner.ts';
 import { command } from './command/runner.ts';
 import { copilot } from './copilot/runner.ts';
 import { gemini } from './gemini-cli/runner.ts';
+import { miniSweAgent } from './mini-swe-agent/runner.ts';
 import { opencode } from './opencode/runner.ts';
 import { pi } from './pi/runner.ts';
 import { qwenCode } from './qwen-code/runner.ts';
@@ -22,4 +24,6 @@ export const runners: readonly Runner[] = [
   opencode,
   pi,
   qwenCode,
+  miniSweAgent,
+  aider,
 ];

@@ -1,4 +1,5 @@
 import type { NpmCli } from '../src/harness/npm-cli.ts';
+import type { PythonCli } from '../src/harness/python-cli.ts';
 
 /**
  * The CLIs' packages, at the versions whose streams were recorded for the tests. To raise a version, record
@@ -24,3 +25,25 @@ export const versions = {
   pi: { package: '@earendil-works/pi-coding-agent', version: '0.87.1', program: 'pi' },
   'qwen-code': { package: '@qwen-code/qwen-code', version: '0.24.4', program: 'qwen' },
 } as const satisfies Record<string, NpmCli>;
+
+/** The same for the CLIs from PyPI. Whoever raises a version also sets `asOf` to that day. */
+export const pythonVersions = {
+  'mini-swe-agent': {
+    package: 'mini-swe-agent',
+    version: '2.4.6',
+    program: 'mini',
+    debian: 'bookworm',
+    asOf: '2026-11-22T00:00:00Z',
+    // LiteLLM imports it.
+    also: ['mcp'],
+    // Only its benchmarks use them. They are half a gigabyte.
+    without: ['datasets'],
+  },
+  aider: {
+    package: 'aider-chat',
+    version: '0.86.2',
+    program: 'aider',
+    debian: 'bookworm',
+    asOf: '2026-11-22T00:00:00Z',
+  },
+} as const satisfies Record<string, PythonCli>;

@@ -10,6 +10,7 @@ import {
   openRunnerBench,
   type RunnerBench,
   type RunnerSandbox,
+  type Shell,
   TOOL_SERVER,
   TURN_PATIENCE,
 } from './runner-bench.ts';
@@ -22,6 +23,8 @@ export interface Expected {
   tellsUsage?: boolean;
   /** A file that is the CLI, and a program to put in its place that prints what it never would. */
   garbage: { path: string; program: string };
+  /** The shell that it runs commands with, if it is not bash. */
+  shell?: Shell;
 }
 
 /** Every command of these tests names a file of this kind, so that a shell's notes of them are told from the CLI's own housekeeping. */
@@ -42,7 +45,7 @@ export function conformance(runner: Runner, expected: Expected): void {
         });
   let bench: RunnerBench | undefined;
   beforeAll(async () => {
-    bench = await openRunnerBench(runner);
+    bench = await openRunnerBench(runner, expected.shell);
     // The first run of the tests on a machine installs the CLI.
   }, INSTALL_PATIENCE + 60_000);
   afterAll(() => bench?.[Symbol.asyncDispose]());

@@ -3,6 +3,7 @@ import { claudeCode } from '../../runners/claude-code/runner.ts';
 import { codex } from '../../runners/codex/runner.ts';
 import { copilot } from '../../runners/copilot/runner.ts';
 import { gemini } from '../../runners/gemini-cli/runner.ts';
+import { miniSweAgent } from '../../runners/mini-swe-agent/runner.ts';
 import { opencode } from '../../runners/opencode/runner.ts';
 import { pi } from '../../runners/pi/runner.ts';
 import { qwenCode } from '../../runners/qwen-code/runner.ts';
@@ -42,7 +43,7 @@ const recordings: { turns: ModelTurn[]; fixtures: string[] }[] = [
 ];
 
 const wanted = process.argv.slice(2);
-for (const runner of [claudeCode, codex, copilot, gemini, opencode, pi, qwenCode]) {
+for (const runner of [claudeCode, codex, copilot, gemini, opencode, pi, qwenCode, miniSweAgent]) {
   if (wanted.length > 0 && !wanted.includes(runner.name)) continue;
   const folder = new URL(`fixtures/${runner.name}/`, import.meta.url);
   mkdirSync(folder, { recursive: true });

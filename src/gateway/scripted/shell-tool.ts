@@ -1,9 +1,10 @@
 import { isObject, type JsonObject } from '../wires/lenient.ts';
 import type { OfferedTool } from '../wires/model-request.ts';
+import type { Conversation } from './conversation.ts';
 
 /** The names of harnesses' shell tools; the first one that the request offers is used. */
 const knownNames = [
-  'bash', // opencode, pi, our own
+  'bash', // opencode, pi, mini-swe-agent, our own
   'Bash', // Claude Code
   'exec_command', // Codex
   'run_shell_command', // Qwen Code, Gemini CLI
@@ -28,6 +29,15 @@ export function shellCall(
     if (tool && parameter) return { tool: tool.name, arguments: argumentsFor(tool, parameter, command) };
   }
   return undefined;
+}
+
+/** What mini-swe-agent tells its model to print at the end of a task. It refuses answers without a command. */
+const submission = 'COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT';
+
+/** The command that ends a turn of the harness, if an answer without a call does not. */
+export function endingCommand({ messages }: Pick<Conversation, 'messages'>): string | undefined {
+  const asks = messages.some(({ from, text }) => from === 'user' && text.includes(submission));
+  return asks ? `echo ${submission}` : undefined;
 }
 
 function propertiesOf({ parameters }: OfferedTool): JsonObject {
