@@ -1,6 +1,7 @@
 import type { Runner } from '../src/harness/runner.ts';
 import { bash } from './bash/runner.ts';
 import { claudeCode } from './claude-code/runner.ts';
+import { cline } from './cline/runner.ts';
 import { codex } from './codex/runner.ts';
 import { command } from './command/runner.ts';
 import { copilot } from './copilot/runner.ts';
@@ -14,6 +15,7 @@ export const runners: readonly Runner[] = [
   command,
   bash,
   claudeCode,
+  cline,
   codex,
   copilot,
   gemini,

@@ -136,5 +136,3 @@ function usageOf({ total_tokens, input_tokens, output_tokens, cached }: z.infer<
     totalTokens: input_tokens + outputTokens,
   };
 }
-
-export const geminiStream: StreamReader = { takerFor: geminiLines, logsToStderr: true };

@@ -20,8 +20,6 @@ export interface StreamReader {
   logsToStderr?: boolean;
   /** The status that an exit code stands for, if the stream did not say how the turn ended. */
   statusOfExit?(exitCode: number, stderr: string): TurnStatus | undefined;
-  /** Whether its stderr is a log, of which only the beginning and the end are worth keeping. */
-  logsToStderr?: boolean;
 }
 
 export interface CliStream {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { claudeCode } from '../../runners/claude-code/runner.ts';
+import { cline } from '../../runners/cline/runner.ts';
 import { codex } from '../../runners/codex/runner.ts';
 import { copilot } from '../../runners/copilot/runner.ts';
 import { gemini } from '../../runners/gemini-cli/runner.ts';
@@ -57,7 +58,7 @@ function placeOf(
   };
 }
 
-describe.each([claudeCode, codex, copilot, gemini, opencode, pi, qwenCode])('$label', (runner) => {
+describe.each([claudeCode, cline, codex, copilot, gemini, opencode, pi, qwenCode])('$label', (runner) => {
   const server = { command: 'serve', args: [], env: { KEY: 'key of a tool' } };
 
   test('is given neither its prompt nor any key as an argument', async () => {

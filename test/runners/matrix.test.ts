@@ -17,9 +17,10 @@ const script = {
       run: ['echo one > one.txt', 'echo two > two.txt'],
       usage: { input: 1000, output: 50, cacheRead: 400 },
     },
-    { run: 'cat one.txt two.txt', usage: { input: 1200, output: 20, cacheRead: 1000 } },
+    { run: 'paste -d+ one.txt two.txt', usage: { input: 1200, output: 20, cacheRead: 1000 } },
     {
-      when: { result: 'one\ntwo' },
+      // One line, which stays as it is where a harness gives results as JSON.
+      when: { result: 'one+two' },
       text: 'Both are there.',
       usage: { input: 1300, output: 10, cacheRead: 1200 },
     },
@@ -76,8 +77,8 @@ test.each(cells)('$harness works with a model that speaks $wire', { timeout }, a
   const commands = result.trajectory?.map(({ command }) => command) ?? [];
   // Calls of one answer may run at the same time, so either may begin first.
   expect(commands.slice(0, 2).toSorted()).toEqual(['echo one > one.txt', 'echo two > two.txt']);
-  expect(commands.slice(2)).toEqual(['cat one.txt two.txt']);
-  expect(result.trajectory?.at(-1)?.output?.trim()).toBe('one\ntwo');
+  expect(commands.slice(2)).toEqual(['paste -d+ one.txt two.txt']);
+  expect(result.trajectory?.at(-1)?.output?.trim()).toBe('one+two');
   expect(result.harnessCounts?.usage ?? result.models?.usage[0]?.usage).toMatchObject({
     inputTokens: 3500,
     outputTokens: 80,

@@ -25,6 +25,7 @@ const shellTools: Record<string, string> = {
   Bash: 'command',
   bash: 'command',
   run_shell_command: 'command',
+  run_commands: 'commands',
 };
 
 const [, , port, scriptFile = '', logFile = ''] = process.argv;
@@ -62,7 +63,10 @@ function serve(onPort: number): void {
     const uses = [
       ...(turn.commands ?? []).map((command) => ({
         name: shell,
-        arguments: { [shellTools[shell] ?? '']: command, ...extra(shell) },
+        arguments: {
+          [shellTools[shell] ?? '']: shell === 'run_commands' ? [command] : command,
+          ...extra(shell),
+        },
       })),
       ...(turn.calls ?? []).map((call) => addressed(call, body)),
     ].map((use, index) => ({ ...use, id: `call_${answered}_${index}` }));
@@ -79,7 +83,7 @@ function addressed(call: ToolUse, body: Record<string, unknown>): ToolUse {
   if (tools.some((tool) => tool.type === 'namespace' && tool.name === `mcp__${server}`)) {
     return { ...call, namespace: `mcp__${server}` };
   }
-  const forms = [`${server}_${name}`, `mcp_${server}_${name}`, `${server}-${name}`];
+  const forms = [`${server}_${name}`, `${server}__${name}`, `mcp_${server}_${name}`, `${server}-${name}`];
   return { ...call, name: toolNames(body).find((offered) => forms.includes(offered)) ?? full };
 }
 
