@@ -3,6 +3,7 @@ import { acp } from './acp/runner.ts';
 import { aider } from './aider/runner.ts';
 import { bash } from './bash/runner.ts';
 import { claudeCode } from './claude-code/runner.ts';
+import { cline } from './cline/runner.ts';
 import { codex } from './codex/runner.ts';
 import { command } from './command/runner.ts';
 import { copilot } from './copilot/runner.ts';
@@ -18,6 +19,7 @@ export const runners: readonly Runner[] = [
   acp,
   bash,
   claudeCode,
+  cline,
   codex,
   copilot,
   gemini,

@@ -13,6 +13,7 @@ export const versions = {
     // Replaces a stub by the platform's binary.
     script: 'install.cjs',
   },
+  cline: { package: 'cline', version: '3.0.65', program: 'cline' },
   codex: { package: '@openai/codex', version: '0.169.0', program: 'codex' },
   copilot: { package: '@github/copilot', version: '1.0.102', program: 'copilot' },
   'gemini-cli': { package: '@google/gemini-cli', version: '0.61.0', program: 'gemini' },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { aider } from '../../runners/aider/runner.ts';
 import { claudeCode } from '../../runners/claude-code/runner.ts';
+import { cline } from '../../runners/cline/runner.ts';
 import { codex } from '../../runners/codex/runner.ts';
 import { copilot } from '../../runners/copilot/runner.ts';
 import { gemini } from '../../runners/gemini-cli/runner.ts';
@@ -59,7 +60,7 @@ function placeOf(
   };
 }
 
-describe.each([claudeCode, codex, copilot, gemini, opencode, pi, qwenCode, miniSweAgent, aider])(
+describe.each([claudeCode, cline, codex, copilot, gemini, opencode, pi, qwenCode, miniSweAgent, aider])(
   '$label',
   (runner) => {
     const server = { command: 'serve', args: [], env: { KEY: 'key of a tool' } };

@@ -28,6 +28,7 @@ const shellTools: Record<string, string> = {
   bash: 'command',
   run_shell_command: 'command',
   terminal: 'command',
+  run_commands: 'commands',
 };
 
 const SUBMIT = 'COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT';
@@ -72,7 +73,10 @@ function serve(onPort: number): void {
     const uses = [
       ...(turn.commands ?? (submits ? [`echo ${SUBMIT}`] : [])).map((command) => ({
         name: shell,
-        arguments: { [shellTools[shell] ?? '']: command, ...extra(shell) },
+        arguments: {
+          [shellTools[shell] ?? '']: shell === 'run_commands' ? [command] : command,
+          ...extra(shell),
+        },
       })),
       ...(turn.calls ?? []).map((call) => addressed(call, body)),
     ].map((use, index) => ({ ...use, id: `call_${answered}_${index}` }));
@@ -89,7 +93,7 @@ function addressed(call: ToolUse, body: Record<string, unknown>): ToolUse {
   if (tools.some((tool) => tool.type === 'namespace' && tool.name === `mcp__${server}`)) {
     return { ...call, namespace: `mcp__${server}` };
   }
-  const forms = [`${server}_${name}`, `mcp_${server}_${name}`, `${server}-${name}`];
+  const forms = [`${server}_${name}`, `${server}__${name}`, `mcp_${server}_${name}`, `${server}-${name}`];
   return { ...call, name: toolNames(body).find((offered) => forms.includes(offered)) ?? full };
 }
 

@@ -8,13 +8,15 @@ const knownNames = [
   'Bash', // Claude Code
   'exec_command', // Codex
   'run_shell_command', // Qwen Code, Gemini CLI
+  'run_commands', // Cline
   'shell',
   'shell_command',
   'execute_command',
   'run_command',
   'terminal',
 ];
-const commandParameters = ['command', 'cmd', 'script'];
+/** `commands` is a list of whole commands. */
+const commandParameters = ['command', 'cmd', 'script', 'commands'];
 
 /**
  * A call of the harness's own shell tool that runs `command`; undefined if no offered tool looks like one.
@@ -51,8 +53,11 @@ function argumentsFor(tool: OfferedTool, parameter: string, command: string): Js
     .filter((name) => name !== parameter)
     .map((name) => [name, name === 'description' ? 'Run a command' : smallest(properties[name])]);
   // Some shell tools expect a program and its arguments.
-  const whole = typeOf(properties[parameter]) === 'array' ? ['bash', '-lc', command] : command;
-  return { [parameter]: whole, ...Object.fromEntries(filled) };
+  const list = parameter === 'commands' ? [command] : ['bash', '-lc', command];
+  return {
+    [parameter]: typeOf(properties[parameter]) === 'array' ? list : command,
+    ...Object.fromEntries(filled),
+  };
 }
 
 /** The smallest value that a schema allows: harnesses refuse a call without required arguments. */
