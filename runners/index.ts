@@ -1,4 +1,5 @@
 import type { Runner } from '../src/harness/runner.ts';
+import { acp } from './acp/runner.ts';
 import { bash } from './bash/runner.ts';
 import { claudeCode } from './claude-code/runner.ts';
 import { cline } from './cline/runner.ts';
@@ -13,6 +14,7 @@ import { qwenCode } from './qwen-code/runner.ts';
 /** All harnesses of Offsite. To add one, add a folder here and a line to this list. */
 export const runners: readonly Runner[] = [
   command,
+  acp,
   bash,
   claudeCode,
   cline,

@@ -22,7 +22,7 @@ export async function takeTurn(
   context: BashContext,
   conversation: ChatMessage[],
   message: string,
-  { timeoutMs, signal, stop }: TurnLimits,
+  { timeoutMs, signal, stop, left }: TurnLimits,
 ): Promise<HarnessRun> {
   const { clock } = context;
   const ended = AbortSignal.any([signal, stop]);
@@ -35,8 +35,8 @@ export async function takeTurn(
     events: [],
     version: VERSION,
   };
-  conversation.push({ from: 'user', text: message });
-  const ending = await work(context, conversation, run, cutOff);
+  conversation.push({ from: 'user', text: withLeft(message, left) });
+  const ending = await work(context, conversation, run, { cutOff, left });
   if (ending !== 'cut-off') return { ...run, ending };
   const cause = await deadline.reached;
   signal.throwIfAborted();
@@ -47,7 +47,7 @@ async function work(
   context: BashContext,
   conversation: ChatMessage[],
   run: Turn,
-  cutOff: AbortSignal,
+  { cutOff, left }: { cutOff: AbortSignal; left: TurnLimits['left'] },
 ): Promise<HarnessEnding | 'cut-off'> {
   const maxTurns = context.profile.maxTurns ?? DEFAULT_MAX_TURNS;
   for (let turn = 0; turn < maxTurns; turn++) {
@@ -73,10 +73,24 @@ async function work(
     for (const call of answer.calls) {
       const { result, ending } = await runCall(context, call, answer.stopped === 'length', run, cutOff);
       if (ending !== undefined) return ending;
-      conversation.push({ from: 'tool', callId: call.id, ...result });
+      const { text, failed } = result;
+      conversation.push({ from: 'tool', callId: call.id, text: withLeft(text, left), failed });
     }
   }
   return { ended: 'agent-failed', message: `it did not finish within ${maxTurns} turns (maxTurns)` };
+}
+
+/** A text for the model, with a line that tells what is left of time and budget, if it is to know that. */
+function withLeft(text: string, left: TurnLimits['left']): string {
+  if (!left) return text;
+  const { timeMs, tokens, usd, requests } = left();
+  const parts = [
+    `${Math.floor(timeMs / 1000)} s`,
+    ...(tokens === undefined ? [] : [`${Math.floor(tokens)} tokens`]),
+    ...(usd === undefined ? [] : [`${usd.toFixed(2)} USD`]),
+    ...(requests === undefined ? [] : [`${requests} requests`]),
+  ];
+  return `${text}\n[left: ${parts.join(', ')}]`;
 }
 
 async function ask(

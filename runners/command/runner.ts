@@ -1,5 +1,5 @@
-import { mcpEntry } from '../../src/harness/mcp-entry.ts';
-import type { CommandSource, HarnessContext, ModelAccess, Runner } from '../../src/harness/runner.ts';
+import { programEnvironment } from '../../src/harness/program-environment.ts';
+import type { CommandSource, HarnessContext, Runner } from '../../src/harness/runner.ts';
 import { streams } from '../streams.ts';
 import { jsonlStream } from './jsonl.ts';
 import { scriptTurn } from './script-turn.ts';
@@ -15,20 +15,23 @@ export const command: Runner = {
   name: 'command',
   label: 'Command (a profile with a run script)',
   wires: [],
+  runsScript: true,
   tellsCommands: false,
   continues: false,
   mcp: ['stdio', 'http', 'sse'],
   streams: Object.keys(readers).map((name) => ({ name, tellsCommands: name in streams })),
   limits: [],
   open(context) {
-    const { profile, model, env } = context;
+    const { profile } = context;
     const { stream } = profile;
-    const whole = { ...(model && modelEnvironment(model)), ...serverEnvironment(profile), ...env };
     const reader = stream === undefined ? undefined : readers[stream as keyof typeof readers];
     return {
       commandsFrom: sourceOf(profile),
-      turn: (_message, limits) =>
-        reader ? streamTurn(context, whole, reader, limits) : scriptTurn(context, whole, limits),
+      turn(_message, limits) {
+        // What a turn is told of its time is new each time.
+        const env = programEnvironment(context);
+        return reader ? streamTurn(context, env, reader, limits) : scriptTurn(context, env, limits);
+      },
     };
   },
 };
@@ -37,27 +40,4 @@ export const command: Runner = {
 function sourceOf({ stream, trajectory }: HarnessContext['profile']): CommandSource | undefined {
   if (trajectory === 'wire') return 'traffic';
   return trajectory ?? (stream === undefined ? undefined : 'report');
-}
-
-/**
- * The model's address and token in the variables that most clients read. The profile's `env` overrides them.
- */
-function modelEnvironment({ name, origin, token }: ModelAccess): Record<string, string> {
-  return {
-    OFFSITE_MODEL: name,
-    OPENAI_BASE_URL: `${origin}/v1`,
-    OPENAI_API_KEY: token,
-    ANTHROPIC_BASE_URL: origin,
-    ANTHROPIC_API_KEY: token,
-  };
-}
-
-/**
- * The tool servers as most clients have them in a file:
- * `{"mcpServers": {NAME: {command, args, env} | {type, url}}}`.
- */
-function serverEnvironment({ mcpServers }: HarnessContext['profile']): Record<string, string> {
-  const servers = Object.entries(mcpServers).map(([name, server]) => [name, mcpEntry(server)]);
-  if (servers.length === 0) return {};
-  return { OFFSITE_MCP_SERVERS: JSON.stringify({ mcpServers: Object.fromEntries(servers) }) };
 }

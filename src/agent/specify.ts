@@ -81,7 +81,7 @@ export class MachineCheck {
 
   /** Throws an OffsiteError that says what is missing. Rejects if the signal aborts. */
   async look(spec: TrialSpec, { host, gateway }: ConfigRevision, signal: AbortSignal): Promise<void> {
-    const { sandbox, environment, model, modelConfig, user, judges } = spec;
+    const { sandbox, environment, model, modelConfig, user, judges, replay } = spec;
     passedEnvironment(sandbox, host);
     refuseKeys(spec, host);
     const seen = JSON.stringify([sandbox, environment.image]);
@@ -98,7 +98,8 @@ export class MachineCheck {
       }
     }
     this.#seen.add(seen);
-    await checkModels({ variants: [{ model, modelConfig, userModel: user?.model }], judges }, gateway);
+    const variants = [{ model, modelConfig, userModel: user?.model }];
+    await checkModels({ variants, judges, replay }, gateway);
   }
 
   /** Checks every sandbox again from now on, because an image may no longer exist. */
@@ -179,7 +180,8 @@ type PlannedRun = Pick<OpenRun, 'case' | 'variant' | 'taskIndex'> & { batch: Ope
 function plannedSpec(trial: QueuedTrial, { batch, ...run }: PlannedRun, { ledger }: SpecParts): TrialSpec {
   const { prompt, id: batchId, plan } = batch;
   const record = recordOf(trial, ledger);
-  return ownTrialSpec({ ...run, record, prompt, batchId, judges: plan.judges }, trial.ordinal);
+  const { judges, replay } = plan;
+  return ownTrialSpec({ ...run, record, prompt, batchId, judges, replay }, trial.ordinal);
 }
 
 function recordOf({ runId, setup }: QueuedTrial, ledger: Ledger): Pick<RunRecord, 'id' | 'setup'> {

@@ -8,6 +8,7 @@ import { type CaseEnvironment, noEnvironment, sandboxIn } from '../suite/environ
 import {
   freshVerify,
   type PlannedCase,
+  type PlannedReplay,
   type PlannedVariant,
   runDetails,
   type SuitePlan,
@@ -27,6 +28,7 @@ export interface OwnRun {
   batchId: string;
   /** The models that validators may call. */
   judges: string[];
+  replay?: PlannedReplay | undefined;
 }
 
 /**
@@ -97,9 +99,11 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
             turns: details.userTurns,
           },
     judges: run.judges,
+    ...(run.replay && { replay: run.replay }),
     model: variant.model,
     modelConfig: variant.modelConfig,
     harness: variant.harness,
+    variant: variant.name,
     profile: variant.profile,
     sandbox,
     environment,

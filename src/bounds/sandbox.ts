@@ -169,6 +169,27 @@ export const harnessLines = channel({
   },
 });
 
+export const acpMessages = channel({
+  sender: 'the sandbox',
+  over: 'messages of an agent that speaks the Agent Client Protocol, and the terminals that it asks for',
+  bytes: {
+    // What a line may have, and what is kept of all, is as for other harnesses.
+    unread: bytes(8 * MiB, 'messages to it that it does not read; then it is ended'),
+    id: characters(200, 'an id of a request, a tool call or a session'),
+    // Linux takes no longer argument of a program.
+    command: bytes(128 * KiB, 'a command with its arguments and variables'),
+    text: characters(64 * KiB, 'a message, or a thought, that comes in pieces'),
+  },
+  time: {
+    cancel: milliseconds(2_000, 'between its cancellation and its end'),
+  },
+  count: {
+    requests: times(64, 'of its requests that wait for an answer; further ones are refused'),
+    terminals: times(32, 'terminals that it has not released'),
+    tools: times(1_000, 'tool calls at a time'),
+  },
+});
+
 export const derivedCommands = channel({
   sender: 'the sandbox',
   over: 'commands that are read from requests to a model',

@@ -124,3 +124,27 @@ export const caseSteps = channel({
   time: 'the timeouts of the sandbox, of each step and of its tests',
   count: { steps: times(100, 'steps of a case') },
 });
+
+export const cassettes = channel({
+  sender: 'anyone',
+  over: 'cassettes of recorded exchanges, which a configuration names',
+  bytes: {
+    file: bytes(512 * MiB, 'a cassette'),
+    // Requests repeat their conversation, so a cassette names each text once.
+    request: bytes(80 * MiB, 'a request with its texts in place'),
+    requests: bytes(8192 * MiB, 'all requests of a cassette with their texts in place'),
+  },
+  time: 'one pass over bytes that are bounded',
+  count: {
+    lines: times(1_000_000, 'lines: texts, trials and exchanges'),
+    trials: times(10_000, 'trials'),
+  },
+});
+
+export const addedCases = channel({
+  sender: "the suite's author",
+  over: 'changes of a repository of which `case add` makes cases, as git writes them',
+  bytes: { patch: bytes(16 * MiB, 'the patch of the tests, or of everything else') },
+  time: 'the time that reading a commit of a source may take',
+  count: { files: times(1_000, 'files that a change has') },
+});

@@ -10,7 +10,7 @@ import { type Clock, systemClock } from '../clock.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { GatewayOptions } from '../gateway/gateway-parts.ts';
-import type { ModelLimits } from '../gateway/limits/model-limits.ts';
+import type { LimitStore, ModelLimits } from '../gateway/limits/model-limits.ts';
 import type { Runner } from '../harness/runner.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { messageOf } from '../offsite-error.ts';
@@ -216,7 +216,9 @@ export class CommandContext implements AsyncDisposable {
     const caBundle = await this.certificates();
     const { scriptedUpstream } = await import('../gateway/scripted/scripted-upstream.ts');
     const scripted = (file: string) => scriptedUpstream(file, clock);
-    return { models, env, clock, caBundle, scripted, permits };
+    const { readCassette } = await import('../gateway/replay/read-cassette.ts');
+    const cassette = onceFor(readCassette);
+    return { models, env, clock, caBundle, scripted, cassette, permits };
   }
 
   /** The certificates, as PEM, that this host trusts in addition to the public authorities. */
@@ -252,8 +254,12 @@ export class CommandContext implements AsyncDisposable {
 
   async #openLimits(): Promise<ModelLimits> {
     const { ModelLimits } = await import('../gateway/limits/model-limits.ts');
-    const { limits } = this.ledger();
-    return this.#opened.use(new ModelLimits(this.clock, limits, (message) => this.note(message)));
+    // The ledger is opened only if the limit of a model adapts.
+    const store: LimitStore = {
+      change: (...change) => this.ledger().limits.change(...change),
+      moved: (...moved) => this.ledger().limits.moved(...moved),
+    };
+    return this.#opened.use(new ModelLimits(this.clock, store, (message) => this.note(message)));
   }
 
   async reporting(): Promise<Reporting> {
@@ -320,6 +326,16 @@ export class CommandContext implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.#opened.disposeAsync();
   }
+}
+
+/** Calls a function once for each argument. */
+function onceFor<Result>(read: (name: string) => Result): (name: string) => Result {
+  const known = new Map<string, Result>();
+  return (name) => {
+    const result = known.get(name) ?? read(name);
+    known.set(name, result);
+    return result;
+  };
 }
 
 /** The values of the models' and the service's keys. */

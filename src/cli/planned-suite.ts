@@ -1,6 +1,7 @@
 import { basename, resolve } from 'node:path';
 import { type Command, Option, type OptionValues } from '@commander-js/extra-typings';
 import { OffsiteError } from '../offsite-error.ts';
+import type { Config } from '../suite/config-file.ts';
 import { type FileIssue, printFileIssue } from '../suite/file-issues.ts';
 import { loadSuite, type SuiteOptions } from '../suite/load-suite.ts';
 import type { PlannedVariant, SuitePlan } from '../suite/plan.ts';
@@ -63,6 +64,8 @@ export interface PlanningOptions {
   signal: AbortSignal;
   /** Whether nothing but the sandbox of a variant is used, which then needs no name. */
   withoutHarness?: boolean;
+  /** In place of those of the configuration. */
+  models?: Config['models'] | undefined;
 }
 
 /**
@@ -72,9 +75,10 @@ export async function plannedSuite(
   file: string | undefined,
   options: TaskOptions & { allowOutside?: string[] | undefined },
   context: CommandContext,
-  { progress, signal, withoutHarness = false }: PlanningOptions,
+  { progress, signal, withoutHarness = false, models }: PlanningOptions,
 ): Promise<PlannedSuite> {
-  const { config, runners } = context;
+  const { runners } = context;
+  const config = models ? { ...context.config, models } : context.config;
   const reading = suiteOptions(options, context);
   const { except = [], keys } = reading;
   const leftOut: LeftOut[] = [];
@@ -89,7 +93,8 @@ export async function plannedSuite(
     throw badOption('expected a suite file, or --tasks with a folder', 'Name one of them.');
   if (file !== undefined) {
     const sources = await sourcesOf(file, options, context, { progress, signal });
-    const plan = loadSuite(file, config, runners, { ...reading, planTasks: casesOf, sources });
+    const given = { ...reading, planTasks: casesOf, sources, unwritten: withoutHarness };
+    const plan = loadSuite(file, config, runners, given);
     return checked(fitted({ plan, leftOut }), options);
   }
   const path = resolve(tasks ?? '');

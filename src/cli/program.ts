@@ -24,9 +24,11 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     .showHelpAfterError('Run it with --help to see commands and options.');
   if (lasting.has(argv[0] ?? '')) settleHeap();
   for (const command of await commands(argv[0])) {
-    program.addCommand(command.copyInheritedSettings(program), { hidden: internal.has(command.name()) });
+    program.addCommand(command, { hidden: internal.has(command.name()) });
   }
-  throwInsteadOfExiting(program);
+  // So that the caller of this function can finish its work.
+  program.exitOverride();
+  inheritSettings(program);
   try {
     await program.parseAsync(argv, { from: 'user' });
     return Number(process.exitCode ?? exitCodes.done);
@@ -46,6 +48,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
  */
 const sources: Readonly<Record<string, () => Promise<unknown>>> = {
   init: async () => (await import('./commands/init.ts')).initCommand(),
+  case: async () => (await import('./commands/case.ts')).caseCommand(),
   run: async () => (await import('./commands/run.ts')).runCommand(),
   start: async () => (await import('./commands/start.ts')).startCommand(),
   resume: async () => (await import('./commands/resume.ts')).resumeCommand(),
@@ -117,8 +120,7 @@ export async function commands(named?: string): Promise<Command[]> {
   return (await Promise.all(read.map((source) => source()))) as Command[];
 }
 
-/** Makes commands throw instead of exit, so that the caller of `runProgram` can finish its work. */
-function throwInsteadOfExiting(command: Command): void {
-  command.exitOverride();
-  for (const child of command.commands) throwInsteadOfExiting(child as Command);
+/** Gives the commands below a command its settings: how errors are printed, and that they are thrown. */
+function inheritSettings(command: Command): void {
+  for (const child of command.commands) inheritSettings(child.copyInheritedSettings(command) as Command);
 }

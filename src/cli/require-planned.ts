@@ -17,7 +17,7 @@ export async function requirePlanned(
   { gateway, host }: ConfigRevision,
 ): Promise<void> {
   if (!plan) return;
-  const { variants, judges } = plan;
+  const { variants, judges, replay } = plan;
   const missing = new Set<string>();
   const attempt = async (check: () => void | Promise<void>) => {
     try {
@@ -30,13 +30,14 @@ export async function requirePlanned(
   for (const { harness, model, modelConfig, userModel, sandbox } of variants) {
     if (!runners.some((runner) => runner.name === harness)) missing.add(`there is no harness ${harness}`);
     await attempt(() =>
-      checkModels({ variants: [{ model, modelConfig, userModel: undefined }], judges: [] }, gateway),
+      checkModels({ variants: [{ model, modelConfig, userModel: undefined }], judges: [], replay }, gateway),
     );
     if (userModel !== undefined)
-      await attempt(() => checkModels({ variants: [], judges: [userModel] }, gateway));
+      await attempt(() => checkModels({ variants: [], judges: [userModel], replay }, gateway));
     await attempt(() => void passedEnvironment(sandbox, host));
   }
-  for (const judge of judges) await attempt(() => checkModels({ variants: [], judges: [judge] }, gateway));
+  for (const judge of judges)
+    await attempt(() => checkModels({ variants: [], judges: [judge], replay }, gateway));
   await attempt(() => refuseKeys(plan, host));
   if (missing.size === 0) return;
   throw new OffsiteError(

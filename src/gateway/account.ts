@@ -26,6 +26,7 @@ function roleUsage(entries: readonly ExchangeEntry[]): RoleUsage[] {
   const [first] = entries;
   if (!first) return [];
   const { role, model } = first.exchange;
+  const replayed = entries.filter(({ exchange }) => exchange.replayed).length;
   const metered = entries.filter(({ use }) => use === 'metered');
   // Without an answer the usage is unknown.
   const usage = metered.length === 0 ? {} : sumOfUsage(metered.map(({ exchange }) => exchange.usage));
@@ -35,6 +36,7 @@ function roleUsage(entries: readonly ExchangeEntry[]): RoleUsage[] {
       model,
       answeredBy: entries.findLast(({ exchange }) => exchange.answeredBy)?.exchange.answeredBy,
       requests: entries.length,
+      ...(replayed > 0 && { replayed }),
       usage,
       pricesOf: usage.costUsd === undefined ? undefined : metered.at(-1)?.pricesOf,
     },

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { Budget } from '../suite/model-config.ts';
-import type { BudgetAccount, ModelRole, SessionRequest, Spending } from './gateway.ts';
+import type { BudgetAccount, BudgetLeft, ModelRole, SessionRequest, Spending } from './gateway.ts';
 import { Refusal } from './refusal.ts';
 
 /** An account with nothing spent yet. Its time begins at `startedAt`, epoch milliseconds. */
@@ -33,6 +33,8 @@ export interface Budgets extends Disposable {
   /** As `begin`, for a request that is already counted. */
   check(): void;
   spend(used: { tokens: number; usd: number }): void;
+  /** The least that is left of one of the budgets. */
+  left(): BudgetLeft;
   readonly spent: AbortSignal;
 }
 
@@ -128,6 +130,18 @@ function holdBudgets(held: readonly Held[], clock: Clock): Budgets {
         account.spent.tokens += tokens;
         account.spent.usd += usd;
       }
+    },
+    left() {
+      const least = (of: (account: Spending) => number | undefined) => {
+        const known = held.map(({ account }) => of(account)).filter((left) => left !== undefined);
+        return known.length === 0 ? undefined : Math.max(0, Math.min(...known));
+      };
+      return {
+        tokens: least(({ limit, spent }) => limit.tokens && limit.tokens - spent.tokens),
+        usd: least(({ limit, spent }) => limit.usd && limit.usd - spent.usd),
+        requests: least(({ limit, spent }) => limit.requests && limit.requests - spent.requests),
+        until: least(({ limit, spent }) => limit.time && limit.time + spent.startedAt),
+      };
     },
     spent: spent.signal,
     [Symbol.dispose]: () => timer.abort(),

@@ -116,6 +116,11 @@ export function openExchange(
   const book = (reading: Reading | undefined) => {
     const usage = reading?.usage ?? {};
     const { prices } = model.config;
+    if (told.replayed) {
+      // It was paid for when it was recorded.
+      told.usage = { ...usage, costUsd: 0 };
+      return;
+    }
     const costUsd = costOf(usage, prices);
     told.usage = costUsd === undefined ? usage : { ...usage, costUsd };
     entry.pricesOf = prices?.date;
@@ -179,10 +184,11 @@ export function openExchange(
       entry.use = 'free';
       told.failedTries.push({ at: clock.now(), reason });
     },
-    answered({ status, headers, decoderBytes = 0 }, releasePermit) {
+    answered({ status, headers, decoderBytes = 0, replayed }, releasePermit) {
       heldByDecoder = decoderBytes;
       release = releasePermit;
       told.status = status;
+      if (replayed) told.replayed = replayed;
       if (status >= 300) entry.use = 'free';
       meter = meterOf(wireTable[request.wire].answers, String(headers['content-type'] ?? ''));
     },

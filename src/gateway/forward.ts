@@ -2,11 +2,13 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { Readable } from 'node:stream';
 import type { Wire } from '../suite/model-config.ts';
 import { answerError, answerJson, pass } from './answer.ts';
+import { answererOf, type Missed } from './answerer.ts';
 import { exchange } from './exchange.ts';
 import type { ModelRole } from './gateway.ts';
 import { judgeMembers } from './judge-members.ts';
 import type { ExchangeParts } from './model-ask.ts';
 import { clientGone, Refusal } from './refusal.ts';
+import { ReplayMiss } from './replay/replay-miss.ts';
 import { bytesForUpstream, readBody, readRequestBody } from './request-body.ts';
 import { requireReadable, toUpstream } from './request-head.ts';
 import type { RoleModels } from './role-models.ts';
@@ -24,6 +26,8 @@ export interface ForwardParts extends ExchangeParts {
   tokens: Tokens;
   models: RoleModels;
   share: Share;
+  /** Called when a replayed model has no answer. */
+  missed: Missed;
 }
 
 type ModelRoute = Extract<Route, { to: 'model' }>;
@@ -92,8 +96,10 @@ async function ask(
     const body = readRequestBody(received, wire, inPath);
     asked = body.model.slice(0, 200);
     streamed = body.streamed;
-    const model = parts.models.named(role, body.model);
-    judgeMembers(body.json, wire, model);
+    const named = parts.models.named(role, body.model);
+    const model = answererOf(parts, named, { role, wire, body, purpose });
+    // No server reads a request that a recording answers.
+    if (model === named || model === named.live) judgeMembers(body.json, wire, model);
     const { weight } = body;
     if (model.wires.includes(wire)) {
       const bytes = bytesForUpstream(body, wire, model.upstreamName);
@@ -117,7 +123,8 @@ async function ask(
       streamed,
       requestBytes: received.length,
     });
-    parts.record.addUnsent({ ...told, status, failure: message });
+    const failure = error instanceof ReplayMiss ? error.detail : message;
+    parts.record.addUnsent({ ...told, status, failure });
     throw error;
   }
   const { translated, ...read } = model;

@@ -3,6 +3,7 @@ import type { Semaphore } from '../semaphore.ts';
 import type { ModelConfig } from '../suite/model-config.ts';
 import type { Network } from './hosts/network.ts';
 import type { ModelLimits } from './limits/model-limits.ts';
+import type { Cassette } from './replay/cassette.ts';
 import type { Room } from './room.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -13,6 +14,8 @@ export interface GatewayOptions {
   clock: Clock;
   /** Creates the upstream of a scripted model from the file that its configuration names; one per session. */
   scripted(file: string): Upstream;
+  /** Reads the cassette that the configuration of a replayed model names. */
+  cassette?: ((file: string) => Cassette) | undefined;
   /** PEM certificates of authorities to trust in addition to the system's. */
   caBundle?: string | Buffer | undefined;
   /** From 0 (inclusive) to 1 (exclusive); spreads the waits between attempts. */

@@ -1,8 +1,10 @@
 import type { Usage } from '../contract/report.ts';
+import type { ReplayedExchange } from '../record/replayed-exchange.ts';
 import type { Budget, Wire } from '../suite/model-config.ts';
 import type { ChatAnswer, ChatRequest } from './chat/chat.ts';
 import type { ModelLimit } from './limits/model-limit.ts';
 import type { RelayHandler } from './relay/relay.ts';
+import type { Cassette, TrialLabel } from './replay/cassette.ts';
 import type { Loss } from './translation/losses.ts';
 
 /** The role of a model in a trial. */
@@ -34,8 +36,24 @@ export interface SessionRequest {
   hosts: readonly string[];
   /** Stores a body of a model with `record: full`; resolves with its sha256. */
   keep(body: Buffer): Promise<string>;
+  /** Which trial of its suite it is, for models that are replayed. */
+  label?: TrialLabel | undefined;
+  /** Answers the requests to all models from a recording. */
+  replay?: SessionReplay | undefined;
   /** Receives each exchange with a model when it ends, with the request's body. */
   observe?(exchange: ModelExchange, request: Buffer): void;
+}
+
+export interface SessionReplay {
+  cassette: Cassette;
+  /**
+   * Which requests the configured models answer. `never`: a request that is not recorded is refused. `missing`:
+   * those that are not recorded. `at-end`: the same, once all that is recorded was given as an answer; until
+   * then they are refused.
+   */
+  live: 'never' | 'missing' | 'at-end';
+  /** Which recorded models answer: `same`, those of the same name, or any. */
+  of: 'same' | 'any';
 }
 
 /** How much of a budget has been used so far. */
@@ -65,8 +83,21 @@ export interface GatewaySession extends AsyncDisposable {
   close(reason: string): void;
   /** Aborts when the budget is spent; its reason is an {@link OffsiteError} of code `BUDGET_SPENT`. */
   readonly overBudget: AbortSignal;
+  /** What the agent and the user may still use. Others may use up what is left of the batch's budget. */
+  left(): BudgetLeft;
+  /** Aborts when a replayed model has no answer; its reason is an {@link OffsiteError} that says what differs. */
+  readonly replayMissed: AbortSignal;
   /** The account of all requests so far. Waits until those in flight are metered. */
   account(): Promise<ModelAccount>;
+}
+
+/** What is left of budgets; what is not limited is left out. Never negative. */
+export interface BudgetLeft {
+  tokens?: number | undefined;
+  usd?: number | undefined;
+  requests?: number | undefined;
+  /** When the time of a budget is over, epoch milliseconds. */
+  until?: number | undefined;
 }
 
 /** What a session used. */
@@ -98,6 +129,8 @@ export interface RoleUsage {
   /** The model's name in the upstream's answer. */
   answeredBy: string | undefined;
   requests: number;
+  /** Of these, those that a recorded answer was given to. Absent if there are none. */
+  replayed?: number | undefined;
   /**
    * Input tokens are all tokens of the prompt, including cached ones. A number is left out if any answer did
    * not report it.
@@ -135,6 +168,8 @@ export interface ModelExchange {
    * Set if the client spoke another wire. Everything else here is what the model got and gave, in its wire.
    */
   translation?: ExchangeTranslation | undefined;
+  /** Set if no model was asked. */
+  replayed?: ReplayedExchange | undefined;
 }
 
 export interface ExchangeTranslation {

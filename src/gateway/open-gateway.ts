@@ -3,6 +3,7 @@ import type { Gateway, GatewaySession } from './gateway.ts';
 import type { GatewayOptions, GatewayParts } from './gateway-parts.ts';
 import { hostNetwork } from './hosts/network.ts';
 import { ModelLimits } from './limits/model-limits.ts';
+import { replayingModels } from './replay/replaying-models.ts';
 import { openRoom } from './room.ts';
 import { limitOf, type ServedModel, serveModel } from './served-model.ts';
 import { openSession } from './session.ts';
@@ -42,7 +43,7 @@ export function openGateway(options: GatewayOptions): Gateway {
       return config && 'baseUrl' in config ? limitOf(name, config, parts) : undefined;
     },
     open(request) {
-      const session = openSession(request, parts, serve);
+      const session = openSession(request, parts, replayingModels(request, parts, serve));
       const dispose = session[Symbol.asyncDispose].bind(session);
       const own: GatewaySession = {
         ...session,

@@ -107,6 +107,7 @@ async function judge(
   clock: Clock,
 ): Promise<Verdict> {
   const { status, headers } = answer;
+  if (answer.replayed) return { _tag: 'pass', answer, exhausted: status >= 500 || status === 429 };
   const overloaded = status === 429 || status === 503 || status === 529;
   if (!overloaded && (status < 500 || status === 501)) return { _tag: 'pass', answer, exhausted: false };
   if ((overloaded ? lastRefusal : last) || headers['x-should-retry'] === 'false')

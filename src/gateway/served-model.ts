@@ -9,6 +9,7 @@ import type { ModelLimit } from './limits/model-limit.ts';
 import { ModelLimits } from './limits/model-limits.ts';
 import { type Pacing, pacing } from './pacing.ts';
 import { type Redaction, redactionOf } from './redaction.ts';
+import type { Recording } from './replay/recording.ts';
 import type { Upstream } from './upstream.ts';
 import { httpUpstream } from './upstream-http.ts';
 
@@ -23,6 +24,27 @@ export interface ServedModel extends AsyncDisposable {
   upstream: Upstream;
   pacing: Pacing;
   redaction: Redaction;
+  /** Set if recorded answers come first. */
+  recording?: Recording | undefined;
+  /** With a recording: the model that answers other requests. */
+  live?: ServedModel | undefined;
+}
+
+/** A model that answers from a recording, and needs neither an address nor a key, unless it is `live` too. */
+export function recordedModel(
+  name: string,
+  config: ModelConfig,
+  recording: Recording,
+  live: ServedModel | undefined,
+  parts: GatewayParts,
+): ServedModel {
+  return {
+    ...{ name, config, wires: wiresOf(config), upstreamName: name, recording, live },
+    upstream: { send: () => Promise.reject(new Error('a recorded model is never asked itself')) },
+    pacing: pacing(unlimited(), parts),
+    redaction: redactionOf(undefined),
+    [Symbol.asyncDispose]: async () => undefined,
+  };
 }
 
 type ServingParts = Omit<GatewayParts, 'models' | 'network' | 'room' | 'limits'> &
@@ -42,6 +64,7 @@ export function serveModel(name: string, config: ModelConfig, parts: ServingPart
       [Symbol.asyncDispose]: async () => undefined,
     };
   }
+  if ('replay' in config) throw new Error('a replayed model belongs to a session');
   const key = keyOf(name, config, parts.env);
   const redaction = redactionOf(key);
   const connections = connectionsTo(name, config, parts);

@@ -7,6 +7,7 @@ import { OffsiteError } from '../offsite-error.ts';
 import { allowList } from '../suite/hosts/host-pattern.ts';
 import { accountOf } from './account.ts';
 import { answerError, answerText } from './answer.ts';
+import { answererOf } from './answerer.ts';
 import { holdRoleBudgets } from './budget.ts';
 import { chatOver } from './chat/chat-over.ts';
 import { exchange } from './exchange.ts';
@@ -34,6 +35,7 @@ export function openSession(
   served: (name: string) => ServedModel,
 ): GatewaySession {
   const { clock } = gateway;
+  const missed = new AbortController();
   const models = roleModels(request.models, served);
   checkPrices(request, models.all());
   let allowed = allowList(request.hosts);
@@ -46,6 +48,7 @@ export function openSession(
     random: gateway.random,
     trial: request.trial,
     network: gateway.network,
+    missed: (miss) => missed.abort(miss),
     keep: request.keep,
     observe: request.observe,
     share: gateway.room.share(),
@@ -87,8 +90,9 @@ export function openSession(
         (ask, asking) => {
           const inPath = wireTable[wire].targetOf && { model: model.name, streamed: false };
           const read = readRequestBody(ask.body, wire, inPath);
+          const answerer = answererOf(parts, model, { role, wire, body: read, purpose: 'answer' });
           const body = bytesForUpstream(read, wire, model.upstreamName);
-          const how = { from: 'process', role, model, purpose: 'answer', streamed: false } as const;
+          const how = { from: 'process', role, model: answerer, purpose: 'answer', streamed: false } as const;
           const path = wireTable[wire].translation.path(model.upstreamName, false);
           const sent = { ...ask, body, path };
           const held = { hold: parts.share.hold(), weight: read.weight };
@@ -112,6 +116,8 @@ export function openSession(
     },
     close: (reason) => void close(reason),
     overBudget: budgets.spent,
+    left: () => budgets.of('agent').left(),
+    replayMissed: missed.signal,
     async account() {
       using limit = startDeadline(
         clock,
@@ -161,13 +167,14 @@ async function answer(
   }
 }
 
-/** A budget in USD needs prices. Scripted models cost nothing. */
+/** A budget in USD needs prices. Scripted and recorded answers cost nothing. */
 function checkPrices(
   { budget, judgeBudget, batchBudget }: SessionRequest,
   models: readonly ServedModel[],
 ): void {
   if ([budget, judgeBudget, batchBudget?.limit].every((limit) => limit?.usd === undefined)) return;
-  const unpriced = models.find(({ config }) => !('scripted' in config) && !config.prices);
+  const asked = models.flatMap((model) => (model.recording ? (model.live ?? []) : model));
+  const unpriced = asked.find(({ config }) => !('scripted' in config) && !config.prices);
   if (!unpriced) return;
   throw new OffsiteError(`there is a budget in USD, but the model ${unpriced.name} has no prices`, {
     code: 'BUDGET_WITHOUT_PRICES',

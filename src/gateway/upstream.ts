@@ -1,3 +1,4 @@
+import type { ReplayedExchange } from '../record/replayed-exchange.ts';
 import type { Wire } from '../suite/model-config.ts';
 
 /** One request to a model, in the form of its wire. */
@@ -19,6 +20,8 @@ export interface UpstreamAnswer {
   body: AsyncIterable<Uint8Array>;
   /** Bytes that the decoder holds, if the body is compressed. */
   decoderBytes?: number | undefined;
+  /** Set if a recorded exchange gave it. */
+  replayed?: ReplayedExchange | undefined;
 }
 
 /** The source of a model's answers: an HTTP API, or a file of scripted turns. */

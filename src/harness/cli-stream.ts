@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { harnessLines } from '../bounds/sandbox.ts';
 import { LineReader } from '../line-reader.ts';
 import { DocumentTooDeep, DocumentTooHeavy, longestDocument, parseCheckedJson } from '../parse-json.ts';
+import { beginningOf } from './beginning-of.ts';
 import type { TurnRecord, TurnStatus } from './turn-record.ts';
 
 /**
@@ -69,7 +70,7 @@ export function cliStream(
     (line) => {
       if (line.trim() === '' || skips.some((start) => line.startsWith(start))) return;
       const at = now();
-      const value = parsed(line);
+      const value = parsedLine(line);
       if (typeof value === 'string') return dropLine(value);
       if (value === undefined) return noteLine(line, at);
       try {
@@ -99,7 +100,8 @@ export function cliStream(
   };
 }
 
-function parsed(line: string): Record<string, unknown> | Unread | undefined {
+/** The object of a line; undefined if it is not JSON, or why it is not read. */
+export function parsedLine(line: string): Record<string, unknown> | Unread | undefined {
   if (!line.startsWith('{')) return undefined;
   try {
     return parseCheckedJson(line) as Record<string, unknown>;
@@ -111,6 +113,7 @@ function parsed(line: string): Record<string, unknown> | Unread | undefined {
   }
 }
 
-function excerpt(line: string): string {
-  return line.length <= harnessLines.bytes.note ? line : `${line.slice(0, harnessLines.bytes.note)} …`;
+/** A line as a note has it. */
+export function excerpt(line: string): string {
+  return line.length <= harnessLines.bytes.note ? line : `${beginningOf(line, harnessLines.bytes.note)} …`;
 }

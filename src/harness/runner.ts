@@ -23,6 +23,8 @@ export interface Runner {
    * no configured model.
    */
   wires: readonly Wire[] | 'any';
+  /** Whether the profile's `run` script is its program. Default: no. */
+  runsScript?: boolean;
   /** Whether its stream reports the commands that it ran. If not, they are rebuilt from its model traffic. */
   tellsCommands: boolean;
   /** Whether its session accepts a second message. */
@@ -47,7 +49,10 @@ export interface Runner {
 export interface HarnessContext {
   container: Container;
   profile: Profile;
-  /** The whole environment of the harness's processes, including the prompt and the variables. */
+  /**
+   * The whole environment of the harness's processes, including the prompt and the variables. Read it in each
+   * turn: it tells what is left of time and budget, if the profile wants that.
+   */
   env: Record<string, string>;
   /** Absolute path in the sandbox. It is the harness's working folder. */
   workspace: string;
@@ -93,10 +98,23 @@ export interface HarnessSession {
    * harness does is in the result.
    */
   turn(message: string, limits: TurnLimits): Promise<HarnessRun>;
+  /** Ends what the session left running. It is called once, after the last turn. */
+  end?(): Promise<void>;
+}
+
+/** What a harness may still use. What is not limited is left out. */
+export interface TimeLeft {
+  /** Milliseconds, from 0. */
+  timeMs: number;
+  tokens?: number | undefined;
+  usd?: number | undefined;
+  requests?: number | undefined;
 }
 
 export interface TurnLimits {
   timeoutMs: number;
+  /** Returns what is left of time and budget now, if the profile wants the harness to know it. */
+  left?: (() => TimeLeft) | undefined;
   /** Cancels the trial. The turn may then reject. */
   signal: AbortSignal;
   /**

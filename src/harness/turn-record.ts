@@ -62,11 +62,13 @@ export class TurnRecord {
     if (this.status.kind === 'unknown') this.status = { kind: 'started' };
   }
 
-  beginCommand(id: string, command: string, at: number): void {
-    if (!this.#hasRoom(id.length + command.length)) return;
+  /** Returns the entry. Undefined if there is no room for it. */
+  beginCommand(id: string, command: string, at: number): TrajectoryEntry | undefined {
+    if (!this.#hasRoom(id.length + command.length)) return undefined;
     const entry: TrajectoryEntry = { _tag: 'command', command, startedAtMillis: at };
     this.trajectory.push(entry);
     this.#commands.set(id, entry);
+    return entry;
   }
 
   /** The text of the command `id`. Undefined if it did not start or has ended. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Artifact, TrajectoryEntry, Usage, VerifyStep } from '../contract/report.ts';
 import { Judgment, Validation } from '../contract/validation.ts';
+import { ReplayedExchange } from './replayed-exchange.ts';
 
 /** The version of the record that this program writes. Add an upgrade in `upgrades.ts` when you raise it. */
 export const recordVersion = 2;
@@ -15,9 +16,10 @@ const PhaseName = z.enum(['sandbox', 'harness', 'collect', 'verify', 'validate']
 
 const Cause = z
   .object({
-    kind: z.enum(['task', 'agent', 'harness', 'model', 'infrastructure', 'grading']).meta({
+    kind: z.enum(['task', 'agent', 'harness', 'model', 'infrastructure', 'grading', 'replay']).meta({
       description:
-        "Who caused it. `task`: the case's own scripts. `harness`: a CLI that failed before it asked any model.",
+        "Who caused it. `task`: the case's own scripts. `harness`: a CLI that failed before it asked any model. " +
+        '`replay`: a request that is not recorded.',
     }),
     phase: z.union([PhaseName, z.enum(['build', 'install', 'prepare'])]),
     message: z.string(),
@@ -120,6 +122,7 @@ const ModelExchange = z
         description:
           'If the harness spoke another wire than the model. All else here is what the model got and gave.',
       }),
+    replayed: ReplayedExchange.optional(),
   })
   .meta({ description: 'One request to a model.' });
 
@@ -142,6 +145,10 @@ const ModelAccount = z.object({
       model: z.string(),
       answeredBy: z.string().optional(),
       requests: z.number(),
+      replayed: z
+        .number()
+        .optional()
+        .meta({ description: 'Requests that got a recorded answer. Absent if there were none.' }),
       usage: Usage,
       pricesOf: z.string().optional().meta({ description: 'The date of the prices behind `usage.costUsd`.' }),
     }),
@@ -229,6 +236,9 @@ const Subject = z
     profileVersion: z.string().optional().meta({
       description: 'A hash of all that the profile holds. Absent without a profile.',
     }),
+    tellDeadline: z.literal(true).optional().meta({
+      description: 'Set if the harness was told how much time and budget it had left.',
+    }),
     image: z.string(),
     network: z.string(),
     hosts: z.array(z.string()).optional().meta({
@@ -259,6 +269,17 @@ const ServiceRecord = z
     logTruncated: z.literal(true).optional(),
   })
   .meta({ description: 'A container that ran beside the sandbox.' });
+
+const ReplayedTrial = z
+  .object({
+    of: z.string().meta({ description: 'The batch, the trial or the cassette that was recorded.' }),
+    answered: z.number().meta({ description: 'Requests that got a recorded answer.' }),
+    changed: z.number().optional().meta({
+      description: "Of these, those in which the harness's own texts, its tools or its options had changed.",
+    }),
+    live: z.number().optional().meta({ description: 'Requests that a model answered. Absent for none.' }),
+  })
+  .meta({ description: 'Set if recorded answers took the place of a model. It is not a live result.' });
 
 /**
  * Everything that a trial found, as the ledger keeps it and as `offsite export` writes it. A field is absent
@@ -356,6 +377,7 @@ export const TrialRecord = z.object({
     description: "Differences between the harness's counts and ours.",
   }),
   models: ModelAccount.optional(),
+  replay: ReplayedTrial.optional(),
   filesChanged: z.array(z.string()).optional().meta({
     description: 'Workspace-relative paths. If there are very many, only the first ones.',
   }),

@@ -15,7 +15,7 @@ export const AgentSource = z
   .strictObject({
     user: z.string().min(1).optional().meta({ description: "Default: the environment's user." }),
     mcpServers: z
-      .record(z.string().regex(/^[\w-]+$/), McpServer)
+      .record(z.string().regex(/^[\w-]+$/, 'expected a name of letters, digits, _ and -'), McpServer)
       .optional()
       .meta({
         description: 'Tool servers for the harness, besides those of the profile.',

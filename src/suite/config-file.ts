@@ -7,7 +7,7 @@ import { FleetConfig } from './fleet-config.ts';
 import { Label } from './labels.ts';
 import { McpServer } from './mcp-server.ts';
 import { Budget, ModelConfig } from './model-config.ts';
-import { ByteSize, Duration } from './quantities.ts';
+import { ByteSize, Duration, MemorySize } from './quantities.ts';
 import { Text } from './text-source.ts';
 import { readYamlFile, type YamlFile } from './yaml-file.ts';
 
@@ -20,7 +20,9 @@ const ProfileConfig = z.strictObject({
   install: Text.optional().meta({
     description: 'A script that runs once, with network. Its result is kept as a snapshot.',
   }),
-  run: Text.optional().meta({ description: 'For the command harness: the script that is the agent.' }),
+  run: Text.optional().meta({
+    description: 'For the harnesses command and acp: the script that is the agent.',
+  }),
   stream: z
     .string()
     .min(1)
@@ -49,12 +51,22 @@ const ProfileConfig = z.strictObject({
     .optional()
     .meta({ description: "Arguments to add to the command line of the harness's CLI." }),
   env: z.record(z.string(), z.string()).optional(),
-  mcpServers: z.record(z.string().regex(/^[\w-]+$/), McpServer).optional(),
+  mcpServers: z
+    .record(z.string().regex(/^[\w-]+$/, 'expected a name of letters, digits, _ and -'), McpServer)
+    .optional(),
   maxTurns: z
     .int()
     .min(1)
     .optional()
     .meta({ description: 'The maximum number of turns of model and tools.' }),
+  tellDeadline: z
+    .boolean()
+    .optional()
+    .meta({
+      description:
+        'Whether the harness is told how much time and budget it has left: in its environment, and for bash in ' +
+        'the conversation. Default: false.',
+    }),
   folders: z
     .record(z.string().startsWith('/', 'expected an absolute path in the sandbox'), z.string())
     .optional()
@@ -99,7 +111,7 @@ export const SandboxConfig = z.strictObject({
         'Default: no.',
     }),
   security: z.enum(['compatible', 'strict']).default('compatible'),
-  memory: ByteSize.default(2 * 1024 ** 3),
+  memory: MemorySize.default(2 * 1024 ** 3),
   cpus: z.number().positive().default(1),
   disk: ByteSize.default(10 * 1024 ** 3).meta({ description: 'How much a trial may write to its disk.' }),
   user: z.string().min(1).optional().meta({
@@ -305,7 +317,11 @@ export function loadConfig(options: {
   const models = Object.fromEntries(
     Object.entries(config.models).map(([name, model]) => [
       name,
-      'scripted' in model ? { ...model, scripted: resolve(dirname(file), model.scripted) } : model,
+      'scripted' in model
+        ? { ...model, scripted: resolve(dirname(file), model.scripted) }
+        : 'replay' in model
+          ? { ...model, replay: resolve(dirname(file), model.replay) }
+          : model,
     ]),
   );
   const { storage, tls } = config.fleet;

@@ -20,9 +20,12 @@ export const BuildSource = z.strictObject({
     description: 'The Dockerfile, relative to the context. Default: Dockerfile.',
   }),
   target: z.string().min(1).optional().meta({ description: 'The stage to build. Default: the last one.' }),
-  args: z.record(z.string().regex(/^\w+$/), z.coerce.string()).default({}).meta({
-    description: 'Values of the ARGs of the Dockerfile.',
-  }),
+  args: z
+    .record(z.string().regex(/^\w+$/, 'expected a name of letters, digits and _'), z.coerce.string())
+    .default({})
+    .meta({
+      description: 'Values of the ARGs of the Dockerfile.',
+    }),
 });
 
 /** Relative paths are in the workspace. */

@@ -3,7 +3,7 @@ import type { NamedImage, PlacedFile, PlannedBuild } from './environment-parts.t
 import { BuildSource, FileTarget, Healthcheck, Target } from './environment-parts.ts';
 import type { PlannedSource } from './git/git-source.ts';
 import { Label } from './labels.ts';
-import { ByteSize, Duration } from './quantities.ts';
+import { ByteSize, Duration, MemorySize } from './quantities.ts';
 import { ExtraHosts, HostName, type PlannedService, Services } from './services.ts';
 import { StartUp } from './start-up.ts';
 import { isReservedName } from './variables.ts';
@@ -70,7 +70,7 @@ const EnvironmentParts = z.strictObject({
   resources: z
     .strictObject({
       cpus: z.number().positive().optional(),
-      memory: ByteSize.optional(),
+      memory: MemorySize.optional(),
       disk: ByteSize.optional().meta({ description: 'How much a trial may write to its disk.' }),
     })
     .optional()

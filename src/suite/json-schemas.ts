@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { CassetteLine } from '../record/cassette-line.ts';
 import { ExportedTrial } from '../record/exported-trial.ts';
 import { TrialRecord } from '../record/trial-record.ts';
 import { ConfigFile } from './config-file.ts';
@@ -20,6 +21,7 @@ export function jsonSchemas({ compact = false } = {}): Record<string, unknown> {
     'script.schema.json': z.toJSONSchema(ScriptFile, options),
     'stream-line.schema.json': z.toJSONSchema(StreamLine, options),
     'exported-trial.schema.json': z.toJSONSchema(ExportedTrial),
+    'cassette.schema.json': z.toJSONSchema(CassetteLine),
     'trial-record.schema.json': z.toJSONSchema(TrialRecord),
   };
 }

@@ -49,6 +49,7 @@ export function loadProfile(name: string | undefined, config: Config, keys?: Kno
     ],
     mcpServers: source.mcpServers ?? {},
     maxTurns: source.maxTurns,
+    ...(source.tellDeadline && { tellDeadline: true }),
   };
 }
 

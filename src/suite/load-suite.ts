@@ -6,9 +6,10 @@ import { BadFile } from './file-issues.ts';
 import { FileReader, heldKey } from './file-reader.ts';
 import type { FetchedSources } from './git/fetch-sources.ts';
 import { plannedCase } from './load-case.ts';
+import { isUnwritten } from './placeholder.ts';
 import type { PlannedCase, PromptSource, SuitePlan } from './plan.ts';
 import { findModel, type HarnessOffer, plannedVariant, unknownModel } from './planned-variant.ts';
-import { SuiteFile } from './suite-file.ts';
+import { type CaseSource, SuiteFile } from './suite-file.ts';
 import { SuiteReader } from './suite-reader.ts';
 import { casesOfTasks, type PlanTasks, sourceIn } from './suite-tasks.ts';
 import type { TasksSource } from './tasks-source.ts';
@@ -23,6 +24,8 @@ export interface SuiteOptions {
   keys?: KnownKeys | undefined;
   /** Makes cases of the tasks at an absolute path. Without it, a suite with tasks is refused. */
   planTasks?: PlanTasks | undefined;
+  /** Whether cases may have prompts that nobody has written yet, because no agent is asked. */
+  unwritten?: boolean | undefined;
   /** What `fetchSources()` returned. Without it, a suite with git sources is refused. */
   sources?: FetchedSources | undefined;
 }
@@ -37,7 +40,7 @@ export function loadSuite(
   file: string,
   config: Config,
   harnesses: readonly HarnessOffer[],
-  { allowOutside = [], except = [], keys, planTasks, sources }: SuiteOptions = {},
+  { allowOutside = [], except = [], keys, planTasks, sources, unwritten = false }: SuiteOptions = {},
 ): SuitePlan {
   const yaml = readYamlFile(file, SuiteFile);
   const source = yaml.value;
@@ -50,6 +53,7 @@ export function loadSuite(
   const cases = source.tasks
     ? tasksOf(source.tasks, prompt, reader, planTasks)
     : entries.map((entry, index) => plannedCase(entry, index, prompt, reader));
+  if (!unwritten) refuseUnwritten(prompt, entries, reader);
   const meetsUser = entries.some(({ user }) => user !== undefined);
   const variants = source.variants.map((variant, index) =>
     plannedVariant(variant, { config, harnesses, meetsUser, keys }, (key, message) =>
@@ -80,6 +84,15 @@ export function loadSuite(
     throw new BadFile([yaml.issue(path, heldKey(held.name))]);
   }
   return plan;
+}
+
+/** What `offsite case add` left for a person to write. */
+function refuseUnwritten(prompt: PromptSource, entries: readonly CaseSource[], reader: SuiteReader): void {
+  const message = 'is still a placeholder; write what the agent is asked';
+  if (prompt.kind === 'text' && isUnwritten(prompt.text)) reader.report(['suite', 'prompt'], message);
+  for (const [index, { variables = {} }] of entries.entries())
+    for (const [name, value] of Object.entries(variables))
+      if (isUnwritten(value)) reader.report(['cases', index, 'variables', name], message);
 }
 
 function promptOf(reader: SuiteReader): PromptSource {

@@ -133,13 +133,29 @@ const ScriptedModel = z.strictObject({
   ...shared,
 });
 
+const ReplayedModel = z.strictObject({
+  replay: z
+    .string()
+    .min(1)
+    .meta({ description: 'A cassette beside this file, which `offsite export --cassette` wrote.' }),
+  wire: SpokenWires.optional().meta({
+    description: 'The wires that harnesses use to ask it. Default: all. Any wire gets the recorded answers.',
+  }),
+  ...shared,
+});
+
 /** A model of `offsite.yaml`: one that is reached over HTTP, or one that answers from a file. */
-export const ModelConfig = z.union([HttpModel, ScriptedModel], {
-  error: 'expected {wire, baseUrl, …} or {scripted: file}',
+export const ModelConfig = z.union([HttpModel, ScriptedModel, ReplayedModel], {
+  error: 'expected {wire, baseUrl, …}, {scripted: file} or {replay: file}',
 });
 export type HttpModel = z.infer<typeof HttpModel>;
 export type ScriptedModel = z.infer<typeof ScriptedModel>;
 export type ModelConfig = z.infer<typeof ModelConfig>;
+
+/** Where a model answers from: its address, or its file. */
+export function whereOf(model: ModelConfig): string {
+  return 'scripted' in model ? model.scripted : 'replay' in model ? model.replay : model.baseUrl;
+}
 
 /** The wires that a model speaks, its preferred one first. */
 export function wiresOf(model: ModelConfig): readonly Wire[] {

@@ -22,6 +22,23 @@ export interface SuitePlan {
   judges: string[];
   /** The address of what started the batch: a run of a CI system. */
   trigger?: string | undefined;
+  /** Recorded answers take the place of its models. */
+  replay?: PlannedReplay | undefined;
+}
+
+/** Which recording of this machine's ledger answers the models of a batch. */
+export interface PlannedReplay {
+  /** The key of the recorded batch in the ledger. */
+  batch: number;
+  /** Its id, for people. */
+  name: string;
+  /**
+   * Which requests the configured models answer. `never`: one that is not recorded ends its trial. `missing`:
+   * those that are not recorded. `at-end`: the same, once all that is recorded was given.
+   */
+  live: 'never' | 'missing' | 'at-end';
+  /** The only trial that is replayed, and how many of its exchanges. */
+  fork?: { trial: number; name: string; at: number } | undefined;
 }
 
 /** The suite's prompt: its text, or the prompt's id at the service. */
@@ -124,6 +141,8 @@ export interface Profile {
   mcpServers: Record<string, McpServer>;
   /** The maximum number of turns of model and tools. */
   maxTurns?: number | undefined;
+  /** Whether the harness is told how much time and budget it has left. */
+  tellDeadline?: boolean | undefined;
 }
 
 /** A profile with the given parts and defaults for all others. */

@@ -1,4 +1,5 @@
 import type { KnownKeys } from '../redaction/known-keys.ts';
+import { orNearest } from '../text/nearest.ts';
 import { type Config, SandboxConfig } from './config-file.ts';
 import { printFileIssue } from './file-issues.ts';
 import { loadProfile } from './load-profile.ts';
@@ -14,6 +15,7 @@ export interface HarnessOffer {
   wires: readonly Wire[] | 'any';
   continues: boolean;
   mcp: readonly McpTransport[];
+  runsScript?: boolean;
   streams?: readonly StreamOffer[];
   limits: readonly string[];
 }
@@ -44,13 +46,14 @@ export function plannedVariant(
   const { harness, sandbox, model, userModel } = variant;
   const offer = harnesses.find(({ name }) => name === harness);
   if (!offer) {
-    const names = harnesses.map(({ name }) => name).join(', ');
-    report('harness', `"${harness}" is not a harness; available: ${names}`);
+    const names = harnesses.map(({ name }) => name);
+    report('harness', `"${harness}" is not a harness${orNearest(harness, names)}`);
   }
   const sandboxConfig = sandboxOf(config, sandbox);
-  if (!sandboxConfig) report('sandbox', `"${sandbox}" is not a sandbox of ${fileOf(config)}`);
+  if (!sandboxConfig) report('sandbox', unknownSandbox(sandbox, config));
   if (variant.profile !== undefined && !config.profiles[variant.profile]) {
-    report('profile', `"${variant.profile}" is not a profile of ${fileOf(config)}`);
+    const near = orNearest(variant.profile, Object.keys(config.profiles));
+    report('profile', `"${variant.profile}" is not a profile of ${fileOf(config)}${near}`);
   }
   if (userModel !== undefined && !findModel(userModel, config)) {
     report('userModel', unknownModel(userModel, config));
@@ -98,7 +101,12 @@ export function findModel(model: string, { models }: Config): ModelConfig | unde
 }
 
 export function unknownModel(model: string, config: Config): string {
-  return `"${model}" is not a model of ${fileOf(config)}`;
+  return `"${model}" is not a model of ${fileOf(config)}${orNearest(model, Object.keys(config.models))}`;
+}
+
+function unknownSandbox(sandbox: string, config: Config): string {
+  const names = [...new Set(['local', ...Object.keys(config.sandboxes)])];
+  return `"${sandbox}" is not a sandbox of ${fileOf(config)}${orNearest(sandbox, names)}`;
 }
 
 function fileOf({ file }: Config): string {
@@ -131,15 +139,15 @@ function trafficObstacle(
   return network === 'none' ? 'the sandbox has network none' : undefined;
 }
 
-function profileObstacles(profile: Profile, { name, mcp, limits }: HarnessOffer): string[] {
+function profileObstacles(
+  profile: Profile,
+  { name, mcp, limits, runsScript = false }: HarnessOffer,
+): string[] {
   const obstacles: [boolean, string][] = [
+    [runsScript && profile.run === undefined, `the ${name} harness needs a profile with a run script`],
     [
-      name === 'command' && profile.run === undefined,
-      'the command harness needs a profile with a run script',
-    ],
-    [
-      name !== 'command' && profile.run !== undefined,
-      'the profile has a run script, which only the command harness uses',
+      !runsScript && profile.run !== undefined,
+      `the profile has a run script, which the ${name} harness does not use`,
     ],
     [
       profile.maxTurns !== undefined && !limits.includes('turns'),

@@ -22,6 +22,7 @@ function hashOf(profile: Profile): string {
   hash.update(JSON.stringify([install, run, version, args, env, mcpServers, maxTurns, paths]));
   // Not in the list, so that profiles without these keep the versions that they had.
   if (stream !== undefined || trajectory !== undefined) hash.update(JSON.stringify({ stream, trajectory }));
+  if (profile.tellDeadline) hash.update('tellDeadline');
   for (const { content } of files) hash.update(content);
   return hash.digest('hex').slice(0, 12);
 }

@@ -14,6 +14,17 @@ export const ByteSize = z
     return Math.round(Number(size.slice(0, -1)) * byteUnits[unit]);
   });
 
+/**
+ * The memory of a container: a {@link ByteSize} that an engine accepts. A small number is one whose unit
+ * somebody forgot.
+ */
+export const MemorySize = ByteSize.refine((bytes) => bytes >= leastMemory, {
+  error: ({ input }) => `${input} bytes are too few to start anything; expected a size such as 512m or 2g`,
+});
+
+/** Engines refuse less. */
+const leastMemory = 6 * 1024 ** 2;
+
 /** `90s`, `10m`, `500ms`, `2h`; read as milliseconds. */
 export const Duration = z
   .string({ error: 'expected a duration such as 90s, 10m or 2h' })

@@ -1,4 +1,6 @@
 import type { z } from 'zod';
+import { nearest } from '../text/nearest.ts';
+import { keysAt } from './schema-keys.ts';
 
 /** A problem of a value, at its path in the document. */
 export interface SchemaProblem {
@@ -9,38 +11,79 @@ export interface SchemaProblem {
 /**
  * Zod's issues as paths and sentences: one for each unknown key, and for a union those of the member that was
  * meant.
+ *
+ * @param schema what the value was checked by, for the keys that it knows
  */
-export function schemaProblems(error: z.ZodError): SchemaProblem[] {
-  return error.issues.flatMap(flatten);
+export function schemaProblems(error: z.ZodError, schema?: z.ZodType): SchemaProblem[] {
+  return error.issues.flatMap((issue) => flatten(issue, schema));
 }
 
-function flatten(issue: z.core.$ZodIssue): SchemaProblem[] {
+function flatten(issue: z.core.$ZodIssue, schema: z.ZodType | undefined): SchemaProblem[] {
   const path = issue.path as SchemaProblem['path'];
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({ path: [...path, key], message: 'unknown key; check its spelling' }));
+    const known = schema ? keysAt(schema, path) : [];
+    return issue.keys.map((key) => ({ path: [...path, key], message: unknownKey(key, known) }));
   }
   if (issue.code === 'invalid_union') {
     const meant = issue.errors.find((issues) =>
       issues.every((inner) => inner.path.length > 0 || inner.code === 'unrecognized_keys'),
     );
-    if (meant) return meant.flatMap((inner) => flatten({ ...inner, path: [...path, ...inner.path] }));
+    if (meant) return meant.flatMap((inner) => flatten({ ...inner, path: [...path, ...inner.path] }, schema));
   }
   if (issue.code === 'invalid_key') {
-    return issue.issues.map(({ message }) => ({ path, message: expectation(message) }));
+    return issue.issues.map((inner) => ({ path, message: expectationOf(inner) }));
   }
   if (isMissing(issue)) {
     return [
       { path, message: `is required: ${expectation(issue.message).replace(/, received undefined$/, '')}` },
     ];
   }
-  return [{ path, message: expectation(issue.message) }];
+  return [{ path, message: expectationOf(issue) }];
 }
+
+function unknownKey(key: string, known: readonly string[]): string {
+  if (known.includes('apiKeyEnv') && /^(api[-_]?)?(key|token)$/i.test(key))
+    return 'unknown key; keys stay in the environment: name the variable that holds it as apiKeyEnv';
+  if (known.includes(key)) return 'is not possible together with the other keys here';
+  const near = nearest(key, known);
+  if (near !== undefined) return `unknown key; did you mean "${near}"?`;
+  if (known.length === 0 || known.length > mostListed) return 'unknown key; check its spelling';
+  return `unknown key; expected ${known.join(', ')}`;
+}
+
+/** A longer list of keys is in the documents, and in the schemas for editors. */
+const mostListed = 12;
 
 /** Zod states the received value only in its message. */
 function isMissing(issue: z.core.$ZodIssue): boolean {
   if (issue.code === 'invalid_union')
     return issue.errors.length > 0 && issue.errors.every((member) => member.every(isMissing));
   return /received undefined$/.test(issue.message);
+}
+
+/** What was expected, without what only programmers read. */
+function expectationOf(issue: z.core.$ZodIssue): string {
+  // A message of the schema's own stays as it is.
+  if (!/^(Too|Invalid) /.test(issue.message)) return expectation(issue.message);
+  if (issue.code === 'too_small')
+    return boundOf(issue.origin, issue.inclusive ? 'at least' : 'more than', issue.minimum);
+  if (issue.code === 'too_big')
+    return boundOf(issue.origin, issue.inclusive ? 'at most' : 'less than', issue.maximum);
+  if (issue.code === 'invalid_value')
+    return `expected ${issue.values.map(String).join(', ')}`.replace(/, ([^,]*)$/, ' or $1');
+  if (issue.code === 'invalid_format')
+    return issue.format === 'url'
+      ? 'expected a URL, such as https://api.example/v1'
+      : 'is not in the expected form';
+  return expectation(issue.message);
+}
+
+function boundOf(origin: string, words: string, bound: number | bigint): string {
+  if (origin === 'string') return bound === 1 ? 'is empty' : `expected ${words} ${bound} characters`;
+  if (origin === 'array') return `expected ${words} ${bound} ${bound === 1 ? 'item' : 'items'}`;
+  return `expected a number of ${words} ${bound}`
+    .replace('of more than', 'more than')
+    .replace('of less than', 'less than');
 }
 
 function expectation(message: string): string {

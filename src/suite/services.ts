@@ -8,7 +8,7 @@ import {
   type PlacedFile,
   type PlannedBuild,
 } from './environment-parts.ts';
-import { ByteSize } from './quantities.ts';
+import { ByteSize, MemorySize } from './quantities.ts';
 
 /** The schema of `services:` in an environment. */
 
@@ -48,7 +48,7 @@ const ServiceSource = z
     }),
     command: z.array(z.string()).optional().meta({ description: "In place of the image's own command." }),
     env: z
-      .record(z.string().regex(/^[A-Za-z_]\w*$/), z.coerce.string())
+      .record(z.string().regex(/^[A-Za-z_]\w*$/, 'expected the name of a variable'), z.coerce.string())
       .default({})
       .meta({
         description: 'Environment variables of the service.',
@@ -82,7 +82,7 @@ const ServiceSource = z
     resources: z
       .strictObject({
         cpus: z.number().positive().optional(),
-        memory: ByteSize.optional(),
+        memory: MemorySize.optional(),
         disk: ByteSize.optional().meta({ description: 'How much it may write to its disk.' }),
       })
       .default({})

@@ -9,6 +9,7 @@ import {
   Lexer,
   type Node,
   Parser,
+  type YAMLMap,
 } from 'yaml';
 import { yamlFiles } from '../bounds/suite.ts';
 
@@ -61,6 +62,7 @@ export function documentProblem(document: Document): YamlProblem | undefined {
         if (weight > yamlFiles.bytes.expanded) return refuse(node, 'expands to too much through its aliases');
       }
     }
+    if (isMap(node)) refuseCollections(node);
     if (anchor) anchor.weight = weight;
     return weight;
   }
@@ -69,6 +71,17 @@ export function documentProblem(document: Document): YamlProblem | undefined {
     const anchor = anchors.get(source);
     if (!anchor) return refuse(node, `*${source} has no anchor: there is no &${source} before it`);
     return anchor.weight ?? refuse(node, `*${source} contains itself`);
+  }
+
+  /** A key that is a map is mostly a variable without quotes: `{{name}}` is a map in a map. */
+  function refuseCollections(map: YAMLMap): void {
+    for (const { key } of map.items) {
+      if (!isCollection(key)) continue;
+      const inner = isMap(key) && key.items.length === 1 ? key.items[0]?.key : undefined;
+      const name = isScalar(inner) ? String(inner.value).slice(0, mostOfName) : undefined;
+      if (map.flow && name !== undefined) refuse(map, `quote a text that begins with braces: "{{${name}}}"`);
+      else refuse(key, 'a key must be a text, not a list or a map');
+    }
   }
 
   function refuseRepeated(keys: readonly unknown[]): void {
@@ -83,6 +96,9 @@ export function documentProblem(document: Document): YamlProblem | undefined {
   weigh(document.contents);
   return problem;
 }
+
+/** Characters of a name that a message repeats. */
+const mostOfName = 60;
 
 interface Anchor {
   /** Undefined while the anchor's value is still being weighed. */

@@ -7,6 +7,7 @@ import { BadFile, type FileIssue, positionInText } from './file-issues.ts';
 import { type ReadOptions, readFile } from './read-file.ts';
 import { schemaProblems } from './schema-problems.ts';
 import { boundsProblem, documentProblem } from './yaml-bounds.ts';
+import { syntaxProblem } from './yaml-syntax.ts';
 
 type Path = readonly (string | number)[];
 
@@ -61,7 +62,8 @@ export function yamlFileOf<Schema extends z.ZodType>(
   const [broken] = document.errors;
   if (broken) {
     // Errors after the first one are mostly consequences of it.
-    throw new BadFile([{ ...positionOf(broken.pos[0]), path: '', message: firstLine(broken.message) }]);
+    const { offset, message } = syntaxProblem(text, document, broken);
+    throw new BadFile([{ ...positionOf(offset), path: '', message }]);
   }
   const problem = documentProblem(document);
   if (problem) throw new BadFile([{ ...positionOf(problem.offset), path: '', message: problem.message }]);
@@ -72,7 +74,7 @@ export function yamlFileOf<Schema extends z.ZodType>(
   });
   const result = schema.safeParse(toValue(document, file));
   if (!result.success) {
-    const issues = schemaProblems(result.error);
+    const issues = schemaProblems(result.error, schema);
     const shown = issues.slice(0, yamlFiles.count.issues).map(({ path, message }) => issue(path, message));
     const [first] = shown;
     const more = issues.length - shown.length;
@@ -127,8 +129,4 @@ function offsetOf(document: Document, path: Path): number {
     if (isNode(node) && node.range) return node.range[0];
   }
   return isNode(document.contents) && document.contents.range ? document.contents.range[0] : 0;
-}
-
-function firstLine(text: string): string {
-  return text.split('\n', 1)[0] ?? '';
 }

@@ -1,14 +1,17 @@
-import type { BudgetAccount, Gateway, GatewaySession, ModelRole } from '../gateway/gateway.ts';
+import type { BudgetAccount, Gateway, GatewaySession, ModelRole, SessionReplay } from '../gateway/gateway.ts';
+import type { Cassette, TrialLabel } from '../gateway/replay/cassette.ts';
 import { DerivedTrajectory } from '../harness/derived-trajectory.ts';
 import type { BlobStore } from '../ledger/blobs.ts';
 import type { Budget } from '../suite/model-config.ts';
-import type { PlannedVariant } from '../suite/plan.ts';
+import type { PlannedReplay, PlannedVariant } from '../suite/plan.ts';
 import type { TrialSpec } from './spec.ts';
 
 /** What trials need for their models. All trials of a batch share it. */
 export interface ModelParts {
   gateway: Gateway;
   blobs: BlobStore;
+  /** Opens a recording of the ledger. If not given, no trial is replayed. */
+  cassette?: ((replay: PlannedReplay) => Cassette) | undefined;
   budgets: {
     trial: Budget;
     /** Default: the same as `trial`. */
@@ -27,7 +30,7 @@ export interface TrialModels {
 /** Opens a trial's models. Undefined if the trial has no model and reaches no named host. */
 export function openModels(
   spec: TrialSpec,
-  { gateway, blobs, budgets }: ModelParts,
+  { gateway, blobs, budgets, cassette }: ModelParts,
 ): TrialModels | undefined {
   const models: Partial<Record<ModelRole, readonly string[]>> = {
     ...(spec.modelConfig && { agent: [spec.model] }),
@@ -39,6 +42,8 @@ export function openModels(
   const derived = new DerivedTrajectory();
   const session = gateway.open({
     trial: `${spec.runId}/${spec.ordinal}`,
+    label: labelOf(spec),
+    replay: spec.replay && sessionReplay(spec.replay, cassette),
     models,
     budget: budgets.trial,
     judgeBudget: budgets.judges,
@@ -50,6 +55,15 @@ export function openModels(
   return { session, derived };
 }
 
+function sessionReplay(replay: PlannedReplay, open: ModelParts['cassette']): SessionReplay {
+  if (!open) throw new Error('a trial is replayed where no recording can be opened');
+  return { cassette: open(replay), live: replay.live, of: replay.fork ? 'any' : 'same' };
+}
+
+function labelOf({ caseName, variant, ordinal }: TrialSpec): TrialLabel {
+  return { case: caseName, variant, ordinal };
+}
+
 /** The hosts that the harness reaches by name. */
 export function hostsOf({ network, hosts }: Pick<TrialSpec['sandbox'], 'network' | 'hosts'>): string[] {
   return network === 'allowlist' ? hosts : [];
@@ -59,13 +73,19 @@ export function hostsOf({ network, hosts }: Pick<TrialSpec['sandbox'], 'network'
 interface AskedModels {
   variants: readonly Pick<PlannedVariant, 'model' | 'modelConfig' | 'userModel'>[];
   judges: readonly string[];
+  replay?: PlannedReplay | undefined;
 }
 
 /**
  * Throws an `input` error for a model that cannot be used, for example because its key is not set. Call this
  * before anything starts.
  */
-export async function checkModels({ variants, judges }: AskedModels, gateway: Gateway): Promise<void> {
+export async function checkModels(
+  { variants, judges, replay }: AskedModels,
+  gateway: Gateway,
+): Promise<void> {
+  // A recording needs neither a configuration nor a key.
+  if (replay?.live === 'never') return;
   const names = variants.flatMap(({ model, modelConfig, userModel }) => [
     ...(modelConfig ? [model] : []),
     ...(userModel === undefined ? [] : [userModel]),

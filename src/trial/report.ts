@@ -29,7 +29,13 @@ export function reportOf(result: TrialResult, subject: ReportSubject): ReportedT
     ordinal: subject.ordinal,
     taskIndex: subject.taskIndex,
     events: [
-      { _tag: 'Started', model: subject.model, sessionId: subject.sessionId, at: result.startedAt },
+      {
+        _tag: 'Started',
+        model: markedModel(subject.model, result),
+        sessionId: subject.sessionId,
+        at: result.startedAt,
+      },
+      ...(result.replay ? [{ _tag: 'Replayed', ...result.replay }] : []),
       ...reportable(trajectory),
     ],
     outcome: outcomeOf(result),
@@ -38,6 +44,12 @@ export function reportOf(result: TrialResult, subject: ReportSubject): ReportedT
   const usage = usageOf(result);
   if (usage) report.usage = usage;
   return report;
+}
+
+/** The name of the model, so that nobody takes recorded answers for its own. */
+function markedModel(model: string, { replay }: TrialResult): string {
+  if (!replay) return model;
+  return `${model} (${replay.live === undefined ? 'replayed' : 'partly replayed'})`;
 }
 
 /**

@@ -10,6 +10,7 @@ import { keeping } from './left/keep-left.ts';
 import { hostsOf, openModels, type TrialModels } from './models.ts';
 import { PhaseTimer } from './phase-timer.ts';
 import type { Found } from './phases/phase.ts';
+import { missedCause, replayOf } from './replayed.ts';
 import { runSteps } from './run-steps.ts';
 import type { TrialServices } from './services/trial-services.ts';
 import { withServices } from './services/with-services.ts';
@@ -71,6 +72,8 @@ export async function runTrial(
     ...[spec, ...(spec.steps?.list ?? [])].map(({ testsIn }) => testsIn?.environment),
   );
   const account = await models?.session.account();
+  const missed = missedCause(models?.session, timer.current);
+  if (missed && found.cause?.kind !== 'replay') found = { ...found, verdict: 'void', cause: missed };
   const { carry, protectedChanged, verifyTampered, ...result } = found;
   return {
     subject: subjectOf(spec),
@@ -83,6 +86,7 @@ export async function runTrial(
     finishedAt: clock.now(),
     phases: timer.timings,
     models: account,
+    ...(account && { replay: replayOf(account) }),
     disagreements: account && disagreements(found, account),
     // Model traffic outside the gateway can only be ruled out if the sandbox has no other way out.
     modelUnmeasured: spec.sandbox.network === 'open',
@@ -105,6 +109,7 @@ export function subjectOf(trial: TrialSpec) {
     ...{ caseName, ordinal, model, harness, image, network, prompt, verify },
     profile: profile.name,
     profileVersion: profileVersion(profile),
+    ...(profile.tellDeadline && { tellDeadline: true as const }),
     ...(hosts.length > 0 && { hosts }),
     ...(ofTests.length > 0 && { testsHosts: ofTests }),
   };

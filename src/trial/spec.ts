@@ -3,7 +3,7 @@ import type { CaseAgent, CaseStep, CaseSteps } from '../suite/case-steps.ts';
 import type { CaseTests } from '../suite/case-tests.ts';
 import type { CaseEnvironment } from '../suite/environment.ts';
 import type { ModelConfig } from '../suite/model-config.ts';
-import type { Profile, Sandbox, VerifyPlace } from '../suite/plan.ts';
+import type { PlannedReplay, Profile, Sandbox, VerifyPlace } from '../suite/plan.ts';
 import type { Variables } from '../suite/variables.ts';
 
 /** Everything that one trial needs to know. All texts are expanded. */
@@ -44,9 +44,13 @@ export interface TrialSpec {
   /** Models that the validator may call. */
   judges: string[];
   model: string;
+  /** Recorded answers take the place of all its models. */
+  replay?: PlannedReplay | undefined;
   /** Undefined if the configuration does not have that model. */
   modelConfig: ModelConfig | undefined;
   harness: string;
+  /** The variant's name, which finds its trials in a recording. */
+  variant: string;
   profile: Profile;
   /** The variant's sandbox with what the case's environment changes in it. */
   sandbox: Sandbox;

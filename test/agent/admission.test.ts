@@ -119,3 +119,25 @@ test('a trial with services waits for those before it, and those behind it wait 
   await pass();
   expect(entered.length).toBe(3);
 });
+
+test('a model whose limit adapts lets twice as many trials begin, and more when the limit rises', async () => {
+  const { clock, entered, enter } = open(10);
+  const moved: ((limit: number) => void)[] = [];
+  const adapting = {
+    limit: 1,
+    onMove(listener: (limit: number) => void) {
+      moved.push(listener);
+      return { [Symbol.dispose]: () => undefined };
+    },
+  };
+  const applicant: Applicant = { ...free, model: 'narrow', maxParallel: 32, adapting };
+  const begun = async () => {
+    for (let trial = 0; trial < 5; trial++) await clock.pass(1_000);
+    await settled();
+    return entered.length;
+  };
+  for (let trial = 0; trial < 5; trial++) enter(applicant);
+  expect(await begun()).toBe(2);
+  for (const tell of moved) tell(2);
+  expect(await begun()).toBe(4);
+});

@@ -123,6 +123,7 @@ export async function hostileSocket(path: string): Promise<AsyncDisposable> {
     waiting: [run],
     parked: [run],
     finished: { passed: 0, failed: 0, void: 0 },
+    limits: [{ model: hostileText, limit: 1, most: 2, inFlight: 3 }],
     outbox: { queued: 0, parked: 0, oldestMs: undefined },
     polls: [
       { place: attacks.stop, trouble: attacks.lineStop },

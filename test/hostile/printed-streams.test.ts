@@ -69,6 +69,16 @@ describe.concurrent(`with a heap of ${heapMiB} MiB nobody ends the process`, () 
     expect(await outcomeOf(attack)).toMatchObject(outcome);
   });
 
+  test('an agent of the Agent Client Protocol by updates without end', { timeout }, async () => {
+    const { size, ...outcome } = await outcomeOf("an agent's updates");
+    expect(outcome).toEqual({ isWhole: false, final: 'the end' });
+    expect(size).toBeLessThan(recordChars);
+  });
+
+  test('an agent of the Agent Client Protocol by requests without end', { timeout }, async () => {
+    expect(await outcomeOf("an agent's requests")).toMatchObject({ broken: 'does not read what it is sent' });
+  });
+
   test('a command by output of which each byte comes by itself', { timeout }, async () => {
     expect(await outcomeOf('output in crumbs')).toEqual(Array.from({ length: 8 }, () => 2 ** 20));
   });

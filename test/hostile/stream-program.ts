@@ -3,6 +3,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { AcpMessages } from '../../runners/acp/messages.ts';
+import { Updates } from '../../runners/acp/updates.ts';
 import { claudeCodeLines } from '../../runners/claude-code/stream.ts';
 import { jsonlStream } from '../../runners/command/jsonl.ts';
 import { piLines } from '../../runners/pi/stream.ts';
@@ -64,6 +66,39 @@ function turn(pieces: Iterable<string>, lines: (record: TurnRecord) => LineTaker
   const size = JSON.stringify([record.trajectory, record.events]).length;
   return { ending, isWhole: record.isWhole, size, final: record.finalMessage?.slice(0, 100) };
 }
+
+/** The messages of an agent that speaks the Agent Client Protocol. Its answers and requests are not read. */
+async function conversation(pieces: Iterable<string>) {
+  const record = new TurnRecord();
+  const updates = new Updates(record);
+  let unread = 0;
+  const messages = new AcpMessages({
+    send: (line) => {
+      unread += line.length;
+      return unread;
+    },
+    onUpdate: (params, at) => updates.take(params, at),
+    onNote: (text, at) => record.note(text, at),
+    now: () => 1,
+  });
+  let broken: string | undefined;
+  messages.broken.then((reason) => {
+    broken = reason;
+  });
+  for (const piece of pieces) {
+    messages.push(Buffer.from(piece));
+    await new Promise(setImmediate);
+    if (broken !== undefined) break;
+  }
+  updates.end();
+  const size = JSON.stringify([record.trajectory, record.events]).length;
+  return { broken, isWhole: record.isWhole, size, final: record.finalMessage?.slice(0, 100) };
+}
+
+const update = (sessionUpdate: string, rest: object) =>
+  `${JSON.stringify({ jsonrpc: '2.0', method: 'session/update', params: { sessionId: 's', update: { sessionUpdate, ...rest } } })}\n`;
+const chunk = (text: string, messageId: string) =>
+  update('agent_message_chunk', { messageId, content: { type: 'text', text } });
 
 function records(pieces: Iterable<string>) {
   let taken = 0;
@@ -166,6 +201,26 @@ const attacks: Record<string, () => unknown> = {
         ['{"type":"message","text":"the end"}\n{"type":"end","status":"done"}\n'],
       ),
       jsonlStream.takerFor,
+    ),
+  "an agent's updates": () =>
+    conversation(
+      joined(
+        times(300, (at) => chunk(megabyte, String(at))),
+        times(2, (at) => times100k((line) => chunk('x', `${at}.${line}`))),
+        times(300, (at) =>
+          update('tool_call', { toolCallId: `a${at}`, title: megabyte, rawInput: { megabyte } }),
+        ),
+        times(1, (at) =>
+          times100k((line) => update('tool_call', { toolCallId: `${at}.${line}`, title: 'x' })),
+        ),
+        [chunk('the end', 'end')],
+      ),
+    ),
+  "an agent's requests": () =>
+    conversation(
+      times(100, (at) =>
+        times100k((line) => `{"jsonrpc":"2.0","id":"${at}.${line}","method":"terminal/create"}\n`),
+      ),
     ),
   'records of values': () => records(joined(['nonce {"kind":"validation","logs":['], values(30), ['[]]}\n'])),
   'parts of a record': () => records(joined([validation, '"logs":['], values(2), ['[]]}\n'])),

@@ -8,6 +8,7 @@ import { commands } from '../../src/cli/program.ts';
 import { type FlakyService, openFlakyService } from '../cli/flaky-service.ts';
 import { type Ended, offsite, start } from '../cli/offsite.ts';
 import { openPlace, type Place } from '../cli/place.ts';
+import { makeRepository } from '../suite/git/repository.ts';
 import { hostileService, hostileSocket, type Party, refusingParty } from './hostile-parties.ts';
 import { attacks, harmIn, hostileName, hostileText } from './hostile-text.ts';
 
@@ -156,7 +157,13 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     const running = start(other, ['run', wild]);
     await running.printed(/trials wait for|attempt 1 failed/);
     running.kill('SIGINT');
-    return [ran, await offsite(place, ['run', suite], { env: at(refusing) }), await running.ended];
+    return [
+      ran,
+      await offsite(place, ['run', suite], { env: at(refusing) }),
+      await running.ended,
+      await offsite(place, ['run', suite, '--replay', name(attacks.stop)]),
+      await offsite(place, ['run', suite, '--replay', JSON.parse(ran.stdout).batchId], { env: at(kind) }),
+    ];
   },
   init: async () => {
     using own = openPlace();
@@ -171,6 +178,26 @@ const trials: Record<string, () => Promise<Ended[]>> = {
       await offsite(inside, args, { dataFolder: null }),
       await offsite(inside, args, { dataFolder: null }),
       await offsite(inside, ['init', '--model-ports', name(attacks.stop)], { dataFolder: null }),
+    ];
+  },
+  case: () => bare(['case']),
+  'case add': async () => {
+    using own = openPlace();
+    const repository = makeRepository(own.folder);
+    repository.commit({ a: '1' });
+    repository.commit({ a: '2', [`tests/${name(attacks.csi).replaceAll('/', '')}`]: '1' });
+    repository.git('commit', '--amend', '--quiet', '--message', name(hostileText));
+    const add = (...args: string[]) => offsite(own, ['case', 'add', ...args], { dataFolder: null });
+    const file = own.write(
+      'suite.yaml',
+      'suite: { id: s, prompt: p }\nvariants: [{ model: m, harness: bash }]\n',
+    );
+    return [
+      await add('--suite', file, '--test', hostileName),
+      await add('--suite', file, '--commit', name(attacks.lineStop)),
+      await add('--suite', file, '--id', hostileName),
+      await add('--suite', hostileName),
+      await add('--suite', file, '--diff', file),
     ];
   },
   start: async () => {
@@ -267,6 +294,8 @@ const trials: Record<string, () => Promise<Ended[]>> = {
       )),
       ...(await plain('export', '--otlp', `${model.url}/${encodeURIComponent(name(attacks.stop))}`)),
       ...(await plain('export', name(attacks.stop), '--json', file('b.jsonl'))),
+      ...(await plain('export', '--cassette', file('a.cassette'))),
+      ...(await plain('export', '--cassette', file(name(attacks.stop)))),
     ];
   },
   view: async () => {
@@ -330,6 +359,11 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     ...(await plain('models', 'add', hostileName, '--base-url', model.url, ...config())),
     ...(await plain('models', 'add', hostileName, '--base-url', hostileName, ...config())),
     ...(await plain('models', 'add', '--api-key-env', name(attacks.stop), ...config())),
+  ],
+  'models bench': async () => [
+    ...(await plain('models', 'bench', 'wild', ...config())),
+    ...(await plain('models', 'bench', hostileName, '--parallel', '1', ...modelAt(kind))),
+    ...(await plain('models', 'bench', name(attacks.stop), ...config())),
   ],
   'models check': async () => [
     ...(await plain('models', 'check', 'wild', ...config())),

@@ -18,10 +18,10 @@ import {
 export interface Expected {
   /** The version that its CLI says it has. */
   version: string;
+  /** Whether it counts its tokens. Default: yes. */
+  tellsUsage?: boolean;
   /** A file that is the CLI, and a program to put in its place that prints what it never would. */
   garbage: { path: string; program: string };
-  /** Whether its stream tells counts of tokens. Default: true. */
-  tellsUsage?: boolean;
 }
 
 /** Every command of these tests names a file of this kind, so that a shell's notes of them are told from the CLI's own housekeeping. */

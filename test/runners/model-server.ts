@@ -11,7 +11,7 @@ import { type Answer, eventsOf, type SseEvent, type ToolUse, type Wire, wholeOf 
 /** One answer. Requests without tools (titles, summaries) get a fixed text and take no turn. */
 export type ModelTurn =
   /** `commands` go to whatever shell tool the harness offers; `calls` to tools by name. */
-  | { text?: string; commands?: string[]; calls?: ToolUse[] }
+  | { thought?: string; text?: string; commands?: string[]; calls?: ToolUse[] }
   /** An HTTP error, for this and all further requests, or for `times` of them. */
   | { status: number; message?: string; times?: number }
   /** Nothing, for ever. */
@@ -70,7 +70,7 @@ function serve(onPort: number): void {
       })),
       ...(turn.calls ?? []).map((call) => addressed(call, body)),
     ].map((use, index) => ({ ...use, id: `call_${answered}_${index}` }));
-    send(response, wire, asked, { text: turn.text ?? '', uses });
+    send(response, wire, asked, { thought: turn.thought, text: turn.text ?? '', uses });
   }).listen(onPort, '127.0.0.1');
 }
 

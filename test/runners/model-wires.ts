@@ -10,6 +10,8 @@ export interface ToolUse {
 }
 
 export interface Answer {
+  /** What it thought first. */
+  thought?: string | undefined;
   text: string;
   uses: (ToolUse & { id: string })[];
 }
@@ -57,7 +59,16 @@ function chatCalls({ uses }: Answer) {
   }));
 }
 
-function responsesItems({ text, uses }: Answer) {
+/** The proof of a thought, which the harness sends back. */
+const signature = 'c2lnbmVkIGJ5IGEgc2NyaXB0';
+
+function responsesItems({ thought, text, uses }: Answer) {
+  const reasoning = {
+    type: 'reasoning',
+    id: 'rs_1',
+    summary: [{ type: 'summary_text', text: thought }],
+    encrypted_content: signature,
+  };
   const message = {
     type: 'message',
     id: 'msg_1',
@@ -74,18 +85,20 @@ function responsesItems({ text, uses }: Answer) {
     arguments: JSON.stringify(given),
     status: 'completed',
   }));
-  return [...(text === '' ? [] : [message]), ...calls];
+  return [...(thought === undefined ? [] : [reasoning]), ...(text === '' ? [] : [message]), ...calls];
 }
 
-function messagesBlocks({ text, uses }: Answer) {
+function messagesBlocks({ thought, text, uses }: Answer) {
   return [
+    ...(thought === undefined ? [] : [{ type: 'thinking', thinking: thought, signature }]),
     ...(text === '' ? [] : [{ type: 'text', text }]),
     ...uses.map(({ id, name, arguments: input }) => ({ type: 'tool_use', id, name, input })),
   ];
 }
 
-function geminiAnswer({ text, uses }: Answer, modelVersion: string) {
+function geminiAnswer({ thought, text, uses }: Answer, modelVersion: string) {
   const parts = [
+    ...(thought === undefined ? [] : [{ text: thought, thought: true }]),
     ...(text === '' ? [] : [{ text }]),
     ...uses.map(({ id, name, arguments: args }) => ({ functionCall: { id, name, args } })),
   ];
@@ -102,7 +115,12 @@ export const wholeOf: Record<Wire, (answer: Answer, model: string) => unknown> =
     choices: [
       {
         index: 0,
-        message: { role: 'assistant', content: answer.text, tool_calls: chatCalls(answer) },
+        message: {
+          role: 'assistant',
+          reasoning_content: answer.thought,
+          content: answer.text,
+          tool_calls: chatCalls(answer),
+        },
         finish_reason: answer.uses.length > 0 ? 'tool_calls' : 'stop',
       },
     ],
@@ -143,6 +161,9 @@ export const eventsOf: Record<Wire, (answer: Answer, model: string) => SseEvent[
       },
     ];
     return [
+      ...(answer.thought === undefined
+        ? []
+        : [chunk({ role: 'assistant', reasoning_content: answer.thought })]),
       chunk({ role: 'assistant', content: answer.text }),
       ...chatCalls(answer).map((call) => chunk({ tool_calls: [call] })),
       chunk({}, answer.uses.length > 0 ? 'tool_calls' : 'stop'),
@@ -162,43 +183,49 @@ export const eventsOf: Record<Wire, (answer: Answer, model: string) => SseEvent[
           output_index,
           item: {
             ...item,
-            ...('arguments' in item ? { arguments: '' } : { content: [] }),
+            ...('arguments' in item
+              ? { arguments: '' }
+              : 'summary' in item
+                ? { summary: [] }
+                : { content: [] }),
             status: 'in_progress',
           },
         }),
-        ...('arguments' in item
-          ? [
-              event('response.function_call_arguments.delta', {
-                item_id: item.id,
-                output_index,
-                delta: item.arguments,
-              }),
-              event('response.function_call_arguments.done', {
-                item_id: item.id,
-                output_index,
-                arguments: item.arguments,
-              }),
-            ]
-          : [
-              event('response.content_part.added', {
-                item_id: item.id,
-                output_index,
-                content_index: 0,
-                part: { type: 'output_text', text: '', annotations: [] },
-              }),
-              event('response.output_text.delta', {
-                item_id: item.id,
-                output_index,
-                content_index: 0,
-                delta: answer.text,
-              }),
-              event('response.output_text.done', {
-                item_id: item.id,
-                output_index,
-                content_index: 0,
-                text: answer.text,
-              }),
-            ]),
+        ...('summary' in item
+          ? []
+          : 'arguments' in item
+            ? [
+                event('response.function_call_arguments.delta', {
+                  item_id: item.id,
+                  output_index,
+                  delta: item.arguments,
+                }),
+                event('response.function_call_arguments.done', {
+                  item_id: item.id,
+                  output_index,
+                  arguments: item.arguments,
+                }),
+              ]
+            : [
+                event('response.content_part.added', {
+                  item_id: item.id,
+                  output_index,
+                  content_index: 0,
+                  part: { type: 'output_text', text: '', annotations: [] },
+                }),
+                event('response.output_text.delta', {
+                  item_id: item.id,
+                  output_index,
+                  content_index: 0,
+                  delta: answer.text,
+                }),
+                event('response.output_text.done', {
+                  item_id: item.id,
+                  output_index,
+                  content_index: 0,
+                  text: answer.text,
+                }),
+              ]),
         event('response.output_item.done', { output_index, item }),
       ]),
       event('response.completed', {
@@ -221,17 +248,8 @@ export const eventsOf: Record<Wire, (answer: Answer, model: string) => SseEvent[
     return [
       event('message_start', { message }),
       ...messagesBlocks(answer).flatMap((block, index) => [
-        event('content_block_start', {
-          index,
-          content_block: 'input' in block ? { ...block, input: {} } : { ...block, text: '' },
-        }),
-        event('content_block_delta', {
-          index,
-          delta:
-            'input' in block
-              ? { type: 'input_json_delta', partial_json: JSON.stringify(block.input) }
-              : { type: 'text_delta', text: answer.text },
-        }),
+        event('content_block_start', { index, content_block: begunBlock(block) }),
+        ...deltasOf(block).map((delta) => event('content_block_delta', { index, delta })),
         event('content_block_stop', { index }),
       ]),
       event('message_delta', {
@@ -249,3 +267,19 @@ export const eventsOf: Record<Wire, (answer: Answer, model: string) => SseEvent[
     ].map((event) => [undefined, event]);
   },
 };
+
+type Block = ReturnType<typeof messagesBlocks>[number];
+
+function begunBlock(block: Block): object {
+  if ('input' in block) return { ...block, input: {} };
+  return 'thinking' in block ? { ...block, thinking: '', signature: '' } : { ...block, text: '' };
+}
+
+function deltasOf(block: Block): object[] {
+  if ('input' in block) return [{ type: 'input_json_delta', partial_json: JSON.stringify(block.input) }];
+  if ('text' in block) return [{ type: 'text_delta', text: block.text }];
+  return [
+    { type: 'thinking_delta', thinking: block.thinking },
+    { type: 'signature_delta', signature: block.signature },
+  ];
+}

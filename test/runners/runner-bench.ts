@@ -190,7 +190,7 @@ function sandboxOf(
       maxOutputTokens: 8_000,
       chat: () => Promise.reject(new Error('this test has no model on the host')),
     },
-    clock: systemClock,
+    clock,
   };
   const never = new AbortController().signal;
   return {

@@ -26,6 +26,7 @@ function load(suite: string, config = 'profiles:\n  p: { run: "true" }\n') {
   return loadSuite(write('suite.yaml', suite), loadConfig({ suiteFolder: folder, env: {} }), [
     {
       ...{ name: 'command', wires: [], continues: false, mcp: [], limits: [] },
+      runsScript: true,
       streams: [
         { name: 'codex', tellsCommands: true },
         { name: 'jsonl', tellsCommands: false },
@@ -154,9 +155,9 @@ cases:
     prepear: x
 `),
     ).toEqual([
-      'suite.yaml:2:1: trials: Too big: expected number to be <=10',
+      'suite.yaml:2:1: trials: expected a number of at most 10',
       'suite.yaml:7:5: cases[0].verify: expected a script, {file: path} or {source: script}, with in, keep, ignore',
-      'suite.yaml:8:5: cases[0].prepear: unknown key; check its spelling',
+      'suite.yaml:8:5: cases[0].prepear: unknown key; did you mean "prepare"?',
     ]);
   });
 
@@ -217,10 +218,11 @@ cases:
       'suite: { id: s, prompt: p }\nvariants:\n  - { model: m, harness: commando }\n  - { model: m, harness: command, profile: q }\n  - { model: m, harness: command, profile: p, sandbox: moon }\n  - { model: m, harness: command }\ncases: [{ id: a, verify: "true" }]\n',
     );
     expect(found[0]).toBe(
-      'suite.yaml:3:17: variants[0].harness: "commando" is not a harness; available: command, bash, chat',
+      'suite.yaml:3:17: variants[0].harness: "commando" is not a harness; did you mean "command"? ' +
+        'available: command, bash, chat',
     );
     expect(found[1]).toMatch(
-      /^suite\.yaml:4:\d+: variants\[1\]\.profile: "q" is not a profile of .*offsite\.yaml$/,
+      /^suite\.yaml:4:\d+: variants\[1\]\.profile: "q" is not a profile of .*offsite\.yaml; available: p$/,
     );
     expect(found[2]).toMatch(/"moon" is not a sandbox of/);
     expect(found[3]).toMatch(

@@ -27,7 +27,7 @@ const head =
 function load(services: string) {
   write('offsite.yaml', 'profiles:\n  p: { run: "true" }\nimages: { "postgres:17": my/postgres }\n');
   return loadSuite(write('suite.yaml', head + services), loadConfig({ suiteFolder: folder, env: {} }), [
-    { name: 'command', wires: [], continues: false, mcp: [], limits: [] },
+    { name: 'command', wires: [], runsScript: true, continues: false, mcp: [], limits: [] },
   ]);
 }
 

@@ -41,7 +41,7 @@ function built(build: Record<string, unknown>, images: Record<string, string> = 
   const plan = loadSuite(
     write('suite.yaml', JSON.stringify(suite)),
     loadConfig({ suiteFolder: folder, env: {} }),
-    [{ name: 'command', wires: [], continues: false, mcp: [], limits: [] }],
+    [{ name: 'command', wires: [], runsScript: true, continues: false, mcp: [], limits: [] }],
   );
   const [planned] = plan.cases;
   if (!planned) throw new Error('the plan has a case');

@@ -118,6 +118,7 @@ export function specOf(
     model: 'none',
     modelConfig: undefined,
     harness: 'command',
+    variant: 'command',
     profile: profileOf({ name: 'test', run }),
     ...change,
     environment,

@@ -76,6 +76,18 @@ export class Metrics {
   readonly #present = present.map(([name, help, value]) => {
     return { gauge: new Gauge({ name, help, registers: this.#registers }), value };
   });
+  readonly #limits = new Gauge({
+    name: 'offsite_model_limit',
+    help: 'Requests that a model with maxParallel: auto may have in flight.',
+    labelNames: ['model'],
+    registers: this.#registers,
+  });
+  readonly #requests = new Gauge({
+    name: 'offsite_model_requests',
+    help: 'Requests to such a model, in flight or waiting.',
+    labelNames: ['model'],
+    registers: this.#registers,
+  });
   /** Finished trials by verdict. */
   readonly counts = { passed: 0, failed: 0, void: 0 };
 
@@ -102,6 +114,10 @@ export class Metrics {
   /** All metrics in Prometheus' text format. */
   async text(status: DaemonStatus): Promise<string> {
     for (const { gauge, value } of this.#present) gauge.set(value(status));
+    for (const { model, limit, inFlight } of status.limits) {
+      this.#limits.set({ model }, limit);
+      this.#requests.set({ model }, inFlight);
+    }
     return this.#registry.metrics();
   }
 }

@@ -43,6 +43,7 @@ export function statusOf(
       return { run: runId, case: caseId, ordinal, freeInMs: Math.round(until - monotonic()) };
     }),
     finished: { ...metrics.counts },
+    limits: ledger.limits.all().map(({ model, limit, most, inFlight }) => ({ model, limit, most, inFlight })),
     outbox: { queued, parked, oldestMs: oldestAt && Math.max(0, clock.now() - oldestAt) },
     polls: targets.failures.map(({ target, failure }) => ({ place: target, trouble: failure })),
     health: health.health,

@@ -61,6 +61,8 @@ export interface DaemonStatus {
   claimedElsewhere: ClaimedElsewhere[];
   /** Trials since the start. */
   finished: { passed: number; failed: number; void: number };
+  /** Models with `maxParallel: auto`: the limit, the most it may become, and the requests now. */
+  limits: { model: string; limit: number; most: number; inFlight: number }[];
   /** Results that the service has not accepted; the oldest one's age in milliseconds. */
   outbox: { queued: number; parked: number; oldestMs: number | undefined };
   /** The poll targets whose last poll failed, and why. */

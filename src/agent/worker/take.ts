@@ -1,9 +1,11 @@
 import type { QueuedTrial } from '../../ledger/queue.ts';
+import type { PlannedReplay } from '../../suite/plan.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
 import type { Admission } from '../admission.ts';
 import type { BatchContexts } from '../batch-contexts.ts';
 import type { ConfigRevision } from '../config-revision.ts';
 import { type AttemptEvent, finishTrial } from '../finish-trial.ts';
+import { plannedCassette } from '../ledger-cassette.ts';
 import { NotClaimed } from '../not-claimed.ts';
 import { type MachineCheck, specify } from '../specify.ts';
 import type { Ahead } from './ahead.ts';
@@ -75,6 +77,7 @@ async function run(one: WorkedTrial, revision: ConfigRevision, parts: TakeParts)
   const batch = batches.budgetOf(trial.batch, config.budgets.batch);
   const attemptParts = {
     ...{ ...parts, gateway, sandboxes, budgets: { ...config.budgets, batch } },
+    cassette: (replay: PlannedReplay) => plannedCassette(parts.ledger, replay),
     workspaceBudget: config.workspaces.budget,
     claim: (signal: AbortSignal) => ahead.claim(one, signal),
   };

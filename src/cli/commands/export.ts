@@ -25,6 +25,7 @@ export function exportCommand() {
     )
     .option('--html <file>', 'one page that opens without a server or a network, as `offsite view` shows it')
     .option('--otlp <file|url>', 'spans as OTLP in JSON: to a file, a request a line, or to a receiver')
+    .option('--cassette <file>', 'its exchanges with models, to replay: `replay: FILE` of a model')
     .addOption(new Option('--only <verdict...>', 'only trials with this verdict').choices(verdicts))
     .option('--with-outputs', 'include the texts that records name: diffs, logs, recorded model traffic')
     .action(async (batch, options) => {
@@ -38,16 +39,17 @@ interface ExportOptions {
   json?: string | undefined;
   otlp?: string | undefined;
   html?: string | undefined;
+  cassette?: string | undefined;
   only?: Verdict[] | undefined;
   withOutputs?: true | undefined;
 }
 
 async function exportBatch(reference: string | undefined, options: ExportOptions): Promise<void> {
-  if ([options.html, options.json, options.otlp].every((target) => target === undefined)) {
+  if ([options.html, options.json, options.otlp, options.cassette].every((target) => target === undefined)) {
     throw new OffsiteError('nothing says what to export', {
       code: 'EXPORT_FORM_MISSING',
       kind: 'input',
-      hint: 'Give --html FILE, --json FILE, --otlp FILE or --otlp URL.',
+      hint: 'Give --html FILE, --json FILE, --cassette FILE, --otlp FILE or --otlp URL.',
     });
   }
   const { config, dataFolder } = options;
@@ -62,6 +64,7 @@ async function exportBatch(reference: string | undefined, options: ExportOptions
   const exporting = { context, batch, options: { ...options, unreadable }, signal };
   if (options.html !== undefined) await exportPage(options.html, exporting);
   if (options.json !== undefined) await exportJson(options.json, exporting);
+  if (options.cassette !== undefined) await exportCassette(options.cassette, exporting);
   if (options.otlp !== undefined) await exportSpans(options.otlp, exporting);
 }
 
@@ -83,6 +86,28 @@ async function exportJson(file: string, { context, batch, options, signal }: Exp
     }
   });
   err.print(`${file}: ${plural(trials, 'trial')} of ${batch.id}`);
+}
+
+async function exportCassette(file: string, { context, batch, signal }: Exporting): Promise<void> {
+  const { ledgerCassette, requireRecorded } = await import('../../agent/ledger-cassette.ts');
+  const { cassetteLines } = await import('../../gateway/replay/cassette-lines.ts');
+  const { redactor, err } = context;
+  const ledger = context.ledger();
+  requireRecorded(ledger, batch);
+  const leftOut: string[] = [];
+  const cassette = ledgerCassette({ ledger, leftOut: (why) => leftOut.push(why) }, batch);
+  let exchanges = 0;
+  await writeExport(file, async (write) => {
+    for (const line of cassetteLines(cassette, batch.suite)) {
+      signal.throwIfAborted();
+      if ('exchange' in line) exchanges += 1;
+      await write(`${redactor.json(line)}\n`);
+    }
+  });
+  err.print(
+    `${file}: ${plural(exchanges, 'exchange')} of ${plural(cassette.trials.length, 'trial')} of ${batch.id}`,
+  );
+  for (const why of leftOut) err.print(`left out: ${why}`);
 }
 
 async function exportPage(file: string, { context, batch, options, signal }: Exporting): Promise<void> {

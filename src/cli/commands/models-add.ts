@@ -7,9 +7,8 @@ import { quoted, stack, text } from '../../text/printable.ts';
 import { openAsking } from '../asking.ts';
 import { CommandContext } from '../context.ts';
 import { checkAddress, checkVariable } from '../models/answers.ts';
-import { gatherModel, type NewModel } from '../models/gather-model.ts';
-import { usualPorts } from '../models/nearby-servers.ts';
-import { writeModel } from '../models/write-model.ts';
+import type { NewModel } from '../models/gather-model.ts';
+import { usualPorts } from '../models/usual-ports.ts';
 import { port, withConfigAndData } from '../options.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -40,6 +39,7 @@ export function modelsAddCommand(clock: Clock, terminal: Terminal) {
       // Fails before any question.
       if (given !== undefined && !options.force) refuseKnown(given, config.models);
       using asking = options.yes || options.json ? undefined : openAsking(terminal.out);
+      const { gatherModel } = await import('../models/gather-model.ts');
       const { name, model } = await gatherModel(
         { ...options, name: given, ports: options.ports ?? usualPorts },
         {
@@ -60,6 +60,7 @@ export function modelsAddCommand(clock: Clock, terminal: Terminal) {
           return;
         }
       }
+      const { writeModel } = await import('../models/write-model.ts');
       await writeModel(file, name, model);
       const keyIsSet = model.apiKeyEnv === undefined ? undefined : Boolean(env[model.apiKeyEnv]);
       if (options.json) terminal.out.json({ file, name, model, keyIsSet });

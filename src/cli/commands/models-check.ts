@@ -1,8 +1,6 @@
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
 import type { Clock } from '../../clock.ts';
 import { type Wire, wires } from '../../suite/model-config.ts';
-import { checkModel } from '../models/check-model.ts';
-import { checkReport } from '../models/check-report.ts';
 import { wholeNumber, withConfigAndData } from '../options.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -17,6 +15,9 @@ export function modelsCheckCommand(clock: Clock, { out, err }: Terminal) {
     .option('--timeout <seconds>', 'how long to wait for an answer (default: 120)', wholeNumber)
     .option('--json', 'print one JSON document on stdout')
     .action(async (name, options) => {
+      // Read only now, so that the list of models comes fast.
+      const { checkModel } = await import('../models/check-model.ts');
+      const { checkReport } = await import('../models/check-report.ts');
       const checked = await checkModel(name, options, clock, { out, err });
       if (options.json) out.json(checked);
       else out.print(checkReport(checked));

@@ -1,12 +1,16 @@
 import { Command } from '@commander-js/extra-typings';
 import { type Clock, systemClock } from '../../clock.ts';
+import { limitKey } from '../../gateway/limits/limit-key.ts';
+import { type KeptLimit, Limits } from '../../ledger/limits.ts';
 import { type Config, loadConfig } from '../../suite/config-file.ts';
-import { type Wire, wires } from '../../suite/model-config.ts';
+import { type ModelConfig, type Wire, whereOf, wires } from '../../suite/model-config.ts';
 import type { Content } from '../../text/output.ts';
 import { table } from '../../text/table.ts';
+import { dataFolderOf } from '../data-folder.ts';
 import { withConfigAndData } from '../options.ts';
 import { openTerminal, type Terminal } from '../terminal.ts';
 import { modelsAddCommand } from './models-add.ts';
+import { modelsBenchCommand } from './models-bench.ts';
 import { modelsCheckCommand } from './models-check.ts';
 
 /** @param clock times the waits between the tries of `check` */
@@ -16,12 +20,16 @@ export function modelsCommand(clock: Clock = systemClock, terminal: Terminal = o
     .option('--json', 'print one JSON document on stdout')
     .enablePositionalOptions()
     .action((options) => {
-      const models = listed(loadConfig({ named: options.config, env: process.env }), process.env);
+      const { env } = process;
+      const config = loadConfig({ named: options.config, env });
+      using limits = new Limits(dataFolderOf(options.dataFolder, config, env));
+      const models = listed(config, env, limits.all());
       if (options.json) terminal.out.json(models);
       else terminal.out.print(listing(models));
     })
     .addCommand(modelsAddCommand(clock, terminal))
-    .addCommand(modelsCheckCommand(clock, terminal));
+    .addCommand(modelsCheckCommand(clock, terminal))
+    .addCommand(modelsBenchCommand(clock, terminal));
 }
 
 interface ListedModel {
@@ -32,18 +40,28 @@ interface ListedModel {
   key: { variable: string; set: boolean } | undefined;
   pricesOf: string | undefined;
   aliases: string[];
+  /** Requests in flight: the number, or with `auto` the most and, if it is known, what the limit is now. */
+  maxParallel?: number | { auto: true; most: number; limit?: number } | undefined;
 }
 
-function listed({ models }: Config, env: NodeJS.ProcessEnv): ListedModel[] {
+function listed({ models }: Config, env: NodeJS.ProcessEnv, limits: readonly KeptLimit[]): ListedModel[] {
+  const limitOf = (name: string, model: ModelConfig): ListedModel['maxParallel'] => {
+    if (!('baseUrl' in model)) return undefined;
+    const { maxParallel } = model;
+    if (typeof maxParallel !== 'object') return maxParallel;
+    const known = limits.find(({ key }) => key === limitKey(name, model));
+    return { ...maxParallel, ...(known && { limit: Math.min(known.limit, maxParallel.most) }) };
+  };
   return Object.entries(models).map(([name, model]) => {
-    const variable = 'scripted' in model ? undefined : model.apiKeyEnv;
+    const variable = 'baseUrl' in model ? model.apiKeyEnv : undefined;
     return {
       name,
-      wires: 'scripted' in model ? wires : model.wire,
-      where: 'scripted' in model ? model.scripted : model.baseUrl,
+      wires: 'baseUrl' in model ? model.wire : wires,
+      where: whereOf(model),
       key: variable === undefined ? undefined : { variable, set: Boolean(env[variable]) },
       pricesOf: model.prices?.date,
       aliases: model.aliases,
+      maxParallel: limitOf(name, model),
     };
   });
 }
@@ -51,16 +69,25 @@ function listed({ models }: Config, env: NodeJS.ProcessEnv): ListedModel[] {
 function listing(models: readonly ListedModel[]): Content {
   if (models.length === 0)
     return 'no models are configured: `offsite models add` writes one into offsite.yaml';
-  const titles = ['model', 'wire', 'where', 'key', 'prices of', 'aliases'];
+  const isLimited = models.some(({ maxParallel }) => maxParallel !== undefined);
+  const parallel = isLimited ? ['parallel'] : [];
+  const titles = ['model', 'wire', 'where', 'key', 'prices of', ...parallel, 'aliases'];
   return table(
     titles.map((title) => ({ title })),
-    models.map(({ name, wires: spoken, where, key, pricesOf, aliases }) => [
+    models.map(({ name, wires: spoken, where, key, pricesOf, maxParallel, aliases }) => [
       name,
       spoken.length === wires.length ? 'all' : spoken.join(', '),
       where,
       key === undefined ? 'none needed' : `${key.variable}: ${key.set ? 'set' : 'NOT SET'}`,
       pricesOf ?? '–',
+      ...(isLimited ? [parallelText(maxParallel)] : []),
       aliases.join(', '),
     ]),
   );
+}
+
+function parallelText(limit: ListedModel['maxParallel']): string {
+  if (typeof limit !== 'object') return limit === undefined ? '–' : String(limit);
+  const { limit: now, most } = limit;
+  return now === undefined ? `auto: up to ${most}` : `auto: ${now} of ${most}`;
 }

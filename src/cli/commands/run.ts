@@ -28,6 +28,7 @@ import { finishedSummary } from '../output/stored-batch.ts';
 import type { BatchSummary } from '../output/summary.ts';
 import { seeWhy, summaryTable } from '../output/summary-table.ts';
 import { leftOutText, plannedSuite, type TaskOptions, withTasks } from '../planned-suite.ts';
+import { type OnMiss, replayedBatch } from '../replayed-batch.ts';
 import { writeText } from '../write-text.ts';
 
 export function runCommand() {
@@ -53,6 +54,17 @@ export function runCommand() {
     )
     .option('--precision <rate>', 'half the width of its 95 % interval (default: 0.05, ±5 points)', rate)
     .option('--max-trials <n>', 'the most trials of a case on a variant (default: 20)', wholeNumber)
+    .addOption(
+      new Option(
+        '--replay <batch>',
+        'answer all requests to models from the exchanges of a batch on this machine',
+      ).conflicts(['dryRun', 'trials']),
+    )
+    .addOption(
+      new Option('--on-miss <what>', 'with --replay: what becomes of a request that is not recorded')
+        .choices(['fail', 'live'] as const)
+        .default('fail' as const),
+    )
     .option('--dry-run', 'rehearse the suite: agents do nothing, judges answer in form, nothing is reported')
     .action(async (file, options) => {
       process.exitCode = await run(file, options);
@@ -68,6 +80,8 @@ interface RunOptions extends CommonOptions, TaskOptions {
   trials?: 'auto' | undefined;
   precision?: number | undefined;
   maxTrials?: number | undefined;
+  replay?: string | undefined;
+  onMiss?: OnMiss | undefined;
   dryRun?: true | undefined;
   allowOutside?: string[] | undefined;
 }
@@ -80,8 +94,13 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
   context.note = progress.note;
   const interrupted = context.interruption();
   const { signal } = interrupted;
-  const { plan: read, leftOut } = await plannedSuite(file, options, context, { progress, signal });
-  const plan = { ...read, trigger: ciRun(env) };
+  const recorded =
+    options.replay === undefined
+      ? undefined
+      : replayedBatch(context, options.replay, options.onMiss ?? 'fail');
+  const planning = { progress, signal, models: recorded?.models };
+  const { plan: read, leftOut } = await plannedSuite(file, options, context, planning);
+  const plan = { ...read, trigger: ciRun(env), ...(recorded && { replay: recorded.replay }) };
   refuseManyAuto(plan, options);
   const left = leftOutText(leftOut);
   if (left) progress.note(left);
@@ -148,13 +167,16 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
 }
 
 /** Options that mean something only together with another one. */
-function refuseLoneOptions({ compareTo, failOnRegression, trials, precision, maxTrials }: RunOptions): void {
+function refuseLoneOptions(options: RunOptions): void {
+  const { compareTo, failOnRegression, trials, precision, maxTrials, replay, onMiss } = options;
   const needs =
-    failOnRegression && compareTo === undefined
-      ? ['--fail-on-regression', '--compare-to']
-      : trials === undefined && (precision !== undefined || maxTrials !== undefined)
-        ? [precision === undefined ? '--max-trials' : '--precision', '--trials auto']
-        : undefined;
+    onMiss === 'live' && replay === undefined
+      ? ['--on-miss', '--replay']
+      : failOnRegression && compareTo === undefined
+        ? ['--fail-on-regression', '--compare-to']
+        : trials === undefined && (precision !== undefined || maxTrials !== undefined)
+          ? [precision === undefined ? '--max-trials' : '--precision', '--trials auto']
+          : undefined;
   if (!needs) return;
   throw new OffsiteError(`${needs[0]} needs ${needs[1]}`, {
     code: 'OPTION_MISSING',

@@ -60,8 +60,8 @@ async function show(context: CommandContext, reference: string, options: ShowOpt
   const shown = readBatch(ledger, batch, target.kind === 'run' ? target.run : undefined);
   if (options.json) {
     const { suite, startedAt, state } = batch;
-    const { notPassed: _, summary, left } = shown;
-    out.json({ suite, startedAt, state, set: place, left, ...summary });
+    const { notPassed: _, summary, left, limits } = shown;
+    out.json({ suite, startedAt, state, set: place, left, ...summary, ...(limits.length > 0 && { limits }) });
     return;
   }
   const short = shortBatchIds(ledger.records)(batch.id);

@@ -9,12 +9,15 @@ export function machineValues(env: NodeJS.ProcessEnv): ValuesOf {
   return (name, command) => {
     if (name === '--profile') return namesOf(configOf(env).profiles);
     if (name === '--sandbox') return namesOf({ local: undefined, ...configOf(env).sandboxes });
-    if (name === 'name' && command.join(' ') === 'models check') return namesOf(configOf(env).models);
+    if (name === 'name' && modelCommands.has(command.join(' '))) return namesOf(configOf(env).models);
     if (!batchNames.has(name)) return undefined;
     const dataFolder = dataFolderOf(undefined, configOf(env), env);
     return recentBatches(dataFolder, shown).map(({ id, suite }) => ({ value: id, description: suite }));
   };
 }
+
+/** Commands whose argument names a model that is there. */
+const modelCommands = new Set(['models check', 'models bench']);
 
 /** While somebody edits the file, it is often wrong. */
 function configOf(env: NodeJS.ProcessEnv): Config {

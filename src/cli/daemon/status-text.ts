@@ -21,6 +21,10 @@ export function statusText(status: DaemonStatus): Printable {
     text`verdicts  ${finished.passed} passed, ${finished.failed} failed, ${finished.void} void`,
     text`reports   ${outbox.queued} not delivered yet${oldest}${refused}`,
     ...(status.blocked === undefined ? [] : [text`blocked   ${lines(status.blocked)}`]),
+    ...status.limits.map(
+      ({ model, limit, most, inFlight }) =>
+        text`model     ${model}: ${inFlight} in flight or waiting, at most ${limit} in flight (auto, up to ${most})`,
+    ),
     ...section(plural(running.length, 'running trial'), running, (trial) => {
       return text`${trial.case} · ${trial.run} #${trial.ordinal}  ${trial.phase}  ${duration(trial.forMs)}`;
     }),

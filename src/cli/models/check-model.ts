@@ -2,8 +2,11 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
 import type { ChatAnswer, ChatRequest } from '../../gateway/chat/chat.ts';
 import type { GatewaySession, ModelAccount, ModelExchange } from '../../gateway/gateway.ts';
+import { ownName } from '../../gateway/open-gateway.ts';
+import { checkWires } from '../../gateway/probe/check-wires.ts';
+import { openDirectModel, refuseReplayed } from '../../gateway/probe/direct-model.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import { type ModelConfig, type Wire, wiresOf } from '../../suite/model-config.ts';
+import { type ModelConfig, type Wire, whereOf, wiresOf } from '../../suite/model-config.ts';
 import { CommandContext } from '../context.ts';
 import type { Terminal } from '../terminal.ts';
 import { type CheckOptions, type Examined, type ExamineParts, examine } from './examine.ts';
@@ -36,8 +39,9 @@ export async function checkModel(
 ): Promise<CheckedModel> {
   await using context = CommandContext.open(options, { clock, terminal });
   const { config, err } = context;
-  const name = asked ?? onlyModel(Object.keys(config.models));
-  const model = config.models[name];
+  const name = asked === undefined ? onlyModel(Object.keys(config.models)) : ownName(asked, config.models);
+  const model = Object.hasOwn(config.models, name) ? config.models[name] : undefined;
+  if (model) refuseReplayed(name, model);
   const models = model ? { ...config.models, [name]: checked(name, model, options.wire) } : config.models;
   context.note = () => err.print('stopping');
   const { signal } = context.interruption();
@@ -73,7 +77,7 @@ export async function checkModel(
   return {
     model: name,
     wire,
-    where: 'scripted' in called ? called.scripted : called.baseUrl,
+    where: whereOf(called),
     answer: { text: answer.text, stopped: answer.stopped },
     answeredBy: answer.model,
     latencyMs: finishedAt - startedAt,
@@ -128,8 +132,6 @@ async function withOtherWires(
   const status = (await session.account()).exchanges.at(-1)?.status;
   const isOther = status === 404 || status === 405 || error.code === 'MODEL_ANSWER_UNREADABLE';
   if (!isOther) return error;
-  const { openDirectModel } = await import('../../gateway/probe/direct-model.ts');
-  const { checkWires } = await import('../../gateway/probe/check-wires.ts');
   await using direct = openDirectModel(name, await context.gatewayOptions(models));
   const wires = await checkWires(direct, undefined, { within, signal });
   const working = wires.filter(({ state }) => state === 'works').map(({ wire }) => wire);
@@ -145,9 +147,9 @@ async function withOtherWires(
 /** The model as the check calls it: over the chosen wire, and without recording bodies. */
 function checked(name: string, model: ModelConfig, wire: Wire | undefined): ModelConfig {
   if (wire === undefined) return { ...model, record: 'metadata' };
-  if ('scripted' in model || !model.wire.includes(wire)) {
+  if (!('baseUrl' in model) || !model.wire.includes(wire)) {
     const first =
-      'scripted' in model ? 'is scripted and asked over its first wire only' : `does not speak ${wire}`;
+      'baseUrl' in model ? `does not speak ${wire}` : 'answers from a file, over its first wire only';
     throw new OffsiteError(`the model ${name} ${first}`, {
       code: 'WIRE_NOT_SPOKEN',
       kind: 'input',

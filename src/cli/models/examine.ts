@@ -64,8 +64,9 @@ export async function examine(parts: ExamineParts): Promise<Examined> {
   const tools = await checkTools(ask, signal);
   const speed = await checkSpeed(direct, wire, { samples, within, signal });
   const wires = options.wire === undefined ? await checkWires(direct, wire, { within, signal }) : undefined;
-  const { look, model: told } =
-    'scripted' in config ? nothingTold : await serverOf(config, direct.upstreamName, parts);
+  const { look, model: told } = !('baseUrl' in config)
+    ? nothingTold
+    : await serverOf(config, direct.upstreamName, parts);
   let measuredContext: MeasuredContext | undefined;
   if (options.deep) {
     const upTo = options.upTo ?? config.contextWindow ?? told.contextWindow ?? usualLongest;

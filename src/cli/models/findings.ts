@@ -3,7 +3,7 @@ import type { CheckedTools } from '../../gateway/probe/check-tools.ts';
 import type { CheckedWire } from '../../gateway/probe/check-wires.ts';
 import type { MeasuredContext } from '../../gateway/probe/measure-context.ts';
 import type { ServerModel } from '../../gateway/probe/server-models.ts';
-import { type ModelConfig, wiresOf } from '../../suite/model-config.ts';
+import { type ModelConfig, mostParallel, wiresOf } from '../../suite/model-config.ts';
 
 /** What a check means for the configuration. */
 export interface Finding {
@@ -67,7 +67,7 @@ function streamFindings({ speed }: Found): Finding[] {
 }
 
 function wireFindings(config: ModelConfig, { wires }: Found): Finding[] {
-  if (!wires || 'scripted' in config) return [];
+  if (!wires || !('baseUrl' in config)) return [];
   const configured = wiresOf(config);
   const working = wires.filter(({ state }) => state === 'works').map(({ wire }) => wire);
   const inOrder = [...configured.filter((wire) => working.includes(wire)), ...working];
@@ -146,14 +146,17 @@ function contextFindings(config: ModelConfig, { told, measuredContext: measured,
 }
 
 function parallelFindings(config: ModelConfig, { server }: Found): Finding[] {
-  if ('scripted' in config || server?.parallel === undefined) return [];
+  if (!('baseUrl' in config) || server?.parallel === undefined) return [];
   const { parallel } = server;
   const says = `The server works on ${parallel} requests at a time`;
   const set = `maxParallel: ${parallel}`;
-  if (config.maxParallel === undefined)
+  const { maxParallel } = config;
+  if (maxParallel === undefined)
     return [{ level: 'advice', says: `${says}, and maxParallel is not set.`, set }];
-  const most = mostParallel(config.maxParallel);
+  const most = mostParallel(maxParallel);
   if (most > parallel)
-    return [{ level: 'advice', says: `${says}; the others of maxParallel: ${most} wait there.`, set }];
+    return [
+      { level: 'advice', says: `${says}, and maxParallel allows ${most}: the others wait there.`, set },
+    ];
   return [];
 }

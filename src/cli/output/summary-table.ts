@@ -47,6 +47,7 @@ export function summaryTable(summary: BatchSummary): Printable {
     ...stoppedLines(summary),
     ...mappedLines(summary.runs.flatMap(({ trials }) => trials)),
     ...sameSandboxLines(summary),
+    ...replayedLines(summary.runs.flatMap(({ trials }) => trials)),
   ]);
 }
 
@@ -70,6 +71,22 @@ export function mappedLines(of: readonly Pick<TrialSummary, 'mappedImages'>[]): 
   return [...once.values()].map(
     ({ name, usedInstead }) => text`${usedInstead} was used in place of the image ${name}`,
   );
+}
+
+/** Says that recorded answers took the place of models, so that nobody takes the results for live ones. */
+function replayedLines(trials: readonly TrialSummary[]): Printable[] {
+  const replays = trials.flatMap(({ replay }) => replay ?? []);
+  return [...Map.groupBy(replays, ({ of }) => of)].map(([of, all]) => {
+    const sum = (one: 'answered' | 'live' | 'changed') =>
+      all.reduce((total, each) => total + (each[one] ?? 0), 0);
+    const changed = sum('changed');
+    const facts = [
+      `${plural(sum('answered'), 'request')} of ${plural(all.length, 'trial')} got recorded answers`,
+      ...(sum('live') > 0 ? [`${sum('live')} were answered live`] : []),
+      ...(changed > 0 ? [`in ${changed} the harness's own texts, tools or options have changed`] : []),
+    ];
+    return text`replayed from ${of}, not a live result: ${ours(facts.join('; '))}`;
+  });
 }
 
 /** How many runs are told with their changes, each on a line. */

@@ -76,6 +76,8 @@ export interface TrialSummary extends Partial<TrialDetails> {
   sandboxLacks?: string[];
   /** Images that the configuration replaces by others; absent if it replaces none. */
   mappedImages?: TrialResult['mappedImages'];
+  /** Set if recorded answers took the place of models: it is not a live result. */
+  replay?: TrialResult['replay'];
 }
 
 /** What a batch has found so far. */
@@ -160,6 +162,7 @@ function trialSummary(ordinal: number, result: TrialResult, reported: boolean): 
     ...(result.systemChanges && { systemChanges: result.systemChanges }),
     ...(result.sandboxLacks && { sandboxLacks: result.sandboxLacks }),
     ...(result.mappedImages && { mappedImages: result.mappedImages }),
+    ...(result.replay && { replay: result.replay }),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { StoredBatch } from '../../ledger/batches.ts';
 import { type ListedRun, type ListedTrial, listTrials } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import type { Stretch } from '../../ledger/limits.ts';
 import { platformService } from '../../ledger/platform.ts';
 import type { BatchPlace } from '../../ledger/sets.ts';
 import { fittedLine } from '../../text/fit.ts';
@@ -10,6 +11,7 @@ import { storedBatch } from '../output/stored-batch.ts';
 import { type BatchSummary, summaryOf } from '../output/summary.ts';
 import { summaryTable } from '../output/summary-table.ts';
 import { mark, page } from './layout.ts';
+import { limitLines, limitMoves } from './limit-moves.ts';
 import { whyText } from './why.ts';
 import { wordsFor } from './words.ts';
 
@@ -23,6 +25,8 @@ export interface ShownBatch {
   notPassed: { trial: ListedTrial; verdict: 'failed' | 'void'; why: string }[];
   /** Trials without a result. */
   left: number;
+  /** How the limits of its models moved, if they adapt. */
+  limits: Stretch[];
 }
 
 /** @param run set to read only this run */
@@ -40,7 +44,9 @@ export function readBatch(ledger: Ledger, batch: StoredBatch, run?: ListedRun): 
   const left = listTrials(ledger.records, batch.key).filter(
     (trial) => isWanted(trial) && trial.state !== 'finished',
   ).length;
-  return { batch, run, summary, notPassed, left };
+  const models = new Set(summary.runs.map(({ model }) => model));
+  const limits = limitMoves(ledger, batch, { models, isOver: left === 0 });
+  return { batch, run, summary, notPassed, left, limits };
 }
 
 /** Terminals of fewer cells are narrow. */
@@ -55,7 +61,7 @@ const narrow = 120;
  * @param width of the terminal, in cells
  */
 export function batchView(
-  { batch, run, summary, notPassed, left }: ShownBatch,
+  { batch, run, summary, notPassed, left, limits }: ShownBatch,
   {
     short,
     isLast,
@@ -81,7 +87,14 @@ export function batchView(
   const [first] = notPassed;
   const hint = first && [styled('dim', text`see one: offsite show ${words(first.trial)}`)];
   const trials = [...lines, ...passed];
-  return page([head, summaryTable(summary), ...(trials.length > 0 ? [stack(trials)] : []), ...(hint ?? [])]);
+  const moved = limitLines(limits);
+  return page([
+    head,
+    summaryTable(summary),
+    ...(moved.length > 0 ? [stack(moved)] : []),
+    ...(trials.length > 0 ? [stack(trials)] : []),
+    ...(hint ?? []),
+  ]);
 }
 
 /**

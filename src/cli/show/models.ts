@@ -10,18 +10,26 @@ import { afterStart } from './timeline.ts';
 export function usageSection({
   models,
   modelUnmeasured,
+  replay,
   disagreements = [],
 }: TrialRecord): Printable | undefined {
   const { usage = [], exchanges = [] } = models ?? {};
-  const body: Value[] = usage.map(({ role, model, requests, usage: used }) => {
+  const body: Value[] = usage.map(({ role, model, requests, replayed, usage: used }) => {
     const cached =
       used.cacheReadTokens === undefined ? '' : `, ${count(used.cacheReadTokens)} from the cache`;
     const tokens = `${count(used.inputTokens)} tokens in${cached}, ${count(used.outputTokens)} out`;
-    const facts = [plural(requests, 'request'), tokens, ...(used.costUsd ? [cost(used.costUsd)] : [])];
+    const answered = replayed === undefined ? [] : [`${replayed} replayed`];
+    const facts = [
+      plural(requests, 'request'),
+      ...answered,
+      tokens,
+      ...(used.costUsd ? [cost(used.costUsd)] : []),
+    ];
     return text`${model}${ours(role === 'agent' ? '' : ` (${role})`)}: ${ours(facts.join(', '))}`;
   });
   const failed = exchanges.filter(({ failure }) => failure !== undefined).length;
   if (failed > 0) body.push(styled('red', ours(`${plural(failed, 'request')} failed`)));
+  if (replay) body.push(text`recorded answers of ${replay.of} took the place of models: not a live result`);
   if (modelUnmeasured) body.push(ours('the sandbox had a network: other requests are not counted'));
   body.push(...disagreements.map((one) => text`the harness counts differently: ${one}`));
   return body.length === 0 ? undefined : section('usage', '', body);
@@ -44,6 +52,7 @@ export function modelSection(record: TrialRecord): Printable | undefined {
       ...(rows.length === 0 ? [] : [table(columns, rows)]),
       ...(failure === undefined ? [] : [text`failed: ${failure}`]),
       ...translationLines(exchanges),
+      ...replayLines(exchanges),
     ]),
     ...connections.flatMap((one) => [ours(''), one]),
   ]);
@@ -60,6 +69,27 @@ function translationLines(exchanges: readonly ModelExchange[]): Printable[] {
     return text`translated from ${wires}, without ${paths.size === 0 ? 'a loss' : [...paths].join(', ')}`;
   });
 }
+
+/** Which recorded answers took the place of a model, and how well their requests matched. */
+function replayLines(exchanges: readonly ModelExchange[]): Printable[] {
+  const replayed = exchanges.flatMap((exchange) => exchange.replayed ?? []);
+  const byTrial = Map.groupBy(replayed, ({ of, trial }) => JSON.stringify([of, trial]));
+  return [...byTrial.values()].flatMap((all) => {
+    const [first] = all;
+    if (!first) return [];
+    const hows = Map.groupBy(all, ({ how }) => how);
+    const counts = [...hows].map(([how, some]) => `${some.length} ${matchWords[how]}`).join(', ');
+    const differs = new Set(all.flatMap((one) => one.differs ?? []));
+    const changed = differs.size === 0 ? '' : `; changed: ${[...differs].join(', ')}`;
+    return [text`replayed from ${first.of}, ${first.trial}: ${ours(counts)}${ours(changed)}`];
+  });
+}
+
+const matchWords = {
+  exact: 'exactly as recorded',
+  known: 'but for dates and the like',
+  conversation: 'with the same conversation',
+} as const;
 
 function exchangeRow(exchange: ModelExchange, start: number): Value[] {
   const { role, model, status, usage, startedAt, firstByteAt, finishedAt, failedTries, failure } = exchange;

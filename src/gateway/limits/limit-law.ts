@@ -167,6 +167,7 @@ interface RoundResult {
 
 function endRound(state: LimitState, { waited, peak, most, now }: RoundResult): LimitReason | undefined {
   nextRound(state, now);
+  const inFlight = Math.max(1, Math.min(state.limit, peak));
   state.rounds += 1;
   if (now >= state.toleranceUntil) state.tolerance = usualTolerance;
   // In the first round the queue is still about to grow or to shrink.
@@ -174,7 +175,7 @@ function endRound(state: LimitState, { waited, peak, most, now }: RoundResult): 
   if (state.onTrial) {
     const { onTrial } = state;
     state.onTrial = undefined;
-    const shown = shownBy(onTrial, { limit: state.limit, waited });
+    const shown = shownBy(onTrial, { inFlight, waited });
     if (shown === 'other') {
       state.tolerance = Math.min(mostTolerance, waited + toleranceMargin);
       state.toleranceUntil = now + toleranceMs;
@@ -187,7 +188,7 @@ function endRound(state: LimitState, { waited, peak, most, now }: RoundResult): 
       return isRaised ? 'waiting' : 'no-use';
     }
   }
-  if (waited > state.tolerance && state.limit > 1) return cutForWaiting(state, waited, now);
+  if (waited > state.tolerance && state.limit > 1) return cutForWaiting(state, { inFlight, waited }, now);
   if (2 * peak < state.limit) return undefined;
   if (waited > state.tolerance - noWaitMargin) {
     // Enough requests wait to keep the model busy, if it is a queue in which they wait.
@@ -196,35 +197,36 @@ function endRound(state: LimitState, { waited, peak, most, now }: RoundResult): 
     state.waitRounds += 1;
     if (state.waitRounds < state.tryAfter || state.limit >= (state.refusedAt ?? most + 1) - 1)
       return undefined;
-    state.onTrial = { limit: state.limit, waited };
+    state.onTrial = { limit: state.limit, inFlight, waited };
     moveTo(state, Math.min(most, state.limit + Math.max(1, Math.floor(state.limit * tryPart))), now);
     return 'room';
   }
   return grow(state, { most, peak, now });
 }
 
-function cutForWaiting(state: LimitState, waited: number, now: number): LimitReason {
+function cutForWaiting(state: LimitState, { inFlight, waited }: Tried, now: number): LimitReason {
   const cut = Math.min(leastWaitCut, Math.max(mostWaitCut, 1 - waited + state.tolerance));
-  state.onTrial = { limit: state.limit, waited };
+  state.onTrial = { limit: state.limit, inFlight, waited };
   state.streak = 0;
   state.starting = false;
   state.waitRounds = 0;
-  moveTo(state, Math.max(1, Math.floor(state.limit * cut)), now);
+  moveTo(state, Math.max(1, Math.floor(inFlight * cut)), now);
   return 'waiting';
 }
 
 interface Tried {
-  limit: number;
+  inFlight: number;
   waited: number;
 }
 
 /**
- * What another limit has shown about the wait. `queue`: it is in the model's queue, because it has changed at
+ * What another number of requests in flight has shown about the wait. `queue`: it is in the model's queue, because it has changed at
  * least half as much as it would there, where the part of the time that is not waited is proportional to
- * 1 / limit. `other`: it has another reason. `nothing`: it has changed the wrong way, so the model itself has.
+ * 1 / number. `other`: it has another reason. `nothing`: it has changed the wrong way, so the model itself has.
  */
 function shownBy(before: Tried, after: Tried): 'queue' | 'other' | 'nothing' {
-  const expected = (1 + before.limit / after.limit) / 2;
+  if (before.inFlight === after.inFlight) return 'nothing';
+  const expected = (1 + before.inFlight / after.inFlight) / 2;
   const seen = (1 - after.waited) / Math.max(0.001, 1 - before.waited);
   const [change, least] = expected > 1 ? [seen, expected] : [1 / seen, 1 / expected];
   if (change >= least) return 'queue';

@@ -27,8 +27,11 @@ export interface LimitState {
   toleranceUntil: number;
   /** Rounds since the limit changed. */
   rounds: number;
-  /** A change that is on trial: the limit before it, and the part of an answer's time that it waited then. */
-  onTrial?: { limit: number; waited: number } | undefined;
+  /**
+   * A change that is on trial: the limit before it, the requests that were in flight then, and the part of an
+   * answer's time that it waited.
+   */
+  onTrial?: { limit: number; inFlight: number; waited: number } | undefined;
   /** Rounds in which answers waited, but not too long, and after how many of them a higher limit is tried. */
   waitRounds: number;
   tryAfter: number;

@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../offsite-error.ts';
 import type { HttpModel } from '../../suite/model-config.ts';
+import { limitKey } from './limit-key.ts';
 import { ModelLimit } from './model-limit.ts';
 import { type Learned, type LimitMove, type SharedLimit, type Turn, takeTurn } from './shared-limit.ts';
 
@@ -97,10 +98,6 @@ function turnIn(store: LimitStore, model: LimitedModel, turn: Turn, now: number)
   const done = learned as unknown as Learned;
   for (const move of done.moves) store.moved(model, move);
   return done;
-}
-
-export function limitKey(name: string, { baseUrl, model = name, apiKeyEnv = '' }: HttpModel): string {
-  return [baseUrl.replace(/\/+$/, ''), model, apiKeyEnv].join(' ');
 }
 
 function memoryStore(): LimitStore {

@@ -27,9 +27,8 @@ export async function checkSpeed(
   for (let sample = 1; sample <= samples && reason === undefined; sample += 1) {
     // Another beginning each time, or a cache of prompts would be measured.
     const prompt = `Sample ${sample}. Write the numbers from one to sixty as words, separated by commas.`;
-    const deadline = AbortSignal.any([signal, AbortSignal.timeout(within)]);
     try {
-      answers.push(await streamedAnswer(model, wire, { prompt, maxTokens: 256 }, deadline));
+      answers.push(await streamedAnswer(model, wire, { prompt, maxTokens: 256 }, { within, signal }));
     } catch (error) {
       signal.throwIfAborted();
       reason = messageOf(error);

@@ -1,5 +1,6 @@
 import type { Usage } from '../../contract/report.ts';
-import type { Wire } from '../../suite/model-config.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import type { ModelConfig, Wire } from '../../suite/model-config.ts';
 import type { ChatAnswer, ChatRequest } from '../chat/chat.ts';
 import { chatOver } from '../chat/chat-over.ts';
 import type { GatewayOptions } from '../gateway-parts.ts';
@@ -26,8 +27,22 @@ export function openDirectModel(asked: string, options: GatewayOptions): DirectM
   const name = ownName(asked, options.models);
   const config = Object.hasOwn(options.models, name) ? options.models[name] : undefined;
   if (!config) throw unknownModel(name, Object.keys(options.models));
+  refuseReplayed(name, config);
   const served = serveModel(name, config, { random: Math.random, ...options });
   return { ...served, used: { requests: 0, inputTokens: 0, outputTokens: 0, unreported: 0 } };
+}
+
+/** Throws an input error for a model that only repeats recorded answers. */
+export function refuseReplayed(name: string, config: ModelConfig): void {
+  if (!('replay' in config)) return;
+  throw new OffsiteError(
+    `the model ${name} repeats recorded answers, so there is nothing to check or measure`,
+    {
+      code: 'MODEL_REPLAYED',
+      kind: 'input',
+      hint: 'Check the model whose answers were recorded.',
+    },
+  );
 }
 
 export function noteUsage(used: Used, { inputTokens, outputTokens }: Usage): void {

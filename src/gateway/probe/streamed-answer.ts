@@ -39,13 +39,39 @@ export class StreamRefused extends OffsiteError {
 }
 
 /**
- * Asks for a streamed answer, without retries. Throws {@link StreamRefused}, `MODEL_UNREACHABLE` or
- * `MODEL_ANSWER_UNREADABLE`.
+ * Asks for a streamed answer, without retries. Throws {@link StreamRefused}, `MODEL_UNREACHABLE`,
+ * `MODEL_TOO_SLOW` or `MODEL_ANSWER_UNREADABLE`.
+ *
+ * @param limits.within milliseconds for the whole answer
  */
 export async function streamedAnswer(
   model: DirectModel,
   wire: Wire,
-  { prompt, maxTokens }: { prompt: string; maxTokens: number },
+  asked: StreamRequest,
+  { within, signal }: { within: number; signal: AbortSignal },
+): Promise<StreamedAnswer> {
+  const deadline = AbortSignal.timeout(within);
+  try {
+    return await streamed(model, wire, asked, AbortSignal.any([signal, deadline]));
+  } catch (error) {
+    if (error !== deadline.reason) throw error;
+    throw new OffsiteError(`the model ${model.name} did not answer within ${within / 1000} s`, {
+      code: 'MODEL_TOO_SLOW',
+      kind: 'infrastructure',
+      hint: 'A server may be loading it: try again, or give it longer with --timeout.',
+    });
+  }
+}
+
+interface StreamRequest {
+  prompt: string;
+  maxTokens: number;
+}
+
+async function streamed(
+  model: DirectModel,
+  wire: Wire,
+  { prompt, maxTokens }: StreamRequest,
   signal: AbortSignal,
 ): Promise<StreamedAnswer> {
   const request: NeutralRequest = {

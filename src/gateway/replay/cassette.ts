@@ -1,23 +1,22 @@
 import { hash } from 'node:crypto';
+import type { ModelExchange } from '../../record/trial-record.ts';
 import type { Wire } from '../../suite/model-config.ts';
-import type { ModelRole } from '../gateway.ts';
 import { type CanonicalRequest, canonicalJson } from './canonical-request.ts';
 import { withoutVolatile } from './volatile.ts';
+
+export type Role = ModelExchange['role'];
 
 /** Recorded exchanges with models, by the trials that made them. */
 export interface Cassette {
   /** What it was made of, for people: `batch_…`, or a file. */
   name: string;
   trials: readonly RecordedTrial[];
-  /** The names of the models that were asked. */
-  models(): ReadonlySet<string>;
 }
 
 /** Says which trial of a suite a trial is, whatever its batch. */
 export interface TrialLabel {
   case: string;
   variant: string;
-  harness: string;
   ordinal: number;
 }
 
@@ -30,7 +29,7 @@ export interface RecordedTrial {
 export interface RecordedExchange {
   /** Its place among the exchanges of its trial, from 1. */
   number: number;
-  role: ModelRole;
+  role: Role;
   model: string;
   /** The wire of the model. */
   wire: Wire;
@@ -63,29 +62,34 @@ export interface RequestKeys {
 }
 
 /** @param model the name that the harness was given for its model, which it may repeat in its texts */
-export function keysOf(request: CanonicalRequest, role: ModelRole, model: string): RequestKeys {
-  const { context, tools, options } = request;
-  const steady = (text: string) => withoutVolatile(withoutName(text, model));
+export function keysOf(request: CanonicalRequest, role: Role, model: string): RequestKeys {
+  const { tools, options } = request;
   const turns = steadyTurns(request, role);
-  const parts = {
-    context: context.map(steady),
-    tools: tools.map(({ name, definition }) => ({ name, definition: steady(definition) })),
-  };
   return {
     exact: keyOf(request),
-    known: keyOf({ ...parts, turns, options }),
+    known: keyOf({ ...steadyParts(request, model), turns }),
     // A request without tools, such as one for a title, asks for something else.
     conversation: keyOf({ turns, hasTools: tools.length > 0, hasFormat: options.includes('"format"') }),
   };
 }
 
 /** What judges and simulated users are told is made of outputs; what an agent is told is a person's text. */
-export function steadyTurns({ turns }: CanonicalRequest, role: ModelRole): CanonicalRequest['turns'] {
+export function steadyTurns({ turns }: CanonicalRequest, role: Role): CanonicalRequest['turns'] {
   return turns.map((turn) => {
     if (turn.by === 'model') return turn;
     const said = role === 'agent' ? turn.said : withoutVolatile(turn.said);
     return { ...turn, said, results: turn.results.map(withoutVolatile) };
   });
+}
+
+/** The parts beside the conversation. */
+export function steadyParts({ context, tools, options }: CanonicalRequest, model: string) {
+  const steady = (text: string) => withoutVolatile(withoutName(text, model));
+  return {
+    context: context.map(steady),
+    tools: tools.map(({ name, definition }) => ({ name, definition: steady(definition) })),
+    options,
+  };
 }
 
 function withoutName(text: string, model: string): string {

@@ -1,11 +1,10 @@
-import type { ModelRole } from '../gateway.ts';
 import type { CanonicalRequest, CanonicalTurn } from './canonical-request.ts';
-import { type RecordedExchange, type RecordedTrial, steadyTurns, trialName } from './cassette.ts';
+import { type RecordedExchange, type RecordedTrial, type Role, steadyTurns, trialName } from './cassette.ts';
 
 /** The recorded request that begins most like this one, and where the two part. For people only. */
 export function nearestTo(
   request: CanonicalRequest,
-  role: ModelRole,
+  role: Role,
   trials: readonly RecordedTrial[],
 ): string | undefined {
   const asked = steadyTurns(request, role);

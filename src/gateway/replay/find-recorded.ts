@@ -1,4 +1,3 @@
-import type { ModelRole } from '../gateway.ts';
 import type { CanonicalRequest } from './canonical-request.ts';
 import {
   type Cassette,
@@ -6,6 +5,8 @@ import {
   type RecordedExchange,
   type RecordedTrial,
   type RequestKeys,
+  type Role,
+  steadyParts,
   type TrialLabel,
   trialName,
 } from './cassette.ts';
@@ -14,8 +15,7 @@ import {
  * How a request matched a recorded one. `exact`: all of it. `known`: all but volatile shapes, such as dates.
  * `conversation`: what was said, called and returned; the harness's own texts, its tools or its options differ.
  */
-export const matchKinds = ['exact', 'known', 'conversation'] as const;
-export type MatchKind = (typeof matchKinds)[number];
+export type MatchKind = 'exact' | 'known' | 'conversation';
 
 export interface Match {
   exchange: RecordedExchange;
@@ -23,13 +23,15 @@ export interface Match {
   how: MatchKind;
   /** Whether the recorded answer was given before: the request came more often than it was recorded. */
   again: boolean;
+  /** With `conversation`: the parts in which the requests differ. */
+  differs: DifferentPart[];
 }
 
-/** The parts in which a request may differ from the one whose answer it gets. */
-export type DifferentPart = 'context' | 'tools' | 'options';
+const parts = ['context', 'tools', 'options'] as const;
+type DifferentPart = (typeof parts)[number];
 
 interface Sought {
-  role: ModelRole;
+  role: Role;
   /** Whether exchanges with a model may answer. */
   isOf(model: string): boolean;
   /** The name that the harness has for its model. */
@@ -83,7 +85,7 @@ export class RecordedFinder {
   }
 
   /** Whether each recorded exchange of a role was given as an answer. */
-  isPlayed(role: ModelRole): boolean {
+  isPlayed(role: Role): boolean {
     return this.#trials.every((trial) =>
       trial.exchanges().every((exchange) => exchange.role !== role || this.#given.has(exchange)),
     );
@@ -91,7 +93,7 @@ export class RecordedFinder {
 
   #inTrial(
     trial: RecordedTrial,
-    { role, isOf, forms }: Sought,
+    { role, isOf, forms, model }: Sought,
     asked: readonly RequestKeys[],
     key: 'known' | 'conversation',
   ): Match | undefined {
@@ -108,16 +110,23 @@ export class RecordedFinder {
       if (!chosen) continue;
       this.#given.add(chosen.exchange);
       const how = exact.includes(chosen) ? 'exact' : key;
-      return { exchange: chosen.exchange, trial, how, again: first === undefined };
+      const { exchange } = chosen;
+      const differs = how === 'conversation' ? differentParts(form, model, exchange) : [];
+      return { exchange, trial, how, again: first === undefined, differs };
     }
     return undefined;
   }
 }
 
-/** What differs between a request and one with the same conversation. */
-export function differentParts(a: CanonicalRequest, b: CanonicalRequest): DifferentPart[] {
-  const parts = ['context', 'tools', 'options'] as const;
-  return parts.filter((part) => JSON.stringify(a[part]) !== JSON.stringify(b[part]));
+/** What differs between a request and a recorded one with the same conversation. */
+function differentParts(
+  form: CanonicalRequest,
+  model: string,
+  { request, model: recorded }: RecordedExchange,
+): DifferentPart[] {
+  const now = steadyParts(form, model);
+  const then = steadyParts(request, recorded);
+  return parts.filter((part) => JSON.stringify(now[part]) !== JSON.stringify(then[part]));
 }
 
 function indexOf(trial: RecordedTrial): Map<string, Indexed[]> {
@@ -154,7 +163,7 @@ function marksOf({ tools, context }: CanonicalRequest): Set<string> {
 }
 
 /**
- * The trials, most alike first: the same run, then the same case with the same harness, then the same case. Further ordinals
+ * The trials, most alike first: the same run, then the same case. Further ordinals
  * begin with another trial each, so that they do not all get the answers of the first.
  */
 function ranked(trials: readonly RecordedTrial[], label: TrialLabel | undefined): RecordedTrial[] {
@@ -162,7 +171,6 @@ function ranked(trials: readonly RecordedTrial[], label: TrialLabel | undefined)
   const groups = [
     (one: TrialLabel) => trialName(one) === trialName(label),
     (one: TrialLabel) => one.case === label.case && one.variant === label.variant,
-    (one: TrialLabel) => one.case === label.case && one.harness === label.harness,
     (one: TrialLabel) => one.case === label.case,
     () => true,
   ];

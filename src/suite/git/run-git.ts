@@ -55,6 +55,8 @@ export async function runGit(call: GitCall): Promise<Buffer> {
   const { command, args, env } = gitCommand(call);
   const running = execa(command, args, {
     ...{ env, extendEnv: false, stdin: 'ignore', encoding: 'buffer', reject: false },
+    // A patch without its last newline is corrupt.
+    stripFinalNewline: false,
     maxBuffer: { stdout: gitSources.bytes.list, stderr: gitSources.bytes.messages },
     // A session of its own: its helpers have no terminal to ask on, and can be ended together.
     detached: true,

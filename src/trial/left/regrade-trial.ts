@@ -133,8 +133,9 @@ function withoutAgent(spec: TrialSpec): TrialSpec {
   };
 }
 
+/** Judges of a later grading are asked anew: what they are told has changed. */
 function sessionOf(spec: TrialSpec, parts: RegradeParts) {
-  const models = openModels(spec, parts);
+  const models = openModels({ ...spec, replay: undefined }, parts);
   return models && { ...models, [Symbol.asyncDispose]: () => models.session[Symbol.asyncDispose]() };
 }
 

@@ -8,9 +8,11 @@ import { harnessEnvironment } from '../environment.ts';
 import { TrialFailure } from '../failure.ts';
 import { modelAccess, reachThrough } from '../model-access.ts';
 import { hostsOf, type TrialModels } from '../models.ts';
+import { refuseMissed } from '../replayed.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
 import { answererOf } from '../simulated-user.ts';
 import { copySkills } from '../skills.ts';
+import { tellingDeadline } from '../tell-deadline.ts';
 import { endingCause } from './ending-cause.ts';
 import { harnessCause } from './harness-cause.ts';
 import type { Phase, PhaseInput } from './phase.ts';
@@ -36,19 +38,26 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
   const deviations = await giveSkills(runner, worker, input);
   const lacking = mcpObstacle(mcpServers, runner);
   if (lacking !== undefined) deviations.push(lacking);
-  const session = runner.open({
+  const env = {
+    ...harnessEnvironment(spec, container),
+    ...(port && reachThrough(port.relay, spec)),
+  };
+  const opened = runner.open({
     container: worker,
     profile: { ...spec.profile, mcpServers: { ...spec.profile.mcpServers, ...mcpServers } },
-    env: {
-      ...harnessEnvironment(spec, container),
-      ...(port && reachThrough(port.relay, spec)),
-    },
+    env,
     workspace: container.workingDir,
     home,
     model: port && models && modelAccess(runner, spec, port.relay, models.session),
     clock: parts.clock,
   });
-  const stops = [models?.session.overBudget, port?.relay.lost].filter((stop) => stop !== undefined);
+  const budgetLeft = () => models?.session.left() ?? {};
+  const session = spec.profile.tellDeadline
+    ? tellingDeadline(opened, { clock: parts.clock, env, budgetLeft })
+    : opened;
+  const stops = [models?.session.overBudget, models?.session.replayMissed, port?.relay.lost].filter(
+    (stop) => stop !== undefined,
+  );
   const conversation = await converse(
     session,
     spec.prompt,
@@ -56,7 +65,9 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
     { timeoutMs: spec.sandbox.timeouts.harness, signal, stop: AbortSignal.any(stops) },
     parts.clock,
   );
+  await session.end?.();
   signal.throwIfAborted();
+  refuseMissed(models?.session);
   // Nothing that the tests of a step start may ask a model.
   if (step.isLast) models?.session.close('the harness has ended');
   else port?.routeTo(undefined);

@@ -18,6 +18,7 @@ const faults: Record<Cause['kind'], string> = {
   harness: "The harness failed before it asked any model. This is not the agent's fault.",
   model: "The model or its provider failed. This is not the agent's fault.",
   infrastructure: "This machine or its engine failed. This is not the agent's fault.",
+  replay: "The recording has no answer for a request. This is not the agent's fault.",
   grading: "The agent finished, but grading gave no verdict. This is not the agent's fault.",
 };
 

@@ -206,6 +206,22 @@ describe('models check', { timeout: 60_000 }, () => {
     });
   });
 
+  test('refuses a model that repeats recorded answers', async () => {
+    using place = openPlace();
+    place.write('offsite.yaml', 'models: { again: { replay: a.jsonl } }');
+    for (const command of ['check', 'bench'])
+      expect(await modelsIn(place, [command, 'again'])).toMatchObject({
+        exitCode: 2,
+        stderr: expect.stringContaining('repeats recorded answers'),
+      });
+  });
+
+  test('finds a model by its other name', async () => {
+    await using server = await scriptedServer(ableModel);
+    const { found } = await checked(server, { aliases: ['other'] }, ['other', '--quick']);
+    expect(found.model).toBe('mine');
+  });
+
   test('checks a scripted model, which has no server', async () => {
     using place = openPlace();
     place.write('offsite.yaml', 'models: { played: { scripted: played.yaml } }');

@@ -1,5 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface LimitedServer extends AsyncDisposable {
@@ -23,7 +24,7 @@ export interface LimitedServerOptions {
   restMs: number;
 }
 
-/** A model of the wire openai-chat, over HTTP on this machine, which streams and has room for so many. */
+/** A model of the wire openai-chat, over HTTP on this machine, which has room for so many requests. */
 export async function limitedServer(options: LimitedServerOptions): Promise<LimitedServer> {
   const { beyond, firstMs, restMs, retryAfter } = options;
   const queue: (() => void)[] = [];
@@ -35,9 +36,14 @@ export async function limitedServer(options: LimitedServerOptions): Promise<Limi
       queue.shift()?.();
     }
   };
-  const answer = async (response: ServerResponse) => {
+  const answer = async (response: ServerResponse, isStreamed: boolean) => {
     const about = (ms: number) => delay(ms * (0.75 + Math.random() / 2));
     await about(firstMs);
+    if (!isStreamed) {
+      await about(restMs);
+      response.writeHead(200, { 'content-type': 'application/json' }).end(whole);
+      return;
+    }
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     response.write(event('"delta":{"content":"yes"}'));
     await about(restMs);
@@ -47,7 +53,7 @@ export async function limitedServer(options: LimitedServerOptions): Promise<Limi
     );
   };
   const server = createServer(async (request, response) => {
-    request.resume();
+    const asked = await text(request);
     if (beyond === 'refuses' && working >= told.capacity) {
       told.refused += 1;
       const wait = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) };
@@ -61,7 +67,7 @@ export async function limitedServer(options: LimitedServerOptions): Promise<Limi
     queue.push(resolve);
     pump();
     await begun;
-    await answer(response);
+    await answer(response, asked.includes('"stream":true'));
     told.answered += 1;
     present -= 1;
     working -= 1;
@@ -83,6 +89,10 @@ export async function limitedServer(options: LimitedServerOptions): Promise<Limi
 }
 
 const usage = '"usage":{"prompt_tokens":10,"completion_tokens":1,"total_tokens":11}';
+
+const whole =
+  '{"id":"1","object":"chat.completion","model":"limited","choices":[{"index":0,"finish_reason":"stop",' +
+  `"message":{"role":"assistant","content":"yes"}}],${usage}}`;
 
 function event(choice: string): string {
   return `data: {"id":"1","object":"chat.completion.chunk","model":"limited","choices":[{"index":0,${choice}}]}\n\n`;

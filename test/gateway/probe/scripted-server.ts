@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -63,7 +64,9 @@ export async function scriptedServer(
         const below = path.replace('/v1', '');
         const given = await upstream.send({ wire, method, path: below, headers: {}, body }, gone.signal);
         response.writeHead(given.status, given.headers);
-        for await (const chunk of given.body) response.write(chunk);
+        for await (const chunk of given.body) {
+          if (!response.write(chunk)) await once(response, 'drain', { signal: gone.signal });
+        }
         response.end();
       } catch {
         response.destroy();

@@ -50,11 +50,11 @@ export function trial(
 ): RecordedTrial {
   const numbered = exchanges.map((exchange, index) => ({ ...exchange, number: index + 1 }));
   return {
-    label: { case: 'one', variant: 'codex', harness: 'codex', ordinal: 0, ...label },
+    label: { case: 'one', variant: 'codex', ordinal: 0, ...label },
     exchanges: () => numbered,
   };
 }
 
 export function cassette(...trials: RecordedTrial[]): Cassette {
-  return { name: 'a cassette', trials, models: () => new Set(['big']) };
+  return { name: 'a cassette', trials };
 }

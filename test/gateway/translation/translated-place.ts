@@ -4,8 +4,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../../src/clock.ts';
-import type { GatewaySession } from '../../../src/gateway/gateway.ts';
+import type { GatewaySession, SessionRequest } from '../../../src/gateway/gateway.ts';
+import type { GatewayOptions } from '../../../src/gateway/gateway-parts.ts';
 import { openGateway } from '../../../src/gateway/open-gateway.ts';
+import type { Cassette } from '../../../src/gateway/replay/cassette.ts';
 import { scriptedUpstream } from '../../../src/gateway/scripted/scripted-upstream.ts';
 import { ModelConfig, type Wire } from '../../../src/suite/model-config.ts';
 import { sessionRequest } from '../gateway-fixture.ts';
@@ -40,9 +42,23 @@ export async function servedPlace(
   return { ...place, upstream };
 }
 
-async function at(model: object, stack: AsyncDisposableStack): Promise<TranslatedPlace> {
+/** The model answers from a cassette. */
+export async function replayPlace(
+  cassette: Cassette,
+  session: Partial<SessionRequest> = {},
+): Promise<TranslatedPlace> {
+  const gateway = { cassette: () => cassette };
+  return at({ replay: 'of the test' }, new AsyncDisposableStack(), { session, gateway });
+}
+
+async function at(
+  model: object,
+  stack: AsyncDisposableStack,
+  more: { session?: Partial<SessionRequest>; gateway?: Partial<GatewayOptions> } = {},
+): Promise<TranslatedPlace> {
   const gateway = stack.use(
     openGateway({
+      ...more.gateway,
       models: { big: ModelConfig.parse(model) },
       env: {},
       clock: systemClock,
@@ -50,7 +66,7 @@ async function at(model: object, stack: AsyncDisposableStack): Promise<Translate
     }),
   );
   const kept = new Map<string, Buffer>();
-  const session = stack.use(gateway.open(sessionRequest(kept)));
+  const session = stack.use(gateway.open(sessionRequest(kept, more.session)));
   const server = createServer((request, response) => session.handler.request(request, response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   stack.defer(async () => {

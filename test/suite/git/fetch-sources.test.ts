@@ -56,7 +56,9 @@ async function sourcesOf(sources: string[], parts: Partial<SourceParts> = {}) {
     ...(parts.allowOutside && { allowOutside: parts.allowOutside }),
   });
   const config = loadConfig({ suiteFolder, env: {} });
-  const harnesses = [{ name: 'command', wires: [], continues: false, mcp: [], limits: [] }] as const;
+  const harnesses = [
+    { name: 'command', wires: [], runsScript: true, continues: false, mcp: [], limits: [] },
+  ] as const;
   const plan = loadSuite(file, config, [...harnesses], { sources: fetched });
   return plan.cases.map(({ local }) => local.environment.source as PlannedSource);
 }

@@ -35,7 +35,7 @@ export function readMessages(body: JsonObject, losses: Losses): NeutralMessage[]
     ...contentsOf(body.contents).flatMap(({ role, parts: given }): NeutralMessage[] => {
       const parts = partsOf(given);
       if (role === 'model') return [{ from: 'model', parts: modelParts(parts, callOf, losses) }];
-      const results = parts.flatMap((part) =>
+      const results = withoutRepeated(parts).flatMap((part) =>
         isObject(part.functionResponse) ? [resultOf(part.functionResponse)] : [],
       );
       const said = parts
@@ -44,6 +44,16 @@ export function readMessages(body: JsonObject, losses: Losses): NeutralMessage[]
       return said.length === 0 ? results : [...results, { from: 'user', parts: said }];
     }),
   ];
+}
+
+/** Gemini CLI repeats the results of a conversation that it resumes; other APIs refuse two for one call. */
+function withoutRepeated(parts: readonly JsonObject[]): JsonObject[] {
+  const seen = new Set<string>();
+  return parts.filter(({ functionResponse }) => {
+    if (!stringIn(isObject(functionResponse) ? functionResponse : {}, 'id')) return true;
+    const text = JSON.stringify(functionResponse);
+    return !seen.has(text) && seen.add(text);
+  });
 }
 
 function systemOf(instruction: unknown): NeutralMessage[] {
@@ -65,6 +75,12 @@ function partsOf(parts: unknown): JsonObject[] {
   return objectsOf(Array.isArray(parts) ? parts : [parts]);
 }
 
+/** What clients send for calls without a signature, so that Gemini does not miss it. Nobody has signed these. */
+const standIns: ReadonlySet<string> = new Set([
+  'skip_thought_signature_validator',
+  'context_engineering_is_the_way_to_go',
+]);
+
 function modelParts(
   parts: readonly JsonObject[],
   callOf: (call: JsonObject) => ModelPart,
@@ -78,7 +94,8 @@ function modelParts(
     const content: ModelPart = isObject(functionCall)
       ? callOf(functionCall)
       : { type: part.thought === true ? 'reasoning' : 'text', text: text ?? '' };
-    return withSignature(read, content, stringIn(part, 'thoughtSignature'));
+    const signature = stringIn(part, 'thoughtSignature');
+    return withSignature(read, content, signature && standIns.has(signature) ? undefined : signature);
   }, []);
 }
 

@@ -1,0 +1,50 @@
+import { PassThrough } from 'node:stream';
+import { harnessLines } from '../../src/bounds/sandbox.ts';
+import type { ExecResult } from '../../src/engine/exec/exec-request.ts';
+import type { HarnessContext } from '../../src/harness/runner.ts';
+
+/** Milliseconds: longer than any trial. The turns have deadlines of their own. */
+export const longest = 2 ** 31 - 1;
+
+/** The agent in its sandbox, and its standard streams. */
+export class AgentProcess {
+  /** Rejects only if the engine fails. */
+  readonly ended: Promise<ExecResult>;
+  readonly #input = new PassThrough();
+  readonly #stop = new AbortController();
+
+  constructor(
+    { container, profile, workspace }: HarnessContext,
+    env: Record<string, string>,
+    onStdout: (bytes: Buffer) => void,
+  ) {
+    // Once the agent has ended, nobody reads it.
+    this.#input.on('error', () => undefined);
+    this.ended = container.exec({
+      argv: ['bash', '-c', profile.run ?? '', 'run', ...profile.args],
+      env: { ...env, BASH_ENV: '' },
+      cwd: workspace,
+      stdin: this.#input,
+      timeoutMs: longest,
+      signal: this.#stop.signal,
+      capBytes: harnessLines.bytes.kept,
+      onOutput: (from, bytes) => {
+        if (from === 'stdout') onStdout(bytes);
+      },
+    });
+    this.ended.catch(() => undefined);
+  }
+
+  /** Returns the number of bytes that the agent has not read. */
+  send(text: string): number {
+    if (!this.#input.writable) return 0;
+    this.#input.write(text);
+    return this.#input.readableLength + this.#input.writableLength;
+  }
+
+  /** Kills it and everything that it started. */
+  async end(): Promise<void> {
+    this.#stop.abort();
+    await this.ended;
+  }
+}

@@ -1,0 +1,200 @@
+import {
+  type ClientConnection,
+  type ClientContext,
+  client,
+  type InitializeResponse,
+  methods,
+  PROTOCOL_VERSION,
+  type RequestPermissionRequest,
+} from '@agentclientprotocol/sdk';
+import { z } from 'zod';
+import { acpMessages, harnessLines } from '../../src/bounds/sandbox.ts';
+import { startDeadline } from '../../src/deadline.ts';
+import { modelFailure } from '../../src/harness/model-failure.ts';
+import { programEnvironment } from '../../src/harness/program-environment.ts';
+import { RecordRoom } from '../../src/harness/record-room.ts';
+import type {
+  CommandSource,
+  HarnessContext,
+  HarnessRun,
+  HarnessSession,
+  TurnLimits,
+} from '../../src/harness/runner.ts';
+import { shownOutput } from '../../src/harness/streamed-turn.ts';
+import { TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
+import { AgentProcess, longest } from './agent-process.ts';
+import { endingOf, type Outcome, statusOf, textOf } from './endings.ts';
+import { AcpMessages } from './messages.ts';
+import { newSession } from './new-session.ts';
+import { Terminals } from './terminals.ts';
+import { Updates } from './updates.ts';
+
+/** The agent, once it was started. */
+interface Agent {
+  process: AgentProcess;
+  messages: AcpMessages;
+  connection: ClientConnection;
+  terminals: Terminals;
+}
+
+/** A conversation with an agent, which is one process for all turns. */
+export class AcpSession implements HarnessSession {
+  readonly #context: HarnessContext;
+  readonly #env: Record<string, string>;
+  readonly #room = new RecordRoom();
+  #agent: Agent | undefined;
+  #sessionId: string | undefined;
+  #version: string | undefined;
+  #record = new TurnRecord(this.#room);
+  /** Undefined between two turns: what the agent reports then belongs to none. */
+  #updates: Updates | undefined;
+  #hidesCommands = false;
+
+  constructor(context: HarnessContext) {
+    this.#context = context;
+    this.#env = programEnvironment(context);
+  }
+
+  /** The model traffic, if the agent ran commands without naming them. */
+  get commandsFrom(): CommandSource {
+    return this.#hidesCommands ? 'traffic' : 'report';
+  }
+
+  async turn(message: string, limits: TurnLimits): Promise<HarnessRun> {
+    limits.signal.throwIfAborted();
+    const { clock } = this.#context;
+    const record = new TurnRecord(this.#room);
+    const updates = new Updates(record);
+    this.#record = record;
+    this.#updates = updates;
+    using deadline = startDeadline(clock, limits.timeoutMs, [limits.signal, limits.stop]);
+    const agent = this.#agent ?? this.#start();
+    this.#agent = agent;
+    const work = this.#work(agent, message);
+    const outcome = await Promise.race<Outcome>([
+      work,
+      agent.process.ended.then((result) => ({ how: 'ended' as const, result })),
+      agent.messages.broken.then((reason) => ({ how: 'broken' as const, reason })),
+      deadline.reached.then((how) => ({ how })),
+    ]);
+    updates.tools.isCutShort = true;
+    if (outcome.how === 'timed-out' || outcome.how === 'canceled') await this.#cancel(agent, work, limits);
+    if (outcome.how !== 'answered') await this.end();
+    limits.signal.throwIfAborted();
+    agent.messages.end();
+    updates.end();
+    this.#updates = undefined;
+    this.#hidesCommands ||= updates.tools.hidesCommands;
+    const result = outcome.how === 'answered' ? undefined : await agent.process.ended;
+    const ending = endingOf(outcome, limits);
+    const stderr = result?.stderr.text.trim() ?? '';
+    if (ending.ended !== 'exited' && stderr !== '') record.note(stderr, clock.now());
+    return {
+      ending,
+      trajectory: record.trajectory.filter((entry) => !updates.tools.doubles.has(entry)),
+      events: record.events,
+      isCut: !record.isWhole || undefined,
+      finalMessage: record.finalMessage,
+      version: this.#version?.slice(0, harnessLines.bytes.version),
+      // What it prints on stdout are messages, unless it could not be started as an agent.
+      lastOutput:
+        result && shownOutput([...(outcome.how === 'ended' ? [result.stdout.text] : []), result.stderr.text]),
+    };
+  }
+
+  async end(): Promise<void> {
+    this.#agent?.terminals.end();
+    this.#agent?.connection.close();
+    await this.#agent?.process.end();
+  }
+
+  #start(): Agent {
+    const { container, workspace, clock } = this.#context;
+    const process = new AgentProcess(this.#context, this.#env, (bytes) => messages.push(bytes));
+    const messages = new AcpMessages({
+      send: (line) => process.send(line),
+      onUpdate: (params, at) => this.#takeUpdate(params, at),
+      onNote: (text, at) => this.#record.note(text, at),
+      now: () => clock.now(),
+    });
+    const terminals = new Terminals({
+      ...{ container, workspace, clock, env: this.#env, timeoutMs: longest },
+      record: () => this.#record,
+    });
+    const { client: own } = methods;
+    const connection = client({ name: 'offsite' })
+      .onRequest(own.session.requestPermission, ({ params }) => permit(params))
+      .onRequest(own.terminal.create, ({ params }) => terminals.create(params))
+      .onRequest(own.terminal.output, ({ params }) => terminals.output(params.terminalId))
+      .onRequest(own.terminal.waitForExit, ({ params }) => terminals.waitForExit(params.terminalId))
+      .onRequest(own.terminal.kill, ({ params }) => terminals.kill(params.terminalId))
+      .onRequest(own.terminal.release, ({ params }) => terminals.release(params.terminalId))
+      .connect(messages.stream);
+    return { process, messages, connection, terminals };
+  }
+
+  /** Never rejects. */
+  async #work({ connection: { agent } }: Agent, message: string): Promise<Outcome> {
+    const answered = (status: TurnStatus): Outcome => ({ how: 'answered', status });
+    try {
+      this.#sessionId ??= await this.#open(agent);
+    } catch (error) {
+      return answered({ kind: 'runner-broke', message: `the agent opened no session: ${textOf(error)}` });
+    }
+    try {
+      const { stopReason } = await agent.request(methods.agent.session.prompt, {
+        sessionId: this.#sessionId,
+        prompt: [{ type: 'text', text: message }],
+      });
+      return answered(statusOf(stopReason));
+    } catch (error) {
+      return answered(modelFailure(textOf(error)));
+    }
+  }
+
+  async #open(agent: ClientContext): Promise<string> {
+    const { workspace, profile } = this.#context;
+    const offered: InitializeResponse = await agent.request(methods.agent.initialize, {
+      protocolVersion: PROTOCOL_VERSION,
+      // Its own access to files is the same, and faster: in a sandbox, no editor has unsaved files.
+      clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: true },
+      clientInfo: { name: 'offsite', version: '1' },
+    });
+    this.#version = offered.agentInfo?.version;
+    return newSession(agent, offered, { workspace, servers: profile.mcpServers });
+  }
+
+  #takeUpdate(params: unknown, at: number): void {
+    try {
+      this.#updates?.take(params, at);
+    } catch (error) {
+      if (!(error instanceof z.ZodError)) throw error;
+      this.#record.isWhole = false;
+      this.#record.note(`an update has an unknown shape: ${z.prettifyError(error).slice(0, 500)}`, at);
+    }
+  }
+
+  /** Gives the agent a moment to end its turn, so that it says what it did. */
+  async #cancel(
+    { connection, process }: Agent,
+    work: Promise<unknown>,
+    { signal }: TurnLimits,
+  ): Promise<void> {
+    const sessionId = this.#sessionId;
+    if (signal.aborted || sessionId === undefined) return;
+    void connection.agent.notify(methods.agent.session.cancel, { sessionId }).catch(() => undefined);
+    using grace = startDeadline(this.#context.clock, acpMessages.time.cancel, signal);
+    await Promise.race([work, process.ended, grace.reached]);
+  }
+}
+
+/** Allows whatever is asked: the sandbox is the limit. */
+function permit({ options }: RequestPermissionRequest) {
+  const allowed = ['allow_always', 'allow_once'].flatMap((kind) =>
+    options.filter((one) => one.kind === kind),
+  );
+  const [option] = allowed;
+  return option === undefined
+    ? { outcome: { outcome: 'cancelled' as const } }
+    : { outcome: { outcome: 'selected' as const, optionId: option.optionId } };
+}

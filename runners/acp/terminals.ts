@@ -1,0 +1,169 @@
+import {
+  type CreateTerminalRequest,
+  RequestError,
+  type TerminalExitStatus,
+  type TerminalOutputResponse,
+} from '@agentclientprotocol/sdk';
+import { acpMessages, commandOutput } from '../../src/bounds/sandbox.ts';
+import type { ExecResult } from '../../src/engine/exec/exec-request.ts';
+import { OutputCapture } from '../../src/engine/exec/output-capture.ts';
+import type { HarnessContext } from '../../src/harness/runner.ts';
+import type { TurnRecord } from '../../src/harness/turn-record.ts';
+import { messageOf } from '../../src/offsite-error.ts';
+
+interface Terminal {
+  stop: AbortController;
+  output: OutputCapture;
+  /** Bytes of output that the agent wants to see. */
+  limit: number;
+  status: TerminalExitStatus | undefined;
+  ended: Promise<TerminalExitStatus>;
+}
+
+interface Place extends Pick<HarnessContext, 'container' | 'workspace' | 'clock'> {
+  env: Record<string, string>;
+  /** Milliseconds that a command may take. The end of the session ends it too. */
+  timeoutMs: number;
+  /** The record of the present turn. */
+  record(): TurnRecord;
+}
+
+/**
+ * The terminals that an agent asks for: commands in its sandbox, as its user. Each is a command of the trial,
+ * with its exit code.
+ */
+export class Terminals {
+  readonly #place: Place;
+  readonly #terminals = new Map<string, Terminal>();
+  #count = 0;
+
+  constructor(place: Place) {
+    this.#place = place;
+  }
+
+  create(request: CreateTerminalRequest): { terminalId: string } {
+    const { container, workspace, env, clock, timeoutMs } = this.#place;
+    const { command, args = [], env: added = [], cwd, outputByteLimit } = request;
+    if (this.#terminals.size >= acpMessages.count.terminals)
+      throw RequestError.invalidRequest(undefined, 'too many terminals are not released');
+    const argv = args.length === 0 ? ['/bin/sh', '-c', command] : [command, ...args];
+    const own = Object.fromEntries(added.map(({ name, value }) => [name, value]));
+    const problem = problemOf([...argv, ...Object.entries(own).flat()], cwd ?? workspace);
+    if (problem !== undefined) throw RequestError.invalidParams(undefined, problem);
+
+    this.#count += 1;
+    const terminalId = `terminal-${this.#count}`;
+    const output = new OutputCapture(commandOutput.bytes.kept);
+    const stop = new AbortController();
+    const record = this.#place.record();
+    record.beginCommand(terminalId, commandText(command, args), clock.now());
+    const running = container.exec({
+      argv,
+      env: { ...env, ...own },
+      cwd: cwd ?? workspace,
+      timeoutMs,
+      signal: stop.signal,
+      capBytes: 0,
+      onOutput: (_, bytes) => output.push(bytes),
+    });
+    const terminal: Terminal = {
+      ...{ stop, output, status: undefined },
+      limit: outputByteLimit ?? commandOutput.bytes.kept,
+      // If the engine has failed, the agent's own process tells.
+      ended: running.then(
+        (result) => {
+          if (result.ended === 'not-started') output.push(Buffer.from(result.message));
+          return statusOf(result);
+        },
+        (error) => {
+          output.push(Buffer.from(messageOf(error)));
+          return statusOf(undefined);
+        },
+      ),
+    };
+    terminal.ended = terminal.ended.then((status) => {
+      terminal.status = status;
+      const { text, truncated } = output.result();
+      const exitCode = status.exitCode ?? undefined;
+      record.endCommand(terminalId, { at: clock.now(), exitCode, output: text, truncated });
+      return status;
+    });
+    this.#terminals.set(terminalId, terminal);
+    return { terminalId };
+  }
+
+  output(terminalId: string): TerminalOutputResponse {
+    const { output, limit, status } = this.#terminal(terminalId);
+    const { text, truncated } = output.result();
+    const bytes = Buffer.from(text);
+    return {
+      // What is decoded is whole: the bytes of a character that was cut are left out.
+      output: bytes.length <= limit ? text : tailOf(bytes, limit),
+      truncated: truncated || bytes.length > limit,
+      ...(status && { exitStatus: status }),
+    };
+  }
+
+  waitForExit(terminalId: string): Promise<TerminalExitStatus> {
+    return this.#terminal(terminalId).ended;
+  }
+
+  kill(terminalId: string): void {
+    this.#terminal(terminalId).stop.abort();
+  }
+
+  release(terminalId: string): void {
+    this.kill(terminalId);
+    this.#terminals.delete(terminalId);
+  }
+
+  /** Ends all commands. */
+  end(): void {
+    for (const { stop } of this.#terminals.values()) stop.abort();
+  }
+
+  #terminal(id: string): Terminal {
+    const terminal = this.#terminals.get(id);
+    if (!terminal) throw RequestError.resourceNotFound(`terminal ${id.slice(0, acpMessages.bytes.id)}`);
+    return terminal;
+  }
+}
+
+/** Undefined: it could not be watched. */
+function statusOf(result: ExecResult | undefined): TerminalExitStatus {
+  switch (result?.ended) {
+    case 'exited':
+      return { exitCode: result.exitCode };
+    case 'not-started':
+      // As a shell says it.
+      return { exitCode: 127 };
+    default:
+      return { signal: 'SIGKILL' };
+  }
+}
+
+/** Why the engine could not start a command. */
+function problemOf(texts: readonly string[], cwd: string): string | undefined {
+  if ([...texts, cwd].some((text) => text.includes('\0'))) return 'a NUL character is in the command';
+  if (!cwd.startsWith('/')) return 'cwd is not an absolute path';
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), Buffer.byteLength(cwd));
+  return bytes > acpMessages.bytes.command ? 'the command is too long' : undefined;
+}
+
+function tailOf(bytes: Buffer, limit: number): string {
+  let start = bytes.length - limit;
+  while (start < bytes.length && ((bytes[start] ?? 0) & 0xc0) === 0x80) start += 1;
+  return bytes.toString('utf8', start);
+}
+
+/** What the model asked for: the script of a shell, or the command with its arguments. */
+function commandText(command: string, args: readonly string[]): string {
+  const [flag, script] = args;
+  const isShell = /(^|\/)(ba|z|da|k)?sh$/.test(command) && /^-l?c$/.test(flag ?? '');
+  if (isShell && script !== undefined) return script;
+  return [command, ...args.map((arg) => (/^[\w@%+=:,./-]+$/.test(arg) ? arg : quoted(arg)))].join(' ');
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

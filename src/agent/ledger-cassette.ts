@@ -1,0 +1,120 @@
+import type { CanonicalRequest } from '../gateway/replay/canonical-request.ts';
+import type { Cassette, RecordedExchange, RecordedTrial } from '../gateway/replay/cassette.ts';
+import { isCount, recordedExchange } from '../gateway/replay/recorded-exchange.ts';
+import { type ListedTrial, listTrials } from '../ledger/find.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { OffsiteError } from '../offsite-error.ts';
+import { readRecord } from '../record/read-record.ts';
+import type { ModelExchange } from '../record/trial-record.ts';
+import type { PlannedReplay } from '../suite/plan.ts';
+
+interface CassetteParts {
+  ledger: Ledger;
+  /** Receives each exchange that cannot be replayed, with the reason. */
+  leftOut?: (why: string) => void;
+}
+
+/**
+ * The finished trials of a batch as a cassette. Each is read from the ledger when it is first needed.
+ *
+ * @param batch its key and its id
+ */
+export function ledgerCassette(parts: CassetteParts, batch: { key: number; id: string }): Cassette {
+  const trials = finishedOf(parts.ledger, batch.key).map((trial) => recordedTrial(parts, trial));
+  return { name: batch.id, trials };
+}
+
+/**
+ * The recording that a plan names. That of a fork has the first exchanges of one trial. Throws
+ * `RECORDING_GONE`.
+ */
+export function plannedCassette(ledger: Ledger, { batch, name, fork }: PlannedReplay): Cassette {
+  if (!fork) {
+    const cassette = ledgerCassette({ ledger }, { key: batch, id: name });
+    if (cassette.trials.length === 0) throw gone(name);
+    return cassette;
+  }
+  const forked = finishedOf(ledger, batch).find(({ key }) => key === fork.trial);
+  if (!forked) throw gone(fork.name);
+  return { name: fork.name, trials: [recordedTrial({ ledger }, forked, fork.at)] };
+}
+
+function finishedOf(ledger: Ledger, batch: number): ListedTrial[] {
+  return listTrials(ledger.records, batch).filter(({ result }) => result !== undefined);
+}
+
+/** @param upTo how many of its exchanges there are */
+function recordedTrial(
+  { ledger, leftOut }: CassetteParts,
+  { caseName, variant, ordinal, result = '' }: ListedTrial,
+  upTo = Number.POSITIVE_INFINITY,
+): RecordedTrial {
+  const name = `${caseName} · ${variant} #${ordinal}`;
+  const blob = (sha256: string) => ledger.blobs.tryReadClean(sha256);
+  const read = () => {
+    const { models } = readRecord(ledger.blobs.readClean(result), `the record of ${name}`);
+    const intern = new Map<string, string>();
+    return (models?.exchanges ?? []).flatMap((exchange: ModelExchange, index): RecordedExchange[] => {
+      const number = index + 1;
+      if (number > upTo || isCount(exchange)) return [];
+      const recorded = recordedExchange(exchange, number, blob);
+      if (typeof recorded !== 'string') return [{ ...recorded, request: shared(recorded.request, intern) }];
+      leftOut?.(`${name}, request ${number}: ${recorded}`);
+      return [];
+    });
+  };
+  let exchanges: RecordedExchange[] | undefined;
+  return {
+    label: { case: caseName, variant, ordinal },
+    exchanges() {
+      exchanges ??= read();
+      return exchanges;
+    },
+  };
+}
+
+/** Requests repeat their conversation: the same text takes memory once. */
+function shared({ context, turns, tools, options }: CanonicalRequest, intern: Map<string, string>) {
+  const one = (text: string): string => {
+    const known = intern.get(text);
+    if (known === undefined) intern.set(text, text);
+    return known ?? text;
+  };
+  return {
+    context: context.map(one),
+    turns: turns.map((turn) =>
+      turn.by === 'user'
+        ? { ...turn, said: one(turn.said), results: turn.results.map(one) }
+        : {
+            ...turn,
+            text: one(turn.text),
+            calls: turn.calls.map((call) => ({ ...call, arguments: one(call.arguments) })),
+          },
+    ),
+    tools: tools.map(({ name, definition }) => ({ name, definition: one(definition) })),
+    options: one(options),
+  };
+}
+
+/** Throws `NOT_RECORDED` if trials of a batch asked models, and none kept what it asked and got. */
+export function requireRecorded(ledger: Ledger, batch: { key: number; id: string }): void {
+  let left = 0;
+  const leftOut = () => {
+    left += 1;
+  };
+  const { trials } = ledgerCassette({ ledger, leftOut }, batch);
+  if (trials.some((trial) => trial.exchanges().length > 0) || left === 0) return;
+  throw new OffsiteError(`${batch.id} kept no exchanges with its models`, {
+    code: 'NOT_RECORDED',
+    kind: 'input',
+    hint: 'Set `record: full` for its models in offsite.yaml, and run it again.',
+  });
+}
+
+function gone(name: string): OffsiteError {
+  return new OffsiteError(`${name} is no longer in the ledger, and cannot be replayed`, {
+    code: 'RECORDING_GONE',
+    kind: 'input',
+    hint: 'Run the suite again from a batch that is there.',
+  });
+}

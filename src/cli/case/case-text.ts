@@ -1,0 +1,94 @@
+import { Document, isCollection, isMap, isScalar, Scalar } from 'yaml';
+import { promptPlaceholder } from '../../suite/placeholder.ts';
+import type { Change } from './read-change.ts';
+
+export interface NewCase {
+  id: string;
+  change: Change;
+  /** The repository, as the suite names it. */
+  git: string;
+  /** A script that gets the dependencies. */
+  prepare: string | undefined;
+  /** A command that runs the tests. */
+  test: string;
+  /** The variables that the suite's prompt has, which a person writes. */
+  variables: readonly string[];
+}
+
+/** The folder of a case's files, relative to the suite. */
+export function caseFolder(id: string): string {
+  return `cases/${id}`;
+}
+
+/** The case as an item of the suite's list, not indented. */
+export function caseText({ id, change, git, prepare, test, variables }: NewCase): string {
+  const folder = caseFolder(id);
+  const hasTests = change.tests.files.length > 0;
+  const document = new Document([
+    {
+      id,
+      name: oneLine(change.title),
+      variables: Object.fromEntries(variables.map((name) => [name, `${promptPlaceholder}\n`])),
+      source: { git, ref: change.before },
+      ...(prepare !== undefined && { prepare: `${prepare}\n` }),
+      tests: {
+        in: 'fresh',
+        brings: 'workspace',
+        ...(hasTests && { patch: { source: { file: `${folder}/tests.patch` }, base: change.before } }),
+        command: ['bash', '-c', gradingScript(test)],
+        rewards: { json: '/logs/verifier/reward.json', text: '/logs/verifier/reward.txt' },
+      },
+      solution: {
+        command: ['git', 'apply', '--whitespace=nowarn', '/solution/solution.patch'],
+        files: { '/solution/solution.patch': `${folder}/solution.patch` },
+      },
+    },
+  ]);
+  const item = document.getIn([0], true);
+  for (const { key } of isMap(item) ? item.items : []) {
+    const comment = isScalar(key) ? comments[String(key.value)] : undefined;
+    if (isScalar(key) && comment !== undefined) key.commentBefore = ` ${comment}`;
+  }
+  for (const path of onOneLine) {
+    const node = document.getIn([0, ...path], true);
+    if (isCollection(node)) node.flow = true;
+  }
+  const asked = document.getIn([0, 'variables'], true);
+  for (const { value } of isMap(asked) ? asked.items : [])
+    if (isScalar(value)) value.type = Scalar.BLOCK_LITERAL;
+  return document.toString({ lineWidth: 0, blockQuote: 'literal', flowCollectionPadding: true });
+}
+
+/** What stands above a key of the case. */
+const comments: Readonly<Record<string, string>> = {
+  variables: 'Write what the agent is asked, as a person would: what is wrong or wanted, not how to do it.',
+  source: 'The repository as it was before the change.',
+  prepare: 'Runs once, with network, before the agent.',
+  tests: 'The tests of the change, which the agent does not see. They are put in place when it has ended.',
+  solution: 'The change itself, for offsite check.',
+};
+
+const onOneLine = [
+  ['source'],
+  ['tests', 'patch'],
+  ['tests', 'command'],
+  ['tests', 'rewards'],
+  ['solution', 'command'],
+  ['solution', 'files'],
+];
+
+/** Runs the tests, and writes whether they passed. */
+function gradingScript(test: string): string {
+  return `if ${test}; then reward=1; else reward=0; fi; echo $reward > /logs/verifier/reward.txt`;
+}
+
+/** A subject was written by anybody. */
+function oneLine(title: string): string {
+  return (
+    title
+      .replaceAll(/[^\p{L}\p{N}\p{P}\p{S} ]+/gu, ' ')
+      .trim()
+      .slice(0, 100)
+      .toWellFormed() || 'change'
+  );
+}

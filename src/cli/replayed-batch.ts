@@ -1,0 +1,48 @@
+import { requireRecorded } from '../agent/ledger-cassette.ts';
+import { readPlan } from '../agent/stored-plan.ts';
+import { findBatch } from '../ledger/find.ts';
+import { ModelConfig } from '../suite/model-config.ts';
+import type { PlannedReplay } from '../suite/plan.ts';
+import type { CommandContext } from './context.ts';
+
+export type OnMiss = 'fail' | 'live';
+
+interface ReplayedBatch {
+  replay: PlannedReplay;
+  /** The models to plan with: those of the configuration, and those that only the recorded batch knows. */
+  models: Record<string, ModelConfig>;
+}
+
+/**
+ * The batch whose recorded answers take the place of models. Throws as {@link findBatch} does, and
+ * `NOT_RECORDED`.
+ */
+export function replayedBatch(context: CommandContext, reference: string, onMiss: OnMiss): ReplayedBatch {
+  const ledger = context.ledger();
+  const batch = findBatch(ledger.records, reference);
+  requireRecorded(ledger, batch);
+  const live = onMiss === 'live' ? 'missing' : 'never';
+  const replay: PlannedReplay = { batch: batch.key, name: batch.id, live };
+  const { models } = context.config;
+  // A live model needs its configuration.
+  if (live !== 'never' || batch.plan === undefined) return { replay, models };
+  const { plan } = readPlan(ledger.blobs.readJson(batch.plan));
+  const recorded = plan.variants.flatMap(({ model, modelConfig, userModel }) => [
+    ...(modelConfig ? [[model, withoutSource(modelConfig, batch.id)] as const] : []),
+    ...(userModel === undefined ? [] : [[userModel, named(batch.id)] as const]),
+  ]);
+  const judges = plan.judges.map((judge) => [judge, named(batch.id)] as const);
+  return { replay, models: { ...Object.fromEntries([...judges, ...recorded]), ...models } };
+}
+
+function named(batch: string): ModelConfig {
+  return ModelConfig.parse({ replay: batch });
+}
+
+/** What a harness is told about its model, and what is kept of it. */
+function withoutSource(
+  { wire, aliases, contextWindow, maxOutputTokens, record }: ModelConfig,
+  batch: string,
+): ModelConfig {
+  return ModelConfig.parse({ replay: batch, wire, aliases, contextWindow, maxOutputTokens, record });
+}

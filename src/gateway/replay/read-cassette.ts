@@ -1,0 +1,121 @@
+import { cassettes } from '../../bounds/suite.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { parseCheckedJson } from '../../parse-json.ts';
+import { CassetteLine, type ExchangeLine } from '../../record/cassette-line.ts';
+import { readFile } from '../../suite/read-file.ts';
+import type { CanonicalRequest } from './canonical-request.ts';
+import type { Cassette, RecordedExchange, TrialLabel } from './cassette.ts';
+
+interface Trial {
+  label: TrialLabel;
+  exchanges: RecordedExchange[];
+}
+
+/**
+ * Reads the file of a cassette. It may come from anybody: all of it is bounded and checked. Throws the input
+ * errors `CASSETTE_UNREADABLE`, with the line, and `FILE_UNREADABLE`.
+ */
+export function readCassette(file: string): Cassette {
+  const { content } = readFile(file, { maximumBytes: cassettes.bytes.file });
+  const trials: Trial[] = [];
+  const texts: string[] = [];
+  let lines = 0;
+  let expanded = 0;
+  const refuse = (why: string): never => {
+    throw new OffsiteError(`${file}:${lines}: ${why}`, {
+      code: 'CASSETTE_UNREADABLE',
+      kind: 'input',
+      hint: '`offsite export BATCH --cassette FILE` writes a cassette; docs/replay.md describes it.',
+    });
+  };
+  const textOf = (number: number): string => texts[number] ?? refuse(`there is no text ${number} before`);
+  for (const line of linesOf(content)) {
+    lines += 1;
+    if (lines > cassettes.count.lines) refuse(`it has more than ${cassettes.count.lines} lines`);
+    const read = lineOf(line, refuse);
+    if (lines === 1 && !('cassette' in read)) refuse('a cassette begins with a line about itself');
+    if ('text' in read) texts.push(read.text);
+    else if ('trial' in read) {
+      if (trials.length >= cassettes.count.trials)
+        refuse(`it has more than ${cassettes.count.trials} trials`);
+      trials.push({ label: read.trial, exchanges: [] });
+    } else if ('exchange' in read) {
+      const trial = trials.at(-1) ?? refuse('an exchange stands before the first trial');
+      const { exchange } = read;
+      const request = requestOf(exchange, textOf);
+      const size = sizeOf(request);
+      expanded += size;
+      if (size > cassettes.bytes.request || expanded > cassettes.bytes.requests)
+        refuse('its requests are too large');
+      trial.exchanges.push(recordedOf(exchange, request, textOf(exchange.answer)));
+    } else if (lines > 1) refuse('a second cassette begins');
+  }
+  if (lines === 0) refuse('it is empty');
+  return {
+    name: file,
+    trials: trials.map(({ label, exchanges }) => ({ label, exchanges: () => exchanges })),
+  };
+}
+
+function* linesOf(content: Buffer): Generator<string> {
+  for (let from = 0; from < content.length; ) {
+    const end = content.indexOf(0x0a, from);
+    const to = end === -1 ? content.length : end;
+    yield content.toString('utf8', from, to);
+    from = to + 1;
+  }
+}
+
+function lineOf(line: string, refuse: (why: string) => never): CassetteLine {
+  let json: unknown;
+  try {
+    json = parseCheckedJson(line);
+  } catch (error) {
+    return refuse(messageOf(error));
+  }
+  const read = CassetteLine.safeParse(json);
+  return read.success ? read.data : refuse('it is not a line of a cassette of version 1');
+}
+
+function requestOf(
+  { context, turns, tools, options }: ExchangeLine['exchange'],
+  textOf: (number: number) => string,
+): CanonicalRequest {
+  return {
+    context: context.map(textOf),
+    turns: turns.map((turn) =>
+      turn.by === 'user'
+        ? { ...turn, said: textOf(turn.said), results: turn.results.map(textOf) }
+        : {
+            ...turn,
+            text: textOf(turn.text),
+            calls: turn.calls.map((call) => ({ ...call, arguments: textOf(call.arguments) })),
+          },
+    ),
+    tools: tools.map(({ name, definition }) => ({ name, definition: textOf(definition) })),
+    options: textOf(options),
+  };
+}
+
+/** Characters of a request with all its texts. */
+function sizeOf({ context, turns, tools, options }: CanonicalRequest): number {
+  const sum = (texts: readonly string[]) => texts.reduce((total, { length }) => total + length, 0);
+  const ofTurns = turns.map((turn) =>
+    turn.by === 'user'
+      ? turn.said.length + sum(turn.media) + sum(turn.results)
+      : turn.text.length + sum(turn.calls.map((call) => call.arguments)),
+  );
+  const all = ofTurns.reduce((total, size) => total + size, 0);
+  return all + sum(context) + sum(tools.map(({ definition }) => definition)) + options.length;
+}
+
+function recordedOf(
+  { number, role, model, wire, from, status }: ExchangeLine['exchange'],
+  request: CanonicalRequest,
+  answer: string,
+): RecordedExchange {
+  return {
+    ...{ number, role, model, wire, from, request },
+    answer: () => ({ wire, status, body: Buffer.from(answer) }),
+  };
+}

@@ -1,0 +1,122 @@
+import type { Clock } from '../../clock.ts';
+import { messageOf } from '../../offsite-error.ts';
+import type { ReplayedExchange } from '../../record/replayed-exchange.ts';
+import { Refusal } from '../refusal.ts';
+import { estimateTokens } from '../scripted/answer.ts';
+import { Losses } from '../translation/losses.ts';
+import type { NeutralRequest } from '../translation/neutral-request.ts';
+import type { Upstream, UpstreamAnswer } from '../upstream.ts';
+import { wireTable } from '../wires/wire-table.ts';
+import { type Cassette, trialName } from './cassette.ts';
+import { nearestTo } from './difference.ts';
+import type { Match, RecordedFinder } from './find-recorded.ts';
+import { writeRecorded } from './recorded-answer.ts';
+import type { AskedRequest, Recording } from './recording.ts';
+import { ReplayMiss } from './replay-miss.ts';
+import { requestForms } from './request-forms.ts';
+
+interface RecordingParts {
+  cassette: Cassette;
+  /** One for all models of a session that have the same cassette. */
+  finder: RecordedFinder;
+  /** The configured name of the model. */
+  model: string;
+  /** The recorded model whose exchanges answer. Undefined for any. */
+  of: string | undefined;
+  /** As in a session's replay. */
+  live: 'never' | 'missing' | 'at-end';
+  clock: Clock;
+}
+
+/** Answers the requests to one model of one session from a cassette. */
+export function recordingOf(parts: RecordingParts): Recording {
+  return {
+    answer(asked) {
+      if (asked.purpose === 'count') return upstreamOf(() => countOf(asked));
+      const read = readNeutral(parts, asked);
+      const match = typeof read === 'string' ? undefined : find(parts, asked, read);
+      if (match && typeof read !== 'string')
+        return upstreamOf(() => recordedAnswer(parts, asked, read, match));
+      const { live, finder } = parts;
+      if (live === 'missing' || (live === 'at-end' && finder.isPlayed(asked.role))) return 'live';
+      throw new ReplayMiss(missText(parts, asked, read));
+    },
+  };
+}
+
+function recordedAnswer(
+  { cassette, clock }: RecordingParts,
+  { wire }: AskedRequest,
+  { request, losses }: Read,
+  match: Match,
+): UpstreamAnswer {
+  const { exchange, trial } = match;
+  try {
+    const asked = { wire, request, losses, at: clock.now() };
+    const { body, ...head } = writeRecorded(exchange.answer(), asked);
+    return { ...head, body: one(body), replayed: toldOf(cassette, match) };
+  } catch (cause) {
+    const what = `the recorded answer ${exchange.number} of ${trialName(trial.label)} cannot be read`;
+    throw new Refusal(502, 'REPLAY_UNREADABLE', `${what}: ${messageOf(cause)}`, { cause });
+  }
+}
+
+interface Read {
+  request: NeutralRequest;
+  losses: Losses;
+}
+
+/** The neutral form, or why there is none. */
+function readNeutral({ model }: RecordingParts, { wire, json, streamed }: AskedRequest): Read | string {
+  const losses = new Losses('lenient', model);
+  try {
+    const read = wireTable[wire].translation.readRequest(json, losses);
+    return { losses, request: { ...read, model, streamed } };
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+function find(
+  { finder, of, model }: RecordingParts,
+  { role, wire }: AskedRequest,
+  { request }: Read,
+): Match | undefined {
+  const isOf = (recorded: string) => of === undefined || recorded === of;
+  return finder.find({ role, isOf, model, forms: requestForms(request, wire, finder.trials[0]) });
+}
+
+function toldOf({ name }: Cassette, { exchange, trial, how, again, differs }: Match): ReplayedExchange {
+  return {
+    of: name,
+    trial: trialName(trial.label),
+    number: exchange.number,
+    how,
+    ...(differs.length > 0 && { differs }),
+    ...(again && { again }),
+  };
+}
+
+function missText({ cassette, finder }: RecordingParts, asked: AskedRequest, read: Read | string): string {
+  const what = `request ${asked.number} (${asked.role}) has no recorded answer in ${cassette.name}`;
+  if (typeof read === 'string') return `${what}: it cannot be compared, ${read}`;
+  const [form] = requestForms(read.request, asked.wire, undefined);
+  const nearest = form && nearestTo(form, asked.role, finder.trials);
+  return `${what}: ${nearest ?? `the cassette has no request of the role ${asked.role}`}`;
+}
+
+function upstreamOf(answer: () => UpstreamAnswer): Upstream {
+  return { send: async () => answer() };
+}
+
+/** Counts are not recorded for every wire, so each is an estimate. */
+function countOf({ wire, bytes }: AskedRequest): UpstreamAnswer {
+  const endpoint = wireTable[wire].endpoints.find(({ writeCount }) => writeCount);
+  const body = Buffer.from(JSON.stringify(endpoint?.writeCount?.(estimateTokens(bytes)) ?? {}));
+  const headers = { 'content-type': 'application/json', 'x-offsite-estimated': 'true' };
+  return { status: 200, headers, body: one(body) };
+}
+
+async function* one(bytes: Buffer): AsyncIterable<Buffer> {
+  yield bytes;
+}

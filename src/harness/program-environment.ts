@@ -1,0 +1,32 @@
+import { mcpEntry } from './mcp-entry.ts';
+import type { HarnessContext, ModelAccess } from './runner.ts';
+
+/** The environment of a profile's `run` script: the model's, the tool servers', and the trial's own. */
+export function programEnvironment({ model, profile, env }: HarnessContext): Record<string, string> {
+  return { ...(model && modelEnvironment(model)), ...serverEnvironment(profile), ...env };
+}
+
+/**
+ * The model's address and token in the variables that most clients read. The profile's `env` overrides them.
+ */
+function modelEnvironment({ name, origin, token }: ModelAccess): Record<string, string> {
+  return {
+    OFFSITE_MODEL: name,
+    OPENAI_BASE_URL: `${origin}/v1`,
+    OPENAI_API_KEY: token,
+    ANTHROPIC_BASE_URL: origin,
+    ANTHROPIC_API_KEY: token,
+    GOOGLE_GEMINI_BASE_URL: origin,
+    GEMINI_API_KEY: token,
+  };
+}
+
+/**
+ * The tool servers as most clients have them in a file:
+ * `{"mcpServers": {NAME: {command, args, env} | {type, url}}}`.
+ */
+function serverEnvironment({ mcpServers }: HarnessContext['profile']): Record<string, string> {
+  const servers = Object.entries(mcpServers).map(([name, server]) => [name, mcpEntry(server)]);
+  if (servers.length === 0) return {};
+  return { OFFSITE_MCP_SERVERS: JSON.stringify({ mcpServers: Object.fromEntries(servers) }) };
+}

@@ -1,0 +1,27 @@
+import { z } from 'zod';
+
+/** The keys that a map at a path of a document may have, of every form that it may take. */
+export function keysAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
+  const [key, ...rest] = path;
+  if (schema instanceof z.ZodObject) {
+    if (key === undefined) return Object.keys(schema.shape);
+    const inner = Object.hasOwn(schema.shape, key) ? schema.shape[String(key)] : undefined;
+    return inner === undefined ? [] : keysAt(inner, rest);
+  }
+  if (schema instanceof z.ZodUnion)
+    return [...new Set(schema.options.flatMap((option) => keysAt(option, path)))];
+  if (schema instanceof z.ZodPipe) {
+    // A preprocessing comes before the schema that knows the keys, a transformation after it.
+    return keysAt(schema.in instanceof z.ZodTransform ? schema.out : schema.in, path);
+  }
+  if (
+    schema instanceof z.ZodOptional ||
+    schema instanceof z.ZodDefault ||
+    schema instanceof z.ZodPrefault ||
+    schema instanceof z.ZodNullable
+  )
+    return keysAt(schema.unwrap(), path);
+  if (key === undefined) return [];
+  if (schema instanceof z.ZodArray) return keysAt(schema.element, rest);
+  return schema instanceof z.ZodRecord ? keysAt(schema.valueType, rest) : [];
+}

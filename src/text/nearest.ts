@@ -1,0 +1,58 @@
+/**
+ * The name that somebody probably meant, by the rule that the command line has for its commands and options:
+ * at most three characters are wrong, missing, too many or swapped, and more than two of five are right.
+ */
+export function nearest(given: string, names: Iterable<string>): string | undefined {
+  let best: { name: string; distance: number } | undefined;
+  for (const name of names) {
+    const longest = Math.max(given.length, name.length);
+    if (name.length <= 1 || Math.abs(given.length - name.length) > mostWrong || longest > longestName)
+      continue;
+    const distance = distanceOf(given.toLowerCase(), name.toLowerCase());
+    if (distance > mostWrong || (longest - distance) / longest <= 0.4) continue;
+    if (!best || distance < best.distance) best = { name, distance };
+  }
+  return best?.name;
+}
+
+const mostWrong = 3;
+/** Longer names are not compared, which takes time by the square of their length. */
+const longestName = 100;
+
+/**
+ * `; did you mean "worker"? There are: worker, other`. Names are those that there are, of which a few are
+ * listed.
+ */
+export function orNearest(given: string, names: readonly string[]): string {
+  if (names.length === 0) return '; there is none';
+  const near = nearest(given, names);
+  const listed = names.slice(0, mostListed).join(', ');
+  const more = names.length > mostListed ? ` and ${names.length - mostListed} more` : '';
+  return `${near === undefined ? '' : `; did you mean "${near}"?`}; available: ${listed}${more}`.replace(
+    '?;',
+    '?',
+  );
+}
+
+const mostListed = 12;
+
+/** How many characters must be changed, inserted, removed or swapped with their neighbour. */
+function distanceOf(one: string, other: string): number {
+  const rows = Array.from({ length: one.length + 1 }, (_, row) => [row]);
+  const at = (row: number, column: number) => rows[row]?.[column] ?? 0;
+  for (let column = 0; column <= other.length; column++) rows[0]?.splice(column, 1, column);
+  for (let row = 1; row <= one.length; row++)
+    for (let column = 1; column <= other.length; column++) {
+      const cost = one[row - 1] === other[column - 1] ? 0 : 1;
+      const swapped = one[row - 1] === other[column - 2] && one[row - 2] === other[column - 1];
+      const changed = Math.min(
+        at(row - 1, column) + 1,
+        at(row, column - 1) + 1,
+        at(row - 1, column - 1) + cost,
+      );
+      rows[row]?.push(
+        swapped && row > 1 && column > 1 ? Math.min(changed, at(row - 2, column - 2) + 1) : changed,
+      );
+    }
+  return at(one.length, other.length);
+}

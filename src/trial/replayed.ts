@@ -1,0 +1,33 @@
+import type { GatewaySession, ModelAccount } from '../gateway/gateway.ts';
+import { messageOf, OffsiteError } from '../offsite-error.ts';
+import type { Cause, PhaseName, TrialRecord } from '../record/trial-record.ts';
+import { TrialFailure } from './failure.ts';
+
+/** Throws if a replayed model had no answer: whatever the harness did then says nothing about the agent. */
+export function refuseMissed(session: GatewaySession | undefined): void {
+  const cause = missedCause(session, 'harness');
+  if (cause) throw new TrialFailure(cause);
+}
+
+/** The cause if a replayed model of a trial, such as a judge, had no answer. */
+export function missedCause(session: GatewaySession | undefined, phase: PhaseName): Cause | undefined {
+  if (!session?.replayMissed.aborted) return undefined;
+  const { reason } = session.replayMissed;
+  const hint = reason instanceof OffsiteError ? reason.hint : undefined;
+  return { kind: 'replay', phase, message: [messageOf(reason), hint].filter(Boolean).join('. ') };
+}
+
+/** How many answers of a trial were recorded ones. Undefined if none was. */
+export function replayOf({ exchanges }: Pick<ModelAccount, 'exchanges'>): TrialRecord['replay'] {
+  const replayed = exchanges.flatMap((exchange) => exchange.replayed ?? []);
+  const [first] = replayed;
+  if (!first) return undefined;
+  const live = exchanges.filter(({ status, replayed }) => status !== undefined && !replayed).length;
+  const changed = replayed.filter(({ how }) => how === 'conversation').length;
+  return {
+    of: first.of,
+    answered: replayed.length,
+    ...(changed > 0 && { changed }),
+    ...(live > 0 && { live }),
+  };
+}

@@ -1,0 +1,52 @@
+import type { Clock } from '../clock.ts';
+import type { BudgetLeft } from '../gateway/gateway.ts';
+import type { HarnessSession, TimeLeft } from '../harness/runner.ts';
+
+interface TellParts {
+  clock: Clock;
+  /** The environment of the harness's processes. */
+  env: Record<string, string>;
+  /** What is left of the budgets of its models. */
+  budgetLeft(): BudgetLeft;
+}
+
+/**
+ * A session whose harness is told, at the beginning of each turn, what is left of its time and of the budgets
+ * of its models. A batch's budget is shared: what is left of it may be used by other trials.
+ */
+export function tellingDeadline(
+  session: HarnessSession,
+  { clock, env, budgetLeft }: TellParts,
+): HarnessSession {
+  return {
+    ...session,
+    turn(message, limits) {
+      const until = clock.now() + limits.timeoutMs;
+      const left = () => timeLeft(until, budgetLeft(), clock.now());
+      Object.assign(env, deadlineEnvironment(left(), clock.now()));
+      return session.turn(message, { ...limits, left });
+    },
+  };
+}
+
+function timeLeft(
+  until: number,
+  { until: budgetUntil = until, ...budgets }: BudgetLeft,
+  now: number,
+): TimeLeft {
+  return { timeMs: Math.max(0, Math.min(until, budgetUntil) - now), ...budgets };
+}
+
+/** The variables of a harness that is told what is left. What is not limited has no variable. */
+export function deadlineEnvironment(
+  { timeMs, tokens, usd, requests }: TimeLeft,
+  now: number,
+): Record<string, string> {
+  return {
+    OFFSITE_DEADLINE: String(Math.floor((now + timeMs) / 1000)),
+    OFFSITE_TIME_LIMIT_SECONDS: String(Math.floor(timeMs / 1000)),
+    ...(tokens !== undefined && { OFFSITE_TOKEN_BUDGET: String(Math.floor(tokens)) }),
+    ...(usd !== undefined && { OFFSITE_USD_BUDGET: usd.toFixed(4) }),
+    ...(requests !== undefined && { OFFSITE_REQUEST_BUDGET: String(requests) }),
+  };
+}
