@@ -6,7 +6,12 @@ import type { RequestedCall } from '../gateway/wires/model-request.ts';
 import { wireTable } from '../gateway/wires/wire-table.ts';
 import { beginningOf } from './beginning-of.ts';
 
-/** A command of a tool call, and its result once a later request contains it. */
+/** The commands of a tool call: one, or a list of them, each with its result once a later request has it. */
+interface Call {
+  commands: Command[];
+  isList: boolean;
+}
+
 interface Command {
   command: string;
   startedAt: number;
@@ -22,8 +27,7 @@ interface Command {
  * result are left out, and exit codes are unknown.
  */
 export class DerivedTrajectory {
-  /** Call id -> its commands, of which most tools run one. */
-  readonly #calls = new Map<string, Command[]>();
+  readonly #calls = new Map<string, Call>();
   #commands = 0;
   #lastAnswerAt: number | undefined;
   #chars = 0;
@@ -50,7 +54,7 @@ export class DerivedTrajectory {
 
   #addCall({ id, arguments: given }: RequestedCall, startedAt: number): void {
     if (this.#calls.has(id)) return;
-    const commands = commandsOf(given);
+    const { commands, isList } = commandsOf(given);
     if (commands.length === 0) return;
     const chars = commands.reduce((sum, command) => sum + command.length, id.length);
     if (this.#commands + commands.length > derivedCommands.count.commands || !this.#hasRoom(chars)) {
@@ -58,17 +62,14 @@ export class DerivedTrajectory {
       return;
     }
     this.#commands += commands.length;
-    this.#calls.set(
-      id,
-      commands.map((command) => ({ command, startedAt })),
-    );
+    this.#calls.set(id, { commands: commands.map((command) => ({ command, startedAt })), isList });
   }
 
   #addResult(id: string, text: string, finishedAt: number): void {
-    const commands = this.#calls.get(id) ?? [];
-    if (commands.some((command) => command.finishedAt !== undefined)) return;
-    const outputs = outputsOf(text, commands.length);
-    for (const [index, command] of commands.entries()) {
+    const call = this.#calls.get(id);
+    if (!call || call.commands.some((command) => command.finishedAt !== undefined)) return;
+    const outputs = call.isList ? outputsOf(text, call.commands.length) : [text];
+    for (const [index, command] of call.commands.entries()) {
       const whole = outputs[index] ?? '';
       const output = beginningOf(whole, derivedCommands.bytes.output);
       if (!this.#hasRoom(output.length)) return;
@@ -86,14 +87,14 @@ export class DerivedTrajectory {
   }
 
   entries(): TrajectoryEntry[] {
-    return [...this.#calls.values()].flat().flatMap((call) => {
-      const { command, output, outputTruncated = false } = call;
+    const all = [...this.#calls.values()].flatMap(({ commands }) => commands);
+    return all.flatMap(({ command, startedAt, finishedAt, output, outputTruncated = false }) => {
       if (output === undefined) return [];
       return {
         _tag: 'command' as const,
         command,
-        startedAtMillis: call.startedAt,
-        ...(call.finishedAt !== undefined && { finishedAtMillis: call.finishedAt }),
+        startedAtMillis: startedAt,
+        ...(finishedAt !== undefined && { finishedAtMillis: finishedAt }),
         output,
         outputTruncated,
       };
@@ -106,12 +107,12 @@ export class DerivedTrajectory {
  * arguments, whatever their name is. In a list of `commands`, each is a whole command; as `command`, a list is
  * a program and its arguments.
  */
-function commandsOf(given: unknown): string[] {
+function commandsOf(given: unknown): { commands: string[]; isList: boolean } {
   const { command, cmd, commands } = Arguments.parse(typeof given === 'string' ? parsed(given) : given);
   const line = command ?? cmd;
-  if (typeof line === 'string') return [line];
-  if (isTexts(line)) return [line.join(' ')];
-  return isTexts(commands) ? commands : [];
+  if (typeof line === 'string') return { commands: [line], isList: false };
+  if (isTexts(line)) return { commands: [line.join(' ')], isList: false };
+  return { commands: isTexts(commands) ? commands : [], isList: true };
 }
 
 function isTexts(value: unknown): value is string[] {

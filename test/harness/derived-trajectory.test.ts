@@ -104,6 +104,11 @@ describe('commands rebuilt from model traffic', () => {
       { role: 'tool', tool_call_id: 'a', content: JSON.stringify(results) },
       call('b', ['echo c', 'echo d']),
       { role: 'tool', tool_call_id: 'b', content: 'c\nd\n' },
+      {
+        role: 'assistant',
+        tool_calls: [{ id: 'c', function: { name: 'bash', arguments: '{"command":"cat results.json"}' } }],
+      },
+      { role: 'tool', tool_call_id: 'c', content: '[{"result":"e"}]' },
     ];
     derived.add(exchange('openai-chat', 1_000), Buffer.from(JSON.stringify({ messages })));
     expect(derived.entries().map(({ command, output }) => ({ command, output }))).toEqual([
@@ -111,6 +116,7 @@ describe('commands rebuilt from model traffic', () => {
       { command: 'echo b; false', output: 'b\n' },
       { command: 'echo c', output: '' },
       { command: 'echo d', output: 'c\nd\n' },
+      { command: 'cat results.json', output: '[{"result":"e"}]' },
     ]);
   });
 
