@@ -6,6 +6,7 @@ import { copilot } from '../../runners/copilot/runner.ts';
 import { gemini } from '../../runners/gemini-cli/runner.ts';
 import { miniSweAgent } from '../../runners/mini-swe-agent/runner.ts';
 import { opencode } from '../../runners/opencode/runner.ts';
+import { openhands } from '../../runners/openhands/runner.ts';
 import { pi } from '../../runners/pi/runner.ts';
 import { qwenCode } from '../../runners/qwen-code/runner.ts';
 import { systemClock } from '../../src/clock.ts';
@@ -59,7 +60,7 @@ function placeOf(
   };
 }
 
-describe.each([claudeCode, codex, copilot, gemini, opencode, pi, qwenCode, miniSweAgent, aider])(
+describe.each([claudeCode, codex, copilot, gemini, opencode, pi, qwenCode, miniSweAgent, aider, openhands])(
   '$label',
   (runner) => {
     const server = { command: 'serve', args: [], env: { KEY: 'key of a tool' } };
