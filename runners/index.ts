@@ -10,6 +10,7 @@ import { copilot } from './copilot/runner.ts';
 import { gemini } from './gemini-cli/runner.ts';
 import { miniSweAgent } from './mini-swe-agent/runner.ts';
 import { opencode } from './opencode/runner.ts';
+import { openhands } from './openhands/runner.ts';
 import { pi } from './pi/runner.ts';
 import { qwenCode } from './qwen-code/runner.ts';
 
@@ -28,4 +29,5 @@ export const runners: readonly Runner[] = [
   qwenCode,
   miniSweAgent,
   aider,
+  openhands,
 ];

@@ -47,4 +47,13 @@ export const pythonVersions = {
     debian: 'bookworm',
     asOf: '2026-11-22T00:00:00Z',
   },
+  openhands: {
+    package: 'openhands',
+    version: '1.16.0',
+    program: 'openhands',
+    // It says that it wants 3.12, which no release of Debian has.
+    debian: 'trixie',
+    asOf: '2026-11-22T00:00:00Z',
+    built: ['func-timeout'],
+  },
 } as const satisfies Record<string, PythonCli>;

@@ -17,8 +17,6 @@ export interface StreamReader {
   takerFor(record: TurnRecord): LineTaker;
   /** Lines that begin with one of these are not parsed. */
   skips?: readonly string[];
-  /** Whether its stderr is a log, of which only the beginning and the end are worth keeping. */
-  logsToStderr?: boolean;
   /** The status that an exit code stands for, if the stream did not say how the turn ended. */
   statusOfExit?(exitCode: number, stderr: string): TurnStatus | undefined;
   /** Whether its stderr is a log, of which only the beginning and the end are worth keeping. */

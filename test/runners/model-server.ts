@@ -78,16 +78,18 @@ function serve(onPort: number): void {
           ...extra(shell),
         },
       })),
-      ...(turn.calls ?? []).map((call) => addressed(call, body)),
+      ...(turn.calls ?? []).map((call) => addressed(call, body, shell)),
     ].map((use, index) => ({ ...use, id: `call_${answered}_${index}` }));
     send(response, wire, asked, { thought: turn.thought, text: turn.text ?? '', uses });
   }).listen(onPort, '127.0.0.1');
 }
 
 /** A call by the name that the harness offers the tool by: each puts the name of the tool's server before it in its own way. */
-function addressed(call: ToolUse, body: Record<string, unknown>): ToolUse {
+function addressed(call: ToolUse, body: Record<string, unknown>, shell: string): ToolUse {
   const { server, name } = call;
   if (server === undefined) return call;
+  // OpenHands names no server if there is one only, and wants some arguments for all tools.
+  if (shell === 'terminal') return { ...call, arguments: { ...extra(shell), ...call.arguments } };
   const full = `mcp__${server}__${name}`;
   const tools = Array.isArray(body.tools) ? body.tools : [];
   if (tools.some((tool) => tool.type === 'namespace' && tool.name === `mcp__${server}`)) {
