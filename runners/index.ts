@@ -1,11 +1,14 @@
 import type { Runner } from '../src/harness/runner.ts';
 import { acp } from './acp/runner.ts';
+import { aider } from './aider/runner.ts';
 import { bash } from './bash/runner.ts';
 import { claudeCode } from './claude-code/runner.ts';
+import { cline } from './cline/runner.ts';
 import { codex } from './codex/runner.ts';
 import { command } from './command/runner.ts';
 import { copilot } from './copilot/runner.ts';
 import { gemini } from './gemini-cli/runner.ts';
+import { miniSweAgent } from './mini-swe-agent/runner.ts';
 import { opencode } from './opencode/runner.ts';
 import { pi } from './pi/runner.ts';
 import { qwenCode } from './qwen-code/runner.ts';
@@ -16,10 +19,13 @@ export const runners: readonly Runner[] = [
   acp,
   bash,
   claudeCode,
+  cline,
   codex,
   copilot,
   gemini,
   opencode,
   pi,
   qwenCode,
+  miniSweAgent,
+  aider,
 ];

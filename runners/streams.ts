@@ -1,5 +1,6 @@
 import type { StreamReader } from '../src/harness/cli-stream.ts';
 import { claudeCodeLines } from './claude-code/stream.ts';
+import { clineStream } from './cline/stream.ts';
 import { codexLines } from './codex/stream.ts';
 import { copilotStream } from './copilot/stream.ts';
 import { geminiStream } from './gemini-cli/stream.ts';
@@ -13,6 +14,7 @@ import { qwenCodeStream } from './qwen-code/stream.ts';
  */
 export const streams = {
   'claude-code': { takerFor: claudeCodeLines },
+  cline: clineStream,
   codex: { takerFor: codexLines },
   copilot: copilotStream,
   'gemini-cli': geminiStream,

@@ -1,4 +1,5 @@
 import type { NpmCli } from '../src/harness/npm-cli.ts';
+import type { PythonCli } from '../src/harness/python-cli.ts';
 
 /**
  * The CLIs' packages, at the versions whose streams were recorded for the tests. To raise a version, record
@@ -12,6 +13,7 @@ export const versions = {
     // Replaces a stub by the platform's binary.
     script: 'install.cjs',
   },
+  cline: { package: 'cline', version: '3.0.65', program: 'cline' },
   codex: { package: '@openai/codex', version: '0.169.0', program: 'codex' },
   copilot: { package: '@github/copilot', version: '1.0.102', program: 'copilot' },
   'gemini-cli': { package: '@google/gemini-cli', version: '0.61.0', program: 'gemini' },
@@ -24,3 +26,25 @@ export const versions = {
   pi: { package: '@earendil-works/pi-coding-agent', version: '0.87.1', program: 'pi' },
   'qwen-code': { package: '@qwen-code/qwen-code', version: '0.24.4', program: 'qwen' },
 } as const satisfies Record<string, NpmCli>;
+
+/** The same for the CLIs from PyPI. Whoever raises a version also sets `asOf` to that day. */
+export const pythonVersions = {
+  'mini-swe-agent': {
+    package: 'mini-swe-agent',
+    version: '2.4.6',
+    program: 'mini',
+    debian: 'bookworm',
+    asOf: '2026-11-22T00:00:00Z',
+    // LiteLLM imports it.
+    also: ['mcp'],
+    // Only its benchmarks use them. They are half a gigabyte.
+    without: ['datasets'],
+  },
+  aider: {
+    package: 'aider-chat',
+    version: '0.86.2',
+    program: 'aider',
+    debian: 'bookworm',
+    asOf: '2026-11-22T00:00:00Z',
+  },
+} as const satisfies Record<string, PythonCli>;

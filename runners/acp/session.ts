@@ -40,7 +40,6 @@ interface Agent {
 /** A conversation with an agent, which is one process for all turns. */
 export class AcpSession implements HarnessSession {
   readonly #context: HarnessContext;
-  readonly #env: Record<string, string>;
   readonly #room = new RecordRoom();
   #agent: Agent | undefined;
   #sessionId: string | undefined;
@@ -52,7 +51,6 @@ export class AcpSession implements HarnessSession {
 
   constructor(context: HarnessContext) {
     this.#context = context;
-    this.#env = programEnvironment(context);
   }
 
   /** The model traffic, if the agent ran commands without naming them. */
@@ -110,7 +108,8 @@ export class AcpSession implements HarnessSession {
 
   #start(): Agent {
     const { container, workspace, clock } = this.#context;
-    const process = new AgentProcess(this.#context, this.#env, (bytes) => messages.push(bytes));
+    const env = programEnvironment(this.#context);
+    const process = new AgentProcess(this.#context, env, (bytes) => messages.push(bytes));
     const messages = new AcpMessages({
       send: (line) => process.send(line),
       onUpdate: (params, at) => this.#takeUpdate(params, at),
@@ -118,7 +117,7 @@ export class AcpSession implements HarnessSession {
       now: () => clock.now(),
     });
     const terminals = new Terminals({
-      ...{ container, workspace, clock, env: this.#env, timeoutMs: longest },
+      ...{ container, workspace, clock, env, timeoutMs: longest },
       record: () => this.#record,
     });
     const { client: own } = methods;

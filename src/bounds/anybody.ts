@@ -23,6 +23,8 @@ export const printedText = channel({
     value: characters(500, 'a name or another value within a line'),
     line: characters(2_000, "a line that is a text's own"),
     title: characters(200, 'an entry of a timeline'),
+    // The time grows with the square of the length.
+    compared: characters(100, 'a name that is compared with those that there are'),
     logLine: characters(16_384, 'a line of a log; in a longer one, long texts are cut'),
   },
   time: 'bytes and count bound it',

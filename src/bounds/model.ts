@@ -18,6 +18,7 @@ export const modelAnswers = channel({
     eventOfHeap: partOfHeap(1 / 32, 'the same, with a small heap'),
     // Some wires repeat a part when it ends, or carry the arguments of a tool call only in one piece.
     translated: bytes(16 * MiB, 'of an answer, kept whole because the wire of its client needs it whole'),
+    callId: characters(500, 'an id that a translated stream has; a longer one is cut'),
   },
   time: {
     connect: milliseconds(30_000, 'until a connection is open'),

@@ -60,6 +60,7 @@ export const modelRequests = channel({
     depth: times(256, 'levels of a JSON body'),
     values: times(1_000_000, 'values of a JSON body'),
     losses: times(100, 'different things that a translation names as left out'),
+    schemaLevels: times(20, 'levels of a schema that a scripted model fills in'),
     // A piece of one byte takes hundreds of bytes.
     answerPieces: times(64, 'pieces of an answer, waiting for its client'),
   },

@@ -6,8 +6,8 @@ import type { RequestedCall } from '../gateway/wires/model-request.ts';
 import { wireTable } from '../gateway/wires/wire-table.ts';
 import { beginningOf } from './beginning-of.ts';
 
-/** A tool call of a model, and its result once a later request contains it. */
-interface Call {
+/** A command of a tool call, and its result once a later request contains it. */
+interface Command {
   command: string;
   startedAt: number;
   finishedAt?: number;
@@ -22,7 +22,9 @@ interface Call {
  * result are left out, and exit codes are unknown.
  */
 export class DerivedTrajectory {
-  readonly #calls = new Map<string, Call>();
+  /** Call id -> its commands, of which most tools run one. */
+  readonly #calls = new Map<string, Command[]>();
+  #commands = 0;
   #lastAnswerAt: number | undefined;
   #chars = 0;
   /** Whether some commands were left out because of the limits. */
@@ -48,32 +50,43 @@ export class DerivedTrajectory {
 
   #addCall({ id, arguments: given }: RequestedCall, startedAt: number): void {
     if (this.#calls.has(id)) return;
-    const command = commandOf(given);
-    if (command === undefined) return;
-    if (this.#hasRoom(id.length + command.length)) this.#calls.set(id, { command, startedAt });
-    else this.isCut = true;
+    const commands = commandsOf(given);
+    if (commands.length === 0) return;
+    const chars = commands.reduce((sum, command) => sum + command.length, id.length);
+    if (this.#commands + commands.length > derivedCommands.count.commands || !this.#hasRoom(chars)) {
+      this.isCut = true;
+      return;
+    }
+    this.#commands += commands.length;
+    this.#calls.set(
+      id,
+      commands.map((command) => ({ command, startedAt })),
+    );
   }
 
   #addResult(id: string, text: string, finishedAt: number): void {
-    const call = this.#calls.get(id);
-    if (!call || call.finishedAt !== undefined) return;
-    const output = beginningOf(text, derivedCommands.bytes.output);
-    if (!this.#hasRoom(output.length)) return;
-    call.finishedAt = finishedAt;
-    call.output = output;
-    call.outputTruncated = output.length < text.length;
+    const commands = this.#calls.get(id) ?? [];
+    if (commands.some((command) => command.finishedAt !== undefined)) return;
+    const outputs = outputsOf(text, commands.length);
+    for (const [index, command] of commands.entries()) {
+      const whole = outputs[index] ?? '';
+      const output = beginningOf(whole, derivedCommands.bytes.output);
+      if (!this.#hasRoom(output.length)) return;
+      command.finishedAt = finishedAt;
+      command.output = output;
+      command.outputTruncated = output.length < whole.length;
+    }
   }
 
   /** Reserves room for the given number of characters. Returns false if there is not enough. */
   #hasRoom(chars: number): boolean {
-    if (this.#calls.size >= derivedCommands.count.commands || this.#chars + chars > derivedCommands.bytes.all)
-      return false;
+    if (this.#chars + chars > derivedCommands.bytes.all) return false;
     this.#chars += chars;
     return true;
   }
 
   entries(): TrajectoryEntry[] {
-    return [...this.#calls.values()].flatMap((call) => {
+    return [...this.#calls.values()].flat().flatMap((call) => {
       const { command, output, outputTruncated = false } = call;
       if (output === undefined) return [];
       return {
@@ -89,14 +102,37 @@ export class DerivedTrajectory {
 }
 
 /**
- * The command of a tool call. Undefined for a tool that runs no commands: tools that do have a command in
- * their arguments, whatever their name is.
+ * The commands of a tool call. None for a tool that runs no commands: tools that do have commands in their
+ * arguments, whatever their name is. In a list of `commands`, each is a whole command; as `command`, a list is
+ * a program and its arguments.
  */
-function commandOf(given: unknown): string | undefined {
-  const { command, cmd } = Arguments.parse(typeof given === 'string' ? parsed(given) : given);
+function commandsOf(given: unknown): string[] {
+  const { command, cmd, commands } = Arguments.parse(typeof given === 'string' ? parsed(given) : given);
   const line = command ?? cmd;
-  if (typeof line === 'string') return line;
-  return Array.isArray(line) && line.every((word) => typeof word === 'string') ? line.join(' ') : undefined;
+  if (typeof line === 'string') return [line];
+  if (isTexts(line)) return [line.join(' ')];
+  return isTexts(commands) ? commands : [];
 }
 
-const Arguments = object({ command: anything, cmd: anything });
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === 'string');
+}
+
+const Arguments = object({ command: anything, cmd: anything, commands: anything });
+
+/**
+ * The outputs of a call's commands. The result of several is taken apart if it is a JSON list of as many
+ * entries; else all of it is the output of the last command.
+ */
+function outputsOf(text: string, count: number): string[] {
+  const list = text.startsWith('[') ? parsed(text) : undefined;
+  const isList = Array.isArray(list) && list.length === count && list.every(isObject);
+  if (!isList) return [...Array.from({ length: count - 1 }, () => ''), text];
+  return list.map((entry) => {
+    const { result, output } = Entry.parse(entry);
+    const told = result ?? output;
+    return typeof told === 'string' ? told : JSON.stringify(entry);
+  });
+}
+
+const Entry = object({ result: anything, output: anything });

@@ -14,8 +14,8 @@ export interface Runner {
   /** The name that people see. */
   label: string;
   /**
-   * The npm package that it runs, and the version that it is tested with. A profile's `version` overrides the
-   * version.
+   * The package of npm or PyPI that it runs, and the version that it is tested with. A profile's `version`
+   * overrides the version.
    */
   cli?: { package: string; version: string };
   /**

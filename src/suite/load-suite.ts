@@ -1,8 +1,9 @@
+import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { messageOf } from '../offsite-error.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
 import type { Config } from './config-file.ts';
-import { BadFile } from './file-issues.ts';
+import { BadFile, type FileIssue } from './file-issues.ts';
 import { FileReader, heldKey } from './file-reader.ts';
 import type { FetchedSources } from './git/fetch-sources.ts';
 import { plannedCase } from './load-case.ts';
@@ -63,6 +64,7 @@ export function loadSuite(
   source.judges?.forEach((judge, index) => {
     if (!findModel(judge, config)) reader.report(['judges', index], unknownModel(judge, config));
   });
+  reader.issues.push(...missingScripts(source, config));
   const ids = entries.map(({ id }) => id);
   reader.refuseRepeated(['cases'], ids, 'id');
   const names = variants.map((variant) => variant?.name ?? '');
@@ -84,6 +86,16 @@ export function loadSuite(
     throw new BadFile([yaml.issue(path, heldKey(held.name))]);
   }
   return plan;
+}
+
+/** Scripts of used models that are not there, at their places in the configuration. */
+function missingScripts({ variants, judges = [] }: SuiteFile, config: Config): FileIssue[] {
+  const used = [...variants.flatMap(({ model, userModel = [] }) => [model].concat(userModel)), ...judges];
+  return Object.entries(config.models).flatMap(([name, model]) => {
+    const isUsed = used.some((one) => one === name || model.aliases.includes(one));
+    if (!config.issue || !isUsed || !('scripted' in model) || existsSync(model.scripted)) return [];
+    return [config.issue(['models', name, 'scripted'], `there is no file ${model.scripted}`)];
+  });
 }
 
 /** What `offsite case add` left for a person to write. */

@@ -59,7 +59,8 @@ export function readFile(
     return { content, isExecutable: (stats.mode & 0o100) !== 0 };
   } catch (error) {
     if (error instanceof OffsiteError) throw error;
-    throw unreadable(path, messageOf(error), error);
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    throw unreadable(path, isMissing ? 'it does not exist' : messageOf(error), error);
   } finally {
     if (descriptor !== undefined) closeSync(descriptor);
   }

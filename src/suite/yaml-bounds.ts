@@ -88,7 +88,7 @@ export function documentProblem(document: Document): YamlProblem | undefined {
     const seen = new Set<unknown>();
     for (const key of keys) {
       if (!isScalar(key)) continue;
-      if (seen.has(key.value)) refuse(key, 'Map keys must be unique');
+      if (seen.has(key.value)) refuse(key, 'this key is written twice');
       seen.add(key.value);
     }
   }

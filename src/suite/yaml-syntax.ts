@@ -20,6 +20,8 @@ export function syntaxProblem(text: string, document: Document, broken: YAMLErro
       offset: quote.from,
       message: `a quote begins here and ends lines below; is one missing? (${said})`,
     };
+  if (/must be sufficiently indented and end with a/.test(said))
+    return { offset, message: `${said.startsWith('Flow map') ? '{' : '['} is not closed before this line` };
   return { offset, message: said.replace(/^Nested mappings are not allowed in compact mappings$/, nested) };
 }
 

@@ -1,3 +1,5 @@
+import { printedText } from '../bounds/anybody.ts';
+
 /**
  * The name that somebody probably meant, by the rule that the command line has for its commands and options:
  * at most three characters are wrong, missing, too many or swapped, and more than two of five are right.
@@ -6,7 +8,11 @@ export function nearest(given: string, names: Iterable<string>): string | undefi
   let best: { name: string; distance: number } | undefined;
   for (const name of names) {
     const longest = Math.max(given.length, name.length);
-    if (name.length <= 1 || Math.abs(given.length - name.length) > mostWrong || longest > longestName)
+    if (
+      name.length <= 1 ||
+      Math.abs(given.length - name.length) > mostWrong ||
+      longest > printedText.bytes.compared
+    )
       continue;
     const distance = distanceOf(given.toLowerCase(), name.toLowerCase());
     if (distance > mostWrong || (longest - distance) / longest <= 0.4) continue;
@@ -16,8 +22,6 @@ export function nearest(given: string, names: Iterable<string>): string | undefi
 }
 
 const mostWrong = 3;
-/** Longer names are not compared, which takes time by the square of their length. */
-const longestName = 100;
 
 /**
  * `; did you mean "worker"? There are: worker, other`. Names are those that there are, of which a few are

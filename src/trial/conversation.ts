@@ -1,7 +1,13 @@
 import type { Clock } from '../clock.ts';
 import type { TrajectoryEntry, Usage } from '../contract/report.ts';
 import { withinSpan } from '../harness/reported-times.ts';
-import type { HarnessEnding, HarnessEvent, HarnessRun, HarnessSession } from '../harness/runner.ts';
+import type {
+  HarnessEnding,
+  HarnessEvent,
+  HarnessRun,
+  HarnessSession,
+  TurnLimits,
+} from '../harness/runner.ts';
 
 /** Answers the harness: says something more, or ends the conversation and gives a reason. */
 export type Answerer = (
@@ -36,6 +42,12 @@ export interface ConversationLimits {
   timeoutMs: number;
   signal: AbortSignal;
   stop: AbortSignal;
+  /**
+   * Tells the harness before each turn what is left, if it is to know that.
+   *
+   * @param until when the last turn is ended, epoch milliseconds
+   */
+  tell?: ((until: number) => TurnLimits['left']) | undefined;
 }
 
 /**
@@ -59,7 +71,8 @@ export async function converse(
     events.push({ kind: 'user', at: clock.now(), text: message });
     const startedAt = clock.now();
     const left = Math.max(1, until - startedAt);
-    const turn = await session.turn(message, { ...limits, timeoutMs: left });
+    const { signal, stop, tell } = limits;
+    const turn = await session.turn(message, { signal, stop, timeoutMs: left, left: tell?.(until) });
     const run = withinSpan(turn, startedAt, clock.now());
     runs.push(run);
     events.push(...run.events);

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { BudgetLeft } from '../gateway/gateway.ts';
-import type { HarnessSession, TimeLeft } from '../harness/runner.ts';
+import type { TimeLeft } from '../harness/runner.ts';
 
 interface TellParts {
   clock: Clock;
@@ -11,22 +11,16 @@ interface TellParts {
 }
 
 /**
- * A session whose harness is told, at the beginning of each turn, what is left of its time and of the budgets
- * of its models. A batch's budget is shared: what is left of it may be used by other trials.
+ * Tells a harness what is left of its time and of the budgets of its models, at the beginning of each turn: in
+ * its environment, and by the function that this returns. A batch's budget is shared: what is left of it may be
+ * used by other trials.
+ *
+ * @param until when the harness is ended, epoch milliseconds
  */
-export function tellingDeadline(
-  session: HarnessSession,
-  { clock, env, budgetLeft }: TellParts,
-): HarnessSession {
-  return {
-    ...session,
-    turn(message, limits) {
-      const until = clock.now() + limits.timeoutMs;
-      const left = () => timeLeft(until, budgetLeft(), clock.now());
-      Object.assign(env, deadlineEnvironment(left(), clock.now()));
-      return session.turn(message, { ...limits, left });
-    },
-  };
+export function tellDeadline(until: number, { clock, env, budgetLeft }: TellParts): () => TimeLeft {
+  const left = () => timeLeft(until, budgetLeft(), clock.now());
+  Object.assign(env, deadlineEnvironment(left(), clock.now()));
+  return left;
 }
 
 function timeLeft(
@@ -38,7 +32,7 @@ function timeLeft(
 }
 
 /** The variables of a harness that is told what is left. What is not limited has no variable. */
-export function deadlineEnvironment(
+function deadlineEnvironment(
   { timeMs, tokens, usd, requests }: TimeLeft,
   now: number,
 ): Record<string, string> {

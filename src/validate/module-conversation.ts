@@ -123,7 +123,10 @@ export class ModuleConversation {
   #failureOf(result: ExecResult, missing: readonly string[]): GradingFailure | undefined {
     const broken = (message: string): GradingFailure => ({ kind: 'broken', message });
     if (this.#broken !== undefined)
-      return { ...broken('the validator could not be loaded'), output: this.#broken };
+      return {
+        ...broken(`the validator could not be loaded${missingModule(this.#broken)}`),
+        output: this.#broken,
+      };
     if (this.reader.problem !== undefined) return broken(this.reader.problem);
     if (!this.#ended)
       return this.#named(broken(`the validator exited with ${result.exitCode} before it finished`));
@@ -149,4 +152,10 @@ function orderOf(request: ValidatorRequest, nonce: string): SandboxedOrder {
     filesChanged: [...(filesChanged ?? [])],
     apart: request.work.kind === 'apart',
   };
+}
+
+/** What Node says about an import that leads nowhere; empty if that is not the reason. */
+function missingModule(output: string | undefined): string {
+  const [, said] = /(?:^|: )(Cannot find (?:package|module) '[^'\n]{1,200}')/m.exec(output ?? '') ?? [];
+  return said === undefined ? '' : `: ${said}`;
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { derivedCommands } from '../../src/bounds/sandbox.ts';
 import type { ModelExchange } from '../../src/gateway/gateway.ts';
 import { DerivedTrajectory } from '../../src/harness/derived-trajectory.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
@@ -86,6 +87,41 @@ describe('commands rebuilt from model traffic', () => {
         outputTruncated: false,
       },
     ]);
+  });
+
+  test('are several where a call has a list of commands', () => {
+    const derived = new DerivedTrajectory();
+    const call = (id: string, commands: string[]) => ({
+      role: 'assistant',
+      tool_calls: [{ id, function: { name: 'run_commands', arguments: JSON.stringify({ commands }) } }],
+    });
+    const results = [
+      { query: 'echo a', result: 'a\n', success: true },
+      { query: 'echo b; false', result: 'b\n', success: false },
+    ];
+    const messages = [
+      call('a', ['echo a', 'echo b; false']),
+      { role: 'tool', tool_call_id: 'a', content: JSON.stringify(results) },
+      call('b', ['echo c', 'echo d']),
+      { role: 'tool', tool_call_id: 'b', content: 'c\nd\n' },
+    ];
+    derived.add(exchange('openai-chat', 1_000), Buffer.from(JSON.stringify({ messages })));
+    expect(derived.entries().map(({ command, output }) => ({ command, output }))).toEqual([
+      { command: 'echo a', output: 'a\n' },
+      { command: 'echo b; false', output: 'b\n' },
+      { command: 'echo c', output: '' },
+      { command: 'echo d', output: 'c\nd\n' },
+    ]);
+  });
+
+  test('a hostile list of commands stays within the limit', () => {
+    const derived = new DerivedTrajectory();
+    const commands = Array.from({ length: derivedCommands.count.commands + 1 }, () => ':');
+    const input = { commands };
+    const messages = [{ role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'run', input }] }];
+    derived.add(exchange('anthropic-messages', 1), Buffer.from(JSON.stringify({ messages })));
+    expect(derived.entries()).toEqual([]);
+    expect(derived.isCut).toBe(true);
   });
 
   test('leave out other tools, other roles, and bodies that cannot be read', () => {

@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { aider } from '../../runners/aider/runner.ts';
 import { claudeCode } from '../../runners/claude-code/runner.ts';
+import { cline } from '../../runners/cline/runner.ts';
 import { codex } from '../../runners/codex/runner.ts';
 import { copilot } from '../../runners/copilot/runner.ts';
 import { gemini } from '../../runners/gemini-cli/runner.ts';
+import { miniSweAgent } from '../../runners/mini-swe-agent/runner.ts';
 import { opencode } from '../../runners/opencode/runner.ts';
 import { pi } from '../../runners/pi/runner.ts';
 import { qwenCode } from '../../runners/qwen-code/runner.ts';
@@ -57,42 +60,47 @@ function placeOf(
   };
 }
 
-describe.each([claudeCode, codex, copilot, gemini, opencode, pi, qwenCode])('$label', (runner) => {
-  const server = { command: 'serve', args: [], env: { KEY: 'key of a tool' } };
+describe.each([claudeCode, cline, codex, copilot, gemini, opencode, pi, qwenCode, miniSweAgent, aider])(
+  '$label',
+  (runner) => {
+    const server = { command: 'serve', args: [], env: { KEY: 'key of a tool' } };
 
-  test('is given neither its prompt nor any key as an argument', async () => {
-    const request = await requestOf(runner, { mcpServers: { one: server } });
-    const words = request.argv.join('\n');
-    expect(words).not.toContain(TOKEN);
-    expect(words).not.toContain('secret prompt');
-    expect(words).not.toContain('key of a tool');
-    expect(request.stdin).toBe('The secret prompt');
-    expect(Object.values(request.env ?? {})).toContain(TOKEN);
-  });
+    test('is given neither its prompt nor any key as an argument', async () => {
+      const request = await requestOf(runner, { mcpServers: { one: server } });
+      const words = request.argv.join('\n');
+      expect(words).not.toContain(TOKEN);
+      expect(words).not.toContain('secret prompt');
+      expect(words).not.toContain('key of a tool');
+      expect(request.stdin).toBe('The secret prompt');
+      expect(Object.values(request.env ?? {})).toContain(TOKEN);
+    });
 
-  test("takes the profile's arguments and environment, but its model's address from us alone", async () => {
-    const env = {
-      MINE: 'yes',
-      PI_TELEMETRY: 'mine',
-      ANTHROPIC_API_KEY: 'real',
-      OPENAI_API_KEY: 'real',
-      OFFSITE_MODEL_KEY: 'real',
-    };
-    const request = await requestOf(runner, { args: ['--mine', 'a b'], env });
-    expect(request.argv.join('|')).toContain('--mine|a b');
-    expect(request.env).toMatchObject({ MINE: 'yes', PI_TELEMETRY: 'mine' });
-    expect(Object.values(request.env ?? {})).toContain(TOKEN);
-  });
+    test("takes the profile's arguments and environment, but its model's address from us alone", async () => {
+      const env = {
+        MINE: 'yes',
+        PI_TELEMETRY: 'mine',
+        ANTHROPIC_API_KEY: 'real',
+        OPENAI_API_KEY: 'real',
+        OFFSITE_MODEL_KEY: 'real',
+      };
+      const request = await requestOf(runner, { args: ['--mine', 'a b'], env });
+      expect(request.argv.join('|')).toContain('--mine|a b');
+      expect(request.env).toMatchObject({ MINE: 'yes', PI_TELEMETRY: 'mine' });
+      expect(Object.values(request.env ?? {})).toContain(TOKEN);
+    });
 
-  test('says what is missing where it has no model', () => {
-    const place = { ...placeOf(runner, {} as Container, {}), model: undefined };
-    expect(() => runner.open(place)).toThrow(
-      expect.objectContaining({ code: 'MODEL_NEEDED', kind: 'input' }),
-    );
-  });
+    test('says what is missing where it has no model', () => {
+      const place = { ...placeOf(runner, {} as Container, {}), model: undefined };
+      expect(() => runner.open(place)).toThrow(
+        expect.objectContaining({ code: 'MODEL_NEEDED', kind: 'input' }),
+      );
+    });
 
-  test("installs the pinned version, or the profile's", () => {
-    expect(runner.install?.(profileOf({}))).toContain(`'${runner.cli?.package}@${runner.cli?.version}'`);
-    expect(runner.install?.(profileOf({ version: '9.9.9' }))).toContain(`'${runner.cli?.package}@9.9.9'`);
-  });
-});
+    test("installs the pinned version, or the profile's", () => {
+      const named = (version = '') =>
+        expect.stringMatching(`'${runner.cli?.package}(@|==)${version.replaceAll('.', '[.]')}'`);
+      expect(runner.install?.(profileOf({}))).toEqual(named(runner.cli?.version));
+      expect(runner.install?.(profileOf({ version: '9.9.9' }))).toEqual(named('9.9.9'));
+    });
+  },
+);

@@ -12,6 +12,8 @@ import { type Answer, eventsOf, type SseEvent, type ToolUse, type Wire, wholeOf 
 export type ModelTurn =
   /** `commands` go to whatever shell tool the harness offers; `calls` to tools by name. */
   | { thought?: string; text?: string; commands?: string[]; calls?: ToolUse[] }
+  /** A text for a harness that never offers tools: with one such turn, all requests take turns. */
+  | { plain: string }
   /** An HTTP error, for this and all further requests, or for `times` of them. */
   | { status: number; message?: string; times?: number }
   /** Nothing, for ever. */
@@ -25,7 +27,11 @@ const shellTools: Record<string, string> = {
   Bash: 'command',
   bash: 'command',
   run_shell_command: 'command',
+  terminal: 'command',
+  run_commands: 'commands',
 };
+
+const SUBMIT = 'COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT';
 
 const [, , port, scriptFile = '', logFile = ''] = process.argv;
 if (port !== undefined) serve(Number(port));
@@ -41,8 +47,9 @@ function serve(onPort: number): void {
     if (wire === undefined) return void response.writeHead(404).end();
     const asked = pathedModel(url) ?? { model: String(body.model), streamed: body.stream === true };
     const names = toolNames(body);
-    if (names.length === 0) return send(response, wire, asked, { text: 'Title', uses: [] });
     const turns: ModelTurn[] = JSON.parse(readFileSync(scriptFile, 'utf8'));
+    if (names.length === 0 && !turns.some((turn) => 'plain' in turn))
+      return send(response, wire, asked, { text: 'Title', uses: [] });
     const turn = turns[answered] ?? { text: 'Nothing is left to do.' };
     if ('hang' in turn) return;
     if ('status' in turn) {
@@ -58,11 +65,18 @@ function serve(onPort: number): void {
       return void setImmediate(() => response.destroy());
     }
     answered += 1;
+    if ('plain' in turn) return send(response, wire, asked, { text: turn.plain, uses: [] });
     const shell = names.find((name) => name in shellTools) ?? 'none';
+    // mini-swe-agent takes no answer without a command. This one ends its turn.
+    const ends = turn.text !== undefined && turn.commands === undefined && turn.calls === undefined;
+    const submits = ends && JSON.stringify(body).includes(SUBMIT);
     const uses = [
-      ...(turn.commands ?? []).map((command) => ({
+      ...(turn.commands ?? (submits ? [`echo ${SUBMIT}`] : [])).map((command) => ({
         name: shell,
-        arguments: { [shellTools[shell] ?? '']: command, ...extra(shell) },
+        arguments: {
+          [shellTools[shell] ?? '']: shell === 'run_commands' ? [command] : command,
+          ...extra(shell),
+        },
       })),
       ...(turn.calls ?? []).map((call) => addressed(call, body)),
     ].map((use, index) => ({ ...use, id: `call_${answered}_${index}` }));
@@ -79,11 +93,12 @@ function addressed(call: ToolUse, body: Record<string, unknown>): ToolUse {
   if (tools.some((tool) => tool.type === 'namespace' && tool.name === `mcp__${server}`)) {
     return { ...call, namespace: `mcp__${server}` };
   }
-  const forms = [`${server}_${name}`, `mcp_${server}_${name}`, `${server}-${name}`];
+  const forms = [`${server}_${name}`, `${server}__${name}`, `mcp_${server}_${name}`, `${server}-${name}`];
   return { ...call, name: toolNames(body).find((offered) => forms.includes(offered)) ?? full };
 }
 
 function extra(shell: string): Record<string, unknown> {
+  if (shell === 'terminal') return { security_risk: 'LOW', summary: 'Run a command' };
   return shell === 'run_shell_command' ? { is_background: false } : {};
 }
 

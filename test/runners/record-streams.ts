@@ -1,8 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { claudeCode } from '../../runners/claude-code/runner.ts';
+import { cline } from '../../runners/cline/runner.ts';
 import { codex } from '../../runners/codex/runner.ts';
 import { copilot } from '../../runners/copilot/runner.ts';
 import { gemini } from '../../runners/gemini-cli/runner.ts';
+import { miniSweAgent } from '../../runners/mini-swe-agent/runner.ts';
 import { opencode } from '../../runners/opencode/runner.ts';
 import { pi } from '../../runners/pi/runner.ts';
 import { qwenCode } from '../../runners/qwen-code/runner.ts';
@@ -42,7 +44,7 @@ const recordings: { turns: ModelTurn[]; fixtures: string[] }[] = [
 ];
 
 const wanted = process.argv.slice(2);
-for (const runner of [claudeCode, codex, copilot, gemini, opencode, pi, qwenCode]) {
+for (const runner of [claudeCode, cline, codex, copilot, gemini, opencode, pi, qwenCode, miniSweAgent]) {
   if (wanted.length > 0 && !wanted.includes(runner.name)) continue;
   const folder = new URL(`fixtures/${runner.name}/`, import.meta.url);
   mkdirSync(folder, { recursive: true });
@@ -52,7 +54,7 @@ for (const runner of [claudeCode, codex, copilot, gemini, opencode, pi, qwenCode
     await using sandbox = await bench.sandbox(turns, {
       onStdout: (bytes) => pieces.push(Buffer.from(bytes)),
     });
-    for (const fixture of fixtures) {
+    for (const fixture of runner.continues ? fixtures : fixtures.slice(0, 1)) {
       pieces = [];
       await sandbox.session.turn(
         fixture === 'resumed' ? 'Is it there?' : 'Make the file.',

@@ -4,13 +4,15 @@ import type { ExecResult } from '../../src/engine/exec/exec-request.ts';
 import { OutputCapture } from '../../src/engine/exec/output-capture.ts';
 import { cliEnding } from '../../src/harness/cli-ending.ts';
 import { cliStream } from '../../src/harness/cli-stream.ts';
+import { driverLines } from '../../src/harness/driver-lines.ts';
 import type { HarnessEnding } from '../../src/harness/runner.ts';
 import { TurnRecord } from '../../src/harness/turn-record.ts';
 
 /** The streams in fixtures/ were printed by the real CLIs, at the versions that are pinned. */
 
-export type CliName = keyof typeof streams;
-export const cliNames = Object.keys(streams) as CliName[];
+export const takers = { ...streams, 'mini-swe-agent': { takerFor: driverLines } };
+export type CliName = keyof typeof takers;
+export const cliNames = Object.keys(takers) as CliName[];
 
 /**
  * `session`: a command, one that fails, one that succeeds; `resumed`: its second turn; `refused`: a model that answers 400 after one command; `edges`:
@@ -31,7 +33,7 @@ export function readStream(
   chunks: Iterable<Buffer>,
 ): { record: TurnRecord; ending: HarnessEnding } {
   const record = new TurnRecord();
-  const stream = cliStream(record, streams[cli].takerFor(record), () => ARRIVAL);
+  const stream = cliStream(record, takers[cli].takerFor(record), () => ARRIVAL);
   for (const chunk of chunks) stream.push(chunk);
   stream.end();
   const heard = { status: record.status, problem: stream.problem, unread: stream.unread };

@@ -27,12 +27,15 @@ const HELD = 1_234_567;
  * Stands in for bash, which then notes each simple command before it runs. Nothing of the harness's has a part in that. Without
  * the SHLVL, a bash whose stdin is a socket, as Claude Code's is, takes itself for a remote login and does not look at BASH_ENV.
  */
-const WITNESSED_BASH = `#!/bin/sh\nSHLVL=5 BASH_ENV=${BENCH}/witness.sh exec /usr/bin/bash-itself "$@"\n`;
+const WITNESSED_BASH = `#!/usr/bin/dash\nSHLVL=5 BASH_ENV=${BENCH}/witness.sh exec /usr/bin/bash-itself "$@"\n`;
 /**
  * A command is noted with its shell's process id, also in a subshell. While a shell runs a trap of its own, as Gemini CLI has one, it
  * names the last command again: such a line is the same as the one before.
  */
 const WITNESS = `set -o functrace\ntrap 'printf "%s %s\\n" "$BASHPID" "$BASH_COMMAND" >> ${BENCH}/witness' DEBUG\n`;
+
+/** The shell that a CLI runs commands with: a new bash or sh for each, or one bash at a terminal for all. */
+export type Shell = 'bash' | 'sh' | 'terminal';
 
 /** What CLIs put around a command: it is noted again, by itself, when it runs. */
 const WRAPPING = /^(exec|eval) /;
@@ -58,8 +61,8 @@ export interface RunnerSandbox extends AsyncDisposable {
   witnessed(mark: string): Promise<string[]>;
   /** Resolves once a shell runs a command that contains `text`. */
   untilWitnessed(text: string): Promise<void>;
-  /** Resolves once the model has been asked that many times. */
-  untilAsked(times: number): Promise<void>;
+  /** Resolves once the model has been asked that many times, or as often by a harness without tools. */
+  untilAsked(times: number, how?: 'with tools' | 'without tools'): Promise<void>;
   /** The limits of a turn that may take as long as it needs. */
   unhurried: TurnLimits;
   /** Limits whose time is up when `expire` is called. */
@@ -67,7 +70,7 @@ export interface RunnerSandbox extends AsyncDisposable {
   expire(): void;
 }
 
-export async function openRunnerBench(runner: Runner): Promise<RunnerBench> {
+export async function openRunnerBench(runner: Runner, shell: Shell = 'bash'): Promise<RunnerBench> {
   const clock = heldClock();
   const engine = await testEngine({ clock });
   const imageId = await installedImage(engine, runner);
@@ -82,7 +85,7 @@ export async function openRunnerBench(runner: Runner): Promise<RunnerBench> {
       });
       try {
         await container.start();
-        await startModel(container, turns);
+        await startModel(container, turns, shell);
       } catch (error) {
         await container.remove();
         throw error;
@@ -128,7 +131,7 @@ async function installedImage(engine: Engine, runner: Runner): Promise<string> {
   return result.imageId;
 }
 
-async function startModel(container: Container, turns: ModelTurn[]): Promise<void> {
+async function startModel(container: Container, turns: ModelTurn[], shell: Shell): Promise<void> {
   const ownFiles = ['model-server.ts', 'model-wires.ts', 'tool-server.mjs'].map((name) => ({
     path: `${BENCH}/${name}`,
     content: readFileSync(new URL(name, import.meta.url)),
@@ -138,12 +141,14 @@ async function startModel(container: Container, turns: ModelTurn[]): Promise<voi
     { path: `${BENCH}/script.json`, content: JSON.stringify(turns) },
     { path: `${BENCH}/bash`, content: WITNESSED_BASH, mode: 0o755 },
     { path: `${BENCH}/witness.sh`, content: WITNESS },
+    ...(shell === 'terminal' ? [{ path: '/root/.bashrc', content: WITNESS }] : []),
     { path: `${BENCH}/witness`, content: '' },
     { path: `${BENCH}/requests`, content: '' },
   ]);
   const start = `setsid -f node model-server.ts ${PORT} script.json requests > server.log 2>&1 < /dev/null
 until (exec 3<> /dev/tcp/127.0.0.1/${PORT}) 2> /dev/null; do sleep 0.05; done
-mv /usr/bin/bash /usr/bin/bash-itself && mv bash /usr/bin/bash`;
+mv /usr/bin/bash /usr/bin/bash-itself && mv bash /usr/bin/bash
+${shell === 'sh' ? 'ln -sf bash /usr/bin/sh' : ''}`;
   const started = await container.exec({ argv: ['bash', '-c', start], cwd: BENCH, timeoutMs: TURN_PATIENCE });
   if (started.ended !== 'exited' || started.exitCode !== 0)
     throw new Error(`the scripted model does not start: ${started.ended}`);
@@ -161,7 +166,8 @@ function sandboxOf(
     return stdout.text.split('\n').filter((line) => line !== '');
   };
   const until = async (condition: string): Promise<void> => {
-    const argv = ['sh', '-c', `until ${condition}; do sleep 0.05; done`];
+    // Not with a shell whose commands are noted.
+    const argv = ['dash', '-c', `until ${condition}; do sleep 0.05; done`];
     const { ended } = await container.exec({ argv, timeoutMs: TURN_PATIENCE });
     if (ended !== 'exited') throw new Error(`it never came to this: ${condition}`);
   };
@@ -207,7 +213,10 @@ function sandboxOf(
         .filter((command) => !WRAPPING.test(command)),
     untilWitnessed: (text) => until(`grep -qF '${text}' ${BENCH}/witness`),
     // One that asks for nothing with tools in it, such as a title, is not counted.
-    untilAsked: (times) => until(`[ $(grep -c '"tools":\\[{' ${BENCH}/requests) -ge ${times} ]`),
+    untilAsked: (times, how = 'with tools') => {
+      const sign = how === 'with tools' ? '"tools":\\[{' : '"messages":\\[{';
+      return until(`[ $(grep -c '${sign}' ${BENCH}/requests) -ge ${times} ]`);
+    },
     unhurried: { timeoutMs: TURN_PATIENCE, signal: never, stop: never },
     held: { timeoutMs: HELD, signal: never, stop: never },
     expire: clock.expire,

@@ -35,7 +35,7 @@ test.each([
     /a\.yaml:\d+:\d+: .*more/,
   ],
   ['an unknown anchor', 'a: *gone\n', /a\.yaml:1:4: /],
-  ['a key twice', 'a: 1\nb: 2\na: 3\n', /a\.yaml:3:1: Map keys must be unique/],
+  ['a key twice', 'a: 1\nb: 2\na: 3\n', /a\.yaml:3:1: this key is written twice/],
 ])('%s is a problem at its place', (_, text, where) => {
   const begun = performance.now();
   expect(() => read(text)).toThrow(expect.objectContaining({ code: 'BAD_FILE', kind: 'input' }));

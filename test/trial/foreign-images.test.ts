@@ -46,7 +46,10 @@ afterAll(async () => {
 function played(): ModelConfig {
   const file = join(folder, 'played.yaml');
   const look = 'cat /etc/kind > seen; command -v node npm >> seen; true';
-  writeFileSync(file, `turns:\n  - run: ${JSON.stringify(look)}\n  - text: Done.\notherwise: A title\n`);
+  // aider offers its model no shell: it reads edits from its answers.
+  const edit = { when: { tools: false, system: 'expert software developer' }, text: 'seen\n```\nslim\n```' };
+  const script = { turns: [{ run: look }, { text: 'Done.' }, edit], otherwise: 'A title' };
+  writeFileSync(file, JSON.stringify(script));
   return ModelConfig.parse({ scripted: file });
 }
 

@@ -15,6 +15,7 @@ import { exitCodes } from '../failure.ts';
 import { wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
 import { mappedLines } from '../output/summary-table.ts';
+import { placedFailure } from '../placed-failure.ts';
 import { leftOutText, plannedSuite, type TaskOptions, withTasks } from '../planned-suite.ts';
 import { writeText } from '../write-text.ts';
 
@@ -63,7 +64,9 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
   const observeBuild: ObserveBuild = (build) => progress.event({ kind: 'build', build });
   const engine = await progress.step('connecting to the engine', () => context.engine(signal));
   const planned = { variants: [{ sandbox }], cases: plan.cases };
-  await checkSandboxes(engine, planned, signal, observeBuild);
+  await checkSandboxes(engine, planned, signal, observeBuild).catch((error: unknown) => {
+    throw placedFailure(error, config);
+  });
   await using gateway = await context.gateway();
   await using sandboxes = new Sandboxes(engine, await context.certificates(), {
     ...{ runners, host, clock, observeBuild },

@@ -27,6 +27,7 @@ import { openProgress } from '../output/progress.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
 import type { BatchSummary } from '../output/summary.ts';
 import { seeWhy, summaryTable } from '../output/summary-table.ts';
+import { placedFailure } from '../placed-failure.ts';
 import { leftOutText, plannedSuite, type TaskOptions, withTasks } from '../planned-suite.ts';
 import { type OnMiss, replayedBatch } from '../replayed-batch.ts';
 import { writeText } from '../write-text.ts';
@@ -124,8 +125,11 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
   } catch (error) {
     const kept = ledger.outbox.pending().filter((report) => report.service === service).length;
     const waiting = kept > 0 ? `${plural(kept, 'result')} kept in ${dataFolder}; ` : '';
-    if (!options.dryRun) progress.note(`${waiting}\`offsite resume\` continues what is not finished`);
-    throw error;
+    const placed = placedFailure(error, context.config);
+    // Nothing was started with an image that there is not.
+    if (!options.dryRun && placed === error)
+      progress.note(`${waiting}\`offsite resume\` continues what is not finished`);
+    throw placed;
   }
   await progress.step('delivering results of earlier runs', () =>
     deliverLeftovers(workshop, signal, progress.note, clock.now()),

@@ -105,7 +105,7 @@ function finishedLine(trial: BatchTrial, result: TrialResult, isTold: boolean): 
 function causeLines({ kind, phase, message, output = '' }: Cause): Printable {
   const why = text`      ${kind}, in ${phase}: ${lines(message)}`;
   if (output.trim() === '') return why;
-  return stack([why, text`      ${quoted(output.trim(), printedText.count.outputLines)}`]);
+  return stack([why, text`      ${quoted(withoutNotices(output).trim(), printedText.count.outputLines)}`]);
 }
 
 /** Why a trial failed: the first reason, and how many more there are. */
@@ -135,4 +135,12 @@ export function nameOf({ run, ordinal }: BatchTrial): Printable {
 /** A key that is unique for each trial of a batch. */
 export function keyOf({ run, ordinal }: BatchTrial): string {
   return `${run.id} ${ordinal}`;
+}
+
+/** Lines of npm that stand between an error and the end of its output, and say nothing about it. */
+const notices = /^npm (?:notice|warn|error A complete log|error(?: \w+)? *$).*(?:\r?\n)?/gm;
+
+/** Output of a script without what npm says at its end, so that the last lines are about the error. */
+function withoutNotices(output: string): string {
+  return output.replaceAll(notices, '');
 }

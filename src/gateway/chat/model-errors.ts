@@ -40,7 +40,8 @@ export function unreadable(to: { wire: Wire; model: string }, body: Buffer): Off
   );
 }
 
-function hintFor(status: number): string {
+/** What a person can do about the status of a model's error. */
+export function hintFor(status: number): string {
   if (status === 401 || status === 403)
     return 'Check the key in the variable that apiKeyEnv names, its permissions, and auth.';
   if (status === 404)

@@ -91,7 +91,7 @@ export type LimitReason = 'room' | 'refused' | 'waiting' | 'no-use' | 'most';
 /** Requests in flight at first. */
 const firstLimit = 4;
 /** The part of an answer's time in the queue that is normal. */
-export const usualTolerance = 0.25;
+export const usualTolerance = 0.33;
 /** Rounds below a number that was refused; doubled each time the number is refused again. */
 export const firstHold = 4;
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ScriptTurn, ScriptUsage } from '../../suite/script-file.ts';
 import type { JsonObject } from '../wires/lenient.ts';
 import type { Conversation } from './conversation.ts';
-import { shellCall } from './shell-tool.ts';
+import { endingCommand, shellCall } from './shell-tool.ts';
 
 /** The answer of a turn to one conversation, independent of the wire. */
 export interface ScriptedAnswer {
@@ -41,7 +41,9 @@ export function answerOf(
   conversation: Conversation,
 ): ScriptedAnswer | Impossible {
   const id = conversationKey(conversation).slice(0, 24);
-  const runs = turn.run?.map((command) => ({ command, call: shellCall(conversation.tools, command) })) ?? [];
+  const ending = turn.calls === undefined ? endingCommand(conversation) : undefined;
+  const run = turn.run ?? (ending === undefined ? [] : [ending]);
+  const runs = run.map((command) => ({ command, call: shellCall(conversation.tools, command) }));
   const lost = runs.find(({ call }) => call === undefined);
   if (lost) {
     const offered = conversation.tools.map(({ name }) => name).join(', ');

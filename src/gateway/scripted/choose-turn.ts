@@ -1,5 +1,6 @@
 import type { ScriptFile, ScriptTurn, TextMatch, When } from '../../suite/script-file.ts';
 import type { Conversation, Message } from './conversation.ts';
+import { endingCommand } from './shell-tool.ts';
 
 /**
  * The turn that answers a request; undefined if none fits, and then `otherwise` answers.
@@ -10,12 +11,13 @@ import type { Conversation, Message } from './conversation.ts';
  */
 export function chooseTurn(script: ScriptFile, conversation: Conversation): ScriptTurn | undefined {
   const used = new Set<ScriptTurn>();
+  const endingCalls = endingCommand(conversation) === undefined ? 0 : 1;
   let answers = 0;
   for (const [index, message] of conversation.messages.entries()) {
     if (message.from !== 'model') continue;
     const before = conversation.messages.slice(0, index);
     const answered = fitting(script, conversation, before, answers + 1, used).find((turn) =>
-      saidBy(turn, message),
+      saidBy(turn, message, endingCalls),
     );
     // A message that matches no turn came from the harness (some begin with a greeting) or from `otherwise`.
     if (answered || message.text === script.otherwise) answers += 1;
@@ -80,9 +82,15 @@ function found(match: TextMatch | undefined, texts: readonly string[]): boolean 
 /**
  * Whether a message of the model may come from this turn. Harnesses trim texts, and keep the beginning of a
  * text that was cut.
+ *
+ * @param endingCalls the calls of an answer that ends a turn of the harness
  */
-function saidBy(turn: ScriptTurn, { text, calls }: { text: string; calls: number }): boolean {
-  const called = (turn.run?.length ?? 0) + (turn.calls?.length ?? 0);
+function saidBy(
+  turn: ScriptTurn,
+  { text, calls }: { text: string; calls: number },
+  endingCalls: number,
+): boolean {
+  const called = (turn.run?.length ?? 0) + (turn.calls?.length ?? 0) || endingCalls;
   if (called > 0 || calls > 0) return called === calls;
   const said = text.trim();
   return said !== '' && (turn.text ?? '').trim().startsWith(said);

@@ -1,14 +1,12 @@
+import { modelRequests } from '../../bounds/sandbox.ts';
 import { isObject } from '../wires/lenient.ts';
-
-/** The deepest level that is filled in; schemas may name themselves. */
-const deepest = 20;
 
 /**
  * A document that a JSON Schema allows, as a model in a dry run gives it: numbers as large as they may be, the
  * first of the choices, and all members that must be there. Keywords that are not known here are not kept.
  */
 export function sampleOf(schema: unknown, level = 0): unknown {
-  if (!isObject(schema) || level > deepest) return null;
+  if (!isObject(schema) || level > modelRequests.count.schemaLevels) return null;
   if ('const' in schema) return schema.const;
   if ('default' in schema) return schema.default;
   if (Array.isArray(schema.enum)) return schema.enum[0];
@@ -19,7 +17,8 @@ export function sampleOf(schema: unknown, level = 0): unknown {
     case 'object':
       return objectOf(schema, level);
     case 'array': {
-      const least = typeof schema.minItems === 'number' ? Math.min(schema.minItems, deepest) : 0;
+      const least =
+        typeof schema.minItems === 'number' ? Math.min(schema.minItems, modelRequests.count.schemaLevels) : 0;
       return Array.from({ length: least }, () => sampleOf(schema.items, level + 1));
     }
     case 'number':

@@ -1,19 +1,22 @@
 import { isObject, type JsonObject } from '../wires/lenient.ts';
 import type { OfferedTool } from '../wires/model-request.ts';
+import type { Conversation } from './conversation.ts';
 
 /** The names of harnesses' shell tools; the first one that the request offers is used. */
 const knownNames = [
-  'bash', // opencode, pi, our own
+  'bash', // opencode, pi, mini-swe-agent, our own
   'Bash', // Claude Code
   'exec_command', // Codex
   'run_shell_command', // Qwen Code, Gemini CLI
+  'run_commands', // Cline
   'shell',
   'shell_command',
   'execute_command',
   'run_command',
   'terminal',
 ];
-const commandParameters = ['command', 'cmd', 'script'];
+/** `commands` is a list of whole commands. */
+const commandParameters = ['command', 'cmd', 'script', 'commands'];
 
 /**
  * A call of the harness's own shell tool that runs `command`; undefined if no offered tool looks like one.
@@ -30,6 +33,15 @@ export function shellCall(
   return undefined;
 }
 
+/** What mini-swe-agent tells its model to print at the end of a task. It refuses answers without a command. */
+const submission = 'COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT';
+
+/** The command that ends a turn of the harness, if an answer without a call does not. */
+export function endingCommand({ messages }: Pick<Conversation, 'messages'>): string | undefined {
+  const asks = messages.some(({ from, text }) => from === 'user' && text.includes(submission));
+  return asks ? `echo ${submission}` : undefined;
+}
+
 function propertiesOf({ parameters }: OfferedTool): JsonObject {
   return isObject(parameters.properties) ? parameters.properties : {};
 }
@@ -41,8 +53,11 @@ function argumentsFor(tool: OfferedTool, parameter: string, command: string): Js
     .filter((name) => name !== parameter)
     .map((name) => [name, name === 'description' ? 'Run a command' : smallest(properties[name])]);
   // Some shell tools expect a program and its arguments.
-  const whole = typeOf(properties[parameter]) === 'array' ? ['bash', '-lc', command] : command;
-  return { [parameter]: whole, ...Object.fromEntries(filled) };
+  const list = parameter === 'commands' ? [command] : ['bash', '-lc', command];
+  return {
+    [parameter]: typeOf(properties[parameter]) === 'array' ? list : command,
+    ...Object.fromEntries(filled),
+  };
 }
 
 /** The smallest value that a schema allows: harnesses refuse a call without required arguments. */

@@ -1,10 +1,8 @@
+import { modelAnswers } from '../../bounds/model.ts';
 import type { CallIds } from './call-ids.ts';
 import type { NeutralEvent, NeutralStop, NeutralUsage } from './neutral-answer.ts';
 import { nameOfCall } from './read-answers.ts';
 import { UnreadableAnswer } from './unreadable-answer.ts';
-
-/** Characters. */
-const longestId = 500;
 
 /**
  * The steps of a streamed answer in the order that the neutral form promises: the readers of all wires go
@@ -36,7 +34,7 @@ export class StreamSteps {
     if (this.#begun) return;
     this.#begun = true;
     // Some wires repeat both in each event.
-    const short = (text: string | undefined) => text?.slice(0, longestId);
+    const short = (text: string | undefined) => text?.slice(0, modelAnswers.bytes.callId);
     this.#emit({ type: 'start', id: short(id), model: short(model), ...(usage && { usage }) });
   }
 

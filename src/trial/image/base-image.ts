@@ -1,7 +1,7 @@
 import { assertEnforceable } from '../../engine/capabilities.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Image } from '../../engine/port/images.ts';
-import { OffsiteError } from '../../offsite-error.ts';
+import { OffsiteError, type OffsiteErrorOptions } from '../../offsite-error.ts';
 import { missingLabel } from '../../suite/labels.ts';
 import type { CaseExtras, Sandbox } from '../../suite/plan.ts';
 import { containerSpec, engineNetwork, usualPlace } from '../container-spec.ts';
@@ -16,13 +16,28 @@ export async function baseImage(parts: PullParts, sandbox: Sandbox, signal: Abor
   const obtained = await obtainImage(parts, image, signal);
   if (obtained.kind === 'found') return obtained.image;
   const why = obtained.kind === 'missing' ? '' : `, and it cannot be pulled: ${obtained.why}`;
-  throw new OffsiteError(`the engine has no image ${image}, which the sandbox "${name}" names${why}`, {
-    code: 'IMAGE_MISSING',
-    kind: 'infrastructure',
-    hint: /^offsite\/base(:|$)/.test(image)
-      ? 'Build it: offsite base-image'
-      : `Pull it: docker pull ${image}`,
-  });
+  const isOurs = /^offsite\/base(:|$)/.test(image);
+  throw new SandboxImageMissing(
+    name,
+    `the engine has no image ${image}, which the sandbox "${name}" names${why}`,
+    {
+      code: 'IMAGE_MISSING',
+      // A registry that does not answer says nothing about the name.
+      kind: isOurs || obtained.kind === 'unreachable' ? 'infrastructure' : 'input',
+      hint: isOurs ? 'Build it: offsite base-image' : `Pull it: docker pull ${image}`,
+    },
+  );
+}
+
+/** There is no image for a sandbox of the configuration. */
+export class SandboxImageMissing extends OffsiteError {
+  override readonly name = 'SandboxImageMissing';
+  readonly sandbox: string;
+
+  constructor(sandbox: string, message: string, options: OffsiteErrorOptions) {
+    super(message, options);
+    this.sandbox = sandbox;
+  }
 }
 
 interface CheckedPlan {

@@ -1,3 +1,4 @@
+import { hintFor } from '../../gateway/chat/model-errors.ts';
 import type { HarnessEnding, Runner } from '../../harness/runner.ts';
 import type { Cause } from '../../record/trial-record.ts';
 import type { PhaseInput } from './phase.ts';
@@ -30,13 +31,24 @@ export async function endingCause(
     case 'model-failed':
     case 'runner-broke': {
       const { message } = ending;
-      const agent = (await models?.session.account())?.agent;
+      const account = await models?.session.account();
+      const agent = account?.agent;
       const mayBeAgents = agent?.acted || wires.length === 0;
       const isModels = ending.ended === 'model-failed' && (!mayBeAgents || agent?.modelFailure !== undefined);
-      if (isModels) return { kind: 'model', phase: 'harness', message };
+      if (isModels) {
+        const status = account?.exchanges.findLast(({ role }) => role === 'agent')?.status;
+        return { kind: 'model', phase: 'harness', message: withHint(message, status) };
+      }
       return mayBeAgents ? agentCause(message) : { kind: 'infrastructure', phase: 'harness', message };
     }
   }
+}
+
+/** Statuses that last until somebody changes the configuration. */
+const wrongSettings: ReadonlySet<number | undefined> = new Set([401, 403, 404]);
+
+function withHint(message: string, status: number | undefined): string {
+  return status !== undefined && wrongSettings.has(status) ? `${message}\n${hintFor(status)}` : message;
 }
 
 function agentCause(message: string): Cause {

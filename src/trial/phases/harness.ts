@@ -12,7 +12,7 @@ import { refuseMissed } from '../replayed.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
 import { answererOf } from '../simulated-user.ts';
 import { copySkills } from '../skills.ts';
-import { tellingDeadline } from '../tell-deadline.ts';
+import { tellDeadline } from '../tell-deadline.ts';
 import { endingCause } from './ending-cause.ts';
 import { harnessCause } from './harness-cause.ts';
 import type { Phase, PhaseInput } from './phase.ts';
@@ -42,7 +42,7 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
     ...harnessEnvironment(spec, container),
     ...(port && reachThrough(port.relay, spec)),
   };
-  const opened = runner.open({
+  const session = runner.open({
     container: worker,
     profile: { ...spec.profile, mcpServers: { ...spec.profile.mcpServers, ...mcpServers } },
     env,
@@ -52,9 +52,7 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
     clock: parts.clock,
   });
   const budgetLeft = () => models?.session.left() ?? {};
-  const session = spec.profile.tellDeadline
-    ? tellingDeadline(opened, { clock: parts.clock, env, budgetLeft })
-    : opened;
+  const tell = (until: number) => tellDeadline(until, { clock: parts.clock, env, budgetLeft });
   const stops = [models?.session.overBudget, models?.session.replayMissed, port?.relay.lost].filter(
     (stop) => stop !== undefined,
   );
@@ -62,7 +60,10 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
     session,
     spec.prompt,
     answererOf(spec, models),
-    { timeoutMs: spec.sandbox.timeouts.harness, signal, stop: AbortSignal.any(stops) },
+    {
+      ...{ timeoutMs: spec.sandbox.timeouts.harness, signal, stop: AbortSignal.any(stops) },
+      tell: spec.profile.tellDeadline ? tell : undefined,
+    },
     parts.clock,
   );
   await session.end?.();

@@ -221,6 +221,30 @@ describe('the shell tool', () => {
 });
 
 describe('what harnesses add to a conversation', () => {
+  test('an end of a turn that mini-swe-agent accepts is a command', async () => {
+    const submit = 'echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT';
+    const upstream = scripted({
+      turns: [{ run: 'ls' }, { text: 'Done.' }, { run: 'pwd' }, { text: 'All is done.' }],
+    });
+    const harness = new Harness(upstream);
+    harness.messages.push({ from: 'user', text: `Do it. To end the task, issue \`${submit}\`.` });
+    const answers = [];
+    for (let turn = 0; turn < 4; turn += 1) {
+      const { text, calls } = await harness.ask();
+      answers.push([text, ...calls.map((call) => (call.arguments as Document).command)]);
+      harness.messages.push({ from: 'model', text, calls });
+      for (const { id } of calls)
+        harness.messages.push({ from: 'tool', callId: id, text: 'ok', failed: false });
+      if (turn === 1) harness.messages.push({ from: 'user', text: 'Do more.' });
+    }
+    expect(answers).toEqual([
+      ['', 'ls'],
+      ['Done.', submit],
+      ['', 'pwd'],
+      ['All is done.', submit],
+    ]);
+  });
+
   test("Claude Code's reminders beside tool results are not the user's words", async () => {
     const upstream = scripted({ turns: [{ run: 'ls' }, { when: { user: 'Build' }, text: 'right' }] });
     const { document: answer } = await document(upstream, 'anthropic-messages', {

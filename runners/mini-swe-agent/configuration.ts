@@ -1,0 +1,54 @@
+import type { Cli } from '../../src/harness/cli-session.ts';
+import { driverLines } from '../../src/harness/driver-lines.ts';
+import { accessOfLiteLlm, liteLlmDefaults, liteLlmModel } from '../../src/harness/lite-llm.ts';
+import { driverCommand, driverFiles, pythonVersionFile } from '../../src/harness/python-cli.ts';
+import type { HarnessContext, ModelAccess } from '../../src/harness/runner.ts';
+import { pythonVersions } from '../versions.ts';
+
+export function miniSweAgentCli({ profile, home }: HarnessContext, model: ModelAccess): Cli {
+  const configFile = `${home}/mini-swe-agent.yaml`;
+  return {
+    label: 'mini-swe-agent',
+    argv: (sessionId) => [
+      ...driverCommand(home, sessionId),
+      '--yolo',
+      '--exit-immediately',
+      ...['--config', 'mini.yaml'],
+      ...['--config', configFile],
+      ...profile.args,
+    ],
+    defaults: {
+      ...liteLlmDefaults,
+      // Without it, it asks for a model and a key.
+      MSWEA_CONFIGURED: 'true',
+      MSWEA_SILENT_STARTUP: '1',
+      MSWEA_GLOBAL_CONFIG_DIR: home,
+      // The gateway retries.
+      MSWEA_MODEL_RETRY_STOP_AFTER_ATTEMPT: '1',
+    },
+    access: accessOfLiteLlm(model),
+    files: [
+      ...driverFiles(home, new URL('./driver.py', import.meta.url)),
+      { path: configFile, content: JSON.stringify(settings(model, profile.maxTurns)) },
+    ],
+    versionFile: pythonVersionFile(pythonVersions['mini-swe-agent']),
+    takerFor: driverLines,
+    usageIsCumulative: false,
+  };
+}
+
+function settings(model: ModelAccess, maxTurns: number | undefined): unknown {
+  return {
+    // Its prices are not those of the model. Budgets are the gateway's.
+    agent: { cost_limit: 0, ...(maxTurns !== undefined && { step_limit: maxTurns }) },
+    model: {
+      model_name: liteLlmModel(model),
+      cost_tracking: 'ignore_errors',
+      model_kwargs: {
+        num_retries: 0,
+        max_retries: 0,
+        ...(model.maxOutputTokens !== undefined && { max_tokens: model.maxOutputTokens }),
+      },
+    },
+  };
+}

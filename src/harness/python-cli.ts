@@ -1,0 +1,151 @@
+import { readFileSync } from 'node:fs';
+import type { LaunchFile } from './cli-launch.ts';
+import { harnessFolder } from './npm-cli.ts';
+
+/** A CLI that is a package of PyPI. */
+export interface PythonCli {
+  package: string;
+  version: string;
+  /** The name of its program. */
+  program: string;
+  /** The release of Debian whose Python runs it: bookworm has Python 3.11, trixie 3.13. */
+  debian: 'bookworm' | 'trixie';
+  /**
+   * An instant (RFC 3339). Packages that were uploaded after it are not installed, so that each install of
+   * the version gets the same dependencies.
+   */
+  asOf: string;
+  /** Packages that it needs and does not name. */
+  also?: readonly string[];
+  /** Dependencies that it does not need for what Offsite does with it. */
+  without?: readonly string[];
+  /** Dependencies that PyPI has as source only. */
+  built?: readonly string[];
+}
+
+/** The absolute path of the Python that runs a CLI in the sandbox. It sees the CLI's packages. */
+export const harnessPython = `${harnessFolder}/venv/bin/python`;
+
+/** The installer from PyPI. */
+const uv = 'uv==0.13.9';
+
+/**
+ * The script that installs a CLI, at `version` if that is given, with a Python of its own. The Python comes
+ * with all libraries that it needs, so it runs in every image for the same kind of processor, whatever C
+ * library the image has. Another version than the pinned one gets the newest dependencies.
+ */
+export function pythonInstall(cli: PythonCli, version = cli.version): string {
+  const { also = [], without = [], built = [] } = cli;
+  const wanted = [`${cli.package}==${version}`, ...also].map((name) => `'${name}'`).join(' ');
+  const options = [
+    ...['--only-binary', ':all:'],
+    ...built.flatMap((name) => ['--no-binary', name]),
+    // The volume is read-only, so Python could not keep what it compiles.
+    '--compile-bytecode',
+    ...(version === cli.version ? ['--exclude-newer', cli.asOf] : []),
+  ].join(' ');
+  return `#!/bin/sh
+set -eu
+for program in apt-get dpkg-deb; do
+  command -v "$program" > /dev/null || {
+    echo "this image has no $program, which fetches the Python of ${cli.package}" >&2
+    exit 1
+  }
+done
+work=$(mktemp -d)
+python=${harnessFolder}/python
+${debianPython(cli.debian)}
+PYTHONPATH=$(echo "$root"/usr/share/python-wheels/pip-*.whl) "$python/bin/python3" -m pip install --quiet \\
+  --no-cache-dir --no-compile --root-user-action ignore --target "$work/uv" ${uv}
+uv() { "$work/uv/bin/uv" --quiet --no-cache --no-config "$@"; }
+uv venv --python "$python/bin/python3" ${harnessFolder}/venv
+printf '%s\\n' ${without.join(' ')} > "$work/without"
+uv pip install --python ${harnessPython} ${options} --excludes "$work/without" ${wanted}
+# Some packages need it and do not say where it is. One that is loaded is found.
+echo "import ctypes; ctypes.CDLL('$python/lib/libstdc++.so.6')" \\
+  > "$(${harnessPython} -c 'import site; print(site.getsitepackages()[0])')/offsite.pth"
+HOME="$work" ${harnessFolder}/venv/bin/${cli.program} --help < /dev/null > "$work/help" 2>&1 ||
+  { cat "$work/help" >&2; echo '${cli.program} does not start' >&2; exit 1; }
+${harnessPython} -c 'from importlib.metadata import version; print(version("${cli.package}"))' \\
+  > ${pythonVersionFile(cli)}
+rm -rf "$work"
+`;
+}
+
+/** The absolute path of a file with the CLI's version. */
+export function pythonVersionFile({ program }: Pick<PythonCli, 'program'>): string {
+  return `${harnessFolder}/${program}.version`;
+}
+
+/**
+ * Lines that put a release's Python and its libraries into $python. They leave what was unpacked in $root.
+ * Debian's packages know their paths; this Python finds its parts from its own place and, by the loader and
+ * the search path that patchelf writes into it, its libraries.
+ */
+function debianPython(debian: string): string {
+  return `apt=$work/apt
+root=$work/root
+mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$root" "$python/bin" "$python/lib"
+# As if nothing were installed: all that Python needs is fetched.
+: > "$apt/status"
+cat > "$apt/sources" << END
+deb http://deb.debian.org/debian ${debian} main
+deb http://deb.debian.org/debian-security ${debian}-security main
+END
+apt() {
+  apt-get -qq -o Dir::Etc::sourcelist="$apt/sources" -o Dir::Etc::sourceparts=/dev/null \\
+    -o Dir::State="$apt" -o Dir::State::lists="$apt/lists" -o Dir::State::status="$apt/status" \\
+    -o Dir::Cache="$apt/cache" -o Debug::NoLocking=1 -o APT::Sandbox::User=root \\
+    -o Acquire::Languages=none -o Acquire::Retries=3 "$@"
+}
+apt update
+apt install --download-only --no-install-recommends -y python3 python3-pip-whl patchelf libstdc++6
+for package in "$apt"/cache/archives/*.deb; do
+  case \${package##*/} in
+    ca-certificates_* | debconf_* | dpkg_* | openssl_* | tar_* | tzdata_*) ;;
+    *) dpkg-deb -x "$package" "$root" ;;
+  esac
+done
+for folder in "$root"/lib/*-linux-gnu* "$root"/usr/lib/*-linux-gnu*; do
+  [ ! -d "$folder" ] || find "$folder" -maxdepth 1 -name '*.so*' -exec cp -a {} "$python/lib/" ';'
+done
+cp -a "$root"/usr/lib/python3.* "$python/lib/"
+cp -L "$root/usr/bin/python3" "$python/bin/python3"
+loader=$(echo "$python"/lib/ld-linux*)
+patchelf() { "$loader" --library-path "$python/lib" "$root/usr/bin/patchelf" "$@" "$python/bin/python3"; }
+# One after the other: patchelf 0.18 breaks this program if it sets both at once.
+patchelf --force-rpath --set-rpath "$python/lib"
+patchelf --set-interpreter "$loader"`;
+}
+
+/** The folder, below a harness's own, of the program that starts its CLI. */
+const folderOf = (home: string) => `${home}/driver`;
+
+/**
+ * The files of a driver: the Python program that runs a CLI that prints no stream, and prints lines that
+ * `driverLines` reads.
+ *
+ * @param source the URL of its source
+ */
+export function driverFiles(home: string, source: URL): LaunchFile[] {
+  const parts = { 'told.py': new URL('./told.py', import.meta.url), 'driver.py': source };
+  return Object.entries(parts).map(([name, url]) => ({
+    path: `${folderOf(home)}/${name}`,
+    content: readFileSync(url, 'utf8'),
+  }));
+}
+
+/**
+ * The command line that starts a driver. It ignores the profile's variables for Python, which are for what
+ * the agent runs, and finds no modules in the workspace.
+ *
+ * @param sessionId the conversation to continue, as the driver named it
+ */
+export function driverCommand(home: string, sessionId: string | undefined): string[] {
+  return [
+    harnessPython,
+    ...['-I', '-X', 'utf8'],
+    `${folderOf(home)}/driver.py`,
+    ...(sessionId === undefined ? ['--new'] : ['--continue', sessionId]),
+  ];
+}

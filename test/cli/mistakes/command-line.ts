@@ -1,0 +1,142 @@
+import type { Mistake } from './mistake.ts';
+
+export const inTheCommandLine: readonly Mistake[] = [
+  {
+    mistake: 'a command with a typo',
+    args: ['rnu', 'suite.yaml'],
+    printed: [
+      "error: unknown command 'rnu'",
+      '(Did you mean run?)',
+      'Run it with --help to see commands and options.',
+    ],
+  },
+  {
+    mistake: 'a command below a command with a typo',
+    args: ['prompts', 'gett', 'x'],
+    printed: [
+      "error: unknown command 'gett'",
+      '(Did you mean get?)',
+      'Run it with --help to see commands and options.',
+    ],
+  },
+  {
+    mistake: 'a command below one that does something itself, with a typo',
+    args: ['models', 'chek', 'm'],
+    printed: [
+      "error: too many arguments for 'models'. Expected 0 arguments but got 2: chek, m.",
+      'Run it with --help to see commands and options.',
+    ],
+  },
+  {
+    mistake: 'an option with a typo',
+    args: ['run', 'suite.yaml', '--concurency', '2'],
+    printed: [
+      "error: unknown option '--concurency'",
+      '(Did you mean --concurrency?)',
+      'Run it with --help to see commands and options.',
+    ],
+  },
+  {
+    mistake: 'an option without its value',
+    args: ['run', 'suite.yaml', '--junit'],
+    printed: [
+      "error: option '--junit <file>' argument missing",
+      'Run it with --help to see commands and options.',
+    ],
+  },
+  {
+    mistake: 'a value that is no number',
+    args: ['run', 'suite.yaml', '-c', 'two'],
+    printed: [
+      "error: option '-c, --concurrency <n>' argument 'two' is invalid. expected a whole number from 1.",
+      'Run it with --help to see commands and options.',
+    ],
+  },
+  {
+    mistake: 'a percentage in place of a rate',
+    args: ['run', 'suite.yaml', '--fail-under', '90'],
+    printed: [
+      "error: option '--fail-under <rate>' argument '90' is invalid. expected a number from 0 to 1.",
+      'Run it with --help to see commands and options.',
+    ],
+  },
+  {
+    mistake: 'a choice that there is not',
+    args: ['run', '--tasks', '.', '--format', 'harbour'],
+    printed: [
+      "error: option '--format <format>' argument 'harbour' is invalid. Allowed choices are harbor, terminal-bench, swe-bench.",
+      'Run it with --help to see commands and options.',
+    ],
+  },
+  {
+    mistake: 'no file',
+    args: ['run'],
+    printed: ['error: expected a suite file, or --tasks with a folder', '  Name one of them.'],
+  },
+  {
+    mistake: 'two files',
+    args: ['run', 'suite.yaml', 'other.yaml'],
+    printed: [
+      "error: too many arguments for 'run'. Expected 1 argument but got 2: suite.yaml, other.yaml.",
+      'Run it with --help to see commands and options.',
+    ],
+  },
+  {
+    mistake: 'a file that is not there',
+    args: ['run', 'suit.yaml'],
+    printed: [
+      'error: cannot read suit.yaml: it does not exist',
+      '  Check the path. It is relative to the folder in which the command runs.',
+    ],
+  },
+  {
+    mistake: 'a folder in place of a file',
+    args: ['run', '.'],
+    printed: [
+      'error: cannot read .: it is a folder; only regular files can be read',
+      '  Check the path. It is relative to the folder in which the command runs.',
+    ],
+  },
+  {
+    mistake: 'a configuration that is not there',
+    args: ['run', 'suite.yaml', '--config', 'offsite.yml'],
+    printed: [
+      'error: the configuration file offsite.yml does not exist',
+      '  The path comes from --config or OFFSITE_CONFIG. Correct it or remove it.',
+    ],
+  },
+  {
+    mistake: 'tasks without a variant',
+    args: ['run', '--tasks', 'tasks'],
+    printed: [
+      'error: --tasks needs a variant',
+      '  Add --variant HARNESS:MODEL, such as --variant codex:sonnet.',
+    ],
+  },
+  {
+    mistake: 'an option that needs another',
+    args: ['run', 'suite.yaml', '--fail-on-regression'],
+    printed: [
+      'error: --fail-on-regression needs --compare-to',
+      '  Add --compare-to, or remove --fail-on-regression.',
+    ],
+  },
+  {
+    mistake: 'a batch that there is not',
+    args: ['resume', 'batch_x'],
+    printed: [
+      'error: this machine has no batch batch_x',
+      '  Without an id, all unfinished batches are resumed.',
+    ],
+  },
+  {
+    mistake: 'a model that there is not, to check',
+    args: ['models', 'check', 'n'],
+    printed: ['error: there is no model n in the configuration', '  offsite.yaml has: m.'],
+  },
+  {
+    mistake: 'a case of nothing',
+    args: ['case', 'add', '--suite', 'gone.yaml'],
+    printed: ['error: gone.yaml does not exist', '  Name a suite with --suite, or write one: offsite init'],
+  },
+];

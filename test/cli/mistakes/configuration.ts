@@ -1,0 +1,177 @@
+import type { Mistake } from './mistake.ts';
+
+export const inConfigurations: readonly Mistake[] = [
+  {
+    mistake: 'a key in a file',
+    files: {
+      'offsite.yaml': `models:
+  m: { wire: openai-chat, baseUrl: "http://127.0.0.1:9/v1", apiKey: sk-1 }
+profiles:
+  worker: { run: "true" }
+sandboxes:
+  roomy: { memory: 3g }
+`,
+    },
+    printed: [
+      'offsite.yaml:2:61: models.m.apiKey: unknown key; keys stay in the environment: name the variable that holds it as apiKeyEnv',
+    ],
+  },
+  {
+    mistake: 'a wire that there is not',
+    files: {
+      'offsite.yaml': `models:
+  m: { wire: openai, baseUrl: "http://127.0.0.1:9/v1" }
+profiles:
+  worker: { run: "true" }
+sandboxes:
+  roomy: { memory: 3g }
+`,
+    },
+    printed: [
+      'offsite.yaml:2:8: models.m.wire: expected openai-chat, openai-responses, anthropic-messages, gemini, or a list of them',
+    ],
+  },
+  {
+    mistake: 'an address without its protocol',
+    files: {
+      'offsite.yaml': `models:
+  m: { wire: openai-chat, baseUrl: "127.0.0.1:9/v1" }
+profiles:
+  worker: { run: "true" }
+sandboxes:
+  roomy: { memory: 3g }
+`,
+    },
+    printed: ['offsite.yaml:2:27: models.m.baseUrl: expected a URL, such as https://api.example/v1'],
+  },
+  {
+    mistake: 'a variable of a key that is not set',
+    files: {
+      'offsite.yaml': `models:
+  m: { wire: openai-chat, baseUrl: "http://127.0.0.1:9/v1", apiKeyEnv: MY_KEY }
+profiles:
+  worker: { run: "true" }
+sandboxes:
+  roomy: { memory: 3g }
+`,
+    },
+    printed: [
+      'error: the model m needs a key, and MY_KEY is not set',
+      '  Set MY_KEY, or name another variable as apiKeyEnv of the model in offsite.yaml.',
+    ],
+  },
+  {
+    mistake: 'memory without a unit',
+    files: {
+      'offsite.yaml': `models:
+  m: { scripted: script.yaml }
+profiles:
+  worker: { run: "true" }
+sandboxes:
+  roomy: { memory: 512 }
+`,
+    },
+    printed: [
+      'offsite.yaml:6:12: sandboxes.roomy.memory: 512 bytes are too few to start anything; expected a size such as 512m or 2g',
+    ],
+  },
+  {
+    mistake: 'memory in a unit that there is not',
+    files: {
+      'offsite.yaml': `models:
+  m: { scripted: script.yaml }
+profiles:
+  worker: { run: "true" }
+sandboxes:
+  roomy: { memory: 512MB }
+`,
+    },
+    printed: ['offsite.yaml:6:12: sandboxes.roomy.memory: expected a size such as 512m or 2g'],
+  },
+  {
+    mistake: 'a time without a unit',
+    files: {
+      'offsite.yaml': `models:
+  m: { scripted: script.yaml }
+profiles:
+  worker: { run: "true" }
+sandboxes:
+  roomy: { timeouts: { harness: 30 } }
+`,
+    },
+    printed: [
+      'offsite.yaml:6:24: sandboxes.roomy.timeouts.harness: expected a duration such as 90s, 10m or 2h',
+    ],
+  },
+  {
+    mistake: 'a number as a text',
+    files: {
+      'offsite.yaml': `models:
+  m: { scripted: script.yaml }
+profiles:
+  worker: { run: "true" }
+sandboxes:
+  roomy: { cpus: two }
+`,
+    },
+    printed: ['offsite.yaml:6:12: sandboxes.roomy.cpus: expected number, received string'],
+  },
+  {
+    mistake: 'a section with a typo',
+    files: {
+      'offsite.yaml': `modles:
+  m: { scripted: script.yaml }
+profiles:
+  worker: { run: "true" }
+sandboxes:
+  roomy: { memory: 3g }
+`,
+    },
+    printed: ['offsite.yaml:1:1: modles: unknown key; did you mean "models"?'],
+  },
+  {
+    mistake: 'a script of a model that is not there',
+    files: {
+      'offsite.yaml': `models:
+  m: { scripted: scirpt.yaml }
+profiles:
+  worker: { run: "true" }
+sandboxes:
+  roomy: { memory: 3g }
+`,
+    },
+    printed: ['offsite.yaml:2:8: models.m.scripted: there is no file PROJECT/scirpt.yaml'],
+  },
+  {
+    mistake: 'a script of a model with a typo',
+    files: {
+      'script.yaml': `turns:
+  - txt: hello
+`,
+    },
+    printed: ['PROJECT/script.yaml:2:5: turns[0].txt: unknown key; did you mean "text"?'],
+  },
+  {
+    mistake: 'an image that is not there',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: bash, sandbox: roomy }
+cases:
+  - id: a
+    verify: "true"
+`,
+      'offsite.yaml': `pull: never
+models:
+  m: { scripted: script.yaml }
+profiles:
+  worker: { run: "true" }
+sandboxes:
+  roomy: { image: offsite/there-is-none }
+`,
+    },
+    printed: [
+      'offsite.yaml:7:12: sandboxes.roomy.image: the engine has no image offsite/there-is-none, which the sandbox "roomy" names. Pull it: docker pull offsite/there-is-none',
+    ],
+  },
+];

@@ -1,0 +1,31 @@
+/** A typical mistake, what is printed for it, and the exit code. */
+export interface Mistake {
+  mistake: string;
+  /** Files of the project, in place of those of {@link soundProject}. */
+  files?: Record<string, string>;
+  /** Default: `run suite.yaml`. */
+  args?: string[];
+  /** All lines, except those that depend on the machine. `PROJECT` is the folder of the project, `HOME` the one above it. */
+  printed: string[];
+  /** Default: 2. */
+  exit?: number;
+}
+
+/** A project without a mistake. */
+export const soundProject: Readonly<Record<string, string>> = {
+  'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: bash }
+cases:
+  - id: a
+    verify: "true"
+`,
+  'offsite.yaml': `models:
+  m: { scripted: script.yaml }
+profiles:
+  worker: { run: "true" }
+sandboxes:
+  roomy: { memory: 3g }
+`,
+  'script.yaml': 'turns: [{ text: Done. }]\n',
+};

@@ -1,0 +1,97 @@
+import type { Mistake } from './mistake.ts';
+
+export const inNames: readonly Mistake[] = [
+  {
+    mistake: 'a model that there is not',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: sonnet, harness: bash }
+cases:
+  - id: a
+    verify: "true"
+`,
+    },
+    printed: ['suite.yaml:3:7: variants[0].model: "sonnet" is not a model of offsite.yaml; available: m'],
+  },
+  {
+    mistake: 'a model when there is none',
+    files: {
+      'offsite.yaml': `{}
+`,
+    },
+    printed: ['suite.yaml:3:7: variants[0].model: "m" is not a model of offsite.yaml; there is none'],
+  },
+  {
+    mistake: 'a harness with a typo',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: claude_code }
+cases:
+  - id: a
+    verify: "true"
+`,
+    },
+    printed: [
+      'suite.yaml:3:17: variants[0].harness: "claude_code" is not a harness; did you mean "claude-code"? available: command, bash, claude-code, codex, gemini-cli, opencode, pi, qwen-code',
+    ],
+  },
+  {
+    mistake: 'a profile with a typo',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: command, profile: wroker }
+cases:
+  - id: a
+    verify: "true"
+`,
+    },
+    printed: [
+      'suite.yaml:3:35: variants[0].profile: "wroker" is not a profile of offsite.yaml; did you mean "worker"? available: worker',
+    ],
+  },
+  {
+    mistake: 'a sandbox with a typo',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: bash, sandbox: romy }
+cases:
+  - id: a
+    verify: "true"
+`,
+    },
+    printed: [
+      'suite.yaml:3:32: variants[0].sandbox: "romy" is not a sandbox of offsite.yaml; did you mean "roomy"? available: local, roomy',
+    ],
+  },
+  {
+    mistake: 'a command harness without a program',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: command }
+cases:
+  - id: a
+    verify: "true"
+`,
+    },
+    printed: ['suite.yaml:3:17: variants[0].harness: the command harness needs a profile with a run script'],
+  },
+  {
+    mistake: 'a judge that there is not',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: bash }
+judges: [n]
+cases:
+  - id: a
+    verify: "true"
+`,
+    },
+    printed: ['suite.yaml:4:10: judges[0]: "n" is not a model of offsite.yaml; available: m'],
+  },
+];

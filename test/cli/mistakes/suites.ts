@@ -1,0 +1,207 @@
+import type { Mistake } from './mistake.ts';
+
+export const inSuites: readonly Mistake[] = [
+  {
+    mistake: 'a key of a case with a typo',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: bash }
+cases:
+  - id: a
+    verfy: "true"
+`,
+    },
+    printed: ['suite.yaml:6:5: cases[0].verfy: unknown key; did you mean "verify"?'],
+  },
+  {
+    mistake: 'a key of a variant with a typo',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harnes: bash }
+cases:
+  - id: a
+    verify: "true"
+`,
+    },
+    printed: [
+      'suite.yaml:3:5: variants[0].harness: is required: expected string',
+      'suite.yaml:3:17: variants[0].harnes: unknown key; did you mean "harness"?',
+    ],
+  },
+  {
+    mistake: 'a key of a suite with a typo',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: bash }
+case:
+  - id: a
+    verify: "true"
+`,
+    },
+    printed: ['suite.yaml:4:1: case: unknown key; did you mean "cases"?'],
+  },
+  {
+    mistake: 'a key in the wrong place',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: bash }
+verify: "true"
+cases:
+  - id: a
+    verify: "true"
+`,
+    },
+    printed: [
+      'suite.yaml:4:1: verify: unknown key; expected suite, trials, variants, cases, tasks, judges, artifacts, environment, source',
+    ],
+  },
+  {
+    mistake: 'no prompt',
+    files: {
+      'suite.yaml': `suite: { id: s }
+variants:
+  - { model: m, harness: bash }
+cases:
+  - id: a
+    verify: "true"
+`,
+    },
+    printed: [
+      'suite.yaml:1:1: suite.prompt: is required: expected a text, {file: path}, or {prompt: id, channel: name}',
+    ],
+  },
+  {
+    mistake: 'no variants',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants: []
+cases:
+  - id: a
+    verify: "true"
+`,
+    },
+    printed: ['suite.yaml:2:1: variants: expected at least 1 item'],
+  },
+  {
+    mistake: 'too many trials',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+trials: 100
+variants:
+  - { model: m, harness: bash }
+cases:
+  - id: a
+    verify: "true"
+`,
+    },
+    printed: ['suite.yaml:2:1: trials: expected a number of at most 10'],
+  },
+  {
+    mistake: 'a case without a check',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: bash }
+cases:
+  - id: a
+`,
+    },
+    printed: [
+      'suite.yaml:5:5: cases[0]: has neither verify nor validator nor tests: with nothing to check, every trial would be void',
+    ],
+  },
+  {
+    mistake: 'two cases of one id',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: bash }
+cases:
+  - { id: a, verify: "true" }
+  - id: a
+    verify: "true"
+`,
+    },
+    printed: ['suite.yaml:6:5: cases[1].id: "a" is already used by cases[0]'],
+  },
+  {
+    mistake: 'a variable that there is not',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do {{what}}." }
+variants:
+  - { model: m, harness: bash }
+cases:
+  - id: a
+    verify: "true"
+`,
+    },
+    printed: [
+      'suite.yaml:1:17: suite.prompt: {{what}} is not a variable in case a; write \\{{ for literal braces',
+    ],
+  },
+  {
+    mistake: 'a script that is not there',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: bash }
+cases:
+  - id: a
+    verify: { file: verify.sh }
+`,
+    },
+    printed: ['suite.yaml:6:5: cases[0].verify: cannot read PROJECT/verify.sh: it does not exist'],
+  },
+  {
+    mistake: 'a file outside the folder of the suite',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: bash }
+cases:
+  - id: a
+    verify: { file: ../verify.sh }
+`,
+      '../verify.sh': `true
+`,
+    },
+    printed: [
+      "suite.yaml:6:5: cases[0].verify: cannot read HOME/verify.sh: it is outside the suite's folder .; use --allow-outside to permit it",
+    ],
+  },
+  {
+    mistake: 'a text in place of a list',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: bash }
+cases:
+  - id: a
+    artifacts: "*.txt"
+    verify: "true"
+`,
+    },
+    printed: ['suite.yaml:6:5: cases[0].artifacts: expected array, received string'],
+  },
+  {
+    mistake: 'a placeholder that nobody has replaced',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: bash }
+cases:
+  - id: a
+    variables:
+      task: "TODO(offsite): say what the agent shall do"
+    verify: "true"
+`,
+    },
+    printed: [
+      'suite.yaml:7:7: cases[0].variables.task: is still a placeholder; write what the agent is asked',
+    ],
+  },
+];
