@@ -149,7 +149,7 @@ function validationDetails({ validations }: TrialRecord, index: number): EntryDe
 }
 
 function exchangeDetails(exchange: ModelExchange, index: number): EntryDetails {
-  const { usage, startedAt, firstByteAt, failedTries, requestBody, responseBody } = exchange;
+  const { usage, startedAt, firstByteAt, failedTries, requestBody, responseBody, replayed } = exchange;
   const figures = [
     figure('Role', exchange.role),
     figure('Model', exchange.model),
@@ -170,6 +170,8 @@ function exchangeDetails(exchange: ModelExchange, index: number): EntryDetails {
     figure('Wire', exchange.wire),
     figure('Path', exchange.path),
     figure('Translated from', exchange.translation?.from),
+    figure('Replayed from', replayed && `${replayed.of}: ${replayed.trial}, request ${replayed.number}`),
+    figure('Matched', replayed && [replayed.how, ...(replayed.differs ?? [])].join(', ')),
     ...(exchange.translation?.losses ?? []).map(({ path, kind }) => figure(`Left out: ${kind}`, path)),
   ];
   const tries = failedTries.map(({ reason }, place) =>

@@ -11,8 +11,11 @@ export function Task() {
     record;
   const mapped = record.mappedImages?.map(({ name, usedInstead }) => `${usedInstead} in place of ${name}`);
   const digests = record.images?.flatMap(({ name, digest }) => (digest ? [`${name}@${digest}`] : []));
+  const { replay } = record;
+  const replayed = replay && `recorded answers of ${replay.of} took the place of a model`;
   const facts = [
     ['Model', subject?.model],
+    ['Not a live result', replayed],
     ['Harness', [subject?.harness, harnessVersion].filter((part) => part !== undefined).join(' ')],
     ['Profile', subject?.profile],
     ['Image', subject?.image],
