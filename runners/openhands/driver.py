@@ -159,8 +159,8 @@ def failure():
     if main is None:
         return "agent-failed", "OpenHands did not start"
     if problem is not None:
-        chain = list(causes(problem))
-        is_api = any(is_of_model(one) or type(one).__module__.startswith("openhands.sdk.llm") for one in chain)
+        own = "openhands.sdk.llm"
+        is_api = any(is_of_model(one) or type(one).__module__.startswith(own) for one in causes(problem))
         return "model-failed" if is_api else "agent-failed", str(problem)
     last = main.state.execution_status.value
     if last == "finished":

@@ -18,7 +18,9 @@ const ToolEnd = z.object({ id: z.string(), output: z.string().optional(), failed
 const Usage = z.object({ input: z.number(), output: z.number(), cacheRead: z.number() });
 const End = z.object({ status: z.enum(['done', 'agent-failed', 'model-failed']), message: z.string() });
 
-/** Reads what a driver prints: Offsite's own Python program, in the sandbox, around a CLI without a stream. */
+/**
+ * Reads what a driver prints: Offsite's own Python program, in the sandbox, around a CLI without a stream.
+ */
 export function driverLines(record: TurnRecord): LineTaker {
   return (line, at) => {
     switch (line.type) {

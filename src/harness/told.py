@@ -53,4 +53,5 @@ def usage(given):
 
 def is_of_model(error):
     """Whether an error is one of the model's API."""
-    return any(kind.__module__.split(".")[0] in ("litellm", "openai", "httpx") for kind in type(error).__mro__)
+    packages = {kind.__module__.split(".")[0] for kind in type(error).__mro__}
+    return not packages.isdisjoint({"litellm", "openai", "httpx"})
