@@ -254,7 +254,7 @@ echo '{"name": "theirs", "exports": "./index.mjs"}' > /node_modules/theirs/packa
     const result = await bench.trial(run, { validator: validator(source, { runsIn: 'same' }) });
     expect(result).toMatchObject({
       verdict: 'void',
-      cause: { message: 'the validator could not be loaded' },
+      cause: { message: "the validator could not be loaded: Cannot find package 'theirs'" },
     });
   });
 });

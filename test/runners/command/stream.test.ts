@@ -3,13 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { command } from '../../../runners/command/runner.ts';
+import { streams } from '../../../runners/streams.ts';
 import { ModelConfig } from '../../../src/suite/model-config.ts';
 import { type Profile, profileOf } from '../../../src/suite/plan.ts';
 import { StreamLine } from '../../../src/suite/stream-line.ts';
 import { reportOf } from '../../../src/trial/report.ts';
 import type { TrialSpec } from '../../../src/trial/spec.ts';
 import { openTrialBench, type TrialBench, timeouts } from '../../trial/trial-bench.ts';
-import { cliNames, readStream, recorded } from '../recorded-streams.ts';
+import { readStream, recorded } from '../recorded-streams.ts';
+
+/** The CLIs whose stream a profile may name. */
+const profileStreams = Object.keys(streams) as (keyof typeof streams)[];
 
 let folder: string;
 let bench: TrialBench;
@@ -46,7 +50,7 @@ ask '{"model":"model","messages":[{"role":"user","content":"go"}]}'
 ask '{"model":"model","messages":[{"role":"user","content":"go"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"sh","arguments":"{\\"command\\":\\"make all\\"}"}}]},{"role":"tool","tool_call_id":"1","content":"built"}]}'`;
 
 describe.concurrent('a command profile with a stream', { timeout }, () => {
-  test.each(cliNames)('reads a program that prints what %s prints', async (name) => {
+  test.each(profileStreams)('reads a program that prints what %s prints', async (name) => {
     const { record } = readStream(name, [recorded(name, 'session')]);
     const result = await trial(`cd /\ncat /opt/printed`, {
       stream: name,
@@ -221,5 +225,5 @@ test('the lines that docs/runners.md shows are lines of the schema', () => {
 
 test('every CLI whose stream is read is a stream of a profile', () => {
   const names = command.streams?.map(({ name }) => name);
-  expect(names).toEqual([...cliNames, 'jsonl']);
+  expect(names).toEqual([...profileStreams, 'jsonl']);
 });
