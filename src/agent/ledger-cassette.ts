@@ -11,7 +11,12 @@ import type { PlannedReplay } from '../suite/plan.ts';
 interface CassetteParts {
   ledger: Ledger;
   /** Receives each exchange that cannot be replayed, with the reason. */
-  leftOut?: (why: string) => void;
+  leftOut?: (why: string, exchange: LeftOut) => void;
+}
+
+export interface LeftOut extends Pick<ModelExchange, 'role' | 'failure'> {
+  number: number;
+  reason: string;
 }
 
 /**
@@ -66,7 +71,8 @@ function recordedTrial(
       if (number > upTo || isCount(exchange)) return [];
       const recorded = recordedExchange(exchange, number, blob);
       if (typeof recorded !== 'string') return [{ ...recorded, request: shared(recorded.request, intern) }];
-      leftOut?.(`${name}, request ${number}: ${recorded}`);
+      const { role, failure } = exchange;
+      leftOut?.(`${name}, request ${number}: ${recorded}`, { role, failure, number, reason: recorded });
       return [];
     });
   };

@@ -36,10 +36,7 @@ export function answererOf(
     return live;
   } catch (error) {
     if (error instanceof ReplayMiss)
-      missed(new OffsiteError(error.detail, { code: 'REPLAY_MISS', kind: 'input', hint }));
+      missed(new OffsiteError(error.detail, { code: 'REPLAY_MISS', kind: 'input', hint: error.advice }));
     throw error;
   }
 }
-
-const hint =
-  'The harness, the case or the sandbox has changed since. Record it again, or use --on-miss live.';

@@ -54,6 +54,11 @@ export interface SessionReplay {
   live: 'never' | 'missing' | 'at-end';
   /** Which recorded models answer: `same`, those of the same name, or any. */
   of: 'same' | 'any';
+  /**
+   * The recorded answers of the agent are given in their order, with their commands as calls of the shell tool
+   * of another harness. The configured models answer all other requests. The cassette has one trial.
+   */
+  inOrder?: boolean | undefined;
 }
 
 /** How much of a budget has been used so far. */

@@ -6,10 +6,10 @@ export const ReplayedExchange = z
     of: z.string().meta({ description: 'The batch or the cassette that has the recorded exchange.' }),
     trial: z.string().meta({ description: 'The trial that was recorded.' }),
     number: z.number().meta({ description: 'Its place among the exchanges of that trial, from 1.' }),
-    how: z.enum(['exact', 'known', 'conversation']).meta({
+    how: z.enum(['exact', 'known', 'conversation', 'order']).meta({
       description:
         'What of the request is equal. `known`: all but shapes such as dates. `conversation`: what was said, ' +
-        'called and returned.',
+        'called and returned. `order`: nothing is compared, another harness gets the answers in their order.',
     }),
     differs: z
       .array(z.enum(['context', 'tools', 'options']))

@@ -277,6 +277,9 @@ const ReplayedTrial = z
     forkedAt: z.number().optional().meta({
       description: 'Of a fork: how many requests of the trial that it was forked from are replayed.',
     }),
+    fromHarness: z.string().optional().meta({
+      description: 'Of a fork with `--harness`: the harness of the trial that it was forked from.',
+    }),
     changed: z.number().optional().meta({
       description: "Of these, those in which the harness's own texts, its tools or its options had changed.",
     }),

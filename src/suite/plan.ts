@@ -38,7 +38,17 @@ export interface PlannedReplay {
    */
   live: 'never' | 'missing' | 'at-end';
   /** The only trial that is replayed, and how many of its exchanges. */
-  fork?: { trial: number; name: string; at: number } | undefined;
+  fork?: PlannedFork | undefined;
+}
+
+export interface PlannedFork {
+  /** The key of the recorded trial in the ledger. */
+  trial: number;
+  /** The trial, for people. */
+  name: string;
+  at: number;
+  /** The recorded harness, if another one takes its place: it gets the recorded answers in their order. */
+  fromHarness?: string | undefined;
 }
 
 /** The suite's prompt: its text, or the prompt's id at the service. */

@@ -57,7 +57,9 @@ export function openModels(
 
 function sessionReplay(replay: PlannedReplay, open: ModelParts['cassette']): SessionReplay {
   if (!open) throw new Error('a trial is replayed where no recording can be opened');
-  return { cassette: open(replay), live: replay.live, of: replay.fork ? 'any' : 'same' };
+  const { live, fork } = replay;
+  const inOrder = fork?.fromHarness !== undefined;
+  return { cassette: open(replay), live, of: fork ? 'any' : 'same', inOrder };
 }
 
 function labelOf({ caseName, variant, ordinal }: TrialSpec): TrialLabel {

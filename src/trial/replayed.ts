@@ -32,6 +32,7 @@ export function replayOf(
     of,
     answered: replayed.length,
     ...(planned?.fork && { forkedAt: planned.fork.at }),
+    ...(planned?.fork?.fromHarness !== undefined && { fromHarness: planned.fork.fromHarness }),
     ...(changed > 0 && { changed }),
     ...(live > 0 && { live }),
   };

@@ -158,6 +158,52 @@ test('a fork replays a trial up to a request, and goes on with another model', a
   expect(unknown).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('"nobody" is not a model') });
 }, 180_000);
 
+test('a fork with another harness gives it the recorded commands, and goes on with another model', async () => {
+  const turns = [{ run: 'true' }, { text: 'Is it right?', run: 'cat count.txt' }, { text: 'Done.' }];
+  place.write('other.yaml', JSON.stringify({ turns, otherwise: 'Done.' }));
+  suite(['bash'], { rehearsal: live, other: { scripted: 'other.yaml', record: 'full' } });
+  const reference = `${recordedId}:count-words/bash#0`;
+  const fork = (...args: string[]) =>
+    offsite(
+      place,
+      ['fork', reference, '--model', 'other', ...args, '--config', `${place.folder}/project/offsite.yaml`],
+      { env: { ...certificates, OFFSITE_URL: 'http://127.0.0.1:9' } },
+    );
+  const { stdout, stderr } = await fork('--at', '1', '--harness', 'codex', '--json');
+  const [run] = JSON.parse(stdout || stderr).runs;
+  expect(run).toMatchObject({ variant: 'bash, then other with codex', model: 'other' });
+  // Only the recorded command writes the number.
+  expect(run.trials).toMatchObject([
+    { verdict: 'passed', replay: { answered: 1, live: 2, forkedAt: 1, fromHarness: 'bash' } },
+  ]);
+  const shown = await offsite(place, ['show', `${run.id}#0`, '--model']);
+  expect(shown.stdout).toContain('1 in their order');
+  const unknown = await fork('--at', '1', '--harness', 'nothing');
+  expect(unknown).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('is not a harness') });
+  const unfit = await fork('--at', '1', '--harness', 'command');
+  expect(unfit).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('needs a profile') });
+  const lone = await fork('--at', '1', '--profile', 'mine');
+  expect(lone).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('--profile needs --harness') });
+}, 180_000);
+
+test('a call that is no shell command cannot be given to another harness', async () => {
+  const patch = { calls: [{ tool: 'apply_patch', arguments: { input: 'x' } }] };
+  const turns = [{ run: 'true' }, patch, { text: 'Done.' }];
+  place.write('patching.yaml', JSON.stringify({ turns, otherwise: 'Done.' }));
+  const models = { rehearsal: { ...live, scripted: 'patching.yaml' } };
+  const { batchId } = await run(suite(['bash'], models, { verify: 'true', protected: [] }));
+  const refused = await offsite(place, [
+    ...['fork', `${batchId}:count-words/bash#0`, '--at', '2', '--model', 'rehearsal', '--harness', 'codex'],
+    ...['--config', `${place.folder}/project/offsite.yaml`],
+  ]);
+  expect(refused).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringMatching(
+      /to request 2 of \S+bash#0: it calls apply_patch, which is not a shell command.*--at for another harness is 1/s,
+    ),
+  });
+}, 120_000);
+
 test('a batch that kept no exchanges cannot be replayed or exported', async () => {
   const { batchId } = await run(suite(['bash'], { rehearsal: { ...live, record: 'metadata' } }));
   const replayed = await offsite(place, ['run', suite(['bash'], {}), '--replay', batchId]);

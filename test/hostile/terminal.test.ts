@@ -216,6 +216,7 @@ const trials: Record<string, () => Promise<Ended[]>> = {
       ...(await plain('fork', trial, ...args, '--json')),
       ...(await plain('fork', trial, '--at', '5', '--model', hostileName, ...config())),
       ...(await plain('fork', name(attacks.stop), ...args)),
+      ...(await plain('fork', trial, ...args, '--harness', hostileName, '--profile', name(attacks.stop))),
       ...(await plain(
         'fork',
         trial,

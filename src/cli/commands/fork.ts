@@ -18,6 +18,8 @@ export function forkCommand() {
     .argument('<trial>', 'case/variant#ordinal, or what `offsite run` printed for it')
     .requiredOption('--at <n>', 'how many of its requests get their recorded answers', numberFromZero)
     .requiredOption('--model <name>', 'the model of offsite.yaml that answers afterwards')
+    .option('--harness <name>', 'another harness, which gets the recorded answers with their shell commands')
+    .option('--profile <name>', 'with --harness: its profile of offsite.yaml (default: none)')
     .option('--report', 'report the result to the configured service; without this, it stays on this machine')
     .action(async (trial, options) => {
       process.exitCode = await fork(trial, options);
@@ -27,17 +29,21 @@ export function forkCommand() {
 interface ForkOptions extends CommonOptions {
   at: number;
   model: string;
+  harness?: string | undefined;
+  profile?: string | undefined;
   report?: true | undefined;
 }
 
 async function fork(reference: string, options: ForkOptions): Promise<number> {
-  const { at, model, report } = options;
+  const { at, model, harness, profile, report } = options;
   await using context = CommandContext.open(options, { isLocal: report !== true });
   const { err, out, env, clock } = context;
   using progress = await openProgress({ err, env, clock, plain: options.json === true });
   context.note = progress.note;
   const { signal } = context.interruption();
-  const plan = forkedPlan({ reference, at, model }, context.ledger(), context.config);
+  const { config, runners, host } = context;
+  const parts = { ledger: context.ledger(), config, harnesses: runners, keys: host.keys };
+  const plan = forkedPlan({ reference, at, model, harness, profile }, parts);
   const workshop = await progress.step('connecting to engine and service', () => context.workshop(signal));
   const sandboxes = plan.variants.map(({ sandbox }) => sandbox);
   const revision = await context.revision(workshop.engine, { sandboxes });

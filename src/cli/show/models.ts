@@ -29,7 +29,11 @@ export function usageSection({
   });
   const failed = exchanges.filter(({ failure }) => failure !== undefined).length;
   if (failed > 0) body.push(styled('red', ours(`${plural(failed, 'request')} failed`)));
-  if (replay) body.push(text`recorded answers of ${replay.of} took the place of models: not a live result`);
+  if (replay) {
+    const { of, fromHarness } = replay;
+    const from = fromHarness === undefined ? '' : text`, recorded with the harness ${fromHarness},`;
+    body.push(text`recorded answers of ${of}${from} took the place of models: not a live result`);
+  }
   if (modelUnmeasured) body.push(ours('the sandbox had a network: other requests are not counted'));
   body.push(...disagreements.map((one) => text`the harness counts differently: ${one}`));
   return body.length === 0 ? undefined : section('usage', '', body);
@@ -89,6 +93,7 @@ const matchWords = {
   exact: 'exactly as recorded',
   known: 'but for dates and the like',
   conversation: 'with the same conversation',
+  order: 'in their order',
 } as const;
 
 function exchangeRow(exchange: ModelExchange, start: number): Value[] {

@@ -3,10 +3,11 @@ import type { Wire } from '../../suite/model-config.ts';
 import { callIds } from '../translation/call-ids.ts';
 import type { Losses } from '../translation/losses.ts';
 import type { NeutralAnswer, NeutralEvent } from '../translation/neutral-answer.ts';
-import type { ModelPart, NeutralRequest } from '../translation/neutral-request.ts';
+import type { ModelPart, NeutralMessage, NeutralRequest } from '../translation/neutral-request.ts';
 import { StreamSteps } from '../translation/stream-steps.ts';
 import { translateAnswer } from '../translation/translate-answer.ts';
 import { UnreadableAnswer } from '../translation/unreadable-answer.ts';
+import { parsed } from '../wires/lenient.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import type { RecordedAnswer } from './cassette.ts';
 
@@ -34,13 +35,13 @@ const events = { 'content-type': 'text/event-stream; charset=utf-8' };
  */
 export function writeRecorded({ wire, status, body }: RecordedAnswer, asked: AskedAs): WrittenAnswer {
   const { request, losses, at } = asked;
-  const isStream = !/^\s*[{[]/.test(body.subarray(0, 200).toString('latin1'));
+  const isStream = isEvents(body);
   const headers = isStream ? events : json;
   const hasForm = status >= 400 || isStream === request.streamed;
   if (wire === asked.wire && hasForm) return { status, headers, body };
   if (isStream && !request.streamed) {
     const { translation } = wireTable[asked.wire];
-    const answer = wholeAnswer({ wire, status, body }, asked);
+    const answer = wholeAnswer({ wire, body }, asked.request.messages, losses);
     return {
       status,
       headers: json,
@@ -61,10 +62,28 @@ export function writeRecorded({ wire, status, body }: RecordedAnswer, asked: Ask
   return { status: told.status, headers: request.streamed && status < 400 ? events : json, body: written };
 }
 
+/**
+ * A recorded answer in the neutral form. Throws {@link UnreadableAnswer} if it cannot be read.
+ *
+ * @param losses receives what the neutral form has no place for
+ */
+export function readRecorded({ wire, body }: RecordedAnswer, losses: Losses): NeutralAnswer {
+  if (isEvents(body)) return wholeAnswer({ wire, body }, [], losses);
+  return wireTable[wire].translation.readAnswer(parsed(body.toString('utf8')), callIds([]), losses);
+}
+
+function isEvents(body: Buffer): boolean {
+  return !/^\s*[{[]/.test(body.subarray(0, 200).toString('latin1'));
+}
+
 /** A streamed answer in one piece. */
-function wholeAnswer({ wire, body }: RecordedAnswer, { request, losses }: AskedAs): NeutralAnswer {
+function wholeAnswer(
+  { wire, body }: Pick<RecordedAnswer, 'wire' | 'body'>,
+  messages: readonly NeutralMessage[],
+  losses: Losses,
+): NeutralAnswer {
   const all: NeutralEvent[] = [];
-  const steps = new StreamSteps(callIds(request.messages), (event) => all.push(event));
+  const steps = new StreamSteps(callIds(messages), (event) => all.push(event));
   const reader = wireTable[wire].translation.readStream(steps, losses);
   const parser = createParser({ onEvent: ({ data }) => reader.event(data) });
   parser.feed(`${body.toString('utf8')}\n\n`);

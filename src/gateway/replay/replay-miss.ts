@@ -4,9 +4,15 @@ import { Refusal } from '../refusal.ts';
 export class ReplayMiss extends Refusal {
   /** What a person needs to know. The client does not get this: it quotes what was recorded. */
   readonly detail: string;
+  /** What that person can do. */
+  readonly advice: string;
 
-  constructor(detail: string) {
+  constructor(detail: string, advice = recordAgain) {
     super(400, 'REPLAY_MISS', 'there is no recorded answer for this request');
     this.detail = detail;
+    this.advice = advice;
   }
 }
+
+const recordAgain =
+  'The harness, the case or the sandbox has changed since. Record it again, or use --on-miss live.';

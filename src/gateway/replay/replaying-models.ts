@@ -5,6 +5,7 @@ import type { GatewayParts } from '../gateway-parts.ts';
 import { recordedModel, type ServedModel } from '../served-model.ts';
 import type { Cassette } from './cassette.ts';
 import { RecordedFinder } from './find-recorded.ts';
+import { recordingInOrder } from './recording-in-order.ts';
 import { recordingOf } from './replay.ts';
 
 type Serve = (name: string) => ServedModel;
@@ -31,16 +32,17 @@ export function replayingModels(request: SessionRequest, parts: GatewayParts, se
 }
 
 function fromRecording(
-  { cassette, live, of: recorded }: SessionReplay,
+  { cassette, live, of: recorded, inOrder = false }: SessionReplay,
   finder: RecordedFinder,
   parts: GatewayParts,
   serve: Serve,
 ): Serve {
+  const ordered = inOrder ? recordingInOrder(cassette, parts.clock) : undefined;
   return (asked) => {
     const [name, known] = configured(asked, parts);
     const config = known ?? ModelConfig.parse({ replay: cassette.name });
     const of = recorded === 'any' ? undefined : name;
-    const recording = recordingOf({ cassette, finder, model: name, of, live, clock: parts.clock });
+    const recording = ordered ?? recordingOf({ cassette, finder, model: name, of, live, clock: parts.clock });
     return recordedModel(name, config, recording, live === 'never' ? undefined : serve(asked), parts);
   };
 }

@@ -85,8 +85,8 @@ function found(match: TextMatch | undefined, texts: readonly string[]): boolean 
  *
  * @param endingCalls the calls of an answer that ends a turn of the harness
  */
-function saidBy(
-  turn: ScriptTurn,
+export function saidBy(
+  turn: Pick<ScriptTurn, 'text' | 'run' | 'calls'>,
   { text, calls }: { text: string; calls: number },
   endingCalls: number,
 ): boolean {

@@ -48,7 +48,8 @@ function addModelMessage(messages: Message[], text: string, calls: number): void
     messages.push({ from: 'model', text, calls });
     return;
   }
-  last.text = textOf([last.text, text].filter((part) => part !== ''));
+  // Joining lists would copy all texts for each message.
+  if (text !== '') last.text = last.text === '' ? text : `${last.text}\n${text}`;
   last.calls += calls;
 }
 

@@ -27,7 +27,7 @@ export function shellCall(
 ): { tool: string; arguments: JsonObject } | undefined {
   const known = knownNames.map((name) => tools.find((tool) => tool.name === name));
   for (const tool of [...known, ...tools]) {
-    const parameter = tool && commandParameters.find((name) => name in propertiesOf(tool));
+    const parameter = tool && commandParameters.find((name) => isCommand(propertiesOf(tool)[name]));
     if (tool && parameter) return { tool: tool.name, arguments: argumentsFor(tool, parameter, command) };
   }
   return undefined;
@@ -40,6 +40,11 @@ const submission = 'COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT';
 export function endingCommand({ messages }: Pick<Conversation, 'messages'>): string | undefined {
   const asks = messages.some(({ from, text }) => from === 'user' && text.includes(submission));
   return asks ? `echo ${submission}` : undefined;
+}
+
+/** A parameter with a few fixed values is a choice, such as `view` and `create` of an editor. */
+function isCommand(schema: unknown): boolean {
+  return schema !== undefined && !(isObject(schema) && 'enum' in schema);
 }
 
 function propertiesOf({ parameters }: OfferedTool): JsonObject {

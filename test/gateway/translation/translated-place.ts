@@ -21,13 +21,18 @@ export interface TranslatedPlace extends AsyncDisposable, At {
 }
 
 /** The model is a script, which speaks this wire only. */
-export async function scriptedPlace(wire: Wire, script: object, more: object = {}): Promise<TranslatedPlace> {
+export async function scriptedPlace(
+  wire: Wire,
+  script: object,
+  more: object = {},
+  session: Partial<SessionRequest> = {},
+): Promise<TranslatedPlace> {
   const folder = mkdtempSync(join(tmpdir(), 'offsite-translation-'));
   const file = join(folder, 'script.yaml');
   writeFileSync(file, JSON.stringify(script));
   const stack = new AsyncDisposableStack();
   stack.defer(() => rmSync(folder, { recursive: true }));
-  return at({ scripted: file, wire, ...more }, stack);
+  return at({ scripted: file, wire, ...more }, stack, { session });
 }
 
 /** The model is a server that answers with these steps. */
