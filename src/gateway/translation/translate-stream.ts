@@ -4,6 +4,7 @@ import { messageOf } from '../../offsite-error.ts';
 import { eventFeed } from '../event-feed.ts';
 import type { WireEvent } from '../wires/wire-event.ts';
 import type { CallIds } from './call-ids.ts';
+import type { NeutralEvent } from './neutral-answer.ts';
 import { StreamSteps } from './stream-steps.ts';
 import type { Transcoder } from './transcoder.ts';
 import { UnreadableAnswer } from './unreadable-answer.ts';
@@ -22,8 +23,16 @@ export function streamTranscoder(
   let out: string[] = [];
   let failed: UnreadableAnswer | undefined;
   const writer = client.writeStream(asked, (event) => out.push(bytesOfEvent(event)));
-  const steps = new StreamSteps(ids, (event) => writer.take(event));
+  const pieces = new JoinedPieces((event) => writer.take(event));
+  const steps = new StreamSteps(ids, (event) => pieces.take(event));
   const reader = model.readStream(steps, asked.losses);
+  const attempt = (step: () => void) => {
+    try {
+      step();
+    } catch (error) {
+      failed ??= error instanceof UnreadableAnswer ? error : new UnreadableAnswer(messageOf(error));
+    }
+  };
   const decoder = new TextDecoder('utf-8', { fatal: true });
   const feed = eventFeed({
     longest: Math.min(
@@ -31,19 +40,15 @@ export function streamTranscoder(
       getHeapStatistics().heap_size_limit * modelAnswers.bytes.eventOfHeap,
     ),
     onEvent(data) {
-      if (failed) return;
-      try {
-        reader.event(data);
-      } catch (error) {
-        // The events before this one are told first.
-        failed = error instanceof UnreadableAnswer ? error : new UnreadableAnswer(messageOf(error));
-      }
+      // The events before one that fails are told first.
+      if (!failed) attempt(() => reader.event(data));
     },
     onTooLong(bound) {
       failed ??= new UnreadableAnswer(`an event is longer than ${bound}`);
     },
   });
   const told = () => {
+    attempt(() => pieces.flush());
     const bytes = Buffer.from(out.join(''));
     out = [];
     return bytes;
@@ -70,11 +75,48 @@ export function streamTranscoder(
       feed.feed(`${decode()}\n\n`);
       if (failed) throw failed;
       if (!steps.over) reader.end();
-      return told();
+      const last = told();
+      if (failed) throw failed;
+      return last;
     },
     held: () => feed.held() + writer.held(),
   };
 }
+
+/**
+ * Joins pieces of one text that arrive together. A client that waits for each piece gets each; one that has
+ * fallen behind gets the same text in fewer events.
+ */
+class JoinedPieces {
+  readonly #give: (event: NeutralEvent) => void;
+  #type: PieceType | undefined;
+  #texts: string[] = [];
+
+  constructor(give: (event: NeutralEvent) => void) {
+    this.#give = give;
+  }
+
+  take(event: NeutralEvent): void {
+    const isPiece = 'text' in event;
+    if (!isPiece || event.type !== this.#type) this.flush();
+    if (isPiece) {
+      this.#type = event.type;
+      this.#texts.push(event.text);
+    } else this.#give(event);
+  }
+
+  /** Call it at the end of what has arrived. */
+  flush(): void {
+    if (this.#type === undefined) return;
+    const text = this.#texts.join('');
+    const type = this.#type;
+    this.#type = undefined;
+    this.#texts = [];
+    this.#give({ type, text });
+  }
+}
+
+type PieceType = Extract<NeutralEvent, { text: string }>['type'];
 
 export function bytesOfEvent({ event, data }: WireEvent): string {
   const line = `data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;

@@ -1,4 +1,5 @@
-import { disorder, eventObject, incomplete } from '../../../translation/read-answers.ts';
+import { eventObjects } from '../../../translation/event-objects.ts';
+import { disorder, incomplete } from '../../../translation/read-answers.ts';
 import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { codesOf, tellsOverload } from '../../answer-facts.ts';
@@ -8,6 +9,7 @@ import { countsOf } from '../answers.ts';
 import { stopOf, usageOf } from './read-answer.ts';
 
 export const readStream: WireTranslation['readStream'] = (steps, losses) => {
+  const read = eventObjects();
   const counts: Record<string, unknown> = {};
   let index = -1;
   /** The type of the open block. */
@@ -56,7 +58,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
 
   return {
     event(data) {
-      const event = eventObject(data);
+      const event = read(data);
       const { type } = event;
       if (type === 'error') {
         const { error } = event;

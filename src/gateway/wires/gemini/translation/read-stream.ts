@@ -1,5 +1,6 @@
+import { eventObjects } from '../../../translation/event-objects.ts';
 import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
-import { eventObject, incomplete } from '../../../translation/read-answers.ts';
+import { incomplete } from '../../../translation/read-answers.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { tellsOverload } from '../../answer-facts.ts';
@@ -9,6 +10,7 @@ import { stringIn } from '../../read-values.ts';
 import { stopOf, usageOf } from './read-answer.ts';
 
 export const readStream: WireTranslation['readStream'] = (steps, losses) => {
+  const read = eventObjects();
   let usage: NeutralUsage = {};
   let reason: unknown;
 
@@ -29,7 +31,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
   return {
     event(data) {
       if (steps.over) return;
-      const chunk = eventObject(data);
+      const chunk = read(data);
       const failure = errorMessage(chunk.error);
       if (failure !== undefined) {
         const status = member(chunk.error, 'status');

@@ -1,5 +1,6 @@
+import { eventObjects } from '../../../translation/event-objects.ts';
 import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
-import { eventObject, incomplete } from '../../../translation/read-answers.ts';
+import { incomplete } from '../../../translation/read-answers.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { codesOf, tellsOverload } from '../../answer-facts.ts';
@@ -9,6 +10,7 @@ import { stringIn } from '../../read-values.ts';
 import { stopOf, thoughtIn, usageOf } from './read-answer.ts';
 
 export const readStream: WireTranslation['readStream'] = (steps, losses) => {
+  const read = eventObjects();
   let usage: NeutralUsage = {};
   let reason: unknown;
   let refused = false;
@@ -46,7 +48,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
     event(data) {
       if (steps.over) return;
       if (data.trim() === '[DONE]') return finish();
-      const chunk = eventObject(data);
+      const chunk = read(data);
       const failure = errorMessage(chunk.error);
       if (failure !== undefined) {
         const [code, type] = codesOf(chunk.error).map((one) => (typeof one === 'string' ? one : undefined));

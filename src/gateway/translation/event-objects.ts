@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto';
+import { isObject, type JsonObject } from '../wires/lenient.ts';
+import { eventObject } from './read-answers.ts';
+
+/** Nobody else can have this text in an event. */
+const place = randomUUID();
+
+/** Longer events are parsed each time: there the parsing is the smaller part of the work. */
+const small = 2 ** 12;
+
+/** What is around the one text in which events differ, and an event in which that text can be changed. */
+interface Frame {
+  before: string;
+  after: string;
+  event: JsonObject;
+  put(text: string): void;
+}
+
+/**
+ * Reads the data of a stream's events. Most of them differ in one text alone, such as the next word of the
+ * answer. Once two have shown what is around it, the others are not parsed: their text is put into the object
+ * of the first. So an object is only good until the next event is read. What it says is always what JSON.parse
+ * would say: a text without quotes, backslashes and control characters can be nothing else than itself.
+ *
+ * @returns a function that reads the data of the next event; throws `UnreadableAnswer`
+ */
+export function eventObjects(): (data: string) => JsonObject {
+  let last = '';
+  let frame: Frame | undefined;
+  return (data) => {
+    const text = frame && textIn(frame, data);
+    if (frame && text !== undefined) {
+      frame.put(text);
+      return frame.event;
+    }
+    const event = eventObject(data);
+    frame = data.length <= small ? (frameOf(last, data) ?? frame) : frame;
+    last = data;
+    return event;
+  };
+}
+
+function textIn({ before, after }: Frame, data: string): string | undefined {
+  if (data.length > small || data.length < before.length + after.length) return undefined;
+  if (!data.startsWith(before) || !data.endsWith(after)) return undefined;
+  const text = data.slice(before.length, data.length - after.length);
+  return plain.test(text) ? text : undefined;
+}
+
+/** Text that JSON writes as it is. */
+const plain = /^[^"\\\p{Cc}]*$/u;
+
+/** Finds the one text in which two events differ. Undefined if there is no such text. */
+function frameOf(one: string, other: string): Frame | undefined {
+  // Without backslashes, every quote begins or ends a text.
+  if (one === other || one.includes('\\') || other.includes('\\')) return undefined;
+  const most = Math.min(one.length, other.length);
+  let same = 0;
+  while (same < most && one[same] === other[same]) same += 1;
+  const from = other.lastIndexOf('"', same - 1) + 1;
+  const before = other.slice(0, from);
+  if (!one.startsWith(before) || quotesIn(before) % 2 === 0) return undefined;
+  const after = other.slice(other.indexOf('"', from));
+  if (!one.endsWith(after) || one.slice(from, one.length - after.length).includes('"')) return undefined;
+  const event = eventObject(`${before}${place}${after}`);
+  const put = setterIn(event);
+  return put && { before, after, event, put };
+}
+
+function quotesIn(text: string): number {
+  return text.split('"').length - 1;
+}
+
+/** Changes the text that is {@link place}. Undefined if it is the name of a member, or another member hides it. */
+function setterIn(value: object): ((text: string) => void) | undefined {
+  for (const [name, member] of Object.entries(value)) {
+    if (member === place) {
+      const holder = value as Record<string, unknown>;
+      return (text) => {
+        holder[name] = text;
+      };
+    }
+    const put = isObject(member) || Array.isArray(member) ? setterIn(member) : undefined;
+    if (put) return put;
+  }
+  return undefined;
+}

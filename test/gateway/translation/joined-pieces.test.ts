@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import { callIds } from '../../../src/gateway/translation/call-ids.ts';
+import { Losses } from '../../../src/gateway/translation/losses.ts';
+import { streamTranscoder } from '../../../src/gateway/translation/translate-stream.ts';
+import { wireTable } from '../../../src/gateway/wires/wire-table.ts';
+
+function transcoder() {
+  const request = { model: 'm', streamed: true, usageAsked: true, messages: [], tools: [], stop: [] };
+  const { translation } = wireTable['openai-chat'];
+  const asked = { request, at: 0, losses: new Losses('lenient', 'm') };
+  return streamTranscoder(translation, wireTable['anthropic-messages'].translation, asked, callIds([]));
+}
+
+const chunk = (delta: object, finish_reason: string | null = null) =>
+  Buffer.from(`data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason }] })}\n\n`);
+const words = ['one', ' two', ' three'].map((content) => chunk({ content }));
+
+const textsIn = (bytes: Buffer) =>
+  [...bytes.toString().matchAll(/"text_delta","text":("[^"]*")/g)].map(([, text]) => JSON.parse(text ?? ''));
+
+test('pieces of a text that arrive together are one piece for the client', () => {
+  const stream = transcoder();
+  const ready = stream.push(Buffer.concat([...words, chunk({ reasoning_content: 'hm' }), ...words]));
+  expect(textsIn(ready)).toEqual(['one two three', 'one two three']);
+});
+
+test('each piece that arrives alone goes on at once', () => {
+  const stream = transcoder();
+  expect(words.map((bytes) => textsIn(stream.push(bytes)))).toEqual([['one'], [' two'], [' three']]);
+});
+
+test('what came before an event that cannot be read is told, in the same push', () => {
+  const stream = transcoder();
+  const ready = stream.push(Buffer.concat([...words, Buffer.from('data: garbage\n\n')]));
+  expect(textsIn(ready)).toEqual(['one two three']);
+  expect(() => stream.push(chunk({ content: 'more' }))).toThrow();
+});
