@@ -8,6 +8,9 @@ import { copilotStream } from './stream.ts';
 /** What its program is unpacked into. */
 const unpacked = `${harnessFolder}/copilot-unpacked`;
 
+/** It does not start without certificates, even if it calls nobody over TLS, and not all images have any. */
+const certificates = `${harnessFolder}/certificates.pem`;
+
 /**
  * The script that installs it. Its program is an archive of 235 MB, which it unpacks where it runs for the
  * first time. Unpacked here, no trial has to.
@@ -18,6 +21,7 @@ home=$(mktemp -d)
 HOME="$home" ${programPath(versions.copilot)} --version > /dev/null 2>&1 < /dev/null
 mv "$home"/.cache/copilot/pkg/*/* ${unpacked}
 rm -rf "$home"
+[ ! -e /etc/ssl/certs/ca-certificates.crt ] || cp -L /etc/ssl/certs/ca-certificates.crt ${certificates}
 # It ends the line that has its version with a full stop.
 sed -i 's/[.]$//' ${versionFile(versions.copilot)}
 `;
@@ -45,6 +49,7 @@ export function copilotCli({ profile, home }: HarnessContext, model: ModelAccess
       // Exactly this value also makes it use the workspace's own instructions and skills.
       COPILOT_ALLOW_ALL: 'true',
       COPILOT_CLI_DIST_DIR: unpacked,
+      SSL_CERT_FILE: certificates,
       ...limitsOf(model),
     },
     access: {

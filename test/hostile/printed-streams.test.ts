@@ -15,7 +15,7 @@ const heapMiB = 256;
 /** Characters of what a turn's record may come to as JSON, with such a heap. */
 const recordChars = 8 * 2 ** 20;
 /** Milliseconds; only a hang reaches them. */
-const timeout = 120_000;
+const timeout = 300_000;
 
 const program = fileURLToPath(new URL('./stream-program.ts', import.meta.url));
 

@@ -35,7 +35,7 @@ const command = (id: number, text: string) =>
 /** A line of `stream: jsonl` about something that has begun. */
 const begun = (type: string, id: string) => `${JSON.stringify({ type, id, name: 'a', command: 'a' })}\n`;
 const begin = '{"type":"session","id":"one"}\n{"type":"agent_start"}\n';
-const end = `${said('the end')}{"type":"agent_end"}\n`;
+const end = `${said('the end')}{"type":"agent_settled"}\n`;
 const megabyte = 'x'.repeat(mebibyte);
 
 function* times(count: number, piece: (at: number) => string): Generator<string> {
