@@ -19,8 +19,8 @@ interface Frame {
 /**
  * Reads the data of a stream's events. Most of them differ in one text alone, such as the next word of the
  * answer. Once two have shown what is around it, the others are not parsed: their text is put into the object
- * of the first. So an object is only good until the next event is read. What it says is always what JSON.parse
- * would say: a text without quotes, backslashes and control characters can be nothing else than itself.
+ * of the first. So an object is only good until the next event is read. It says the same as if it had been
+ * parsed: a text without quotes, backslashes and control characters can be nothing else than itself.
  *
  * @returns a function that reads the data of the next event; throws `UnreadableAnswer`
  */
