@@ -5,7 +5,7 @@ import type { Runner } from '../../src/harness/runner.ts';
 import { versions } from '../versions.ts';
 import { clineCli } from './configuration.ts';
 
-/** Cline. With `--json`, it cannot go on with a conversation. */
+/** Cline. With `--json`, it takes no second message. */
 export const cline: Runner = {
   name: 'cline',
   label: 'Cline',

@@ -30,7 +30,8 @@ const settledMs = 10_000;
 
 /**
  * Polls the service for queued local runs, on any worker, and starts their trials as workflows of their own. It
- * keeps what is polled and when. Everything else is at the service and in the ids of the trials' workflows.
+ * keeps what is polled and when. The service knows the rest, and the ids of the trials' workflows say what was
+ * started.
  */
 export async function offsitePoll(input: PollInput): Promise<PollState> {
   const poll = new Poll(input);
