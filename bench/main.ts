@@ -1,7 +1,18 @@
 /**
  * `npm run -s bench -- NAME [--json] [--quick]`: the measurements, each next to its floor in the same run.
  */
-const benches = ['claims', 'fleet', 'gateway', 'limits', 'memory', 'overhead', 'service', 'soak', 'view'];
+const benches = [
+  'claims',
+  'fleet',
+  'gateway',
+  'limits',
+  'memory',
+  'overhead',
+  'service',
+  'soak',
+  'start',
+  'view',
+];
 const [name, ...args] = process.argv.slice(2);
 
 if (name === undefined || !benches.includes(name)) {

@@ -1,13 +1,9 @@
 #!/usr/bin/env node
-// Starts the installed command. Offsite runs under Node 24, which the package brings with it; this file runs under whatever
-// Node the user has, and changes over when that is an older one. Hence plain JavaScript.
+// Starts the installed command. Offsite runs under Node 24 or newer. This file runs under whatever Node the user has, so
+// it is plain JavaScript. A checkout has a Node of its own, which is used if the user's is older. What only that needs
+// is loaded only then: it takes as long as a short command.
 
-import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { constants } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 const neededNode = 24;
 
@@ -16,31 +12,38 @@ if (Number.parseInt(process.versions.node, 10) >= neededNode) {
   const built = new URL('../dist/src/cli/main.js', import.meta.url);
   await import(existsSync(built) ? built : new URL('../src/cli/main.ts', import.meta.url));
 } else {
-  startUnder(ownNode());
+  await startUnder(await ownNode());
 }
 
-/** The binary that was installed with us; undefined when npm left it out. */
-function ownNode() {
+/** The Node of a checkout; undefined if there is none. */
+async function ownNode() {
+  const { createRequire } = await import('node:module');
+  const { dirname, join } = await import('node:path');
   const { resolve } = createRequire(import.meta.url);
-  for (const name of ['node', `node-${process.platform}-${process.arch}`]) {
-    try {
-      const path = join(dirname(resolve(`${name}/package.json`)), 'bin', 'node');
-      if (existsSync(path)) return path;
-    } catch (error) {
-      if (error.code !== 'MODULE_NOT_FOUND') throw error;
-    }
+  try {
+    const path = join(
+      dirname(resolve(`node-${process.platform}-${process.arch}/package.json`)),
+      'bin',
+      'node',
+    );
+    return existsSync(path) ? path : undefined;
+  } catch (error) {
+    if (error.code !== 'MODULE_NOT_FOUND') throw error;
+    return undefined;
   }
-  return undefined;
 }
 
-function startUnder(node) {
+async function startUnder(node) {
   if (node === undefined) {
     stop(
-      `Offsite runs under Node ${neededNode} or newer; this is ${process.version}, and the one that npm installs with it is missing,\n` +
-        'because npm left out optional packages or install scripts, or has none for this platform. Install a newer Node.',
+      `Offsite runs under Node ${neededNode} or newer, and this is ${process.version}.\n` +
+        `Install a newer one: https://nodejs.org, or \`nvm install ${neededNode}\`.`,
     );
     return;
   }
+  const { spawn } = await import('node:child_process');
+  const { constants } = await import('node:os');
+  const { fileURLToPath } = await import('node:url');
   const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' });
   // A terminal sends Ctrl-C to the child as well, and twice would mean "at once".
   process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'));

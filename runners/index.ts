@@ -8,6 +8,7 @@ import { codex } from './codex/runner.ts';
 import { command } from './command/runner.ts';
 import { copilot } from './copilot/runner.ts';
 import { gemini } from './gemini-cli/runner.ts';
+import { kimi } from './kimi/runner.ts';
 import { miniSweAgent } from './mini-swe-agent/runner.ts';
 import { opencode } from './opencode/runner.ts';
 import { openhands } from './openhands/runner.ts';
@@ -24,6 +25,7 @@ export const runners: readonly Runner[] = [
   codex,
   copilot,
   gemini,
+  kimi,
   opencode,
   pi,
   qwenCode,

@@ -17,6 +17,7 @@ export const versions = {
   codex: { package: '@openai/codex', version: '0.169.0', program: 'codex' },
   copilot: { package: '@github/copilot', version: '1.0.102', program: 'copilot' },
   'gemini-cli': { package: '@google/gemini-cli', version: '0.61.0', program: 'gemini' },
+  kimi: { package: '@moonshot-ai/kimi-code', version: '2.1.0', program: 'kimi' },
   opencode: {
     package: 'opencode-ai',
     version: '1.18.33',

@@ -61,7 +61,7 @@ export async function bundleProgram(sources: string, extension: 'js' | 'ts'): Pr
         `const urlOfSource = (path) => new URL(path + '.${extension}', ${sources}).href;`,
       ].join('\n'),
     },
-    plugins: [placesOfSources, lazyBuiltins, withoutBuildSessions],
+    plugins: [placesOfSources, lazyBuiltins, lazyPackages, withoutSubprograms, withoutBuildSessions],
     logLevel: 'warning',
     metafile: true,
   });
@@ -103,6 +103,40 @@ const lazyBuiltins: Plugin = {
       contents: `module.exports = require(${JSON.stringify(path)});`,
       loader: 'js',
     }));
+  },
+};
+
+/**
+ * Evaluates a package when one of its functions is first called. Measuring text takes tables of characters,
+ * which take longer to make than a short command takes, and are needed for few texts.
+ */
+const lazyPackages: Plugin = {
+  name: 'lazy-packages',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^string-width$/ }, ({ path, kind, resolveDir }) => {
+      return kind === 'import-statement' ? { path, namespace: 'lazy', pluginData: resolveDir } : undefined;
+    });
+    onLoad({ filter: /.*/, namespace: 'lazy' }, ({ path, pluginData }) => ({
+      contents: `let made; export default (...given) => (made ??= require(${JSON.stringify(path)}).default)(...given);`,
+      loader: 'js',
+      resolveDir: pluginData,
+    }));
+  },
+};
+
+/** commander can start programs as commands, which Offsite has none of; that brings Node's whole network. */
+const withoutSubprograms: Plugin = {
+  name: 'without-subprograms',
+  setup({ onLoad }) {
+    onLoad({ filter: /\/commander\/lib\/command\.js$/ }, async ({ path }) => {
+      const source = await readFile(path, 'utf8');
+      const contents = source.replace(
+        "import childProcess from 'node:child_process';",
+        'const childProcess = {};',
+      );
+      if (contents === source) return { errors: [{ text: `${path} does not import node:child_process` }] };
+      return { contents, loader: 'js' };
+    });
   },
 };
 

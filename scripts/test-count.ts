@@ -20,7 +20,7 @@ export interface TestCount {
 }
 
 /** So many files are run once more, alone. Where more fail, something is broken rather than unsteady. */
-const MAX_RERUN_FILES = 3;
+const MAX_RERUN_FILES = 6;
 
 /**
  * The files whose failure may come from what ran beside them: paths to run once more, alone. None where too

@@ -33,5 +33,26 @@ export class OffsiteError extends Error {
 
 /** The message of anything thrown, without its stack. */
 export function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
+  const first = firstThrown(thrown);
+  return first instanceof Error ? first.message : String(first);
+}
+
+/**
+ * The errors that something thrown stands for, oldest first. Usually that is one. If disposing of a resource
+ * fails after an error, `using` throws a `SuppressedError` of both.
+ */
+export function allThrown(thrown: unknown): [unknown, ...unknown[]] {
+  if (!(thrown instanceof SuppressedError)) return [thrown];
+  const [first, ...later] = allThrown(thrown.suppressed);
+  return [first, ...later, ...allThrown(thrown.error)];
+}
+
+/** Why work ended, whatever failed afterwards while its resources were disposed. */
+export function firstThrown(thrown: unknown): unknown {
+  return allThrown(thrown)[0];
+}
+
+/** Whether the work ended with an expected error. Everything else is a defect. */
+export function isExpected(thrown: unknown): boolean {
+  return firstThrown(thrown) instanceof OffsiteError;
 }

@@ -33,6 +33,16 @@ export class Semaphore<Need = undefined> {
     return this.#waiting.size;
   }
 
+  /** What the callers need that hold a permit. */
+  get holders(): Need[] {
+    return [...this.#held].map(({ need }) => need);
+  }
+
+  /** What the callers need that wait, in the order in which they get their permits. */
+  get line(): Need[] {
+    return [...this.#waiting.values()].map(({ need }) => need);
+  }
+
   /**
    * Resolves with a permit when one is free. Disposing the permit returns it. Rejects with the signal's
    * reason if it aborts first.
@@ -63,8 +73,7 @@ export class Semaphore<Need = undefined> {
 
   /** Whether a request would be met now. */
   fits(need: Need): boolean {
-    const held = [...this.#held].map((request) => request.need);
-    return held.length < this.#limit && this.#fits(held, need);
+    return this.#held.size < this.#limit && this.#fits(this.holders, need);
   }
 
   #admit(): void {

@@ -6,6 +6,16 @@ import type { HarnessContext } from '../../src/harness/runner.ts';
 /** Milliseconds: longer than any trial. The turns have deadlines of their own. */
 export const longest = 2 ** 31 - 1;
 
+/** What starts an agent that speaks the protocol. */
+export interface AcpProgram {
+  argv: readonly string[];
+  /** The environment of its terminals, and its own but for what `own` overrides. */
+  env: Record<string, string>;
+  own?: Record<string, string>;
+  /** Returns what its model asked for, of the command line that it wants a terminal for. Default: all of it. */
+  commandOf?(line: string): string;
+}
+
 /** The agent in its sandbox, and its standard streams. */
 export class AgentProcess {
   /** Rejects only if the engine fails. */
@@ -14,15 +24,15 @@ export class AgentProcess {
   readonly #stop = new AbortController();
 
   constructor(
-    { container, profile, workspace }: HarnessContext,
-    env: Record<string, string>,
+    { container, workspace }: HarnessContext,
+    { argv, env, own }: AcpProgram,
     onStdout: (bytes: Buffer) => void,
   ) {
     // Once the agent has ended, nobody reads it.
     this.#input.on('error', () => undefined);
     this.ended = container.exec({
-      argv: ['bash', '-c', profile.run ?? '', 'run', ...profile.args],
-      env: { ...env, BASH_ENV: '' },
+      argv,
+      env: { ...env, ...own },
       cwd: workspace,
       stdin: this.#input,
       timeoutMs: longest,

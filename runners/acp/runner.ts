@@ -1,5 +1,6 @@
-import type { HarnessContext, HarnessSession, Runner } from '../../src/harness/runner.ts';
-import type { AcpSession } from './session.ts';
+import { programEnvironment } from '../../src/harness/program-environment.ts';
+import type { Runner } from '../../src/harness/runner.ts';
+import { acpSession } from './lazy-session.ts';
 
 /**
  * Any agent that speaks the Agent Client Protocol. The profile's `run` script starts it. Offsite is its client,
@@ -15,23 +16,12 @@ export const acp: Runner = {
   continues: true,
   mcp: ['stdio', 'http', 'sse'],
   limits: [],
-  open: (context) => lazySession(context),
+  open(context) {
+    const { run = '', args } = context.profile;
+    return acpSession(context, () => ({
+      argv: ['bash', '-c', run, 'run', ...args],
+      env: programEnvironment(context),
+      own: { BASH_ENV: '' },
+    }));
+  },
 };
-
-/** Loads the protocol's library with the first turn. */
-function lazySession(context: HarnessContext): HarnessSession {
-  let session: AcpSession | undefined;
-  return {
-    get commandsFrom() {
-      return session?.commandsFrom;
-    },
-    async turn(message, limits) {
-      if (!session) {
-        const { AcpSession } = await import('./session.ts');
-        session = new AcpSession(context);
-      }
-      return session.turn(message, limits);
-    },
-    end: async () => session?.end(),
-  };
-}

@@ -11,7 +11,6 @@ import { z } from 'zod';
 import { acpMessages, harnessLines } from '../../src/bounds/sandbox.ts';
 import { startDeadline } from '../../src/deadline.ts';
 import { modelFailure } from '../../src/harness/model-failure.ts';
-import { programEnvironment } from '../../src/harness/program-environment.ts';
 import { RecordRoom } from '../../src/harness/record-room.ts';
 import type {
   CommandSource,
@@ -22,7 +21,7 @@ import type {
 } from '../../src/harness/runner.ts';
 import { shownOutput } from '../../src/harness/streamed-turn.ts';
 import { TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
-import { AgentProcess, longest } from './agent-process.ts';
+import { type AcpProgram, AgentProcess, longest } from './agent-process.ts';
 import { endingOf, type Outcome, statusOf, textOf } from './endings.ts';
 import { AcpMessages } from './messages.ts';
 import { newSession } from './new-session.ts';
@@ -40,6 +39,7 @@ interface Agent {
 /** A conversation with an agent, which is one process for all turns. */
 export class AcpSession implements HarnessSession {
   readonly #context: HarnessContext;
+  readonly #program: AcpProgram;
   readonly #room = new RecordRoom();
   #agent: Agent | undefined;
   #sessionId: string | undefined;
@@ -49,8 +49,9 @@ export class AcpSession implements HarnessSession {
   #updates: Updates | undefined;
   #hidesCommands = false;
 
-  constructor(context: HarnessContext) {
+  constructor(context: HarnessContext, program: AcpProgram) {
     this.#context = context;
+    this.#program = program;
   }
 
   /** The model traffic, if the agent ran commands without naming them. */
@@ -108,8 +109,8 @@ export class AcpSession implements HarnessSession {
 
   #start(): Agent {
     const { container, workspace, clock } = this.#context;
-    const env = programEnvironment(this.#context);
-    const process = new AgentProcess(this.#context, env, (bytes) => messages.push(bytes));
+    const { env, commandOf = (line) => line } = this.#program;
+    const process = new AgentProcess(this.#context, this.#program, (bytes) => messages.push(bytes));
     const messages = new AcpMessages({
       send: (line) => process.send(line),
       onUpdate: (params, at) => this.#takeUpdate(params, at),
@@ -117,7 +118,7 @@ export class AcpSession implements HarnessSession {
       now: () => clock.now(),
     });
     const terminals = new Terminals({
-      ...{ container, workspace, clock, env, timeoutMs: longest },
+      ...{ container, workspace, clock, env, commandOf, timeoutMs: longest },
       record: () => this.#record,
     });
     const { client: own } = methods;

@@ -22,6 +22,7 @@ interface Terminal {
 
 interface Place extends Pick<HarnessContext, 'container' | 'workspace' | 'clock'> {
   env: Record<string, string>;
+  commandOf(line: string): string;
   /** Milliseconds that a command may take. The end of the session ends it too. */
   timeoutMs: number;
   /** The record of the present turn. */
@@ -42,7 +43,7 @@ export class Terminals {
   }
 
   create(request: CreateTerminalRequest): { terminalId: string } {
-    const { container, workspace, env, clock, timeoutMs } = this.#place;
+    const { container, workspace, env, clock, timeoutMs, commandOf } = this.#place;
     const { command, args = [], env: added = [], cwd, outputByteLimit } = request;
     if (this.#terminals.size >= acpMessages.count.terminals)
       throw RequestError.invalidRequest(undefined, 'too many terminals are not released');
@@ -56,7 +57,7 @@ export class Terminals {
     const output = new OutputCapture(commandOutput.bytes.kept);
     const stop = new AbortController();
     const record = this.#place.record();
-    record.beginCommand(terminalId, commandText(command, args), clock.now());
+    record.beginCommand(terminalId, commandOf(commandText(command, args)), clock.now());
     const running = container.exec({
       argv,
       env: { ...env, ...own },

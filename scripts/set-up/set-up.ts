@@ -3,26 +3,29 @@ import { type CaBundle, caBundleOf } from '../../src/base-image/host-certificate
 import { runHostProgram } from '../../src/base-image/host-program.ts';
 import { baseImageName, baseImageRecipe } from '../../src/base-image/recipe.ts';
 import { systemClock } from '../../src/clock.ts';
+import type { Capabilities } from '../../src/engine/port/capabilities.ts';
 import { OffsiteError } from '../../src/offsite-error.ts';
 import { announcer } from './announcer.ts';
 import { ensureEngine } from './ensure-engine.ts';
 
 /**
  * Makes sure that there is a Docker engine with the base image, and reports its progress on standard output.
- * If both exist, it takes a moment. Throws an `OffsiteError` that says what the user has to do.
+ * If both exist, it takes a moment. Returns what the engine says of itself. Throws an `OffsiteError` that says
+ * what the user has to do.
  */
-export async function setUp(env: NodeJS.ProcessEnv, signal?: AbortSignal): Promise<void> {
+export async function setUp(env: NodeJS.ProcessEnv, signal?: AbortSignal): Promise<Capabilities> {
   const { log, during } = announcer(process.stdout, systemClock);
   const engine = await ensureEngine({ env, log, during, clock: systemClock, signal });
   try {
     const { port } = engine;
-    const { serverVersion, arch } = await port.facts(signal);
-    log(`Docker engine: ${serverVersion}, ${arch}, ${engine.address}`);
+    const facts = await port.facts(signal);
+    log(`Docker engine: ${facts.serverVersion}, ${facts.arch}, ${engine.address}`);
     const there = await port.images.find(baseImageName(baseImageRecipe), signal);
     // Needed only for a build.
     const caBundle = there === undefined ? await hostCaBundle(env, signal) : undefined;
     const image = await ensureBaseImage({ engine: port, log, during, env, signal, caBundle });
     log(`Base image: ${image.name} (${image.built})`);
+    return facts;
   } finally {
     await engine.close();
   }

@@ -21,6 +21,8 @@ export interface AdmissionParts {
   room: Size;
   /** Throws if no further trial should start, for example on a full disk. */
   requireRoom(): Promise<void>;
+  /** Called when a trial begins to wait for its permit. */
+  onWait?: (() => void) | undefined;
 }
 
 /** How many requests a model takes at a time, if that changes. */
@@ -34,12 +36,16 @@ const trialsPerRequest = 2;
 
 /** What admission needs to know of a trial. */
 export interface Applicant {
+  /** Which trial this is. */
+  spec: object;
   model: string;
   /** Requests that its model takes at a time. A trial makes about one at a time. */
   maxParallel: number | undefined;
   /** Set if this number adapts: then `maxParallel` is the most that it may become. */
   adapting?: AdaptingLimit | undefined;
   size: TrialSize;
+  /** The permits of its engine, if the agent has several. */
+  place?: { acquire(signal: AbortSignal, size: TrialSize): Promise<Disposable> };
 }
 
 /**
@@ -47,9 +53,9 @@ export interface Applicant {
  * change while trials run.
  */
 export class Admission {
-  readonly trials: Semaphore<TrialSize>;
+  readonly trials: Semaphore<Applicant>;
   readonly builds = new Semaphore(buildsAtATime);
-  readonly #models = new Map<string, Semaphore>();
+  readonly #models = new Map<string, Semaphore<Applicant>>();
   readonly #parts: AdmissionParts;
   #lastStart = Number.NEGATIVE_INFINITY;
   #pacing: Promise<void> = Promise.resolve();
@@ -57,7 +63,10 @@ export class Admission {
   constructor(parts: AdmissionParts) {
     this.#parts = parts;
     const { room, concurrency } = parts;
-    this.trials = new Semaphore(concurrency, (running, next) => fitsBeside(running, next, room));
+    this.trials = new Semaphore(concurrency, (running, next) => {
+      const sizes = running.map(({ size }) => size);
+      return fitsBeside(sizes, next.size, room);
+    });
   }
 
   /** How many trials may run at a time from now on. Running trials continue. */
@@ -74,21 +83,45 @@ export class Admission {
    * room, and if the signal aborts.
    */
   async enter(applicant: Applicant, signal: AbortSignal): Promise<Disposable> {
-    const { maxParallel, size } = applicant;
+    const { maxParallel, size, place } = applicant;
     using permits = new DisposableStack();
     // The model's permit comes first, so that a trial that waits for its model takes no permit from others.
     if (maxParallel !== undefined)
-      permits.use(await this.#permitsOf({ ...applicant, maxParallel }).acquire(signal));
-    permits.use(await this.trials.acquire(signal, size));
+      permits.use(await this.#acquire(this.#permitsOf({ ...applicant, maxParallel }), applicant, signal));
+    if (place) permits.use(await place.acquire(signal, size));
+    permits.use(await this.#acquire(this.trials, applicant, signal));
     await this.#parts.requireRoom();
     await this.#pace(signal);
     return permits.move();
   }
 
-  #permitsOf({ model, maxParallel, adapting }: Applicant & { maxParallel: number }): Semaphore {
+  /**
+   * The trial that gets the next permit, whichever running trial ends first; undefined if none waits, or if
+   * that depends on which one ends.
+   */
+  get next(): Applicant | undefined {
+    const [first] = this.trials.line;
+    if (first) return first;
+    const [model, ...others] = new Set(this.trials.holders.map((running) => running.model));
+    if (model === undefined || others.length > 0) return undefined;
+    return this.#models.get(model)?.line[0];
+  }
+
+  /** Whether a trial waits for a permit. */
+  isWaiting(spec: object): boolean {
+    return [this.trials, ...this.#models.values()].some(({ line }) => line.some((one) => one.spec === spec));
+  }
+
+  #acquire(permits: Semaphore<Applicant>, applicant: Applicant, signal: AbortSignal): Promise<Disposable> {
+    const permit = permits.acquire(signal, applicant);
+    if (permits.line.includes(applicant)) this.#parts.onWait?.();
+    return permit;
+  }
+
+  #permitsOf({ model, maxParallel, adapting }: Applicant & { maxParallel: number }): Semaphore<Applicant> {
     const kept = this.#models.get(model);
     if (kept) return kept;
-    const permits = new Semaphore(adapting ? trialsPerRequest * adapting.limit : maxParallel);
+    const permits = new Semaphore<Applicant>(adapting ? trialsPerRequest * adapting.limit : maxParallel);
     adapting?.onMove((limit) => {
       permits.limit = trialsPerRequest * limit;
     });

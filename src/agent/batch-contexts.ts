@@ -13,13 +13,19 @@ import { type OpenBatch, openBatch } from './batch-run.ts';
 import { Builds } from './builds.ts';
 import type { ConfigRevisions } from './config-revision.ts';
 
-/** What the trials of one batch share while some of them are in flight. */
-export interface BatchContext {
+/** What the trials of one batch share on one engine while some of them are in flight. */
+export interface EngineContext {
   sandboxes: Sandboxes;
   builds: Builds;
 }
 
+/** What the trials of one batch share while some of them are in flight. */
+export interface BatchContext {
+  on(engine: Engine): EngineContext;
+}
+
 interface Kept extends BatchContext {
+  byEngine: Map<Engine, EngineContext>;
   /** Trials in flight, and other users of the context. */
   trials: number;
   /** Read when the first trial asks. */
@@ -27,7 +33,6 @@ interface Kept extends BatchContext {
 }
 
 export interface BatchContextParts {
-  engine: Engine;
   /** The host's, for install and prepare. */
   extraCertificates: Buffer | undefined;
   runners: readonly Runner[];
@@ -66,7 +71,7 @@ export class BatchContexts implements AsyncDisposable {
     const kept = this.#batches.get(batch);
     if (!kept || --kept.trials > 0) return;
     this.#batches.delete(batch);
-    this.#close(kept.sandboxes);
+    this.#close(kept);
     if (!this.#parts.hasMore(batch)) this.#budgets.delete(batch);
   }
 
@@ -93,22 +98,31 @@ export class BatchContexts implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { sandboxes } of this.#batches.values()) this.#close(sandboxes);
+    for (const kept of this.#batches.values()) this.#close(kept);
     this.#batches.clear();
     await Promise.all(this.#closing);
   }
 
   #open(): Kept {
-    const { ledger, engine, extraCertificates, revisions, buildPermits, onBuild } = this.#parts;
+    const { ledger, extraCertificates, revisions, buildPermits, onBuild } = this.#parts;
     const { buildLogs } = ledger;
     const { host } = revisions.current;
-    const sandboxes = new Sandboxes(engine, extraCertificates, { ...this.#parts, host, buildLogs });
-    const builds = new Builds({ sandboxes, permits: buildPermits, onBuild });
-    return { sandboxes, builds, trials: 0, plan: undefined };
+    const byEngine = new Map<Engine, EngineContext>();
+    const on = (engine: Engine) => {
+      const kept = byEngine.get(engine);
+      if (kept) return kept;
+      const sandboxes = new Sandboxes(engine, extraCertificates, { ...this.#parts, host, buildLogs });
+      const opened = { sandboxes, builds: new Builds({ sandboxes, permits: buildPermits, onBuild }) };
+      byEngine.set(engine, opened);
+      return opened;
+    };
+    return { on, byEngine, trials: 0, plan: undefined };
   }
 
-  #close(sandboxes: Sandboxes): void {
-    const closing = sandboxes[Symbol.asyncDispose]().finally(() => this.#closing.delete(closing));
-    this.#closing.add(closing);
+  #close({ byEngine }: Kept): void {
+    for (const { sandboxes } of byEngine.values()) {
+      const closing = sandboxes[Symbol.asyncDispose]().finally(() => this.#closing.delete(closing));
+      this.#closing.add(closing);
+    }
   }
 }

@@ -2,7 +2,6 @@ import { type BackoffLimits, backoff } from '../backoff.ts';
 import type { Clock } from '../clock.ts';
 import { startDeadline } from '../deadline.ts';
 import type { Engine } from '../engine/engine.ts';
-
 import { OffsiteError } from '../offsite-error.ts';
 import type { Cause, TrialRecord } from '../record/trial-record.ts';
 import { mostParallel } from '../suite/model-config.ts';
@@ -108,6 +107,12 @@ export class Circuit {
     }
   }
 
+  /** Closes the circuit if the probe succeeds, however long it has been open. Rejects if it does not. */
+  async tryAgain(signal: AbortSignal): Promise<void> {
+    await this.#parts.probe?.(signal);
+    this.#close();
+  }
+
   async #wait(state: State & { _tag: 'open' }, signal: AbortSignal): Promise<void> {
     const { clock, random, patienceMs, name } = this.#parts;
     if (state.waitedMs >= patienceMs) {
@@ -197,6 +202,10 @@ const probeMs = 10_000;
 
 export interface CircuitsParts {
   engine: Engine;
+  /** For messages. Default: `the engine`. */
+  engineName?: string;
+  /** The circuits of models, if other engines share them. */
+  models?: Map<string, Circuit>;
   clock: Clock;
   /** From 0 (inclusive) to 1 (exclusive). */
   random: () => number;
@@ -220,16 +229,17 @@ export interface Permit extends Disposable {
 export class Circuits {
   readonly #parts: CircuitsParts;
   readonly #engine: Circuit;
-  readonly #models = new Map<string, Circuit>();
+  readonly #models: Map<string, Circuit>;
 
   constructor(parts: CircuitsParts) {
     this.#parts = parts;
+    this.#models = parts.models ?? new Map();
     // Any image name would do: only an answer counts.
     const probe = async (signal: AbortSignal) => {
       using deadline = startDeadline(parts.clock, probeMs, signal);
       await parts.engine.findImage('offsite/base', deadline.signal);
     };
-    this.#engine = new Circuit({ ...parts, name: 'the engine', probe });
+    this.#engine = new Circuit({ ...parts, name: parts.engineName ?? 'the engine', probe });
   }
 
   /**
@@ -239,12 +249,13 @@ export class Circuits {
    */
   async enter(
     spec: TrialSpec,
-    admission: Admission,
+    admission: Pick<Admission, 'enter'>,
     signal: AbortSignal,
     adapting?: AdaptingLimit,
   ): Promise<Permit> {
     const { model: name } = spec;
-    const applicant = { model: name, maxParallel: maxParallelOf(spec), size: sizeOfTrial(spec), adapting };
+    const size = sizeOfTrial(spec);
+    const applicant = { spec, model: name, maxParallel: maxParallelOf(spec), size, adapting };
     for (;;) {
       using taken = new DisposableStack();
       const model = taken.use(await this.#model(name).pass(signal));
@@ -273,6 +284,11 @@ export class Circuits {
   /** Resolves when the engine's circuit is closed. */
   async engineAnswers(signal: AbortSignal): Promise<void> {
     (await this.#engine.pass(signal))[Symbol.dispose]();
+  }
+
+  /** Asks an engine that is down once, after trials gave up waiting. Rejects if it does not answer. */
+  async tryEngine(signal: AbortSignal): Promise<void> {
+    await this.#engine.tryAgain(signal);
   }
 
   #permit(model: Passage, taken: DisposableStack): Permit {

@@ -30,7 +30,7 @@ export interface AttemptParts extends Omit<TrialParts, 'blobs' | 'keep'> {
   /** Bytes that the archives of workspaces may take; 0 or absent: nothing is kept. */
   workspaceBudget?: number | undefined;
   admission: Admission;
-  circuits: Circuits;
+  circuits: Pick<Circuits, 'enter'>;
   clock: Clock;
   /** From 0 (inclusive) to 1 (exclusive). */
   random: () => number;

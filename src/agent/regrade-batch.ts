@@ -23,6 +23,7 @@ import {
   servicesObstacle,
 } from '../trial/left/regrade-trial.ts';
 import { obstacleOf } from '../trial/left/restore-left.ts';
+import type { Sandboxes } from '../trial/sandboxes.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import { type OpenBatch, openBatch } from './batch-run.ts';
 import { isSameEnvironment } from './same-environment.ts';
@@ -206,6 +207,8 @@ export interface RegradeBatchParts extends Omit<RegradeParts, 'blobs' | 'workspa
   ledger: Ledger;
   /** Trials at a time. */
   concurrency: number;
+  /** Those of further engines, for what trials left there. */
+  elsewhere?: readonly Sandboxes[] | undefined;
   /** The file of the suite that says how to grade. */
   suite: string | undefined;
 }
@@ -240,7 +243,7 @@ export async function regradeTrials(
 
 async function regrade(
   { trial, kept, spec, notes, basis }: RegradeJob,
-  { ledger, suite, ...parts }: RegradeBatchParts,
+  { ledger, suite, elsewhere = [], ...parts }: RegradeBatchParts,
   signal: AbortSignal,
   observe: (event: RegradeEvent) => void,
 ): Promise<RegradedTrial> {
@@ -249,7 +252,8 @@ async function regrade(
   const record = readRecord(blobs.readJson(trial.result ?? ''));
   const left = { spec, record, recordBlob: trial.result ?? '', kept, suite, notes };
   const onPhase = (phase: PhaseName) => observe({ kind: 'phase', trial, phase });
-  const now = await regradeTrial(left, { ...parts, blobs, workspaces }, signal, onPhase);
+  const sandboxes = elsewhere.find(({ engineName }) => engineName === record.engine) ?? parts.sandboxes;
+  const now = await regradeTrial(left, { ...parts, sandboxes, blobs, workspaces }, signal, onPhase);
   const grading = await ledger.gradings.add(trial.key, {
     verdict: now.verdict,
     record: recordOf(now),

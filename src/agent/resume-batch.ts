@@ -6,8 +6,8 @@ import { daemonLock } from '../ledger/queue.ts';
 import type { StoredSet } from '../ledger/sets.ts';
 import type { OpenStart } from '../ledger/starts.ts';
 import type { SuitePlan } from '../suite/plan.ts';
-import { checkSandboxes } from '../trial/image/base-image.ts';
 import { notResumable, type OpenBatch, openBatch } from './batch-run.ts';
+import { checkOnEngines } from './engines/check.ts';
 import type { FinishedBatch } from './finished-batch.ts';
 import { type BatchEvent, type BatchParts, workOffBatch } from './run-batch.ts';
 import { lookFor, recordBatch } from './start-batch.ts';
@@ -81,7 +81,7 @@ export async function resume(
     endLock();
     return { kind: 'never-started' };
   }
-  await checkSandboxes(parts.engine, batch.plan, signal, (build) => observe({ kind: 'build', build }));
+  await checkOnEngines(parts, batch.plan, signal, (build) => observe({ kind: 'build', build }));
   const scope = { service: parts.service, lock: name, batch: batch.key, origin: 'planned' } as const;
   const interrupted = ledger.queue.interrupt(scope);
   if (interrupted > 0) observe({ kind: 'note', message: `${interrupted} interrupted trials start again` });
@@ -90,10 +90,13 @@ export async function resume(
   return { kind: 'finished', batch: finished };
 }
 
-/** The batch of a start whose answer was never read; undefined if the service has none. */
-async function lostBatch(
+/**
+ * The batch of a start whose answer was never read; undefined if the service has none, which ends the start.
+ * The caller holds the start's lock. Throws `START_AMBIGUOUS`.
+ */
+export async function lostBatch(
   start: OpenStart,
-  parts: BatchParts,
+  parts: Pick<BatchParts, 'ledger' | 'client'>,
   signal: AbortSignal,
 ): Promise<OpenBatch | undefined> {
   const { ledger } = parts;

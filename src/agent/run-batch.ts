@@ -9,13 +9,13 @@ import { platformLock, platformService } from '../ledger/platform.ts';
 import type { PartKey } from '../ledger/starts.ts';
 import type { TrialResult } from '../record/trial-record.ts';
 import type { SuitePlan } from '../suite/plan.ts';
-import { checkSandboxes } from '../trial/image/base-image.ts';
 import type { BuildEvent } from '../trial/image/build-event.ts';
 import type { BatchRun, OpenBatch } from './batch-run.ts';
 import type { CircuitEvent } from './circuits.ts';
 import type { Claims } from './claims.ts';
 import type { ConfigRevisions } from './config-revision.ts';
 import { DeliveryLoop, type Grace } from './delivery-loop.ts';
+import { checkOnEngines } from './engines/check.ts';
 import type { AttemptEvent } from './finish-trial.ts';
 import { type FinishedBatch, finishedBatch } from './finished-batch.ts';
 import { lightResult } from './light-result.ts';
@@ -28,6 +28,8 @@ import { usualAttempts, type WorkEvent } from './worker/worker-parts.ts';
 
 export interface BatchParts {
   engine: Engine;
+  /** Further engines that trials may run on. */
+  moreEngines?: readonly Engine[] | undefined;
   runners: readonly Runner[];
   clock: Clock;
   /** The host's, for install and prepare. */
@@ -91,7 +93,7 @@ export async function runBatch(
   signal: AbortSignal,
   observe: (event: BatchEvent) => void,
 ): Promise<FinishedBatch> {
-  await checkSandboxes(parts.engine, plan, signal, (build) => observe({ kind: 'build', build }));
+  await checkOnEngines(parts, plan, signal, (build) => observe({ kind: 'build', build }));
   const prompt = await resolvePrompt(plan, parts.client, signal);
   return runPlanned({ plan, prompt }, parts, signal, observe);
 }

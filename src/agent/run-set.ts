@@ -7,8 +7,8 @@ import { lockOfSet, newSetId, type SetPart, type StoredSet } from '../ledger/set
 import type { OpenStart } from '../ledger/starts.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { SuitePlan } from '../suite/plan.ts';
-import { checkSandboxes } from '../trial/image/base-image.ts';
 import { openBatch } from './batch-run.ts';
+import { checkOnEngines } from './engines/check.ts';
 import { type FinishedBatch, finishedBatch } from './finished-batch.ts';
 import { planParts } from './plan-parts.ts';
 import { planOf, type Resumable, type Resumed, resume } from './resume-batch.ts';
@@ -48,7 +48,7 @@ export async function runSet(
   const { ledger, service } = parts;
   const plans = planParts(plan, parts.batchCases);
   if (plans.length === 1) return { batches: [await runBatch(plan, parts, signal, observe)] };
-  await checkSandboxes(parts.engine, plan, signal, (build) => observe({ kind: 'build', build }));
+  await checkOnEngines(parts, plan, signal, (build) => observe({ kind: 'build', build }));
   const prompt = await resolvePrompt(plan, parts.client, signal);
   const stored: string[] = [];
   for (const part of plans) stored.push(await ledger.blobs.putJson(storedPlan({ plan: part, prompt })));
@@ -111,7 +111,7 @@ async function resumeSet(
   if (!lock) return undefined;
   using _lock = lock;
   const plan = planOfSet(set, ledger);
-  await checkSandboxes(parts.engine, plan, signal, (build) => observe({ kind: 'build', build }));
+  await checkOnEngines(parts, plan, signal, (build) => observe({ kind: 'build', build }));
   const worked = await workOffSet(set, how, parts, signal, observe);
   if (worked.left.length === 0) lock.remove();
   return worked;

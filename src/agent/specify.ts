@@ -1,18 +1,17 @@
 import type { Case } from '../contract/definition.ts';
 import type { RunRecord, RunVariant } from '../contract/record.ts';
-import type { Engine } from '../engine/engine.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { QueuedTrial } from '../ledger/queue.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { noExtras, type PlannedVariant } from '../suite/plan.ts';
 import type { HarnessOffer } from '../suite/planned-variant.ts';
 import { passedEnvironment, refuseKeys } from '../trial/host-environment.ts';
-import { checkSandboxes } from '../trial/image/base-image.ts';
 import { checkModels } from '../trial/models.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import type { BatchContexts } from './batch-contexts.ts';
 import type { OpenBatch, OpenRun } from './batch-run.ts';
 import type { ConfigRevision } from './config-revision.ts';
+import { checkOnEngines, type SomeEngines } from './engines/check.ts';
 import { ownTrialSpec } from './trial-spec.ts';
 import { knownVariant } from './variants.ts';
 
@@ -69,14 +68,14 @@ export async function specify(
   }
 }
 
-/** Checks that engine, environment and models have what trials need. Checks each sandbox once. */
+/** Checks that an engine, environment and models have what trials need. Checks each sandbox once. */
 export class MachineCheck {
-  readonly #engine: Engine;
-  /** The sandboxes, as JSON, that the engine can run. */
+  readonly #engines: SomeEngines;
+  /** The sandboxes, as JSON, that one of the engines can run. */
   readonly #seen = new Set<string>();
 
-  constructor(engine: Engine) {
-    this.#engine = engine;
+  constructor(engines: SomeEngines) {
+    this.#engines = engines;
   }
 
   /** Throws an OffsiteError that says what is missing. Rejects if the signal aborts. */
@@ -87,8 +86,8 @@ export class MachineCheck {
     const seen = JSON.stringify([sandbox, environment.image]);
     if (!this.#seen.has(seen)) {
       try {
-        await checkSandboxes(
-          this.#engine,
+        await checkOnEngines(
+          this.#engines,
           { variants: [{ sandbox }], cases: [{ local: { environment } }] },
           signal,
         );

@@ -11,6 +11,7 @@ import type { During } from './progress.ts';
 import { putNode } from './put-node.ts';
 import type { BaseImageRecipe } from './recipe.ts';
 import { temporaryFolder } from './temporary-folder.ts';
+import { pipInstall, tellWithoutUv, withoutUv } from './uv.ts';
 
 export interface DebianBuild {
   engine: EnginePort;
@@ -24,8 +25,8 @@ export interface DebianBuild {
   registryError: OffsiteError;
 }
 
-/** Space for an unpacked root of 400 MB, its packages, and npm. */
-const neededBytes = 1.2e9;
+/** Space for an unpacked root of 600 MB, its packages, Node and npm. */
+const neededBytes = 1.5e9;
 
 const finishRoot = fileURLToPath(new URL('./finish-root.sh', import.meta.url));
 
@@ -34,18 +35,23 @@ const finishRoot = fileURLToPath(new URL('./finish-root.sh', import.meta.url));
  * registry. Throws an infrastructure `OffsiteError` that says what to do if this host cannot.
  */
 export async function buildFromDebian(build: DebianBuild): Promise<void> {
-  const { engine, recipe, during, env, caBundle, signal } = build;
+  const { engine, recipe, log, during, env, caBundle, signal } = build;
   await prepareHost(build);
   await using folder = await temporaryFolder(neededBytes);
   const local = join(folder.path, 'local');
   await during(`Fetching Node ${recipe.nodeMajor} and npm`, () =>
-    putNode({ local, recipe, env, caBundle, signal }),
+    putNode({ local, recipe, env, log, caBundle, signal }),
   );
   const command = mmdebstrap(recipe, env.OFFSITE_DEBIAN_MIRROR || undefined);
-  const own = { LC_ALL: 'C.UTF-8', TMPDIR: folder.path, OFFSITE_LOCAL: local, OFFSITE_FINISH: finishRoot };
-  await during(`Building the image from Debian ${recipe.debianSuite}`, () =>
+  const own = {
+    ...{ LC_ALL: 'C.UTF-8', TMPDIR: folder.path, OFFSITE_LOCAL: local, OFFSITE_FINISH: finishRoot },
+    ...{ OFFSITE_UV: recipe.uv, OFFSITE_PIP: pipInstall, OFFSITE_WITHOUT_UV: withoutUv },
+    OFFSITE_PEM: caBundle?.path,
+  };
+  const printed = await during(`Building the image from Debian ${recipe.debianSuite}`, () =>
     importArchive({ engine, recipe, command, env: { ...env, ...own }, signal }),
   );
+  tellWithoutUv(printed, log);
 }
 
 /**
@@ -66,6 +72,8 @@ function mmdebstrap(recipe: BaseImageRecipe, mirror: string | undefined): string
     '--dpkgopt=path-exclude=/usr/share/man/*',
     '--dpkgopt=path-exclude=/usr/share/doc/*',
     '--dpkgopt=path-include=/usr/share/doc/*/copyright',
+    // As in images of Python, pip may install into the system.
+    '--dpkgopt=path-exclude=/usr/lib/python3*/EXTERNALLY-MANAGED',
     '--customize-hook=sh "$OFFSITE_FINISH" "$1"',
     recipe.debianSuite,
     '-',

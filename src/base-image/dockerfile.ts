@@ -1,4 +1,5 @@
 import { type BaseImageRecipe, recipeHash, recipeLabel } from './recipe.ts';
+import { pipInstall, withoutUv } from './uv.ts';
 
 /** Builds the recipe's image on the registry's image, which the engine already has. */
 export function dockerfileOf(recipe: BaseImageRecipe): string {
@@ -7,7 +8,9 @@ export function dockerfileOf(recipe: BaseImageRecipe): string {
     `FROM ${recipe.registryImage}`,
     'RUN apt-get update \\',
     ` && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ${packages} \\`,
-    ' && rm -rf /var/lib/apt/lists/*',
+    // As in images of Python, pip may install into the system.
+    ' && rm -rf /var/lib/apt/lists/* /usr/lib/python3*/EXTERNALLY-MANAGED',
+    `RUN echo "${recipe.uv}" > /tmp/uv.txt; pip ${pipInstall} -r /tmp/uv.txt || echo "${withoutUv}"; rm /tmp/uv.txt`,
     'ENV LANG=C.UTF-8',
     // The parent's entrypoint runs unknown words as scripts; a sandbox runs exactly what it is given.
     'ENTRYPOINT []',

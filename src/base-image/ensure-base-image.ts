@@ -6,6 +6,7 @@ import { dockerfileOf } from './dockerfile.ts';
 import type { CaBundle } from './host-certificates.ts';
 import { type During, progressLines } from './progress.ts';
 import { type BaseImageRecipe, baseImageName, baseImageRecipe } from './recipe.ts';
+import { tellWithoutUv } from './uv.ts';
 
 export interface BaseImageOptions {
   engine: EnginePort;
@@ -25,8 +26,10 @@ export interface BaseImageOptions {
 export interface BaseImage {
   /** The engine's image id, `sha256:...`. */
   id: string;
-  /** `offsite/base:<recipe hash>`; `offsite/base:latest` is the same image. */
+  /** `offsite/base:<recipe hash>`. */
   name: string;
+  /** The same image: `offsite/base:latest`. */
+  alias: string;
   built: 'already there' | 'pulled' | 'from Debian packages';
 }
 
@@ -45,10 +48,9 @@ export async function ensureBaseImage(options: BaseImageOptions): Promise<BaseIm
     const message = `The engine reported that it built ${name}, but does not have it.`;
     throw new OffsiteError(message, { code: 'IMAGE_FAILED', kind: 'infrastructure' });
   }
-  if ((await imageId(engine, `${recipe.repository}:latest`, signal)) !== id) {
-    await engine.images.tag(name, `${recipe.repository}:latest`, signal);
-  }
-  return { id, name, built };
+  const alias = `${recipe.repository}:${recipe.tag}`;
+  if ((await imageId(engine, alias, signal)) !== id) await engine.images.tag(name, alias, signal);
+  return { id, name, alias, built };
 }
 
 async function build(options: BaseImageOptions, recipe: BaseImageRecipe): Promise<BaseImage['built']> {
@@ -62,9 +64,14 @@ async function build(options: BaseImageOptions, recipe: BaseImageRecipe): Promis
     await during(`Pulling ${recipe.registryImage}`, () =>
       pullUnlessThere(engine, recipe.registryImage, signal),
     );
+    let printed = '';
+    const onOutput = (text: string) => {
+      printed += text;
+    };
     await during(`Building ${name} on it`, () =>
-      engine.images.build({ dockerfile: dockerfileOf(recipe), name, signal }),
+      engine.images.build({ dockerfile: dockerfileOf(recipe), name, onOutput, signal }),
     );
+    tellWithoutUv(printed, log);
     return 'pulled';
   } catch (error) {
     signal?.throwIfAborted();

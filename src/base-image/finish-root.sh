@@ -17,7 +17,24 @@ END
 
 cp -R "$OFFSITE_LOCAL/." "$root/usr/local/"
 chroot "$root" useradd --uid 1000 --create-home --shell /bin/bash node
-for program in node npm git python3 curl; do
+
+# pip runs in the image, with the host's index, proxy and certificates. A PyPI that does not answer is no failure.
+set --
+for name in PIP_INDEX_URL PIP_EXTRA_INDEX_URL PIP_TRUSTED_HOST http_proxy https_proxy no_proxy \
+  HTTP_PROXY HTTPS_PROXY NO_PROXY; do
+  eval "value=\${$name:-}"
+  [ -z "$value" ] || set -- "$@" "$name=$value"
+done
+if [ -n "${OFFSITE_PEM:-}" ]; then
+  cp "$OFFSITE_PEM" "$root/tmp/authorities.pem"
+  set -- "$@" PIP_CERT=/tmp/authorities.pem
+fi
+echo "$OFFSITE_UV" > "$root/tmp/uv.txt"
+# shellcheck disable=SC2086 # words
+chroot "$root" /usr/bin/env -i "$@" HOME=/tmp PATH=/usr/local/bin:/usr/bin:/bin pip $OFFSITE_PIP -r /tmp/uv.txt ||
+  echo "$OFFSITE_WITHOUT_UV"
+
+for program in node npm git python3 pip pytest curl; do
   chroot "$root" /usr/bin/env HOME=/tmp PATH=/usr/local/bin:/usr/bin:/bin "$program" --version
 done
 

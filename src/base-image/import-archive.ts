@@ -19,11 +19,12 @@ const deadlineMs = 900_000;
 const shownLines = 15;
 
 /**
- * Streams a program's output into the engine as an image of one layer, with the recipe's name and label. If
- * it fails, it throws an infrastructure `OffsiteError` with the end of the program's output, and leaves no
+ * Streams a program's output into the engine as an image of one layer, with the recipe's name and label.
+ * Returns what the program printed on its standard error. If it fails, it throws an infrastructure `OffsiteError` with the end of the program's output, and leaves no
  * image.
  */
-export async function importArchive({ engine, recipe, command, env, signal }: ArchiveImport): Promise<void> {
+export async function importArchive(request: ArchiveImport): Promise<string> {
+  const { engine, recipe, command, env, signal } = request;
   const [name = '', ...args] = command;
   const program = execa(name, args, {
     env: withSystemPath(env),
@@ -46,6 +47,7 @@ export async function importArchive({ engine, recipe, command, env, signal }: Ar
       throw failure;
     }
     root.end();
+    return result.stderr;
   })();
   printed.catch((error) => root.destroy(error));
   try {
@@ -57,7 +59,7 @@ export async function importArchive({ engine, recipe, command, env, signal }: Ar
       labels: { [recipeLabel]: recipeHash(recipe) },
       signal,
     });
-    await printed;
+    return await printed;
   } catch (error) {
     signal?.throwIfAborted();
     throw failure ?? error;

@@ -1,23 +1,24 @@
-import { access, chmod, copyFile, cp, mkdir, realpath, symlink } from 'node:fs/promises';
-import { createRequire } from 'node:module';
+import { access, chmod, copyFile, cp, mkdir, mkdtemp, realpath, rm, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { CaBundle } from './host-certificates.ts';
 import { findHostProgram, runHostProgram, withSystemPath } from './host-program.ts';
-import type { BaseImageRecipe } from './recipe.ts';
+import { nodeBinary } from './node-binary.ts';
+import { type BaseImageRecipe, glibcOf } from './recipe.ts';
 
 export interface NodePlacement {
   /** The folder that becomes /usr/local. */
   local: string;
   recipe: BaseImageRecipe;
   env: NodeJS.ProcessEnv;
+  log: (line: string) => void;
   caBundle?: CaBundle;
   signal?: AbortSignal;
 }
 
 /** Puts Node and npm there: the pinned npm from its registry or, if that fails, the host's own. */
 export async function putNode(placement: NodePlacement): Promise<void> {
-  const { local, recipe, env } = placement;
+  const { local, recipe, env, log, signal } = placement;
   const npm = await findHostProgram('npm', env);
   if (npm === undefined) {
     throw new OffsiteError('The base image needs npm, and this host has no npm to fetch or copy it.', {
@@ -28,7 +29,19 @@ export async function putNode(placement: NodePlacement): Promise<void> {
   }
   await mkdir(join(local, 'bin'), { recursive: true });
   const node = join(local, 'bin/node');
-  await copyFile(await nodeBinary(recipe.nodeMajor), node);
+  const { nodeMajor: major, debianSuite } = recipe;
+  const folder = await mkdtemp(`${local}-node-`);
+  const source = {
+    major,
+    glibc: glibcOf[debianSuite],
+    folder,
+    npm,
+    env: withCertificates(placement),
+    log,
+    signal,
+  };
+  await copyFile(await nodeBinary(source), node);
+  await rm(folder, { recursive: true });
   await chmod(node, 0o755);
   try {
     await fetchNpm(npm, placement);
@@ -38,14 +51,20 @@ export async function putNode(placement: NodePlacement): Promise<void> {
   }
 }
 
-async function fetchNpm(npm: string, { local, recipe, env, caBundle, signal }: NodePlacement): Promise<void> {
+/** The environment in which npm trusts what this host trusts. */
+function withCertificates({ env, caBundle }: NodePlacement): NodeJS.ProcessEnv {
+  if (caBundle === undefined) return env;
+  return { ...env, npm_config_cafile: caBundle.path, NODE_EXTRA_CA_CERTS: caBundle.path };
+}
+
+async function fetchNpm(npm: string, placement: NodePlacement): Promise<void> {
+  const { local, recipe, signal } = placement;
   const name = `npm@${recipe.npmVersion}`;
-  const certificates = caBundle && { npm_config_cafile: caBundle.path, NODE_EXTRA_CA_CERTS: caBundle.path };
   await runHostProgram({
     command: npm,
     args: ['install', '--global', '--prefix', local, '--loglevel=error', '--no-audit', '--no-fund', name],
     purpose: `fetch ${name}`,
-    env: { ...withSystemPath(env), ...certificates },
+    env: withSystemPath(withCertificates(placement)),
     cwd: local, // so that no project's .npmrc applies
     deadlineMs: 120_000,
     signal,
@@ -71,40 +90,4 @@ async function copyInstalledNpm(npm: string, local: string, why: OffsiteError): 
       cause: why,
     });
   }
-}
-
-/**
- * The binary that npm installed with Offsite; otherwise the one that runs this process, if its version
- * matches.
- */
-async function nodeBinary(major: number): Promise<string> {
-  const running = process.versions.node.startsWith(`${major}.`) ? [process.execPath] : [];
-  for (const path of [...installedBinaries(), ...running]) if (await isThere(path)) return realpath(path);
-  throw new OffsiteError(`The base image needs a Node ${major} binary, and there is none on this host.`, {
-    code: 'BASE_IMAGE_NO_NODE',
-    kind: 'infrastructure',
-    hint: `Run Offsite under Node ${major}.`,
-  });
-}
-
-/**
- * Node is an npm package that Offsite depends on; it may be missing if Offsite was installed in another way.
- */
-function installedBinaries(): string[] {
-  const { resolve } = createRequire(import.meta.url);
-  return ['node', `node-${process.platform}-${process.arch}`].flatMap((name) => {
-    try {
-      return [join(dirname(resolve(`${name}/package.json`)), 'bin/node')];
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') return [];
-      throw error;
-    }
-  });
-}
-
-function isThere(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }

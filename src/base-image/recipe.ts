@@ -9,8 +9,12 @@ export interface BaseImageRecipe {
   revision: number;
   /** The image's name without a tag. */
   repository: string;
-  debianSuite: string;
+  /** The tag that the newest recipe's image has beside its hash. */
+  tag: string;
+  debianSuite: keyof typeof glibcOf;
   debianPackages: readonly string[];
+  /** A line of pip's requirements, with hashes. */
+  uv: string;
   nodeMajor: number;
   /** For builds from Debian packages; an image from a registry contains its own npm. */
   npmVersion: string;
@@ -18,15 +22,42 @@ export interface BaseImageRecipe {
   registryImage: string;
 }
 
-export const baseImageRecipe: BaseImageRecipe = {
-  revision: 2,
+/** The version of the C library in each release of Debian. */
+export const glibcOf = { bookworm: '2.36', trixie: '2.41' };
+
+const parts = {
+  revision: 3,
   repository: 'offsite/base',
-  debianSuite: 'bookworm',
-  debianPackages: ['bash', 'ca-certificates', 'curl', 'git', 'procps', 'python3'],
+  debianPackages: [
+    ...['bash', 'ca-certificates', 'curl', 'git', 'procps'],
+    ...['python3', 'python3-pip', 'python3-pytest', 'python3-venv'],
+  ],
+  uv:
+    'uv==0.13.9 ' +
+    '--hash=sha256:d7f459fe4fd247d830351c75686d3996ace3c6f3f728eb0e85a30b7ada0cef19 ' + // x86_64
+    '--hash=sha256:ecb6028d79dc96fbeafffe5c8af62a7099487ebc05a701e76714eebcffd06375', // aarch64
   nodeMajor: 24,
   npmVersion: '11.21.2',
+};
+
+/** The image of relays, and of every sandbox that names no other. */
+export const baseImageRecipe: BaseImageRecipe = {
+  ...parts,
+  tag: 'latest',
+  debianSuite: 'bookworm',
   registryImage: 'node:24-bookworm-slim',
 };
+
+/** The recipes by the version of Python, which each release of Debian has one of. */
+export const baseImageRecipes = {
+  '3.11': baseImageRecipe,
+  '3.13': {
+    ...parts,
+    tag: 'python3.13',
+    debianSuite: 'trixie',
+    registryImage: 'node:24-trixie-slim',
+  },
+} satisfies Record<string, BaseImageRecipe>;
 
 /**
  * The label that carries the recipe's hash. Containers inherit their image's labels, so its key must never be

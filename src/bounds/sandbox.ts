@@ -208,6 +208,7 @@ export const engineAnswers = channel({
   bytes: {
     answer: bytes(64 * MiB, 'an answer that is read as a whole'),
     object: bytes(64 * KiB, 'an object of a list that is read one by one'),
+    users: bytes(MiB, 'the file of users of a container, where the engine tells users by name'),
   },
   time: 'the time-outs of requests to the engine',
   count: 'entries of lists are read one by one; code that keeps them has its own bound',

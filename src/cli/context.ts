@@ -4,6 +4,7 @@ import { runners } from '../../runners/index.ts';
 import { type Claims, ServiceClaims } from '../agent/claims.ts';
 import type { ConfigRevision } from '../agent/config-revision.ts';
 import { Delivery } from '../agent/delivery.ts';
+import { enginesOf, type SomeEngines } from '../agent/engines/check.ts';
 import { roomOf } from '../agent/trial-size.ts';
 import type { Client } from '../client/client.ts';
 import { type Clock, systemClock } from '../clock.ts';
@@ -13,26 +14,21 @@ import type { GatewayOptions } from '../gateway/gateway-parts.ts';
 import type { LimitStore, ModelLimits } from '../gateway/limits/model-limits.ts';
 import type { Runner } from '../harness/runner.ts';
 import { Ledger } from '../ledger/ledger.ts';
-import { messageOf } from '../offsite-error.ts';
+import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { Redactor } from '../redaction/redactor.ts';
 import type { Platform } from '../service/platform.ts';
 import { type Config, loadConfig, SandboxConfig } from '../suite/config-file.ts';
+import { defaultBudgetsText } from '../suite/default-budgets.ts';
+import { type ConfiguredEngine, configuredEngines } from '../suite/engines-config.ts';
 import { plural } from '../text/quantities.ts';
-import { credentialNames, type HostEnvironment, hostEnvironmentOf } from '../trial/host-environment.ts';
+import { type HostEnvironment, hostEnvironmentOf } from '../trial/host-environment.ts';
 import { dataFolderOf, requireRoom } from './data-folder.ts';
 import { dryRunOf } from './dry-run.ts';
 import { hostCertificates } from './host-certificates.ts';
 import { type Interruption, type InterruptionOptions, interruption } from './interruption.ts';
 import type { ServiceAccess } from './service-access.ts';
+import { type CommonOptions, secretsOf } from './settings.ts';
 import { openTerminal, type Terminal } from './terminal.ts';
-
-/** Options that commands share. Each command takes those that it needs. */
-export interface CommonOptions {
-  json?: true | undefined;
-  config?: string | undefined;
-  dataFolder?: string | undefined;
-  insecureHttp?: true | undefined;
-}
 
 interface ContextParts {
   config: Config;
@@ -54,6 +50,12 @@ interface RevisionOptions {
   sandboxes?: readonly { cpus: number; memory: number }[];
 }
 
+/** An engine that does not answer. */
+export interface AwayEngine {
+  name: string;
+  error: OffsiteError;
+}
+
 /** Ledger and service, which suffice to report. */
 export interface Reporting {
   ledger: Ledger;
@@ -64,8 +66,7 @@ export interface Reporting {
 }
 
 /** Everything that trials need, except what depends on the current config revision. */
-export interface Workshop extends Reporting {
-  engine: Engine;
+export interface Workshop extends Reporting, SomeEngines {
   runners: readonly Runner[];
   claims: Claims;
   clock: Clock;
@@ -100,6 +101,8 @@ export class CommandContext implements AsyncDisposable {
   permits: GatewayOptions['permits'];
   readonly #insecureHttp: boolean | undefined;
   readonly #opened = new AsyncDisposableStack();
+  readonly #ending = new AbortController();
+  #budgetsTold = false;
   #certificates: Promise<Buffer | undefined> | undefined;
   #ledger: Ledger | undefined;
   #limits: Promise<ModelLimits> | undefined;
@@ -167,7 +170,14 @@ export class CommandContext implements AsyncDisposable {
    * stay until everything is closed.
    */
   interruption(options?: InterruptionOptions): Interruption {
-    return this.#opened.use(interruption((message) => this.note(message), options));
+    const interrupted = this.#opened.use(interruption((message) => this.note(message), options));
+    interrupted.signal.addEventListener('abort', () => this.end(), { once: true });
+    return interrupted;
+  }
+
+  /** The command ends, and waits no longer than it must. Disposing does the same. */
+  end(): void {
+    this.#ending.abort();
   }
 
   ledger(): Ledger {
@@ -195,20 +205,70 @@ export class CommandContext implements AsyncDisposable {
     return this.#opened.use(access);
   }
 
-  /** Connects to the engine. Call it once. Throws `ENGINE_UNREACHABLE`. */
+  /** Connects to the engine; of several, to the first. Call it once. Throws `ENGINE_UNREACHABLE`. */
   async engine(signal: AbortSignal): Promise<Engine> {
+    const [first] = configuredEngines(this.config);
+    return this.#opened.use(await this.#connect(first, signal));
+  }
+
+  /**
+   * Connects to all configured engines. Those that do not answer are told, and left out. Call it once. Throws
+   * `ENGINE_UNREACHABLE` if none answers.
+   */
+  async engines(signal: AbortSignal): Promise<SomeEngines & { away: AwayEngine[] }> {
+    const all = configuredEngines(this.config);
+    if (all.length === 0) return { engine: await this.engine(signal), away: [] };
+    const connected = await Promise.all(
+      all.map(async (one) => {
+        const { name } = one;
+        try {
+          return { name, engine: await this.#connect(one, signal) };
+        } catch (error) {
+          signal.throwIfAborted();
+          if (!(error instanceof OffsiteError)) throw error;
+          return { name, error };
+        }
+      }),
+    );
+    const [engine, ...moreEngines] = connected.flatMap((one) => (one.engine ? [one.engine] : []));
+    const away = connected.flatMap(({ name, error }) => (error ? [{ name, error }] : []));
+    // A wrong setting is to be corrected, even if the others work.
+    const wrong = away.find(({ error }) => error.kind === 'input') ?? (engine ? undefined : away[0]);
+    if (wrong || !engine) {
+      for (const one of connected) await one.engine?.[Symbol.asyncDispose]();
+      throw wrong?.error ?? new Error('no engine is configured');
+    }
+    for (const one of [engine, ...moreEngines]) this.#opened.defer(() => this.#close(one));
+    return { engine, moreEngines, away };
+  }
+
+  /** Closes one of several engines. One that is away keeps no result of the others from being told. */
+  async #close(engine: Engine): Promise<void> {
+    try {
+      await engine[Symbol.asyncDispose]();
+    } catch (error) {
+      if (!(error instanceof OffsiteError) || error.kind !== 'infrastructure') throw error;
+      const later = 'the next command that uses it does that';
+      this.note(`cannot remove this agent's containers from the engine ${engine.name}; ${later}`);
+    }
+  }
+
+  async #connect(configured: ConfiguredEngine | undefined, signal: AbortSignal): Promise<Engine> {
     const { config, env, clock } = this;
     const { connectEngine } = await import('../engine/connect.ts');
-    const engine = await connectEngine({
+    const { name, host, certificates, trials, labels } = configured ?? {
       host: config.engine?.host,
       labels: config.labels,
+    };
+    return connectEngine({
+      ...{ name, host, certificates, trials, labels },
       instance: randomUUID(),
       ...{ env, signal, clock },
-      note: (message) => this.note(message),
+      ending: this.#ending.signal,
+      note: (message) => this.note(name === undefined ? message : `${name}: ${message}`),
       pull: config.pull,
       snapshots: { budgetBytes: config.snapshots.budget },
     });
-    return this.#opened.use(engine);
   }
 
   /**
@@ -246,16 +306,19 @@ export class CommandContext implements AsyncDisposable {
    * @param sandboxes the sandboxes that trials use; if not given, all that are configured
    */
   async revision(
-    engine: Engine,
+    engines: SomeEngines,
     { config = this.config, concurrency, sandboxes }: RevisionOptions,
   ): Promise<ConfigRevision> {
+    const limits = this.#budgetsTold ? undefined : defaultBudgetsText(config.budgets);
+    this.#budgetsTold = true;
+    if (limits !== undefined && config === this.config && this.untried.length === 0) this.note(limits);
     const possible = sandboxes ?? [SandboxConfig.parse({}), ...Object.values(config.sandboxes)];
     return {
       config,
       gateway: await this.gateway(config, await this.#sharedLimits()),
       // A dry run refuses the keys of the real configuration too.
       host: config === this.config ? this.host : hostEnvironmentOf(config, this.env),
-      concurrency: concurrency ?? config.concurrency ?? concurrencyFor(engine, possible),
+      concurrency: concurrency ?? config.concurrency ?? concurrencyOn(engines, possible),
     };
   }
 
@@ -287,19 +350,22 @@ export class CommandContext implements AsyncDisposable {
     };
   }
 
-  /** Connects to the engine for trials, and removes from it what dead agents have left. Call it once. */
-  async engineForTrials(signal: AbortSignal): Promise<Engine> {
+  /** Connects to the engines for trials, and removes from them what dead agents have left. Call it once. */
+  async enginesForTrials(signal: AbortSignal): Promise<SomeEngines> {
     requireRoom(this.dataFolder);
-    const engine = await this.engine(signal);
-    // The sweep takes seconds, and no trial waits for it.
-    const sweeping = this.#sweep(engine, signal);
-    this.#opened.defer(() => sweeping);
-    return engine;
+    const { away, ...engines } = await this.engines(signal);
+    for (const { name, error } of away) this.note(`the engine ${name} is left out: ${messageOf(error)}`);
+    for (const engine of enginesOf(engines)) {
+      // The sweep takes seconds, and no trial waits for it.
+      const sweeping = this.#sweep(engine, signal);
+      this.#opened.defer(() => sweeping);
+    }
+    return engines;
   }
 
   /** Opens what trials need. */
   async workshop(signal: AbortSignal): Promise<Workshop> {
-    const engine = await this.engineForTrials(signal);
+    const engines = await this.enginesForTrials(signal);
     const reporting = await this.reporting();
     const { clock } = this;
     const { client, ledger } = reporting;
@@ -311,7 +377,7 @@ export class CommandContext implements AsyncDisposable {
     });
     return {
       ...reporting,
-      engine,
+      ...engines,
       runners: this.runners,
       claims: this.#opened.use(claims),
       clock,
@@ -321,13 +387,13 @@ export class CommandContext implements AsyncDisposable {
 
   /** Never rejects. */
   async #sweep(engine: Engine, signal: AbortSignal): Promise<void> {
+    const on = engine.name === undefined ? 'the engine' : `the engine ${engine.name}`;
     try {
       const { removed } = await engine.sweep(signal);
       if (removed.length > 0)
-        this.note(`removed ${plural(removed.length, 'object')} that dead agents had left on the engine`);
+        this.note(`removed ${plural(removed.length, 'object')} that dead agents had left on ${on}`);
     } catch (error) {
-      if (!signal.aborted)
-        this.note(`cannot remove what dead agents left on the engine: ${messageOf(error)}`);
+      if (!signal.aborted) this.note(`cannot remove what dead agents left on ${on}: ${messageOf(error)}`);
     }
   }
 
@@ -351,11 +417,6 @@ function onceFor<Result>(read: (name: string) => Result): (name: string) => Resu
   };
 }
 
-/** The values of the models' and the service's keys. */
-export function secretsOf(config: Config, env: NodeJS.ProcessEnv): string[] {
-  return [...credentialNames(config)].flatMap((name) => env[name] ?? []);
-}
-
 /**
  * Trials at a time that cores and memory of the engine's machine allow, for the largest of the sandboxes. At
  * least one.
@@ -369,4 +430,12 @@ export function concurrencyFor(
   const byCores = Math.floor(capabilities.cpus / cpus);
   const byMemory = Math.floor(roomOf(capabilities).memory / memory);
   return Math.max(1, Math.min(byCores, byMemory));
+}
+
+/** The same for several engines together, some of which may have a limit of trials. */
+function concurrencyOn(engines: SomeEngines, sandboxes: readonly { cpus: number; memory: number }[]): number {
+  return enginesOf(engines).reduce(
+    (sum, engine) => sum + (engine.trials ?? concurrencyFor(engine, sandboxes)),
+    0,
+  );
 }

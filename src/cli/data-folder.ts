@@ -15,7 +15,11 @@ const hint =
  * The folder for this machine's results: from the flag, `OFFSITE_HOME` or the configuration, else the user's
  * data folder.
  */
-export function dataFolderOf(flag: string | undefined, config: Config, env: NodeJS.ProcessEnv): string {
+export function dataFolderOf(
+  flag: string | undefined,
+  config: Partial<Pick<Config, 'dataFolder'>>,
+  env: NodeJS.ProcessEnv,
+): string {
   const chosen = flag ?? env.OFFSITE_HOME ?? config.dataFolder;
   if (chosen) return resolve(chosen);
   return join(env.XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'offsite');

@@ -1,29 +1,32 @@
-import { OffsiteError } from '../offsite-error.ts';
+import { allThrown, messageOf, OffsiteError } from '../offsite-error.ts';
 import { BadFile } from '../suite/file-issues.ts';
 import type { Output } from '../text/output.ts';
 import { lines, text } from '../text/printable.ts';
+import { exitCodes } from './exit-codes.ts';
+import { Interrupted } from './interruption.ts';
+import { Crashed } from './last-defence.ts';
 
-/** The exit codes of every command. */
-export const exitCodes = {
-  done: 0,
-  belowThreshold: 1,
-  badInput: 2,
-  infrastructure: 3,
-  interrupted: 130,
-} as const;
-
-/** The exit code for results: something could not be judged or reported, or too little passed. */
-export function exitCodeOfRates(
-  summary: { void: number; unreported: number; passRate: number | undefined },
-  failUnder: number | undefined,
-): number {
-  if (summary.void > 0 || summary.unreported > 0) return exitCodes.infrastructure;
-  const isBelow = failUnder !== undefined && (summary.passRate ?? 0) < failUnder;
-  return isBelow ? exitCodes.belowThreshold : exitCodes.done;
+/**
+ * Prints what a command threw, for a person, and returns the exit code for the process: that of the error which
+ * ended the command, not of those that followed while it cleaned up.
+ */
+export function printFailure(thrown: unknown, err: Pick<Output, 'print'>): number {
+  const [first, ...later] = allThrown(thrown);
+  const code = printFirst(first, err);
+  const told = new Set([first, messageOf(first)]);
+  for (const error of later) {
+    if (told.has(error) || told.has(messageOf(error))) continue;
+    told.add(messageOf(error));
+    if (error instanceof OffsiteError) err.print(text`  and while ending: ${lines(error.message)}`);
+    else printFirst(error, err);
+  }
+  return code;
 }
 
-/** Prints a thrown error for a person, and returns the exit code for the process. */
-export function printFailure(error: unknown, err: Pick<Output, 'print'>): number {
+function printFirst(error: unknown, err: Pick<Output, 'print'>): number {
+  // Both were announced when they came.
+  if (error instanceof Interrupted) return exitCodes.interrupted;
+  if (error instanceof Crashed) return exitCodes.infrastructure;
   if (error instanceof BadFile) {
     // Each line names a file and a position, as editors and CI logs expect.
     for (const issue of error.printed) err.print(issue);

@@ -1,4 +1,4 @@
-import { exitCodes } from './failure.ts';
+import { exitCodes } from './exit-codes.ts';
 import { type CrashRecord, lastDefence } from './last-defence.ts';
 
 /** The reason why work was aborted: the user interrupted it. */
@@ -14,6 +14,10 @@ const togetherMs = 1_000;
 
 /** What most commands do when they are interrupted. */
 export const stoppingTrials = 'stopping the trials and removing their sandboxes';
+
+/** What ending at once means. */
+export const leftBehind =
+  'Sandboxes may be left on the engine; the next command that runs trials there removes them.';
 
 export interface Interruption extends Disposable {
   signal: AbortSignal;
@@ -46,6 +50,7 @@ export function interruption(
       announce(`${name}: ${doing()}; a second signal ends at once`);
       controller.abort(new Interrupted(name));
     } else if (performance.now() - first > togetherMs) {
+      announce(`${name}: ended at once. ${leftBehind}`);
       process.exit(exitCodes.interrupted);
     }
   };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { defects } from '../bounds/anybody.ts';
 import type { Crashes } from '../ledger/crashes.ts';
 import { messageOf } from '../offsite-error.ts';
-import { exitCodes } from './failure.ts';
+import { exitCodes } from './exit-codes.ts';
 
 /** The reason why work was aborted: an unexpected error escaped. */
 export class Crashed extends Error {

@@ -9,6 +9,7 @@ import { type HarnessOffer, mcpObstacle, plannedVariant } from '../suite/planned
 import { type TasksSource, taskFormats } from '../suite/tasks-source.ts';
 import { networkObstacles } from '../tasks/network-obstacles.ts';
 import { type LeftOut, planTasks } from '../tasks/plan-tasks.ts';
+import { selectTasks } from '../tasks/selection.ts';
 import { type Printable, stack, text } from '../text/printable.ts';
 import { plural } from '../text/quantities.ts';
 import type { CommandContext } from './context.ts';
@@ -35,9 +36,9 @@ export function withTaskChoice<Arguments extends unknown[], Options extends Opti
   command: Command<Arguments, Options>,
 ) {
   return withRowSetup(command)
-    .option('--include <glob...>', 'only tasks whose ids match one of these')
-    .option('--exclude <glob...>', 'leave out tasks whose ids match one of these')
-    .option('--limit <n>', 'at most this many tasks', wholeNumber)
+    .option('--include <glob...>', 'only cases or tasks whose ids match one of these')
+    .option('--exclude <glob...>', 'leave out cases or tasks whose ids match one of these')
+    .option('--limit <n>', 'at most this many of them', wholeNumber)
     .option('--seed <n>', 'in an order that depends on this number, for a sample', seed)
     .option('--threshold <number>', 'what each reward must reach (default: 1)', finiteNumber);
 }
@@ -95,7 +96,9 @@ export async function plannedSuite(
     const sources = await sourcesOf(file, options, context, { progress, signal });
     const given = { ...reading, planTasks: casesOf, sources, unwritten: withoutHarness };
     const plan = loadSuite(file, config, runners, given);
-    return checked(fitted({ plan, leftOut }), options);
+    const known = plan.cases.map((one) => ({ id: one.request.id, one }));
+    const cases = selectTasks(known, options, 'case').map(({ one }) => one);
+    return checked(fitted({ plan: { ...plan, cases }, leftOut }), options);
   }
   const path = resolve(tasks ?? '');
   const { variant = withoutHarness ? ['nothing:none'] : [], profile, sandbox = 'local' } = options;

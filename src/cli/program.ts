@@ -1,9 +1,10 @@
 import { Command, CommanderError } from '@commander-js/extra-typings';
 import { settleHeap } from '../heap.ts';
+import { nearest } from '../text/nearest.ts';
 import { lines, ours, stack } from '../text/printable.ts';
-import { exitCodes, printFailure } from './failure.ts';
-import { Interrupted } from './interruption.ts';
-import { Crashed } from './last-defence.ts';
+import type { CommandTree } from './command-tree.ts';
+import { exitCodes } from './exit-codes.ts';
+import { printFailure } from './failure.ts';
 import { openTerminal } from './terminal.ts';
 import { versionOf } from './version.ts';
 
@@ -23,21 +24,19 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     })
     .showHelpAfterError('Run it with --help to see commands and options.');
   if (lasting.has(argv[0] ?? '')) settleHeap();
-  for (const command of await commands(argv[0])) {
+  for (const command of await needed(argv)) {
     program.addCommand(command, { hidden: internal.has(command.name()) });
   }
   // So that the caller of this function can finish its work.
   program.exitOverride();
   inheritSettings(program);
   try {
+    refuseUnknownBelow(program, argv);
     await program.parseAsync(argv, { from: 'user' });
     return Number(process.exitCode ?? exitCodes.done);
   } catch (error) {
     // Commander has already printed its message; 0 is --help and --version.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.badInput;
-    if (error instanceof Interrupted) return exitCodes.interrupted;
-    // The error was announced when it escaped.
-    if (error instanceof Crashed) return exitCodes.infrastructure;
     return printFailure(error, err);
   }
 }
@@ -47,11 +46,13 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
  * most of a short command's time.
  */
 const sources: Readonly<Record<string, () => Promise<unknown>>> = {
+  quickstart: async () => (await import('./commands/quickstart.ts')).quickstartCommand(),
   init: async () => (await import('./commands/init.ts')).initCommand(),
   case: async () => (await import('./commands/case.ts')).caseCommand(),
   run: async () => (await import('./commands/run.ts')).runCommand(),
   start: async () => (await import('./commands/start.ts')).startCommand(),
   resume: async () => (await import('./commands/resume.ts')).resumeCommand(),
+  abandon: async () => (await import('./commands/abandon.ts')).abandonCommand(),
   fork: async () => (await import('./commands/fork.ts')).forkCommand(),
   batches: async () => (await import('./commands/batches.ts')).batchesCommand(),
   show: async () => (await import('./commands/show.ts')).showCommand(),
@@ -89,26 +90,18 @@ const sources: Readonly<Record<string, () => Promise<unknown>>> = {
   prompts: async () => (await import('./commands/prompts.ts')).promptsCommand(),
   keys: async () => (await import('./commands/keys.ts')).keysCommand(),
   completion: async () => (await import('./commands/completion.ts')).completionCommand(),
-  complete: async () =>
-    (await import('./commands/completion.ts')).completeCommand(commandNames, commandNamed),
+  complete: async () => (await import('./commands/completion.ts')).completeCommand(),
 };
 
 /** Commands that no person types. */
 const internal = new Set(['complete']);
-
-function commandNames(): string[] {
-  return Object.keys(sources).filter((name) => !internal.has(name));
-}
-
-async function commandNamed(name: string): Promise<Command | undefined> {
-  return Object.hasOwn(sources, name) ? (await commands(name))[0] : undefined;
-}
 
 /**
  * Commands that last, because bytes of sandboxes and models pass through them. The others are over before a
  * settled heap pays: it makes their start a quarter slower.
  */
 const lasting = new Set([
+  'quickstart',
   'run',
   'fork',
   'start',
@@ -122,14 +115,42 @@ const lasting = new Set([
 ]);
 
 /**
- * The commands without the settings that they inherit from the program. If the first argument names one, only
- * that one, and none if it asks for the version.
+ * The commands that a command line needs: the one that it names. If it names none, or one that does not exist,
+ * it ends with help or an error, and a list of the commands is enough. The version needs none.
  */
-export async function commands(named?: string): Promise<Command[]> {
-  if (named === '--version' || named === '-V') return [];
-  const one = named !== undefined && Object.hasOwn(sources, named) ? sources[named] : undefined;
-  const read = one ? [one] : Object.values(sources);
-  return (await Promise.all(read.map((source) => source()))) as Command[];
+async function needed([first, second]: readonly string[]): Promise<Command[]> {
+  if (first === '--version' || first === '-V') return [];
+  const named = (first === 'help' ? second : first) ?? '';
+  const source = Object.hasOwn(sources, named) ? sources[named] : undefined;
+  if (source) return [(await source()) as Command];
+  const { commandTrees, listed } = await import('./command-tree.ts');
+  return commandTrees.map(listed);
+}
+
+/** All commands, without the settings that they inherit from the program. */
+export async function commands(): Promise<Command[]> {
+  return (await Promise.all(Object.values(sources).map((source) => source()))) as Command[];
+}
+
+/** The trees of all commands that people type, as `npm run generate` writes them down. */
+export async function readCommandTrees(): Promise<CommandTree[]> {
+  const { treeOf } = await import('./command-tree.ts');
+  return (await commands()).filter((command) => !internal.has(command.name())).map(treeOf);
+}
+
+/**
+ * Refuses a word where the name of a command below another one must stand. If the command above does something
+ * itself, commander would only say that there are too many arguments.
+ */
+function refuseUnknownBelow(program: Command, argv: readonly string[]): void {
+  const [name, word = '-'] = argv;
+  const above = program.commands.find((command) => command.name() === name);
+  if (!above || above.commands.length === 0 || above.registeredArguments.length > 0) return;
+  const names = above.commands.map((command) => command.name());
+  if (word.startsWith('-') || word === 'help' || names.includes(word)) return;
+  const near = nearest(word, names);
+  const meant = near === undefined ? '' : `\n(Did you mean ${near}?)`;
+  above.error(`error: unknown command '${word}'${meant}`, { code: 'commander.unknownCommand' });
 }
 
 /** Gives the commands below a command its settings: how errors are printed, and that they are thrown. */

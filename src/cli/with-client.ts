@@ -1,6 +1,7 @@
 import type { Client } from '../client/client.ts';
 import type { Content } from '../text/output.ts';
-import { CommandContext, type CommonOptions } from './context.ts';
+import { CommandContext } from './context.ts';
+import type { CommonOptions } from './settings.ts';
 
 /**
  * Calls the configured service, or the embedded one, and prints the answer: with --json unchanged, otherwise

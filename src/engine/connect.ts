@@ -1,11 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { type Clock, systemClock } from '../clock.ts';
+import { OffsiteError } from '../offsite-error.ts';
 import { findBuilder } from './build/find-builder.ts';
 import type { ImageBuilder } from './build/image-builder.ts';
 import { connect } from './connection/connect.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import { type CreateOptions, createFromSpec } from './container/create.ts';
 import { fillHosts } from './container/hosts-file.ts';
+import { leaveToEnd, removeContainer } from './container/remove.ts';
+import { runtimeProbe } from './container/runtime-probe.ts';
 import { containerOf } from './container.ts';
 import type { Engine } from './engine.ts';
 import { DESCRIPTION_LABEL, PARENT_LABEL } from './labels.ts';
@@ -29,7 +32,18 @@ export interface ConnectOptions {
    * share a name.
    */
   instance: string;
+  /** What the configuration calls the engine, if it names several. */
+  name?: string | undefined;
+  /** A folder with `ca.pem`, `cert.pem` and `key.pem`, for TLS. Default: as the `docker` CLI has it. */
+  certificates?: string | undefined;
+  /** The most trials at a time. */
+  trials?: number | undefined;
   signal?: AbortSignal;
+  /**
+   * Aborts when this agent ends, which may be long before the engine is disposed. From then on, an engine that
+   * is silent for some time counts as gone.
+   */
+  ending?: AbortSignal | undefined;
   clock?: Clock;
   snapshots?: {
     /** The name of the images, without a tag. Agents that share an engine should share it too. */
@@ -54,27 +68,29 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
   const { instance, signal } = options;
   const connection = await connect({
     host: options.host,
+    certificates: options.certificates,
     env: options.env ?? process.env,
     clock: options.clock ?? systemClock,
     signal,
   });
   const { port } = connection;
+  options.ending?.addEventListener('abort', connection.hurry, { once: true });
   try {
     const capabilities = await port.facts(signal);
     const marker = livenessMarker(port, instance, capabilities);
     const fill = fillHosts(port);
+    const probe = runtimeProbe({ port, instance, capabilities });
     const createContainer = async (spec: ContainerSpec, options: CreateOptions) => {
       // In parallel with the container: the first one must not wait.
       marker.ensure(spec.imageId);
       const id = await createFromSpec(port, capabilities, instance, spec, options);
-      const container = containerOf(port, id, spec, capabilities.arch);
       try {
-        await fill(id, spec, options.signal);
+        const [runtime] = await Promise.all([probe(spec), fill(id, spec, options.signal)]);
+        return containerOf(port, id, spec, { arch: capabilities.arch, runtime });
       } catch (error) {
-        await container.remove();
+        await removeContainer(port, id).catch(leaveToEnd);
         throw error;
       }
-      return container;
     };
     const { repository = 'offsite/snapshot', budgetBytes } = options.snapshots ?? {};
     const { note = () => undefined, env = process.env, pull = 'never' } = options;
@@ -84,6 +100,8 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
     return {
       address: connection.address,
       instance,
+      name: options.name,
+      trials: options.trials,
       port,
       capabilities,
       labels: options.labels ?? [],
@@ -120,10 +138,16 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
       sweep: (signal, options) => sweepDead(port, instance, { ...options, signal }),
       async [Symbol.asyncDispose]() {
         try {
+          // Removing large images may take the engine longer than an end waits for it.
           await upkeep[Symbol.asyncDispose]();
+          connection.hurry();
           await marker.remove();
           await removeOwned(port, instance);
+        } catch (error) {
+          if (!(error instanceof OffsiteError)) throw error;
+          note(leftMessage(connection.address, error));
         } finally {
+          options.ending?.removeEventListener('abort', connection.hurry);
           await connection.close();
         }
       },
@@ -132,4 +156,10 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
     await connection.close();
     throw error;
   }
+}
+
+/** What was left on the engine is no reason to fail: whoever uses the engine next removes it. */
+function leftMessage(address: string, error: OffsiteError): string {
+  return `something may be left on the engine ${address}: ${error.message}
+  The next command that runs trials there removes it.`;
 }

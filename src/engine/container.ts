@@ -12,8 +12,9 @@ import type { ContainerSpec } from './container/container-spec.ts';
 import { disconnectContainer } from './container/disconnect.ts';
 import { type KillAllResult, killAll } from './container/kill-all.ts';
 import { type ContainerProcess, listProcesses } from './container/processes.ts';
-import { removeContainer } from './container/remove.ts';
+import { leaveToEnd, removeContainer } from './container/remove.ts';
 import type { RunningContainer } from './container/running-container.ts';
+import type { RuntimeFacts } from './container/runtime-probe.ts';
 import type { ExecRequest, ExecResult } from './exec/exec-request.ts';
 import { execute } from './exec/execute.ts';
 import { type ContainerTerminal, openTerminal, type TerminalRequest } from './exec/terminal.ts';
@@ -33,6 +34,8 @@ export interface Container extends AsyncDisposable {
   readonly workingDir: string;
   /** What every command in it gets. */
   readonly env: Readonly<Record<string, string>>;
+  /** Whether the engine lists its processes. If not, `killAll` always restarts it. */
+  readonly listsProcesses: boolean;
   /** Starts init. One round trip, by far the slowest. */
   start(signal?: AbortSignal): Promise<void>;
   /**
@@ -101,17 +104,34 @@ export interface Container extends AsyncDisposable {
   commit(request: CommitImage, signal?: AbortSignal): Promise<string>;
   /** Removes it. Can be called again. */
   remove(): Promise<void>;
+  /** The same, but if the engine fails, it is removed when the engine is disposed. */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** The container `id`, which was created from `spec` on a machine of architecture `arch`. */
-export function containerOf(port: EnginePort, id: string, spec: ContainerSpec, arch: string): Container {
+/** What the engine's machine has to do with a container. */
+export interface Machine {
+  /** As the engine names it. */
+  arch: string;
+  /** Default: that of a plain runtime. */
+  runtime?: RuntimeFacts;
+}
+
+/** The container `id`, which was created from `spec`. */
+export function containerOf(
+  port: EnginePort,
+  id: string,
+  spec: ContainerSpec,
+  { arch, runtime }: Machine,
+): Container {
   const running: RunningContainer = {
     port,
     id,
     env: spec.env ?? {},
     user: spec.user,
     arch,
+    listsProcesses: runtime?.listsProcesses ?? true,
     pids: spec.pids,
+    memoryBytes: spec.memoryBytes,
     diskBytes: spec.diskBytes,
     activeExecs: new Set(),
     execCount: 0,
@@ -131,6 +151,7 @@ export function containerOf(port: EnginePort, id: string, spec: ContainerSpec, a
     id,
     workingDir: spec.workingDir,
     env: running.env,
+    listsProcesses: running.listsProcesses,
     start: (signal) => containers.start(id, signal),
     put: (entries, at = '/', signal) => putEntries(running, entries, at, signal),
     attach: (request) => containers.attach(id, request),
@@ -153,6 +174,6 @@ export function containerOf(port: EnginePort, id: string, spec: ContainerSpec, a
     unpack: (path, archive, signal) => unpackArchive(port, { id, path }, archive, signal),
     commit: (request, signal) => commitContainer(running, request, signal),
     remove,
-    [Symbol.asyncDispose]: remove,
+    [Symbol.asyncDispose]: () => remove().catch(leaveToEnd),
   };
 }

@@ -25,6 +25,10 @@ export interface Engine extends AsyncDisposable {
   /** Its address and where that comes from, for messages. */
   readonly address: string;
   readonly instance: string;
+  /** What the configuration calls it. Undefined if the agent has no other engine. */
+  readonly name?: string | undefined;
+  /** The most trials at a time. Undefined: as many as its cores and memory allow. */
+  readonly trials?: number | undefined;
   /** The port below this: for building base images and for inspecting what is on the engine. */
   readonly port: EnginePort;
   readonly capabilities: Capabilities;

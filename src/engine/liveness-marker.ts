@@ -1,10 +1,11 @@
 import type { Duplex } from 'node:stream';
-import { removeContainer } from './container/remove.ts';
+import { leaveToEnd, removeContainer } from './container/remove.ts';
 import { filterFor } from './container/seccomp/filter.ts';
 import { ownershipLabels } from './labels.ts';
 import type { Capabilities } from './port/capabilities.ts';
 import type { EnginePort } from './port/engine-port.ts';
 import { isEngineFailure } from './port/failure.ts';
+import { ownProgramsRuntime } from './port/plain-runtimes.ts';
 
 /**
  * A tiny container that runs as long as this process does: it reads a standard input that only this process
@@ -55,7 +56,7 @@ export function livenessMarker(
       connection.resume();
       state = { kind: 'running', id, connection };
     } catch (error) {
-      await removeContainer(port, id);
+      await removeContainer(port, id).catch(leaveToEnd);
       throw error;
     }
   }
@@ -123,6 +124,7 @@ async function createMarker(
     capabilities: [],
     filter: filterFor('sandbox', capabilities),
     readOnlyRoot: true,
+    runtime: ownProgramsRuntime(capabilities),
   });
   return id;
 }

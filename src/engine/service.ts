@@ -73,7 +73,7 @@ export function serviceOf(port: EnginePort, spec: ServiceSpec, container: Contai
     },
     writtenBytes: (signal) => containers.writtenBytes(id, signal),
     kill: () => containers.kill(id),
-    [Symbol.asyncDispose]: () => container.remove(),
+    [Symbol.asyncDispose]: () => container[Symbol.asyncDispose](),
   };
 }
 

@@ -5,6 +5,7 @@ import { modelRequests } from '../bounds/sandbox.ts';
 import { startDeadline } from '../deadline.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { allowList } from '../suite/hosts/host-pattern.ts';
+import type { Budget } from '../suite/model-config.ts';
 import { accountOf } from './account.ts';
 import { answerError, answerText } from './answer.ts';
 import { answererOf } from './answerer.ts';
@@ -167,12 +168,16 @@ async function answer(
   }
 }
 
-/** A budget in USD needs prices. Scripted and recorded answers cost nothing. */
+/**
+ * A budget in USD that somebody set needs prices; the default holds for the models that have some. Scripted and
+ * recorded answers cost nothing.
+ */
 function checkPrices(
   { budget, judgeBudget, batchBudget }: SessionRequest,
   models: readonly ServedModel[],
 ): void {
-  if ([budget, judgeBudget, batchBudget?.limit].every((limit) => limit?.usd === undefined)) return;
+  const isSet = (limit: Budget | undefined) => limit?.usd !== undefined && !limit.usdIsDefault;
+  if (![budget, judgeBudget, batchBudget?.limit].some(isSet)) return;
   const asked = models.flatMap((model) => (model.recording ? (model.live ?? []) : model));
   const unpriced = asked.find(({ config }) => !('scripted' in config) && !config.prices);
   if (!unpriced) return;

@@ -88,12 +88,15 @@ root=$work/root
 mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$root" "$python/bin" "$python/lib"
 # As if nothing were installed: all that Python needs is fetched.
 : > "$apt/status"
-cat > "$apt/sources" << END
-deb http://deb.debian.org/debian ${debian} main
-deb http://deb.debian.org/debian-security ${debian}-security main
-END
+# From the mirrors that this image uses.
+. /etc/os-release
+mkdir "$apt/parts"
+for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
+  [ ! -f "$file" ] || sed "s/$VERSION_CODENAME/${debian}/g" "$file" > "$apt/parts/\${file##*/}"
+done
+[ ! -f "$apt/parts/sources.list" ] || mv "$apt/parts/sources.list" "$apt/parts/main.list"
 apt() {
-  apt-get -qq -o Dir::Etc::sourcelist="$apt/sources" -o Dir::Etc::sourceparts=/dev/null \\
+  apt-get -qq -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$apt/parts" \\
     -o Dir::State="$apt" -o Dir::State::lists="$apt/lists" -o Dir::State::status="$apt/status" \\
     -o Dir::Cache="$apt/cache" -o Debug::NoLocking=1 -o APT::Sandbox::User=root \\
     -o Acquire::Languages=none -o Acquire::Retries=3 "$@"

@@ -27,6 +27,8 @@ export interface Runner {
   runsScript?: boolean;
   /** Whether its stream reports the commands that it ran. If not, they are rebuilt from its model traffic. */
   tellsCommands: boolean;
+  /** Whether it says so if its model fails. If not, the gateway's account decides. Default: yes. */
+  tellsModelFailure?: boolean;
   /** Whether its session accepts a second message. */
   continues: boolean;
   /** How it can speak to tool servers (`mcpServers` of a profile or of a case). */

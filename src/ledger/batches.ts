@@ -1,6 +1,6 @@
 import type { BatchKey, Records, Row, RunKey } from './records.ts';
 import type { StartKey } from './starts.ts';
-import { leftElsewhere, queueTrials, reopen, takeBack } from './trial-states.ts';
+import { closeRun, leftElsewhere, queueTrials, reopen, takeBack } from './trial-states.ts';
 
 export type { BatchKey, RunKey, TrialKey } from './records.ts';
 
@@ -198,6 +198,23 @@ export class Batches {
         variantId: row.variant_id === null ? undefined : String(row.variant_id),
         setup: row.setup === null ? undefined : String(row.setup),
       }));
+  }
+
+  /**
+   * Closes a batch whose trials nobody will run: its planned trials without a result are withdrawn, and runs
+   * that were never pulled are finished. Its results stay, and so do runs that were found. Returns how many
+   * trials were withdrawn.
+   */
+  close(batch: BatchKey): number {
+    const records = this.#records;
+    return records.transaction(() => {
+      const runs = records.all(
+        "SELECT key FROM runs WHERE batch = ? AND origin = 'planned' AND state <> 'finished'",
+        batch,
+      );
+      const counts = runs.map(({ key }) => closeRun(records, Number(key)));
+      return counts.reduce((sum, count) => sum + count, 0);
+    });
   }
 
   /** The key of a run of the service, if the ledger has it. */

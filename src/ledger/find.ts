@@ -192,6 +192,19 @@ export function shortBatchIds(records: Records): (id: string) => string {
   return (id) => bare(id).slice(0, length);
 }
 
+/** A run by what the service calls it; undefined if the ledger does not have it. */
+export function findBatchRun(
+  records: Records,
+  { service, batchId, runId }: { service: string; batchId: string; runId: string },
+): ListedRun | undefined {
+  const row = records.get(
+    `SELECT runs.* FROM runs JOIN batches ON batches.key = runs.batch
+     WHERE batches.service = ? AND batches.id = ? AND runs.id = ?`,
+    ...[service, batchId, runId],
+  );
+  return row && runOf(row);
+}
+
 /** The runs of a batch, in the order in which it was started. */
 export function listRuns(records: Records, batch: BatchKey): ListedRun[] {
   return records.all('SELECT * FROM runs WHERE batch = ? ORDER BY task_index, key', batch).map(runOf);

@@ -220,4 +220,8 @@ export const migrations: readonly string[] = [
   -- The lock of who works on a run that was found. Null for the daemon.
   ALTER TABLE runs ADD COLUMN lock TEXT;
   `,
+  `
+  -- When a person gave the set up, in epoch milliseconds: its parts without a batch are never started.
+  ALTER TABLE sets ADD COLUMN abandoned_at INTEGER;
+  `,
 ];

@@ -99,11 +99,20 @@ export class Sets {
     });
   }
 
-  /** Sets with parts that are not started, or whose planned trials have no result, oldest first. */
+  /** Notes that a person gave the set up. Its open batches stay as they are. */
+  abandon(set: SetKey): void {
+    const records = this.#records;
+    records.run('UPDATE sets SET abandoned_at = ? WHERE key = ?', records.now(), set);
+  }
+
+  /**
+   * Sets with parts that are not started, or whose planned trials have no result, oldest first. Without those
+   * that were abandoned.
+   */
   open(): StoredSet[] {
     return this.#records
       .all(
-        `SELECT ${columns} FROM sets WHERE EXISTS (
+        `SELECT ${columns} FROM sets WHERE abandoned_at IS NULL AND EXISTS (
            SELECT 1 FROM set_parts LEFT JOIN batches ON batches.start = set_parts.start
            WHERE of_set = sets.key AND (batches.key IS NULL OR batches.state = 'open' AND EXISTS (
              SELECT 1 FROM runs WHERE runs.batch = batches.key AND runs.state <> 'finished'

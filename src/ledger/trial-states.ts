@@ -9,6 +9,28 @@ export function finishAbove(records: Records, trial: TrialKey): void {
   const openTrial = `SELECT 1 FROM trials WHERE run = ? AND state <> 'finished'
     AND withdrawn IS NULL`;
   if (records.get(openTrial, run)) return;
+  finishRun(records, run);
+}
+
+/**
+ * Withdraws the open trials of a run, and finishes it. Returns how many trials there were. Call it in a
+ * transaction.
+ */
+export function closeRun(records: Records, run: RunKey): number {
+  const open = records.all(
+    "SELECT key FROM trials WHERE run = ? AND state <> 'finished' AND withdrawn IS NULL",
+    run,
+  );
+  for (const { key } of open) {
+    records.run("UPDATE trials SET withdrawn = 'canceled' WHERE key = ?", Number(key));
+    records.note({ subject: 'trial', key: Number(key), state: 'withdrawn', detail: 'canceled' });
+  }
+  finishRun(records, run);
+  return open.length;
+}
+
+/** Finishes a run, and its batch if the run was its last open one. */
+function finishRun(records: Records, run: RunKey): void {
   records.run("UPDATE runs SET state = 'finished' WHERE key = ?", run);
   records.note({ subject: 'run', key: run, state: 'finished' });
   const batch = Number(records.get('SELECT batch FROM runs WHERE key = ?', run)?.batch);

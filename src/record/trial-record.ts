@@ -301,6 +301,9 @@ export const TrialRecord = z.object({
   }),
   startedAt: At,
   finishedAt: At,
+  engine: z.string().optional().meta({
+    description: 'The name of the engine that it ran on. Absent if the agent had only one.',
+  }),
   sandboxId: z.string().optional().meta({ description: "The engine's id of the sandbox container." }),
   imageId: z.string().optional().meta({ description: 'The image that the sandbox was made from.' }),
   images: z.array(UsedImage).optional().meta({

@@ -1,8 +1,8 @@
-import { existsSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
-import { OffsiteError } from '../offsite-error.ts';
+import { type ConfigSearch, configPlace } from './config-place.ts';
+import { type Budgets, withDefaultBudgets } from './default-budgets.ts';
+import { EngineList, engineListIssue } from './engines-config.ts';
 import { FleetConfig } from './fleet-config.ts';
 import { Label } from './labels.ts';
 import { McpServer } from './mcp-server.ts';
@@ -50,10 +50,14 @@ const ProfileConfig = z.strictObject({
     .array(z.string())
     .optional()
     .meta({ description: "Arguments to add to the command line of the harness's CLI." }),
-  env: z.record(z.string(), z.string()).optional(),
+  env: z
+    .record(z.string(), z.string())
+    .optional()
+    .meta({ description: 'Environment variables of the harness.' }),
   mcpServers: z
     .record(z.string().regex(/^[\w-]+$/, 'expected a name of letters, digits, _ and -'), McpServer)
-    .optional(),
+    .optional()
+    .meta({ description: 'Tool servers of the Model Context Protocol, by name.' }),
   maxTurns: z
     .int()
     .min(1)
@@ -80,7 +84,11 @@ const ProfileConfig = z.strictObject({
 });
 
 export const SandboxConfig = z.strictObject({
-  image: z.string().min(1).default('offsite/base'),
+  image: z
+    .string()
+    .min(1)
+    .default('offsite/base')
+    .meta({ description: 'The image of the sandbox, on the engine or in a registry.' }),
   harnessImage: z
     .string()
     .min(1)
@@ -110,9 +118,12 @@ export const SandboxConfig = z.strictObject({
         'Whether tests that do not say what they reach may reach `hosts` too, with network allowlist. ' +
         'Default: no.',
     }),
-  security: z.enum(['compatible', 'strict']).default('compatible'),
-  memory: MemorySize.default(2 * 1024 ** 3),
-  cpus: z.number().positive().default(1),
+  security: z.enum(['compatible', 'strict']).default('compatible').meta({
+    description:
+      'compatible: root with the five capabilities that package managers need. strict: no capability, and a user that is not root.',
+  }),
+  memory: MemorySize.default(2 * 1024 ** 3).meta({ description: 'The most memory, with swap.' }),
+  cpus: z.number().positive().default(1).meta({ description: 'How many processors it may use.' }),
   disk: ByteSize.default(10 * 1024 ** 3).meta({ description: 'How much a trial may write to its disk.' }),
   user: z.string().min(1).optional().meta({
     description:
@@ -124,7 +135,11 @@ export const SandboxConfig = z.strictObject({
     .min(64)
     .default(16_384)
     .meta({ description: 'The maximum number of open files of one process.' }),
-  runtime: z.string().min(1).optional(),
+  runtime: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({ description: "An OCI runtime that the engine knows. Default: the engine's own." }),
   needs: z
     .array(Label)
     .optional()
@@ -146,14 +161,15 @@ export const SandboxConfig = z.strictObject({
   }),
   timeouts: z
     .strictObject({
-      install: Duration.default(900_000),
-      build: Duration.default(1_800_000),
-      prepare: Duration.default(600_000),
-      harness: Duration.default(1_800_000),
-      verify: Duration.default(600_000),
-      validator: Duration.default(300_000),
+      install: Duration.default(900_000).meta({ description: 'For the `install` of a profile.' }),
+      build: Duration.default(1_800_000).meta({ description: 'For the build of a Dockerfile.' }),
+      prepare: Duration.default(600_000).meta({ description: 'For the `prepare` of a case.' }),
+      harness: Duration.default(1_800_000).meta({ description: "For the harness's work in one trial." }),
+      verify: Duration.default(600_000).meta({ description: 'For all verify steps together.' }),
+      validator: Duration.default(300_000).meta({ description: 'For the validator.' }),
     })
-    .prefault({}),
+    .prefault({})
+    .meta({ description: 'How long each phase may take.' }),
 });
 export type SandboxConfig = z.infer<typeof SandboxConfig>;
 
@@ -166,7 +182,10 @@ const DaemonConfig = z.strictObject({
     .meta({ description: 'Ids of suites at the service. The daemon polls all of their cases for runs.' }),
   cases: z.array(z.string().min(1)).default([]).meta({ description: 'Ids of further cases to poll.' }),
   poll: z
-    .strictObject({ min: Duration.default(5_000), max: Duration.default(60_000) })
+    .strictObject({
+      min: Duration.default(5_000).meta({ description: 'The shortest time between two polls.' }),
+      max: Duration.default(60_000).meta({ description: 'The longest time between two polls.' }),
+    })
     .prefault({})
     .refine(({ min, max }) => min > 0 && min <= max, 'expected min to be more than 0 and no more than max')
     .meta({
@@ -194,20 +213,36 @@ export const ConfigFile = z
   .strictObject({
     service: z
       .strictObject({
-        url: z.url(),
+        url: z.url().meta({ description: 'The address of the service.' }),
         apiKeyEnv: z
           .string()
           .default('OFFSITE_API_KEY')
           .meta({ description: 'The name of the environment variable that holds the key.' }),
-        insecureHttp: z.boolean().default(false),
+        insecureHttp: z
+          .boolean()
+          .default(false)
+          .meta({ description: 'Allows plain http to a service that is not on this machine.' }),
       })
-      .optional(),
-    engine: z.strictObject({ host: z.string().min(1) }).optional(),
+      .optional()
+      .meta({ description: 'The Eval Service that gets the results. Default: the embedded one.' }),
+    engine: z
+      .strictObject({
+        host: z.string().min(1).meta({
+          description: 'The address of the engine, such as unix:///var/run/docker.sock or ssh://host.',
+        }),
+      })
+      .optional()
+      .meta({ description: 'The container engine. Default: the one that the docker CLI would use.' }),
+    engines: EngineList,
     labels: z
       .array(Label)
       .default([])
       .meta({ description: 'What this machine has that a sandbox may need: gpu, big-disk.' }),
-    dataFolder: z.string().min(1).optional(),
+    dataFolder: z
+      .string()
+      .min(1)
+      .optional()
+      .meta({ description: 'The folder of results. Default: $OFFSITE_HOME, or ~/.local/share/offsite.' }),
     caBundle: z
       .string()
       .min(1)
@@ -221,7 +256,9 @@ export const ConfigFile = z
           "Files and folders outside a suite's folder that suites may read, relative to this file: with `.`, a " +
           'suite in evals/ may use the repository that it is in.',
       }),
-    concurrency: z.int().min(1).optional(),
+    concurrency: z.int().min(1).optional().meta({
+      description: "How many trials run at a time. Default: as many as the engine's cores and memory allow.",
+    }),
     lease: Duration.default(90_000)
       .refine((ms) => ms >= 1_000 && ms <= 3_600_000, 'expected a duration from 1s to 1h')
       .meta({
@@ -231,16 +268,22 @@ export const ConfigFile = z
       }),
     daemon: DaemonConfig.prefault({}).meta({ description: 'Settings of `offsite daemon`.' }),
     fleet: FleetConfig.prefault({}).meta({ description: 'Settings of `offsite fleet`.' }),
-    profiles: z.record(z.string(), ProfileConfig).default({}),
-    sandboxes: z.record(z.string(), SandboxConfig).default({}),
-    models: z.record(z.string().min(1), ModelConfig).default({}),
+    profiles: z
+      .record(z.string(), ProfileConfig)
+      .default({})
+      .meta({ description: 'Profiles by name: what a harness is given, and how it is started.' }),
+    sandboxes: z
+      .record(z.string(), SandboxConfig)
+      .default({})
+      .meta({ description: 'Sandboxes by name. `local` is there without an entry.' }),
+    models: z.record(z.string().min(1), ModelConfig).default({}).meta({ description: 'Models by name.' }),
     budgets: z
       .strictObject({
-        trial: Budget.prefault({}),
+        trial: Budget.prefault({}).meta({ description: 'What the models of one trial may use together.' }),
         judges: Budget.optional().meta({
           description: 'What the judges of one trial may use, counted separately. Default: as `trial`.',
         }),
-        batch: Budget.prefault({}),
+        batch: Budget.prefault({}).meta({ description: 'What all trials of a batch may use together.' }),
       })
       .prefault({})
       .meta({
@@ -258,29 +301,47 @@ export const ConfigFile = z
           'have. always: all, so that a name that moved is noticed.',
       }),
     snapshots: z
-      .strictObject({ budget: ByteSize.default(20 * 1024 ** 3) })
+      .strictObject({
+        budget: ByteSize.default(20 * 1024 ** 3).meta({ description: 'The most disk space.' }),
+      })
       .prefault({})
       .meta({
         description: 'Disk space for kept snapshots. The least recently used ones are removed first.',
       }),
     workspaces: z
-      .strictObject({ budget: z.union([z.literal(0), ByteSize]).default(10 * 1024 ** 3) })
+      .strictObject({
+        budget: z
+          .union([z.literal(0), ByteSize])
+          .default(10 * 1024 ** 3)
+          .meta({ description: 'The most disk space. 0: nothing is kept.' }),
+      })
       .prefault({})
       .meta({
         description:
           'Disk space for what trials left, which `offsite regrade` grades again. The oldest are removed ' +
           'first. 0: nothing is kept.',
       }),
-    connections: z.strictObject({ harness: ConnectionNames, sandbox: ConnectionNames }).prefault({}).meta({
-      description: "Names of harnesses and sandboxes in this file -> the platform's connection ids.",
-    }),
+    connections: z
+      .strictObject({
+        harness: ConnectionNames.meta({ description: 'Name of a harness -> its id at the service.' }),
+        sandbox: ConnectionNames.meta({ description: 'Name of a sandbox -> its id at the service.' }),
+      })
+      .prefault({})
+      .meta({
+        description: "Names of harnesses and sandboxes in this file -> the platform's connection ids.",
+      }),
+  })
+  .superRefine((config, context) => {
+    const issue = config.engine && config.engines ? 'use either engine or engines' : engineListIssue(config);
+    if (issue !== undefined) context.addIssue({ code: 'custom', path: ['engines'], message: issue });
   })
   .meta({ title: 'Offsite configuration' });
 
 /** A file may have only comments. */
 const ConfigOrNothing = z.preprocess((value) => value ?? {}, ConfigFile);
 
-export type Config = z.infer<typeof ConfigFile> & {
+export type Config = Omit<z.infer<typeof ConfigFile>, 'budgets'> & {
+  budgets: Budgets;
   /** The file that was read. Undefined if there is none and all values are defaults. */
   file: string | undefined;
   /** Reports a problem at a position in that file. */
@@ -292,24 +353,8 @@ export type Config = z.infer<typeof ConfigFile> & {
  * it reads the first that exists beside the suite, in the working folder, or in the user's config folder.
  * Files are not merged. Throws an `input` error if a named file does not exist.
  */
-export function loadConfig(options: {
-  named?: string;
-  suiteFolder?: string;
-  env: NodeJS.ProcessEnv;
-}): Config {
-  const { env, suiteFolder } = options;
-  const named = options.named ?? env.OFFSITE_CONFIG;
-  if (named !== undefined && !existsSync(named)) {
-    throw new OffsiteError(`the configuration file ${named} does not exist`, {
-      code: 'CONFIG_MISSING',
-      kind: 'input',
-      hint: 'The path comes from --config or OFFSITE_CONFIG. Correct it or remove it.',
-    });
-  }
-  const userFolder = env.XDG_CONFIG_HOME || join(homedir(), '.config');
-  const folders = [suiteFolder, '.', join(userFolder, 'offsite')].filter((folder) => folder !== undefined);
-  const file =
-    named ?? folders.map((folder) => join(folder, 'offsite.yaml')).find((path) => existsSync(path));
+export function loadConfig(options: ConfigSearch): Config {
+  const file = configPlace(options);
   if (file === undefined) return { ...ConfigFile.parse({}), file };
   const { value: config, issue } = readYamlFile(file, ConfigOrNothing);
   const absolute = (path: string | undefined) =>
@@ -328,6 +373,7 @@ export function loadConfig(options: {
   return {
     ...config,
     models,
+    budgets: withDefaultBudgets(config.budgets, models),
     fleet: {
       ...config.fleet,
       ...(storage && 'folder' in storage && { storage: { folder: resolve(dirname(file), storage.folder) } }),
@@ -335,6 +381,9 @@ export function loadConfig(options: {
         tls: Object.fromEntries(Object.entries(tls).map(([name, path]) => [name, absolute(path)])),
       }),
     },
+    engines: config.engines?.map((engine) =>
+      typeof engine === 'string' ? engine : { ...engine, certificates: absolute(engine.certificates) },
+    ),
     allowOutside: config.allowOutside.map((path) => resolve(dirname(file), path)),
     caBundle: absolute(config.caBundle),
     dataFolder: absolute(config.dataFolder),

@@ -51,7 +51,10 @@ const EnvironmentParts = z.strictObject({
     description: 'Folders that any user may write to, such as /logs. Made before prepare.',
   }),
   timeouts: z
-    .strictObject({ build: Duration.optional(), harness: Duration.optional() })
+    .strictObject({
+      build: Duration.optional().meta({ description: 'For the build of a Dockerfile.' }),
+      harness: Duration.optional().meta({ description: "For the harness's work." }),
+    })
     .optional()
     .meta({ description: "In place of the sandbox's." }),
   healthcheck: Healthcheck.optional().meta({
@@ -69,8 +72,8 @@ const EnvironmentParts = z.strictObject({
   }),
   resources: z
     .strictObject({
-      cpus: z.number().positive().optional(),
-      memory: MemorySize.optional(),
+      cpus: z.number().positive().optional().meta({ description: 'How many processors.' }),
+      memory: MemorySize.optional().meta({ description: 'The most memory, with swap.' }),
       disk: ByteSize.optional().meta({ description: 'How much a trial may write to its disk.' }),
     })
     .optional()

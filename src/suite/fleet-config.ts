@@ -5,9 +5,9 @@ const File = z.string().min(1);
 
 /** A bucket. Keys are taken from the environment, `~/.aws`, or the machine's role. */
 const S3Storage = z.strictObject({
-  bucket: z.string().min(1),
+  bucket: z.string().min(1).meta({ description: 'The name of the bucket.' }),
   prefix: z.string().optional().meta({ description: 'What the names of all objects begin with.' }),
-  region: z.string().min(1).optional(),
+  region: z.string().min(1).optional().meta({ description: 'The region of the bucket.' }),
   endpoint: z
     .url({ protocol: /^https?$/ })
     .optional()
@@ -25,7 +25,11 @@ export const FleetConfig = z.strictObject({
     .min(1)
     .default('127.0.0.1:7233')
     .meta({ description: "The Temporal server's address, as host:port." }),
-  namespace: z.string().min(1).default('default'),
+  namespace: z
+    .string()
+    .min(1)
+    .default('default')
+    .meta({ description: 'The namespace at the Temporal server.' }),
   apiKeyEnv: z.string().min(1).optional().meta({
     description: 'The name of the environment variable that holds the key for Temporal.',
   }),
@@ -33,7 +37,13 @@ export const FleetConfig = z.strictObject({
     .union([
       z.boolean(),
       z
-        .strictObject({ serverCa: File.optional(), clientCert: File.optional(), clientKey: File.optional() })
+        .strictObject({
+          serverCa: File.optional().meta({
+            description: "Certificates of the authority that signs the server's certificate.",
+          }),
+          clientCert: File.optional().meta({ description: 'The certificate of this machine.' }),
+          clientKey: File.optional().meta({ description: 'The key of that certificate.' }),
+        })
         .refine(({ clientCert, clientKey }) => (clientCert === undefined) === (clientKey === undefined), {
           error: 'expected clientCert and clientKey, or neither',
         }),
@@ -46,7 +56,14 @@ export const FleetConfig = z.strictObject({
     .default('offsite')
     .meta({ description: 'Workers and batches meet under this name.' }),
   storage: z
-    .union([z.strictObject({ folder: z.string().min(1) }), z.strictObject({ s3: S3Storage })])
+    .union([
+      z.strictObject({
+        folder: z.string().min(1).meta({ description: 'A folder that every machine of the fleet mounts.' }),
+      }),
+      z.strictObject({
+        s3: S3Storage.meta({ description: 'A bucket of Amazon S3, or of a service with its API.' }),
+      }),
+    ])
     .optional()
     .meta({
       description:

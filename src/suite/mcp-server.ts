@@ -4,12 +4,18 @@ import { z } from 'zod';
 export const McpServer = z.union(
   [
     z.strictObject({
-      command: z.string().min(1),
-      args: z.array(z.string()).default([]),
-      env: z.record(z.string(), z.string()).default({}),
+      command: z
+        .string()
+        .min(1)
+        .meta({ description: 'A program in the sandbox that speaks over its standard streams.' }),
+      args: z.array(z.string()).default([]).meta({ description: 'Arguments of the program.' }),
+      env: z
+        .record(z.string(), z.string())
+        .default({})
+        .meta({ description: 'Environment variables of the program.' }),
     }),
     z.strictObject({
-      url: z.url(),
+      url: z.url().meta({ description: 'The address of a server that the sandbox can reach.' }),
       transport: z.enum(['http', 'sse']).optional().meta({
         description: 'How it is spoken to: streamable HTTP, or the older server-sent events. Default: http.',
       }),

@@ -14,10 +14,14 @@ export const Prices = z.strictObject({
   date: z.iso
     .date()
     .meta({ description: 'The day on which these prices were read. It is kept with every cost.' }),
-  input: Rate,
-  output: Rate,
-  cacheRead: Rate.optional(),
-  cacheWrite: Rate.optional(),
+  input: Rate.meta({ description: 'USD for a million tokens of prompts, without cached ones.' }),
+  output: Rate.meta({ description: 'USD for a million generated tokens.' }),
+  cacheRead: Rate.optional().meta({
+    description: 'USD for a million tokens that the cache had. Default: as `input`.',
+  }),
+  cacheWrite: Rate.optional().meta({
+    description: 'USD for a million tokens that the cache took. Default: as `input`.',
+  }),
 });
 export type Prices = z.infer<typeof Prices>;
 
@@ -26,9 +30,13 @@ const shared = {
     .array(z.string().min(1))
     .default([])
     .meta({ description: 'Other names that a harness may use for it.' }),
-  prices: Prices.optional(),
+  prices: Prices.optional().meta({ description: 'What the model costs, in USD for a million tokens.' }),
   contextWindow: z.int().positive().optional().meta({ description: 'In tokens, for harnesses that use it.' }),
-  maxOutputTokens: z.int().positive().optional(),
+  maxOutputTokens: z
+    .int()
+    .positive()
+    .optional()
+    .meta({ description: 'The most tokens of an answer, for harnesses that ask for it.' }),
   record: z
     .enum(['metadata', 'full'])
     .default('metadata')
@@ -66,7 +74,7 @@ const MaxParallel = z
       z.int().min(1),
       z.literal('auto'),
       z.strictObject({
-        auto: z.literal(true),
+        auto: z.literal(true).meta({ description: 'The limit adapts to what the model answers well.' }),
         most: z
           .int()
           .min(1)
@@ -86,7 +94,9 @@ export interface AutoLimit {
 }
 
 const HttpModel = z.strictObject({
-  wire: SpokenWires,
+  wire: SpokenWires.meta({
+    description: 'The API that it speaks, or a list of them with the preferred one first.',
+  }),
   baseUrl: z.url({ protocol: /^https?$/ }).meta({
     description: 'The base URL of its API, as in its documentation, with /v1 if that includes it.',
   }),
@@ -167,11 +177,28 @@ export function mostParallel(limit: number | AutoLimit): number {
   return typeof limit === 'number' ? limit : limit.most;
 }
 
+/** USD that models with prices may use, unless the file says otherwise. */
+export const defaultUsd = { trial: 10, batch: 200 } as const;
+
 /** What a trial, or a whole batch, may use. A missing limit means unlimited. */
 export const Budget = z.strictObject({
-  tokens: z.int().positive().optional(),
-  usd: z.number().positive().optional(),
-  requests: z.int().positive().optional(),
-  time: Duration.optional(),
+  tokens: z
+    .int()
+    .positive()
+    .optional()
+    .meta({ description: 'The most tokens, of prompts and answers together.' }),
+  usd: z
+    .union([z.number().positive(), z.literal('unlimited').transform(() => Number.POSITIVE_INFINITY)])
+    .optional()
+    .meta({
+      description:
+        'The most cost in USD, by the configured prices. Default, if a model has prices: ' +
+        `${defaultUsd.trial} for a trial and ${defaultUsd.batch} for a batch. \`unlimited\`: no limit.`,
+    }),
+  requests: z.int().positive().optional().meta({ description: 'The most requests.' }),
+  time: Duration.optional().meta({ description: 'The longest time, from the first request.' }),
 });
-export type Budget = z.infer<typeof Budget>;
+export interface Budget extends z.infer<typeof Budget> {
+  /** Set if the file has no limit in USD. Then it holds for the models that have prices. */
+  usdIsDefault?: true;
+}

@@ -33,3 +33,19 @@ export const Duration = z
     const [, amount, unit] = duration.match(/^([\d.]+)(\w+)$/) ?? [];
     return Math.round(Number(amount) * timeUnits[unit as keyof typeof timeUnits]);
   });
+
+const largestFirst = (units: Readonly<Record<string, number>>) =>
+  Object.entries(units).toSorted(([, one], [, other]) => other - one);
+
+/** How people write a number that one of these schemas has read; undefined for other schemas. */
+export function writtenAs(schema: z.core.$ZodType, value: unknown): string | undefined {
+  if (typeof value !== 'number') return undefined;
+  const units = isKind(schema, Duration) ? timeUnits : isKind(schema, ByteSize) ? byteUnits : undefined;
+  const fitting = largestFirst(units ?? {}).find(([, size]) => value % size === 0);
+  return fitting && `${value / fitting[1]}${fitting[0]}`;
+}
+
+/** Whether a schema is this one, perhaps with further checks. */
+function isKind(schema: z.core.$ZodType, kind: z.ZodPipe): boolean {
+  return schema instanceof z.ZodPipe && schema.in === kind.in;
+}

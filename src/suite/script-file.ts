@@ -11,7 +11,11 @@ const Pattern = z.string().refine(isPattern, 'expected a JavaScript regular expr
 
 /** A plain string must occur in the text literally. */
 const TextMatch = z.union(
-  [z.string().min(1), z.strictObject({ contains: z.string().min(1) }), z.strictObject({ matches: Pattern })],
+  [
+    z.string().min(1),
+    z.strictObject({ contains: z.string().min(1).meta({ description: 'The text contains this.' }) }),
+    z.strictObject({ matches: Pattern.meta({ description: 'A regular expression that matches the text.' }) }),
+  ],
   { error: 'expected a text, {contains: text} or {matches: expression}' },
 );
 export type TextMatch = z.infer<typeof TextMatch>;
@@ -25,7 +29,7 @@ const When = z.strictObject({
   anyResult: TextMatch.optional().meta({ description: 'In any tool result of the conversation.' }),
   system: TextMatch.optional().meta({ description: 'In the system text, including developer messages.' }),
   model: TextMatch.optional().meta({ description: 'In the name of the requested model.' }),
-  wire: z.enum(wires).optional(),
+  wire: z.enum(wires).optional().meta({ description: 'The wire that the request came over.' }),
   turn: z
     .int()
     .min(1)
@@ -44,9 +48,9 @@ const ScriptUsage = z.union(
     z.strictObject({
       input: Tokens.optional().meta({ description: 'All tokens of the prompt, including cached ones.' }),
       output: Tokens.optional().meta({ description: 'Including reasoning.' }),
-      cacheRead: Tokens.optional(),
-      cacheWrite: Tokens.optional(),
-      reasoning: Tokens.optional(),
+      cacheRead: Tokens.optional().meta({ description: 'Tokens of the prompt that the cache had.' }),
+      cacheWrite: Tokens.optional().meta({ description: 'Tokens of the prompt that the cache took.' }),
+      reasoning: Tokens.optional().meta({ description: 'Tokens of reasoning.' }),
     }),
   ],
   { error: 'expected none or {input, output, cacheRead, cacheWrite, reasoning}' },
@@ -60,31 +64,53 @@ const Times = z.int().min(1).optional().meta({
 const Trouble = z.union(
   [
     z.strictObject({
-      error: z.strictObject({
-        status: z.int().min(400).max(599),
-        message: z.string().min(1).default('The script says that this request fails.'),
-        retryAfter: z
-          .number()
-          .nonnegative()
-          .optional()
-          .meta({ description: 'Seconds, for the header Retry-After.' }),
-      }),
+      error: z
+        .strictObject({
+          status: z.int().min(400).max(599).meta({ description: 'The HTTP status.' }),
+          message: z
+            .string()
+            .min(1)
+            .default('The script says that this request fails.')
+            .meta({ description: 'The message of the error.' }),
+          retryAfter: z
+            .number()
+            .nonnegative()
+            .optional()
+            .meta({ description: 'Seconds, for the header Retry-After.' }),
+        })
+        .meta({ description: 'An error of HTTP.' }),
       times: Times,
     }),
     z.strictObject({
-      cut: z.strictObject({
-        afterBytes: z.int().nonnegative().optional(),
-        afterEvents: z.int().nonnegative().optional(),
-        cleanly: z
-          .boolean()
-          .default(false)
-          .meta({ description: 'Ends the answer normally instead of breaking the connection.' }),
-      }),
+      cut: z
+        .strictObject({
+          afterBytes: z
+            .int()
+            .nonnegative()
+            .optional()
+            .meta({ description: 'How many bytes of the answer are sent.' }),
+          afterEvents: z
+            .int()
+            .nonnegative()
+            .optional()
+            .meta({ description: 'How many events of the answer are sent.' }),
+          cleanly: z
+            .boolean()
+            .default(false)
+            .meta({ description: 'Ends the answer normally instead of breaking the connection.' }),
+        })
+        .meta({ description: 'The answer breaks off.' }),
       times: Times,
     }),
-    z.strictObject({ garbage: z.literal(true), times: Times }),
-    z.strictObject({ hang: z.literal(true), times: Times }),
-    z.strictObject({ neverEnding: z.literal(true), times: Times }),
+    z.strictObject({
+      garbage: z.literal(true).meta({ description: 'The answer is neither JSON nor events.' }),
+      times: Times,
+    }),
+    z.strictObject({ hang: z.literal(true).meta({ description: 'No answer comes.' }), times: Times }),
+    z.strictObject({
+      neverEnding: z.literal(true).meta({ description: 'The answer never ends.' }),
+      times: Times,
+    }),
   ],
   { error: 'expected one of error, cut, garbage, hang and neverEnding, with times if it is to stop' },
 );
@@ -96,7 +122,7 @@ const ScriptTurn = z.strictObject({
     .boolean()
     .default(false)
     .meta({ description: 'The turn may answer any number of times in a conversation, not only once.' }),
-  text: z.string().optional(),
+  text: z.string().optional().meta({ description: 'What the model says.' }),
   run: z
     .union([z.string().min(1), z.array(z.string().min(1)).min(1)], {
       error: 'expected a command, or a list of commands',
@@ -109,16 +135,18 @@ const ScriptTurn = z.strictObject({
   calls: z
     .array(
       z.strictObject({
-        tool: z.string().min(1),
+        tool: z.string().min(1).meta({ description: 'The name of the tool.' }),
         arguments: z
           .union([z.record(z.string(), z.unknown()), z.string()], {
             error: 'expected arguments by name, or a text to send unchanged',
           })
-          .default({}),
+          .default({})
+          .meta({ description: 'Its arguments by name, or a text to send as it is.' }),
       }),
     )
     .min(1)
-    .optional(),
+    .optional()
+    .meta({ description: 'Calls of tools by their names.' }),
   usage: ScriptUsage.optional().meta({
     description: 'Default: estimated from the lengths, with four characters per token. none: no usage.',
   }),
@@ -136,14 +164,18 @@ const ScriptTurn = z.strictObject({
         .meta({ description: 'Characters of text or arguments in one event.' }),
       pause: Duration.optional().meta({ description: 'The time after each event.' }),
     })
-    .prefault({}),
-  trouble: Trouble.optional(),
+    .prefault({})
+    .meta({ description: 'How a streamed answer is cut into events.' }),
+  trouble: Trouble.optional().meta({ description: 'A fault in place of the answer.' }),
 });
 export type ScriptTurn = z.infer<typeof ScriptTurn>;
 
 export const ScriptFile = z
   .strictObject({
-    turns: z.array(ScriptTurn).min(1),
+    turns: z
+      .array(ScriptTurn)
+      .min(1)
+      .meta({ description: 'What the model answers. The first unused turn whose conditions hold answers.' }),
     otherwise: z
       .string()
       .default('The script says nothing more.')

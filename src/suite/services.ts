@@ -54,7 +54,7 @@ const ServiceSource = z
         description: 'Environment variables of the service.',
       }),
     hosts: ExtraHosts.optional().meta({ description: 'Further names with their addresses.' }),
-    workdir: Absolute.optional(),
+    workdir: Absolute.optional().meta({ description: "The working folder. Default: the image's own." }),
     user: z.string().min(1).optional().meta({ description: "Name or id. Default: the image's own." }),
     aliases: z.array(HostName).default([]).meta({ description: 'Further names of the service.' }),
     healthcheck: z
@@ -81,8 +81,8 @@ const ServiceSource = z
     }),
     resources: z
       .strictObject({
-        cpus: z.number().positive().optional(),
-        memory: MemorySize.optional(),
+        cpus: z.number().positive().optional().meta({ description: 'How many processors.' }),
+        memory: MemorySize.optional().meta({ description: 'The most memory, with swap.' }),
         disk: ByteSize.optional().meta({ description: 'How much it may write to its disk.' }),
       })
       .default({})

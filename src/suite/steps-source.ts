@@ -19,7 +19,8 @@ export const StepSource = z.strictObject({
     .refine(
       (name) => !/[/\\\0]/.test(name) && name !== '.' && name !== '..',
       'expected a name without slashes',
-    ),
+    )
+    .meta({ description: 'The name of the step in results.' }),
   instruction: Text.meta({ description: 'The value of {{instruction}} in the prompt of this step.' }),
   empties: z.array(OwnFolder).optional().meta({
     description: 'Folders that are empty when the step begins, but for its files.',

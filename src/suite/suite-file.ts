@@ -18,24 +18,28 @@ const Prompt = z.union(
     FromFile,
     z.strictObject({
       prompt: Identifier.meta({ description: 'The id of a prompt at the service.' }),
-      channel: Identifier.optional(),
-      version: z.int().min(1).optional(),
+      channel: Identifier.optional().meta({
+        description: 'The channel that says which version. Default: the default channel.',
+      }),
+      version: z.int().min(1).optional().meta({ description: 'A certain version, in place of a channel.' }),
     }),
   ],
   { error: 'expected a text, {file: path}, or {prompt: id, channel: name}' },
 );
 
+const StepName = z.string().optional().meta({ description: 'Its name in logs and results.' });
+
 const Prepare = z.union(
   [
     z.string(),
-    z.strictObject({ name: z.string().optional(), source: z.string() }),
-    z.strictObject({ name: z.string().optional(), file: FilePath }),
+    z.strictObject({ name: StepName, source: z.string().meta({ description: 'The script.' }) }),
+    z.strictObject({ name: StepName, file: FilePath }),
   ],
   { error: 'expected a script, {name, source: script}, or {name, file: path}' },
 );
 
 const validatorParts = {
-  name: z.string().optional(),
+  name: StepName,
   capture: z
     .boolean()
     .optional()
@@ -62,7 +66,7 @@ const validatorParts = {
 
 const ValidatorSource = z.union(
   [
-    z.strictObject({ ...validatorParts, source: z.string() }),
+    z.strictObject({ ...validatorParts, source: z.string().meta({ description: 'Its source text.' }) }),
     z.strictObject({ ...validatorParts, file: FilePath }),
   ],
   { error: 'expected {source: text} or {file: path}, with name, manifest, sourceFiles, capture' },
@@ -101,14 +105,14 @@ const verifyParts = {
 const Verify = z.union(
   [
     z.string(),
-    z.strictObject({ ...verifyParts, source: z.string() }),
+    z.strictObject({ ...verifyParts, source: z.string().meta({ description: 'The script.' }) }),
     z.strictObject({ ...verifyParts, file: FilePath }),
   ],
   { error: 'expected a script, {file: path} or {source: script}, with in, keep, ignore' },
 );
 
 const User = z.strictObject({
-  kind: z.literal('simulated'),
+  kind: z.literal('simulated').meta({ description: 'A model plays the person.' }),
   goal: z
     .string()
     .min(1)
@@ -131,13 +135,18 @@ const Solution = z.union([z.string(), FromFile, OracleSource], {
 });
 
 const EmptySource = z.strictObject({
-  kind: z.literal('empty', { error: 'expected empty: no other kind is implemented' }),
+  kind: z
+    .literal('empty', { error: 'expected empty: no other kind is implemented' })
+    .meta({ description: 'No repository.' }),
 });
 
 const CaseSource = z.strictObject({
-  id: Identifier,
-  name: z.string().optional(),
-  tags: z.array(z.string()).optional(),
+  id: Identifier.meta({ description: 'The name of the case in results. Unique in the suite.' }),
+  name: z.string().optional().meta({ description: 'A longer name, for people.' }),
+  tags: z
+    .array(z.string())
+    .optional()
+    .meta({ description: 'Labels for people. Offsite does nothing with them.' }),
   variables: z.record(z.string(), z.unknown()).optional().meta({
     description:
       'Values for {{name}} in prompt, prepare, verify and validator, and environment variables in scripts.',
@@ -146,11 +155,16 @@ const CaseSource = z.strictObject({
     .union([GitSource, EmptySource], { error: 'expected {git, ref}, or {kind: empty}' })
     .optional()
     .meta({ description: "A repository for the workspace, in place of the suite's. Local." }),
-  prepare: Prepare.optional(),
+  prepare: Prepare.optional().meta({
+    description:
+      'A script that makes the state that the harness begins with. Its result is kept as a snapshot.',
+  }),
   verify: Verify.optional().meta({
     description: 'A script with one command per line. Each command is a verify step.',
   }),
-  validator: ValidatorSource.optional(),
+  validator: ValidatorSource.optional().meta({
+    description: 'A program that grades the work and names what it checked.',
+  }),
   user: User.optional().meta({ description: "A simulated person, played by the variant's userModel." }),
   tests: TestsSource.optional(),
   steps: z.array(StepSource).min(1).max(caseSteps.count.steps).optional().meta({
@@ -175,8 +189,11 @@ const CaseSource = z.strictObject({
 
 const VariantSource = z.strictObject({
   name: z.string().min(1).optional().meta({ description: "The variant's name in tables. Local." }),
-  model: z.string().min(1),
-  harness: z.string().min(1),
+  model: z
+    .string()
+    .min(1)
+    .meta({ description: 'A model of offsite.yaml. Any name if the harness needs no model.' }),
+  harness: z.string().min(1).meta({ description: 'The harness, such as codex, claude-code or command.' }),
   userModel: z
     .string()
     .min(1)
@@ -192,16 +209,32 @@ const VariantSource = z.strictObject({
 
 export const SuiteFile = z
   .strictObject({
-    suite: z.strictObject({
-      id: Identifier,
-      name: z.string().optional(),
-      prompt: Prompt.optional().meta({
-        description: 'What all cases ask. Default with `tasks`: {{instruction}}.',
-      }),
-    }),
-    trials: z.int().min(1).max(limits.trials).default(1),
-    variants: z.array(VariantSource).min(1).max(limits.variants),
-    cases: z.array(CaseSource).min(1).max(limits.cases).optional(),
+    suite: z
+      .strictObject({
+        id: Identifier.meta({ description: 'The name of the suite in results.' }),
+        name: z.string().optional().meta({ description: 'A longer name, for people.' }),
+        prompt: Prompt.optional().meta({
+          description: 'What all cases ask. Default with `tasks`: {{instruction}}.',
+        }),
+      })
+      .meta({ description: 'The name of the suite, and what it asks.' }),
+    trials: z
+      .int()
+      .min(1)
+      .max(limits.trials)
+      .default(1)
+      .meta({ description: 'How many trials each run has.' }),
+    variants: z
+      .array(VariantSource)
+      .min(1)
+      .max(limits.variants)
+      .meta({ description: 'What is evaluated: a model in a harness.' }),
+    cases: z
+      .array(CaseSource)
+      .min(1)
+      .max(limits.cases)
+      .optional()
+      .meta({ description: 'What the agents are asked, and how their work is graded.' }),
     tasks: TasksSource.optional().meta({
       description: 'Tasks in a format of others, in place of cases. Local.',
     }),

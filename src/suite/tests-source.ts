@@ -25,7 +25,10 @@ const InOwnFolder = Absolute.refine(
 );
 
 const command = z.array(z.string().min(1)).min(1).meta({ description: 'A program and its arguments.' });
-const env = z.record(z.string().min(1), z.string()).optional();
+const env = z
+  .record(z.string().min(1), z.string())
+  .optional()
+  .meta({ description: 'Environment variables.' });
 
 const Names = z.array(z.string().min(1)).max(taskRows.count.tests);
 
@@ -58,7 +61,13 @@ const NamedTests = z
 const Brought = z.union(
   [
     Absolute.transform((path) => ({ path, except: [] as string[] })),
-    z.strictObject({ path: Absolute, except: z.array(z.string().min(1)).default([]) }),
+    z.strictObject({
+      path: Absolute.meta({ description: 'What is copied.' }),
+      except: z
+        .array(z.string().min(1))
+        .default([])
+        .meta({ description: 'Globs of files that are not copied.' }),
+    }),
   ],
   { error: 'expected an absolute path other than /, or {path, except}' },
 );
@@ -115,7 +124,10 @@ const gradingParts = {
   user: z.string().min(1).optional().meta({ description: "Runs the tests. Default: the sandbox's user." }),
   timeout: Duration.default(600_000).meta({ description: 'Default: 10m.' }),
   rewards: z
-    .strictObject({ json: InOwnFolder, text: InOwnFolder })
+    .strictObject({
+      json: InOwnFolder.meta({ description: 'An object of numbers in JSON.' }),
+      text: InOwnFolder.meta({ description: 'One number. Read if there is no JSON.' }),
+    })
     .optional()
     .meta({ description: 'Files that the tests write: an object of numbers in JSON, else one number.' }),
   collect: z
@@ -123,7 +135,7 @@ const gradingParts = {
       z.strictObject({
         command: z.string().min(1).meta({ description: 'Bash.' }),
         timeout: Duration.default(60_000).meta({ description: 'Default: 60s.' }),
-        user: z.string().min(1).optional(),
+        user: z.string().min(1).optional().meta({ description: "Runs it. Default: the sandbox's user." }),
       }),
     )
     .optional()

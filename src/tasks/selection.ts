@@ -21,11 +21,12 @@ export interface TaskSelection {
 export function selectTasks<Each extends { id: string }>(
   tasks: readonly Each[],
   { include = [], exclude = [], limit, seed }: TaskSelection,
+  noun: 'task' | 'case' = 'task',
 ): Each[] {
   for (const glob of include) {
     const matches = matcher([glob]);
     if (tasks.some(({ id }) => matches(id))) continue;
-    throw new OffsiteError(`no task matches ${JSON.stringify(glob)}`, {
+    throw new OffsiteError(`no ${noun} matches ${JSON.stringify(glob)}`, {
       code: 'NO_SUCH_TASK',
       kind: 'input',
       hint: 'List all ids without it. A * matches any characters of an id.',

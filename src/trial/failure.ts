@@ -1,4 +1,4 @@
-import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { firstThrown, messageOf, OffsiteError } from '../offsite-error.ts';
 import type { Cause, PhaseName } from '../record/trial-record.ts';
 
 /** Thrown when a trial cannot get a verdict. `failure` says what went wrong and who caused it. */
@@ -20,9 +20,9 @@ export function unusable(message: string): TrialFailure {
 /**
  * The cause that a thrown error stands for: the error's own cause if it has one, otherwise infrastructure.
  */
-export function causeOf(thrown: unknown, phase: PhaseName): Cause {
+export function causeOf(caught: unknown, phase: PhaseName): Cause {
   // If removing the sandbox fails too, that must not hide why the trial was given up.
-  if (thrown instanceof SuppressedError) return causeOf(thrown.suppressed, phase);
+  const thrown = firstThrown(caught);
   if (thrown instanceof TrialFailure) return thrown.failure;
   if (thrown instanceof OffsiteError) {
     const message = thrown.hint === undefined ? thrown.message : `${thrown.message}\n${thrown.hint}`;

@@ -1,5 +1,7 @@
 import { OffsiteError } from '../offsite-error.ts';
 import type { Cause } from '../record/trial-record.ts';
+import type { AskModel } from '../validate/judge/ask-model.ts';
+import { answersAboutNothing } from '../validate/model-calls.ts';
 import { causeOf } from './failure.ts';
 import { FreshSandbox, GradingSandboxes } from './grading-sandboxes.ts';
 import { gradesInOwnSandbox } from './left/keep-left.ts';
@@ -31,6 +33,8 @@ interface Graded {
  * in the same way, as a control:
  *
  * - If the control gives no verdict either, the trial is void.
+ * - If a model gave the validator no answer, and no model was asked for the control, the control says nothing
+ * about the models. The same question is asked about nothing: if that gets no answer either, the trial is void.
  * - If the control gives a verdict, the agent's work is graded again. If that again gives no verdict, the
  * state that the agent left is the reason, and the trial is failed.
  *
@@ -46,6 +50,7 @@ async function graded(input: PhaseInput, runPhase: RunPhase): Promise<Found> {
   const { graded: last, isTheAgents } = await settle(first, {
     again: () => gradeAgain(input, first.found),
     untouched: () => gradeUntouched(input),
+    areModelsFine: (control) => areModelsFine(input, first.found, control.found),
   });
   const { cause } = last.found;
   if (!isTheAgents || cause === undefined) return last.found;
@@ -65,12 +70,16 @@ interface Settled<Result> {
  */
 export async function settle<Result extends { doubt: string | undefined; found: Pick<Found, 'verdict'> }>(
   first: Result,
-  grade: { again(): Promise<Result>; untouched(): Promise<Result> },
+  grade: {
+    again(): Promise<Result>;
+    untouched(): Promise<Result>;
+    areModelsFine(control: Result): Promise<boolean>;
+  },
 ): Promise<Settled<Result>> {
   let last = first;
   for (let controls = 0; last.doubt !== undefined; controls++) {
     const control = await grade.untouched();
-    if (control.found.verdict === 'void') break;
+    if (control.found.verdict === 'void' || !(await grade.areModelsFine(control))) break;
     if (controls === 1) return { graded: last, isTheAgents: true };
     const { doubt } = last;
     last = await grade.again();
@@ -134,6 +143,19 @@ async function gradeAgain(input: PhaseInput, first: Found): Promise<Graded> {
   const collected = { filesChanged, carry, protectedChanged, artifacts, artifactsOmitted, systemChanges };
   const found = artifacts === undefined ? input.found : { ...input.found, ...collected };
   return await attempt({ ...input, sandboxes, models, found }, untimed);
+}
+
+/** Whether the models that a validator asks are not why the work has no verdict. */
+async function areModelsFine(input: PhaseInput, { failedAsk }: Found, control: Found): Promise<boolean> {
+  if (failedAsk === undefined) return true;
+  const answered = control.validations?.some(({ calls = [] }) =>
+    calls.some(({ error }) => error === undefined),
+  );
+  if (answered) return true;
+  await using models = judgesOf(input);
+  const judge: AskModel | undefined =
+    models && ((request, stop) => models.session.chat('judge', request, stop));
+  return await answersAboutNothing(failedAsk, { judge, clock: input.parts.clock, signal: input.signal });
 }
 
 /** Opens judges with a full budget, as before the first grading spent from it. */

@@ -1,9 +1,9 @@
 import { printPath } from '../contract/errors.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { KnownKeys } from '../redaction/known-keys.ts';
-import type { Config } from '../suite/config-file.ts';
 import type { Sandbox } from '../suite/plan.ts';
 import { isReservedName } from '../suite/variables.ts';
+import { type CredentialConfig, credentialNames } from './credential-names.ts';
 
 /** The host's environment, from which sandboxes may ask for variables by name (`passEnv`). */
 export interface HostEnvironment {
@@ -20,9 +20,6 @@ export const noHostEnvironment: HostEnvironment = {
   keys: new KnownKeys([]),
 };
 
-/** The parts of a configuration that name credentials. */
-type CredentialConfig = Pick<Config, 'service' | 'models'> & { fleet?: Config['fleet'] };
-
 export function hostEnvironmentOf(config: CredentialConfig, variables: NodeJS.ProcessEnv): HostEnvironment {
   const credentials = credentialNames(config);
   return { variables, credentials, keys: new KnownKeys(namedKeys(config, variables)) };
@@ -34,17 +31,6 @@ export function namedKeys(
   variables: NodeJS.ProcessEnv,
 ): [name: string, key: string][] {
   return [...credentialNames(config)].map((name) => [name, variables[name] ?? '']);
-}
-
-/** Where AWS's packages find the keys of a fleet's bucket. */
-const bucketKeys = ['AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'];
-
-/** The names of all variables that the configuration names for credentials. */
-export function credentialNames({ service, models, fleet }: CredentialConfig): Set<string> {
-  const ofModels = Object.values(models).flatMap((model) => ('apiKeyEnv' in model ? [model.apiKeyEnv] : []));
-  const names = ['OFFSITE_API_KEY', service?.apiKeyEnv, fleet?.apiKeyEnv, fleet?.codecKeyEnv, ...ofModels];
-  const ofStorage = fleet?.storage && 's3' in fleet.storage ? bucketKeys : [];
-  return new Set([...names, ...ofStorage].filter((name) => name !== undefined));
 }
 
 /**

@@ -74,9 +74,10 @@ export async function runTrial(
   const account = await models?.session.account();
   const missed = missedCause(models?.session, timer.current);
   if (missed && found.cause?.kind !== 'replay') found = { ...found, verdict: 'void', cause: missed };
-  const { carry, protectedChanged, verifyTampered, ...result } = found;
+  const { carry, protectedChanged, verifyTampered, failedAsk, ...result } = found;
   return {
     subject: subjectOf(spec),
+    ...(sandboxes.engineName !== undefined && { engine: sandboxes.engineName }),
     ...(mapped.length > 0 && { mappedImages: mapped }),
     ...(spec.environment.source && { source: sourceOf(spec.environment.source) }),
     verdict: 'void',

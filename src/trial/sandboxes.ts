@@ -68,6 +68,11 @@ export class Sandboxes implements AsyncDisposable {
     this.#starter = new SandboxStarter(engine, this.#maker, this.texts);
   }
 
+  /** The name of their engine, if the agent has several. */
+  get engineName(): string | undefined {
+    return this.#engine.name;
+  }
+
   /**
    * Returns a started sandbox of the trial's prepared image: the one that `startAhead` started, if there is
    * one.

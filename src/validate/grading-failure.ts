@@ -1,4 +1,5 @@
 import type { ExecResult } from '../engine/exec/exec-request.ts';
+import type { SandboxedAsk } from './sandboxed/records.ts';
 
 /** The validator did not complete. This is a failure of the grading, not of the agent. */
 export interface GradingFailure {
@@ -10,6 +11,8 @@ export interface GradingFailure {
   message: string;
   /** What the validator printed. Absent if texts are not kept. */
   output?: string | undefined;
+  /** The question to a model that failed, if that is the failure. */
+  ask?: SandboxedAsk | undefined;
 }
 
 /** What stopped the validator's process. Undefined if it ended by itself. */

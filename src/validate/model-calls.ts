@@ -55,11 +55,14 @@ export class ModelCalls {
     };
   }
 
-  async #reply({ id, validation, method, request }: SandboxedAsk): Promise<SandboxedReply> {
+  async #reply(ask: SandboxedAsk): Promise<SandboxedReply> {
+    const { id, validation, method, request } = ask;
     try {
       return { id, value: await this.#value(validation, method, request) };
     } catch (error) {
-      const failure = failureOf(error, validation, method);
+      // The validator ends too, and nobody reads the reply.
+      if (this.#parts.signal.aborted) return { id, error: 'the trial was canceled' };
+      const failure = failureOf(error, ask);
       this.#failed.add(validation);
       this.failure ??= failure;
       return { id, error: failure.message };
@@ -104,8 +107,20 @@ export class ModelCalls {
   }
 }
 
-function failureOf(error: unknown, validation: string, method: string): GradingFailure {
+/** Whether the models answer the same question about nothing, so that they are not why it failed. */
+export async function answersAboutNothing(
+  { request, ...ask }: SandboxedAsk,
+  parts: { judge?: AskModel | undefined; clock: Clock; signal: AbortSignal },
+): Promise<boolean> {
+  const calls = new ModelCalls(parts);
+  await calls.fulfill({ ...ask, request: { ...(request as object), material: {} } });
+  return calls.failure === undefined;
+}
+
+function failureOf(error: unknown, ask: SandboxedAsk): GradingFailure {
   if (!(error instanceof OffsiteError)) throw error;
   const kind = passing.has(error.code) ? 'infrastructure' : 'broken';
-  return { kind, message: `${method}() of "${validation}" failed: ${error.message}` };
+  const message = `${ask.method}() of "${ask.validation}" failed: ${error.message}`;
+  // A malformed question is the validator's own.
+  return { kind, message, ...(error.code !== 'ASK_MALFORMED' && { ask }) };
 }

@@ -6,7 +6,7 @@ const never = new AbortController().signal;
 const gib = 2 ** 30;
 const sandbox = { cpus: 1, memory: gib };
 const size = { sandbox, services: { cpus: 0, memory: 0 } };
-const free: Applicant = { model: 'any', maxParallel: undefined, size };
+const free: Applicant = { spec: {}, model: 'any', maxParallel: undefined, size };
 const room = { cpus: 4, memory: 6 * gib };
 
 function open(concurrency: number, requireRoom: () => Promise<void> = async () => undefined) {
@@ -140,4 +140,42 @@ test('a model whose limit adapts lets twice as many trials begin, and more when 
   expect(await begun()).toBe(2);
   for (const tell of moved) tell(2);
   expect(await begun()).toBe(4);
+});
+
+/** A trial of its own, as the worker has it. */
+const trialOf = (model = 'any', maxParallel?: number): Applicant => ({
+  ...free,
+  spec: {},
+  model,
+  maxParallel,
+});
+
+test('the next trial is the one that asked first for its permit', async () => {
+  const { clock, entered, enter, admission } = open(1);
+  const [first, second, third] = [trialOf(), trialOf(), trialOf()];
+  enter(first);
+  expect(admission.next).toBeUndefined();
+  for (const one of [second, third]) enter(one);
+  await settled();
+  expect([admission.next, admission.isWaiting(third.spec)]).toEqual([second, true]);
+  entered[0]?.[Symbol.dispose]();
+  await settled();
+  expect([admission.next, admission.isWaiting(second.spec)]).toEqual([third, false]);
+  await clock.pass(1_000);
+});
+
+test('a trial that waits for its model is the next one only if no other model could free its permit', async () => {
+  const { clock, enter, admission } = open(2);
+  const waiting = trialOf('narrow', 1);
+  for (const one of [trialOf('narrow', 1), waiting]) enter(one);
+  await settled();
+  expect(admission.next).toBe(waiting);
+  enter(trialOf('wide'));
+  await settled();
+  expect(admission.next).toBeUndefined();
+  const beside = trialOf('wide');
+  enter(beside);
+  await settled();
+  expect([admission.next, admission.isWaiting(waiting.spec)]).toEqual([beside, true]);
+  await clock.pass(1_000);
 });

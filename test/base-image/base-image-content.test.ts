@@ -39,16 +39,27 @@ async function printed(image: string, command: string[], user = ''): Promise<str
 
 describe('offsite/base', () => {
   test('has all that a trial needs, without a network', async () => {
-    const programs = ['node', 'npm', 'npx', 'git', 'python3', 'curl', 'bash'];
+    const programs = ['node', 'npm', 'npx', 'git', 'python3', 'pip', 'uv', 'pytest', 'curl', 'bash'];
     const each = `for program in ${programs.join(' ')}; do echo "$program: $($program --version 2>&1 | head -1)"; done`;
     const text = await printed('offsite/base', ['bash', '-c', each]);
     expect(text).toMatch(/^node: v24\./m);
     expect(text).toMatch(/^npm: 11\./m);
     expect(text).toMatch(/^npx: 11\./m);
     expect(text).toMatch(/^git: git version/m);
-    expect(text).toMatch(/^python3: Python 3/m);
+    expect(text).toMatch(/^python3: Python 3\.11/m);
+    expect(text).toMatch(/^pip: pip \d/m);
+    expect(text).toMatch(/^uv: uv 0/m);
+    expect(text).toMatch(/^pytest: pytest \d/m);
     expect(text).toMatch(/^curl: curl /m);
     expect(text).toMatch(/^bash: GNU bash/m);
+  });
+
+  test.each(['pip', 'uv pip install --system'])('lets %s install into the system', async (words) => {
+    const install = words === 'pip' ? 'pip install --no-build-isolation' : `${words} --no-build-isolation`;
+    const script = `mkdir /tmp/own && cd /tmp/own && echo 'WORDS = "as installed"' > own.py &&
+      echo 'from setuptools import setup; setup(name="own", py_modules=["own"])' > setup.py &&
+      ${install} --quiet --no-deps --no-index . && cd / && python3 -c 'import own; print(own.WORDS)'`;
+    expect(await printed('offsite/base', ['bash', '-c', script])).toMatch(/as installed\n$/);
   });
 
   test('can be used by somebody who is not root', async () => {

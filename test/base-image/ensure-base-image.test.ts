@@ -72,7 +72,7 @@ describe('the base image', () => {
   test('that is there is used, with two questions to the engine', async () => {
     await using engine = await engineThat((_, response) => response.end(json({ Id: 'sha256:1' })));
     const image = await ensureBaseImage({ engine: engine.port, log: () => undefined });
-    expect(image).toEqual({ id: 'sha256:1', name, built: 'already there' });
+    expect(image).toEqual({ id: 'sha256:1', name, alias: 'offsite/base:latest', built: 'already there' });
     expect(engine.asked).toEqual([`GET /images/${name}/json`, 'GET /images/offsite/base:latest/json']);
   });
 
@@ -82,6 +82,21 @@ describe('the base image', () => {
     });
     await ensureBaseImage({ engine: engine.port, log: () => undefined });
     expect(engine.asked.at(-1)).toContain(`POST /images/${name}/tag?repo=offsite%2Fbase&tag=latest`);
+  });
+
+  test('has pip that could not fetch uv: the user is told', async () => {
+    await using engine = await engineThat((request, response) => {
+      const isBuild = request.url?.includes('/build') === true;
+      response.end(
+        isBuild
+          ? '{"stream":"offsite-without-uv\\n"}\n{"aux":{"ID":"sha256:1"}}\n'
+          : json({ Id: 'sha256:1' }),
+      );
+    });
+    const lines: string[] = [];
+    const log = (line: string) => lines.push(line);
+    await ensureBaseImage({ engine: engine.port, log, force: true });
+    expect(lines.at(-1)).toContain('The image has no uv');
   });
 
   test('that can neither be pulled nor built is an error that gives both reasons and what to do', async () => {

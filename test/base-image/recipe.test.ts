@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { dockerfileOf } from '../../src/base-image/dockerfile.ts';
-import { baseImageName, baseImageRecipe, recipeHash } from '../../src/base-image/recipe.ts';
+import { baseImageName, baseImageRecipe, baseImageRecipes, recipeHash } from '../../src/base-image/recipe.ts';
 
 describe('the name of the base image', () => {
   test('is the same for the same recipe, however it is written down', () => {
@@ -16,6 +16,20 @@ describe('the name of the base image', () => {
   ])('is another when %s changes, so that a newer Offsite builds anew', (_what, change) => {
     expect(recipeHash({ ...baseImageRecipe, ...change })).not.toBe(recipeHash(baseImageRecipe));
   });
+});
+
+test('each flavour has a name, an alias and a Debian of its own', () => {
+  const recipes = Object.values(baseImageRecipes);
+  for (const key of ['tag', 'debianSuite', 'registryImage'] as const)
+    expect(new Set(recipes.map((recipe) => recipe[key])).size).toBe(recipes.length);
+  expect(new Set(recipes.map(baseImageName)).size).toBe(recipes.length);
+});
+
+test('the Dockerfile installs uv with its checksum, and goes on without', () => {
+  const line = dockerfileOf(baseImageRecipe)
+    .split('\n')
+    .find((each) => each.includes('pip install'));
+  expect(line).toMatch(/uv==\S+ --hash=sha256:.* --require-hashes .*\|\| echo/);
 });
 
 test('the Dockerfile installs the packages on the registry image and carries the hash', () => {

@@ -51,12 +51,14 @@ const own = [
   'src/cli/data-folder.ts',
   'src/cli/doctor/',
   'src/engine/container/remove.ts',
+  // How many users are asked who owns what.
+  'src/engine/podman/owners.ts',
   'src/engine/snapshot/',
   // How much memory a trial counts as at least, where a fleet places it.
   'src/fleet/placement/needs.ts',
   'src/byte-store.ts',
   // How a limit of our own follows what a model takes.
-  'src/gateway/limits/limit-law.ts',
+  'src/gateway/limits/',
   'src/heap.ts',
   // How pieces of a text that is bounded are kept in memory.
   'src/gateway/translation/whole-text.ts',

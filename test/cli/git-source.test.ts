@@ -34,7 +34,8 @@ test('an agent gets one commit, owned by its user, and a batch that goes on late
         id: 'user',
         source,
         variables: { ...variables, expected: first },
-        verify,
+        // It is not over before the command is killed.
+        verify: `${verify}\nsleep 15`,
         environment: { user: 'node' },
       },
     ],

@@ -34,7 +34,9 @@ describe.concurrent('offsite run', () => {
     const { running, instance } = await inTheMiddle(place);
     running.kill('SIGINT');
     const { exitCode, stdout, stderr } = await running.ended;
-    expect([exitCode, stdout]).toEqual([130, '']);
+    expect(exitCode).toBe(130);
+    expect(stdout).toMatch(/^quick · worker +1 +0 +0 +100 %/m);
+    expect(stdout).toMatch(/^interrupted: 1 trial finished, 1 left$/m);
     expect(stderr).toContain('SIGINT: stopping the trials');
     expect(stderr).not.toContain('    at ');
     await containersOnce([`offsite.instance=${instance}`], none);

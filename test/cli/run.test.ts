@@ -178,6 +178,16 @@ describe('offsite run', () => {
   });
 });
 
+test('offsite run --include and --exclude choose cases of a suite', async () => {
+  using place = openPlace();
+  const ids = ['good', 'good-too', 'bad'];
+  const suite = place.suite({ cases: ids.map((id) => ({ id, verify: 'true' })), run: 'true' });
+  const chosen = await offsite(place, ['run', suite, '--json', '--include', 'good*', '--exclude', '*-too']);
+  expect(JSON.parse(chosen.stdout).runs.map((run: { case: string }) => run.case)).toEqual(['good']);
+  const none = await offsite(place, ['run', suite, '--include', 'ugly']);
+  expect(none).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('no case matches "ugly"') });
+});
+
 test('offsite run exits 0 whatever the verdicts, and 1 below --fail-under; --json prints one document', async () => {
   using place = openPlace();
   const suite = place.suite({
@@ -191,6 +201,7 @@ test('offsite run exits 0 whatever the verdicts, and 1 below --fail-under; --jso
   expect(plain).toMatchObject({ exitCode: 0 });
   const json = await offsite(place, ['run', suite, '--json', '--fail-under', '0.9', '-c', '1']);
   expect(json.exitCode).toBe(1);
+  expect(json.stderr).toContain('the pass rate of 50 % is below 90 % (--fail-under)');
   const document = JSON.parse(json.stdout);
   expect(document).toMatchObject({
     service: 'embedded',

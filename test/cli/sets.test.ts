@@ -83,6 +83,22 @@ test('a set goes on with the batches that were never started, and all commands k
   expect([again.exitCode, again.stderr]).toEqual([2, expect.stringContaining(`${set.id} is finished`)]);
 });
 
+test('of an abandoned set no other batch starts', { timeout }, async () => {
+  using place = openPlace();
+  const set = await plannedSet(place, ['a', 'b', 'c']);
+  const killed = start(place, ['resume', '-c', '1']);
+  await killed.printed(new RegExp(`batch 2 of 3 of ${set.id}`));
+  killed.kill('SIGKILL');
+  await killed.ended;
+  const { exitCode, stdout, stderr } = await offsite(place, ['abandon', set.id.slice(0, 12)]);
+  expect(exitCode, stderr).toBe(0);
+  expect(stdout).toMatch(new RegExp(`^abandoned ${set.id}: .*[12] of its batches will not be started\n$`));
+  const [first, , last] = ledgerParts(place, set).map(({ batch }) => batch?.state);
+  expect([first, last]).toEqual(['finished', undefined]);
+  expect((await offsite(place, ['resume'])).stdout).toBe('nothing to resume\n');
+  expect((await offsite(place, ['batches'])).stdout).not.toContain('not started');
+});
+
 test('a batch whose start got no answer is not started again by a guess; the others of its set run', {
   timeout,
 }, async () => {

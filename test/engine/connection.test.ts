@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connectEngine } from '../../src/engine/connect.ts';
 import { candidates } from '../../src/engine/connection/candidates.ts';
-
-const ENGINE_SOCKET = '/var/run/docker.sock';
+import { engineSocket } from './engine-socket.ts';
 
 let home: string;
 beforeAll(async () => {
@@ -17,7 +16,7 @@ beforeAll(async () => {
     { Host: 'tcp://lab:2376' },
     { 'ca.pem': 'CA', 'cert.pem': 'CERT', 'key.pem': 'KEY' },
   );
-  await addContext('sock', { Host: `unix://${ENGINE_SOCKET}` });
+  await addContext('sock', { Host: `unix://${engineSocket}` });
 });
 afterAll(() => rm(home, { recursive: true, force: true }));
 
@@ -53,7 +52,7 @@ describe('which engine is meant', () => {
     expect(await candidates('tcp://flag:1', env)).toMatchObject([{ host: 'tcp://flag:1' }]);
     expect(await candidates(undefined, env)).toMatchObject([{ host: 'tcp://env:1', source: 'DOCKER_HOST' }]);
     const noHost = { ...env, DOCKER_HOST: '' };
-    expect(await candidates(undefined, noHost)).toMatchObject([{ host: `unix://${ENGINE_SOCKET}` }]);
+    expect(await candidates(undefined, noHost)).toMatchObject([{ host: `unix://${engineSocket}` }]);
     const noContext = { ...noHost, DOCKER_CONTEXT: '' };
     expect(await candidates(undefined, noContext)).toMatchObject([
       { host: 'tcp://lab:2376', tls: { ca: 'CA', cert: 'CERT', key: 'KEY', rejectUnauthorized: true } },
@@ -61,7 +60,11 @@ describe('which engine is meant', () => {
     const usual = (await candidates(undefined, { ...noHost, DOCKER_CONTEXT: 'default' })).map(
       ({ host }) => host,
     );
-    expect(usual[0]).toBe(`unix://${ENGINE_SOCKET}`);
+    const byPodman = { ...noHost, DOCKER_CONTEXT: 'default', CONTAINER_HOST: 'unix:///podman.sock' };
+    expect(await candidates(undefined, byPodman)).toMatchObject([
+      { host: 'unix:///podman.sock', isNamed: true },
+    ]);
+    expect(usual[0]).toBe('unix:///var/run/docker.sock');
     expect(usual).toContain('unix:///run/user/7/docker.sock');
     expect(usual).toContain('unix:///run/user/7/podman/podman.sock');
     await rm(settings);
@@ -169,7 +172,7 @@ describe('ssh', () => {
       const { appendFileSync } = require('node:fs');
       appendFileSync(${JSON.stringify(log)}, JSON.stringify(process.argv.slice(2)) + '\\n');
       const [local] = process.argv[process.argv.indexOf('-L') + 1].split(':');
-      createServer((near) => near.pipe(connect(${JSON.stringify(ENGINE_SOCKET)})).pipe(near)).listen(local);
+      createServer((near) => near.pipe(connect(${JSON.stringify(engineSocket)})).pipe(near)).listen(local);
     `);
     const engine = await connect({ host: 'ssh://me@lab:2222/run/engine.sock', env });
     expect(await engine.findImage('offsite/base')).toHaveProperty('id');

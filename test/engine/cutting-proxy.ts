@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { engineSocket } from './engine-socket.ts';
 
 /** A socket before the engine's that can cut what goes through it. */
 export interface CuttingProxy extends AsyncDisposable {
@@ -11,6 +12,8 @@ export interface CuttingProxy extends AsyncDisposable {
   cut(how: 'end' | 'reset'): void;
   /** Ends all connections, and each new one too while it is down. */
   isDown: boolean;
+  /** Passes nothing on, on open connections and on new ones, as an engine whose process is stopped does. */
+  isHung: boolean;
 }
 
 /**
@@ -21,13 +24,19 @@ export async function cuttingProxy({ atEnd = 'end' as 'end' | 'reset' } = {}): P
   const folder = await mkdtemp(join(tmpdir(), 'offsite-proxy-'));
   const path = join(folder, 'docker.sock');
   const pairs = new Set<[Socket, Socket]>();
+  const held = new Set<Socket>();
   let isDown = false;
+  let isHung = false;
   const server = createServer({ allowHalfOpen: true }, (near) => {
     if (isDown) {
       near.destroy();
       return;
     }
-    const far = connect({ path: '/var/run/docker.sock', allowHalfOpen: true });
+    if (isHung) {
+      held.add(near.on('error', () => undefined).on('close', () => held.delete(near)));
+      return;
+    }
+    const far = connect({ path: engineSocket, allowHalfOpen: true });
     const pair: [Socket, Socket] = [near, far];
     pairs.add(pair);
     near.pipe(far).pipe(near, { end: atEnd === 'end' });
@@ -53,8 +62,25 @@ export async function cuttingProxy({ atEnd = 'end' as 'end' | 'reset' } = {}): P
       isDown = down;
       if (down) cut('reset');
     },
+    get isHung() {
+      return isHung;
+    },
+    set isHung(hung: boolean) {
+      if (isHung && !hung) for (const near of held) near.destroy();
+      isHung = hung;
+      for (const [near, far] of pairs) {
+        for (const [from, to] of [
+          [near, far],
+          [far, near],
+        ] as const) {
+          if (hung) from.unpipe(to).pause();
+          else from.pipe(to);
+        }
+      }
+    },
     async [Symbol.asyncDispose]() {
       cut('reset');
+      for (const near of held) near.destroy();
       server.close();
       await rm(folder, { recursive: true, force: true });
     },

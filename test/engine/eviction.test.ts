@@ -124,6 +124,7 @@ describe('an engine with a budget', () => {
     expect(unlimited.roundTrips - before).toBe(2);
     offset += 2 * 3_600_000;
     await used('d', unlimited);
-    await until(async () => (await namedAt(id)) > made);
+    // containerd's image store keeps the time of the first time that an image got a name.
+    if (unlimited.capabilities.recordsNaming) await until(async () => (await namedAt(id)) > made);
   });
 });

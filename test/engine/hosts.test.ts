@@ -17,6 +17,7 @@ afterAll(() => engine?.[Symbol.asyncDispose]());
  * reached by it.
  */
 const look = `
+import { V4MAPPED } from 'node:dns';
 import { once } from 'node:events';
 import { lookup } from 'node:dns/promises';
 import { createServer, get } from 'node:http';
@@ -27,7 +28,9 @@ const addresses = async (name) => (await lookup(name, { all: true })).map(({ add
 const python = 'import json, socket, sys; print(json.dumps(sorted({found[4][0] for found in socket.getaddrinfo(sys.argv[1], 80)})))';
 const server = createServer((_request, response) => response.end('reached')).listen(8080, 'localhost');
 await once(server, 'listening');
-const [answer] = await once(get('http://localhost:8080'), 'response');
+// Node's clients leave out the IPv6 addresses of a name where the network has none, unless they are told how to look.
+const hints = process.argv.includes('every-address') ? V4MAPPED : 0;
+const [answer] = await once(get('http://localhost:8080', { hints }), 'response');
 console.log(JSON.stringify({
   node: await addresses('localhost'),
   python: JSON.parse(execFileSync('python3', ['-c', python, 'localhost'], { encoding: 'utf8' })),
@@ -38,9 +41,14 @@ server.close();
 process.exit();
 `;
 
-async function expectNames(container: Container): Promise<void> {
+/**
+ * @param tried addresses of the server's name that the client tries. Engines from 26 on give a container that is on
+ * a network without IPv6 the loopback address ::1, where servers listen then, and Node's clients do not look.
+ */
+async function expectNames(container: Container, tried: 'usual' | 'every' = 'usual'): Promise<void> {
+  const more = tried === 'every' ? ['every-address'] : [];
   const result = await container.exec({
-    argv: ['node', '--input-type=module', '--eval', look],
+    argv: ['node', '--input-type=module', '--eval', look, '--', ...more],
     timeoutMs: 60_000,
   });
   expect(result.stderr.text).toBe('');
@@ -66,7 +74,7 @@ describe.each(users)('as %s, localhost and the own name are the loopback', (_, u
 
   test('with one, and once it is taken off it', async () => {
     await using container = await startedContainer(engine, { ...user, network: 'open' });
-    await expectNames(container);
+    await expectNames(container, 'every');
     await container.disconnect();
     await expectNames(container);
   });

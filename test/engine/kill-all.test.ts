@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { containerOf } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import { daemon, shell, startedContainer, testEngine } from './engine-fixture.ts';
+import { daemon, shell, startedContainer, testEngine, testSpec } from './engine-fixture.ts';
 
 let engine: Engine;
 beforeAll(async () => {
@@ -13,7 +14,7 @@ test('processes of every user end, daemons among them, and files stay', async ()
   await shell(container, `echo kept > kept; ${daemon('sleep 100')}; sleep 101 > /dev/null 2>&1 &`);
   await shell(container, daemon('sleep 102'), { user: '1234' });
   expect((await container.processes()).map(({ uid }) => uid).sort()).toEqual([0, 0, 1234]);
-  expect(await container.killAll()).toBe('killed');
+  expect(await container.killAll()).toBe(container.listsProcesses ? 'killed' : 'restarted');
   expect(await container.processes()).toEqual([]);
   expect((await shell(container, 'cat kept')).stdout.text).toBe('kept\n');
 });
@@ -48,6 +49,28 @@ test('where signals cannot be sent, the container is restarted, and its files st
   expect(await container.processes()).toEqual([]);
   const kept = await container.exec({ argv: ['cat', '/workspace/kept'], timeoutMs: 60_000 });
   expect(kept.stdout.text).toBe('kept\n');
+});
+
+test('where the engine cannot list processes, it restarts the container, whatever the inside says', async () => {
+  await using container = await startedContainer(engine);
+  const { port, capabilities } = engine;
+  const unlisted = { ...port, containers: { ...port.containers, processes: async () => undefined } };
+  const spec = await testSpec(engine);
+  const known = { arch: capabilities.arch, runtime: { listsProcesses: false } };
+  for (const machine of [known, { arch: capabilities.arch }]) {
+    await shell(container, daemon('sleep 100'));
+    // A shell that hides processes, in place of the real one.
+    await container.put([
+      { path: 'usr/bin/dash', content: '#!/bin/bash\n[[ $2 == */proc/* ]] || exec bash "$@"\n', mode: 0o755 },
+    ]);
+    const same = containerOf(unlisted, container.id, spec, machine);
+    expect(await same.processes()).toEqual([]);
+    expect(await same.killAll()).toBe('restarted');
+    const left = 'for it in /proc/[0-9]*; do tr "\\0" " " < $it/cmdline; done';
+    const seen = await container.exec({ argv: ['bash', '-c', left], timeoutMs: 60_000 });
+    expect(seen.stdout.text).not.toContain('sleep 100');
+    expect(seen.stdout.text).toContain('sleep infinity');
+  }
 });
 
 test('a command that removes all programs has its result, and the container counts as damaged, not as fine', async () => {

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Engine } from '../../src/engine/engine.ts';
+import { freePort } from '../free-port.ts';
 import { testImage } from '../trial/test-image.ts';
 import { dockerOf } from './docker-of.ts';
 import { testSpec, until } from './engine-fixture.ts';
@@ -95,14 +95,4 @@ async function registryFiles(
   for await (const entry of container.archive('/usr/bin/docker-registry'))
     if (entry.type === 'file') for await (const piece of entry.content()) pieces.push(piece);
   return { program: Buffer.concat(pieces), htpasswd: made.stdout.text };
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }

@@ -64,7 +64,9 @@ test('that is read-only can be changed by nobody in a container, however it trie
     expect((await shell(container, attack.join('\n'))).stdout.text).toBe('');
     // Even what is bound over the folder that it is in is only in this container.
     await shell(container, `mv /offsite /moved; mkdir -p ${path}; echo forged > ${path}/file`);
-    expect(await container.writtenBytes()).toBeLessThan(4096);
+    // containerd counts blocks of the disk, for folders too.
+    const most = engine.capabilities.imageStore === 'containerd' ? 128 * 1024 : 4096;
+    expect(await container.writtenBytes()).toBeLessThan(most);
   }
   await using next = await startedContainer(engine, { mounts });
   expect((await shell(next, `cat ${path}/file; ls ${path}`)).stdout.text).toBe('kept\nfile\n');

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { connectEngine } from '../../src/engine/connect.ts';
 import { held, letGo } from '../daemon/let-go.ts';
 import { dockerOf } from '../engine/docker-of.ts';
+import { freePort } from '../free-port.ts';
 import { type FleetPlace, openFleetPlace } from './fleet-place.ts';
-import { freePort } from './free-port.ts';
 
 const soon = { timeout: 90_000, interval: 200 };
 

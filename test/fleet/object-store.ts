@@ -6,7 +6,7 @@ import { execa, type ResultPromise } from 'execa';
 import { objectStore } from '../../scripts/set-up/test-servers.ts';
 import { findProgram } from '../../scripts/set-up/wheel-program.ts';
 import type { S3Storage } from '../../src/suite/fleet-config.ts';
-import { freePort } from './free-port.ts';
+import { freePort } from '../free-port.ts';
 
 /** A real object store, SeaweedFS, with one bucket. */
 export interface ObjectStore extends AsyncDisposable {

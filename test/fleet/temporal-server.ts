@@ -3,7 +3,7 @@ import { Connection } from '@temporalio/client';
 import { execa, type ResultPromise } from 'execa';
 import { temporal } from '../../scripts/set-up/test-servers.ts';
 import { findProgram } from '../../scripts/set-up/wheel-program.ts';
-import { freePort } from './free-port.ts';
+import { freePort } from '../free-port.ts';
 
 /** A real Temporal server with a database file, so that it can be killed and started again. */
 export interface TemporalServer extends AsyncDisposable {

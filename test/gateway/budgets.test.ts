@@ -152,4 +152,7 @@ test('a budget in USD for a model without prices is an input error', async () =>
   expect(() => at.gateway.open(sessionRequest(undefined, { budget: { usd: 1 } }))).toThrow(
     expect.objectContaining({ code: 'BUDGET_WITHOUT_PRICES', kind: 'input' }),
   );
+  // The default holds only for models with prices.
+  const preset = { budget: { usd: 1, usdIsDefault: true as const } };
+  at.gateway.open(sessionRequest(undefined, preset));
 });

@@ -209,6 +209,7 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     ];
   },
   resume: () => plain('resume', hostileName, ...config()),
+  abandon: () => plain('abandon', hostileName, ...config()),
   fork: async () => {
     const trial = `${JSON.parse(ran.stdout).runs[2].id}#0`;
     const args = ['--at', '0', '--model', hostileName, ...config()];
@@ -365,6 +366,7 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     ...(await plain('ledger', 'workspaces', '--json')),
   ],
   'base-image': () => bare(['base-image', ...config()], badEngine()),
+  quickstart: () => bare(['quickstart', '--junit', hostileName], badEngine()),
   doctor: async () => [
     await offsite(place, ['doctor', ...config()], { env: { ...badEngine(), ...at(kind) } }),
     await offsite(place, ['doctor', '--json', ...config()], { env: { ...badEngine(), ...at(refusing) } }),

@@ -15,6 +15,8 @@ beforeAll(async () => {
   const scripts = {
     spender: 'turns:\n  - run: "true"\n  - run: "true"\n  - text: done\n',
     judge: `turns: [{ text: '{"reason": "poor", "score": 0.1}' }]\n`,
+    prose: 'turns: [{ text: It is quite good., repeat: true }]\n',
+    refusing: 'turns: [{ trouble: { error: { status: 403, message: no such luck } }, repeat: true }]\n',
   };
   for (const [name, script] of Object.entries(scripts)) {
     const file = join(folder, `${name}.yaml`);
@@ -291,6 +293,31 @@ test.concurrent('an agent whose work is too much for a judge has failed', async 
     validator: validator(source),
   });
   expect(result).toMatchObject({ verdict: 'failed', validations: [{ status: 'failed' }] });
+});
+
+test.concurrent.for([
+  ['answers in prose', 'prose'],
+  ['refuses every request', 'refusing'],
+] as const)(
+  'a judge that %s is not the agent’s fault, though untouched work needs no judge',
+  async ([, judge]) => {
+    const source = module(
+      `validate('good', async ({ judge, read }) => judge({ rubric: 'Is it good?', material: await read('reply'), threshold: 0.5 }));`,
+    );
+    const result = await bench.trial('echo good work > reply', {
+      judges: [judge],
+      validator: validator(source),
+    });
+    expect(result).toMatchObject({ verdict: 'void', cause: { kind: 'grading', phase: 'validate' } });
+  },
+);
+
+test.concurrent('a validator that asks a judge where the suite has none gives no verdict', async () => {
+  const source = module(
+    `validate('good', async ({ judge, read }) => judge({ rubric: 'Is it good?', material: await read('reply'), threshold: 0.5 }));`,
+  );
+  const result = await bench.trial('echo good work > reply', { validator: validator(source) });
+  expect(result).toMatchObject({ verdict: 'void', cause: { kind: 'grading' } });
 });
 
 test.concurrent('an agent that leaves nothing to judge has failed, though judges have spent all they may', async () => {

@@ -1,31 +1,29 @@
-import { cp, mkdir, mkdtempDisposable, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtempDisposable, readdir, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { expect, test } from 'vitest';
-
-const root = join(import.meta.dirname, '../..');
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { installPacked, packPackage } from './install-package.ts';
 
 /** In bytes: what a user's disk holds of Offsite, besides Node. */
 const largestInstallation = 20 * 1024 * 1024;
 
-/** Packs what npm would publish, without touching `dist/` of the checkout, and installs it in a folder. */
-async function installPackage(folder: string): Promise<string> {
-  const staged = join(folder, 'staged');
-  await mkdir(staged);
-  await execa(process.execPath, ['scripts/build.ts', join(staged, 'dist')], { cwd: root });
-  const { files } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { files: string[] };
-  for (const name of ['package.json', 'README.md', ...files.filter((each) => each !== 'dist')]) {
-    await cp(join(root, name), join(staged, name), { recursive: true });
-  }
-  const { stdout } = await execa('npm', ['pack', '--ignore-scripts', '--json'], { cwd: staged });
-  const [{ filename }] = JSON.parse(stdout) as [{ filename: string }];
-  const project = join(folder, 'project');
-  await mkdir(project);
-  await writeFile(join(project, 'package.json'), '{ "private": true }');
-  // Nothing of it comes from a registry, since this machine has Node 24 and the package has no other dependency.
-  await execa('npm', ['install', '--offline', '--omit=optional', join(staged, filename)], { cwd: project });
-  return project;
+const engine = { ...(process.env.DOCKER_HOST && { DOCKER_HOST: process.env.DOCKER_HOST }) };
+
+let folder: Awaited<ReturnType<typeof mkdtempDisposable>>;
+let packed: string;
+
+beforeAll(async () => {
+  folder = await mkdtempDisposable(join(tmpdir(), 'offsite-package-'));
+  packed = await packPackage(folder.path);
+}, 300_000);
+afterAll(() => folder?.remove());
+
+/** Installs the package in a folder of its own. */
+async function install(name: string, ...options: string[]): Promise<string> {
+  const place = join(folder.path, name);
+  await installPacked(packed, place, ...options);
+  return place;
 }
 
 async function bytesIn(folder: string): Promise<number> {
@@ -53,12 +51,11 @@ validate('it greets', async ({ read }) => assert.equal(await read('greeting.txt'
 `;
 
 test('the packed package installs without other packages, and runs a suite with a validator', async () => {
-  await using folder = await mkdtempDisposable(join(tmpdir(), 'offsite-package-'));
-  const project = await installPackage(folder.path);
+  const project = await install('project');
   expect(await readdir(join(project, 'node_modules'))).toEqual(['.bin', '.package-lock.json', 'offsite']);
   expect(await bytesIn(join(project, 'node_modules'))).toBeLessThan(largestInstallation);
 
-  const env = { HOME: folder.path, OFFSITE_HOME: join(folder.path, 'data') };
+  const env = { ...engine, HOME: folder.path, OFFSITE_HOME: join(folder.path, 'data') };
   const offsite = (...args: string[]) =>
     execa(join(project, 'node_modules/.bin/offsite'), args, { cwd: project, env, reject: false });
   expect(await offsite('--version')).toMatchObject({ exitCode: 0, stdout: '0.1.0' });
@@ -75,3 +72,24 @@ test('the packed package installs without other packages, and runs a suite with 
   const { stdout } = await offsite('run', 'suite.yaml', '--json');
   expect(JSON.parse(stdout)).toMatchObject({ passed: 1, failed: 0, void: 0 });
 }, 300_000);
+
+test('a global install runs the quickstart from an empty folder, and leaves the folder empty', async () => {
+  const prefix = await install('prefix', '--global', '--prefix', join(folder.path, 'prefix'));
+  expect(await bytesIn(join(prefix, 'lib'))).toBeLessThan(largestInstallation);
+  const cwd = join(folder.path, 'empty');
+  await mkdir(cwd);
+  const env = { ...engine, HOME: folder.path, OFFSITE_HOME: join(folder.path, 'quickstart') };
+  const offsite = (args: string[], more: NodeJS.ProcessEnv = {}) =>
+    execa(join(prefix, 'bin/offsite'), args, { cwd, env: { ...env, ...more }, reject: false });
+
+  const { exitCode, stdout, stderr } = await offsite(['quickstart', '--concurrency', '2']);
+  expect(stdout).toMatch(/^all +10 +6 +0 +63 %/m);
+  expect(stderr).toContain(`The suite that ran is ${join(prefix, 'lib/node_modules/offsite/examples')}`);
+  expect(exitCode).toBe(0);
+  expect(await readdir(cwd)).toEqual([]);
+
+  const older = "data:text/javascript,Object.defineProperty(process.versions,'node',{value:'22.9.0'})";
+  const refused = await offsite(['--version'], { NODE_OPTIONS: `--import=${older}` });
+  expect(refused).toMatchObject({ exitCode: 2, stdout: '' });
+  expect(refused.stderr).toContain('Offsite runs under Node 24 or newer');
+}, 600_000);

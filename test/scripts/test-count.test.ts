@@ -46,7 +46,8 @@ describe('a second run of the few files that failed', () => {
 
   test('is asked for where few failed, and not where many did', () => {
     expect(filesToRerun(first)).toEqual(['b', 'c']);
-    expect(filesToRerun(report(...['a', 'b', 'c', 'd'].map((name) => file(name, 1, 1))))).toEqual([]);
+    const many = Array.from({ length: 7 }, (_, i) => file(String(i), 1, 1));
+    expect(filesToRerun(report(...many))).toEqual([]);
     expect(filesToRerun(undefined)).toEqual([]);
   });
 

@@ -1,23 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { ConfigFile } from '../../src/suite/config-file.ts';
-import { SuiteFile } from '../../src/suite/suite-file.ts';
+import { blocksOf } from '../docs/blocks.ts';
 
-const document = readFileSync(new URL('../../docs/suites.md', import.meta.url), 'utf8');
-const blocks = [...document.matchAll(/^```yaml\n([\s\S]*?)^```/gm)].map(([, text = '']) => parse(text));
-
-const smallest = { suite: { id: 's', prompt: '{{instruction}}' }, variants: [{ model: 'm', harness: 'h' }] };
-
-test('every example of docs/suites.md is one that Offsite reads', () => {
-  expect(blocks.length).toBeGreaterThanOrEqual(11);
-  for (const block of blocks) {
-    if (block.profiles) ConfigFile.parse(block);
-    else if (block.suite) SuiteFile.parse(block);
-    // A part of a case.
-    else SuiteFile.parse({ ...smallest, cases: [{ id: 'a', ...block }] });
-  }
-});
+const blocks = blocksOf('docs/suites.md')
+  .filter(({ language }) => language === 'yaml')
+  .map(({ content }) => parse(content));
 
 test('the words of tests and of steps are all in docs/suites.md', () => {
   const shown = new Set(

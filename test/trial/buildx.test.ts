@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { findCli } from '../../src/engine/build/docker-cli.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
+import { engineSocket } from '../engine/engine-socket.ts';
 
 const asked = spawnSync('docker', ['buildx', 'version'], { encoding: 'utf8' });
 const why = asked.status === 0 ? '' : `: ${asked.error?.message ?? asked.stderr.trim().split('\n')[0]}`;
@@ -19,7 +20,7 @@ test.skipIf(why !== '')(
     });
     const { kind, build } = await engine.builder();
     expect(kind).toBe('buildkit');
-    const cli = await findCli('unix:///var/run/docker.sock', process.env);
+    const cli = await findCli(`unix://${engineSocket}`, process.env);
     expect(cli?.build.slice(0, 2)).toEqual(['buildx', 'build']);
     const folder = mkdtempSync(join(tmpdir(), 'offsite-buildx-'));
     writeFileSync(join(folder, 'file'), 'x');

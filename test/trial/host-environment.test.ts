@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { ConfigFile } from '../../src/suite/config-file.ts';
-import { credentialNames, hostEnvironmentOf, passedEnvironment } from '../../src/trial/host-environment.ts';
+import { credentialNames } from '../../src/trial/credential-names.ts';
+import { hostEnvironmentOf, passedEnvironment } from '../../src/trial/host-environment.ts';
 
 const config = ConfigFile.parse({
   service: { url: 'https://evals.example', apiKeyEnv: 'SERVICE_KEY' },

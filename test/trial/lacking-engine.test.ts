@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { Capabilities } from '../../src/engine/port/capabilities.ts';
 import { testEngine, testSpec } from '../engine/engine-fixture.ts';
@@ -12,6 +13,12 @@ beforeAll(async () => {
 });
 afterAll(() => engine?.[Symbol.asyncDispose]());
 
+/** A sandbox that is to lack nothing. The engine lacks nothing from now on. */
+function wholeSpec(): Promise<ContainerSpec> {
+  Object.assign(engine.capabilities, as);
+  return testSpec(engine);
+}
+
 /** Engines on which a sandbox would run without the filter of system calls, or might. */
 const engines: [string, Partial<Capabilities>, RegExp][] = [
   ['that takes no filters, as Podman', { takesFilters: false }, /Podman takes none/],
@@ -20,8 +27,8 @@ const engines: [string, Partial<Capabilities>, RegExp][] = [
 ];
 
 test.each(engines)('an engine %s is refused, unless the sandbox says otherwise', async (_, lack, reason) => {
-  Object.assign(engine.capabilities, as, lack);
-  const spec = await testSpec(engine);
+  const spec = await wholeSpec();
+  Object.assign(engine.capabilities, lack);
   await expect(engine.createContainer(spec)).rejects.toMatchObject({
     code: 'ENGINE_CANNOT_ENFORCE',
     message: expect.stringMatching(reason),
@@ -31,8 +38,8 @@ test.each(engines)('an engine %s is refused, unless the sandbox says otherwise',
 });
 
 test('a kernel without seccomp is refused as well', async () => {
-  Object.assign(engine.capabilities, as, { security: { ...as.security, seccomp: false } });
-  const spec = await testSpec(engine);
+  const spec = await wholeSpec();
+  Object.assign(engine.capabilities, { security: { ...as.security, seccomp: false } });
   await expect(engine.createContainer(spec)).rejects.toThrow(/its kernel has no seccomp.*if-available/);
 });
 

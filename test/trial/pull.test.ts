@@ -10,7 +10,8 @@ import { noEnvironment } from '../../src/suite/environment.ts';
 import type { BuildEvent } from '../../src/trial/image/build-event.ts';
 import { dockerOf } from '../engine/docker-of.ts';
 import { testEngine } from '../engine/engine-fixture.ts';
-import { freePort, type LocalRegistry, localRegistry } from '../engine/local-registry.ts';
+import { type LocalRegistry, localRegistry } from '../engine/local-registry.ts';
+import { freePort } from '../free-port.ts';
 import { openTrialBench } from './trial-bench.ts';
 
 const account = { username: 'reader', password: 'the-password-of-the-registry' };

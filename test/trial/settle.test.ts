@@ -7,13 +7,17 @@ const none = (doubt: string) => ({ doubt, found: { verdict: 'void' as const } })
 type Graded = typeof passed | typeof failed | ReturnType<typeof none>;
 
 /** Settles a first grading; further ones of the work, and of an untouched workspace, come in this order. */
-async function settled(first: Graded, works: Graded[], untouched: Graded[]) {
+async function settled(first: Graded, works: Graded[], untouched: Graded[], areModelsFine = true) {
   const next = async (list: Graded[]) => {
     const graded = list.shift();
     if (!graded) throw new Error('it was graded more often than expected');
     return graded;
   };
-  const outcome = await settle<Graded>(first, { again: () => next(works), untouched: () => next(untouched) });
+  const outcome = await settle<Graded>(first, {
+    again: () => next(works),
+    untouched: () => next(untouched),
+    areModelsFine: async () => areModelsFine,
+  });
   expect([works, untouched]).toEqual([[], []]);
   return [outcome.graded.found.verdict, outcome.isTheAgents];
 }
@@ -41,4 +45,8 @@ test('so is work that fails in another way each time', async () => {
 
 test('a machine that breaks meanwhile makes the trial void', async () => {
   expect(await settled(none('a'), [none('b')], [failed, none('b')])).toEqual(['void', false]);
+});
+
+test('models that answer nothing make the trial void, whatever the control says', async () => {
+  expect(await settled(none('a'), [], [failed], false)).toEqual(['void', false]);
 });

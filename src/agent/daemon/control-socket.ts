@@ -1,24 +1,17 @@
 import { chmodSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { join } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
 import { controlRequests } from '../../bounds/callers.ts';
 import { listenTo } from '../../foreign-traffic.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { controlSocketOf, type SocketOwner } from './control-socket-path.ts';
 
 /**
  * The longest path of a Unix socket in bytes, without its final zero. The limit is 108 on Linux, 104 on
  * macOS.
  */
 const longestPath = 103;
-
-/** Who serves a socket of a data folder: each has one of its own. */
-export type SocketOwner = 'daemon' | 'fleet-worker';
-
-export function controlSocketOf(dataFolder: string, owner: SocketOwner = 'daemon'): string {
-  return join(dataFolder, owner === 'daemon' ? 'control.sock' : 'fleet.sock');
-}
 
 /**
  * Serves the routes on the data folder's socket, which only its owner can open. The caller holds its

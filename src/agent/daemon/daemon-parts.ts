@@ -9,7 +9,15 @@ import type { DaemonStatus } from './status.ts';
 export interface DaemonParts
   extends Pick<
     WorkerParts,
-    'engine' | 'runners' | 'ledger' | 'clock' | 'monotonic' | 'random' | 'extraCertificates' | 'revisions'
+    | 'engine'
+    | 'moreEngines'
+    | 'runners'
+    | 'ledger'
+    | 'clock'
+    | 'monotonic'
+    | 'random'
+    | 'extraCertificates'
+    | 'revisions'
   > {
   client: Client;
   delivery: Delivery;
@@ -17,6 +25,8 @@ export interface DaemonParts
   service: string;
   claims: Claims;
   log: Logger;
+  /** Called when the daemon ends its running trials: it waits no longer than it must. */
+  hurry(): void;
   /** Called every few seconds while no loop is stuck. */
   alive(): Promise<void>;
   /** Receives what the worker does, besides the log. */

@@ -158,6 +158,7 @@ export class Daemon {
    */
   cancel(): void {
     this.drain();
+    this.#parts.hurry();
     this.#setMode('canceling');
     const reason = 'the daemon was told to stop';
     this.#worker.stop(new OffsiteError(reason, { code: 'STOPPED', kind: 'infrastructure' }));

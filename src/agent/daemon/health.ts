@@ -4,6 +4,7 @@ import type { Clock } from '../../clock.ts';
 import { startDeadline } from '../../deadline.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { messageOf } from '../../offsite-error.ts';
+import { enginesOf, type SomeEngines } from '../engines/check.ts';
 import type { Watchdog } from '../loop.ts';
 import type { Metrics } from './metrics.ts';
 import type { Health } from './status.ts';
@@ -13,8 +14,7 @@ const everyMs = 5_000;
 const serviceEveryMs = 30_000;
 const engineDeadlineMs = 10_000;
 
-export interface HealthParts {
-  engine: Engine;
+export interface HealthParts extends SomeEngines {
   client: Client;
   clock: Clock;
   /** Milliseconds, never set back. */
@@ -34,7 +34,7 @@ type Finding = { ok: true } | { ok: false; reason: string };
  */
 export class HealthWatch {
   readonly #parts: HealthParts;
-  #engine: Finding = { ok: true };
+  #engines: { name: string; finding: Finding }[] = [];
   #service: Finding = { ok: true };
   #askedServiceAt = Number.NEGATIVE_INFINITY;
   #told = '';
@@ -46,10 +46,12 @@ export class HealthWatch {
   /** One check. Resolves with the milliseconds until the next one. */
   async look(signal: AbortSignal): Promise<number> {
     const { watchdog, monotonic, alive, changed } = this.#parts;
-    this.#engine = await this.#ask('engine', signal);
+    this.#engines = await Promise.all(
+      enginesOf(this.#parts).map((engine) => this.#askEngine(engine, signal)),
+    );
     if (!this.#service.ok || monotonic() - this.#askedServiceAt >= serviceEveryMs) {
       this.#askedServiceAt = monotonic();
-      this.#service = await this.#ask('service', signal);
+      this.#service = await this.#askService(signal);
     }
     const { health } = this;
     const told = health.troubles.join('\n');
@@ -63,26 +65,40 @@ export class HealthWatch {
   get health(): Health {
     const stuck = this.#parts.watchdog.stuck().map((name) => `the loop ${name} is stuck`);
     const down = [
-      ...(this.#engine.ok ? [] : [`the engine: ${this.#engine.reason}`]),
+      ...this.#engines.flatMap(({ name, finding }) => (finding.ok ? [] : [`${name}: ${finding.reason}`])),
       ...(this.#service.ok ? [] : [`the service: ${this.#service.reason}`]),
     ];
     return { ok: stuck.length + down.length === 0, troubles: [...down, ...stuck] };
   }
 
-  async #ask(what: 'engine' | 'service', signal: AbortSignal): Promise<Finding> {
-    const { engine, client, clock, metrics } = this.#parts;
+  async #askEngine(engine: Engine, signal: AbortSignal): Promise<{ name: string; finding: Finding }> {
+    const name = engine.name === undefined ? 'the engine' : `the engine ${engine.name}`;
+    const finding = await this.#ask('engine', signal, async () => {
+      using deadline = startDeadline(this.#parts.clock, engineDeadlineMs, signal);
+      // Any image name would do: only an answer counts.
+      await engine.findImage('offsite/base', deadline.signal);
+    });
+    return { name, finding };
+  }
+
+  #askService(signal: AbortSignal): Promise<Finding> {
+    const deadlineMs = serviceAnswers.time.health;
+    return this.#ask('service', signal, () =>
+      this.#parts.client.call('auth.whoami', {}, { signal, deadlineMs }),
+    );
+  }
+
+  async #ask(
+    what: 'engine' | 'service',
+    signal: AbortSignal,
+    answer: () => Promise<unknown>,
+  ): Promise<Finding> {
     try {
-      if (what === 'engine') {
-        using deadline = startDeadline(clock, engineDeadlineMs, signal);
-        // Any image name would do: only an answer counts.
-        await engine.findImage('offsite/base', deadline.signal);
-      } else {
-        await client.call('auth.whoami', {}, { signal, deadlineMs: serviceAnswers.time.health });
-      }
+      await answer();
       return { ok: true };
     } catch (error) {
       signal.throwIfAborted();
-      metrics.errors.inc({ of: what });
+      this.#parts.metrics.errors.inc({ of: what });
       return { ok: false, reason: messageOf(error) };
     }
   }

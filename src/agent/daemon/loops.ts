@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { foundRuns } from '../../bounds/service.ts';
 import type { Clock } from '../../clock.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { isExpected, messageOf } from '../../offsite-error.ts';
 import type { Watchdog } from '../loop.ts';
 import { Loop } from '../loop.ts';
 import type { Metrics } from './metrics.ts';
@@ -21,11 +21,11 @@ export function watchedLoop(
 ): Loop {
   let logged: string | undefined;
   const failed = (error: unknown) => {
-    const isExpected = error instanceof OffsiteError;
-    metrics.errors.inc({ of: isExpected ? name : 'daemon' });
+    const expected = isExpected(error);
+    metrics.errors.inc({ of: expected ? name : 'daemon' });
     const reason = messageOf(error);
     if (reason !== logged)
-      log.error({ reason, err: isExpected ? undefined : error }, `the loop ${name} failed; it tries again`);
+      log.error({ reason, err: expected ? undefined : error }, `the loop ${name} failed; it tries again`);
     logged = reason;
   };
   const round = async (signal: AbortSignal) => {

@@ -54,6 +54,12 @@ export class Metrics {
     labelNames: ['verdict', 'cause'],
     registers: this.#registers,
   });
+  readonly #finishedOn = new Counter({
+    name: 'offsite_engine_trials_finished_total',
+    help: 'Finished trials by engine and verdict. Only if there are several engines.',
+    labelNames: ['engine', 'verdict'],
+    registers: this.#registers,
+  });
   readonly #phases = new Histogram({
     name: 'offsite_phase_seconds',
     help: 'How long the phases of trials took.',
@@ -88,12 +94,25 @@ export class Metrics {
     labelNames: ['model'],
     registers: this.#registers,
   });
+  readonly #onEngine = new Gauge({
+    name: 'offsite_engine_trials_running',
+    help: 'Trials that run on an engine. Only if there are several.',
+    labelNames: ['engine'],
+    registers: this.#registers,
+  });
+  readonly #engineWorks = new Gauge({
+    name: 'offsite_engine_works',
+    help: '1 if the engine answered when it was last needed, else 0. Only if there are several.',
+    labelNames: ['engine'],
+    registers: this.#registers,
+  });
   /** Finished trials by verdict. */
   readonly counts = { passed: 0, failed: 0, void: 0 };
 
   /** Counts a finished trial. */
-  finished({ verdict, cause, phases, models }: TrialResult): void {
+  finished({ verdict, cause, phases, models, engine }: TrialResult): void {
     this.counts[verdict]++;
+    if (engine !== undefined) this.#finishedOn.inc({ engine, verdict });
     this.#finished.inc({ verdict, cause: cause?.kind ?? 'none' });
     for (const { name, durationMs } of phases) {
       // A clock that was set back during the phase gives no usable duration.
@@ -107,6 +126,16 @@ export class Metrics {
     }
   }
 
+  /** All metrics: their names, labels and what they measure. */
+  get described(): { name: string; help: string; type: string; labels: readonly string[] }[] {
+    return this.#registry
+      .getMetricsAsArray()
+      .map(
+        (metric) => metric as unknown as { name: string; help: string; type: string; labelNames: string[] },
+      )
+      .map(({ name, help, type, labelNames }) => ({ name, help, type, labels: labelNames }));
+  }
+
   get contentType(): string {
     return this.#registry.contentType;
   }
@@ -117,6 +146,10 @@ export class Metrics {
     for (const { model, limit, inFlight } of status.limits) {
       this.#limits.set({ model }, limit);
       this.#requests.set({ model }, inFlight);
+    }
+    for (const { name, running, works } of status.engines ?? []) {
+      this.#onEngine.set({ engine: name }, running);
+      this.#engineWorks.set({ engine: name }, Number(works));
     }
     return this.#registry.metrics();
   }

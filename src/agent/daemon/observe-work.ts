@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { QueuedTrial } from '../../ledger/queue.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { isExpected, messageOf } from '../../offsite-error.ts';
 import type { BuildEvent } from '../../trial/image/build-event.ts';
 import type { WorkEvent } from '../worker/worker-parts.ts';
 import type { Metrics } from './metrics.ts';
@@ -37,9 +37,9 @@ export function observeWork(event: WorkEvent, { log, metrics }: { log: Logger; m
     }
     case 'put-back': {
       const { trial, error, isNews } = event;
-      const isExpected = error instanceof OffsiteError;
-      metrics.errors.inc({ of: isExpected ? 'disk' : 'daemon' });
-      const why = { reason: messageOf(error), err: isExpected ? undefined : error };
+      const expected = isExpected(error);
+      metrics.errors.inc({ of: expected ? 'disk' : 'daemon' });
+      const why = { reason: messageOf(error), err: expected ? undefined : error };
       if (isNews)
         log.error({ ...namesOf(trial), ...why }, 'could not finish a trial; no trial starts for now');
       return;

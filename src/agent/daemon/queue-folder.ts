@@ -2,20 +2,18 @@ import { rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { queueTickets } from '../../bounds/suite.ts';
 import { Unauthorized } from '../../client/refusal.ts';
-import type { Engine } from '../../engine/engine.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import { daemonLock } from '../../ledger/queue.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-import { checkSandboxes } from '../../trial/image/base-image.ts';
 import { checkModels } from '../../trial/models.ts';
 import { type OpenBatch, openBatch } from '../batch-run.ts';
+import { checkOnEngines, type SomeEngines } from '../engines/check.ts';
 import { pullSetups } from '../pull.ts';
 import { lookFor, recordBatch, resolvePrompt, type StartParts, startUnder } from '../start-batch.ts';
 import type { KnownPlan } from '../stored-plan.ts';
 import { queuedFiles, readTicket, refuseTicket } from './ticket.ts';
 
-export interface QueueFolderParts extends StartParts {
-  engine: Engine;
+export interface QueueFolderParts extends StartParts, SomeEngines {
   /** The gateway of the current config revision. */
   gateway(): Gateway;
   log: Logger;
@@ -58,7 +56,7 @@ export async function startQueued(parts: QueueFolderParts, signal: AbortSignal):
 
 /** The ticket's batch: started now, or earlier by a daemon that died before it removed the file. */
 async function startTicket(file: string, parts: QueueFolderParts, signal: AbortSignal): Promise<OpenBatch> {
-  const { ledger, engine } = parts;
+  const { ledger } = parts;
   const known = readTicket(file);
   const before = ledger.starts.ofFile(file);
   if (before) {
@@ -68,7 +66,7 @@ async function startTicket(file: string, parts: QueueFolderParts, signal: AbortS
     if (before.state === 'unknown') throw startUnknown();
   }
   await checkModels(known.plan, parts.gateway());
-  await checkSandboxes(engine, known.plan, signal);
+  await checkOnEngines(parts, known.plan, signal);
   const { prompt } = known.plan.suite;
   const text = prompt.kind === 'text' ? prompt.text : await resolvePrompt(known.plan, parts.client, signal);
   return startUnder(daemonLock, { plan: known.plan, prompt: text }, parts, signal);

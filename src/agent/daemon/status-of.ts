@@ -1,4 +1,5 @@
 import { daemonLock } from '../../ledger/queue.ts';
+import { addressesOf } from '../engines/check.ts';
 import type { Worker } from '../worker/worker.ts';
 import type { DaemonParts } from './daemon-parts.ts';
 import type { HealthWatch } from './health.ts';
@@ -18,9 +19,10 @@ export interface Members {
 
 /** The status of a daemon, gathered from its parts. */
 export function statusOf(
-  { engine, ledger, service, monotonic, clock }: DaemonParts,
+  parts: DaemonParts,
   { mode, startedAt, targets, metrics, health, worker }: Members,
 ): DaemonStatus {
+  const { ledger, service, monotonic, clock } = parts;
   const waitingRuns = worker.waiting.all();
   const { queued, parked, oldestAt } = ledger.outbox.standing(service);
   return {
@@ -29,7 +31,8 @@ export function statusOf(
     blocked: worker.blocked,
     upMs: Math.round(monotonic() - startedAt),
     service,
-    engine: engine.address,
+    engine: addressesOf(parts),
+    ...(parts.moreEngines && parts.moreEngines.length > 0 && { engines: worker.engines() }),
     dataFolder: ledger.dataFolder,
     concurrency: worker.concurrency,
     queued: ledger.queue.count({ service, lock: daemonLock }),
@@ -51,8 +54,12 @@ export function statusOf(
   };
 }
 
-function runningTrial({ trial, running }: ReturnType<Worker['running']>[number], now: number): RunningTrial {
+function runningTrial(
+  { trial, running, engine }: ReturnType<Worker['running']>[number],
+  now: number,
+): RunningTrial {
   const { batchId, runId, caseId, ordinal } = trial;
   const { phase, at } = running;
-  return { batch: batchId, run: runId, case: caseId, ordinal, phase, forMs: Math.round(now - at) };
+  const forMs = Math.round(now - at);
+  return { batch: batchId, run: runId, case: caseId, ordinal, phase, ...(engine && { engine }), forMs };
 }

@@ -1,5 +1,6 @@
 import type { PhaseName } from '../../record/trial-record.ts';
 import type { OpenBuildState } from '../../trial/image/build-event.ts';
+import type { EngineStatus } from '../engines/engines.ts';
 import type { WaitingRun } from '../worker/waiting-runs.ts';
 
 /**
@@ -20,6 +21,8 @@ export interface RunningTrial {
   case: string;
   ordinal: number;
   phase: PhaseName;
+  /** The name of its engine, if there are several. */
+  engine?: string | undefined;
   /** Milliseconds since the trial got its permit. */
   forMs: number;
 }
@@ -49,7 +52,10 @@ export interface DaemonStatus {
   /** Milliseconds since the daemon started. */
   upMs: number;
   service: string;
+  /** The address of the engine, or the names and addresses of several. */
   engine: string;
+  /** If there are several engines: each with its running trials and the trials that it may run. */
+  engines?: EngineStatus[];
   dataFolder: string;
   concurrency: number;
   /** Queued trials, including those of waiting and parked runs. */

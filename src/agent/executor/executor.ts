@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { pause } from '../../abortable.ts';
 import { platformLock, platformService } from '../../ledger/platform.ts';
 import type { QueueScope } from '../../ledger/queue.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { isExpected, messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { Platform, PlatformRequest, PlatformTrials, Refusal } from '../../service/platform.ts';
 import type { Config } from '../../suite/config-file.ts';
 import type { HostEnvironment } from '../../trial/host-environment.ts';
@@ -10,6 +10,7 @@ import { watchedLoop } from '../daemon/loops.ts';
 import { Metrics } from '../daemon/metrics.ts';
 import { observeWork } from '../daemon/observe-work.ts';
 import { DeliveryLoop } from '../delivery-loop.ts';
+import { addressesOf } from '../engines/check.ts';
 import { Watchdog } from '../loop.ts';
 import { Worker } from '../worker/worker.ts';
 import { usualAttempts, type WorkerParts } from '../worker/worker-parts.ts';
@@ -103,8 +104,8 @@ export class Executor implements Platform, AsyncDisposable {
       try {
         await this.#run(platform);
       } catch (error) {
-        const isExpected = error instanceof OffsiteError;
-        log.error({ reason: messageOf(error), err: isExpected ? undefined : error }, 'the executor failed');
+        const expected = isExpected(error);
+        log.error({ reason: messageOf(error), err: expected ? undefined : error }, 'the executor failed');
         changed({ kind: 'unable', reason: messageOf(error) });
         await pause(clock, againMs, signal);
       }
@@ -134,9 +135,8 @@ export class Executor implements Platform, AsyncDisposable {
     const unable = (reason: string) => changed({ kind: 'unable', reason });
     const workplace = await this.#workplace.whenPossible({ clock, unable }, signal);
     if (!workplace) return;
-    const { engine, revisions } = workplace;
-    const { concurrency } = revisions.current;
-    changed({ kind: 'working', engine: engine.address, concurrency });
+    const { concurrency } = workplace.revisions.current;
+    changed({ kind: 'working', engine: addressesOf(workplace), concurrency });
     await this.#work(workplace, platform, delivery);
     const late = AbortSignal.timeout(grace.ms);
     try {

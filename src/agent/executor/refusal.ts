@@ -8,9 +8,9 @@ import type { PlatformRequest, Refusal } from '../../service/platform.ts';
 import type { Config } from '../../suite/config-file.ts';
 import { noExtras, type PlannedVariant, type SuitePlan } from '../../suite/plan.ts';
 import { type HostEnvironment, passedEnvironment, refuseKeys } from '../../trial/host-environment.ts';
-import { checkSandboxes } from '../../trial/image/base-image.ts';
 import { checkModels } from '../../trial/models.ts';
 import { openBatch } from '../batch-run.ts';
+import { checkOnEngines } from '../engines/check.ts';
 import { noUserModel } from '../specify.ts';
 import { knownVariant } from '../variants.ts';
 import { unknownNames } from './unknown-names.ts';
@@ -96,13 +96,13 @@ export function namesOf({ model, credentials }: Variant): RunVariant {
 /** Throws an OffsiteError if engine, environment or models lack something. */
 async function requireMachine(
   { variants, judges, cases }: Planned,
-  { engine, revisions }: Workplace,
+  workplace: Workplace,
   signal: AbortSignal,
 ): Promise<void> {
-  const { host, gateway } = revisions.current;
+  const { host, gateway } = workplace.revisions.current;
   for (const { sandbox } of variants) passedEnvironment(sandbox, host);
   await checkModels({ variants, judges }, gateway);
-  await checkSandboxes(engine, { variants, cases }, signal);
+  await checkOnEngines(workplace, { variants, cases }, signal);
 }
 
 function sourceUnknown(caseId: string, kind: string): OffsiteError {

@@ -10,6 +10,7 @@ const againMs = 10_000;
 /** What trials run on. */
 export interface Workplace {
   engine: Engine;
+  moreEngines?: readonly Engine[] | undefined;
   revisions: ConfigRevisions;
   /** The host's, for install and prepare. */
   extraCertificates: Buffer | undefined;

@@ -1,3 +1,4 @@
+import type { Admission } from '../admission.ts';
 import type { Claims } from '../claims.ts';
 import type { Lease } from '../lease.ts';
 import { NotClaimed } from '../not-claimed.ts';
@@ -7,30 +8,42 @@ import type { Gate } from './gate.ts';
 
 export interface AheadParts {
   flight: Flight<WorkedTrial>;
+  admission: Pick<Admission, 'next' | 'isWaiting'>;
   claims: Claims;
   gate: Gate;
 }
 
 /**
  * Claims a worker's trials. The trial that gets the next permit is claimed and its sandbox started ahead,
- * while another trial works, unless it has services; each other trial is claimed when it has its permit.
+ * while another trial works, unless it has services; each other trial is claimed when it has its permit. At
+ * most one trial is ahead at a time.
  */
 export class Ahead {
   readonly #parts: AheadParts;
+  /** The trial that is ahead, until it is claimed with its permit or leaves. */
+  #one: WorkedTrial | undefined;
 
   constructor(parts: AheadParts) {
     this.#parts = parts;
   }
 
   /**
-   * Claims the trial that gets the next permit, and starts its sandbox. A trial that cannot be claimed leaves
-   * the flight, and the one after it is tried. Never rejects.
+   * Claims the trial that gets the next permit, and starts its sandbox. If another trial is ahead and must
+   * wait longer, it gives up its sandbox. A trial that cannot be claimed leaves the flight, and the one after
+   * it is tried. Never rejects.
    */
   async start(): Promise<void> {
-    const { flight, claims, gate } = this.#parts;
+    const { flight, admission, claims, gate } = this.#parts;
     for (;;) {
-      const next = flight.trials.find(({ state, isAhead }) => state === 'ready' && !isAhead);
-      if (!next || gate.isHeld) return;
+      const { next: applicant } = admission;
+      const next = flight.trials.find(({ spec }) => spec === applicant?.spec);
+      if (!next || next.isAhead || gate.isHeld) return;
+      if (this.#one) {
+        // If it has its permit, it begins within milliseconds, and this is called again.
+        if (!admission.isWaiting(this.#one.spec)) return;
+        this.giveBack(this.#one);
+      }
+      this.#one = next;
       next.isAhead = true;
       const lease = claims.acquire(next.trial, gate.stopped);
       next.lease = lease;
@@ -40,13 +53,15 @@ export class Ahead {
         // If its turn has come meanwhile, it meets the same error.
         if (next.lease !== lease) return;
         next.lease = undefined;
+        this.#leaves(next);
         if (!(error instanceof NotClaimed)) return;
         next.canceling.abort(error);
         continue;
       }
       // Services take memory and processors, which only a permit gives.
       const hasServices = sizeOfTrial(next.spec).services.memory > 0;
-      if (next.lease === lease && !hasServices) next.context.sandboxes.startAhead(next.spec, gate.stopped);
+      if (next.lease === lease && !hasServices)
+        next.at?.context.sandboxes.startAhead(next.spec, gate.stopped);
       return;
     }
   }
@@ -57,13 +72,30 @@ export class Ahead {
     inFlight.lease = undefined;
     // From now on it is too late to claim it ahead: a second lease would end this one.
     inFlight.isAhead = true;
+    this.#leaves(inFlight);
     return lease ?? this.#parts.claims.acquire(trial, signal);
   }
 
-  /** Gives a trial back that was claimed ahead and has not begun. */
+  /**
+   * Gives back the trial that is ahead, with its sandbox, because nobody knows when it begins. It may be ahead
+   * again.
+   */
+  giveBackWaiting(): void {
+    if (this.#one) this.giveBack(this.#one);
+  }
+
+  /** Gives back a trial that was claimed ahead and has not begun, and the sandbox that was started for it. */
   giveBack(inFlight: WorkedTrial): void {
-    const { lease } = inFlight;
+    const { lease, spec, at } = inFlight;
     inFlight.lease = undefined;
     lease?.then((held) => held[Symbol.dispose]()).catch(() => undefined);
+    at?.context.sandboxes.forget(spec);
+    if (this.#one !== inFlight) return;
+    inFlight.isAhead = false;
+    this.#leaves(inFlight);
+  }
+
+  #leaves(inFlight: WorkedTrial): void {
+    if (this.#one === inFlight) this.#one = undefined;
   }
 }

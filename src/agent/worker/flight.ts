@@ -1,9 +1,10 @@
-import type { TrialKey } from '../../ledger/batches.ts';
+import type { RunKey, TrialKey } from '../../ledger/batches.ts';
 import { type LeftOut, type QueuedTrial, variantOf } from '../../ledger/queue.ts';
 import type { PhaseName } from '../../record/trial-record.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
-import type { BatchContext } from '../batch-contexts.ts';
+import type { EngineContext } from '../batch-contexts.ts';
 import { maxParallelOf } from '../circuits.ts';
+import type { Place } from '../engines/place.ts';
 import type { Lease } from '../lease.ts';
 
 /** A trial that runs, or soon will. */
@@ -16,7 +17,8 @@ export interface InFlight {
 /** A trial in flight, with what the worker needs to run it. */
 export interface WorkedTrial extends InFlight {
   spec: TrialSpec;
-  context: BatchContext;
+  /** The engine it runs on, or will, with what it shares there. Undefined until one is chosen. */
+  at: { place: Place; context: EngineContext } | undefined;
   /** Aborted when a person cancels its run. */
   canceling: AbortController;
   running: Running | undefined;
@@ -54,6 +56,8 @@ export class Flight<Trial extends InFlight> {
   readonly #models = new Map<string, ModelLimit>();
   /** The models whose trials gave up waiting, with the reason. Their trials stay queued. */
   readonly #givenUp = new Map<string, unknown>();
+  /** The runs whose trials gave up waiting for their engine. */
+  readonly #givenUpRuns = new Map<RunKey, unknown>();
 
   /** @param isDown whether trials of a model wait until it works again */
   constructor(isDown: (model: string) => boolean) {
@@ -102,7 +106,7 @@ export class Flight<Trial extends InFlight> {
     const full = [...this.#models].filter(([, limit]) => this.#isFull(limit));
     return {
       trials: this.#trials.keys(),
-      runs: [...new Set(building.map(({ trial }) => trial.run))],
+      runs: [...new Set([...building.map(({ trial }) => trial.run), ...this.#givenUpRuns.keys()])],
       variants: full.map(([variant]) => variant),
     };
   }
@@ -123,9 +127,14 @@ export class Flight<Trial extends InFlight> {
     this.#givenUp.set(model, error);
   }
 
+  /** Starts no other trial of a run, because the engine that can run it is down for too long. */
+  giveUpRun(run: RunKey, error: unknown): void {
+    this.#givenUpRuns.set(run, error);
+  }
+
   /** Why trials gave up waiting. */
   get givenUp(): unknown[] {
-    return [...this.#givenUp.values()];
+    return [...this.#givenUp.values(), ...this.#givenUpRuns.values()];
   }
 
   /**

@@ -2,9 +2,12 @@ import type { QueuedTrial } from '../../ledger/queue.ts';
 import type { PlannedReplay } from '../../suite/plan.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
 import type { Admission } from '../admission.ts';
-import type { BatchContexts } from '../batch-contexts.ts';
+import type { BatchContext, BatchContexts, EngineContext } from '../batch-contexts.ts';
 import type { ConfigRevision } from '../config-revision.ts';
-import { type AttemptEvent, finishTrial } from '../finish-trial.ts';
+import type { FitCheck } from '../engines/check.ts';
+import type { Place } from '../engines/place.ts';
+import { Moved, type Seat } from '../engines/seat.ts';
+import { type AttemptEvent, type AttemptSignals, finishTrial } from '../finish-trial.ts';
 import { plannedCassette } from '../ledger-cassette.ts';
 import { NotClaimed } from '../not-claimed.ts';
 import { type MachineCheck, specify } from '../specify.ts';
@@ -18,6 +21,7 @@ export interface TakeParts extends WorkerParts, UnfinishedParts {
   admission: Admission;
   batches: BatchContexts;
   check: MachineCheck;
+  fitCheck: FitCheck;
   ahead: Ahead;
   /** Called when the worker may take more trials. */
   changed(): void;
@@ -49,7 +53,8 @@ export async function take(trial: QueuedTrial, parts: TakeParts, signal: AbortSi
   const { spec } = specified;
   if (!flight.hasRoomFor(trial, spec)) return;
   const one: WorkedTrial = {
-    ...{ trial, spec, context },
+    ...{ trial, spec },
+    at: undefined,
     canceling: new AbortController(),
     state: 'looking',
     running: undefined,
@@ -59,7 +64,7 @@ export async function take(trial: QueuedTrial, parts: TakeParts, signal: AbortSi
   };
   flight.add(one);
   const kept = taken.move();
-  one.ended = run(one, revision, parts).finally(() => {
+  one.ended = run(one, context, revision, parts).finally(() => {
     kept.dispose();
     flight.remove(trial.key);
     parts.changed();
@@ -67,16 +72,45 @@ export async function take(trial: QueuedTrial, parts: TakeParts, signal: AbortSi
 }
 
 /** Runs a trial in flight to its end. Never rejects. */
-async function run(one: WorkedTrial, revision: ConfigRevision, parts: TakeParts): Promise<void> {
-  const { gate, ahead, batches, check } = parts;
-  const { trial, spec, context, canceling } = one;
-  const { sandboxes, builds } = context;
-  const { gateway, config } = revision;
+async function run(
+  one: WorkedTrial,
+  context: BatchContext,
+  revision: ConfigRevision,
+  parts: TakeParts,
+): Promise<void> {
+  const { gate, engines } = parts;
+  const { spec, canceling } = one;
   const signal = AbortSignal.any([gate.stopped, canceling.signal]);
   const admitted = AbortSignal.any([signal, gate.admitted]);
+  try {
+    for (let wanted: Place | undefined; ; ) {
+      using seat = await engines.seat(spec, admitted, wanted);
+      one.at = { place: seat.place, context: context.on(seat.place.engine) };
+      wanted = await runAt(seat, one, one.at.context, { signal, admitted }, revision, parts);
+      if (!wanted) break;
+    }
+  } catch (error) {
+    if (error instanceof NotClaimed) leave(one, error, parts);
+    else putBack(one, admitted.aborted ? undefined : { error }, parts);
+  }
+}
+
+/** Runs a trial at an engine. Resolves with another one, if it is to wait there. Rejects as `finishTrial`. */
+async function runAt(
+  seat: Seat,
+  one: WorkedTrial,
+  { sandboxes, builds }: EngineContext,
+  signals: AttemptSignals,
+  revision: ConfigRevision,
+  parts: TakeParts,
+): Promise<Place | undefined> {
+  const { ahead, batches, check, fitCheck } = parts;
+  const { trial, spec } = one;
+  const { gateway, config } = revision;
   const batch = batches.budgetOf(trial.batch, config.budgets.batch);
   const attemptParts = {
     ...{ ...parts, gateway, sandboxes, budgets: { ...config.budgets, batch } },
+    circuits: seat,
     cassette: (replay: PlannedReplay) => plannedCassette(parts.ledger, replay),
     workspaceBudget: config.workspaces.budget,
     claim: (signal: AbortSignal) => ahead.claim(one, signal),
@@ -86,6 +120,7 @@ async function run(one: WorkedTrial, revision: ConfigRevision, parts: TakeParts)
     if (event.kind === 'retried') {
       // It may have failed because its image no longer exists.
       check.forget();
+      fitCheck.forget();
       one.state = 'ready';
       one.running = undefined;
     }
@@ -98,16 +133,16 @@ async function run(one: WorkedTrial, revision: ConfigRevision, parts: TakeParts)
     void ahead.start();
   };
   try {
-    await builds.ready(trial.runId, spec, admitted);
+    await builds.ready(trial.runId, spec, signals.admitted);
     if (one.state === 'building') parts.changed();
     one.state = 'ready';
-    await finishTrial(spec, trial.key, attemptParts, { signal, admitted }, observe, begun);
+    await finishTrial(spec, trial.key, attemptParts, signals, observe, begun);
+    return undefined;
   } catch (error) {
-    if (error instanceof NotClaimed) leave(one, error, parts);
-    else putBack(one, admitted.aborted ? undefined : { error }, parts);
+    if (error instanceof Moved) return error.to;
+    throw error;
   } finally {
+    // A trial that moves or was put back gets another sandbox, or another spec, by which this one is not found.
     ahead.giveBack(one);
-    // A trial that was put back gets another spec the next time, which this sandbox would not be found by.
-    sandboxes.forget(spec);
   }
 }

@@ -1,5 +1,5 @@
 import { OffsiteError } from '../../offsite-error.ts';
-import type { Circuits } from '../circuits.ts';
+import type { Engines } from '../engines/engines.ts';
 import type { NotClaimed } from '../not-claimed.ts';
 import type { Flight, WorkedTrial } from './flight.ts';
 import type { Gate } from './gate.ts';
@@ -10,7 +10,7 @@ import type { WorkerParts } from './worker-parts.ts';
 export interface UnfinishedParts extends Pick<WorkerParts, 'ledger' | 'observe' | 'scope'> {
   gate: Gate;
   flight: Flight<WorkedTrial>;
-  circuits: Circuits;
+  engines: Engines;
   waiting: WaitingRuns;
   elsewhere: TrialsElsewhere;
 }
@@ -52,10 +52,13 @@ export function putBack(
   failure: { error: unknown } | undefined,
   parts: UnfinishedParts,
 ): void {
-  const { ledger, scope, gate, flight, circuits } = parts;
+  const { ledger, scope, gate, flight, engines } = parts;
   if (failure && isOutage(failure.error)) {
-    flight.giveUp(one.spec.model, failure.error);
-    if (circuits.isEngineOpen) gate.hold();
+    // Other engines may still run other trials of the model.
+    const isEngine = one.at?.place.circuits.isEngineOpen === true && !engines.isModelOpen(one.spec.model);
+    if (isEngine && !engines.areAllDown) flight.giveUpRun(one.trial.run, failure.error);
+    else flight.giveUp(one.spec.model, failure.error);
+    if (engines.areAllDown) gate.hold();
     return;
   }
   try {

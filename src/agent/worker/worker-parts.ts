@@ -16,6 +16,8 @@ export const usualAttempts = 3;
 
 export interface WorkerParts {
   engine: Engine;
+  /** Further engines that trials may run on. */
+  moreEngines?: readonly Engine[] | undefined;
   runners: readonly Runner[];
   ledger: Ledger;
   clock: Clock;

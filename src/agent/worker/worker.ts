@@ -6,8 +6,10 @@ import { OffsiteError } from '../../offsite-error.ts';
 import { type BuildEvent, isOpen, type OpenBuildState } from '../../trial/image/build-event.ts';
 import { Admission, requireRoomForResults } from '../admission.ts';
 import { BatchContexts } from '../batch-contexts.ts';
-import { type CircuitEvent, Circuits } from '../circuits.ts';
+import type { CircuitEvent } from '../circuits.ts';
 import { noClaims } from '../claims.ts';
+import { enginesOf, FitCheck } from '../engines/check.ts';
+import { type EngineStatus, Engines } from '../engines/engines.ts';
 import type { NotClaimed } from '../not-claimed.ts';
 import { MachineCheck } from '../specify.ts';
 import { roomOf } from '../trial-size.ts';
@@ -24,6 +26,8 @@ import type { WorkerParts } from './worker-parts.ts';
  * another try.
  */
 const idleMs = 10_000;
+
+const noLimit = { cpus: Number.POSITIVE_INFINITY, memory: Number.POSITIVE_INFINITY };
 
 /** An install or a prepare that is not built yet. */
 export interface OpenBuild {
@@ -44,7 +48,7 @@ export class Worker implements AsyncDisposable {
   #change = Promise.withResolvers<void>();
 
   constructor(parts: WorkerParts) {
-    const { engine, ledger, clock, monotonic, revisions, scope } = parts;
+    const { ledger, clock, monotonic, revisions, scope } = parts;
     const changed = () => {
       const { resolve } = this.#change;
       this.#change = Promise.withResolvers<void>();
@@ -55,18 +59,22 @@ export class Worker implements AsyncDisposable {
     const observe = (event: CircuitEvent) => {
       parts.observe(event);
       // Another agent may have what this one lacks.
-      if (event.kind === 'waiting') for (const one of flight.trials) ahead.giveBack(one);
+      if (event.kind === 'waiting') ahead.giveBackWaiting();
       changed();
     };
-    const circuits = new Circuits({ ...parts, observe });
-    const flight = new Flight<WorkedTrial>((model) => circuits.isOpen(model));
-    const ahead = new Ahead({ flight, gate, claims: parts.claims ?? noClaims });
+    const all = enginesOf(parts);
+    const fitCheck = new FitCheck(clock);
+    const engines = new Engines({ ...parts, engines: all, check: fitCheck, observe });
+    const flight = new Flight<WorkedTrial>((model) => engines.isModelOpen(model));
     const admission = new Admission({
       clock,
       concurrency: revisions.current.concurrency,
-      room: roomOf(engine.capabilities),
+      // Of several engines, each has its own room.
+      room: all.length === 1 ? roomOf(all[0].capabilities) : noLimit,
       requireRoom: () => requireRoomForResults(ledger.dataFolder),
+      onWait: () => void ahead.start(),
     });
+    const ahead = new Ahead({ flight, gate, admission, claims: parts.claims ?? noClaims });
     const batches = new BatchContexts({
       ...parts,
       buildPermits: admission.builds,
@@ -77,10 +85,10 @@ export class Worker implements AsyncDisposable {
       observeBuild: (build) => this.#observeBuild(build),
       hasMore: (batch) => ledger.queue.count({ ...scope, batch }) > 0,
     });
-    const check = new MachineCheck(engine);
+    const check = new MachineCheck(parts);
     const waiting = new WaitingRuns(monotonic);
     const elsewhere = new TrialsElsewhere(monotonic);
-    const shared = { gate, circuits, flight, ahead, admission, batches, check, waiting, elsewhere };
+    const shared = { gate, engines, flight, ahead, admission, batches, check, fitCheck, waiting, elsewhere };
     this.#parts = { ...parts, ...shared, changed };
   }
 
@@ -178,10 +186,10 @@ export class Worker implements AsyncDisposable {
       if (ledger.fleetTasks.isOpen(key)) ledger.queue.withdraw([key], 'elsewhere');
       return;
     }
-    const { sandboxes } = one.context;
+    const { at } = one;
     one.canceling.abort(reason);
     await one.ended;
-    await sandboxes.removalsEnded();
+    await at?.context.sandboxes.removalsEnded();
   }
 
   /** Resolves when no trial is in flight. */
@@ -235,29 +243,42 @@ export class Worker implements AsyncDisposable {
     return [...this.#builds.values()];
   }
 
-  /** The trials that run. */
-  running(): { trial: QueuedTrial; running: Running }[] {
+  /** The trials that run, with the name of their engine if there are several. */
+  running(): { trial: QueuedTrial; running: Running; engine: string | undefined }[] {
     const { trials } = this.#parts.flight;
-    return trials.flatMap(({ trial, running }) => (running ? [{ trial, running }] : []));
+    return trials.flatMap(({ trial, running, at }) =>
+      running ? [{ trial, running, engine: at?.place.engine.name }] : [],
+    );
   }
 
-  /** Whether trials wait because the engine does not answer. */
+  /** The engines, with what runs there. */
+  engines(): EngineStatus[] {
+    const running = this.#parts.flight.trials.flatMap(({ running, at }) => (running && at ? [at.place] : []));
+    return this.#parts.engines.places.map((place) => {
+      const { name = '', address, trials } = place.engine;
+      const here = running.filter((one) => one === place).length;
+      return { name, address, works: !place.circuits.isEngineOpen, running: here, trials };
+    });
+  }
+
+  /** Whether trials wait because no engine answers. */
   get isEngineDown(): boolean {
-    return this.#parts.circuits.isEngineOpen;
+    return this.#parts.engines.areAllDown;
   }
 
   /** Finds out whether the engine answers. If not, trials wait, as after the failure of one. */
   async suspectEngine(reason: string, signal: AbortSignal): Promise<void> {
-    await this.#parts.circuits.suspectEngine(reason, signal);
+    await this.#parts.engines.suspect(reason, signal);
   }
 
-  /** Resolves when the engine answers, even if no trial waits for it. */
+  /** Resolves when an engine answers, even if no trial waits for it. */
   async engineAnswers(signal: AbortSignal): Promise<void> {
-    await this.#parts.circuits.engineAnswers(signal);
+    await this.#parts.engines.anyAnswers(signal);
   }
 
   /** Removes the worker's sandboxes. Wait for {@link empty} before you dispose. */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#parts.engines[Symbol.dispose]();
     await this.#parts.batches[Symbol.asyncDispose]();
   }
 

@@ -10,13 +10,14 @@ import { Sandboxes } from '../../trial/sandboxes.ts';
 import { checkCases } from '../check/check-cases.ts';
 import type { CheckedCase, CheckedState } from '../check/checked-state.ts';
 import { KeptChecks } from '../check/kept-checks.ts';
-import { CommandContext, type CommonOptions, concurrencyFor } from '../context.ts';
-import { exitCodes } from '../failure.ts';
+import { CommandContext, concurrencyFor } from '../context.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
 import { mappedLines } from '../output/summary-table.ts';
 import { placedFailure } from '../placed-failure.ts';
 import { leftOutText, plannedSuite, type TaskOptions, withTasks } from '../planned-suite.ts';
+import type { CommonOptions } from '../settings.ts';
 import { writeText } from '../write-text.ts';
 
 export function checkCommand() {

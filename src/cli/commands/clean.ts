@@ -1,16 +1,18 @@
 import { Command } from '@commander-js/extra-typings';
+import { enginesOf } from '../../agent/engines/check.ts';
 import type { OwnedObject } from '../../engine/owned-objects.ts';
 import type { Swept } from '../../engine/sweep.ts';
 import type { Content } from '../../text/output.ts';
-import { text } from '../../text/printable.ts';
+import { lines, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
 import { CommandContext } from '../context.ts';
+import { exitCodes } from '../exit-codes.ts';
 
 export function cleanCommand() {
   return new Command('clean')
     .description(
-      'remove what dead agents have left on the engine: containers, networks, volumes, ' +
+      'remove what dead agents have left on the engine, or on each of several: containers, networks, volumes, ' +
         'images without a name; it never removes what a living agent owns',
     )
     .option('--dry-run', 'only list what would be removed')
@@ -20,10 +22,25 @@ export function cleanCommand() {
       await using context = CommandContext.open({ config });
       const { out } = context;
       const { signal } = context.interruption();
-      const engine = await context.engine(signal);
-      const swept = await engine.sweep(signal, { dryRun });
-      if (json) out.json({ dryRun, ...swept });
-      else out.print(told(swept, dryRun));
+      const { away, ...engines } = await context.engines(signal);
+      const swept: (Swept & { engine?: string | undefined })[] = [];
+      for (const engine of enginesOf(engines))
+        swept.push({ engine: engine.name, ...(await engine.sweep(signal, { dryRun })) });
+      if (json) {
+        const [only] = swept;
+        out.json(
+          context.config.engines === undefined
+            ? { dryRun, ...only }
+            : { dryRun, engines: swept, away: away.map(({ name }) => name) },
+        );
+      } else {
+        for (const { engine, ...one } of swept) {
+          if (engine !== undefined) out.print(text`${engine}:`);
+          out.print(told(one, dryRun));
+        }
+      }
+      for (const { name, error } of away) context.err.print(text`${name}: ${lines(error.message)}`);
+      if (away.length > 0) process.exitCode = exitCodes.infrastructure;
     });
 }
 

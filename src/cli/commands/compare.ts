@@ -7,10 +7,11 @@ import { lastBatch } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { hasRegression, regressionText } from '../compare-to.ts';
-import { CommandContext, type CommonOptions } from '../context.ts';
-import { exitCodes } from '../failure.ts';
+import { CommandContext } from '../context.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { withService } from '../options.ts';
 import { comparisonText } from '../output/comparison.ts';
+import type { CommonOptions } from '../settings.ts';
 
 export function compareCommand() {
   return withService(new Command('compare'))

@@ -1,5 +1,6 @@
 import { Argument, Command } from '@commander-js/extra-typings';
 import { ours } from '../../text/printable.ts';
+import { commandTrees } from '../command-tree.ts';
 import { candidatesFor } from '../completion/candidates.ts';
 import { machineValues } from '../completion/machine-values.ts';
 import { completionScripts, shells } from '../completion/scripts.ts';
@@ -12,21 +13,13 @@ export function completionCommand() {
     .action((shell) => openTerminal().out.print(ours(completionScripts[shell])));
 }
 
-/**
- * What the scripts ask. It prints nothing that a shell could take for more than a word.
- *
- * @param names of all commands
- * @param load the tree of one command
- */
-export function completeCommand(
-  names: () => readonly string[],
-  load: (name: string) => Promise<Command | undefined>,
-) {
+/** What the scripts ask. It prints nothing that a shell could take for more than a word. */
+export function completeCommand() {
   return new Command('complete')
     .description('print what may come next on a command line, for the scripts of `offsite completion`')
     .argument('<words...>', 'what is written after `offsite`; the last word may be empty')
     .action(async (words) => {
-      const found = await candidatesFor(words, names(), load, machineValues(process.env));
+      const found = await candidatesFor(words, commandTrees, machineValues(process.env));
       const lines =
         found.kind === 'files'
           ? ['files']

@@ -1,7 +1,7 @@
 import { Command } from '@commander-js/extra-typings';
-import { CommandContext } from '../context.ts';
 import { askDaemon } from '../daemon/ask-daemon.ts';
 import { wholeNumber, withConfigAndData } from '../options.ts';
+import { openSettings } from '../settings.ts';
 
 interface Places {
   config?: string | undefined;
@@ -42,7 +42,7 @@ export function concurrencyCommand() {
 
 /** Sends the daemon a command and prints its answer. */
 async function tell(options: Places, path: string): Promise<void> {
-  await using context = CommandContext.open(options);
-  const answer = await askDaemon(context.dataFolder, 'POST', path);
-  context.out.print((answer as { message: string }).message);
+  const { dataFolder, out } = await openSettings(options);
+  const answer = await askDaemon(dataFolder, 'POST', path);
+  out.print((answer as { message: string }).message);
 }

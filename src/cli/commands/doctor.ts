@@ -1,17 +1,21 @@
 import { Command } from '@commander-js/extra-typings';
+import { enginesOf } from '../../agent/engines/check.ts';
 import { conformanceChecks } from '../../engine/conformance/checks.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { ConfigFile, loadConfig } from '../../suite/config-file.ts';
+import { configuredEngines } from '../../suite/engines-config.ts';
 import { plural } from '../../text/quantities.ts';
-import { CommandContext, type CommonOptions } from '../context.ts';
+import { CommandContext } from '../context.ts';
 import { dataFolderOf } from '../data-folder.ts';
+import type { Check, Prerequisite } from '../doctor/check.ts';
 import { checks } from '../doctor/checks.ts';
 import { runConformance } from '../doctor/deep/conformance.ts';
 import { runHostile } from '../doctor/deep/run-hostile.ts';
 import { attempt, type Examined, examine } from '../doctor/examine.ts';
 import { type DeepReports, doctorReport, printedReport } from '../doctor/report.ts';
-import { exitCodes } from '../failure.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { withService } from '../options.ts';
+import type { CommonOptions } from '../settings.ts';
 
 export function doctorCommand() {
   return withService(new Command('doctor'))
@@ -38,8 +42,8 @@ async function doctor(options: DoctorOptions): Promise<number> {
   await using context = new CommandContext({ config, env, dataFolder, insecureHttp });
   const { clock, runners, out } = context;
   const { signal } = context.interruption();
-  const engine = await attempt(() => context.engine(signal));
-  const examined = await examine(checks, {
+  const [engine, ...others] = await eachEngine(context, signal);
+  const surroundings = {
     env,
     clock,
     signal,
@@ -48,16 +52,51 @@ async function doctor(options: DoctorOptions): Promise<number> {
     config,
     configFailure: loaded.got ? undefined : loaded.error,
     dataFolder,
-    engine,
-  });
+  };
+  const examined = await examine(named(checks, engine.name), { ...surroundings, engine });
+  for (const other of others) {
+    const again = named(
+      checks.filter(({ ofEngine }) => ofEngine),
+      other.name,
+    );
+    examined.push(...(await examine(again, { ...surroundings, engine: other })));
+  }
+  const [first] = configuredEngines(config);
+  const engineHost = first ? first.host : config.engine?.host;
   const deep =
-    options.deep && engine.got
-      ? await lookDeep(engine.value, { context, engineHost: config.engine?.host, signal })
-      : {};
+    options.deep && engine.got ? await lookDeep(engine.value, { context, engineHost, signal }) : {};
   const report = doctorReport(engine, examined, deep);
   if (options.json) out.json(report);
   else out.print(printedReport(report));
   return exitCodeOf(examined, deep);
+}
+
+type NamedEngine = Prerequisite<Engine> & { name?: string };
+
+/** The engine, or each of several. `--deep` looks at the first. */
+async function eachEngine(
+  context: CommandContext,
+  signal: AbortSignal,
+): Promise<[NamedEngine, ...NamedEngine[]]> {
+  const opened = await attempt(() => context.engines(signal));
+  if (!opened.got) return [opened];
+  const { away, ...engines } = opened.value;
+  const byName = new Map<string | undefined, NamedEngine>();
+  for (const value of enginesOf(engines)) byName.set(value.name, { got: true, value });
+  for (const { name, error } of away) byName.set(name, { got: false, error });
+  const names = configuredEngines(context.config).map(({ name }) => name);
+  const [first, ...others] = names.flatMap((name) => {
+    const one = byName.get(name);
+    return one ? [{ ...one, name }] : [];
+  });
+  return first ? [first, ...others] : [{ got: true, value: engines.engine }];
+}
+
+/** The checks of an engine, with its name if it is one of several. */
+function named(all: readonly Check[], name: string | undefined): Check[] {
+  return all.map((check) =>
+    check.ofEngine && name !== undefined ? { ...check, name: `${name}: ${check.name}` } : check,
+  );
 }
 
 interface DeepRequest {

@@ -10,7 +10,7 @@ import type { Verdict } from '../../ledger/trials.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
-import { exitCodes } from '../failure.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { withConfigAndData } from '../options.ts';
 
 const verdicts = ['passed', 'failed', 'void'] as const satisfies readonly Verdict[];

@@ -4,13 +4,14 @@ import { runSet } from '../../agent/run-set.ts';
 import { text } from '../../text/printable.ts';
 import { passedEnvironment } from '../../trial/host-environment.ts';
 import { checkModels } from '../../trial/models.ts';
-import { CommandContext, type CommonOptions } from '../context.ts';
-import { exitCodeOfRates } from '../failure.ts';
+import { CommandContext } from '../context.ts';
+import { exitCodeOfRates } from '../exit-codes.ts';
 import { forkedPlan } from '../forked-plan.ts';
 import { numberFromZero, withService } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
 import { seeWhy, summaryTable } from '../output/summary-table.ts';
+import type { CommonOptions } from '../settings.ts';
 
 export function forkCommand() {
   return withService(new Command('fork'))
@@ -46,7 +47,7 @@ async function fork(reference: string, options: ForkOptions): Promise<number> {
   const plan = forkedPlan({ reference, at, model, harness, profile }, parts);
   const workshop = await progress.step('connecting to engine and service', () => context.workshop(signal));
   const sandboxes = plan.variants.map(({ sandbox }) => sandbox);
-  const revision = await context.revision(workshop.engine, { sandboxes });
+  const revision = await context.revision(workshop, { sandboxes });
   await using revisions = new ConfigRevisions(revision);
   await checkModels(plan, revision.gateway);
   for (const sandbox of sandboxes) passedEnvironment(sandbox, context.host);

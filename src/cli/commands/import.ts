@@ -5,7 +5,7 @@ import { importTasks } from '../../tasks/import/import-tasks.ts';
 import { stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
-import { exitCodes } from '../failure.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { suiteOptions, withConfigAndData } from '../options.ts';
 import { sourceOfVariant, withTaskChoice } from '../planned-suite.ts';
 import { rowSetupOf } from '../row-options.ts';

@@ -9,7 +9,7 @@ import type { Content } from '../../text/output.ts';
 import { stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
-import { exitCodes } from '../failure.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { withConfigAndData } from '../options.ts';
 import type { Terminal } from '../terminal.ts';
 

@@ -1,12 +1,15 @@
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
 import type { Clock } from '../../clock.ts';
 import { type Wire, wires } from '../../suite/model-config.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { wholeNumber, withConfigAndData } from '../options.ts';
 import type { Terminal } from '../terminal.ts';
 
 export function modelsCheckCommand(clock: Clock, { out, err }: Terminal) {
   return withConfigAndData(new Command('check'))
-    .description('call a model for real, and print what it can do and what that means for offsite.yaml')
+    .description(
+      'call a model for real, and print what it can do and what that means for offsite.yaml; exit 1 if it has a problem',
+    )
     .argument('[name]', "the model's name, as `offsite models` shows it (default: the only one)")
     .option('--wire <wire>', "only one of the model's wires (default: its first, then all others)", wireName)
     .option('--quick', 'make only one minimal call')
@@ -21,6 +24,8 @@ export function modelsCheckCommand(clock: Clock, { out, err }: Terminal) {
       const checked = await checkModel(name, options, clock, { out, err });
       if (options.json) out.json(checked);
       else out.print(checkReport(checked));
+      const { findings = [] } = checked.examined ?? {};
+      if (findings.some(({ level }) => level === 'problem')) process.exitCode = exitCodes.belowThreshold;
     });
 }
 

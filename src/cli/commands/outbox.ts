@@ -10,9 +10,10 @@ import { printableJson } from '../../text/escape.ts';
 import type { Printable } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
-import { CommandContext, type CommonOptions } from '../context.ts';
-import { exitCodes } from '../failure.ts';
+import { CommandContext } from '../context.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { withConfigAndData, withService } from '../options.ts';
+import type { CommonOptions } from '../settings.ts';
 import { openTerminal } from '../terminal.ts';
 
 export function outboxCommand() {

@@ -14,7 +14,7 @@ export function promptsCommand() {
 function getCommand() {
   return withService(new Command('get'))
     .description('show a prompt as callers receive it, or another version; --json prints its exact text')
-    .argument('<id>')
+    .argument('<id>', 'the id of the prompt')
     .option('--version <n>', 'show this version', wholeNumber)
     .option('--channel <name>', 'show the version that this channel points to')
     .action((id, { version, channel, ...options }) =>
@@ -29,7 +29,7 @@ function getCommand() {
 function promoteCommand() {
   return withService(new Command('promote'))
     .description('give a version of a prompt to the callers of a channel')
-    .argument('<id>')
+    .argument('<id>', 'the id of the prompt')
     .argument('<channel>', `${defaultChannel} is for callers that name no channel`)
     .argument('<version>', 'from 1', wholeNumber)
     .action((id, channel, version, options) =>
@@ -47,7 +47,7 @@ function writeCommand() {
       'append a version to a prompt (only the embedded service can; the specification has no such operation); ' +
         'once the prompt has a channel, callers receive a version only after it is promoted',
     )
-    .argument('<id>')
+    .argument('<id>', 'the id of the prompt')
     .argument('<file>', "the version's text")
     .action((id, file, options) =>
       askService(

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { Command } from '@commander-js/extra-typings';
+import { enginesOf } from '../../agent/engines/check.ts';
 import { planRegrade, type RegradeEvent, regradeTrials } from '../../agent/regrade-batch.ts';
 import { openBudget, spentFrom } from '../../gateway/budget.ts';
 import { type ListedTrial, listTrials } from '../../ledger/find.ts';
@@ -7,11 +8,12 @@ import { findTarget, type Target } from '../../ledger/find-target.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
+import { orNearest } from '../../text/nearest.ts';
 import { text } from '../../text/printable.ts';
 import { checkModels } from '../../trial/models.ts';
 import { Sandboxes } from '../../trial/sandboxes.ts';
-import { CommandContext, type CommonOptions } from '../context.ts';
-import { exitCodeOfRates, exitCodes } from '../failure.ts';
+import { CommandContext } from '../context.ts';
+import { exitCodeOfRates, exitCodes } from '../exit-codes.ts';
 import { rate, wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
 import type { ActivityEvent } from '../output/activity.ts';
 import { openProgress } from '../output/progress.ts';
@@ -23,6 +25,7 @@ import {
   regradeText,
 } from '../output/regrade.ts';
 import { type PlanningOptions, plannedSuite } from '../planned-suite.ts';
+import type { CommonOptions } from '../settings.ts';
 import { writeText } from '../write-text.ts';
 
 export function regradeCommand() {
@@ -70,7 +73,7 @@ async function regrade(what: string | undefined, options: RegradeOptions): Promi
       hint: 'Remove --suite or --planned.',
     });
   }
-  await using context = await opened(what, options);
+  await using context = await openedContext(what, options);
   const { config, env, clock, runners, host, redact, out, err } = context;
   using progress = await openProgress({ err, env, clock, plain: options.json === true });
   context.note = progress.note;
@@ -82,23 +85,30 @@ async function regrade(what: string | undefined, options: RegradeOptions): Promi
   const trials = chosenTrials(ledger, target, options.case);
   const planning = { progress, signal, withoutHarness: true };
   const suite = await suiteFor(target, options, context, planning);
-  const engine = await progress.step('connecting to the engine', () => context.engineForTrials(signal));
-  const revision = await context.revision(engine, { concurrency: options.concurrency });
+  const engines = await progress.step('connecting to the engine', () => context.enginesForTrials(signal));
+  const revision = await context.revision(engines, { concurrency: options.concurrency });
   await using gateway = revision.gateway;
   const { onlyMissing = false, newServices = false } = options;
   const request = { trials, suite, onlyMissing, newServices };
   const { jobs, leftOut } = await planRegrade(request, { ledger, harnesses: runners, revision });
   await checkModels({ variants: [], judges: jobs.flatMap(({ spec }) => spec.judges) }, gateway);
-  await using sandboxes = new Sandboxes(engine, await context.certificates(), {
-    ...{ runners, host, clock, buildLogs: ledger.buildLogs },
-    observeBuild: (build) => progress.event({ kind: 'build', build }),
-  });
+  const certificates = await context.certificates();
+  await using opened = new AsyncDisposableStack();
+  const [sandboxes, ...elsewhere] = enginesOf(engines).map((engine) =>
+    opened.use(
+      new Sandboxes(engine, certificates, {
+        ...{ runners, host, clock, buildLogs: ledger.buildLogs },
+        observeBuild: (build) => progress.event({ kind: 'build', build }),
+      }),
+    ),
+  );
+  if (!sandboxes) throw new Error('there is no engine');
   const batch = openBudget(config.budgets.batch, clock.now());
   progress.update({ kind: 'planned', trials: jobs.length, spent: () => spentFrom(batch) });
   const graded = await regradeTrials(
     jobs,
     {
-      ...{ ledger, sandboxes, runners, clock, gateway, concurrency: revision.concurrency },
+      ...{ ledger, sandboxes, elsewhere, runners, clock, gateway, concurrency: revision.concurrency },
       budgets: { ...config.budgets, batch },
       suite: suite?.file,
     },
@@ -117,7 +127,7 @@ async function regrade(what: string | undefined, options: RegradeOptions): Promi
 }
 
 /** With the configuration beside the suite that says how to grade, as for a run of it. */
-async function opened(what: string | undefined, options: RegradeOptions): Promise<CommandContext> {
+async function openedContext(what: string | undefined, options: RegradeOptions): Promise<CommandContext> {
   if (options.suite !== undefined) return CommandContext.open(options, { suite: options.suite });
   await using context = CommandContext.open(options);
   const { batch } = findTarget(context.ledger().records, what);
@@ -133,7 +143,9 @@ function chosenTrials(ledger: Ledger, target: Target, cases: string[] | undefine
   const all = listTrials(ledger.records, target.batch.key).filter(({ result }) => result !== undefined);
   const unknown = cases?.find((id) => !all.some(({ caseId }) => caseId === id));
   if (unknown !== undefined) {
-    throw new OffsiteError(`${target.batch.id} has no finished trial of a case ${unknown}`, {
+    const known = [...new Set(all.map(({ caseId }) => caseId))];
+    const near = orNearest(unknown, known);
+    throw new OffsiteError(`${target.batch.id} has no finished trial of a case ${unknown}${near}`, {
       code: 'CASE_UNKNOWN',
       kind: 'input',
       hint: '`offsite show BATCH` lists the cases.',

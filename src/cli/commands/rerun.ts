@@ -4,8 +4,9 @@ import { Forbidden } from '../../client/refusal.ts';
 import { fittingBatches, listRuns, onlyId } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { text } from '../../text/printable.ts';
-import { CommandContext, type CommonOptions } from '../context.ts';
+import { CommandContext } from '../context.ts';
 import { wholeNumber, withService } from '../options.ts';
+import type { CommonOptions } from '../settings.ts';
 import { checkedHere } from '../start/start-here.ts';
 
 export function rerunCommand() {

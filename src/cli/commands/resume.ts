@@ -1,13 +1,16 @@
 import { Command } from '@commander-js/extra-typings';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { deliverLeftovers } from '../../agent/delivery.ts';
+import type { BatchEvent } from '../../agent/run-batch.ts';
 import { planOfAny, resumeAny } from '../../agent/run-set.ts';
 import { type Printable, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { chosenToResume, nameOf } from '../chosen-to-resume.ts';
-import { CommandContext, type CommonOptions } from '../context.ts';
-import { exitCodeOfRates, exitCodes } from '../failure.ts';
+import { CommandContext } from '../context.ts';
+import { belowText, exitCodeOfRates, exitCodes } from '../exit-codes.ts';
+import { Interrupted } from '../interruption.ts';
 import { rate, wholeNumber, withService } from '../options.ts';
+import { interruptedTable } from '../output/interrupted-table.ts';
 import type { JunitBatch } from '../output/junit.ts';
 import { type MergedSummary, mergedSummary } from '../output/merged-summary.ts';
 import { openProgress } from '../output/progress.ts';
@@ -15,6 +18,7 @@ import { finishedSummary } from '../output/stored-batch.ts';
 import type { BatchSummary } from '../output/summary.ts';
 import { seeWhy, summaryTable } from '../output/summary-table.ts';
 import { requirePlanned } from '../require-planned.ts';
+import type { CommonOptions } from '../settings.ts';
 import { writeText } from '../write-text.ts';
 
 export function resumeCommand() {
@@ -57,7 +61,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   const { ledger, service } = workshop;
   interrupted.noteCrashesIn({ dataFolder, redact, crashes: ledger.crashes });
   // Batches may use other sandboxes than are configured now, but those are the best guess at their sizes.
-  const revision = await context.revision(workshop.engine, { concurrency: options.concurrency });
+  const revision = await context.revision(workshop, { concurrency: options.concurrency });
   await using revisions = new ConfigRevisions(revision);
   const summaries: (BatchSummary | MergedSummary)[] = [];
   const batches = new Map<BatchSummary, BatchSummary[]>();
@@ -69,7 +73,18 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
     await requirePlanned(nameOf(what), planOfAny(what, ledger), context.runners, revision);
   const how = { startsUnknown: options.startAgain === true };
   for (const what of wanted) {
-    const resumed = await resumeAny(what, how, { ...workshop, revisions }, signal, progress.event);
+    const begun: string[] = [];
+    const observe = (event: BatchEvent) => {
+      if (event.kind === 'started') begun.push(event.batchId);
+      progress.event(event);
+    };
+    const working = resumeAny(what, how, { ...workshop, revisions }, signal, observe);
+    const resumed = await working.catch((error) => {
+      progress[Symbol.dispose]();
+      const table = error instanceof Interrupted ? interruptedTable(begun, workshop) : undefined;
+      if (table && !options.json) out.print(text`\n${table}\n`);
+      throw error;
+    });
     if (resumed.kind === 'finished') {
       const detailed = options.json === true;
       const [first, ...more] = resumed.batches.map((one) => finishedSummary(one, workshop, detailed));
@@ -111,6 +126,10 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
     writeText(options.junit, junitXml(together(summaries), redact));
   }
   if (busy > 0 || left > 0) return exitCodes.infrastructure;
+  for (const summary of summaries) {
+    const below = belowText(summary, options.failUnder);
+    if (below !== undefined) context.note(below);
+  }
   const codes = summaries.map((summary) => exitCodeOfRates(summary, options.failUnder));
   return Math.max(exitCodes.done, ...codes);
 }

@@ -16,11 +16,13 @@ import { passedEnvironment } from '../../trial/host-environment.ts';
 import { checkModels } from '../../trial/models.ts';
 import { ciRun } from '../ci-run.ts';
 import { hasRegression, olderSide, regressionText } from '../compare-to.ts';
-import { CommandContext, type CommonOptions } from '../context.ts';
-import { exitCodeOfRates, exitCodes } from '../failure.ts';
+import { CommandContext } from '../context.ts';
+import { belowText, exitCodeOfRates, exitCodes } from '../exit-codes.ts';
+import { Interrupted } from '../interruption.ts';
 import { rate, wholeNumber, withAllowOutside, withService } from '../options.ts';
 import { comparisonText } from '../output/comparison.ts';
 import { githubStep, tellGithub } from '../output/github.ts';
+import { interruptedTable } from '../output/interrupted-table.ts';
 import { preciseRates, preciseRatesText } from '../output/known-rates.ts';
 import { mergedSummary } from '../output/merged-summary.ts';
 import { openProgress } from '../output/progress.ts';
@@ -30,6 +32,7 @@ import { seeWhy, summaryTable } from '../output/summary-table.ts';
 import { placedFailure } from '../placed-failure.ts';
 import { leftOutText, plannedSuite, type TaskOptions, withTasks } from '../planned-suite.ts';
 import { type OnMiss, replayedBatch } from '../replayed-batch.ts';
+import type { CommonOptions } from '../settings.ts';
 import { writeText } from '../write-text.ts';
 
 export function runCommand() {
@@ -111,7 +114,7 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
   const { service, ledger } = workshop;
   interrupted.noteCrashesIn({ dataFolder, redact, crashes: ledger.crashes });
   const sandboxes = plan.variants.map(({ sandbox }) => sandbox);
-  const revision = await context.revision(workshop.engine, { concurrency: options.concurrency, sandboxes });
+  const revision = await context.revision(workshop, { concurrency: options.concurrency, sandboxes });
   await using revisions = new ConfigRevisions(revision);
   await checkModels(plan, revision.gateway);
   for (const { sandbox } of plan.variants) passedEnvironment(sandbox, host);
@@ -119,9 +122,14 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
     text`service: ${service}; ${plural(revision.concurrency, 'trial')} at a time; results in ${dataFolder}`,
   );
 
+  const begun: string[] = [];
+  const observe = (event: BatchEvent) => {
+    if (event.kind === 'started') begun.push(event.batchId);
+    progress.event(event);
+  };
   let finished: FinishedBatches;
   try {
-    finished = await runTrials(plan, options, { ...workshop, revisions }, signal, progress.event);
+    finished = await runTrials(plan, options, { ...workshop, revisions }, signal, observe);
   } catch (error) {
     const kept = ledger.outbox.pending().filter((report) => report.service === service).length;
     const waiting = kept > 0 ? `${plural(kept, 'result')} kept in ${dataFolder}; ` : '';
@@ -129,6 +137,9 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
     // Nothing was started with an image that there is not.
     if (!options.dryRun && placed === error)
       progress.note(`${waiting}\`offsite resume\` continues what is not finished`);
+    progress[Symbol.dispose]();
+    const table = error instanceof Interrupted ? interruptedTable(begun, workshop) : undefined;
+    if (table && !options.json) out.print(text`\n${table}\n`);
     throw placed;
   }
   await progress.step('delivering results of earlier runs', () =>
@@ -167,6 +178,8 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
     progress.note(`${unreported} could not be reported and are kept in ${dataFolder}: offsite outbox`);
   }
   if (compared && older && options.failOnRegression) progress.note(regressionText(compared, older.name));
+  const below = belowText(summary, options.failUnder);
+  if (below !== undefined) progress.note(below);
   return exitCodeOf(summary, options, compared);
 }
 

@@ -8,7 +8,7 @@ import type { Machine } from '../../tasks/needs.ts';
 import type { TaskSelection } from '../../tasks/selection.ts';
 import type { TaskFormat } from '../../tasks/task.ts';
 import { CommandContext } from '../context.ts';
-import { exitCodes } from '../failure.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { seed, suiteOptions, wholeNumber } from '../options.ts';
 import { taskDetails, taskTable, taskTotals } from '../output/task-list.ts';
 import { type RowOptions, rowSetupOf, withRowSetup } from '../row-options.ts';

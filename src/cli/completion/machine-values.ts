@@ -1,17 +1,23 @@
-import { recentBatches } from '../../ledger/recent-batches.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-import { type Config, ConfigFile, loadConfig } from '../../suite/config-file.ts';
-import { dataFolderOf } from '../data-folder.ts';
+import type { Config } from '../../suite/config-file.ts';
+import { configPlace } from '../../suite/config-place.ts';
 import type { ValuesOf, Word } from './candidates.ts';
 
-/** Values on this machine: batches of the data folder, and names in the `offsite.yaml` that a command would read. */
+/**
+ * Values on this machine: batches of the data folder, and names in the `offsite.yaml` that a command would read.
+ * What reads them is loaded only for names that have such values: a shell waits for this.
+ */
 export function machineValues(env: NodeJS.ProcessEnv): ValuesOf {
-  return (name, command) => {
-    if (name === '--profile') return namesOf(configOf(env).profiles);
-    if (name === '--sandbox') return namesOf({ local: undefined, ...configOf(env).sandboxes });
-    if (name === 'name' && modelCommands.has(command.join(' '))) return namesOf(configOf(env).models);
+  return async (name, command) => {
+    if (name === '--profile') return namesOf((await configOf(env)).profiles);
+    if (name === '--sandbox') return namesOf({ local: undefined, ...(await configOf(env)).sandboxes });
+    if (name === 'name' && modelCommands.has(command.join(' '))) return namesOf((await configOf(env)).models);
     if (!batchNames.has(name)) return undefined;
-    const dataFolder = dataFolderOf(undefined, configOf(env), env);
+    const { dataFolderOf } = await import('../data-folder.ts');
+    const { recentBatches } = await import('../../ledger/recent-batches.ts');
+    const isThere = env.OFFSITE_CONFIG !== undefined || configPlace({ env }) !== undefined;
+    const config = isThere ? await configOf(env) : {};
+    const dataFolder = dataFolderOf(undefined, config, env);
     return recentBatches(dataFolder, shown).map(({ id, suite }) => ({ value: id, description: suite }));
   };
 }
@@ -20,7 +26,8 @@ export function machineValues(env: NodeJS.ProcessEnv): ValuesOf {
 const modelCommands = new Set(['models check', 'models bench']);
 
 /** While somebody edits the file, it is often wrong. */
-function configOf(env: NodeJS.ProcessEnv): Config {
+async function configOf(env: NodeJS.ProcessEnv): Promise<Config> {
+  const { ConfigFile, loadConfig } = await import('../../suite/config-file.ts');
   try {
     return loadConfig({ env });
   } catch (error) {

@@ -1,11 +1,8 @@
-import { request } from 'node:http';
-import { text } from 'node:stream/consumers';
-import { controlSocketOf, type SocketOwner } from '../../agent/daemon/control-socket.ts';
+import { existsSync } from 'node:fs';
+import type { SocketOwner } from '../../agent/daemon/control-socket-path.ts';
+import { controlSocketOf } from '../../agent/daemon/control-socket-path.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { parseForeignJson } from '../../parse-json.ts';
-
-/** Milliseconds within which a daemon answers unless it is stuck. */
-const deadlineMs = 60_000;
 
 const noneOf = { daemon: 'no daemon', 'fleet-worker': 'no worker of a fleet' };
 /** What starts each owner of a socket. */
@@ -21,7 +18,7 @@ export async function askDaemon(
   path: string,
   owner: SocketOwner = 'daemon',
 ): Promise<unknown> {
-  const { status, body } = await exchange(dataFolder, owner, method, path);
+  const { status, body } = await answerAt(controlSocketOf(dataFolder, owner), owner, method, path);
   const answer = parseForeignJson(body);
   if (status === 200) return answer;
   const { message } = answer as { message?: unknown };
@@ -31,17 +28,12 @@ export async function askDaemon(
   });
 }
 
-async function exchange(dataFolder: string, owner: SocketOwner, method: string, path: string) {
-  const socketPath = controlSocketOf(dataFolder, owner);
-  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; body: string }>();
-  const asking = request({ socketPath, method, path, signal: AbortSignal.timeout(deadlineMs), agent: false });
-  asking.on('error', reject);
-  asking.on('response', (response) => {
-    text(response).then((body) => resolve({ status: response.statusCode ?? 0, body }), reject);
-  });
-  asking.end();
+async function answerAt(socketPath: string, owner: SocketOwner, method: string, path: string) {
+  if (!existsSync(socketPath)) throw notAnswered(socketPath, owner, { code: 'ENOENT' });
+  // Node's HTTP takes longer to load than all else.
+  const { exchange } = await import('./exchange.ts');
   try {
-    return await promise;
+    return await exchange(socketPath, method, path);
   } catch (error) {
     throw notAnswered(socketPath, owner, error);
   }

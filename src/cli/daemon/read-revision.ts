@@ -4,6 +4,7 @@ import { type Config, loadConfig } from '../../suite/config-file.ts';
 const fixed: [name: string, of: (config: Config) => unknown][] = [
   ['service', ({ service }) => service],
   ['engine', ({ engine }) => engine],
+  ['engines', ({ engines }) => engines],
   ['dataFolder', ({ dataFolder }) => dataFolder],
   ['caBundle', ({ caBundle }) => caBundle],
   ['lease', ({ lease }) => lease],

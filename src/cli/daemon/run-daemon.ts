@@ -1,5 +1,6 @@
 import { ConfigRevisions } from '../../agent/config-revision.ts';
-import { controlSocketOf, openControlSocket } from '../../agent/daemon/control-socket.ts';
+import { openControlSocket } from '../../agent/daemon/control-socket.ts';
+import { controlSocketOf } from '../../agent/daemon/control-socket-path.ts';
 import { Daemon } from '../../agent/daemon/daemon.ts';
 import type { DaemonEnd } from '../../agent/daemon/daemon-parts.ts';
 import { controlRoutes, statusRoutes } from '../../agent/daemon/routes.ts';
@@ -8,11 +9,13 @@ import { daemonLock } from '../../ledger/queue.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { listen } from '../../service/listen.ts';
 import type { Config } from '../../suite/config-file.ts';
-import { CommandContext, type CommonOptions, secretsOf, type Workshop } from '../context.ts';
-import { exitCodes } from '../failure.ts';
+import { CommandContext, type Workshop } from '../context.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { interruption } from '../interruption.ts';
 import { lastDefence } from '../last-defence.ts';
 import { address } from '../options.ts';
+import type { CommonOptions } from '../settings.ts';
+import { secretsOf } from '../settings.ts';
 import { daemonLog } from './log.ts';
 import { readAgain } from './read-revision.ts';
 import { obeySignals } from './signals.ts';
@@ -37,8 +40,7 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
   await using opened = new AsyncDisposableStack();
 
   const workshop = await openAlone(context);
-  const revise = (config: Config) =>
-    context.revision(workshop.engine, { config, concurrency: options.concurrency });
+  const revise = (config: Config) => context.revision(workshop, { config, concurrency: options.concurrency });
   const revisions = opened.use(new ConfigRevisions(await revise(config)));
   const daemon = new Daemon({
     ...workshop,
@@ -46,6 +48,7 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
     random: Math.random,
     log,
     revisions,
+    hurry: () => context.end(),
     alive: () => systemd.tell('WATCHDOG=1'),
     observe: work.observe,
   });
@@ -61,7 +64,7 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
       log.error({ reason: messageOf(error) }, 'the configuration stays as it was');
     }
   };
-  using _signals = obeySignals(daemon, { monotonic, reload });
+  using _signals = obeySignals(daemon, { log, monotonic, reload });
   let crashed = false;
   using defence = lastDefence({
     announce: (message) => log.fatal(message),

@@ -1,5 +1,7 @@
-import { constants } from 'node:os';
+import type { Logger } from 'pino';
 import type { Daemon } from '../../agent/daemon/daemon.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { leftBehind } from '../interruption.ts';
 
 /**
  * Milliseconds within which signals count as one: npm, `timeout` and a terminal's process group deliver the
@@ -13,7 +15,7 @@ const togetherMs = 1_000;
  */
 export function obeySignals(
   daemon: Daemon,
-  { monotonic, reload }: { monotonic: () => number; reload: () => void },
+  { log, monotonic, reload }: { log: Logger; monotonic: () => number; reload: () => void },
 ): Disposable {
   let asked = 0;
   let last = Number.NEGATIVE_INFINITY;
@@ -23,7 +25,10 @@ export function obeySignals(
     asked++;
     if (asked === 1) daemon.drain();
     else if (asked === 2) daemon.cancel();
-    else process.exit(128 + (constants.signals[name] ?? 0));
+    else {
+      log.warn({ signal: name }, `ended at once. ${leftBehind}`);
+      process.exit(exitCodes.interrupted);
+    }
   };
   process.on('SIGTERM', end).on('SIGINT', end).on('SIGHUP', reload);
   return {

@@ -14,7 +14,10 @@ export function statusText(status: DaemonStatus): Printable {
   return stack([
     text`${status.mode}, process ${status.pid}, up ${duration(status.upMs)}, ${memory} MiB`,
     text`service   ${status.service}`,
-    text`engine    ${status.engine}`,
+    ...(status.engines?.map(
+      ({ name, address, works, running: here }) =>
+        text`engine    ${name}: ${address}, ${here} running${ours(works ? '' : ', does not answer')}`,
+    ) ?? [text`engine    ${status.engine}`]),
     text`results   ${status.dataFolder}`,
     text`health    ${health.ok ? 'all is well' : lines(health.troubles.join('; '))}`,
     text`trials    ${status.queued} queued, ${atATime} running, ${ended} finished since the start`,
@@ -26,7 +29,8 @@ export function statusText(status: DaemonStatus): Printable {
         text`model     ${model}: ${inFlight} in flight or waiting, at most ${limit} in flight (auto, up to ${most})`,
     ),
     ...section(plural(running.length, 'running trial'), running, (trial) => {
-      return text`${trial.case} · ${trial.run} #${trial.ordinal}  ${trial.phase}  ${duration(trial.forMs)}`;
+      const on = trial.engine === undefined ? text`` : text`  on ${trial.engine}`;
+      return text`${trial.case} · ${trial.run} #${trial.ordinal}  ${trial.phase}  ${duration(trial.forMs)}${on}`;
     }),
     ...section(plural(status.building.length, 'build'), status.building, ({ what, state, forMs }) => {
       const remark = buildStates[state] === '' ? '' : `  ${buildStates[state]}`;

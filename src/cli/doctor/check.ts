@@ -13,6 +13,8 @@ export type Finding =
 
 /** One thing that trials need. */
 export interface Check {
+  /** Whether the check is about an engine, so that it is repeated for each of several. */
+  ofEngine?: true;
   /** The check's name in the report. */
   name: string;
   /** Runs the check. If it throws, that counts as a failure. */
@@ -42,6 +44,7 @@ export function engineCheck(
 ): Check {
   return {
     name,
+    ofEngine: true,
     run: async (surroundings) =>
       surroundings.engine.got
         ? look(surroundings.engine.value, surroundings)

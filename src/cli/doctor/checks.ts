@@ -10,6 +10,7 @@ import { engineLimits } from './checks/engine-limits.ts';
 import { leftovers } from './checks/leftovers.ts';
 import { modelKeys } from './checks/model-keys.ts';
 import { nodeVersion } from './checks/node.ts';
+import { engineRuntime } from './checks/runtime.ts';
 import { sandboxes } from './checks/sandboxes.ts';
 import { sealedSandbox } from './checks/sealed-sandbox.ts';
 import { service } from './checks/service.ts';
@@ -23,6 +24,7 @@ export const checks: readonly Check[] = [
   service,
   modelKeys,
   engineReachable,
+  engineRuntime,
   engineLimits,
   engineClock,
   engineDisk,

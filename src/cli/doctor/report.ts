@@ -84,6 +84,12 @@ export function printedReport(report: DoctorReport): Printable {
   ]);
 }
 
+const ofPodman =
+  'filters of system calls are kept in the volume offsite-filters, the oldest snapshots are removed first, ' +
+  "and kills for lack of memory are read from the kernel's counters";
+
+const ofContainerd = 'changes of a sandbox are listed by Offsite itself, and snapshots removed by age';
+
 function printedEngine({
   address,
   capabilities: engine,
@@ -95,12 +101,17 @@ function printedEngine({
   const yesNo = (value: boolean) => (value ? 'yes' : 'no');
   const facts: [string, Value][] = [
     ['engine', address],
-    ['version', `${engine.serverVersion}, API ${engine.apiVersion}`],
+    ['version', `${engine.product} ${engine.serverVersion}, API ${engine.apiVersion}`],
     ['machine', `${engine.os} ${engine.arch}, kernel ${engine.kernel}`],
     ['processors', `${engine.cpus}, ${byteSize(engine.memoryBytes)} of memory`],
     ['runtimes', engine.runtimes.join(', ')],
     ['control groups', `version ${engine.cgroupVersion}`],
     ['storage', `${engine.storageDriver}; disk quotas of its own: ${engine.diskQuota}`],
+    [
+      'image store',
+      engine.imageStore === 'containerd' ? `containerd's: ${ofContainerd}` : "the engine's own",
+    ],
+    ...(engine.product === 'Podman' ? [['what follows', ours(ofPodman)] as [string, Value]] : []),
     ['user namespaces', `${yesNo(security.userns)}; rootless: ${yesNo(security.rootless)}`],
     [
       'security',

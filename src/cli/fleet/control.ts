@@ -1,6 +1,7 @@
 import { BatchHandle } from '../../fleet/batch-handle.ts';
 import { text } from '../../text/printable.ts';
-import { CommandContext, type CommonOptions } from '../context.ts';
+import { CommandContext } from '../context.ts';
+import type { CommonOptions } from '../settings.ts';
 import { openFleet } from './open-fleet.ts';
 
 const said = {

@@ -1,7 +1,8 @@
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
-import { CommandContext, type CommonOptions } from '../context.ts';
+import { CommandContext } from '../context.ts';
 import { askDaemon } from '../daemon/ask-daemon.ts';
+import type { CommonOptions } from '../settings.ts';
 
 export async function drainWorker(options: CommonOptions): Promise<void> {
   await using context = CommandContext.open(options);

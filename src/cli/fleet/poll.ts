@@ -3,7 +3,8 @@ import { PollHandle } from '../../fleet/poll-handle.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
-import { CommandContext, type CommonOptions } from '../context.ts';
+import { CommandContext } from '../context.ts';
+import type { CommonOptions } from '../settings.ts';
 import { openFleet, openStorage, requireService } from './open-fleet.ts';
 
 export interface PollOptions extends CommonOptions {

@@ -4,7 +4,7 @@ import { rerun, voidCells } from '../../fleet/rerun.ts';
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
-import { exitCodes } from '../failure.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { openProgress } from '../output/progress.ts';
 import { knownBatch } from './attach.ts';
 import { type FollowOptions, follow } from './follow.ts';

@@ -1,6 +1,7 @@
 import { fleetStatus } from '../../fleet/status.ts';
-import { CommandContext, type CommonOptions } from '../context.ts';
-import { exitCodes } from '../failure.ts';
+import { CommandContext } from '../context.ts';
+import { exitCodes } from '../exit-codes.ts';
+import type { CommonOptions } from '../settings.ts';
 import { openFleet, openStorage } from './open-fleet.ts';
 import { statusText } from './status-text.ts';
 

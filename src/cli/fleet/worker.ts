@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { Hono } from 'hono';
+import type { Logger } from 'pino';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { openControlSocket } from '../../agent/daemon/control-socket.ts';
 import { memoryText } from '../../fleet/placement/unmet.ts';
@@ -9,12 +10,13 @@ import { healthRoutes } from '../../fleet/worker/routes.ts';
 import { fleetLock } from '../../ledger/fleet-tasks.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { listen } from '../../service/listen.ts';
-import { CommandContext, type CommonOptions } from '../context.ts';
+import { CommandContext } from '../context.ts';
 import { daemonLog } from '../daemon/log.ts';
 import { workLog } from '../daemon/work-log.ts';
-import { exitCodes } from '../failure.ts';
-import { interruption } from '../interruption.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { interruption, leftBehind } from '../interruption.ts';
 import { lastDefence } from '../last-defence.ts';
+import type { CommonOptions } from '../settings.ts';
 import { versionOf } from '../version.ts';
 import { openFleet, openStorage, requireService } from './open-fleet.ts';
 
@@ -47,6 +49,13 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
     });
   }
   context.closeWith(lock);
+  if ((config.engines?.length ?? 0) > 1) {
+    throw new OffsiteError('a worker of the fleet uses one engine, and `engines` names several', {
+      code: 'FLEET_ENGINES',
+      kind: 'input',
+      hint: 'Start a worker for each engine, with a --config and a --data-folder of its own.',
+    });
+  }
   const workshop = await openWorkshop(context);
   const machine = `${hostname()}/${workshop.ledger.agentId}`;
   const fleet = await openFleet(context, machine);
@@ -57,7 +66,7 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
     note: (message) => log.warn(message),
   });
   context.permits = permits.of;
-  const revision = await context.revision(workshop.engine, { concurrency: options.concurrency });
+  const revision = await context.revision(workshop, { concurrency: options.concurrency });
   await using revisions = new ConfigRevisions(revision);
   const name = `${machine}/${revision.concurrency}`;
   const worker = new FleetWorker({
@@ -72,12 +81,13 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
     announce: (message) => log.fatal(message),
     stop() {
       crashed = true;
+      context.end();
       worker.end();
       worker.end();
     },
   });
   defence.noteCrashesIn({ dataFolder, redact, crashes: workshop.ledger.crashes });
-  using _signals = obey(worker);
+  using _signals = obey(worker, context, log);
   const routes = new Hono();
   routes.post('/drain', (asked) => asked.json({ running: worker.drain() }));
   await using opened = new AsyncDisposableStack();
@@ -106,13 +116,18 @@ async function openWorkshop(context: CommandContext) {
 }
 
 /** The first signal drains, the second gives the trials back, the third ends the process. */
-function obey(worker: FleetWorker): Disposable {
+function obey(worker: FleetWorker, context: CommandContext, log: Logger): Disposable {
   let asked = 0;
   let last = Number.NEGATIVE_INFINITY;
   const end = () => {
     if (performance.now() - last < togetherMs) return;
     last = performance.now();
-    if (++asked > 2) process.exit(exitCodes.interrupted);
+    asked++;
+    if (asked > 2) {
+      log.warn(`ended at once. ${leftBehind}`);
+      process.exit(exitCodes.interrupted);
+    }
+    if (asked === 2) context.end();
     worker.end();
   };
   process.on('SIGTERM', end).on('SIGINT', end);

@@ -37,7 +37,7 @@ const providers: readonly (Omit<OfferedModel, 'found'> & { variable: string })[]
       baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
       model: 'gemini-2.5-pro',
     },
-    harness: 'opencode',
+    harness: 'gemini-cli',
   },
   {
     variable: 'OPENROUTER_API_KEY',

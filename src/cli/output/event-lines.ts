@@ -94,10 +94,11 @@ function lineOf(event: Exclude<BatchEvent, { kind: 'build' | 'finished' }>): Pri
 
 /** @param isTold whether the cause was printed before */
 function finishedLine(trial: BatchTrial, result: TrialResult, isTold: boolean): Printable {
-  const { verdict, cause, finishedAt, startedAt } = result;
+  const { verdict, cause, finishedAt, startedAt, engine } = result;
   if (cause && isTold)
     return text`  ${mark(verdict)} ${nameOf(trial)}  ${verdict}: its ${cause.phase} failed`;
-  const line = text`  ${mark(verdict)} ${nameOf(trial)}  ${verdict}  ${duration(finishedAt - startedAt)}`;
+  const on = engine === undefined ? text`` : text` on ${engine}`;
+  const line = text`  ${mark(verdict)} ${nameOf(trial)}  ${verdict}  ${duration(finishedAt - startedAt)}${on}`;
   if (!cause) return verdict === 'failed' ? stack([line, ...failureLines(result)]) : line;
   return stack([line, causeLines(cause)]);
 }

@@ -61,10 +61,11 @@ function markdown(summary: BatchSummary, redact: Redact): string {
   const cell = (text: string) => markdownCell(text, redact);
   const row = (
     name: string,
-    of: Pick<RunSummary, 'passed' | 'failed' | 'void' | 'passRate' | 'durationMs' | 'costUsd'>,
+    of: Pick<RunSummary, 'passed' | 'failed' | 'void' | 'passRate' | 'costUsd'>,
+    time: number,
   ) => {
     const counts = `${of.passed} | ${of.failed} | ${of.void} | ${percent(of.passRate)}`;
-    return `| ${name} | ${counts} | ${duration(of.durationMs)} | ${cost(of.costUsd)} |`;
+    return `| ${name} | ${counts} | ${duration(time)} | ${cost(of.costUsd)} |`;
   };
   const unreported =
     summary.unreported > 0 ? [`${plural(summary.unreported, 'result')} could not be reported yet.`, ''] : [];
@@ -73,8 +74,8 @@ function markdown(summary: BatchSummary, redact: Redact): string {
     '',
     '| run | passed | failed | void | pass rate | time | cost |',
     '|---|--:|--:|--:|--:|--:|--:|',
-    ...summary.runs.map((run) => row(`${cell(run.case)} · ${cell(run.variant)}`, run)),
-    row('all', summary),
+    ...summary.runs.map((run) => row(`${cell(run.case)} · ${cell(run.variant)}`, run, run.durationMs)),
+    row('all', summary, summary.elapsedMs ?? summary.durationMs),
     '',
     ...unreported,
     '',

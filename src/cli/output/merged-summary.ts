@@ -1,4 +1,4 @@
-import type { BatchSummary, RunSummary, TrialSummary } from './summary.ts';
+import { type BatchSummary, elapsedOf, type RunSummary, type TrialSummary } from './summary.ts';
 
 /** The batches of one command, with the runs of the same case and variant as one. */
 export interface MergedSummary extends BatchSummary {
@@ -38,6 +38,7 @@ export function mergedSummary(
   return {
     ...first,
     ...totals(summaries),
+    ...elapsedOf(summaries),
     unreported: summaries.reduce((sum, { unreported }) => sum + unreported, 0),
     batchIds: summaries.map(({ batchId }) => batchId),
     ...(set !== undefined && { set }),

@@ -25,7 +25,7 @@ export function summaryTable(summary: BatchSummary): Printable {
   const used = rows.some(({ tokens }) => tokens !== 0);
   const versioned = rows.some(({ harnessVersion }) => harnessVersion !== undefined);
   const columns = [
-    { title: 'time', align: 'right' as const, cell: (row: Row) => duration(row.durationMs) },
+    { title: 'time', align: 'right' as const, cell: (row: Row) => duration(timeOf(row)) },
     { title: 'commands', align: 'right' as const, cell: (row: Row) => String(row.commands) },
     ...(used ? [{ title: 'tokens', align: 'right' as const, cell: (row: Row) => count(row.tokens) }] : []),
     ...(priced ? [{ title: 'cost', align: 'right' as const, cell: (row: Row) => cost(row.costUsd) }] : []),
@@ -122,7 +122,13 @@ function sameSandboxLines({ runs }: BatchSummary): Printable[] {
   ];
 }
 
-type Row = Pick<RunSummary, 'durationMs' | 'commands' | 'tokens' | 'costUsd' | 'harnessVersion'>;
+type Row = Pick<RunSummary, 'durationMs' | 'commands' | 'tokens' | 'costUsd' | 'harnessVersion'> &
+  Pick<BatchSummary, 'elapsedMs'>;
+
+/** Of a batch, the time that a person waited: its trials ran beside one another. */
+function timeOf({ elapsedMs, durationMs }: Row): number {
+  return elapsedMs ?? durationMs;
+}
 
 /**
  * How to see why a trial did not pass; undefined if all passed.

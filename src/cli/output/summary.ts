@@ -21,6 +21,11 @@ export interface BatchSummary {
   unreported: number;
   /** Milliseconds: the sum over the trials. */
   durationMs: number;
+  /** When its first trial began and its last one ended, in epoch milliseconds; absent before the first. */
+  startedAt?: number | undefined;
+  finishedAt?: number | undefined;
+  /** Milliseconds between these: what a person waited. */
+  elapsedMs?: number | undefined;
   /** Cost of the agent's model in all trials; absent unless it is known for each trial. */
   tokens: number | undefined;
   costUsd: number | undefined;
@@ -110,12 +115,14 @@ export function summaryOf(
     pending.filter(({ batchId }) => batchId === batch.id).map(({ runId, ordinal }) => `${runId} ${ordinal}`),
   );
   const ofRuns = new Map<string, { trials: TrialSummary[]; harnessVersion?: string; notRun: number }>();
+  const times: Times[] = [];
   for (const { runId, ordinal, result, details } of batch.trials) {
     const run = ofRuns.get(runId) ?? { trials: [], notRun: 0 };
     ofRuns.set(runId, run);
     const reported = !unreported.has(`${runId} ${ordinal}`);
     run.trials.push({ ...trialSummary(ordinal, result, reported), ...details });
     run.notRun += result.notRun ? 1 : 0;
+    times.push(result);
     if (result.harnessVersion !== undefined) run.harnessVersion ??= result.harnessVersion;
   }
   const runs = batch.runs.map((run): RunSummary => {
@@ -130,10 +137,24 @@ export function summaryOf(
     ...tally(trials),
     unreported: trials.filter(({ reported }) => !reported).length,
     durationMs,
+    ...elapsedOf(times),
     tokens,
     costUsd,
     runs,
   };
+}
+
+type Times = Pick<BatchSummary, 'startedAt' | 'finishedAt'>;
+
+/** From the first start to the last end. */
+export function elapsedOf(parts: readonly Times[]): Times & Pick<BatchSummary, 'elapsedMs'> {
+  const starts = parts.flatMap(({ startedAt }) => startedAt ?? []);
+  const ends = parts.flatMap(({ finishedAt }) => finishedAt ?? []);
+  if (starts.length === 0 || ends.length === 0) return {};
+  // A batch may have more trials than a call takes arguments.
+  const startedAt = starts.reduce((first, start) => Math.min(first, start));
+  const finishedAt = ends.reduce((last, end) => Math.max(last, end));
+  return { startedAt, finishedAt, elapsedMs: finishedAt - startedAt };
 }
 
 function trialSummary(ordinal: number, result: TrialResult, reported: boolean): TrialSummary {

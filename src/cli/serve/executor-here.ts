@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
+import type { SomeEngines } from '../../agent/engines/check.ts';
 import { Executor, type ExecutorState } from '../../agent/executor/executor.ts';
 import type { Workplace } from '../../agent/executor/workplace.ts';
 import type { WorkEvent } from '../../agent/worker/worker-parts.ts';
-import type { Engine } from '../../engine/engine.ts';
 import { lines, type Printable, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import type { CommandContext } from '../context.ts';
@@ -20,7 +20,7 @@ export function executorHere(
   context: CommandContext,
   { concurrency, log, observe }: ExecutorOptions,
 ): Executor {
-  let engine: Engine | undefined;
+  let engines: SomeEngines | undefined;
   return new Executor({
     config: context.config,
     host: context.host,
@@ -31,10 +31,10 @@ export function executorHere(
     random: Math.random,
     ...{ log, observe },
     async open(signal): Promise<Workplace> {
-      engine ??= await context.engineForTrials(signal);
-      const revisions = new ConfigRevisions(await context.revision(engine, { concurrency }));
+      engines ??= await context.enginesForTrials(signal);
+      const revisions = new ConfigRevisions(await context.revision(engines, { concurrency }));
       context.closeWith(revisions);
-      return { engine, revisions, extraCertificates: await context.certificates() };
+      return { ...engines, revisions, extraCertificates: await context.certificates() };
     },
     changed: (state) => context.out.print(stateText(state)),
   });

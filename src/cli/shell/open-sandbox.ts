@@ -62,7 +62,7 @@ export async function openSandbox(
         : await restoreFromRecord(container, shown, ledger, signal);
     return { container, notes: [...notes.map(ours), ...restored] };
   } catch (error) {
-    await container.remove();
+    await container[Symbol.asyncDispose]();
     throw error;
   }
 }

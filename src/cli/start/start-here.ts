@@ -72,7 +72,7 @@ export async function startHere(
   }
   const workshop = await progress.step('connecting to the engine', () => context.workshop(signal));
   const sandboxes = plan.variants.map(({ sandbox }) => sandbox);
-  const revision = await context.revision(workshop.engine, { concurrency, sandboxes });
+  const revision = await context.revision(workshop, { concurrency, sandboxes });
   await using revisions = new ConfigRevisions(revision);
   await checkModels(plan, revision.gateway);
   for (const sandbox of sandboxes) passedEnvironment(sandbox, context.host);

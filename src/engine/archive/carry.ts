@@ -47,7 +47,7 @@ export async function carryBetween(
   request: CarryRequest,
 ): Promise<Carried> {
   const { signal } = request;
-  const { archive: source } = await port.containers.getArchive(from, path, signal);
+  const { archive: source } = await port.containers.getArchive(from, path, signal, { owners: true });
   const carried: Carried = { bytes: 0, entries: 0, leftOut: [] };
   const archive = Readable.from(kept(source, path, request, carried), { objectMode: false });
   try {

@@ -27,7 +27,9 @@ export async function openArchive(
   path: string,
   { maxBytes, signal }: CopyLimits,
 ): Promise<RawArchive> {
-  const { archive: source, isFolder } = await port.containers.getArchive(id, path, signal);
+  const { archive: source, isFolder } = await port.containers.getArchive(id, path, signal, {
+    owners: true,
+  });
   const limited = limitedTo(maxBytes, path);
   const deadline = startDeadline(port.clock, archives.time.transfer, signal);
   deadline.signal.addEventListener('abort', () => source.destroy(deadline.signal.reason), { once: true });

@@ -7,13 +7,12 @@ import type { ImageBuilder } from './image-builder.ts';
 /** BuildKit where the engine has it and a docker CLI can reach it; otherwise the classic builder. */
 export async function findBuilder(
   port: EnginePort,
-  { takesFilters, serverVersion }: Capabilities,
+  { product, serverVersion }: Capabilities,
   host: string | undefined,
   env: NodeJS.ProcessEnv,
   signal?: AbortSignal,
 ): Promise<ImageBuilder> {
-  // Podman takes no filters, and has no BuildKit.
-  const cli = host === undefined || !takesFilters ? undefined : await findCli(host, env, signal);
+  const cli = host === undefined || product === 'Podman' ? undefined : await findCli(host, env, signal);
   if (!cli)
     return { kind: 'classic', frontend: 'classic', build: (request) => buildClassically(port, request) };
   const frontend = Number.parseInt(serverVersion, 10) < firstCurrent ? 'older' : 'current';

@@ -20,6 +20,14 @@ export const commandChecks: readonly ConformanceCheck[] = [
     },
   },
   {
+    name: 'runs a command with the usual umask',
+    cost: 'Every user of a sandbox can change the files that a command makes.',
+    async run(place) {
+      await using container = await place.start();
+      same('the umask', (await container.shell('umask')).stdout, '0022\n');
+    },
+  },
+  {
     name: 'passes on all output, with standard output and standard error apart',
     cost: 'What harnesses say is cut or mixed up, so turns and commands are lost.',
     async run(place) {

@@ -47,20 +47,24 @@ export const fileChecks: readonly ConformanceCheck[] = [
     async run({ port: { containers }, start }) {
       await using container = await start();
       await containers.putArchive(container.id, '/', archive());
-      const { archive: read, isFolder } = await containers.getArchive(container.id, '/made');
+      const { archive: read, isFolder } = await containers.getArchive(container.id, '/made', undefined, {
+        owners: true,
+      });
       same('whether it is a folder', isFolder, true);
       const entries = read.pipe(extract());
       const seen: string[] = [];
       for await (const entry of entries) {
         const { name, type, mode = 0, uid, gid, linkname } = entry.header;
         const content = (await buffer(entry)).toString();
-        seen.push(`${name} ${type} ${(mode & 0o7777).toString(8)} ${uid}:${gid} ${linkname || content}`);
+        seen.push(
+          `${name.replace(/\/$/, '')} ${type} ${(mode & 0o7777).toString(8)} ${uid}:${gid} ${linkname || content}`,
+        );
       }
       same(
         'what was archived',
         seen.sort(),
         [
-          'made/ directory 1750 1234:4321 ',
+          'made directory 1750 1234:4321 ',
           'made/file file 6755 1234:4321 content',
           'made/link symlink 777 0:0 /etc/shadow',
           `made/${'long '.repeat(30)}ü file 644 0:0 long`,
@@ -73,9 +77,9 @@ export const fileChecks: readonly ConformanceCheck[] = [
     cost: 'A missing workspace looks like an empty one.',
     async run({ port: { containers }, start }) {
       await using container = await start();
-      await container.shell('ln -s /usr /link');
+      await container.shell('ln -s /usr /tmp/link');
       same('whether /usr is a folder', await containers.isFolder(container.id, '/usr'), true);
-      same('whether a link to it is', await containers.isFolder(container.id, '/link'), false);
+      same('whether a link to it is', await containers.isFolder(container.id, '/tmp/link'), false);
       await failsAs('a look at nothing', 'not-found', containers.isFolder(container.id, '/no/such'));
       await failsAs('reading nothing', 'not-found', containers.getArchive(container.id, '/no/such'));
     },
@@ -85,14 +89,15 @@ export const fileChecks: readonly ConformanceCheck[] = [
     cost: 'Changes that an agent made outside its workspace are missed.',
     async run({ port: { containers }, start }) {
       await using container = await start();
-      await container.shell('echo new > /added; echo new >> /etc/profile; rm /etc/debian_version');
+      await container.shell('echo new > /tmp/added; echo new >> /etc/profile; rm /etc/debian_version');
       const seen: string[] = [];
       for await (const { kind, path } of containers.changes(container.id)) seen.push(`${kind} ${path}`);
       same('the list', seen.sort(), [
-        'added /added',
+        'added /tmp/added',
         'deleted /etc/debian_version',
         'modified /etc',
         'modified /etc/profile',
+        'modified /tmp',
       ]);
     },
   },
@@ -101,8 +106,8 @@ export const fileChecks: readonly ConformanceCheck[] = [
     cost: 'If the disk cannot be read, changes that an agent made are missed.',
     async run({ port: { containers }, start }) {
       await using container = await start();
-      await container.shell('touch /now');
-      const changedAt = Number((await container.shell('stat -c %.3Z /now')).stdout) * 1000;
+      await container.shell('touch /tmp/now');
+      const changedAt = Number((await container.shell('stat -c %.3Z /tmp/now')).stdout) * 1000;
       const { createdAt } = await containers.state(container.id);
       const after = changedAt - createdAt;
       holds(
@@ -123,8 +128,8 @@ export const fileChecks: readonly ConformanceCheck[] = [
         () => false,
       );
       if (!canRead) throw new NotChecked('its disk is unreadable; Offsite asks the engine instead');
-      await container.shell('echo new > /added');
-      const isThere = await access(join(layer, 'added')).then(
+      await container.shell('echo new > /tmp/added');
+      const isThere = await access(join(layer, 'tmp/added')).then(
         () => true,
         () => false,
       );

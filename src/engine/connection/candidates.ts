@@ -6,21 +6,28 @@ import { readTlsFolder } from './tls-folder.ts';
 
 /**
  * The addresses where an engine may listen. If the user names one, it is the only candidate: the configured
- * host, then DOCKER_HOST, DOCKER_CONTEXT, the `docker` CLI's current context. Otherwise the usual sockets,
- * the most common one first.
+ * host, then DOCKER_HOST, DOCKER_CONTEXT, the `docker` CLI's current context, and CONTAINER_HOST, which is
+ * Podman's. Otherwise the usual sockets, the most common one first.
+ *
+ * @param certificates the folder for the configured host; if not given, the environment says it
  */
 export async function candidates(
   host: string | undefined,
   env: NodeJS.ProcessEnv,
+  certificates?: string,
 ): Promise<EngineCandidate[]> {
   if (host !== undefined) {
-    return [{ host, source: 'the configured host', isNamed: true, tls: await tlsFromEnv(env) }];
+    const tls = certificates === undefined ? await tlsFromEnv(env) : await readTlsFolder(certificates);
+    return [{ host, source: 'the configured host', isNamed: true, tls }];
   }
   if (env.DOCKER_HOST) {
     return [{ host: env.DOCKER_HOST, source: 'DOCKER_HOST', isNamed: true, tls: await tlsFromEnv(env) }];
   }
   const context = await currentContext(env);
   if (context !== undefined) return [await contextCandidate(context, env)];
+  if (env.CONTAINER_HOST) {
+    return [{ host: env.CONTAINER_HOST, source: 'CONTAINER_HOST', isNamed: true }];
+  }
   return usualSockets(env);
 }
 

@@ -1,10 +1,11 @@
 import type { Clock } from '../../clock.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import { type OpenEngine, openDocker } from '../docker/open.ts';
+import type { OpenEngine } from '../docker/open.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { isEngineFailure } from '../port/failure.ts';
 import type { EngineCandidate } from './address.ts';
 import { candidates } from './candidates.ts';
+import { openEngine } from './open-engine.ts';
 import { reach } from './reach.ts';
 import { EngineUnreachable, type TriedEngine } from './unreachable.ts';
 
@@ -14,11 +15,15 @@ export interface Connection {
   address: string;
   /** The same address as the docker CLI takes it. Undefined if the CLI would need more than that. */
   cliHost: string | undefined;
+  /** The agent ends: an engine that is silent then counts as gone some time later. */
+  hurry(): void;
   close(): Promise<void>;
 }
 
 export interface ConnectRequest {
   host: string | undefined;
+  /** The folder of the certificates for `host`. */
+  certificates?: string | undefined;
   env: NodeJS.ProcessEnv;
   clock: Clock;
   signal: AbortSignal | undefined;
@@ -31,7 +36,7 @@ export interface ConnectRequest {
 export async function connect(request: ConnectRequest): Promise<Connection> {
   const tried: TriedEngine[] = [];
   let lastFailure: unknown;
-  const all = await candidates(request.host, request.env);
+  const all = await candidates(request.host, request.env, request.certificates);
   for (const candidate of all) {
     try {
       return await connectTo(candidate, request);
@@ -50,7 +55,7 @@ async function connectTo(candidate: EngineCandidate, request: ConnectRequest): P
   const reached = await reach(candidate, request);
   let opened: OpenEngine;
   try {
-    opened = await openDocker(reached.address, request.clock, request.signal);
+    opened = await openEngine(reached.address, request.clock, request.signal);
   } catch (error) {
     await reached.close();
     throw error;
@@ -59,6 +64,7 @@ async function connectTo(candidate: EngineCandidate, request: ConnectRequest): P
     port: opened.port,
     address: `${candidate.host} (${candidate.source})`,
     cliHost: candidate.tls === undefined ? candidate.host : undefined,
+    hurry: opened.hurry,
     async close() {
       opened.close();
       await reached.close();

@@ -1,11 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type BackoffLimits, backoff } from '../../backoff.ts';
 import type { Clock } from '../../clock.ts';
 import { startDeadline } from '../../deadline.ts';
 import { OffsiteError } from '../../offsite-error.ts';
+import { type SshEnd, type SshProcess, startSsh } from './ssh-process.ts';
 
 export interface ReachOptions {
   clock: Clock;
@@ -16,6 +17,9 @@ export interface ReachOptions {
 const READY_WITHIN_MS = 30_000;
 const POLL_MS = 50;
 
+/** Milliseconds between two tries to set up a forward that broke. */
+const waits: BackoffLimits = { first: 1_000, longest: 30_000 };
+
 export interface SshForward {
   socketPath: string;
   close(): Promise<void>;
@@ -25,31 +29,76 @@ export interface SshForward {
  * Forwards a local socket to the engine's with the system's own `ssh`, so the user's settings, keys and agent
  * apply. One connection carries all requests: a connection per request would soon hit the server's
  * MaxStartups. `ssh://user@host:port/path/to/docker.sock`; without a path the default socket.
+ *
+ * If the forward breaks later, it is set up again under the same socket until `close` is called. Requests
+ * fail meanwhile.
  */
 export async function forwardOverSsh(url: URL, { clock, env, signal }: ReachOptions): Promise<SshForward> {
   // Directly in /tmp, because a socket's path is limited to about 100 bytes.
   const folder = await mkdtemp(join(tmpdir(), 'offsite-ssh-'));
   const socketPath = join(folder, 'docker.sock');
-  const ssh = spawn('ssh', sshArguments(url, socketPath), { env, stdio: ['ignore', 'ignore', 'pipe'] });
-  const close = async () => {
-    ssh.kill();
-    await rm(folder, { recursive: true, force: true });
-  };
+  const start = () => startSsh(sshArguments(url, socketPath), folder, env);
+  const closed = new AbortController();
+  let ssh = start();
   try {
-    using deadline = startDeadline(clock, READY_WITHIN_MS, signal);
-    const failed = failureOf(ssh, url);
-    const accepts = (async () => {
-      while (!(await accepted(socketPath))) await clock.sleep(POLL_MS, deadline.signal);
-    })();
-    accepts.catch(() => undefined);
-    const first = await Promise.race([accepts, failed, deadline.reached]);
-    if (first === 'canceled') throw signal?.reason;
-    if (first === 'timed-out') throw sshFailure(url, `not ready after ${READY_WITHIN_MS / 1000} s`);
-    return { socketPath, close };
+    await ready(ssh, { socketPath, url, clock, signal });
   } catch (error) {
-    await close();
+    ssh.end();
+    await rm(folder, { recursive: true, force: true });
     throw error;
   }
+  const keepUp = async () => {
+    let failures = 0;
+    for (let readyAt: number | undefined = clock.now(); ; ) {
+      await ssh.ended;
+      if (closed.signal.aborted) return;
+      const lasted = readyAt !== undefined && clock.now() - readyAt >= waits.longest;
+      failures = lasted ? 0 : failures + 1;
+      if (!lasted) await clock.sleep(backoff(failures, waits, Math.random), closed.signal);
+      ssh = start();
+      readyAt = await ready(ssh, { socketPath, url, clock, signal: closed.signal }).then(
+        () => clock.now(),
+        () => undefined,
+      );
+      // One that is not ready may be stuck.
+      if (readyAt === undefined) ssh.end();
+    }
+  };
+  const kept = keepUp().catch((error: unknown) => {
+    if (!closed.signal.aborted) throw error;
+  });
+  return {
+    socketPath,
+    async close() {
+      closed.abort();
+      ssh.end();
+      await kept;
+      ssh.end();
+      await ssh.ended;
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+interface Awaited {
+  socketPath: string;
+  url: URL;
+  clock: Clock;
+  signal: AbortSignal | undefined;
+}
+
+/** Resolves when the socket accepts connections. Throws an `ENGINE_CONNECTION` failure if `ssh` ends first. */
+async function ready(ssh: SshProcess, { socketPath, url, clock, signal }: Awaited): Promise<void> {
+  using deadline = startDeadline(clock, READY_WITHIN_MS, signal);
+  const accepts = (async () => {
+    while (!(await accepted(socketPath))) await clock.sleep(POLL_MS, deadline.signal);
+  })();
+  accepts.catch(() => undefined);
+  const first = await Promise.race([accepts, ssh.ended, deadline.reached]);
+  if (first === 'canceled') throw signal?.reason;
+  if (first === 'timed-out')
+    throw sshFailure(url, { complaint: `not ready after ${READY_WITHIN_MS / 1000} s` });
+  if (first !== undefined) throw sshFailure(url, first);
 }
 
 function sshArguments(url: URL, socketPath: string): string[] {
@@ -59,6 +108,8 @@ function sshArguments(url: URL, socketPath: string): string[] {
     '-N',
     ...['-o', 'ExitOnForwardFailure=yes'],
     ...['-o', 'ServerAliveInterval=15'],
+    // A killed ssh leaves its socket, in the place of the next one's.
+    ...['-o', 'StreamLocalBindUnlink=yes'],
     // ssh must not ask questions: nobody may be there to answer.
     ...['-o', 'BatchMode=yes'],
     ...['-L', `${socketPath}:${remote}`],
@@ -69,20 +120,6 @@ function sshArguments(url: URL, socketPath: string): string[] {
   ];
 }
 
-/** Rejects when `ssh` ends: it should not end before we stop it. */
-function failureOf(ssh: ChildProcess, url: URL): Promise<never> {
-  let complaint = '';
-  ssh.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    complaint = (complaint + text).slice(-2_000);
-  });
-  const failure = new Promise<never>((_, reject) => {
-    ssh.once('error', (error) => reject(sshFailure(url, error.message, error)));
-    ssh.once('close', (code) => reject(sshFailure(url, complaint.trim() || `exit code ${code}`)));
-  });
-  failure.catch(() => undefined);
-  return failure;
-}
-
 function accepted(socketPath: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(socketPath);
@@ -91,8 +128,8 @@ function accepted(socketPath: string): Promise<boolean> {
   });
 }
 
-function sshFailure(url: URL, message: string, cause?: unknown): OffsiteError {
-  return new OffsiteError(`ssh cannot reach the engine at ${url.hostname}: ${message}`, {
+function sshFailure(url: URL, { complaint, cause }: SshEnd): OffsiteError {
+  return new OffsiteError(`ssh cannot reach the engine at ${url.hostname}: ${complaint}`, {
     code: 'ENGINE_CONNECTION',
     kind: 'infrastructure',
     hint: `Check that \`ssh ${url.hostname} docker version\` works without asking for a password.`,

@@ -1,5 +1,6 @@
 import type { Capabilities } from '../port/capabilities.ts';
 import type { ContainerRequest } from '../port/containers.ts';
+import { ownProgramsRuntime, plainRuntimes } from '../port/plain-runtimes.ts';
 import type { ContainerSpec } from './container-spec.ts';
 import { hostName, ownAddress } from './hosts-file.ts';
 import { INIT_COMMAND } from './init-command.ts';
@@ -14,6 +15,10 @@ export function requestOf(
   capabilities: Capabilities,
 ): Omit<ContainerRequest, 'name' | 'labels'> {
   const { network, program, service, networkAdmin } = spec;
+  const runtime = spec.runtime ?? (program === undefined ? undefined : ownProgramsRuntime(capabilities));
+  const networkByEngine = !plainRuntimes.includes(runtime ?? capabilities.defaultRuntime);
+  // An engine that sets up a network writes the hosts file too.
+  const hostsByEngine = network === 'open' || (network === 'none' && networkByEngine);
   return {
     imageId: spec.imageId,
     command: program ?? service?.command ?? INIT_COMMAND,
@@ -21,9 +26,10 @@ export function requestOf(
     workingDir: spec.workingDir,
     user: userOfInit(spec),
     network,
+    networkByEngine,
     // A container that shares a network also shares its host name.
     ...(typeof network === 'string' && { hostName: spec.hostName ?? hostName }),
-    ...(network === 'open' && { hosts: { ...ownAddress, ...spec.hosts } }),
+    ...(hostsByEngine && { hosts: { ...ownAddress, ...spec.hosts } }),
     processesOf: networkAdmin?.processesOf,
     ...(service && { env: service.env, memoryFolders: service.memoryFolders }),
     memoryBytes: spec.memoryBytes,
@@ -36,7 +42,7 @@ export function requestOf(
     readOnlyRoot: program !== undefined,
     readOnlyPaths,
     mounts: spec.mounts,
-    runtime: spec.runtime,
+    runtime,
   };
 }
 

@@ -7,7 +7,8 @@ import type { RunningContainer } from './running-container.ts';
  * inspects them later. (Pausing would also work, but some processes can never be frozen: engine 20.10 then
  * waits forever and locks the container.) Two round trips.
  */
-export async function banForks({ port, id, pids }: RunningContainer): Promise<AsyncDisposable> {
-  await port.containers.limitProcesses(id, 1);
-  return { [Symbol.asyncDispose]: () => port.containers.limitProcesses(id, pids) };
+export async function banForks({ port, id, pids, memoryBytes }: RunningContainer): Promise<AsyncDisposable> {
+  const limit = (processes: number) => port.containers.limitProcesses(id, { pids: processes, memoryBytes });
+  await limit(1);
+  return { [Symbol.asyncDispose]: () => limit(pids) };
 }

@@ -1,17 +1,20 @@
 import { processEnds } from '../../bounds/sandbox.ts';
-import { OffsiteError } from '../../offsite-error.ts';
+import { firstThrown, OffsiteError } from '../../offsite-error.ts';
 import { runQuietly } from '../exec/run-quietly.ts';
 import { containerDamaged } from '../failure.ts';
 import { isEngineFailure } from '../port/failure.ts';
 import { banForks } from './fork-ban.ts';
 import { countProcesses } from './process-count.ts';
-import { type ContainerProcess, listProcesses } from './processes.ts';
+import { type ContainerProcess, processesByEngine } from './processes.ts';
 import type { RunningContainer } from './running-container.ts';
 
 const POLL_MS = 20;
 const ALONE_POLL_MS = 3;
 
-/** How the processes were ended: `killed` by signal, or `restarted` if signals left something alive. */
+/**
+ * How the processes were ended: `killed` by signal, or `restarted` if signals left something alive, or if the
+ * engine cannot tell.
+ */
 export type KillAllResult = 'killed' | 'restarted';
 
 /**
@@ -20,22 +23,29 @@ export type KillAllResult = 'killed' | 'restarted';
  * killed and started again, which ends its process namespace. That keeps its files but not its network
  * namespace or /dev/shm. Throws if something is still alive after that, and `ENGINE_CONTAINER_DAMAGED` if the
  * container does not start again.
+ *
+ * If the engine cannot list the container's processes, as with gVisor, the container is always restarted: a
+ * list that comes from inside is as hostile as what runs there, and the engine knows when a container ended.
  */
 export async function killAll(container: RunningContainer, signal?: AbortSignal): Promise<KillAllResult> {
   signal?.throwIfAborted();
   if (await killBySignal(container)) return 'killed';
   await restart(container);
-  const left = await listProcesses(container);
-  if (left.length > 0) throw survivors(left);
+  const left = await processesByEngine(container);
+  if (left !== undefined && left.length > 0) throw survivors(left);
   return 'restarted';
 }
 
 /** Whether nothing is left alive. Usually nothing else runs, and one count or one list is enough. */
 async function killBySignal(container: RunningContainer): Promise<boolean> {
+  // The control group of such a container holds the processes of its runtime.
+  if (!container.listsProcesses) return false;
   try {
     if (await isAlone(container)) return true;
     await using _ban = await banForks(container);
-    if ((await listProcesses(container)).length === 0) return true;
+    const running = await processesByEngine(container);
+    if (running === undefined) return false;
+    if (running.length === 0) return true;
     const until = container.port.clock.now() + processEnds.time.death;
     await runQuietly(container, 'kill -9 -1');
     let left = await waitForDeath(container, processEnds.time.quickDeath);
@@ -46,7 +56,8 @@ async function killBySignal(container: RunningContainer): Promise<boolean> {
       left = await waitForDeath(container, processEnds.time.quickDeath);
     }
     return left.length === 0;
-  } catch (thrown) {
+  } catch (caught) {
+    const thrown = firstThrown(caught);
     // If a container is so full, or so damaged, that nothing can start in it, only a restart helps.
     if (thrown instanceof OffsiteError && !isEngineFailure(thrown, 'connection')) return false;
     throw thrown;
@@ -68,12 +79,18 @@ async function isAlone(container: RunningContainer): Promise<boolean> {
 async function waitForDeath(container: RunningContainer, ms: number): Promise<ContainerProcess[]> {
   const { clock } = container.port;
   const until = clock.now() + ms;
-  let left = await listProcesses(container);
+  let left = await listAgain(container);
   while (left.length > 0 && clock.now() < until) {
     await clock.sleep(POLL_MS);
-    left = await listProcesses(container);
+    left = await listAgain(container);
   }
   return left;
+}
+
+async function listAgain(container: RunningContainer): Promise<ContainerProcess[]> {
+  const listed = await processesByEngine(container);
+  if (listed !== undefined) return listed;
+  throw containerDamaged('The engine lists the processes of the container no longer.');
 }
 
 async function restart(container: RunningContainer): Promise<void> {

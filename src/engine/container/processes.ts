@@ -4,24 +4,36 @@ import { hostFactsOf } from './host-facts.ts';
 import type { RunningContainer } from './running-container.ts';
 
 /**
- * `pid` and `uid` are those of the engine's machine if the engine lists processes, otherwise the container's.
+ * `pid` is that of the engine's machine if the engine lists processes, otherwise the container's.
  */
 export type ContainerProcess = Omit<EngineProcess, 'state'>;
 
 /**
- * Lists the container's processes without init and zombies. Asks the engine first: that is faster than an
- * exec, and nothing in the container can lie to it. If the engine cannot list them, an exec reads /proc
- * inside the container, which gives only names. Command lines are requested only if the caller needs them.
+ * Lists the container's processes without init and zombies, for information. Asks the engine first, which is
+ * faster than an exec. If the engine cannot list them, an exec reads /proc inside the container, which gives
+ * only names, and which an agent with the powers of root can falsify. Command lines are requested only if the
+ * caller needs them.
  */
 export async function listProcesses(
   container: RunningContainer,
   told: ToldCommand = 'comm',
 ): Promise<ContainerProcess[]> {
+  return (await processesByEngine(container, told)) ?? (await listFromInside(container));
+}
+
+/**
+ * The same list from the engine alone: nothing in the container can lie to it. Undefined if the engine cannot
+ * list them, or lists others.
+ */
+export async function processesByEngine(
+  container: RunningContainer,
+  told: ToldCommand = 'comm',
+): Promise<ContainerProcess[] | undefined> {
+  if (!container.listsProcesses) return undefined;
   const { initPid } = await hostFactsOf(container);
   const listed = await container.port.containers.processes(container.id, told);
-  if (listed === undefined) return await listFromInside(container);
   return listed
-    .filter(({ pid, state }) => pid !== initPid && !state.startsWith('Z'))
+    ?.filter(({ pid, state }) => pid !== initPid && !state.startsWith('Z'))
     .map(({ pid, uid, command }) => ({ pid, uid, command }));
 }
 

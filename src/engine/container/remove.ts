@@ -1,3 +1,5 @@
+import { OffsiteError } from '../../offsite-error.ts';
+import { EngineSilent } from '../connection/ending.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 
 const ATTEMPTS = 9;
@@ -18,8 +20,20 @@ export async function removeContainer(port: EnginePort, id: string): Promise<voi
     } catch (thrown) {
       // On a conflict another request is removing it, and the next attempt finds it gone. Other failures may
       // come from a busy disk.
-      if (attempt === ATTEMPTS) throw thrown;
+      if (attempt === ATTEMPTS || isGone(thrown)) throw thrown;
       await port.clock.sleep(Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempt - 1)));
     }
   }
+}
+
+/**
+ * For `catch` of a removal. All containers of this agent that are left are removed when the engine is disposed,
+ * so a failure of the engine must not hide what happened before.
+ */
+export function leaveToEnd(error: unknown): void {
+  if (!(error instanceof OffsiteError)) throw error;
+}
+
+function isGone(thrown: unknown): boolean {
+  return thrown instanceof OffsiteError && thrown.cause instanceof EngineSilent;
 }

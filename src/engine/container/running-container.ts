@@ -16,8 +16,12 @@ export interface RunningContainer {
   readonly user: string | undefined;
   /** The architecture of the engine's machine, as the engine names it. */
   readonly arch: string;
+  /** Whether the engine's list of its processes is true. */
+  readonly listsProcesses: boolean;
   /** Its limit on processes and threads. */
   readonly pids: number;
+  /** Its limit on memory and swap together. */
+  readonly memoryBytes: number;
   /** Bytes that it may write to its own layer. */
   readonly diskBytes: number | undefined;
   /** The execs in progress, to decide what a deadline may kill. */

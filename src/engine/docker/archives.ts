@@ -4,10 +4,11 @@ import { archives } from '../../bounds/sandbox.ts';
 import { parseForeignJson } from '../../parse-json.ts';
 import type { ContainerPort } from '../port/containers.ts';
 import type { DockerClient } from './client.ts';
+import { type FirstIds, withContainerIds } from './first-ids.ts';
 
 type ArchivePort = Pick<ContainerPort, 'putArchive' | 'getArchive' | 'isFolder'>;
 
-export function dockerArchives(client: DockerClient): ArchivePort {
+export function dockerArchives(client: DockerClient, first: FirstIds): ArchivePort {
   const of = (id: string) => client.docker.getContainer(id);
   return {
     async putArchive(id, folder, archive, signal) {
@@ -23,7 +24,8 @@ export function dockerArchives(client: DockerClient): ArchivePort {
         (abortSignal) => of(id).getArchive({ path, abortSignal }),
         { signal },
       )) as Readable & DescribedPath;
-      return { archive, isFolder: isFolder(archive) };
+      const isMapped = first.uid !== 0 || first.gid !== 0;
+      return { archive: isMapped ? withContainerIds(archive, first) : archive, isFolder: isFolder(archive) };
     },
     async isFolder(id, path, signal) {
       const answer = await client.call(

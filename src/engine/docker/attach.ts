@@ -31,7 +31,7 @@ export async function attachProgram(
  * Removes the engine's frames, without its own queue: if nobody reads, the engine's connection stops, and
  * then the program does.
  */
-class ProgramStream extends Duplex {
+export class ProgramStream extends Duplex {
   readonly #socket: Duplex;
 
   constructor(socket: Duplex, onStderr: (bytes: Buffer) => void) {

@@ -42,7 +42,7 @@ async function read(answer: Answer, { statusCodes, abortSignal }: Options): Prom
   throw refusal(answer.statusCode, document);
 }
 
-async function bytesOf(answer: Answer): Promise<Buffer> {
+export async function bytesOf(answer: AsyncIterable<Buffer>): Promise<Buffer> {
   const store = new ByteStore();
   const most = Math.min(engineAnswers.bytes.answer, longestDocument());
   for await (const chunk of answer) {
@@ -56,7 +56,7 @@ async function bytesOf(answer: Answer): Promise<Buffer> {
 /**
  * Returns a body that is not JSON as its bytes, as docker-modem does; the same for an empty body and `null`.
  */
-function documentOf(bytes: Buffer): unknown {
+export function documentOf(bytes: Buffer): unknown {
   try {
     return parseForeignJson(bytes.toString()) || bytes;
   } catch (error) {
@@ -66,7 +66,7 @@ function documentOf(bytes: Buffer): unknown {
 }
 
 /** The same shape as docker-modem's errors, so that callers can treat both alike. */
-function refusal(statusCode: number, document: unknown): Error {
+export function refusal(statusCode: number, document: unknown): Error {
   const { message } = document as { message?: unknown };
   const words = typeof message === 'string' ? message : String(document);
   return Object.assign(new Error(`(HTTP code ${statusCode}) ${words}`), { statusCode, json: document });

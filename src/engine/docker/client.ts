@@ -1,13 +1,14 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
-import type { Readable } from 'node:stream';
+import type { Duplex, Readable } from 'node:stream';
 import { inspect } from 'node:util';
 import type Docker from 'dockerode';
 import type { Clock } from '../../clock.ts';
 import { startDeadline } from '../../deadline.ts';
 import type { EngineAddress } from '../connection/address.ts';
+import { Ending } from '../connection/ending.ts';
 import { boundedDial } from './bounded-answer.ts';
-import { requestFailure } from './failure.ts';
+import { engineStatus, type KindOf, requestFailure } from './failure.ts';
 
 /** Even quick requests get this much time: a busy engine on a slow disk needs it. */
 const REQUEST_TIMEOUT_MS = 120_000;
@@ -21,6 +22,9 @@ export interface CallOptions {
 /** One connection to one engine: dockerode, counted, with a deadline on every request. */
 export interface DockerClient {
   readonly docker: Docker;
+  readonly address: EngineAddress;
+  /** Holds its connections. */
+  readonly agent: HttpAgent;
   readonly clock: Clock;
   /** The API version, such as `1.41`; empty for the engine's default. */
   readonly apiVersion: string;
@@ -42,6 +46,8 @@ export interface DockerClient {
   ask<T>(doing: string, request: DialRequest, options?: CallOptions): Promise<T>;
   /** The same, but returns the answer's body as a stream. */
   askForStream(doing: string, request: DialRequest, options?: CallOptions): Promise<Readable>;
+  /** The agent ends: an engine that is silent then counts as gone some time later. */
+  hurry(): void;
   /** Closes idle connections. */
   close(): void;
 }
@@ -60,6 +66,7 @@ export async function openClient(
   address: EngineAddress,
   clock: Clock,
   apiVersion?: string,
+  kindOf?: KindOf,
 ): Promise<DockerClient> {
   // Loaded late: half of the CLI's commands never talk to an engine.
   const { default: Dockerode } = await import('dockerode');
@@ -78,7 +85,26 @@ export async function openClient(
     ...(apiVersion === undefined ? {} : { version: `v${apiVersion}` }),
   };
   const docker = new Dockerode(options);
-  return wrapClient(docker, clock, apiVersion ?? '', () => agent.destroy());
+  const close = trackSockets(agent);
+  return wrapClient(docker, { address, agent, clock, apiVersion: apiVersion ?? '', kindOf, close });
+}
+
+/**
+ * Returns what closes all connections of an agent. The agent itself forgets those that became streams of
+ * commands, which an engine that hangs never ends.
+ */
+function trackSockets(agent: HttpAgent): () => void {
+  const sockets = new Set<Duplex>();
+  const create = agent.createConnection.bind(agent);
+  agent.createConnection = (...given) => {
+    const socket = create(...given);
+    if (socket) sockets.add(socket.once('close', () => sockets.delete(socket)));
+    return socket;
+  };
+  return () => {
+    agent.destroy();
+    for (const socket of sockets) socket.destroy();
+  };
 }
 
 function clientOptions(address: EngineAddress): Docker.DockerOptions {
@@ -101,27 +127,38 @@ function clientOptions(address: EngineAddress): Docker.DockerOptions {
   }
 }
 
-function wrapClient(docker: Docker, clock: Clock, apiVersion: string, close: () => void): DockerClient {
+interface Wrapping extends Pick<DockerClient, 'address' | 'agent' | 'clock' | 'apiVersion' | 'close'> {
+  kindOf: KindOf | undefined;
+}
+
+function wrapClient(docker: Docker, { kindOf, ...wrapping }: Wrapping): DockerClient {
+  const { clock } = wrapping;
   let roundTrips = 0;
   const dial = boundedDial(docker.modem.dial.bind(docker.modem));
   docker.modem.dial = (options, callback) => {
     roundTrips += 1;
     dial(options, callback);
   };
+  const ending = new Ending(clock);
   const call: DockerClient['call'] = async (doing, request, options = {}) => {
-    options.signal?.throwIfAborted();
-    using deadline = startDeadline(clock, options.timeoutMs ?? REQUEST_TIMEOUT_MS, options.signal);
+    const { signal, timeoutMs = REQUEST_TIMEOUT_MS } = options;
+    signal?.throwIfAborted();
+    if (ending.gone.aborted) throw requestFailure(doing, ending.gone.reason);
+    using deadline = startDeadline(clock, timeoutMs, [signal, ending.gone]);
+    using _waiting = ending.request();
     try {
-      return await request(deadline.signal);
+      const answer = await request(deadline.signal);
+      ending.answered();
+      return answer;
     } catch (thrown) {
-      if (options.signal?.aborted) throw options.signal.reason;
-      throw requestFailure(doing, deadline.signal.aborted ? deadline.signal.reason : thrown);
+      if (engineStatus(thrown) !== undefined) ending.answered();
+      if (signal?.aborted) throw signal.reason;
+      throw requestFailure(doing, deadline.signal.aborted ? deadline.signal.reason : thrown, kindOf);
     }
   };
   return {
+    ...wrapping,
     docker,
-    clock,
-    apiVersion,
     get roundTrips() {
       return roundTrips;
     },
@@ -130,7 +167,11 @@ function wrapClient(docker: Docker, clock: Clock, apiVersion: string, close: () 
       call(doing, (abortSignal) => dialed(docker, request, abortSignal, false) as Promise<T>, options),
     askForStream: (doing, request, options) =>
       call(doing, (abortSignal) => dialed(docker, request, abortSignal, true) as Promise<Readable>, options),
-    close,
+    hurry: () => ending.begin(),
+    close() {
+      ending[Symbol.dispose]();
+      wrapping.close();
+    },
   };
 }
 

@@ -8,10 +8,12 @@ import { createContainer } from './create.ts';
 import { containerEvents } from './events.ts';
 import { openExec } from './exec.ts';
 import { engineStatus } from './failure.ts';
+import { type FirstIds, inContainer } from './first-ids.ts';
 import { containerState } from './state.ts';
 import { openTerminal } from './terminal.ts';
 
-export function dockerContainers(client: DockerClient): ContainerPort {
+/** @param first filled in before anything is asked of a container */
+export function dockerContainers(client: DockerClient, first: FirstIds): ContainerPort {
   return {
     create: (request, signal) => createContainer(client, request, signal),
     async start(id, signal) {
@@ -20,10 +22,11 @@ export function dockerContainers(client: DockerClient): ContainerPort {
     },
     kill: (id) => killContainer(client, id),
     state: (id, signal) => containerState(client, id, signal),
-    processes: (id, told) => listProcesses(client, id, told),
-    async limitProcesses(id, pids) {
+    processes: (id, told) => listProcesses(client, id, told, first),
+    async limitProcesses(id, { pids, memoryBytes }) {
       const path = `/containers/${id}/update?`;
-      const body = { PidsLimit: pids };
+      // The engine tells the runtime 0 for a limit that is left out; runc ignores that, and crun sets it.
+      const body = { PidsLimit: pids, Memory: memoryBytes, MemorySwap: memoryBytes };
       await client.ask('changing the limit on processes', { method: 'POST', path, body });
     },
     async disconnect(id, network, signal) {
@@ -37,7 +40,7 @@ export function dockerContainers(client: DockerClient): ContainerPort {
     exec: (id, command) => openExec(client, id, command),
     terminal: (id, command) => openTerminal(client, id, command),
     attach: (id, request) => attachProgram(client, id, request),
-    ...dockerArchives(client),
+    ...dockerArchives(client, first),
     async writtenBytes(id, signal) {
       const { SizeRw } = await client.ask<{ SizeRw?: number }>(
         'measuring what a container wrote',
@@ -78,6 +81,7 @@ async function listProcesses(
   client: DockerClient,
   id: string,
   told: string,
+  first: FirstIds,
 ): Promise<EngineProcess[] | undefined> {
   try {
     const answer = await client.call('listing processes', (abortSignal) =>
@@ -85,7 +89,7 @@ async function listProcesses(
     );
     return (answer.Processes as string[][]).map(([pid, uid, state = '', command = '']) => ({
       pid: Number(pid),
-      uid: Number(uid),
+      uid: inContainer(Number(uid), first.uid),
       state,
       command,
     }));

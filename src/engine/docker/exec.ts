@@ -8,8 +8,8 @@ import { engineMessage, engineStatus } from './failure.ts';
 import { FrameReader } from './frame-reader.ts';
 
 /**
- * Starts a command, attached by connection hijacking. Two round trips. If the engine answers the start with
- * "cannot run this", the result is `started: false`; older engines report that as output.
+ * Starts a command, attached by connection hijacking. Two round trips. If the engine answers that it
+ * cannot run this, the result is `started: false`; older engines report that as output.
  */
 export async function openExec(
   client: DockerClient,
@@ -18,22 +18,22 @@ export async function openExec(
 ): Promise<OpenedExec> {
   const { signal } = command;
   const wantsInput = command.stdin !== undefined;
-  const created = await client.call(
-    'preparing a command',
-    (abortSignal) =>
-      client.docker.getContainer(containerId).exec({
-        Cmd: [...command.argv],
-        Env: Object.entries(command.env ?? {}).map(([name, value]) => `${name}=${value}`),
-        AttachStdin: wantsInput,
-        AttachStdout: true,
-        AttachStderr: true,
-        ...(command.cwd === undefined ? {} : { WorkingDir: command.cwd }),
-        ...(command.user === undefined ? {} : { User: command.user }),
-        abortSignal,
-      }),
-    { signal },
-  );
   try {
+    const created = await client.call(
+      'preparing a command',
+      (abortSignal) =>
+        client.docker.getContainer(containerId).exec({
+          Cmd: [...command.argv],
+          Env: Object.entries(command.env ?? {}).map(([name, value]) => `${name}=${value}`),
+          AttachStdin: wantsInput,
+          AttachStdout: true,
+          AttachStderr: true,
+          ...(command.cwd === undefined ? {} : { WorkingDir: command.cwd }),
+          ...(command.user === undefined ? {} : { User: command.user }),
+          abortSignal,
+        }),
+      { signal },
+    );
     const socket = await client.call(
       'starting a command',
       (abortSignal) =>
@@ -48,7 +48,10 @@ export async function openExec(
   }
 }
 
-/** Engine 25 and later answer 400 when the program is missing; 404 and 409 concern the container instead. */
+/**
+ * Engine 25 and later answer 400 when the program is missing, and 28 when the user is, before the start. 404
+ * and 409 concern the container instead.
+ */
 export function refusedStart(thrown: unknown): string | undefined {
   return engineStatus(thrown) === 400 ? engineMessage(thrown) : undefined;
 }

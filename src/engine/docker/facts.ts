@@ -15,8 +15,6 @@ interface Info {
   CgroupVersion?: string;
   Runtimes?: Record<string, unknown>;
   DefaultRuntime?: string;
-  /** Only Podman sets this. */
-  BuildahVersion?: string;
   SecurityOptions?: string[] | null;
   MemoryLimit?: boolean;
   SwapLimit?: boolean;
@@ -48,6 +46,7 @@ export async function readFacts(client: DockerClient, signal?: AbortSignal): Pro
   const answeredAt = client.clock.now();
   const options = (info.SecurityOptions ?? []).map((option) => /name=([^,]+)/.exec(option)?.[1] ?? option);
   return {
+    product: 'Docker',
     apiVersion: client.apiVersion,
     serverVersion: info.ServerVersion,
     os: info.OSType,
@@ -56,6 +55,7 @@ export async function readFacts(client: DockerClient, signal?: AbortSignal): Pro
     memoryBytes: info.MemTotal,
     kernel: info.KernelVersion ?? '',
     storageDriver: info.Driver,
+    imageStore: imageStore(info),
     keepsImageTimes: layering.includes(info.Driver),
     diskQuota: diskQuota(info),
     rootFolder: info.DockerRootDir ?? '',
@@ -65,7 +65,9 @@ export async function readFacts(client: DockerClient, signal?: AbortSignal): Pro
     cgroupVersion: info.CgroupVersion === '2' ? '2' : '1',
     runtimes: Object.keys(info.Runtimes ?? {}),
     defaultRuntime: info.DefaultRuntime ?? 'runc',
-    takesFilters: info.BuildahVersion === undefined,
+    takesFilters: true,
+    recordsNaming: imageStore(info) === 'engine',
+    tellsEvents: true,
     security: {
       seccomp: options.includes('seccomp'),
       userns: options.includes('userns'),
@@ -81,6 +83,14 @@ export async function readFacts(client: DockerClient, signal?: AbortSignal): Pro
     },
     warnings: info.Warnings ?? [],
   };
+}
+
+/** Docker before 23 has only its own store. */
+function imageStore({ DriverStatus }: Info): Capabilities['imageStore'] {
+  const isSnapshotter = DriverStatus?.some(
+    ([name, value]) => name === 'driver-type' && value === 'io.containerd.snapshotter.v1',
+  );
+  return isSnapshotter ? 'containerd' : 'engine';
 }
 
 function diskQuota({ Driver, DriverStatus }: Info): Capabilities['diskQuota'] {

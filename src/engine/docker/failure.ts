@@ -22,11 +22,15 @@ export function engineMessage(thrown: unknown): string {
   return messageOf(answer).replace(wrapping, '').trim();
 }
 
+/** What an engine means by a refusal beyond its status: status and body; undefined if the status says it. */
+export type KindOf = (status: number, body: unknown) => EngineFailureKind | undefined;
+
 /** Turns anything that a request threw into an error of the port. `doing` continues "while". */
-export function requestFailure(doing: string, thrown: unknown): OffsiteError {
+export function requestFailure(doing: string, thrown: unknown, kindOf?: KindOf): OffsiteError {
   if (thrown instanceof OffsiteError) return thrown;
   const status = engineStatus(thrown);
   if (status === undefined) return connectionFailure(doing, thrown);
   const message = `The engine refused (${status}) while ${doing}: ${engineMessage(thrown)}`;
-  return engineFailure(kinds[status] ?? 'refused', message, thrown);
+  const kind = kindOf?.(status, (thrown as { json?: unknown }).json) ?? kinds[status] ?? 'refused';
+  return engineFailure(kind, message, thrown);
 }

@@ -8,12 +8,18 @@ const NEWEST = '1.47';
 const OLDEST = '1.41';
 const PING_TIMEOUT_MS = 10_000;
 
+export interface Introduction {
+  /** The API version to speak. */
+  apiVersion: string;
+  isPodman: boolean;
+}
+
 /**
- * The API version to speak: the newest that both sides know. dockerode does not negotiate, and engines refuse
+ * Whose engine it is, and the API version to speak: the newest that both sides know. dockerode does not negotiate, and engines refuse
  * versions that are too old or too new for them. `/version` works without one.
  */
-export async function negotiateVersion(client: DockerClient, signal?: AbortSignal): Promise<string> {
-  const answer = await client.ask<{ ApiVersion?: string }>(
+export async function introduce(client: DockerClient, signal?: AbortSignal): Promise<Introduction> {
+  const answer = await client.ask<{ ApiVersion?: string; Components?: { Name?: string }[] | null }>(
     'asking the engine for its version',
     { method: 'GET', path: '/version' },
     { signal, timeoutMs: PING_TIMEOUT_MS },
@@ -33,7 +39,10 @@ export async function negotiateVersion(client: DockerClient, signal?: AbortSigna
       hint: 'Update to Docker Engine 20.10 or newer.',
     });
   }
-  return olderThan(offered, NEWEST) ? offered : NEWEST;
+  return {
+    apiVersion: olderThan(offered, NEWEST) ? offered : NEWEST,
+    isPodman: (answer.Components ?? []).some(({ Name }) => Name === 'Podman Engine'),
+  };
 }
 
 /** Compares versions such as 1.9 and 1.41 number by number. */

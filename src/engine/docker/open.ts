@@ -4,51 +4,44 @@ import type { EnginePort } from '../port/engine-port.ts';
 import { type DockerClient, openClient } from './client.ts';
 import { dockerContainers } from './containers.ts';
 import { readFacts } from './facts.ts';
+import { type FirstIds, firstIdsOf } from './first-ids.ts';
 import { dockerImages } from './images.ts';
-import { negotiateVersion } from './negotiate.ts';
 import { createVolume, listObjects, removeObject } from './objects.ts';
 
 export interface OpenEngine {
   port: EnginePort;
+  /** The agent ends: an engine that is silent then counts as gone some time later. */
+  hurry(): void;
   /** Closes idle connections. */
   close(): void;
 }
 
-/** Connects to the engine at an address. Throws a `connection` failure, or `ENGINE_TOO_OLD`. */
+/** Connects to Docker's engine, or one like it, by an API version that both sides know. */
 export async function openDocker(
   address: EngineAddress,
   clock: Clock,
-  signal?: AbortSignal,
+  apiVersion: string,
 ): Promise<OpenEngine> {
-  const apiVersion = await negotiated(address, clock, signal);
   const client = await openClient(address, clock, apiVersion);
-  return { port: dockerPort(client), close: client.close };
+  return { port: dockerPort(client), hurry: client.hurry, close: client.close };
 }
 
 export function dockerPort(client: DockerClient): EnginePort {
+  const first: FirstIds = { uid: 0, gid: 0 };
   return {
     clock: client.clock,
     get roundTrips() {
       return client.roundTrips;
     },
-    facts: (signal) => readFacts(client, signal),
+    async facts(signal) {
+      const facts = await readFacts(client, signal);
+      Object.assign(first, firstIdsOf(facts));
+      return facts;
+    },
     images: dockerImages(client),
-    containers: dockerContainers(client),
+    containers: dockerContainers(client, first),
     list: (kind, labels, signal) => listObjects(client, kind, labels, signal),
     createVolume: (name, labels, signal) => createVolume(client, name, labels, signal),
     remove: (kind, id, signal) => removeObject(client, kind, id, signal),
   };
-}
-
-async function negotiated(
-  address: EngineAddress,
-  clock: Clock,
-  signal: AbortSignal | undefined,
-): Promise<string> {
-  const client = await openClient(address, clock);
-  try {
-    return await negotiateVersion(client, signal);
-  } finally {
-    client.close();
-  }
 }

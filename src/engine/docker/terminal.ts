@@ -14,21 +14,22 @@ export async function openTerminal(
   containerId: string,
   { argv, env = {}, cwd, user, size, signal }: TerminalCommand,
 ): Promise<OpenedTerminal> {
-  const created = await client.call(
-    'preparing a terminal',
-    (abortSignal) =>
-      client.docker.getContainer(containerId).exec({
-        Cmd: [...argv],
-        Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
-        ...{ AttachStdin: true, AttachStdout: true, AttachStderr: true, Tty: true },
-        ...(cwd === undefined ? {} : { WorkingDir: cwd }),
-        ...(user === undefined ? {} : { User: user }),
-        abortSignal,
-      }),
-    { signal },
-  );
+  let created: Docker.Exec;
   let stream: Duplex;
   try {
+    created = await client.call(
+      'preparing a terminal',
+      (abortSignal) =>
+        client.docker.getContainer(containerId).exec({
+          Cmd: [...argv],
+          Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+          ...{ AttachStdin: true, AttachStdout: true, AttachStderr: true, Tty: true },
+          ...(cwd === undefined ? {} : { WorkingDir: cwd }),
+          ...(user === undefined ? {} : { User: user }),
+          abortSignal,
+        }),
+      { signal },
+    );
     stream = await client.call(
       'starting a command on a terminal',
       (abortSignal) => created.start({ hijack: true, stdin: true, Detach: false, Tty: true, abortSignal }),

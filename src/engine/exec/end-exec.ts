@@ -6,13 +6,17 @@ import type { OpenExec } from '../port/exec.ts';
 import { EXEC_TAG, type TaggedExec } from './exec-tag.ts';
 import { runQuietly } from './run-quietly.ts';
 
-/** Kills the processes with the tag, and their process groups. */
+/**
+ * Kills the processes with the tag, and their process groups. With crun, the group of an exec is led by a
+ * process outside the container, so its number is 0, which would mean the group of this script.
+ */
 const KILL_TAGGED = `
 for file in $(grep -lz "^${EXEC_TAG}=$1\\$" /proc/[0-9]*/environ 2>/dev/null); do
   dir=\${file%/environ}
   { read -r stat < "$dir/stat"; } 2>/dev/null || continue
   set -- \${stat##*) }
-  kill -9 -"$3" "\${dir#/proc/}" 2>/dev/null
+  [ "$3" = 0 ] || kill -9 -"$3" 2>/dev/null
+  kill -9 "\${dir#/proc/}" 2>/dev/null
 done`;
 
 /**

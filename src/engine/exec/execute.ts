@@ -53,7 +53,8 @@ export async function execute(container: RunningContainer, request: ExecRequest)
   }
   if (end.neverStarted) {
     const nothing = new OutputCapture(0).result();
-    const message = output.stdout.result().text.trim();
+    // Engines differ in where they say it.
+    const message = (output.stdout.result().text || output.stderr.result().text).trim();
     return { ended: 'not-started', message, ...facts(false), stdout: nothing, stderr: nothing };
   }
   const exitCode = knownExitCode(end);

@@ -83,13 +83,13 @@ export async function openNetwork(
       return {
         network: { sharedWith: container.id },
         async [Symbol.asyncDispose]() {
-          await container.remove();
+          await container[Symbol.asyncDispose]();
           members.delete(container);
         },
       };
     },
     async [Symbol.asyncDispose]() {
-      await Promise.all([hub, ...members].map((container) => container.remove()));
+      await Promise.all([hub, ...members].map((container) => container[Symbol.asyncDispose]()));
     },
   };
 }
@@ -124,7 +124,7 @@ async function startProgram(
     await ready(container, clock, signal);
     return container;
   } catch (error) {
-    await container.remove();
+    await container[Symbol.asyncDispose]();
     throw error;
   }
 }

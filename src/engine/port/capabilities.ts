@@ -1,5 +1,7 @@
 /** What an engine is and can do, as it reports itself. */
 export interface Capabilities {
+  /** Whose engine it is. */
+  product: 'Docker' | 'Podman';
   apiVersion: string;
   serverVersion: string;
   /** `linux` or `windows`: the system of the containers, not of the machine. */
@@ -11,6 +13,11 @@ export interface Capabilities {
   /** The kernel version of the machine that containers run on. */
   kernel: string;
   storageDriver: string;
+  /**
+   * Who keeps the images. With containerd, the engine does not say where a container's own files are, and not
+   * when an image was given a name that it had before.
+   */
+  imageStore: 'engine' | 'containerd';
   /**
    * Whether a file of an image has the same times in every container until it is changed there. False if
    * containers start with copies, which are as old as the container, or if this is unknown.
@@ -34,11 +41,12 @@ export interface Capabilities {
   runtimes: string[];
   /** The runtime of a container that names none. */
   defaultRuntime: string;
-  /**
-   * Whether a request can carry a filter of system calls. Podman reads one from a file on its own machine
-   * only.
-   */
+  /** Whether a container can have a filter of system calls of its own. */
   takesFilters: boolean;
+  /** Whether it records when an image last got a name, so that the least recently used ones are known. */
+  recordsNaming: boolean;
+  /** Whether it tells what happened in a container: kills for lack of memory, starts of commands. */
+  tellsEvents: boolean;
   security: { seccomp: boolean; userns: boolean; rootless: boolean; apparmor: boolean; selinux: boolean };
   limits: { memory: boolean; swap: boolean; pids: boolean; cpu: boolean };
   /** The engine's own warnings about itself. */

@@ -24,6 +24,11 @@ export interface ContainerRequest {
    * another running container.
    */
   network: 'none' | 'open' | { sharedWith: string };
+  /**
+   * Has the engine set up the network `none`. It takes longer than the runtime's own, which with some runtimes
+   * has not even a loopback.
+   */
+  networkByEngine?: boolean;
   /** Its own host name; leave it out if the container shares a network. */
   hostName?: string | undefined;
   /** Another running container whose processes it sees, and which end with that one's first process. */
@@ -32,7 +37,7 @@ export interface ContainerRequest {
   env?: Readonly<Record<string, string>>;
   /** Folders in memory, which counts as the container's. They begin empty, and any user may write there. */
   memoryFolders?: readonly MemoryFolder[];
-  /** Addresses by name, for `/etc/hosts`; only with an `open` network. */
+  /** Addresses by name, for `/etc/hosts`; only with a network that the engine sets up. */
   hosts?: Readonly<Record<string, string>>;
   /** Memory and swap together. */
   memoryBytes: number;
@@ -90,7 +95,7 @@ export interface ContainerState {
 export interface EngineProcess {
   /** On the engine's machine. */
   pid: number;
-  /** On the engine's machine. */
+  /** In the container. */
   uid: number;
   /** As `ps` shows it: `S`, `Z`, ... */
   state: string;
@@ -133,8 +138,8 @@ export interface ContainerPort {
   state(id: string, signal?: AbortSignal): Promise<ContainerState>;
   /** All its processes, init among them; undefined where the engine cannot list them. */
   processes(id: string, told: ToldCommand): Promise<EngineProcess[] | undefined>;
-  /** Changes the limit on processes and threads of a running container. */
-  limitProcesses(id: string, pids: number): Promise<void>;
+  /** Changes the limit on processes and threads of a running container; `memoryBytes` is what it has. */
+  limitProcesses(id: string, limits: Pick<ContainerRequest, 'pids' | 'memoryBytes'>): Promise<void>;
   /** Takes a running container off a network; what was connected is cut. */
   disconnect(id: string, network: string, signal?: AbortSignal): Promise<void>;
   /** Starts a command. Two round trips. */
@@ -151,12 +156,14 @@ export interface ContainerPort {
   putArchive(id: string, folder: string, archive: Readable, signal?: AbortSignal): Promise<void>;
   /**
    * Returns a tar archive of a path, without following a link there. Its entries' names begin with the path's
-   * last part. If the connection is cut, the stream closes without an end.
+   * last part. If the connection is cut, the stream closes without an end. The entries have their true owners
+   * only with `owners`, which costs further round trips on some engines, and a container that runs.
    */
   getArchive(
     id: string,
     path: string,
     signal?: AbortSignal,
+    options?: { owners?: boolean },
   ): Promise<{ archive: Readable; isFolder: boolean }>;
   /** Whether a path is a folder. Follows links on the way, but not a link at the path. Reads no content. */
   isFolder(id: string, path: string, signal?: AbortSignal): Promise<boolean>;

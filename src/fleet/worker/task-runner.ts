@@ -1,7 +1,7 @@
 import { ApplicationFailure, activityInfo, CompleteAsyncError } from '@temporalio/activity';
 import { NotClaimed } from '../../agent/not-claimed.ts';
 import type { Clock } from '../../clock.ts';
-import { OffsiteError } from '../../offsite-error.ts';
+import { firstThrown, OffsiteError } from '../../offsite-error.ts';
 import type { Contexts } from '../contexts.ts';
 import type { FleetDocument, TrialDocument } from '../document.ts';
 import { placedTrials } from '../placement/placed-trials.ts';
@@ -121,7 +121,8 @@ export class TaskRunner {
     try {
       using hold = await TaskHold.take(holdParts);
       return await this.#run(order, hold, task);
-    } catch (error) {
+    } catch (caught) {
+      const error = firstThrown(caught);
       if (error instanceof NotClaimed) return { kind: 'told' };
       if (error instanceof OffsiteError)
         return { kind: 'declined', reason: error.message, forGood: error.kind === 'input' };

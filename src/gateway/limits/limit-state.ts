@@ -121,3 +121,23 @@ export function newLimit(most: number, now: number): LimitState {
     round: newRound(now),
   };
 }
+
+/** The longest that a refusal can hold the limit, and how long a tolerance that was learned holds. */
+export const longestHoldMs = 300_000;
+export const toleranceMs = 600_000;
+
+/** Begins a round with another limit. */
+export function moveTo(state: LimitState, limit: number, now: number): void {
+  state.limit = limit;
+  state.rounds = 0;
+  state.changedAt = now;
+  state.round = newRound(now);
+}
+
+/** A clock that was set back must not make a time of the past last for hours. */
+export function forgetFuture(state: LimitState, now: number): void {
+  if (state.changedAt > now) state.changedAt = now;
+  if (state.cutAt > now) state.cutAt = now;
+  if (state.holdUntil > now + longestHoldMs) state.holdUntil = now;
+  if (state.toleranceUntil > now + toleranceMs) state.toleranceUntil = now;
+}

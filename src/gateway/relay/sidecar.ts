@@ -82,7 +82,7 @@ export async function beginSidecar(
         (session) => session.destroy(),
         () => undefined,
       );
-      await container.remove();
+      await container[Symbol.asyncDispose]();
     },
   };
 }

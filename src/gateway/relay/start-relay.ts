@@ -1,5 +1,6 @@
 import { relayTraffic } from '../../bounds/sandbox.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
+import type { Container } from '../../engine/container.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { type Relay, relayPort } from './relay.ts';
@@ -55,8 +56,12 @@ export function startRelay(engine: Engine, request: SidecarRequest, signal: Abor
       try {
         await sidecar.started;
         await sandbox.start(starting);
+        if (!sandbox.listsProcesses) {
+          await sidecar.listening;
+          await requireReach(sandbox, starting);
+        }
       } catch (error) {
-        await sandbox.remove();
+        await sandbox[Symbol.asyncDispose]();
         // Without the relay the engine reports only that there is no such network.
         lost.signal.throwIfAborted();
         throw error;
@@ -69,6 +74,25 @@ export function startRelay(engine: Engine, request: SidecarRequest, signal: Abor
       await finished;
     },
   };
+}
+
+/**
+ * A kernel of the sandbox's own, whose processes the engine cannot list, may have a loopback of its own too.
+ * Throws `RELAY_OUT_OF_REACH`, an `input` error. Without bash the harness finds out.
+ */
+async function requireReach(sandbox: Container, signal: AbortSignal): Promise<void> {
+  const { ended, exitCode } = await sandbox.exec({
+    argv: ['bash', '-c', `exec 3<> /dev/tcp/127.0.0.1/${relayPort}`],
+    cwd: '/',
+    timeoutMs: relayTraffic.time.relayStart,
+    signal,
+  });
+  if (ended !== 'exited' || exitCode !== 1) return;
+  throw new OffsiteError('The runtime of the sandbox does not let it reach its relay, so it has no model', {
+    code: 'RELAY_OUT_OF_REACH',
+    kind: 'input',
+    hint: 'gVisor needs --network=host: add it to its runtimeArgs in daemon.json.',
+  });
 }
 
 /** Whether another container holds the network, so that another relay can join it. */

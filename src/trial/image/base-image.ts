@@ -1,3 +1,4 @@
+import { baseImageRecipe, baseImageRecipes } from '../../base-image/recipe.ts';
 import { assertEnforceable } from '../../engine/capabilities.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Image } from '../../engine/port/images.ts';
@@ -6,7 +7,7 @@ import { missingLabel } from '../../suite/labels.ts';
 import type { CaseExtras, Sandbox } from '../../suite/plan.ts';
 import { containerSpec, engineNetwork, usualPlace } from '../container-spec.ts';
 import type { ObserveBuild } from './build-event.ts';
-import { obtainImage, type PullParts } from './obtain-image.ts';
+import { obtainImage, ownImage, type PullParts } from './obtain-image.ts';
 
 /**
  * The image that a sandbox names, found in one round trip or pulled. Throws `IMAGE_MISSING` if there is none.
@@ -16,7 +17,9 @@ export async function baseImage(parts: PullParts, sandbox: Sandbox, signal: Abor
   const obtained = await obtainImage(parts, image, signal);
   if (obtained.kind === 'found') return obtained.image;
   const why = obtained.kind === 'missing' ? '' : `, and it cannot be pulled: ${obtained.why}`;
-  const isOurs = /^offsite\/base(:|$)/.test(image);
+  const isOurs = ownImage.test(image);
+  const flavour = Object.entries(baseImageRecipes).find(([, { tag }]) => image === `offsite/base:${tag}`);
+  const python = flavour && flavour[1] !== baseImageRecipe ? ` --python ${flavour[0]}` : '';
   throw new SandboxImageMissing(
     name,
     `the engine has no image ${image}, which the sandbox "${name}" names${why}`,
@@ -24,7 +27,7 @@ export async function baseImage(parts: PullParts, sandbox: Sandbox, signal: Abor
       code: 'IMAGE_MISSING',
       // A registry that does not answer says nothing about the name.
       kind: isOurs || obtained.kind === 'unreachable' ? 'infrastructure' : 'input',
-      hint: isOurs ? 'Build it: offsite base-image' : `Pull it: docker pull ${image}`,
+      hint: isOurs ? `Build it: offsite base-image${python}` : `Pull it: docker pull ${image}`,
     },
   );
 }
@@ -40,10 +43,14 @@ export class SandboxImageMissing extends OffsiteError {
   }
 }
 
-interface CheckedPlan {
+export interface CheckedPlan {
   variants: readonly { sandbox: Sandbox }[];
   /** A plan that an older Offsite stored has no environments. */
-  cases: readonly { local: Partial<Pick<CaseExtras, 'environment' | 'tests' | 'steps'>> }[];
+  cases: readonly {
+    local: Partial<Pick<CaseExtras, 'environment' | 'tests'>> & {
+      steps?: { list: readonly Pick<CaseExtras, 'tests'>[] } | undefined;
+    };
+  }[];
 }
 
 /**
@@ -62,14 +69,14 @@ export async function checkSandboxes(
     const network = engineNetwork(sandbox);
     const spec = { ...containerSpec(sandbox, usualPlace, { network, labels: {} }), imageId };
     assertEnforceable(spec, engine.capabilities);
-    const added = cases.flatMap(({ local: { environment, tests, steps } }) => {
-      const graded = [tests, ...(steps?.list ?? []).map((step) => step.tests)];
-      return [environment, ...graded.map((one) => one?.fresh?.environment)].flatMap(
-        (one) => one?.needs ?? [],
-      );
-    });
-    requireLabels([...(sandbox.needs ?? []), ...added], engine);
+    requireLabels([...(sandbox.needs ?? []), ...cases.flatMap(needsOf)], engine);
   }
+}
+
+/** The labels that a case needs besides those of its sandbox. */
+export function needsOf({ local: { environment, tests, steps } }: CheckedPlan['cases'][number]): string[] {
+  const graded = [tests, ...(steps?.list ?? []).map((step) => step.tests)];
+  return [environment, ...graded.map((one) => one?.fresh?.environment)].flatMap((one) => one?.needs ?? []);
 }
 
 /** Throws `LABEL_MISSING`. */

@@ -5,6 +5,9 @@ import { OffsiteError } from '../../offsite-error.ts';
 import type { UsedImage } from '../../record/trial-record.ts';
 import type { ObserveBuild } from './build-event.ts';
 
+/** Only `offsite base-image` makes images of these names. A registry may have a stranger's. */
+export const ownImage = /^(?:docker\.io\/)?offsite\/base(?::|@|$)/;
+
 /** Milliseconds between two reports of how far a pull is. */
 const REPORT_MS = 1_000;
 
@@ -22,14 +25,18 @@ export type Obtained =
   | { kind: 'refused' | 'unreachable'; why: string };
 
 /**
- * Finds an image, or pulls it if the configuration says so, and tells how the pull goes. Throws errors of the
- * engine itself.
+ * Finds an image, or pulls it if the configuration says so, and tells how the pull goes. An image of Offsite's
+ * own is never pulled. Throws errors of the engine itself.
  */
 export async function obtainImage(
   { engine, observeBuild }: PullParts,
   name: string,
   signal: AbortSignal,
 ): Promise<Obtained> {
+  if (ownImage.test(name)) {
+    const image = await engine.findImage(name, signal);
+    return image ? { kind: 'found', image } : { kind: 'missing' };
+  }
   const { clock } = engine.port;
   let toldAt: number | undefined;
   const id = `pull of ${name}`;

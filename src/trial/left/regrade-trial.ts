@@ -105,7 +105,7 @@ export async function regradeTrial(
     signal.throwIfAborted();
     found = { verdict: 'void', cause: causeOf(error, timer.current) };
   }
-  const { carry, protectedChanged, verifyTampered, ...result } = found;
+  const { carry, protectedChanged, verifyTampered, failedAsk, ...result } = found;
   const mapped = mappedImages(spec.environment, spec.testsIn?.environment);
   return {
     subject: subjectOf(spec),

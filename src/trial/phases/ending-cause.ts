@@ -1,4 +1,5 @@
 import { hintFor } from '../../gateway/chat/model-errors.ts';
+import type { ModelAccount } from '../../gateway/gateway.ts';
 import type { HarnessEnding, Runner } from '../../harness/runner.ts';
 import type { Cause } from '../../record/trial-record.ts';
 import type { PhaseInput } from './phase.ts';
@@ -13,12 +14,16 @@ import type { PhaseInput } from './phase.ts';
  */
 export async function endingCause(
   ending: HarnessEnding,
-  { wires }: Pick<Runner, 'wires'>,
+  { wires, tellsModelFailure = true }: Pick<Runner, 'wires' | 'tellsModelFailure'>,
   { models }: Pick<PhaseInput, 'models'>,
 ): Promise<Cause | undefined> {
   switch (ending.ended) {
-    case 'exited':
-      return undefined;
+    case 'exited': {
+      if (tellsModelFailure) return undefined;
+      const account = await models?.session.account();
+      const failure = account?.agent.modelFailure;
+      return failure === undefined ? undefined : modelCause(failure, account);
+    }
     case 'timed-out':
       return agentCause(`the harness was stopped after ${ending.afterMs / 1000} s`);
     case 'out-of-disk':
@@ -35,13 +40,15 @@ export async function endingCause(
       const agent = account?.agent;
       const mayBeAgents = agent?.acted || wires.length === 0;
       const isModels = ending.ended === 'model-failed' && (!mayBeAgents || agent?.modelFailure !== undefined);
-      if (isModels) {
-        const status = account?.exchanges.findLast(({ role }) => role === 'agent')?.status;
-        return { kind: 'model', phase: 'harness', message: withHint(message, status) };
-      }
+      if (isModels) return modelCause(message, account);
       return mayBeAgents ? agentCause(message) : { kind: 'infrastructure', phase: 'harness', message };
     }
   }
+}
+
+function modelCause(message: string, account: ModelAccount | undefined): Cause {
+  const status = account?.exchanges.findLast(({ role }) => role === 'agent')?.status;
+  return { kind: 'model', phase: 'harness', message: withHint(message, status) };
 }
 
 /** Statuses that last until somebody changes the configuration. */

@@ -1,6 +1,7 @@
 import type { Kit } from '../../engine/changes/kit.ts';
 import type { Container } from '../../engine/container.ts';
 import type { PhaseName, TrialResult } from '../../record/trial-record.ts';
+import type { SandboxedAsk } from '../../validate/sandboxed/records.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
 import type { AgentUsers } from '../as-user.ts';
 import type { GradingSandboxes } from '../grading-sandboxes.ts';
@@ -20,6 +21,8 @@ export interface Found extends Partial<TrialResult> {
   protectedChanged?: readonly string[];
   /** Whether something changed outside the workspace that verify's result depends on. */
   verifyTampered?: boolean;
+  /** The validator's question to a model that got no answer, if that is why there is no verdict. */
+  failedAsk?: SandboxedAsk;
 }
 
 /** A phase's input: the trial, its sandbox, and what earlier phases found. */

@@ -92,13 +92,13 @@ function withIndexes(
 function failedGrading(
   { found }: PhaseInput,
   onError: ValidatorSpec['onError'],
-  { kind, ...details }: GradingFailure,
-): Pick<Found, 'verdict' | 'cause'> {
+  { kind, ask, ...details }: GradingFailure,
+): Pick<Found, 'verdict' | 'cause' | 'failedAsk'> {
   const cause: Cause = { kind: 'grading', phase: 'validate', ...details };
   // An infrastructure failure is never the agent's failure, whatever `onError` says.
   if (kind === 'infrastructure') return { verdict: 'void', cause: { ...cause, kind: 'infrastructure' } };
   if (onError === 'failed') return { verdict: 'failed', cause: found.cause ?? cause };
-  return { verdict: 'void', cause };
+  return { verdict: 'void', cause, ...(ask && { failedAsk: ask }) };
 }
 
 function agentCause(message: string): Cause {

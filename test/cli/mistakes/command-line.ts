@@ -23,7 +23,8 @@ export const inTheCommandLine: readonly Mistake[] = [
     mistake: 'a command below one that does something itself, with a typo',
     args: ['models', 'chek', 'm'],
     printed: [
-      "error: too many arguments for 'models'. Expected 0 arguments but got 2: chek, m.",
+      "error: unknown command 'chek'",
+      '(Did you mean check?)',
       'Run it with --help to see commands and options.',
     ],
   },

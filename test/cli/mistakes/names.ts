@@ -34,7 +34,7 @@ cases:
 `,
     },
     printed: [
-      'suite.yaml:3:17: variants[0].harness: "claude_code" is not a harness; did you mean "claude-code"? available: command, acp, bash, claude-code, cline, codex, copilot, gemini-cli, opencode, pi, qwen-code, mini-swe-agent and 2 more',
+      'suite.yaml:3:17: variants[0].harness: "claude_code" is not a harness; did you mean "claude-code"? available: command, acp, bash, claude-code, cline, codex, copilot, gemini-cli, kimi, opencode, pi, qwen-code and 3 more',
     ],
   },
   {

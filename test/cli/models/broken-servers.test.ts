@@ -74,6 +74,6 @@ test('a stream that never ends is cut off, and is a finding', { timeout: 90_000 
   await using server = await scriptedServer({ turns });
   using place = placeOf(`http://127.0.0.1:${server.port}/v1`);
   const { exitCode, stdout } = await modelsIn(place, ['check', 'mine', '--timeout', '20', '--json']);
-  expect(exitCode).toBe(0);
+  expect(exitCode).toBe(1);
   expect(JSON.parse(stdout).examined.speed).toMatchObject({ streaming: 'failed', samples: 0 });
 });

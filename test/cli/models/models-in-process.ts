@@ -22,8 +22,11 @@ export async function modelsIn(place: Place, args: string[], clock: Clock = syst
   try {
     const config = ['--config', file, '--data-folder', place.dataFolder];
     await modelsCommand(clock, { out, err }).parseAsync([...args, ...config], { from: 'user' });
+    exitCode = Number(process.exitCode ?? 0);
   } catch (error) {
     exitCode = error instanceof Interrupted ? 130 : printFailure(error, err);
   }
+  // The command ends in this process, which is the tests'.
+  process.exitCode = undefined;
   return { exitCode, stdout: printed.join(''), stderr: failure.join('') };
 }

@@ -389,10 +389,11 @@ test('a step has a mark only for what it had to reach, and the hosts of agent an
     receivedBytes: 20,
   };
   const subject = { ...failed.subject, hosts: ['a.example', '*.b.example:443'], testsHosts: ['c.example'] };
+  const told = { ...subject, tellDeadline: true as const };
   await kept.add('batch_steps', {
     one: [
       {
-        ...{ verdict: 'failed', subject: subject as NonNullable<TrialResult['subject']> },
+        ...{ verdict: 'failed', subject: told as NonNullable<TrialResult['subject']> },
         models: {
           ...account,
           connections: [connection, { ...connection, failure: 'refused' }],
@@ -423,6 +424,7 @@ test('a step has a mark only for what it had to reach, and the hosts of agent an
   expect(story).toContain('✓ reached its thresholds  ✗ did not  ○ void  · nothing to reach, or not run');
   expect(story).toContain('hosts    a.example, *.b.example:443: 2 connections, 1 failed');
   expect(story).toContain('tests at c.example: 1 connection');
+  expect(story).toContain('told     how much time and budget it had left');
   const model = plainText(partsOf(shown, ['model']));
   expect(model).toMatch(/hosts of the tests +1 connection\n.* c\.example:443 +10 B sent, 20 B received/);
 });

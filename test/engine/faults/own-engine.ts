@@ -28,13 +28,20 @@ export interface OwnEngine extends AsyncDisposable {
   freeze(): Promise<void>;
 }
 
-export async function ownEngine(): Promise<OwnEngine> {
+interface OwnEngineOptions {
+  /** Default: one that is slow, and works on whatever the folder is on. */
+  storageDriver?: 'overlay2' | 'vfs';
+  /** Further arguments of dockerd. */
+  args?: readonly string[];
+}
+
+export async function ownEngine(options: OwnEngineOptions = {}): Promise<OwnEngine> {
   // Short: a socket's path may have 108 bytes.
   const folder = await mkdtemp(join(tmpdir(), 'offsite-own-'));
   // In place of the machine's own settings, whose hosts and folders would clash with ours.
   await writeFile(join(folder, 'daemon.json'), '{}');
   const bridge = await addBridge();
-  const home = homeIn(folder, bridge);
+  const home = homeIn(folder, bridge, options);
   const [daemonFile, containerdFile] = home.leftovers as [EngineHome['daemonFile'], EngineHome['daemonFile']];
 
   async function send(file: EngineHome['daemonFile'], signal: NodeJS.Signals): Promise<void> {
@@ -89,7 +96,11 @@ async function addBridge(): Promise<string> {
   return name;
 }
 
-function homeIn(folder: string, bridge: string): EngineHome {
+function homeIn(
+  folder: string,
+  bridge: string,
+  { storageDriver = 'vfs', args = [] }: OwnEngineOptions,
+): EngineHome {
   const socketPath = join(folder, 'docker.sock');
   const execRoot = join(folder, 'exec');
   const daemonFile = { path: join(folder, 'docker.pid'), program: 'dockerd' };
@@ -104,8 +115,8 @@ function homeIn(folder: string, bridge: string): EngineHome {
       ...['--bridge', bridge, '--iptables=false', '--ip-forward=false', '--ip-masq=false'],
       // Should it use the machine's containerd, then in rooms of its own.
       ...['--containerd-namespace', bridge, '--containerd-plugins-namespace', `${bridge}-plugins`],
-      // Slow, and works on whatever the folder is on.
-      ...['--storage-driver', 'vfs', '--config-file', join(folder, 'daemon.json')],
+      ...['--storage-driver', storageDriver, '--config-file', join(folder, 'daemon.json')],
+      ...args,
     ],
   };
 }

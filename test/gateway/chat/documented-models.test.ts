@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -8,16 +7,11 @@ import { systemClock } from '../../../src/clock.ts';
 import { openGateway } from '../../../src/gateway/open-gateway.ts';
 import { ConfigFile } from '../../../src/suite/config-file.ts';
 import type { HttpModel, Wire } from '../../../src/suite/model-config.ts';
-import { ScriptFile } from '../../../src/suite/script-file.ts';
+import { blocksOf } from '../../docs/blocks.ts';
 
-const document = readFileSync(new URL('../../../docs/models.md', import.meta.url), 'utf8');
-const blocks = [...document.matchAll(/^```yaml\n([\s\S]*?)^```/gm)].map(([, text = '']) => text);
-const files = blocks.map((text) => ({ text, content: parse(text) }));
-
-test('every example of docs/models.md is a file that Offsite reads', () => {
-  expect(files.length).toBeGreaterThanOrEqual(6);
-  for (const { content } of files) (content.turns ? ScriptFile : ConfigFile).parse(content);
-});
+const files = blocksOf('docs/models.md')
+  .filter(({ language }) => language === 'yaml')
+  .map(({ content }) => ({ content: parse(content) }));
 
 /** What each server documents, seen from where the call arrives. */
 const arrivals: Record<string, { url: string; key?: [header: string, value: string]; model?: string }> = {

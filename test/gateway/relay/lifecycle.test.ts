@@ -137,6 +137,34 @@ test('without a relay there is no sandbox, and nothing is left of either', async
   expect(await relayed.sidecars()).toEqual(before);
 });
 
+test('a sandbox with a kernel of its own must reach the relay, or is refused before its harness starts', async () => {
+  const { engine } = relayed;
+  const { imageId: image, ...spec } = await testSpec(engine);
+  const signal = AbortSignal.timeout(hangMs);
+  await using relay = startRelay(
+    engine,
+    { network: 'none', image, handler: nobody, labels: {}, clock: systemClock },
+    signal,
+  );
+  const containers: string[] = [];
+  const makeWith = (shares: boolean) => async (network: ContainerSpec['network']) => {
+    const made = { ...spec, imageId: image, network: shares ? network : ('none' as const) };
+    const container = await engine.createContainer(made);
+    containers.push(container.id);
+    return { ...container, listsProcesses: false };
+  };
+  await expect(relay.startSandbox(makeWith(false), signal)).rejects.toMatchObject({
+    code: 'RELAY_OUT_OF_REACH',
+    kind: 'input',
+  });
+  const inspected = dockerOf(engine)
+    .getContainer(containers[0] ?? '')
+    .inspect();
+  await expect(inspected).rejects.toMatchObject({ statusCode: 404 });
+  await using reaching = await relay.startSandbox(makeWith(true), signal);
+  expect(reaching.id).toBe(containers[1]);
+});
+
 test('a process in the sandbox that occupies the port is not taken for the relay', async () => {
   const { engine } = relayed;
   const sandbox = await startedContainer(engine);

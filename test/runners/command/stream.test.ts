@@ -213,7 +213,7 @@ describe.concurrent('the commands of a command profile', { timeout }, () => {
 
 test('the lines that docs/runners.md shows are lines of the schema', () => {
   const page = readFileSync(new URL('../../../docs/runners.md', import.meta.url), 'utf8');
-  const [, shown = ''] = /```json\n(\{"type":"session"[\s\S]*?)```/.exec(page) ?? [];
+  const [, shown = ''] = /```jsonl\n(\{"type":"session"[\s\S]*?)```/.exec(page) ?? [];
   const types = shown
     .trim()
     .split('\n')

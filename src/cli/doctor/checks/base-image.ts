@@ -9,7 +9,7 @@ export const baseImage = engineCheck('base image', async (engine, { clock, signa
   const name = baseImageName(baseImageRecipe);
   const image = await engine.findImage(name, signal);
   if (image === undefined) {
-    const older = await engine.findImage(`${baseImageRecipe.repository}:latest`, signal);
+    const older = await engine.findImage(`${baseImageRecipe.repository}:${baseImageRecipe.tag}`, signal);
     const found = older ? `${name} is missing; there is one of another version` : `${name} is missing`;
     return { state: 'fail', kind: 'infrastructure', found, mend: 'Make it: offsite base-image' };
   }

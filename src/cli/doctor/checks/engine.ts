@@ -4,6 +4,7 @@ import { failureOf } from '../examine.ts';
 /** Whether the engine can be reached and is new enough: connecting refuses an old engine. */
 export const engineReachable: Check = {
   name: 'engine',
+  ofEngine: true,
   async run({ engine }) {
     if (!engine.got) return failureOf(engine.error);
     const { address, capabilities } = engine.value;

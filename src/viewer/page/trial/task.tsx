@@ -27,6 +27,7 @@ export function Task() {
     ['Hosts that the agent may reach', reached(subject?.hosts, record.models?.connections)],
     ['Hosts that the tests may reach', reached(subject?.testsHosts, record.testsConnections)],
     ['Messages to the harness', turns === undefined ? undefined : String(turns)],
+    ['Engine', record.engine],
     ['Sandbox', sandboxId?.slice(0, 12)],
     ['Made from', imageId?.replace('sha256:', '').slice(0, 12)],
     ['Services', record.services?.map(({ name, image }) => `${name}: ${image}`).join(', ')],

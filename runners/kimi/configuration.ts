@@ -1,0 +1,40 @@
+import { programPath } from '../../src/harness/npm-cli.ts';
+import type { HarnessContext, ModelAccess } from '../../src/harness/runner.ts';
+import type { AcpProgram } from '../acp/agent-process.ts';
+import { versions } from '../versions.ts';
+
+/** What it takes if nothing says how much its model holds, in tokens. */
+const contextWindow = 100_000;
+
+export function kimiProgram(
+  { profile, env, home, workspace }: HarnessContext,
+  model: ModelAccess,
+): AcpProgram {
+  // It puts the folder that it is in before each command.
+  const goingThere = `cd '${workspace.replaceAll("'", `'\\''`)}' && `;
+  return {
+    argv: [programPath(versions.kimi), ...profile.args, 'acp'],
+    env: {
+      KIMI_CODE_HOME: `${home}/kimi`,
+      KIMI_CODE_NO_AUTO_UPDATE: '1',
+      KIMI_DISABLE_TELEMETRY: '1',
+      ...env,
+      ...modelVariables(model),
+    },
+    commandOf: (line) => (line.startsWith(goingThere) ? line.slice(goingThere.length) : line),
+  };
+}
+
+function modelVariables({ name, wire, origin, token, ...limits }: ModelAccess): Record<string, string> {
+  const isAnthropic = wire === 'anthropic-messages';
+  return {
+    KIMI_MODEL_NAME: name,
+    KIMI_MODEL_API_KEY: token,
+    KIMI_MODEL_PROVIDER_TYPE: isAnthropic ? 'anthropic' : 'openai',
+    KIMI_MODEL_BASE_URL: isAnthropic ? origin : `${origin}/v1`,
+    KIMI_MODEL_MAX_CONTEXT_SIZE: String(limits.contextWindow ?? contextWindow),
+    ...(limits.maxOutputTokens !== undefined && {
+      KIMI_MODEL_MAX_OUTPUT_SIZE: String(limits.maxOutputTokens),
+    }),
+  };
+}

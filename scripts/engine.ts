@@ -1,0 +1,21 @@
+// Starts an engine for tests and leaves it running until Ctrl-C: `node scripts/engine.ts docker-28`. Tests and
+// commands use it through the DOCKER_HOST that it prints. Without a name it lists the engines.
+
+import { once } from 'node:events';
+import { engineTable } from './engines/table.ts';
+import { openNamed } from './engines/with-engine.ts';
+import { runScript } from './run-script.ts';
+
+await runScript(async (signal) => {
+  const [name] = process.argv.slice(2);
+  if (name === undefined) {
+    for (const entry of engineTable) console.log(`${entry.name}: ${entry.title}`);
+    return 0;
+  }
+  await using named = await openNamed(name, process.env, signal);
+  console.log(`export DOCKER_HOST=${named.engine.host} OFFSITE_TEST_ENGINE=${name}`);
+  const alive = setInterval(() => undefined, 2 ** 31 - 1); // an engine in a process of its own keeps none up
+  await once(signal, 'abort');
+  clearInterval(alive);
+  return 0;
+});

@@ -1,0 +1,32 @@
+/** A group of tests, as a column of the table in docs/engines.md. */
+export interface EngineCheck {
+  name: string;
+  /** Files and folders of its tests. A file belongs to the first check that names it. */
+  tests: readonly string[];
+}
+
+/** What `npm test -- --engine NAME` runs, if no files are named. */
+export const engineChecks: readonly EngineCheck[] = [
+  { name: 'conformance', tests: ['test/engine/conformance.test.ts'] },
+  { name: 'kill -9', tests: ['test/engines/'] },
+  { name: 'containment', tests: ['test/engine/hostile/'] },
+  { name: 'hostile', tests: ['test/hostile/'] },
+  { name: 'engine', tests: ['test/engine/'] },
+  { name: 'trials', tests: ['test/trial/', 'test/validate/', 'test/harness/'] },
+  { name: 'harnesses', tests: ['test/runners/'] },
+  {
+    name: 'commands',
+    tests: [
+      'test/cli/doctor.test.ts',
+      'test/cli/engine-faults.test.ts',
+      'test/cli/run.test.ts',
+      'test/cli/resume.test.ts',
+      'test/cli/services.test.ts',
+    ],
+  },
+];
+
+/** The check that a test file belongs to, by its path below the project's folder. */
+export function checkOf(file: string): string | undefined {
+  return engineChecks.find(({ tests }) => tests.some((test) => file.startsWith(test)))?.name;
+}

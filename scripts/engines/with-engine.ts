@@ -1,0 +1,36 @@
+import { systemClock } from '../../src/clock.ts';
+import type { Capabilities } from '../../src/engine/port/capabilities.ts';
+import { announcer } from '../set-up/announcer.ts';
+import { setUp } from '../set-up/set-up.ts';
+import { copyBaseImage } from './base-image.ts';
+import { engineEntry } from './table.ts';
+import type { EngineEntry, TestEngine } from './test-engine.ts';
+
+export interface NamedEngine extends AsyncDisposable {
+  entry: EngineEntry;
+  engine: TestEngine;
+  facts: Capabilities;
+  /** This process's environment, with the engine in DOCKER_HOST and its name in OFFSITE_TEST_ENGINE. */
+  env: NodeJS.ProcessEnv;
+}
+
+/** Starts the engine of that name and gives it the base image. Throws an `input` error if there is none. */
+export async function openNamed(
+  name: string,
+  env: NodeJS.ProcessEnv,
+  signal?: AbortSignal,
+): Promise<NamedEngine> {
+  const entry = engineEntry(name);
+  const ground = { ...announcer(process.stdout, systemClock), env, signal };
+  const engine = await entry.open(ground);
+  try {
+    const { DOCKER_CONTEXT: _, ...rest } = env;
+    const named = { ...rest, ...engine.env, DOCKER_HOST: engine.host, OFFSITE_TEST_ENGINE: name };
+    await copyBaseImage(engine.host, ground);
+    const facts = await setUp(named, signal);
+    return { entry, engine, facts, env: named, [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose]() };
+  } catch (error) {
+    await engine[Symbol.asyncDispose]();
+    throw error;
+  }
+}

@@ -1,0 +1,29 @@
+import { exitCodes } from '../../src/cli/exit-codes.ts';
+import { code, page, table } from './markdown.ts';
+
+const meanings: Record<keyof typeof exitCodes, string> = {
+  done:
+    'The command did what it was asked to. For `run`: every trial ended and was reported, ' +
+    'whatever the verdicts.',
+  belowThreshold:
+    'The pass rate is below `--fail-under`, or a variant is worse than in the batch of `--compare-to`.',
+  badInput: 'The command line, a file or the configuration is wrong. Nothing was started.',
+  infrastructure:
+    'A trial is void, a result was not reported, or the engine, the service or a model could not be used.',
+  interrupted: 'Ctrl-C or SIGTERM ended the command. `offsite resume` continues the batch.',
+};
+
+/** The page of the exit codes of all commands. */
+export function exitCodesPage(): string {
+  const rows = Object.entries(exitCodes).map(([name, number]) => [
+    code(String(number)),
+    meanings[name as keyof typeof exitCodes],
+  ]);
+  return page(
+    'Exit codes',
+    'All commands end with one of these. Offsite ends with 1 or 3 only after everything is ' +
+      'written. If both a trial is ' +
+      'void and the pass rate is too low, the code is 3.',
+    table(['code', 'meaning'], rows),
+  );
+}

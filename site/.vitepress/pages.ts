@@ -1,0 +1,63 @@
+interface Page {
+  text: string;
+  link: string;
+}
+
+interface Group {
+  text: string;
+  items: [Page, ...Page[]];
+}
+
+/** The pages of the site in the order in which they are read. */
+export const groups: Group[] = [
+  {
+    text: 'Start',
+    items: [
+      { text: 'What Offsite is', link: '/' },
+      { text: 'The first ten minutes', link: '/start' },
+      { text: 'Your first suite', link: '/first-suite' },
+    ],
+  },
+  {
+    text: 'Guides',
+    items: [
+      { text: 'Suites and configuration', link: '/suites' },
+      { text: 'Models', link: '/models' },
+      { text: 'Images', link: '/images' },
+      { text: 'Harnesses', link: '/runners' },
+      { text: 'Validators and judges', link: '/validators' },
+      { text: 'Benchmarks and tasks', link: '/tasks' },
+      { text: 'Looking at results', link: '/seeing' },
+      { text: 'Comparing', link: '/comparing' },
+      { text: 'Grading again', link: '/regrading' },
+      { text: 'Record and replay', link: '/replay' },
+      { text: 'In CI', link: '/ci' },
+      { text: 'The daemon', link: '/daemon' },
+      { text: 'The fleet', link: '/fleet' },
+      { text: 'The embedded service', link: '/service' },
+      { text: 'Engines', link: '/engines' },
+      { text: 'Several engines', link: '/remote-engines' },
+    ],
+  },
+  {
+    text: 'Reference',
+    items: [
+      { text: 'Commands', link: '/reference/commands' },
+      { text: 'suite.yaml', link: '/reference/suite' },
+      { text: 'offsite.yaml', link: '/reference/offsite' },
+      { text: 'Scripted models', link: '/reference/script' },
+      { text: 'Exit codes', link: '/reference/exit-codes' },
+      { text: 'Metrics', link: '/reference/metrics' },
+    ],
+  },
+  {
+    text: 'How it works',
+    items: [
+      { text: 'Architecture', link: '/architecture' },
+      { text: 'Security', link: '/security' },
+      { text: 'Threat model', link: '/threat-model' },
+      { text: 'Hostile agents', link: '/hostile' },
+      { text: 'Translation of wires', link: '/translation' },
+    ],
+  },
+];

@@ -1,0 +1,191 @@
+import type { Client } from '../client/client.ts';
+import type { Clock } from '../clock.ts';
+import type { StoredBatch } from '../ledger/batches.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { daemonLock } from '../ledger/queue.ts';
+import { lockOfSet, type StoredSet } from '../ledger/sets.ts';
+import type { OpenStart } from '../ledger/starts.ts';
+import { OffsiteError } from '../offsite-error.ts';
+import { recordOf, type TrialResult } from '../record/trial-record.ts';
+import { reportOf } from '../trial/report.ts';
+import { notResumable, type OpenBatch, type OpenRun, openBatch } from './batch-run.ts';
+import type { Claims } from './claims.ts';
+import { NotClaimed } from './not-claimed.ts';
+import { pullSetups } from './pull.ts';
+import { lostBatch, type Resumable } from './resume-batch.ts';
+
+export interface AbandonParts {
+  ledger: Ledger;
+  client: Client;
+  claims: Claims;
+  clock: Clock;
+  /** The service's name in the ledger. */
+  service: string;
+  /** Whether to end everything in the ledger alone: the service is told nothing of the open trials. */
+  unreported: boolean;
+}
+
+/** What became of what was abandoned. */
+export interface Abandoned {
+  /** The service's ids of the batches that ended. */
+  batches: string[];
+  /** Trials that ended as void; their reports are in the outbox. */
+  voided: number;
+  /** Trials that ended in the ledger alone. */
+  withdrawn: number;
+  /** Trials that other agents run, and report. */
+  elsewhere: number;
+  /** Starts without an answer, of which the service lists no batch. */
+  unknownStarts: number;
+  /** Parts of a set that are never started. */
+  unstarted: number;
+}
+
+/**
+ * Ends a batch, a set, or a start without an answer, that nobody will continue: each trial without a result is
+ * stored as void, with its report. Undefined if another process works on it. Throws what the service's calls
+ * throw, and `NOT_RESUMABLE`; then what is not ended yet can still be resumed or abandoned.
+ */
+export async function abandon(
+  what: Resumable,
+  parts: AbandonParts,
+  signal: AbortSignal,
+): Promise<Abandoned | undefined> {
+  const ended: Abandoned = {
+    ...{ batches: [], voided: 0, withdrawn: 0, elsewhere: 0, unknownStarts: 0, unstarted: 0 },
+  };
+  const isFree =
+    what.kind === 'set'
+      ? await abandonSet(what.set, parts, ended, signal)
+      : await abandonOne(what.kind === 'batch' ? what.batch : what.start, parts, ended, signal);
+  return isFree ? ended : undefined;
+}
+
+async function abandonSet(
+  set: StoredSet,
+  parts: AbandonParts,
+  ended: Abandoned,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { ledger } = parts;
+  const lock = ledger.takeLock(lockOfSet(set.id));
+  if (!lock) return false;
+  using _lock = lock;
+  for (const { start, batch } of ledger.sets.parts(set.key)) {
+    if (batch?.state === 'finished') continue;
+    const begun = batch ?? (start?.state === 'asking' ? ledger.starts.byKey(start.key) : undefined);
+    if (!begun) ended.unstarted++;
+    else if (!(await abandonOne(begun, parts, ended, signal))) return false;
+  }
+  ledger.sets.abandon(set.key);
+  lock.remove();
+  return true;
+}
+
+/** Returns false if another process works on it. */
+async function abandonOne(
+  one: StoredBatch | OpenStart,
+  parts: AbandonParts,
+  ended: Abandoned,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { ledger, unreported } = parts;
+  if (one.lock === undefined) throw notResumable('id' in one ? `batch ${one.id}` : 'the start');
+  const lock = ledger.takeLock(one.lock);
+  if (!lock) return false;
+  using _lock = lock;
+  if ('id' in one) {
+    ended.batches.push(one.id);
+    if (unreported) ended.withdrawn += closeBatch(one, ledger);
+    else await voidBatch(openBatch(one, ledger), one.lock, parts, ended, signal);
+  } else if (unreported) {
+    ledger.starts.unknown(one.key, 'abandoned');
+    ended.unknownStarts++;
+  } else {
+    const found = await lostBatch(one, parts, signal).catch((error) => {
+      // It is noted that several batches fit, and none of them is touched.
+      if (error instanceof OffsiteError && error.code === 'START_AMBIGUOUS') return undefined;
+      throw error;
+    });
+    if (found) {
+      ended.batches.push(found.id);
+      await voidBatch(found, one.lock, parts, ended, signal);
+    } else ended.unknownStarts++;
+  }
+  // A daemon takes its lock again; nobody takes a batch's again.
+  if (one.lock !== daemonLock) lock.remove();
+  return true;
+}
+
+function closeBatch({ key, service, lock = '' }: StoredBatch, ledger: Ledger): number {
+  ledger.queue.interrupt({ service, lock, batch: key, origin: 'planned' });
+  return ledger.batches.close(key);
+}
+
+async function voidBatch(
+  batch: OpenBatch,
+  lock: string,
+  parts: AbandonParts,
+  ended: Abandoned,
+  signal: AbortSignal,
+): Promise<void> {
+  const { ledger, service } = parts;
+  // Only the service knows which trials a run has.
+  await pullSetups(batch, parts, signal);
+  ledger.queue.interrupt({ service, lock, batch: batch.key, origin: 'planned' });
+  const byKey = new Map(batch.runs.map((run) => [run.key, run]));
+  for (const { key, run, ordinal, result } of ledger.queue.ofBatch(batch.key)) {
+    if (result !== undefined) continue;
+    signal.throwIfAborted();
+    const planned = byKey.get(run);
+    if (!planned) throw new Error(`the batch has no run with the key ${run}`);
+    if (await voidTrial({ key, ordinal }, planned, parts, signal)) ended.voided++;
+    else {
+      ledger.queue.withdraw([key], 'elsewhere');
+      ended.elsewhere++;
+    }
+  }
+}
+
+/** Stores a trial as void, with its report. Returns false if another agent has the trial. */
+async function voidTrial(
+  { key, ordinal }: { key: number; ordinal: number },
+  run: OpenRun,
+  { ledger, claims, clock }: AbandonParts,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    using lease = await claims.acquire({ runId: run.id, ordinal, origin: 'planned' }, signal);
+    const attempt = ledger.trials.beginAttempt(key);
+    const { name: caseName } = run.case.request;
+    const { taskIndex, variant } = run;
+    const result = resultOfAbandoned(clock.now(), attempt.number > 1);
+    const sessionId = `${run.id}/${ordinal}/${attempt.number}`;
+    const report = reportOf(result, { caseName, taskIndex, ordinal, model: variant.model, sessionId });
+    const { verdict, cause } = result;
+    await ledger.trials.finish(attempt, {
+      ...{ verdict, cause, result: recordOf(result), report, lease: lease.number },
+    });
+    lease.settle();
+    return true;
+  } catch (error) {
+    if (error instanceof NotClaimed) return false;
+    throw error;
+  }
+}
+
+/** @param hadBegun whether an attempt of it was interrupted: what that used is lost with its process */
+function resultOfAbandoned(now: number, hadBegun: boolean): TrialResult {
+  const began = hadBegun ? 'it was interrupted, and ' : 'it did not run: ';
+  return {
+    verdict: 'void',
+    cause: {
+      ...{ kind: 'infrastructure', phase: 'sandbox' },
+      message: `${began}its batch was abandoned`,
+    },
+    startedAt: now,
+    finishedAt: now,
+    phases: [],
+    modelUnmeasured: hadBegun,
+  };
+}

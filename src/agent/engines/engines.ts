@@ -1,0 +1,161 @@
+import { pause } from '../../abortable.ts';
+import type { Clock } from '../../clock.ts';
+import type { Engine } from '../../engine/engine.ts';
+import type { TrialSpec } from '../../trial/spec.ts';
+import { type Circuit, type CircuitEvent, Circuits } from '../circuits.ts';
+import { sizeOfTrial } from '../trial-size.ts';
+import type { FitCheck } from './check.ts';
+import { Place } from './place.ts';
+import { Seat } from './seat.ts';
+
+/** Milliseconds between two tries of an engine that no trial waits for any more. */
+const tryAgainMs = 60_000;
+
+/** One of several engines. */
+export interface EngineStatus {
+  name: string;
+  address: string;
+  /** Whether it answered when the worker last needed it. */
+  works: boolean;
+  /** Trials that run there. */
+  running: number;
+  /** The most trials at a time. Absent: as many as its cores and memory allow. */
+  trials?: number | undefined;
+}
+
+export interface EnginesParts {
+  /** At least one. */
+  engines: readonly Engine[];
+  clock: Clock;
+  /** From 0 (inclusive) to 1 (exclusive). */
+  random: () => number;
+  /** Milliseconds that trials wait for an engine or a model that is down. */
+  patienceMs: number;
+  check: FitCheck;
+  observe(event: CircuitEvent): void;
+}
+
+/**
+ * The agent's engines. It spreads trials over them: a trial gets a seat at the engine that it fits and that
+ * has the most free cores and memory. While it waits for its permit there, it moves if the engine fails, or
+ * if another one has room and this one has not. A trial that runs never moves.
+ */
+export class Engines implements Disposable {
+  readonly places: readonly Place[];
+  readonly #parts: EnginesParts;
+  readonly #seats = new Set<Seat>();
+  readonly #disposed = new AbortController();
+
+  constructor(parts: EnginesParts) {
+    const { engines } = parts;
+    this.#parts = parts;
+    const models = new Map<string, Circuit>();
+    const isOneOfSeveral = engines.length > 1;
+    this.places = engines.map((engine) => {
+      const observe = (event: CircuitEvent) => {
+        parts.observe(event);
+        if (isOneOfSeveral && event.for === name) this.#changed(place, event);
+      };
+      const name = isOneOfSeveral ? `the engine ${engine.name}` : 'the engine';
+      const circuits = new Circuits({ ...parts, engine, models, engineName: name, observe });
+      const place = new Place({ engine, circuits, isOneOfSeveral });
+      return place;
+    });
+  }
+
+  /**
+   * A seat for a trial. The caller disposes it when the trial no longer runs there. If no engine can run the
+   * trial, it is a seat anywhere, where the attempt fails with the reason.
+   *
+   * @param wanted where it moves to
+   */
+  async seat(spec: TrialSpec, signal: AbortSignal, wanted?: Place): Promise<Seat> {
+    const size = sizeOfTrial(spec);
+    const fitting = await this.#fitting(spec, signal);
+    const up = fitting.filter((place) => !place.circuits.isEngineOpen);
+    const [first, ...others] = up.length > 0 ? up : fitting;
+    if (!first) throw new Error('the agent has no engine');
+    const least = (one: Place, other: Place) => (other.loadWith(size) < one.loadWith(size) ? other : one);
+    const place = wanted && fitting.includes(wanted) ? wanted : others.reduce(least, first);
+    const seat = new Seat({
+      ...{ place, size, fitting },
+      changed: () => this.rebalance(),
+      left: () => this.#seats.delete(seat),
+    });
+    this.#seats.add(seat);
+    return seat;
+  }
+
+  /** Moves trials that wait at one engine and could run at another. */
+  rebalance(): void {
+    if (this.places.length === 1) return;
+    const promised = new Set<Place>();
+    for (const seat of this.#seats) {
+      const better = seat.better(promised);
+      if (!better) continue;
+      promised.add(better);
+      seat.move(better);
+    }
+  }
+
+  /** Whether a model is down, so that its trials wait. */
+  isModelOpen(model: string): boolean {
+    return this.places.some(({ circuits }) => circuits.isOpen(model));
+  }
+
+  /** Whether no engine answers. */
+  get areAllDown(): boolean {
+    return this.places.every(({ circuits }) => circuits.isEngineOpen);
+  }
+
+  /** Finds out which engines answer. */
+  async suspect(reason: string, signal: AbortSignal): Promise<void> {
+    await Promise.all(this.places.map(({ circuits }) => circuits.suspectEngine(reason, signal)));
+  }
+
+  /** Resolves when an engine answers. */
+  async anyAnswers(signal: AbortSignal): Promise<void> {
+    using settled = new DisposableStack();
+    const enough = new AbortController();
+    settled.defer(() => enough.abort());
+    const either = AbortSignal.any([signal, enough.signal]);
+    await Promise.race(this.places.map(({ circuits }) => circuits.engineAnswers(either)));
+  }
+
+  [Symbol.dispose](): void {
+    this.#disposed.abort();
+  }
+
+  async #fitting(spec: TrialSpec, signal: AbortSignal): Promise<readonly Place[]> {
+    const { places } = this;
+    if (places.length === 1) return places;
+    const fits = await Promise.all(
+      places.map(
+        (place) => place.circuits.isEngineOpen || this.#parts.check.fits(place.engine, spec, signal),
+      ),
+    );
+    const fitting = places.filter((_, index) => fits[index]);
+    return fitting.length > 0 ? fitting : places;
+  }
+
+  #changed(place: Place, event: CircuitEvent): void {
+    if (event.kind === 'waiting') void this.#watch(place);
+    // The circuit's own state changes before those who wait for it go on.
+    this.rebalance();
+  }
+
+  /** Tries an engine that is down until it answers, even if no trial waits for it. Never rejects. */
+  async #watch({ circuits }: Place): Promise<void> {
+    const { signal } = this.#disposed;
+    while (circuits.isEngineOpen && !signal.aborted) {
+      try {
+        await circuits.engineAnswers(signal);
+      } catch {
+        if (signal.aborted) return;
+        // The patience of trials has ended, ours has not.
+        await pause(this.#parts.clock, tryAgainMs, signal);
+        await circuits.tryEngine(signal).catch(() => undefined);
+      }
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import type { TrialSpec } from '../../trial/spec.ts';
+import type { AdaptingLimit, Admission, Applicant } from '../admission.ts';
+import type { Permit } from '../circuits.ts';
+import type { TrialSize } from '../trial-size.ts';
+import type { Place } from './place.ts';
+
+/** A trial that waits at one engine is to wait at another. The caller takes a seat there. */
+export class Moved extends Error {
+  override readonly name = 'Moved';
+  readonly to: Place;
+
+  constructor(to: Place) {
+    super('the trial moves to another engine');
+    this.to = to;
+  }
+}
+
+export interface SeatParts {
+  place: Place;
+  size: TrialSize;
+  /** The places whose engine can run the trial. */
+  fitting: readonly Place[];
+  /** Called when a permit of the place is free, or the trial begins to wait. */
+  changed(): void;
+  left(): void;
+}
+
+/** What a trial in flight has at an engine. */
+export class Seat implements Disposable {
+  readonly place: Place;
+  readonly #parts: SeatParts;
+  readonly #taken: Disposable;
+  #waiting: { moving: AbortController; hasPermit: boolean } | undefined;
+
+  constructor(parts: SeatParts) {
+    this.#parts = parts;
+    this.place = parts.place;
+    this.#taken = parts.place.take(parts.size);
+  }
+
+  /** As the circuits' own. Rejects with {@link Moved} if the trial is to wait elsewhere. */
+  async enter(
+    spec: TrialSpec,
+    admission: Pick<Admission, 'enter'>,
+    signal: AbortSignal,
+    adapting?: AdaptingLimit,
+  ): Promise<Permit> {
+    const waiting = { moving: new AbortController(), hasPermit: false };
+    this.#waiting = waiting;
+    const { place, changed } = this.#parts;
+    const { permits } = place;
+    const acquire = async (signal: AbortSignal, size: TrialSize) => {
+      const permit = await permits?.acquire(signal, size);
+      waiting.hasPermit = true;
+      return {
+        [Symbol.dispose]() {
+          waiting.hasPermit = false;
+          permit?.[Symbol.dispose]();
+          changed();
+        },
+      };
+    };
+    const here = {
+      enter: (applicant: Applicant, signal: AbortSignal) =>
+        admission.enter(permits === undefined ? applicant : { ...applicant, place: { acquire } }, signal),
+    };
+    changed();
+    try {
+      const either = AbortSignal.any([signal, waiting.moving.signal]);
+      return await place.circuits.enter(spec, here, either, adapting);
+    } catch (error) {
+      // Whatever was waited for rejects in its own way.
+      if (!signal.aborted && waiting.moving.signal.aborted) throw waiting.moving.signal.reason;
+      throw error;
+    } finally {
+      this.#waiting = undefined;
+    }
+  }
+
+  /** Where the trial had better wait, or run at once. */
+  better(promised: ReadonlySet<Place>): Place | undefined {
+    const { place, size, fitting } = this.#parts;
+    if (!this.#waiting || this.#waiting.hasPermit) return undefined;
+    const up = fitting.filter((one) => one !== place && !one.circuits.isEngineOpen);
+    const roomy = up.find((one) => !promised.has(one) && one.hasRoomFor(size));
+    if (place.circuits.isEngineOpen) return roomy ?? up[0];
+    return place.permits?.fits(size) === false ? roomy : undefined;
+  }
+
+  move(to: Place): void {
+    this.#waiting?.moving.abort(new Moved(to));
+    this.#waiting = undefined;
+  }
+
+  [Symbol.dispose](): void {
+    this.#taken[Symbol.dispose]();
+    this.#parts.left();
+    this.#parts.changed();
+  }
+}

@@ -1,0 +1,28 @@
+import { percent } from '../text/quantities.ts';
+
+/** The exit codes of every command. */
+export const exitCodes = {
+  done: 0,
+  belowThreshold: 1,
+  badInput: 2,
+  infrastructure: 3,
+  interrupted: 130,
+} as const;
+
+/** Says that too little passed. Undefined if enough did, or nothing was asked for. */
+export function belowText(
+  { passRate = 0 }: { passRate: number | undefined },
+  failUnder: number | undefined,
+): string | undefined {
+  if (failUnder === undefined || passRate >= failUnder) return undefined;
+  return `the pass rate of ${percent(passRate)} is below ${percent(failUnder)} (--fail-under)`;
+}
+
+/** The exit code for results: something could not be judged or reported, or too little passed. */
+export function exitCodeOfRates(
+  summary: { void: number; unreported: number; passRate: number | undefined },
+  failUnder: number | undefined,
+): number {
+  if (summary.void > 0 || summary.unreported > 0) return exitCodes.infrastructure;
+  return belowText(summary, failUnder) === undefined ? exitCodes.done : exitCodes.belowThreshold;
+}

@@ -1,0 +1,40 @@
+import { enginesOf } from '../agent/engines/check.ts';
+import type { BaseImage, BaseImageOptions } from '../base-image/ensure-base-image.ts';
+import type { AwayEngine, CommandContext } from './context.ts';
+import { hostCertificates } from './host-certificates.ts';
+import { openProgress } from './output/progress.ts';
+
+/** A base image, and the name of its engine if several are configured. */
+interface MadeImage extends BaseImage {
+  engine: string | undefined;
+}
+
+/** Makes the base image on each engine that lacks it, and shows the progress. Disposes the context. */
+export async function makeBaseImage(
+  opened: CommandContext,
+  options: Pick<BaseImageOptions, 'force' | 'recipe'> = {},
+): Promise<{ made: MadeImage[]; away: AwayEngine[] }> {
+  // Only two commands need this module and its libraries.
+  const { ensureBaseImage } = await import('../base-image/ensure-base-image.ts');
+  await using context = opened;
+  const { config, env, clock, err } = context;
+  using progress = await openProgress({ err, env, clock });
+  context.note = progress.note;
+  const { signal } = context.interruption();
+  const { away, ...engines } = await context.engines(signal);
+  const caBundle = await hostCertificates(config, env);
+  const made: MadeImage[] = [];
+  for (const engine of enginesOf(engines)) {
+    const image = await ensureBaseImage({
+      engine: engine.port,
+      log: progress.note,
+      during: progress.during,
+      ...(caBundle && { caBundle }),
+      signal,
+      env,
+      ...options,
+    });
+    made.push({ ...image, engine: engine.name });
+  }
+  return { made, away };
+}

@@ -1,0 +1,39 @@
+import { Redactor } from '../redaction/redactor.ts';
+import { configPlace } from '../suite/config-place.ts';
+import { type CredentialConfig, credentialNames } from '../trial/credential-names.ts';
+import { dataFolderOf } from './data-folder.ts';
+import { openTerminal, type Terminal } from './terminal.ts';
+
+/** Options that commands share. Each command takes those that it needs. */
+export interface CommonOptions {
+  json?: true | undefined;
+  config?: string | undefined;
+  dataFolder?: string | undefined;
+  insecureHttp?: true | undefined;
+}
+
+/** What a short command works with. A command that opens anything takes a `CommandContext`. */
+export interface Settings extends Terminal {
+  dataFolder: string;
+}
+
+/**
+ * Reads the configuration, if there is one, and nothing else: commands that only ask the daemon start faster so.
+ */
+export async function openSettings({ config: named, dataFolder }: CommonOptions): Promise<Settings> {
+  const { env } = process;
+  const isThere = configPlace({ named, env }) !== undefined;
+  const config = isThere ? (await import('../suite/config-file.ts')).loadConfig({ named, env }) : noConfig;
+  const redactor = new Redactor(secretsOf(config, env));
+  return {
+    ...openTerminal((text) => redactor.text(text)),
+    dataFolder: dataFolderOf(dataFolder, config, env),
+  };
+}
+
+const noConfig = { service: undefined, models: {}, dataFolder: undefined };
+
+/** The values of the models' and the service's keys. */
+export function secretsOf(config: CredentialConfig, env: NodeJS.ProcessEnv): string[] {
+  return [...credentialNames(config)].flatMap((name) => env[name] ?? []);
+}

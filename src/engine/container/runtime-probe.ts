@@ -1,0 +1,122 @@
+import { randomBytes } from 'node:crypto';
+import { commandOutput } from '../../bounds/sandbox.ts';
+import { startDeadline } from '../../deadline.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import { putEntries } from '../archive/put.ts';
+import { ownershipLabels } from '../labels.ts';
+import type { Capabilities } from '../port/capabilities.ts';
+import type { EnginePort } from '../port/engine-port.ts';
+import { isEngineFailure } from '../port/failure.ts';
+import { plainRuntimes } from '../port/plain-runtimes.ts';
+import { requestOf } from './container-request.ts';
+import type { ContainerSpec } from './container-spec.ts';
+import { removeContainer } from './remove.ts';
+
+/** What the engine knows about the containers of a runtime. */
+export interface RuntimeFacts {
+  /**
+   * Whether the engine's list of a container's processes is true. A runtime with a kernel of its own gives
+   * the engine the ids of that kernel, and the engine then shows the processes of its machine that have the
+   * same ids.
+   */
+  listsProcesses: boolean;
+}
+
+/** Finds the facts about a container's runtime; see {@link runtimeProbe}. */
+export type ProbeRuntime = (spec: ContainerSpec) => Promise<RuntimeFacts>;
+
+interface ProbeParts {
+  port: EnginePort;
+  instance: string;
+  capabilities: Capabilities;
+}
+
+const plain: RuntimeFacts = { listsProcesses: true };
+
+/**
+ * Asks each runtime once, with a container of its own in which nothing else runs, so that no agent can answer
+ * instead. Plain runtimes are known and cost nothing; others cost about ten round trips. Throws
+ * `ENGINE_CANNOT_ENFORCE`, an `input` error, if the engine does not see the files of the runtime's
+ * containers, or containers do not see what the engine writes.
+ */
+export function runtimeProbe(parts: ProbeParts): ProbeRuntime {
+  const found = new Map<string, Promise<RuntimeFacts>>();
+  return async (spec) => {
+    const name = spec.runtime ?? parts.capabilities.defaultRuntime;
+    // Offsite's own programs and services are never listed, and their images may have no shell.
+    if (plainRuntimes.includes(name) || spec.program !== undefined || spec.service !== undefined)
+      return plain;
+    let facts = found.get(name);
+    if (facts === undefined) {
+      facts = probe(parts, name, spec);
+      found.set(name, facts);
+      // The next container asks again.
+      facts.catch(() => found.delete(name));
+    }
+    return facts;
+  };
+}
+
+async function probe(
+  { port, instance, capabilities }: ProbeParts,
+  name: string,
+  { imageId, runtime }: ContainerSpec,
+): Promise<RuntimeFacts> {
+  const { containers, clock } = port;
+  const spec: ContainerSpec = {
+    ...{ imageId, runtime, network: 'none', security: 'compatible', user: '0:0', workingDir: '/' },
+    ...{ memoryBytes: 256 * 2 ** 20, cpus: Math.min(1, capabilities.cpus), pids: 256 },
+  };
+  const labels = ownershipLabels({ instance, role: 'container', createdAt: clock.now() });
+  const { id } = await containers.create({ ...requestOf(spec, capabilities), labels });
+  try {
+    await containers.start(id);
+    const [{ initPid }, listed] = await Promise.all([containers.state(id), containers.processes(id, 'comm')]);
+    await requireSharedFiles(port, id, name);
+    return { listsProcesses: listed?.some(({ pid }) => pid === initPid) ?? false };
+  } finally {
+    await removeContainer(port, id);
+  }
+}
+
+/** Both ways: the container writes a file that the engine reads, then looks for one that the engine writes. */
+async function requireSharedFiles(port: EnginePort, id: string, name: string): Promise<void> {
+  const [written, put] = [0, 1].map(() => `offsite-${randomBytes(8).toString('hex')}`);
+  // It looks for the second file before it exists: a kernel may remember that there is none.
+  await shell(port, id, `test -e /${put}; : > /${written}`);
+  try {
+    await port.containers.isFolder(id, `/${written}`);
+  } catch (error) {
+    if (isEngineFailure(error, 'not-found')) throw ownFiles(name, error);
+    throw error;
+  }
+  await putEntries({ port, id }, [{ path: `${put}`, content: '' }], '/');
+  if ((await shell(port, id, `test -e /${put} && echo seen`)) !== 'seen\n') throw ownFiles(name);
+}
+
+async function shell({ containers, clock }: EnginePort, id: string, script: string): Promise<string> {
+  let printed = '';
+  const opened = await containers.exec(id, {
+    argv: ['/bin/sh', '-c', script],
+    user: '0:0',
+    cwd: '/',
+    onPiece: ({ bytes }) => {
+      printed = `${printed}${bytes}`.slice(0, 100);
+    },
+  });
+  if (!opened.started) return printed;
+  using exec = opened.exec;
+  using deadline = startDeadline(clock, commandOutput.time.ownCommand);
+  await Promise.race([exec.streamEnded, deadline.reached]);
+  return printed;
+}
+
+function ownFiles(name: string, cause?: unknown): OffsiteError {
+  const message = `The runtime ${name} keeps the files of its containers where the engine does not see them`;
+  return new OffsiteError(message, {
+    code: 'ENGINE_CANNOT_ENFORCE',
+    kind: 'input',
+    hint: 'gVisor needs --overlay2=none and --file-access=shared: add them to its runtimeArgs in daemon.json.',
+    cause,
+  });
+}

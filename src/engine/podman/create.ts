@@ -1,0 +1,116 @@
+import type { DockerClient } from '../docker/client.ts';
+import type { ContainerRequest, MemoryFolder, Mount } from '../port/containers.ts';
+import type { Filters } from './filters.ts';
+
+/**
+ * Creates a container with Podman's own API. Its Docker API leaves out read-only paths and the content of a
+ * filter, and adds folders that are writable in a read-only root.
+ */
+export async function createContainer(
+  client: DockerClient,
+  filters: Filters,
+  request: ContainerRequest,
+  signal?: AbortSignal,
+): Promise<{ id: string; warnings: string[] }> {
+  const filter = request.filter === undefined ? undefined : await filters.pathOf(request.filter, request);
+  const created = await client.ask<{ Id: string; Warnings?: string[] | null }>(
+    'creating a container',
+    {
+      method: 'POST',
+      path: '/libpod/containers/create',
+      expected: [201],
+      body: { ...specOf(request), seccomp_profile_path: filter },
+    },
+    { signal },
+  );
+  return { id: created.Id, warnings: created.Warnings ?? [] };
+}
+
+/** Podman's `SpecGenerator`. */
+function specOf(request: ContainerRequest): Record<string, unknown> {
+  const { mounts = [], memoryFolders = [], readOnlyPaths = [], nofile, processesOf } = request;
+  return {
+    name: request.name,
+    image: request.imageId,
+    entrypoint: request.command,
+    command: [],
+    env: request.env,
+    // Podman adds these itself; no other engine has them.
+    unsetenv: ['container', 'TERM'],
+    stdin: request.stdin,
+    work_dir: request.workingDir,
+    create_working_dir: request.workingDir !== undefined,
+    user: request.user,
+    labels: request.labels,
+    hostname: request.hostName,
+    ...networkOf(request),
+    ...(processesOf !== undefined && { pidns: { nsmode: 'container', value: processesOf } }),
+    // An entrypoint that is named as systemd's gets writable control groups and more otherwise.
+    systemd: 'false',
+    // The init of an image may be waiting for a signal: removal sends SIGKILL at once.
+    stop_timeout: 0,
+    // Otherwise an image's health check would run in the sandbox.
+    healthconfig: { Test: ['NONE'] },
+    log_configuration: { driver: 'none' },
+    resource_limits: limitsOf(request),
+    r_limits: [limit('core', 0), ...(nofile === undefined ? [] : [limit('nofile', nofile)])],
+    cap_drop: ['ALL'],
+    cap_add: request.capabilities,
+    no_new_privileges: true,
+    read_only_filesystem: request.readOnlyRoot,
+    // Otherwise a read-only root has writable folders in memory.
+    read_write_tmpfs: false,
+    image_volume_mode: 'anonymous',
+    volumes: mounts.map(volumeOf),
+    mounts: [...memoryFolders.map(memoryMount), ...(readOnlyPaths.includes('/dev') ? [readOnlyDevices] : [])],
+    oci_runtime: request.runtime,
+  };
+}
+
+/** Podman always protects the paths in `/proc` and `/sys` that engines protect by default. */
+const readOnlyDevices = {
+  destination: '/dev',
+  type: 'tmpfs',
+  source: 'tmpfs',
+  options: ['ro', 'nosuid', 'noexec', 'strictatime', 'mode=755', 'size=65536k'],
+};
+
+/** As Docker sets them: a service without capabilities may listen at any port. */
+const sysctl = { 'net.ipv4.ip_unprivileged_port_start': '0', 'net.ipv4.ping_group_range': '0 2147483647' };
+
+function networkOf({ network, hosts }: ContainerRequest): Record<string, unknown> {
+  // The file that Podman makes for names has the machine's own names in it.
+  if (network === 'none') return { netns: { nsmode: 'none' }, use_image_hosts: true, sysctl };
+  if (network !== 'open') {
+    return { netns: { nsmode: 'container', value: network.sharedWith }, use_image_hosts: true };
+  }
+  const hostadd = Object.entries(hosts ?? {}).map(([name, address]) => `${name}:${address}`);
+  return { netns: { nsmode: 'bridge' }, hostadd, sysctl };
+}
+
+function volumeOf({ volume, path, readOnly }: Mount) {
+  // Without nocopy, Podman fills an empty volume with what the image has at that path.
+  return { Name: volume, Dest: path, Options: [readOnly ? 'ro' : 'rw', 'nocopy'] };
+}
+
+function memoryMount({ path, maxBytes }: MemoryFolder) {
+  const options = ['rw', 'nosuid', 'nodev', 'mode=1777', `size=${maxBytes}`, 'notmpcopyup'];
+  return { destination: path, type: 'tmpfs', source: 'tmpfs', options };
+}
+
+/** Microseconds. */
+const cpuPeriod = 100_000;
+
+/** As the OCI runtime specification writes them. */
+function limitsOf({ memoryBytes, pids, cpus }: ContainerRequest) {
+  return {
+    // The swap limit includes memory: equal means no swap.
+    memory: { limit: memoryBytes, swap: memoryBytes },
+    pids: { limit: pids },
+    ...(cpus !== undefined && { cpu: { quota: Math.round(cpus * cpuPeriod), period: cpuPeriod } }),
+  };
+}
+
+function limit(type: string, value: number) {
+  return { type, soft: value, hard: value };
+}

@@ -1,0 +1,37 @@
+import type { DockerClient } from '../docker/client.ts';
+import { readFacts } from '../docker/facts.ts';
+import type { Capabilities } from '../port/capabilities.ts';
+
+interface Info {
+  host: { cgroupControllers?: string[] | null; security?: { rootless?: boolean } };
+}
+
+/** Two round trips: its Docker API tells the limits of the machine, even where a container gets none. */
+export async function readPodmanFacts(
+  { docker, native }: { docker: DockerClient; native: DockerClient },
+  signal?: AbortSignal,
+): Promise<Capabilities> {
+  const request = { method: 'GET' as const, path: '/libpod/info' };
+  const [facts, { host }] = await Promise.all([
+    readFacts(docker, signal),
+    native.ask<Info>('asking the engine what it can do', request, { signal }),
+  ]);
+  const rootless = host.security?.rootless ?? false;
+  const controllers = host.cgroupControllers ?? [];
+  // Without root, version 1 of control groups gives no limits.
+  const limits = rootless && facts.cgroupVersion === '1' ? [] : controllers;
+  return {
+    ...facts,
+    product: 'Podman',
+    takesFilters: true,
+    recordsNaming: false,
+    tellsEvents: false,
+    security: { ...facts.security, rootless },
+    limits: {
+      memory: limits.includes('memory'),
+      swap: limits.includes('memory') && facts.limits.swap,
+      pids: limits.includes('pids'),
+      cpu: limits.includes('cpu'),
+    },
+  };
+}

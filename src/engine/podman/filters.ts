@@ -1,0 +1,93 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import { pack } from 'tar-stream';
+import { readArchive } from '../archive/read.ts';
+import type { DockerClient } from '../docker/client.ts';
+import type { ContainerRequest } from '../port/containers.ts';
+import type { EnginePort } from '../port/engine-port.ts';
+
+/** The volume that holds the filters of system calls. It stays, as the base image does. */
+const volume = 'offsite-filters';
+const folder = '/filters';
+
+export interface Filters {
+  /** The path of a file with this filter on the engine's machine. Any image will do; a sweep needs the labels. */
+  pathOf(filter: string, helper: Pick<ContainerRequest, 'imageId' | 'labels'>): Promise<string>;
+}
+
+/**
+ * Podman reads a filter of system calls from a file on its own machine, and its API takes no content. So each
+ * filter is a file in a volume, which is reached by a container that is never started.
+ */
+export function filterFiles(client: DockerClient, port: () => EnginePort): Filters {
+  const paths = new Map<string, Promise<string>>();
+  return {
+    pathOf(filter, helper) {
+      const known = paths.get(filter);
+      if (known !== undefined) return known;
+      const path = storeFilter(client, port(), filter, helper);
+      paths.set(filter, path);
+      path.catch(() => paths.delete(filter));
+      return path;
+    },
+  };
+}
+
+async function storeFilter(
+  client: DockerClient,
+  port: EnginePort,
+  filter: string,
+  { imageId, labels }: Pick<ContainerRequest, 'imageId' | 'labels'>,
+): Promise<string> {
+  await port.createVolume(volume, {});
+  const { id } = await port.containers.create({
+    imageId,
+    labels,
+    command: ['/never-started'],
+    stdin: false,
+    network: 'none',
+    memoryBytes: 16 * 2 ** 20,
+    pids: 1,
+    capabilities: [],
+    readOnlyRoot: true,
+    mounts: [{ volume, path: folder, readOnly: false }],
+  });
+  try {
+    const hash = createHash('sha256').update(filter).digest('hex');
+    const name = (await storedName(port, id, hash, filter)) ?? (await write(port, id, hash, filter));
+    const request = { method: 'GET' as const, path: `/libpod/volumes/${volume}/json` };
+    const { Mountpoint } = await client.ask<{ Mountpoint: string }>('looking at a volume', request);
+    return `${Mountpoint}/${name}`;
+  } finally {
+    await port.remove('container', id);
+  }
+}
+
+/**
+ * The name of a file that holds the whole filter. Another agent may be writing one at this moment, so its
+ * name proves nothing.
+ */
+async function storedName(
+  port: EnginePort,
+  id: string,
+  hash: string,
+  filter: string,
+): Promise<string | undefined> {
+  for await (const { path, type, content } of readArchive({ port, id }, folder)) {
+    if (type !== 'file' || !path.startsWith(hash)) continue;
+    const chunks: Buffer[] = [];
+    for await (const chunk of content()) chunks.push(chunk);
+    if (Buffer.concat(chunks).toString() === filter) return path;
+  }
+  return undefined;
+}
+
+/** The name is random: a file that a container is created with must never be written again. */
+async function write(port: EnginePort, id: string, hash: string, filter: string): Promise<string> {
+  const name = `${hash}-${randomBytes(8).toString('hex')}.json`;
+  const archive = pack();
+  archive.entry({ name, mode: 0o644 }, filter);
+  archive.finalize();
+  await port.containers.putArchive(id, folder, archive as unknown as Readable);
+  return name;
+}

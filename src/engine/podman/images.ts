@@ -1,0 +1,57 @@
+import type { DockerClient } from '../docker/client.ts';
+import { dockerImages } from '../docker/images.ts';
+import type { ImagePort, ImportRequest, ListedImage } from '../port/images.ts';
+import { imageId, imageName } from './names.ts';
+
+/** Milliseconds: the engine answers only once, after the import. */
+const importMs = 600_000;
+
+export function podmanImages({ docker, native }: { docker: DockerClient; native: DockerClient }): ImagePort {
+  const same = dockerImages(docker);
+  return {
+    ...same,
+    async find(name, signal) {
+      const found = await same.find(name, signal);
+      return found && { ...found, id: imageId(found.id), ...named(found) };
+    },
+    list: async (signal) => (await same.list(signal)).map(listed),
+    listNameless: async (labels, signal) => (await same.listNameless(labels, signal)).map(listed),
+    import: (request) => importImage(native, request),
+  };
+}
+
+function listed(image: ListedImage): ListedImage {
+  const { id, parentId, names } = image;
+  return { ...image, id: imageId(id), parentId: imageId(parentId), names: names.map(imageName) };
+}
+
+function named({ names, digests }: { names: string[]; digests: string[] }) {
+  return { names: names.map(imageName), digests: digests.map(imageName) };
+}
+
+/** The Docker API of Podman 4 drops the tag of an imported image. */
+async function importImage(client: DockerClient, request: ImportRequest): Promise<void> {
+  const { root, name, env, command, labels, signal } = request;
+  const query = new URLSearchParams({ reference: name });
+  const changes = [
+    ...Object.entries(env).map(([key, value]) => `ENV ${key}=${JSON.stringify(value)}`),
+    `CMD ${JSON.stringify(command)}`,
+    ...Object.entries(labels).map(([key, value]) => `LABEL ${key}=${JSON.stringify(value)}`),
+  ];
+  for (const change of changes) query.append('changes', change);
+  const upload = (abortSignal: AbortSignal) =>
+    new Promise((resolve, reject) => {
+      client.docker.modem.dial(
+        {
+          method: 'POST',
+          // dockerode drops the last character of a query.
+          path: `/libpod/images/import?${query}&`,
+          file: root,
+          statusCodes: { 200: true },
+          abortSignal,
+        },
+        (error, answer) => (error ? reject(error) : resolve(answer)),
+      );
+    });
+  await client.call(`importing ${name} as an image`, upload, { signal, timeoutMs: importMs });
+}

@@ -1,0 +1,12 @@
+/** Podman gives some ids without what kind of hash they are. */
+export function imageId(id: string): string {
+  return id === '' || id.startsWith('sha256:') ? id : `sha256:${id}`;
+}
+
+/** Where Podman keeps images that it built or imported, and where its Docker API looks for short names. */
+const registries = /^(?:localhost|docker\.io(?:\/library)?)\//;
+
+/** The name that the image has on other engines. */
+export function imageName(name: string): string {
+  return name.replace(registries, '');
+}

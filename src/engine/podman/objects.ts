@@ -1,0 +1,37 @@
+import type { DockerClient } from '../docker/client.ts';
+import { listObjects as listAsDocker, removeObject as removeAsDocker } from '../docker/objects.ts';
+import { isEngineFailure } from '../port/failure.ts';
+import type { ListedObject, ObjectKind } from '../port/objects.ts';
+import { imageId } from './names.ts';
+
+export async function listObjects(
+  client: DockerClient,
+  kind: ObjectKind,
+  labels: readonly string[],
+  signal?: AbortSignal,
+): Promise<ListedObject[]> {
+  const listed = await listAsDocker(client, kind, labels, signal);
+  return listed.map((object) => ({
+    ...object,
+    // The moment between the end of its program and what Podman does after it.
+    ...(object.state === 'stopped' && { state: 'exited' }),
+    ...(object.imageId !== undefined && { imageId: imageId(object.imageId) }),
+  }));
+}
+
+/** Without a timeout of zero, Podman waits for a container's program to end by itself. */
+export async function removeObject(
+  { docker, native }: { docker: DockerClient; native: DockerClient },
+  kind: ObjectKind | 'image',
+  id: string,
+  signal?: AbortSignal,
+): Promise<void> {
+  if (kind !== 'container') return await removeAsDocker(docker, kind, id, signal);
+  const path = `/libpod/containers/${id}?force=true&volumes=true&timeout=0&ignore=true&`;
+  const request = { method: 'DELETE' as const, path, expected: [200, 204, 404] };
+  try {
+    await native.ask('removing a container', request, { signal });
+  } catch (thrown) {
+    if (!isEngineFailure(thrown, 'not-found')) throw thrown;
+  }
+}

@@ -1,0 +1,48 @@
+import type { Clock } from '../../clock.ts';
+import type { EngineAddress } from '../connection/address.ts';
+import { openClient } from '../docker/client.ts';
+import { createVolume } from '../docker/objects.ts';
+import type { OpenEngine } from '../docker/open.ts';
+import type { EnginePort } from '../port/engine-port.ts';
+import { podmanContainers } from './containers.ts';
+import { readPodmanFacts } from './facts.ts';
+import { podmanKind } from './failure.ts';
+import { podmanImages } from './images.ts';
+import { listObjects, removeObject } from './objects.ts';
+
+/** Of Podman's own API. Version 5 understands it too. */
+const nativeVersion = '4.0.0';
+
+/** Connects to a Podman service, by its Docker API of a version and by its own. */
+export async function openPodman(
+  address: EngineAddress,
+  clock: Clock,
+  apiVersion: string,
+): Promise<OpenEngine> {
+  const docker = await openClient(address, clock, apiVersion, podmanKind);
+  const native = await openClient(address, clock, nativeVersion, podmanKind);
+  const clients = { docker, native };
+  const port: EnginePort = {
+    clock,
+    get roundTrips() {
+      return docker.roundTrips + native.roundTrips;
+    },
+    facts: (signal) => readPodmanFacts(clients, signal),
+    images: podmanImages(clients),
+    containers: podmanContainers(clients, () => port),
+    list: (kind, labels, signal) => listObjects(docker, kind, labels, signal),
+    createVolume: (name, labels, signal) => createVolume(docker, name, labels, signal),
+    remove: (kind, id, signal) => removeObject(clients, kind, id, signal),
+  };
+  return {
+    port,
+    hurry() {
+      docker.hurry();
+      native.hurry();
+    },
+    close() {
+      docker.close();
+      native.close();
+    },
+  };
+}

@@ -1,0 +1,118 @@
+import { Readable } from 'node:stream';
+import { pathLists } from '../../bounds/sandbox.ts';
+import { ByteStore } from '../../byte-store.ts';
+import { startDeadline } from '../../deadline.ts';
+import { paddingOf, tarEntries } from '../archive/tar-entries.ts';
+import { archiveEnd, tarHeader } from '../archive/write-header.ts';
+import { longestPathList, tooManyPaths } from '../changes/path-room.ts';
+import { containerDamaged } from '../failure.ts';
+import type { EnginePort } from '../port/engine-port.ts';
+
+interface Owner {
+  uid: number;
+  gid: number;
+}
+
+/** By path below the archived one, as bytes in latin1; '' is that one itself. */
+type Owners = ReadonlyMap<string, Owner>;
+
+/** How many users are asked. */
+const mostUsers = 4;
+
+/** Prints every path below `$1`, then in the same order each owner. `stat` of GNU and of busybox. */
+const list = `find "$1" -print0; first=$?; printf '\\0'
+find "$1" -exec stat -c '%u:%g' {} + || exit
+exit $first`;
+
+/**
+ * Asks a running container for the owners of all that is at a path. Its own programs tell them: whoever could
+ * replace these can also change the owners. What none of them may see is missing. Three round trips, and three
+ * more for each user that hides something from root.
+ */
+export async function ownersAt(
+  port: EnginePort,
+  id: string,
+  path: string,
+  signal: AbortSignal | undefined,
+): Promise<Owners> {
+  const owners = new Map<string, Owner>();
+  // Root without capabilities may not see what another user hides, but that user may.
+  const users = ['0:0'];
+  for (let next = 0; next < Math.min(users.length, mostUsers); next++) {
+    const { bytes, exitCode } = await printed(port, id, { path, user: users[next], signal });
+    readOwners(bytes, path, owners);
+    if (exitCode === 0) break;
+    for (const { uid, gid } of owners.values()) {
+      if (users.length === mostUsers) break;
+      if (!users.includes(`${uid}:${gid}`)) users.push(`${uid}:${gid}`);
+    }
+  }
+  return owners;
+}
+
+async function printed(
+  port: EnginePort,
+  id: string,
+  { path, user, signal }: { path: string; user: string | undefined; signal: AbortSignal | undefined },
+): Promise<{ bytes: Buffer; exitCode: number | null }> {
+  const store = new ByteStore();
+  const flooded = Promise.withResolvers<never>();
+  flooded.promise.catch(() => undefined);
+  const opened = await port.containers.exec(id, {
+    argv: ['/bin/sh', '-c', list, 'offsite', path],
+    env: { LC_ALL: 'C', PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
+    user,
+    cwd: '/',
+    onPiece({ stream, bytes }) {
+      if (stream !== 'stdout') return;
+      if (store.size + bytes.length > longestPathList()) flooded.reject(tooManyPaths());
+      else store.add(bytes);
+    },
+    signal,
+  });
+  if (!opened.started) throw containerDamaged(`The container cannot run /bin/sh: ${opened.message}`);
+  using exec = opened.exec;
+  using deadline = startDeadline(port.clock, pathLists.time.listing, signal);
+  const late = await Promise.race([exec.streamEnded, flooded.promise, deadline.reached]);
+  signal?.throwIfAborted();
+  if (late !== undefined) throw containerDamaged('The owners of files were not listed in time.');
+  return { bytes: store.take(), exitCode: (await exec.inspect()).exitCode };
+}
+
+function readOwners(bytes: Buffer, path: string, owners: Map<string, Owner>): void {
+  const end = bytes.indexOf('\0\0');
+  if (end === -1) return;
+  const paths = bytes.toString('latin1', 0, end).split('\0');
+  const lines = bytes.toString('latin1', end + 2).split('\n');
+  // Something was created or deleted between the two lists.
+  if (lines.length - 1 !== paths.length) return;
+  const root = Buffer.from(path).toString('latin1');
+  paths.forEach((full, index) => {
+    const [uid, gid] = (lines[index] ?? '').split(':').map(Number);
+    if (uid === undefined || gid === undefined || !(uid >= 0 && gid >= 0)) return;
+    owners.set(full.slice(root.length).replace(/^\/+/, ''), { uid, gid });
+  });
+}
+
+/**
+ * The same archive with these owners; what has none here keeps the one that the engine gave. Capabilities of
+ * files are left out.
+ */
+export function withOwners(source: Readable, owners: Owners): Readable {
+  const archive = Readable.from(owned(source, owners), { objectMode: false });
+  archive.on('close', () => source.destroy());
+  return archive;
+}
+
+async function* owned(source: Readable, owners: Owners): AsyncGenerator<Buffer> {
+  for await (const { header, content } of tarEntries(source)) {
+    const parts = header.name.toString('latin1').split('/').filter(Boolean);
+    const owner = owners.get(parts.slice(1).join('/'));
+    const hasContent = header.flag === '0' || header.flag === '7';
+    yield tarHeader({ ...header, ...owner, size: hasContent ? header.size : 0 });
+    if (!hasContent || header.size === 0) continue;
+    yield* content();
+    yield Buffer.alloc(paddingOf(header.size));
+  }
+  yield archiveEnd;
+}

@@ -1,0 +1,40 @@
+import type { DockerClient } from '../docker/client.ts';
+import type { ContainerState } from '../port/containers.ts';
+import { plainRuntimes } from '../port/plain-runtimes.ts';
+
+interface Inspected {
+  Created: string;
+  State: { Pid: number; Running: boolean; Status: string; ExitCode: number };
+  OCIRuntime?: string;
+  GraphDriver?: { Name: string; Data?: { UpperDir?: string } | null } | null;
+  Mounts?: unknown[] | null;
+  NetworkSettings?: { Networks?: Record<string, unknown> | null };
+}
+
+/** Podman writes down the end of a container a moment after it: `stopping`, `stopped`, then `exited`. */
+const ended = ['stopped', 'exited'];
+
+export async function containerState(
+  client: DockerClient,
+  id: string,
+  signal?: AbortSignal,
+): Promise<ContainerState> {
+  const request = { method: 'GET' as const, path: `/libpod/containers/${id}/json` };
+  const inspected = await client.ask<Inspected>('looking at a container', request, { signal });
+  const { State } = inspected;
+  return {
+    isRunning: State.Running,
+    exitCode: ended.includes(State.Status) ? State.ExitCode : undefined,
+    initPid: State.Pid,
+    createdAt: Date.parse(inspected.Created),
+    layer: layerOf(inspected),
+    networks: Object.keys(inspected.NetworkSettings?.Networks ?? {}),
+  };
+}
+
+/** Other storage drivers mark deletions in the layer in ways of their own. */
+function layerOf({ GraphDriver, OCIRuntime = '', Mounts }: Inspected): string | undefined {
+  const isWhole =
+    GraphDriver?.Name === 'overlay' && plainRuntimes.includes(OCIRuntime) && (Mounts ?? []).length === 0;
+  return isWhole ? GraphDriver.Data?.UpperDir : undefined;
+}

@@ -1,0 +1,39 @@
+import {
+  firstHold,
+  type LimitReason,
+  type LimitState,
+  longestHoldMs,
+  moveTo,
+  type Refused,
+} from './limit-state.ts';
+
+/** Decrease after a refusal, and after another one before anything was answered. */
+const firstCut = 0.8;
+const nextCut = 0.5;
+/** Rounds that the limit stays below a number that was refused, at most. */
+const longestHold = 8;
+/** A refusal costs at most this part of the time until the next one is risked. */
+const riskedPart = 1 / 20;
+
+/** The model refused a request: the limit decreases, once for all requests that were in flight. */
+export function refused(state: LimitState, { sentAt, inFlight, waitMs }: Refused, now: number): LimitReason {
+  state.holdUntil = Math.max(state.holdUntil, now + Math.min(longestHoldMs, waitMs / riskedPart));
+  if (sentAt <= state.cutAt) {
+    // It was sent before the decrease, which already answers it. It may tell more exactly where the limit is.
+    const lower = Math.max(inFlight, state.limit + 1);
+    state.refusedAt = Math.min(state.refusedAt ?? lower, lower);
+    return 'refused';
+  }
+  const wasTried = state.refusedAt !== undefined && inFlight >= state.refusedAt;
+  state.holdRounds = wasTried ? Math.min(longestHold, 2 * state.holdRounds) : firstHold;
+  state.heldRounds = 0;
+  state.refusedAt = Math.max(2, inFlight);
+  const cut = state.worked ? firstCut : nextCut;
+  state.worked = false;
+  state.cutAt = now;
+  state.streak = 0;
+  state.starting = false;
+  state.onTrial = undefined;
+  moveTo(state, Math.max(1, Math.floor(Math.min(state.limit, inFlight) * cut)), now);
+  return 'refused';
+}

@@ -1,0 +1,32 @@
+import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { OffsiteError } from '../offsite-error.ts';
+
+export interface ConfigSearch {
+  /** The file that the user named. */
+  named?: string | undefined;
+  /** The folder of the suite, if a command reads one. */
+  suiteFolder?: string | undefined;
+  env: NodeJS.ProcessEnv;
+}
+
+/**
+ * The configuration file that a command reads, if there is one: the named one, or the first that exists beside the
+ * suite, in the working folder, or in the user's config folder. Throws an `input` error if a named file does not
+ * exist.
+ */
+export function configPlace(options: ConfigSearch): string | undefined {
+  const { env, suiteFolder } = options;
+  const named = options.named ?? env.OFFSITE_CONFIG;
+  if (named !== undefined && !existsSync(named)) {
+    throw new OffsiteError(`the configuration file ${named} does not exist`, {
+      code: 'CONFIG_MISSING',
+      kind: 'input',
+      hint: 'The path comes from --config or OFFSITE_CONFIG. Correct it or remove it.',
+    });
+  }
+  const userFolder = env.XDG_CONFIG_HOME || join(homedir(), '.config');
+  const folders = [suiteFolder, '.', join(userFolder, 'offsite')].filter((folder) => folder !== undefined);
+  return named ?? folders.map((folder) => join(folder, 'offsite.yaml')).find((path) => existsSync(path));
+}

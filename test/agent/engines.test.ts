@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Admission } from '../../src/agent/admission.ts';
+import { FitCheck } from '../../src/agent/engines/check.ts';
+import { Engines } from '../../src/agent/engines/engines.ts';
+import { Moved, type Seat } from '../../src/agent/engines/seat.ts';
+import { systemClock as clock } from '../../src/clock.ts';
+import { connectEngine } from '../../src/engine/connect.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { specOf } from '../trial/trial-bench.ts';
+
+const never = new AbortController().signal;
+let one: Engine;
+let other: Engine;
+beforeAll(async () => {
+  // Two of the same machine: what is placed is placed the same.
+  one = await connectEngine({ instance: 'test-engines-one', name: 'one', trials: 1 });
+  other = await connectEngine({ instance: 'test-engines-other', name: 'other', trials: 1, labels: ['gpu'] });
+});
+afterAll(async () => {
+  await one?.[Symbol.asyncDispose]();
+  await other?.[Symbol.asyncDispose]();
+});
+
+function place() {
+  const engines = new Engines({
+    ...{ engines: [one, other], clock, random: () => 0, patienceMs: 0 },
+    check: new FitCheck(clock),
+    observe: () => undefined,
+  });
+  const noLimit = { cpus: Number.POSITIVE_INFINITY, memory: Number.POSITIVE_INFINITY };
+  const admission = new Admission({
+    clock,
+    concurrency: 9,
+    room: noLimit,
+    requireRoom: async () => undefined,
+  });
+  return { engines, enter: (seat: Seat) => seat.enter(specOf(''), admission, never) };
+}
+
+const nameOf = (seat: Seat) => seat.place.engine.name;
+
+test('trials go where most is free, and to the engine that has what they need', async () => {
+  const { engines } = place();
+  using _engines = engines;
+  using first = await engines.seat(specOf(''), never);
+  using second = await engines.seat(specOf(''), never);
+  expect([nameOf(first), nameOf(second)]).toEqual(['one', 'other']);
+  const spec = specOf('');
+  using third = await engines.seat({ ...spec, sandbox: { ...spec.sandbox, needs: ['gpu'] } }, never);
+  expect(nameOf(third)).toBe('other');
+});
+
+test('a trial that waits moves to the engine that has room first, and one that runs stays', async () => {
+  const { engines, enter } = place();
+  using _engines = engines;
+  using first = await engines.seat(specOf(''), never);
+  using second = await engines.seat(specOf(''), never);
+  using running = await enter(first);
+  const ending = await enter(second);
+  using third = await engines.seat(specOf(''), never, first.place);
+  const waits = enter(third);
+  ending[Symbol.dispose]();
+  const moved: unknown = await waits.catch((error: unknown) => error);
+  expect(moved).toBeInstanceOf(Moved);
+  expect((moved as Moved).to).toBe(second.place);
+  expect(running).toBeDefined();
+  using there = await engines.seat(specOf(''), never, (moved as Moved).to);
+  using _permit = await enter(there);
+  expect(nameOf(there)).toBe('other');
+});

@@ -1,0 +1,122 @@
+import { execa } from 'execa';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type OwnEngine, ownEngine } from '../engine/faults/own-engine.ts';
+import { loadBaseImage } from '../engine/with-base-image.ts';
+import { offsite, start } from './offsite.ts';
+import { openPlace } from './place.ts';
+
+// The machine's engine, and one of the test's own.
+const local = 'unix:///var/run/docker.sock';
+let own: OwnEngine;
+beforeAll(async () => {
+  own = await ownEngine({ storageDriver: 'overlay2' });
+  await own.start();
+  await loadBaseImage(own.host);
+}, 300_000);
+afterAll(() => own?.[Symbol.asyncDispose](), 120_000);
+
+const engines = () => [
+  { name: 'here', host: local, trials: 2 },
+  { name: 'other', host: own.host, trials: 2, labels: ['special'] },
+];
+
+interface Summary {
+  passed: number;
+  failed: number;
+  void: number;
+  runs: { id: string; case: string; trials: { ordinal: number; verdict: string }[] }[];
+}
+
+/** The engine of each trial, by its case and ordinal. */
+async function enginesOfTrials(place: ReturnType<typeof openPlace>, { runs }: Summary) {
+  const found = new Map<string, string>();
+  for (const run of runs) {
+    for (const { ordinal } of run.trials) {
+      const shown = await offsite(place, ['show', `${run.id}#${ordinal}`, '--json']);
+      found.set(`${run.case}#${ordinal}`, JSON.parse(shown.stdout).record.engine);
+    }
+  }
+  return found;
+}
+
+/** Containers that an agent owns. */
+async function ownedOn(host: string, label = 'offsite.instance'): Promise<string[]> {
+  const { stdout } = await execa('docker', [
+    ...['--host', host, 'ps', '--all', '--quiet', '--no-trunc'],
+    ...['--filter', `label=${label}`],
+  ]);
+  return stdout.split('\n').filter((id) => id !== '');
+}
+
+test('trials are spread over two engines, and those with a need go where it is met', async () => {
+  using place = openPlace();
+  const suite = place.suite({
+    cases: [{ id: 'plain', verify: 'true', variables: { act: 'sleep 1' } }],
+    trials: 4,
+    config: { engines: engines() },
+  });
+  const { stdout, stderr, exitCode } = await offsite(place, ['run', suite, '--json']);
+  expect(exitCode, stderr).toBe(0);
+  const summary: Summary = JSON.parse(stdout);
+  expect(summary).toMatchObject({ passed: 4, failed: 0, void: 0 });
+  const at = [...(await enginesOfTrials(place, summary)).values()];
+  expect(at.toSorted()).toEqual(['here', 'here', 'other', 'other']);
+}, 180_000);
+
+test('a sandbox that needs a label runs on the engine that has it', async () => {
+  using place = openPlace();
+  const suite = place.suite({
+    cases: [{ id: 'special', verify: 'true' }],
+    trials: 3,
+    sandbox: { needs: ['special'] },
+    config: { engines: engines() },
+  });
+  const { stdout, stderr, exitCode } = await offsite(place, ['run', suite, '--json']);
+  expect(exitCode, stderr).toBe(0);
+  const at = [...(await enginesOfTrials(place, JSON.parse(stdout))).values()];
+  expect(at).toEqual(['other', 'other', 'other']);
+}, 180_000);
+
+test('a label that no engine has is refused before anything starts', async () => {
+  using place = openPlace();
+  const suite = place.suite({
+    cases: [{ id: 'special', verify: 'true' }],
+    sandbox: { needs: ['gpu'] },
+    config: { engines: engines() },
+  });
+  const { exitCode, stderr } = await offsite(place, ['run', suite]);
+  expect([exitCode, stderr]).toEqual([2, expect.stringContaining('needs gpu')]);
+}, 60_000);
+
+test('of 20 trials on two engines, all get their true verdicts though one engine is killed', async () => {
+  using place = openPlace();
+  const suite = place.suite({
+    cases: [
+      { id: 'good', verify: 'test -f done.txt', variables: { act: 'sleep 2; touch done.txt' } },
+      { id: 'bad', verify: 'test -f done.txt', variables: { act: 'sleep 2' } },
+    ],
+    trials: 10,
+    config: { engines: engines() },
+  });
+  const running = start(place, ['run', suite, '--json']);
+  // In the middle: two trials have ended on it, and others run there.
+  await running.printed(/ on other\n(.*\n)*.* on other\n/);
+  await own.crash();
+  const { stdout, stderr, exitCode } = await running.ended;
+  const summary: Summary = JSON.parse(stdout);
+  expect(summary, stderr).toMatchObject({ passed: 10, failed: 10, void: 0 });
+  expect(exitCode, stderr).toBe(0);
+  expect(new Set((await enginesOfTrials(place, summary)).values())).toEqual(new Set(['here', 'other']));
+  await own.start();
+  const swept = await offsite(
+    place,
+    ['clean', '--json', '--config', `${place.folder}/project/offsite.yaml`],
+    {
+      dataFolder: null,
+    },
+  );
+  expect(swept.exitCode, swept.stderr).toBe(0);
+  expect(await ownedOn(own.host)).toEqual([]);
+  // Other agents use the machine's engine too.
+  for (const { id } of summary.runs) expect(await ownedOn(local, `offsite.run=${id}`)).toEqual([]);
+}, 300_000);

@@ -1,0 +1,58 @@
+import Docker from 'dockerode';
+import { describe, expect, test } from 'vitest';
+import { copyBaseImage } from '../../scripts/engines/base-image.ts';
+import { engineEntry } from '../../scripts/engines/table.ts';
+import { offsite, start } from '../cli/offsite.ts';
+import { openPlace } from '../cli/place.ts';
+import { until } from '../engine/engine-fixture.ts';
+
+/** Milliseconds; only a hang reaches them. */
+const timeout = 900_000;
+
+const name = process.env.OFFSITE_TEST_ENGINE;
+
+// The machine's own engine is everybody's, so the one that is killed is a second one of the named kind.
+describe.skipIf(name === undefined)('an engine of its own (npm test -- --engine NAME)', () => {
+  test('that is killed in the middle of 20 trials: all end with their true verdicts, and nothing is left', {
+    timeout,
+  }, async () => {
+    const said: string[] = [];
+    const ground = {
+      log: (line: string) => void said.push(line),
+      during: <T>(_: string, work: () => Promise<T>) => work(),
+      env: process.env,
+    };
+    await using engine = await engineEntry(name ?? '').open(ground);
+    await copyBaseImage(engine.host, ground);
+    using place = openPlace();
+    const act = 'sleep 2; echo done > done.txt';
+    const cases = [
+      { id: 'right', verify: 'grep -q done done.txt', variables: { act } },
+      { id: 'wrong', verify: 'grep -q other done.txt', variables: { act } },
+    ];
+    const env = { ...engine.env, DOCKER_HOST: engine.host } as Record<string, string>;
+    const running = start(place, ['run', place.suite({ cases, trials: 10 }), '--json', '-c', '3'], { env });
+    await running.printed(/[✓✗] (right|wrong)/);
+
+    await engine.kill();
+    await running.printed(/trials wait for the engine/);
+    await engine.start();
+
+    const { exitCode, stdout, stderr } = await running.ended;
+    expect(exitCode, stderr).toBe(0);
+    expect(JSON.parse(stdout), stderr).toMatchObject({ passed: 10, failed: 10, void: 0 });
+
+    // What the killed engine still held is swept by the next agent, as after any crash.
+    await until(async () => {
+      await offsite(place, ['clean'], { env });
+      return (await listed(engine.host)).length === 0;
+    });
+  });
+});
+
+/** All containers of the engine: nobody else uses it. */
+async function listed(host: string): Promise<Docker.ContainerInfo[]> {
+  // DOCKER_HOST would win over the socket, were `host` not there to overrule it.
+  const docker = new Docker({ socketPath: host.replace('unix://', ''), host: undefined });
+  return docker.listContainers({ all: true });
+}

@@ -1,0 +1,52 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { type Config, loadConfig } from '../../src/suite/config-file.ts';
+import { defaultBudgetsText } from '../../src/suite/default-budgets.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'offsite-budgets-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const api = { wire: 'openai-chat', baseUrl: 'http://127.0.0.1:9/v1' };
+const free = { ...api, model: 'free' };
+const priced = { ...api, model: 'priced', prices: { date: '2026-01-15', input: 3, output: 15 } };
+
+function budgetsOf(file: object): Config['budgets'] {
+  const named = join(folder, 'offsite.yaml');
+  writeFileSync(named, stringify(file));
+  return loadConfig({ named, env: {} }).budgets;
+}
+
+test('nothing is limited where no model has prices', () => {
+  const budgets = budgetsOf({ models: { free } });
+  expect(budgets).toEqual({ trial: {}, batch: {} });
+  expect(defaultBudgetsText(budgets)).toBeUndefined();
+});
+
+test('a trial and a batch of a model with prices are limited, and so are judges with other limits', () => {
+  const budgets = budgetsOf({
+    models: { free, priced },
+    budgets: { trial: { requests: 9 }, judges: { tokens: 1 } },
+  });
+  expect(budgets).toEqual({
+    trial: { requests: 9, usd: 10, usdIsDefault: true },
+    judges: { tokens: 1, usd: 10, usdIsDefault: true },
+    batch: { usd: 200, usdIsDefault: true },
+  });
+  expect(defaultBudgetsText(budgets)).toMatch(/^limited by default: 10 USD .* and 200 USD .*`unlimited`$/);
+});
+
+test('what the file says holds, also that there is no limit', () => {
+  const budgets = budgetsOf({
+    models: { priced },
+    budgets: { trial: { usd: 3 }, batch: { usd: 'unlimited', time: '1h' } },
+  });
+  expect(budgets).toEqual({ trial: { usd: 3 }, batch: { time: 3_600_000 } });
+  expect(defaultBudgetsText(budgets)).toBeUndefined();
+  expect(() => budgetsOf({ budgets: { trial: { usd: 'none' } } })).toThrow('budgets.trial.usd');
+});
