@@ -15,6 +15,7 @@ import { DESCRIPTION_LABEL, PARENT_LABEL } from './labels.ts';
 import { livenessMarker } from './liveness-marker.ts';
 import { openNetwork } from './network/network.ts';
 import { imageSource, type PullPolicy } from './pull/obtain-image.ts';
+import { shieldVolume } from './script/shield-volume.ts';
 import { serviceOf } from './service.ts';
 import { removeSnapshots } from './snapshot/eviction.ts';
 import { keptSnapshots } from './snapshot/kept-snapshots.ts';
@@ -77,16 +78,19 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
   options.ending?.addEventListener('abort', connection.hurry, { once: true });
   try {
     const capabilities = await port.facts(signal);
-    const marker = livenessMarker(port, instance, capabilities);
+    const shields = shieldVolume(port, instance, capabilities);
+    const marker = livenessMarker(port, instance, capabilities, shields.held);
     const fill = fillHosts(port);
     const probe = runtimeProbe({ port, instance, capabilities });
     const createContainer = async (spec: ContainerSpec, options: CreateOptions) => {
       // In parallel with the container: the first one must not wait.
       marker.ensure(spec.imageId);
-      const id = await createFromSpec(port, capabilities, instance, spec, options);
+      const shield = spec.shielded ? shields.mountFor(spec.imageId) : undefined;
+      const mounts = [...(spec.mounts ?? []), ...(shield ? [shield.mount] : [])];
+      const id = await createFromSpec(port, capabilities, instance, { ...spec, mounts }, options);
       try {
         const [runtime] = await Promise.all([probe(spec), fill(id, spec, options.signal)]);
-        return containerOf(port, id, spec, { arch: capabilities.arch, runtime });
+        return containerOf(port, id, spec, { runtime, shield });
       } catch (error) {
         await removeContainer(port, id).catch(leaveToEnd);
         throw error;

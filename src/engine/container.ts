@@ -22,6 +22,7 @@ import type { AttachRequest, CommitImage, FilesystemChange } from './port/contai
 import type { EnginePort } from './port/engine-port.ts';
 import { runScript } from './script/run-script.ts';
 import type { ScriptRequest, ScriptResult } from './script/script-request.ts';
+import type { ShieldMount } from './script/shield-volume.ts';
 
 /**
  * An isolated environment for commands. It runs only Offsite's idle init; `exec` and `runScript` start
@@ -108,12 +109,12 @@ export interface Container extends AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** What the engine's machine has to do with a container. */
-export interface Machine {
-  /** As the engine names it. */
-  arch: string;
+/** What a container has of its engine. */
+export interface Given {
   /** Default: that of a plain runtime. */
   runtime?: RuntimeFacts;
+  /** Default: none. */
+  shield?: ShieldMount | undefined;
 }
 
 /** The container `id`, which was created from `spec`. */
@@ -121,14 +122,14 @@ export function containerOf(
   port: EnginePort,
   id: string,
   spec: ContainerSpec,
-  { arch, runtime }: Machine,
+  { runtime, shield }: Given = {},
 ): Container {
   const running: RunningContainer = {
     port,
     id,
     env: spec.env ?? {},
     user: spec.user,
-    arch,
+    shield: shield?.library,
     listsProcesses: runtime?.listsProcesses ?? true,
     pids: spec.pids,
     memoryBytes: spec.memoryBytes,

@@ -3,6 +3,7 @@ import { leaveToEnd, removeContainer } from './container/remove.ts';
 import { filterFor } from './container/seccomp/filter.ts';
 import { ownershipLabels } from './labels.ts';
 import type { Capabilities } from './port/capabilities.ts';
+import type { Mount } from './port/containers.ts';
 import type { EnginePort } from './port/engine-port.ts';
 import { isEngineFailure } from './port/failure.ts';
 import { ownProgramsRuntime } from './port/plain-runtimes.ts';
@@ -36,15 +37,17 @@ type MarkerState =
   | { kind: 'running'; id: string; connection: Duplex }
   | { kind: 'failed'; error: unknown; imageId: string };
 
+/** @param mounts volumes that nobody may remove while this process lives */
 export function livenessMarker(
   port: EnginePort,
   instance: string,
   capabilities: Capabilities,
+  mounts: readonly Mount[],
 ): LivenessMarker {
   let state: MarkerState = { kind: 'none' };
 
   async function start(imageId: string): Promise<void> {
-    const id = await createMarker(port, instance, capabilities, imageId);
+    const id = await createMarker(port, { instance, capabilities, mounts }, imageId);
     try {
       const connection = await attachAndStart(port, id);
       connection.on('close', () => {
@@ -106,10 +109,15 @@ export function livenessMarker(
   };
 }
 
+interface MarkerFacts {
+  instance: string;
+  capabilities: Capabilities;
+  mounts: readonly Mount[];
+}
+
 async function createMarker(
   port: EnginePort,
-  instance: string,
-  capabilities: Capabilities,
+  { instance, capabilities, mounts }: MarkerFacts,
   imageId: string,
 ): Promise<string> {
   const { id } = await port.containers.create({
@@ -124,6 +132,7 @@ async function createMarker(
     capabilities: [],
     filter: filterFor('sandbox', capabilities),
     readOnlyRoot: true,
+    mounts,
     runtime: ownProgramsRuntime(capabilities),
   });
   return id;

@@ -64,7 +64,7 @@ export class SandboxMaker {
     const make = (network: ContainerSpec['network'], named?: ContainerSpec['hosts']) => {
       const hosts = { ...spec.environment.hosts, ...named };
       const made = containerSpec(spec.sandbox, start, { network, labels: labelsOf(spec) }, env);
-      return this.#parts.engine.createContainer({ ...made, imageId, mounts, hosts }, signal);
+      return this.#parts.engine.createContainer({ ...made, imageId, mounts, hosts, shielded: true }, signal);
     };
     // In this order: the sandbox ends before its network.
     await using around = new AsyncDisposableStack();
@@ -127,7 +127,8 @@ export class SandboxMaker {
     const labels = labelsOf(spec);
     const make = (network: ContainerSpec['network']) => {
       const made = containerSpec(spec.sandbox, start, { network, labels }, env);
-      return this.#parts.engine.createContainer({ ...made, imageId, hosts: joined?.hosts }, signal);
+      const all = { ...made, imageId, hosts: joined?.hosts, shielded: true };
+      return this.#parts.engine.createContainer(all, signal);
     };
     const graded = { ...spec, sandbox: { ...spec.sandbox, network: 'none' as const } };
     await using made = new AsyncDisposableStack();

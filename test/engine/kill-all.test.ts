@@ -53,11 +53,10 @@ test('where signals cannot be sent, the container is restarted, and its files st
 
 test('where the engine cannot list processes, it restarts the container, whatever the inside says', async () => {
   await using container = await startedContainer(engine);
-  const { port, capabilities } = engine;
+  const { port } = engine;
   const unlisted = { ...port, containers: { ...port.containers, processes: async () => undefined } };
   const spec = await testSpec(engine);
-  const known = { arch: capabilities.arch, runtime: { listsProcesses: false } };
-  for (const machine of [known, { arch: capabilities.arch }]) {
+  for (const machine of [{ runtime: { listsProcesses: false } }, {}]) {
     await shell(container, daemon('sleep 100'));
     // A shell that hides processes, in place of the real one.
     await container.put([

@@ -259,6 +259,29 @@ for folder in glob.glob("/proc/[0-9]*"):
     expect(result.verifySteps?.[0]?.output).not.toContain('open');
   });
 
+  test('can neither change nor replace the library that protects them', async () => {
+    // The pages of a loaded file that its process did not change are those of the file, whoever writes it.
+    const work = `import glob, os
+found = [path for path in glob.glob("/offsite-shield/**", recursive=True) if path.endswith(".so")]
+print(len(found), "found")
+for path in found:
+    for act in (lambda: open(path, "r+b").write(b"x"), lambda: os.truncate(path, 0), lambda: os.unlink(path),
+                lambda: os.rename(os.path.dirname(path), "/tmp/away"), lambda: os.chmod(path, 0o777)):
+        try: act(); print("changed")
+        except OSError: pass
+    if os.system("umount " + os.path.dirname(path) + " || mount -o remount,rw " + os.path.dirname(path)) == 0:
+        print("changed")`;
+    const result = await bench.trial(`cat > build.py << 'END'\n${work}\nEND`, {
+      prepare: `${prepare}; touch build.py`,
+      verify: 'python3 build.py\ngrep -qx right result',
+    });
+    expect(result).toMatchObject({ verdict: 'failed', verifySteps: [{ exitCode: 0 }, { exitCode: 1 }] });
+    const { output } = result.verifySteps?.[0] ?? {};
+    expect(output).toContain('1 found');
+    expect(output).not.toContain('changed');
+    expect(result.sandboxLacks).toBeUndefined();
+  });
+
   test('finds the environment without what protects them', async () => {
     const { verdict } = await bench.trial('true', {
       prepare,

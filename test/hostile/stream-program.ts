@@ -138,7 +138,7 @@ async function processesOf(port: EnginePort) {
 }
 
 async function changesOf(port: EnginePort) {
-  const container = containerOf(port, 'one', {} as ContainerSpec, { arch: 'x86_64' });
+  const container = containerOf(port, 'one', {} as ContainerSpec);
   const { signal } = new AbortController();
   const { paths, isCut } = await changedPaths(container, { wanted: 'reported', below: '/workspace', signal });
   return { isSome: paths.length > 1000, isCut };

@@ -65,6 +65,8 @@ export interface ContainerSpec {
    * the engine cannot, the container gets whatever filter the engine gives it.
    */
   filter?: 'required' | 'if-available' | undefined;
+  /** Whether scripts may run in it whose shells no other process may read: see `script/shield.ts`. */
+  shielded?: boolean | undefined;
   /** Volumes at absolute paths, which are made if they are missing. No snapshot has what is in them. */
   mounts?: readonly Mount[] | undefined;
   /** An OCI runtime the engine knows, such as `runsc`; default: the engine's. */

@@ -14,8 +14,8 @@ export interface RunningContainer {
   /** Given to every exec and never to the container itself, where `inspect` and `commit` would show it. */
   readonly env: Readonly<Record<string, string>>;
   readonly user: string | undefined;
-  /** The architecture of the engine's machine, as the engine names it. */
-  readonly arch: string;
+  /** The library of `script/shield.ts` in it, once it is there. Undefined if it has none. */
+  readonly shield: (() => Promise<string>) | undefined;
   /** Whether the engine's list of its processes is true. */
   readonly listsProcesses: boolean;
   /** Its limit on processes and threads. */

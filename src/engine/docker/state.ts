@@ -8,7 +8,7 @@ interface Inspected {
   State: { Pid: number; Running: boolean; Status: string; ExitCode: number };
   GraphDriver?: { Name: string; Data?: { UpperDir?: string } | null } | null;
   HostConfig?: { Runtime?: string };
-  Mounts?: unknown[] | null;
+  Mounts?: { RW: boolean }[] | null;
   NetworkSettings?: { Networks?: Record<string, unknown> | null };
 }
 
@@ -39,7 +39,7 @@ function layerOf({ GraphDriver, HostConfig, Mounts }: Inspected): string | undef
     GraphDriver?.Name === 'overlay2' &&
     // These let the kernel write into the layer; other runtimes may store files elsewhere.
     plainRuntimes.includes(HostConfig?.Runtime ?? '') &&
-    // An image may declare volumes, whose files are not in the layer.
-    (Mounts ?? []).length === 0;
+    // An image may declare volumes, whose files are not in the layer. Nobody in the sandbox writes to the others.
+    !(Mounts ?? []).some(({ RW }) => RW);
   return isWhole ? GraphDriver.Data?.UpperDir : undefined;
 }

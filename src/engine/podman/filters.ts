@@ -1,7 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
-import type { Readable } from 'node:stream';
-import { pack } from 'tar-stream';
-import { readArchive } from '../archive/read.ts';
+import { storedFile } from '../archive/stored-file.ts';
 import type { DockerClient } from '../docker/client.ts';
 import type { ContainerRequest } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
@@ -53,41 +50,12 @@ async function storeFilter(
     mounts: [{ volume, path: folder, readOnly: false }],
   });
   try {
-    const hash = createHash('sha256').update(filter).digest('hex');
-    const name = (await storedName(port, id, hash, filter)) ?? (await write(port, id, hash, filter));
+    const file = { content: Buffer.from(filter), ending: '.json', mode: 0o644 };
+    const name = await storedFile({ port, id }, folder, file);
     const request = { method: 'GET' as const, path: `/libpod/volumes/${volume}/json` };
     const { Mountpoint } = await client.ask<{ Mountpoint: string }>('looking at a volume', request);
     return `${Mountpoint}/${name}`;
   } finally {
     await port.remove('container', id);
   }
-}
-
-/**
- * The name of a file that holds the whole filter. Another agent may be writing one at this moment, so its
- * name proves nothing.
- */
-async function storedName(
-  port: EnginePort,
-  id: string,
-  hash: string,
-  filter: string,
-): Promise<string | undefined> {
-  for await (const { path, type, content } of readArchive({ port, id }, folder)) {
-    if (type !== 'file' || !path.startsWith(hash)) continue;
-    const chunks: Buffer[] = [];
-    for await (const chunk of content()) chunks.push(chunk);
-    if (Buffer.concat(chunks).toString() === filter) return path;
-  }
-  return undefined;
-}
-
-/** The name is random: a file that a container is created with must never be written again. */
-async function write(port: EnginePort, id: string, hash: string, filter: string): Promise<string> {
-  const name = `${hash}-${randomBytes(8).toString('hex')}.json`;
-  const archive = pack();
-  archive.entry({ name, mode: 0o644 }, filter);
-  archive.finalize();
-  await port.containers.putArchive(id, folder, archive as unknown as Readable);
-  return name;
 }

@@ -7,7 +7,7 @@ interface Inspected {
   State: { Pid: number; Running: boolean; Status: string; ExitCode: number };
   OCIRuntime?: string;
   GraphDriver?: { Name: string; Data?: { UpperDir?: string } | null } | null;
-  Mounts?: unknown[] | null;
+  Mounts?: { RW: boolean }[] | null;
   NetworkSettings?: { Networks?: Record<string, unknown> | null };
 }
 
@@ -35,6 +35,8 @@ export async function containerState(
 /** Other storage drivers mark deletions in the layer in ways of their own. */
 function layerOf({ GraphDriver, OCIRuntime = '', Mounts }: Inspected): string | undefined {
   const isWhole =
-    GraphDriver?.Name === 'overlay' && plainRuntimes.includes(OCIRuntime) && (Mounts ?? []).length === 0;
+    GraphDriver?.Name === 'overlay' &&
+    plainRuntimes.includes(OCIRuntime) &&
+    !(Mounts ?? []).some(({ RW }) => RW);
   return isWhole ? GraphDriver.Data?.UpperDir : undefined;
 }

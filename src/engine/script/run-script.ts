@@ -4,7 +4,6 @@ import { getHeapStatistics } from 'node:v8';
 import { commandOutput } from '../../bounds/sandbox.ts';
 import { startDeadline } from '../../deadline.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-import { putEntries } from '../archive/put.ts';
 import { watchDisk } from '../container/disk-watch.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { endExec } from '../exec/end-exec.ts';
@@ -16,7 +15,6 @@ import type { OpenExec } from '../port/exec.ts';
 import { execLost } from '../port/failure.ts';
 import { MarkReader } from './mark-reader.ts';
 import type { ScriptRequest, ScriptResult } from './script-request.ts';
-import { shieldFolder, shieldLibrary } from './shield.ts';
 import { type ScriptOver, StepRecorder } from './step-recorder.ts';
 
 /** 128 + SIGKILL. */
@@ -153,20 +151,13 @@ async function runLines(
   };
 }
 
-/**
- * Puts the shield into the container and returns the environment that loads it into the shells; empty if no
- * shield is requested, or if there is none for the engine's machine.
- */
+/** The environment that loads the shield into the shells. Empty if none is requested, or there is none. */
 async function shieldOf(
   container: RunningContainer,
-  { shield, signal }: ScriptRequest,
+  { shield }: ScriptRequest,
 ): Promise<Record<string, string>> {
-  const library = shield ? shieldLibrary(container.arch) : undefined;
-  if (!library) return {};
-  // The name is random, so that nothing can have been put there in advance.
-  const path = `${shieldFolder}/${randomBytes(8).toString('hex')}/shield.so`;
-  await putEntries(container, [{ path, content: library, mode: 0o755 }], '/', signal);
-  return { LD_PRELOAD: path };
+  const library = shield ? await container.shield?.() : undefined;
+  return library === undefined ? {} : { LD_PRELOAD: library };
 }
 
 /**

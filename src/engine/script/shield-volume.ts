@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto';
+import { storedFile } from '../archive/stored-file.ts';
+import { leaveToEnd, removeContainer } from '../container/remove.ts';
+import { ownershipLabels } from '../labels.ts';
+import type { Capabilities } from '../port/capabilities.ts';
+import type { Mount } from '../port/containers.ts';
+import type { EnginePort } from '../port/engine-port.ts';
+import { shieldFolder, shieldLibrary } from './shield.ts';
+
+/** The volume of the library. It stays, as the base image does. */
+const volume = 'offsite-shield';
+const folder = '/shield';
+
+/** The library in one container. */
+export interface ShieldMount {
+  mount: Mount;
+  /** Its absolute path in the container, once it is there. Rejects if the engine fails. */
+  library(): Promise<string>;
+}
+
+export interface ShieldVolume {
+  /** For a container that lives as long as this process: nobody removes the volume meanwhile. */
+  readonly held: readonly Mount[];
+  /** For a new container. The library is written by another one of its image. Undefined for an unknown machine. */
+  mountFor(imageId: string): ShieldMount | undefined;
+}
+
+/**
+ * The library of `shield.ts` in a volume of the engine, which sandboxes have without leave to write. A step
+ * that may write to a loaded library takes over the shells that report the steps: the pages of a file that
+ * nobody changed are those of the file. So no process of a sandbox may be able to write it, root included.
+ */
+export function shieldVolume(
+  port: EnginePort,
+  instance: string,
+  { arch }: Pick<Capabilities, 'arch'>,
+): ShieldVolume {
+  const content = shieldLibrary(arch);
+  let filled: Promise<string> | undefined;
+  const fill = async (imageId: string) => {
+    const { id } = await port.containers.create({
+      imageId,
+      labels: ownershipLabels({ instance, role: 'container', createdAt: port.clock.now() }),
+      command: ['/never-started'],
+      stdin: false,
+      network: 'none',
+      memoryBytes: 16 * 2 ** 20,
+      pids: 1,
+      capabilities: [],
+      readOnlyRoot: true,
+      mounts: [{ volume, path: folder, readOnly: false }],
+    });
+    try {
+      return await storedFile({ port, id }, folder, {
+        content: content as Buffer,
+        ending: '.so',
+        mode: 0o755,
+      });
+    } finally {
+      await removeContainer(port, id).catch(leaveToEnd);
+    }
+  };
+  return {
+    held: content === undefined ? [] : [{ volume, path: folder, readOnly: true }],
+    mountFor(imageId) {
+      if (content === undefined) return undefined;
+      filled ??= fill(imageId).catch((error: unknown) => {
+        filled = undefined;
+        throw error;
+      });
+      const name = filled;
+      name.catch(() => undefined);
+      // The name is random, so that nothing can have been put there in advance.
+      const path = `${shieldFolder}/${randomBytes(8).toString('hex')}`;
+      return { mount: { volume, path, readOnly: true }, library: async () => `${path}/${await name}` };
+    },
+  };
+}
