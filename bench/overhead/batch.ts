@@ -7,9 +7,11 @@ import { systemClock } from '../../src/clock.ts';
 import { permissions } from '../../src/contract/identity.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { openGateway } from '../../src/gateway/open-gateway.ts';
+import { scriptedUpstream } from '../../src/gateway/scripted/scripted-upstream.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { openService } from '../../src/service/service.ts';
 import { ConfigFile, SandboxConfig } from '../../src/suite/config-file.ts';
+import type { ModelConfig } from '../../src/suite/model-config.ts';
 import { noExtras, profileOf, type SuitePlan } from '../../src/suite/plan.ts';
 import { noHostEnvironment } from '../../src/trial/host-environment.ts';
 
@@ -19,7 +21,12 @@ export interface Agent extends AsyncDisposable {
   run(plan: SuitePlan, concurrency: number): Promise<void>;
 }
 
-export async function openAgent(engine: Engine, dataFolder: string): Promise<Agent> {
+/** @param models those that its trials may ask */
+export async function openAgent(
+  engine: Engine,
+  dataFolder: string,
+  models: Record<string, ModelConfig>,
+): Promise<Agent> {
   const clock = systemClock;
   const service = openService({ dataFolder, clock, integrations: [] });
   const apiKey = service.createKey({ organization: 'Bench', permissions }).secret;
@@ -40,7 +47,7 @@ export async function openAgent(engine: Engine, dataFolder: string): Promise<Age
   const revision = {
     config: { ...ConfigFile.parse({}), file: undefined },
     host: noHostEnvironment,
-    gateway: openGateway({ models: {}, env: {}, clock, scripted: unscripted }),
+    gateway: openGateway({ models, env: {}, clock, scripted: (file) => scriptedUpstream(file, clock) }),
   };
   return {
     async run(plan, concurrency) {
@@ -66,10 +73,16 @@ export async function openAgent(engine: Engine, dataFolder: string): Promise<Age
 }
 
 /**
- * A suite of no-op trials: `true` as the run script, one verify step, no validator; `prepare` if there is one
- * to share.
+ * A suite of no-op trials: `true` as the run script, one verify step, no validator.
+ *
+ * @param options `prepare` if there is one to share, `run` for another run script
  */
-export function noopPlan(image: string, cases: number, trials: number, prepare?: string): SuitePlan {
+export function noopPlan(
+  image: string,
+  cases: number,
+  trials: number,
+  { prepare, run = 'true' }: { prepare?: string; run?: string } = {},
+): SuitePlan {
   return {
     file: 'bench',
     suite: { id: 'bench', name: 'Bench', prompt: { kind: 'text', text: 'nothing' } },
@@ -91,14 +104,10 @@ export function noopPlan(image: string, cases: number, trials: number, prepare?:
         modelConfig: undefined,
         userModel: undefined,
         harness: 'command',
-        profile: profileOf({ name: 'noop', run: 'true' }),
+        profile: profileOf({ name: 'noop', run }),
         sandbox: { name: 'local', ...SandboxConfig.parse({ image, memory: '256m' }) },
         credentials: { harnessConnectionId: 'command', sandboxConnectionId: 'local' },
       },
     ],
   };
-}
-
-function unscripted(): never {
-  throw new Error('no trial of this bench has a model');
 }

@@ -14,30 +14,41 @@ export type FloorNetwork = 'none' | 'disabled';
  *   empty network, as Offsite does, and is the strictest floor
  */
 export async function floorTrial(engine: Engine, imageId: string, network: FloorNetwork): Promise<void> {
-  const containers = await Promise.all([1, 2].map(() => started(engine, imageId, network)));
+  const containers = await Promise.all([1, 2].map(() => startedContainer(engine, imageId, { network })));
   try {
-    for (const container of containers) await runTrue(container);
+    for (const container of containers) await runIn(container, ['true']);
   } finally {
     await Promise.all(containers.map((container) => container.remove({ force: true })));
   }
 }
 
-type FloorContainer = Docker.Container;
+export type FloorContainer = Docker.Container;
 
-async function started(engine: Engine, imageId: string, network: FloorNetwork): Promise<FloorContainer> {
+export interface FloorOptions {
+  network: FloorNetwork | `container:${string}`;
+  /** Default: nothing runs in it. */
+  command?: string[];
+}
+
+export async function startedContainer(
+  engine: Engine,
+  imageId: string,
+  { network, command = ['sleep', 'infinity'] }: FloorOptions,
+): Promise<FloorContainer> {
   const container = await dockerOf(engine).createContainer({
     Image: imageId,
-    Cmd: ['sleep', 'infinity'],
+    Cmd: command,
     NetworkDisabled: network === 'disabled',
-    HostConfig: { NetworkMode: 'none' },
+    HostConfig: { NetworkMode: network === 'disabled' ? 'none' : network },
     Labels: { offsite: '1', 'offsite.instance': engine.instance },
   });
   await container.start();
   return container;
 }
 
-async function runTrue(container: FloorContainer): Promise<void> {
-  const exec = await container.exec({ Cmd: ['true'], AttachStdout: true, AttachStderr: true });
+/** Runs a command to its end. Throws if it fails. */
+export async function runIn(container: FloorContainer, command: string[], env: string[] = []): Promise<void> {
+  const exec = await container.exec({ Cmd: command, Env: env, AttachStdout: true, AttachStderr: true });
   const stream = await exec.start({ hijack: true, stdin: false });
   stream.resume();
   const { promise, resolve, reject } = Promise.withResolvers<void>();

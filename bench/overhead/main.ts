@@ -8,18 +8,20 @@ import { connectEngine } from '../../src/engine/connect.ts';
 import { type Agent, noopPlan, openAgent } from './batch.ts';
 import { compareBuilt } from './built.ts';
 import { type FloorNetwork, floorTrial } from './floor.ts';
+import { compareSealed, sealedModels } from './sealed.ts';
 
 /**
  * The cost of a trial next to the engine's own cost: whole no-op trials, recorded and reported to the
  * embedded service, compared with the floor and a stricter one (see floor.ts), alternating in one run; and
  * ten trials of a case that share one prepare; and twenty trials that share one built environment. With
- * `--built`, only the last of these.
+ * `--built`, only the last of these; with `--sealed`, only sealed trials with a model (see sealed.ts).
  */
 const { values } = parseArgs({
   options: {
     json: { type: 'boolean', default: false },
     quick: { type: 'boolean', default: false },
     built: { type: 'boolean', default: false },
+    sealed: { type: 'boolean', default: false },
   },
 });
 const rounds = values.quick ? 2 : 5;
@@ -33,7 +35,8 @@ try {
   const found = await engine.findImage(image);
   if (!found) throw new Error(`the engine has no image ${image}: offsite base-image`);
   const imageId = found.id;
-  await using agent = await openAgent(engine, dataFolder);
+  const models = sealedModels(dataFolder);
+  await using agent = await openAgent(engine, dataFolder, models);
   await agent.run(noopPlan(image, 1, 1), 1);
 
   const floors = (network: FloorNetwork, count: number, concurrency: number) => {
@@ -65,8 +68,22 @@ try {
     };
   };
 
+  /** Sealed trials with three turns of a model, next to their own floor; see sealed.ts. */
+  const measureSealed = async (concurrency: number) => {
+    const times = { floor: [] as number[], trial: [] as number[] };
+    for (let round = 0; round < rounds; round++) {
+      const request = { image: { name: image, id: imageId }, models, count: perRound, concurrency };
+      const measured = await compareSealed(agent, engine, request);
+      times.floor.push(measured.floorMs / perRound);
+      times.trial.push(measured.trialMs / perRound);
+    }
+    const [floorMs, trialMs] = [median(times.floor), median(times.trial)];
+    return { floorMs, trialMs, ratio: trialMs / floorMs };
+  };
+
   const measureBuilt = (floorMs: number) => compareBuilt(agent, engine, prepareSeconds, floorMs);
-  if (values.built) {
+  if (values.sealed) show({ sealed: await measureSealed(1), sealedConcurrent8: await measureSealed(8) });
+  else if (values.built) {
     const floorMs = (await milliseconds(() => floors('none', perRound, 1))) / perRound;
     const built = await measureBuilt(floorMs);
     show({ ratioBuilt: round(built.ratio), floorMs, built });
@@ -75,16 +92,22 @@ try {
   async function measureAll() {
     const sequential = await compare(1);
     const concurrent8 = await compare(8);
+    const sealed = await measureSealed(1);
+    const sealedConcurrent8 = await measureSealed(8);
     const prepared = await comparePrepared(agent, sequential.floorMs);
     const built = await measureBuilt(sequential.floorMs);
     const result = {
       ratioSequential: round(sequential.ratio),
       ratioConcurrent8: round(concurrent8.ratio),
+      ratioSealed: round(sealed.ratio),
+      ratioSealedConcurrent8: round(sealedConcurrent8.ratio),
       ratioPrepared: round(prepared.ratio),
       ratioBuilt: round(built.ratio),
       roundTripsPerTrial: round(sequential.roundTrips),
       sequential,
       concurrent8,
+      sealed,
+      sealedConcurrent8,
       prepared,
       built,
     };
@@ -108,7 +131,7 @@ function trials(agent: Agent, concurrency: number): Promise<void> {
 async function comparePrepared(agent: Agent, floorMs: number) {
   // A new script each time, so that no snapshot of an earlier measurement is used.
   const prepare = `sleep ${prepareSeconds} # ${randomUUID()}`;
-  const totalMs = await milliseconds(() => agent.run(noopPlan(image, 1, 10, prepare), 1));
+  const totalMs = await milliseconds(() => agent.run(noopPlan(image, 1, 10, { prepare }), 1));
   const floorTotalMs = prepareSeconds * 1000 + 10 * floorMs;
   return { totalMs, floorTotalMs, ratio: totalMs / floorTotalMs };
 }
