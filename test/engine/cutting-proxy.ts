@@ -13,6 +13,8 @@ export interface CuttingProxy extends AsyncDisposable {
   cut(how: 'end' | 'reset'): void;
   /** Ends all connections, and each new one too while it is down. */
   isDown: boolean;
+  /** How many new connections it has ended. */
+  readonly refused: number;
   /** Passes nothing on, on open connections and on new ones, as an engine whose process is stopped does. */
   isHung: boolean;
 }
@@ -36,9 +38,11 @@ export async function cuttingProxy({
   const pairs = new Set<[Socket, Socket]>();
   const held = new Set<Socket>();
   let isDown = false;
+  let refused = 0;
   let isHung = false;
   const server = createServer({ allowHalfOpen: true }, (near) => {
     if (isDown) {
+      refused += 1;
       near.destroy();
       return;
     }
@@ -76,6 +80,9 @@ export async function cuttingProxy({
     set isDown(down: boolean) {
       isDown = down;
       if (down) cut('reset');
+    },
+    get refused() {
+      return refused;
     },
     get isHung() {
       return isHung;
