@@ -1,4 +1,6 @@
 import type { Duplex } from 'node:stream';
+import { backoff } from '../backoff.ts';
+import { connectionWaits } from './connection/waits.ts';
 import { leaveToEnd, removeContainer } from './container/remove.ts';
 import { filterFor } from './container/seccomp/filter.ts';
 import { ownershipLabels } from './labels.ts';
@@ -16,8 +18,8 @@ import { ownProgramsRuntime } from './port/plain-runtimes.ts';
 export interface LivenessMarker {
   /**
    * Makes sure the marker runs or is starting; any image with `cat` works. Returns at once. Throws the error
-   * of an earlier marker of the same image that failed: without a marker, others would treat our containers as a dead
-   * instance's.
+   * of an earlier marker of the same image that failed: without a marker, others would treat our containers
+   * as a dead instance's.
    */
   ensure(imageId: string): void;
   /** Stops the marker and removes it. */
@@ -26,8 +28,7 @@ export interface LivenessMarker {
 
 /**
  * A busy engine sometimes refuses a start ("cannot start an already running container") and accepts the next
- * one. Whatever cut the marker's connection also cut idle connections, which the next requests still try to
- * use.
+ * one.
  */
 const ATTEMPTS = 3;
 
@@ -45,32 +46,42 @@ export function livenessMarker(
   mounts: readonly Mount[],
 ): LivenessMarker {
   let state: MarkerState = { kind: 'none' };
+  const removed = new AbortController();
 
   async function start(imageId: string): Promise<void> {
     const id = await createMarker(port, { instance, capabilities, mounts }, imageId);
     try {
       const connection = await attachAndStart(port, id);
-      connection.on('close', () => {
+      const over = () => {
         if (state.kind !== 'running' || state.connection !== connection) return;
-        // Something stopped it, and our containers look dead now. If the engine is restarting, this fails,
-        // and the next container starts a new marker.
+        // Something stopped it, and our containers look dead now.
         state = { kind: 'starting', ready: restart(id, imageId) };
-      });
+      };
+      connection.on('close', over);
       connection.resume();
       state = { kind: 'running', id, connection };
+      if (connection.destroyed) over();
     } catch (error) {
       await removeContainer(port, id).catch(leaveToEnd);
       throw error;
     }
   }
 
+  /** Waits for an engine that is away, until the marker is removed. */
   async function startWithRetries(imageId: string): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
+    for (let refused = 0, away = 0; ; ) {
       try {
         return await start(imageId);
       } catch (error) {
-        const mayPass = isEngineFailure(error, 'refused') || isEngineFailure(error, 'connection');
-        if (!mayPass || attempt === ATTEMPTS) throw error;
+        if (isEngineFailure(error, 'connection')) {
+          // Whatever cut the marker's connection also cut idle ones, which the next request still tries to
+          // use. So the second try comes at once.
+          if (away > 0) await port.clock.sleep(backoff(away, connectionWaits, Math.random), removed.signal);
+          away += 1;
+        } else if (!isEngineFailure(error, 'refused') || ++refused === ATTEMPTS) {
+          throw error;
+        }
+        removed.signal.throwIfAborted();
       }
     }
   }
@@ -78,10 +89,12 @@ export function livenessMarker(
   async function restart(id: string, imageId: string): Promise<void> {
     try {
       await startWithRetries(imageId);
-      await removeContainer(port, id);
     } catch {
+      // The next container starts a new marker.
       state = { kind: 'none' };
+      return;
     }
+    await removeContainer(port, id).catch(leaveToEnd);
   }
 
   return {
@@ -99,6 +112,7 @@ export function livenessMarker(
       state = { kind: 'starting', ready };
     },
     async remove() {
+      removed.abort();
       if (state.kind === 'starting') await state.ready;
       if (state.kind !== 'running') return;
       const { id, connection } = state;

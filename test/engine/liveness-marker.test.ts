@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Engine } from '../../src/engine/engine.ts';
 import { engineFailure } from '../../src/engine/port/failure.ts';
+import { cuttingProxy } from './cutting-proxy.ts';
 import { markerRuns, testEngine, testSpec } from './engine-fixture.ts';
 
 /** Answers the next starts of containers as a busy engine does now and then. */
@@ -34,4 +35,31 @@ test('a marker that cannot start makes the next container fail, and is retried a
   await expect.poll(next).toMatchObject({ code: 'ENGINE_REFUSED' });
   await engine.createContainer(spec);
   await markerRuns(engine);
+});
+
+test('a marker whose engine was away for longer than three tries comes back by itself', async () => {
+  await using proxy = await cuttingProxy();
+  await using engine = await testEngine({ host: proxy.host });
+  await using near = await testEngine();
+  const seen = { ...near, instance: engine.instance };
+  await engine.createContainer(await testSpec(engine));
+  await markerRuns(seen);
+  const before = proxy.refused;
+  proxy.isDown = true;
+  await expect.poll(() => proxy.refused - before, { timeout: 30_000 }).toBeGreaterThan(4);
+  proxy.isDown = false;
+  await markerRuns(seen);
+});
+
+test('an agent ends though its marker waits for an engine that is away', async () => {
+  await using proxy = await cuttingProxy();
+  const engine = await testEngine({ host: proxy.host });
+  await using near = await testEngine();
+  await engine.createContainer(await testSpec(engine));
+  await markerRuns({ ...near, instance: engine.instance });
+  proxy.isDown = true;
+  await expect.poll(() => proxy.refused, { timeout: 30_000 }).toBeGreaterThan(2);
+  const ended = engine[Symbol.asyncDispose]();
+  proxy.isDown = false;
+  await ended;
 });

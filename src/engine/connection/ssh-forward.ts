@@ -2,11 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type BackoffLimits, backoff } from '../../backoff.ts';
+import { backoff } from '../../backoff.ts';
 import type { Clock } from '../../clock.ts';
 import { startDeadline } from '../../deadline.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { type SshEnd, type SshProcess, startSsh } from './ssh-process.ts';
+import { connectionWaits } from './waits.ts';
 
 export interface ReachOptions {
   clock: Clock;
@@ -16,9 +17,6 @@ export interface ReachOptions {
 
 const READY_WITHIN_MS = 30_000;
 const POLL_MS = 50;
-
-/** Milliseconds between two tries to set up a forward that broke. */
-const waits: BackoffLimits = { first: 1_000, longest: 30_000 };
 
 export interface SshForward {
   socketPath: string;
@@ -52,9 +50,9 @@ export async function forwardOverSsh(url: URL, { clock, env, signal }: ReachOpti
     for (let readyAt: number | undefined = clock.now(); ; ) {
       await ssh.ended;
       if (closed.signal.aborted) return;
-      const lasted = readyAt !== undefined && clock.now() - readyAt >= waits.longest;
+      const lasted = readyAt !== undefined && clock.now() - readyAt >= connectionWaits.longest;
       failures = lasted ? 0 : failures + 1;
-      if (!lasted) await clock.sleep(backoff(failures, waits, Math.random), closed.signal);
+      if (!lasted) await clock.sleep(backoff(failures, connectionWaits, Math.random), closed.signal);
       ssh = start();
       readyAt = await ready(ssh, { socketPath, url, clock, signal: closed.signal }).then(
         () => clock.now(),

@@ -17,6 +17,14 @@ const noLimit = 2 ** 30;
  * fails.
  */
 export function serveRelay(stdio: Duplex, handler: RelayHandler): ServerHttp2Session {
+  const end = (error: unknown) => session.destroy(defect(error));
+  const over = () => {
+    session.destroy();
+    stdio.destroy();
+  };
+  // Node listens too, and then ends the other direction. While that waits for the engine, anything that the
+  // session writes, even to end itself, fails an assertion of Node, which would end this process.
+  listenTo(stdio, { end: over }, end);
   const session = performServerHandshake(stdio, {
     settings: {
       maxConcurrentStreams: relayTraffic.count.connections,
@@ -30,7 +38,6 @@ export function serveRelay(stdio: Duplex, handler: RelayHandler): ServerHttp2Ses
     streamResetBurst: noLimit,
     streamResetRate: noLimit,
   });
-  const end = (error: unknown) => session.destroy(defect(error));
   const server = readingServer(handler, end);
   session.setLocalWindowSize(noLimit);
   listenTo(
@@ -48,7 +55,6 @@ export function serveRelay(stdio: Duplex, handler: RelayHandler): ServerHttp2Ses
     },
     end,
   );
-  const over = () => session.destroy();
   listenTo(stdio, { error: over, close: over }, end);
   if (stdio.destroyed) over();
   return session;

@@ -1,7 +1,9 @@
+import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { connect } from 'node:http2';
-import { duplexPair } from 'node:stream';
+import { Duplex, duplexPair } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { setImmediate } from 'node:timers/promises';
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
 import { serveRelay } from '../../../src/gateway/relay/serve.ts';
@@ -24,6 +26,23 @@ test('a client that pipelines thousands of requests has a limited number in flig
   expect(answers.filter((line) => line === 'HTTP/1.1 503')).toHaveLength(1);
   http2.destroy();
   session.destroy();
+});
+
+test('a relay whose output ended can be ended too, though its input never ends', async () => {
+  // As a connection over TLS that is cut: its own end waits for the other side.
+  const stdio = new Duplex({
+    read: () => undefined,
+    write: (_bytes, _encoding, done) => done(),
+    final: () => undefined,
+  });
+  const session = serveRelay(stdio, { request: () => undefined, connect: () => undefined });
+  const closed = once(session, 'close');
+  stdio.push(null);
+  await once(stdio, 'end');
+  await setImmediate();
+  session.destroy();
+  await closed;
+  expect(stdio.destroyed).toBe(true);
 });
 
 test.for(['with-length', 'without'])(
