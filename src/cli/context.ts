@@ -20,7 +20,6 @@ import type { Platform } from '../service/platform.ts';
 import { type Config, loadConfig, SandboxConfig } from '../suite/config-file.ts';
 import { defaultBudgetsText } from '../suite/default-budgets.ts';
 import { type ConfiguredEngine, configuredEngines } from '../suite/engines-config.ts';
-import { plural } from '../text/quantities.ts';
 import { type HostEnvironment, hostEnvironmentOf } from '../trial/host-environment.ts';
 import { dataFolderOf, requireRoom } from './data-folder.ts';
 import { dryRunOf } from './dry-run.ts';
@@ -28,6 +27,7 @@ import { hostCertificates } from './host-certificates.ts';
 import { type Interruption, type InterruptionOptions, interruption } from './interruption.ts';
 import type { ServiceAccess } from './service-access.ts';
 import { type CommonOptions, secretsOf } from './settings.ts';
+import { sweptText } from './swept-text.ts';
 import { openTerminal, type Terminal } from './terminal.ts';
 
 interface ContextParts {
@@ -350,7 +350,7 @@ export class CommandContext implements AsyncDisposable {
     };
   }
 
-  /** Connects to the engines for trials, and removes from them what dead agents have left. Call it once. */
+  /** Connects to the engines for trials, and removes from them what killed processes left. Call it once. */
   async enginesForTrials(signal: AbortSignal): Promise<SomeEngines> {
     requireRoom(this.dataFolder);
     const { away, ...engines } = await this.engines(signal);
@@ -390,10 +390,11 @@ export class CommandContext implements AsyncDisposable {
     const on = engine.name === undefined ? 'the engine' : `the engine ${engine.name}`;
     try {
       const { removed } = await engine.sweep(signal);
-      if (removed.length > 0)
-        this.note(`removed ${plural(removed.length, 'object')} that dead agents had left on ${on}`);
+      const told = sweptText(removed, on);
+      if (told !== undefined) this.note(told);
     } catch (error) {
-      if (!signal.aborted) this.note(`cannot remove what dead agents left on ${on}: ${messageOf(error)}`);
+      if (!signal.aborted)
+        this.note(`cannot remove from ${on} what killed Offsite processes left: ${messageOf(error)}`);
     }
   }
 

@@ -1,7 +1,8 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { defects } from '../bounds/anybody.ts';
 import type { Crashes } from '../ledger/crashes.ts';
+import { makeFolder } from '../make-folder.ts';
 import { messageOf } from '../offsite-error.ts';
 import { exitCodes } from './exit-codes.ts';
 
@@ -78,7 +79,7 @@ function crashFile(dataFolder: string): string {
 }
 
 function writeCrash(file: string, error: unknown, redact: ((text: string) => string) | undefined): void {
-  mkdirSync(join(file, '..'), { recursive: true, mode: 0o700 });
+  makeFolder(dirname(file), 0o700);
   const { version, platform, arch } = process;
   const text = `Node ${version}, ${platform} ${arch}\n${stackOf(error)}\n`;
   writeFileSync(file, redact?.(text) ?? text, { mode: 0o600 });

@@ -1,5 +1,6 @@
 import { lstatSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { makeFolder } from '../make-folder.ts';
 import { messageOf } from '../offsite-error.ts';
 import type { ShownArtifact } from './output/trial-details.ts';
 
@@ -29,7 +30,7 @@ export function writeArtifacts(
   { force, read }: WriteOptions,
 ): Written[] {
   const root = resolve(folder);
-  mkdirSync(root, { recursive: true });
+  makeFolder(root);
   /** The files that this call wrote, by their place on the disk, which names of another case share. */
   const ours = new Map<string, string>();
   return artifacts.map(({ path, sha256 }): Written => {

@@ -1,6 +1,7 @@
 import { createReadStream, existsSync } from 'node:fs';
-import { chmod, mkdir, rename, rm } from 'node:fs/promises';
+import { chmod, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { makeFolder } from '../make-folder.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { BlobStore } from './blobs.ts';
 import type { Ledger } from './ledger.ts';
@@ -33,7 +34,7 @@ export async function backUpLedger(
   const partial = `${folder}.partial`;
   try {
     await rm(partial, { recursive: true, force: true });
-    await mkdir(partial, { recursive: true, mode: 0o700 });
+    makeFolder(partial, 0o700);
     // We copy the database first: the blobs, listed later, then include all that it refers to.
     records.run('VACUUM INTO ?', join(partial, 'ledger.db'));
     await chmod(join(partial, 'ledger.db'), 0o600);

@@ -1,5 +1,6 @@
-import { chmodSync, closeSync, lstatSync, mkdirSync, openSync, readdirSync, statSync } from 'node:fs';
+import { chmodSync, closeSync, lstatSync, openSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeFolder } from '../make-folder.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 
 /** The mode bits that give access to users other than the owner. */
@@ -23,22 +24,26 @@ export interface DataFolderOptions {
 /**
  * Creates a data folder if it does not exist, and closes it to other users. Throws `DATA_FOLDER_OPEN`, an
  * input error, if other users could still read it, and if it is open and holds files that are not ours; the
- * folder stays unchanged in the latter case.
+ * folder stays unchanged in the latter case. Throws `DATA_FOLDER_UNUSABLE` if it cannot be created.
  */
 export function openDataFolder(
   folder: string,
   { uid = process.geteuid?.(), isOurs = isOurName }: DataFolderOptions = {},
 ): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeDataFolder(folder);
   if (uid === undefined) return;
   const { mode, uid: owner } = statSync(folder);
   if (owner !== uid && uid !== 0)
-    throw refused(folder, `it belongs to the user ${owner}, and this is ${uid}`);
+    throw refused(folder, `it belongs to the user ${owner}, and this is ${uid}`, {
+      first: 'Run this as that user',
+    });
   if (!(mode & others)) return;
   const names = readdirSync(folder);
   const foreign = names.find((name) => !isOurs(name));
   if (foreign !== undefined)
-    throw refused(folder, `others can read it, and it holds ${foreign}, which is not Offsite's`);
+    throw refused(folder, `others can read it, and it holds ${foreign}, which is not Offsite's`, {
+      first: closeIt(folder),
+    });
   if (mode & othersWrite) for (const name of names) refuseForeign(folder, name, [uid, owner]);
   // Close the folder first: from then on, other users cannot reach what is in it.
   close(folder, 0o700);
@@ -86,14 +91,19 @@ function close(path: string, mode: number): void {
   const found = statSync(path, { throwIfNoEntry: false });
   if (!found || !(found.mode & others)) return;
   const why = failure === undefined ? 'its filesystem stores no modes' : messageOf(failure);
-  throw refused(path, `others can read it, and it cannot be closed to them: ${why}`, failure);
+  throw refused(path, `others can read it, and it cannot be closed to them: ${why}`, {
+    first: closeIt(path),
+    cause: failure,
+  });
 }
 
 /** Refuses a file that another user may have put into a folder that others can write to. */
 function refuseForeign(folder: string, name: string, owners: readonly number[]): void {
   const found = lstatSync(join(folder, name), { throwIfNoEntry: false });
   if (!found || (owners.includes(found.uid) && !found.isSymbolicLink())) return;
-  throw refused(folder, `others can write to it, and ${name} may be theirs`);
+  throw refused(folder, `others can write to it, and ${name} may be theirs`, {
+    first: `If all in it is yours, close it to others: ${closing(folder)}`,
+  });
 }
 
 const nameAnother = 'name another folder: --data-folder, OFFSITE_HOME, or dataFolder in offsite.yaml.';
@@ -107,11 +117,42 @@ function readOnly(path: string, cause: unknown): OffsiteError {
   });
 }
 
-function refused(path: string, why: string, cause?: unknown): OffsiteError {
+function makeDataFolder(folder: string): void {
+  try {
+    makeFolder(folder, 0o700);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EROFS') throw readOnly(folder, error);
+    throw new OffsiteError(
+      `cannot keep results in ${folder}: the folder cannot be created: ${messageOf(error)}`,
+      {
+        code: 'DATA_FOLDER_UNUSABLE',
+        kind: 'infrastructure',
+        hint: `Check the folders above it, or ${nameAnother}`,
+        cause: error,
+      },
+    );
+  }
+}
+
+/** @param first what a user can do, besides naming another folder */
+function refused(
+  path: string,
+  why: string,
+  { first, cause }: { first: string; cause?: unknown },
+): OffsiteError {
   return new OffsiteError(`${path} cannot keep results: ${why}`, {
     code: 'DATA_FOLDER_OPEN',
     kind: 'input',
-    hint: `Close it to others (chmod 700), or ${nameAnother}`,
+    hint: `${first}, or ${nameAnother}`,
     cause,
   });
+}
+
+function closeIt(path: string): string {
+  return `Close it to others (${closing(path)})`;
+}
+
+/** A command for the user's shell. */
+function closing(path: string): string {
+  return `chmod go= '${path.replaceAll("'", String.raw`'\''`)}'`;
 }

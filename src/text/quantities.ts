@@ -50,10 +50,13 @@ export function count(number: number | undefined): string {
   return number < 1_000_000 ? `${(number / 1000).toFixed(1)}k` : `${(number / 1_000_000).toFixed(1)}M`;
 }
 
-/** `950 B`, `12.3 KiB`, `1.2 MiB`. */
+/** `950 B`, `12.3 KiB`, `1.2 MiB`, `20.0 GiB`. */
 export function size(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`;
-  return bytes < 1024 ** 2 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
+  if (bytes < 1024 ** 2) return `${(bytes / 1024).toFixed(1)} KiB`;
+  return bytes < 1024 ** 3
+    ? `${(bytes / 1024 ** 2).toFixed(1)} MiB`
+    : `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
 }
 
 /** `2026-11-22 08:06`, in this machine's time zone. */

@@ -81,3 +81,18 @@ test('a check that was stopped goes on with what is left, and grades again what 
   expect(told.stderr).toContain('4 of 4 results are from earlier checks; --again grades them again');
   expect(told.stdout).toMatch(/quick\s+solved\s+passed/);
 });
+
+test('a check shows whole lines of what failed, and why untouched work fails', async () => {
+  const long = `AssertionError: expected ${'nothing '.repeat(60)}but got the end`;
+  const suite = place.suite({
+    cases: [
+      { id: 'sound', solution: 'touch done', verify: 'echo "looking for done"; test -e done' },
+      { id: 'broken', solution: 'true', verify: `echo "${long}"; exit 1` },
+    ],
+  });
+  const { exitCode, stdout } = await offsite(place, ['check', suite]);
+  expect(exitCode, stdout).toBe(1);
+  expect(stdout).toMatch(/^sound +untouched +failed +verify: .* exited 1: looking for done$/m);
+  expect(stdout).toContain('sound, untouched, printed:\n│ looking for done\n');
+  expect(stdout).toContain(`broken, untouched and solved, printed:\n│ ${long}\n`);
+});

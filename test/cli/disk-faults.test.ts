@@ -30,6 +30,20 @@ test('a data folder that cannot be one is said to be, with exit code 3', async (
   expect(stderr).not.toContain('    at ');
 });
 
+test.each(['batches', 'show', 'doctor', 'check', 'run'])(
+  'a data folder that the system cannot create is said to be by %s, and it does not hang',
+  async (command) => {
+    using place = openPlace();
+    const needsSuite = command === 'check' || command === 'run';
+    const args = [command, ...(needsSuite ? [place.suite({ cases })] : [])];
+    const env = { OFFSITE_HOME: '/proc/nope' };
+    const { exitCode, stdout, stderr } = await offsite(place, args, { env, dataFolder: null });
+    expect(exitCode).toBe(3);
+    expect(`${stdout}${stderr}`).toContain('cannot keep results in /proc/nope: the folder cannot be created');
+    expect(stderr).not.toContain('    at ');
+  },
+);
+
 // Mounting is for root alone.
 describe.skipIf(process.getuid?.() !== 0)('a disk', () => {
   test('that is read-only is said to be, with exit code 3', async () => {

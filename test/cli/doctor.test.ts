@@ -177,7 +177,10 @@ describe('a check', () => {
       container('dead', 'container', 'running'),
     ];
     const finding = await on(leftovers, { port: { list: async () => listed } });
-    expect(finding).toMatchObject({ state: 'warn', found: '2 containers of dead agents' });
+    expect(finding).toMatchObject({
+      state: 'warn',
+      found: '2 containers of Offsite processes that were killed',
+    });
   });
 
   test('of the sealed sandbox fails where a sandbox is not what was asked for', async () => {

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import pLimit from 'p-limit';
 import { spentFrom } from '../../gateway/budget.ts';
 import { BlobStore } from '../../ledger/blobs.ts';
-import { failuresOf } from '../../record/failures.ts';
 import type { PhaseName, TrialResult } from '../../record/trial-record.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import { mappedImages } from '../../trial/image/mapped-images.ts';
@@ -15,6 +14,7 @@ import type { ActivityEvent } from '../output/activity.ts';
 import { type StateToCheck, statesOf } from './check-spec.ts';
 import type { CheckedCase, CheckedState } from './checked-state.ts';
 import type { KeptChecks } from './kept-checks.ts';
+import { printedBy, reasonOf } from './printed-by.ts';
 
 export interface CheckOptions {
   repeat: number;
@@ -121,13 +121,14 @@ async function checkState(
   const verdicts = results.map(({ verdict }) => verdict);
   const cause = results.find((result) => result.cause)?.cause;
   const wrong = results.find((result) => !isExpected(result));
+  const told = wrong ?? results.find(({ verdict }) => verdict !== 'passed');
   const flaky = differing(results);
   return {
     state,
     verdicts,
     flaky,
-    cause: cause?.message ?? (wrong && failuresOf(wrong)[0]),
-    output: wrong && printedBy(wrong),
+    cause: cause?.message ?? (told && reasonOf(told)),
+    output: told && printedBy(told),
     solution: wrong && failedCommands(wrong),
     causeKind: cause?.kind,
     asExpected: flaky.length === 0 && results.every(isExpected),
@@ -139,13 +140,6 @@ function isUnsolved({ verdict, cause }: TrialResult, { tests, steps }: TrialSpec
   const hasNoReward =
     (tests ?? steps) !== undefined && cause?.kind === 'grading' && cause.phase === 'validate';
   return verdict === 'failed' || (verdict === 'void' && hasNoReward);
-}
-
-/** What says most about a grading: what was printed by the tests, or by what failed before them. */
-function printedBy({ cause, validations = [], verifySteps = [] }: TrialResult): string | undefined {
-  const logs = validations.flatMap(({ logs = [] }) => logs.map(({ value }) => value?.text ?? ''));
-  const steps = verifySteps.filter(({ exitCode }) => exitCode !== 0).map(({ output }) => output);
-  return [cause?.output, ...steps, ...logs].find((text) => text !== undefined && text.trim() !== '');
 }
 
 /** Undefined if no command failed. That of the untouched state does nothing. */

@@ -8,9 +8,9 @@ export const CheckedState = z.object({
   verdicts: z.array(z.enum(['passed', 'failed', 'void'])),
   /** Verify steps and validations whose result differed between repetitions. */
   flaky: z.array(z.string()),
-  /** The first cause of a void verdict, or the first check that failed. */
+  /** The first cause of a void verdict, or the first check that failed, also if it should. */
   cause: z.string().optional(),
-  /** What the first void or unexpected grading printed. */
+  /** What the first grading that was unexpected, or did not pass, said and printed. */
   output: z.string().optional(),
   /** If that was not as expected: the commands of the solution that failed, with what they printed. */
   solution: z.string().optional(),

@@ -1,5 +1,6 @@
 import { Command } from '@commander-js/extra-typings';
 import { openBudget } from '../../gateway/budget.ts';
+import { tellingLine } from '../../record/failures.ts';
 import { type Excerpt, excerpt, ours, type Printable, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
@@ -129,12 +130,20 @@ function checkTable(checked: readonly CheckedCase[]): Printable {
   );
 }
 
-const outputSize: Excerpt = { first: 3, last: 12, characters: 200 };
+/** Whole lines: an assertion is often long, and its end says what was found. */
+const outputSize: Excerpt = { first: 6, last: 14, characters: 2_000, between: tellingLine };
 
-/** What the gradings printed that were not as expected: once for states that printed the same. */
+/** Up to this many cases, an author also sees what the gradings printed that failed as they should. */
+const fewCases = 3;
+
+/**
+ * What gradings printed: once for states that printed the same. Of a case that is not sound, all that did not
+ * pass; of the others, if they are few.
+ */
 function outputsOf(checked: readonly CheckedCase[]): Printable[] {
   return checked.flatMap(({ id, states }) => {
-    const told = states.filter(({ asExpected, output = '' }) => !asExpected && output.trim() !== '');
+    const isShown = checked.length <= fewCases || states.some(({ asExpected }) => !asExpected);
+    const told = states.filter(({ output = '' }) => isShown && output.trim() !== '');
     const outputs = [...new Set(told.map(({ output = '' }) => output))];
     const printed = outputs.map((output) => {
       const names = told.filter((state) => state.output === output).map(({ state }) => state);
@@ -158,11 +167,16 @@ function verdictsOf({ verdicts }: CheckedState): string {
 }
 
 function remarkOn({ state, asExpected, verdicts, flaky, cause }: CheckedState): string {
-  if (asExpected) return '';
+  // Why it fails tells whether it fails for the right reason.
+  if (asExpected) return state === 'untouched' ? firstLine(cause) : '';
   if (flaky.length > 0) return `FLAKY, ${plural(flaky.length, 'check')}: ${flaky.join('; ')}`;
-  const told = cause === undefined ? '' : `: ${cause.split('\n', 1)[0]}`;
+  const told = cause === undefined ? '' : `: ${firstLine(cause)}`;
   if (verdicts.includes('void')) return `NO VERDICT${told}`;
   return state === 'untouched'
     ? 'PASSES UNTOUCHED: the agent would have nothing to do'
     : `FAILS ALTHOUGH SOLVED${told}`;
+}
+
+function firstLine(text = ''): string {
+  return text.split('\n', 1)[0] ?? '';
 }

@@ -4,16 +4,16 @@ import type { OwnedObject } from '../../engine/owned-objects.ts';
 import type { Swept } from '../../engine/sweep.ts';
 import type { Content } from '../../text/output.ts';
 import { lines, text } from '../../text/printable.ts';
-import { plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
+import { countsOf } from '../swept-text.ts';
 
 export function cleanCommand() {
   return new Command('clean')
     .description(
-      'remove what dead agents have left on the engine, or on each of several: containers, networks, volumes, ' +
-        'images without a name; it never removes what a living agent owns',
+      'remove what Offsite processes that were killed have left on the engine, or on each of several: containers, ' +
+        'networks, volumes, images without a name; it never removes what a running process owns',
     )
     .option('--dry-run', 'only list what would be removed')
     .option('--json', 'print one JSON document on stdout')
@@ -45,16 +45,17 @@ export function cleanCommand() {
 }
 
 function told({ removed, left, instances }: Swept, dryRun: boolean): Content {
-  if (removed.length + left.length === 0) return 'dead agents have left nothing on the engine';
+  if (removed.length + left.length === 0)
+    return 'Offsite processes that were killed have left nothing on the engine';
   const rows = [
     ...removed.map((object) => row(object, dryRun ? 'would be removed' : 'removed')),
     ...left.map((object) => row(object, 'kept: something else uses it')),
   ];
-  const titles = ['', 'name or id', 'what it is', 'agent', 'made (UTC)', ''].map((title) => ({ title }));
-  const kinds = Map.groupBy(removed, ({ kind }) => kind);
-  const counts = [...kinds].map(([kind, objects]) => plural(objects.length, kind)).join(', ') || 'nothing';
+  const titles = ['', 'name or id', 'what it is', 'process', 'made (UTC)', ''].map((title) => ({ title }));
+  const counts = countsOf(removed) || 'nothing';
+  const processes = instances.length === 1 ? 'process that was' : 'processes that were';
   const verb = dryRun ? 'would be removed' : 'removed';
-  return text`${table(titles, rows)}\n\n${counts} ${verb}, of ${plural(instances.length, 'dead agent')}`;
+  return text`${table(titles, rows)}\n\n${counts} ${verb}, of ${instances.length} ${processes} killed`;
 }
 
 function row(object: OwnedObject, fate: string): string[] {

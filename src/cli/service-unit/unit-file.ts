@@ -1,5 +1,6 @@
-import { lstatSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { lstatSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { makeFolder } from '../../make-folder.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { mark, type ServiceUnit } from './service-unit.ts';
 
@@ -16,7 +17,7 @@ export function writeUnit({ file, text }: ServiceUnit, { force }: { force: boole
   requireOurs(file, before, force);
   const partial = `${file}.${process.pid}.partial`;
   try {
-    mkdirSync(dirname(file), { recursive: true });
+    makeFolder(dirname(file));
     // Everybody may read it, like every unit. The keys are in the environment file.
     writeFileSync(partial, text, { mode: 0o644, flag: 'wx' });
     renameSync(partial, file);

@@ -1,8 +1,9 @@
 import { messageOf } from '../../offsite-error.ts';
+import { plural, size } from '../../text/quantities.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import type { Image } from '../port/images.ts';
 import { evictable, removeSnapshots } from './eviction.ts';
-import { keptSnapshots } from './kept-snapshots.ts';
+import { type KeptSnapshot, keptSnapshots } from './kept-snapshots.ts';
 
 /**
  * A use this soon after the last recorded one is not recorded: so most uses cost nothing, and hours are exact
@@ -57,7 +58,7 @@ export function upkeepOf({ port, repository, budgetBytes, note }: UpkeepOptions)
     const rule = { budgetBytes: budget, unusedForMs: SPARED_MS };
     const removed = await removeSnapshots(port, evictable(asUsed, rule, clock.now()));
     for (const { id } of removed) usedAt.delete(id);
-    if (removed.length > 0) note(`snapshots removed to stay within their budget: ${removed.length}`);
+    if (removed.length > 0) note(evictedText(removed, budget));
   }
 
   function built(imageId: string): void {
@@ -93,4 +94,12 @@ export function upkeepOf({ port, repository, budgetBytes, note }: UpkeepOptions)
       await Promise.all(underWay);
     },
   };
+}
+
+function evictedText(removed: readonly KeptSnapshot[], budget: number): string {
+  const freed = removed.reduce((sum, { bytes }) => sum + bytes, 0);
+  return (
+    `removed ${plural(removed.length, 'old snapshot')} of ${size(freed)}, because all together exceeded ` +
+    `${size(budget)} (snapshots.budget in offsite.yaml); a trial that needs one makes it again`
+  );
 }

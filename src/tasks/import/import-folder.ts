@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { makeFolder } from '../../make-folder.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { contextEntries } from '../../suite/build-context.ts';
 import { isBelow } from '../task-folder.ts';
@@ -111,7 +112,7 @@ const permissions = 0o777;
  * whose path goes through it. No file replaces another.
  */
 function writeInto(folder: string, { files, contexts }: ImportedCase): void {
-  mkdirSync(folder, { recursive: true });
+  makeFolder(folder);
   const entries = files.flatMap(({ folder: below, entries }) => {
     mkdirSync(inFolder(folder, below), { recursive: true });
     return entries.map((entry) => ({ ...entry, path: inFolder(folder, join(below, entry.path)) }));

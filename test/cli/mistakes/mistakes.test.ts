@@ -31,7 +31,7 @@ async function printedFor({ files, args = ['run', 'suite.yaml'] }: Mistake) {
 }
 
 /** Lines of commands that reach the engine. They depend on the machine, and on who else uses it. */
-const ofTheMachine = /^(service: |removed \d+ objects? that dead agents)/;
+const ofTheMachine = /^(service: |removed from the engine: )/;
 
 describe.each(Object.entries(tables))('a mistake in %s:', (_, mistakes) => {
   test.concurrent.each(mistakes.map((row) => [row.mistake, row] as const))(

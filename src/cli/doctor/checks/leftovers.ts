@@ -3,7 +3,7 @@ import { ownedContainers } from '../../../engine/owned-objects.ts';
 import { plural } from '../../../text/quantities.ts';
 import { engineCheck } from '../check.ts';
 
-/** Containers of dead agents. The next run removes them, so the user need not do anything. */
+/** Containers of Offsite processes that were killed. The next run removes them, so the user need not do anything. */
 export const leftovers = engineCheck('leftovers', async ({ port }, { clock, signal }) => {
   const containers = await ownedContainers(port, signal);
   const markers = containers.filter((container) => isMarker(container) && container.state === 'running');
@@ -14,9 +14,9 @@ export const leftovers = engineCheck('leftovers', async ({ port }, { clock, sign
   if (dead.length === 0) {
     return {
       state: 'ok',
-      found: `none of dead agents; ${plural(living.size, 'living agent')} on this engine`,
+      found: `no containers of processes that were killed; Offsite processes on this engine: ${living.size}`,
     };
   }
-  const found = `${plural(dead.length, 'container')} of dead agents`;
+  const found = `${plural(dead.length, 'container')} of Offsite processes that were killed`;
   return { state: 'warn', found, mend: 'The next run removes them. To remove them now: offsite clean' };
 });
