@@ -6,6 +6,7 @@ import { daemonLock } from '../ledger/queue.ts';
 import type { StoredSet } from '../ledger/sets.ts';
 import type { OpenStart } from '../ledger/starts.ts';
 import type { SuitePlan } from '../suite/plan.ts';
+import { plural } from '../text/quantities.ts';
 import { notResumable, type OpenBatch, openBatch } from './batch-run.ts';
 import { checkOnEngines } from './engines/check.ts';
 import type { FinishedBatch } from './finished-batch.ts';
@@ -84,10 +85,14 @@ export async function resume(
   await checkOnEngines(parts, batch.plan, signal, (build) => observe({ kind: 'build', build }));
   const scope = { service: parts.service, lock: name, batch: batch.key, origin: 'planned' } as const;
   const interrupted = ledger.queue.interrupt(scope);
-  if (interrupted > 0) observe({ kind: 'note', message: `${interrupted} interrupted trials start again` });
+  if (interrupted > 0) observe({ kind: 'note', message: againText(interrupted) });
   const finished = await workOffBatch(batch, name, parts, signal, observe);
   endLock();
   return { kind: 'finished', batch: finished };
+}
+
+function againText(interrupted: number): string {
+  return `${plural(interrupted, 'trial')} that ran when the batch was stopped ${interrupted === 1 ? 'starts' : 'start'} again`;
 }
 
 /**

@@ -71,8 +71,11 @@ export interface BatchTrial {
 }
 
 export type BatchEvent =
-  /** `trials` are the trials without a result; `spent` says what models have used since then. */
-  | { kind: 'started'; batchId: string; trials: BatchTrial[]; spent(): Spent }
+  /**
+   * `trials` are the trials without a result, `before` is how many have one already, from before a resume;
+   * `spent` says what models have used since then.
+   */
+  | { kind: 'started'; batchId: string; trials: BatchTrial[]; before: number; spent(): Spent }
   /** A part of the work that is no trial begins or ends. */
   | { kind: 'step'; title: string; state: 'begins' | 'ends' }
   | { kind: 'build'; build: BuildEvent }
@@ -140,7 +143,8 @@ export async function workOffBatch(
   ledger.reserve.take();
   await step('getting the setups of the runs', observe, () => pullSetups(batch, parts, signal));
   const progress = new BatchProgress(batch, observe);
-  const queued = ledger.queue.ofBatch(batch.key).filter(({ result }) => result === undefined);
+  const all = ledger.queue.ofBatch(batch.key);
+  const queued = all.filter(({ result }) => result === undefined);
   await using loop = new DeliveryLoop({
     ...parts,
     batch: batch.key,
@@ -165,6 +169,7 @@ export async function workOffBatch(
       kind: 'started',
       batchId: batch.id,
       trials: queued.map((trial) => progress.trialOf(trial)),
+      before: all.length - queued.length,
       spent: () => worker.spentBy(batch.key),
     });
     await worker.workOff(signal);

@@ -31,6 +31,7 @@ export const printedText = channel({
   count: {
     lines: times(100, 'lines of a text: the first and the last ones'),
     outputLines: times(8, "lines of a script's output"),
+    lastLines: times(40, 'last lines of what a failed check printed, in JUnit XML and JSON'),
     listed: times(1_000, "entries of a trial's list in the JSON document"),
   },
 });

@@ -291,7 +291,8 @@ export class CommandContext implements AsyncDisposable {
     const scripted = (file: string) => scriptedUpstream(file, clock);
     const { readCassette } = await import('../gateway/replay/read-cassette.ts');
     const cassette = onceFor(readCassette);
-    return { models, env, clock, caBundle, scripted, cassette, permits };
+    const note = (message: string) => this.note(message);
+    return { models, env, clock, caBundle, scripted, cassette, permits, note };
   }
 
   /** The certificates, as PEM, that this host trusts in addition to the public authorities. */

@@ -25,6 +25,8 @@ export interface GatewayOptions {
    * If not given, each gateway has its own.
    */
   permits?: ((model: string, maxParallel: number) => Semaphore) | undefined;
+  /** Tells people that requests to a model wait. */
+  note?: ((message: string) => void) | undefined;
   /** The limits of models with `maxParallel: auto`. If not given, each gateway has its own. */
   limits?: ModelLimits | undefined;
   /** How to reach the hosts of an allow-list; default: this machine's network. */

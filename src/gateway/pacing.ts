@@ -32,12 +32,12 @@ export interface Permit {
    * The model is overloaded or unreachable: no request is sent for a while, at least for the milliseconds
    * that the model asked for.
    */
-  backOff(asked: number | undefined): void;
+  backOff(asked: number | undefined, why: string): void;
   /**
    * The model refused the request because it has too many, and asked to wait for some milliseconds. Returns for
    * how long this request waits before its next attempt, in addition to its wait for a permit.
    */
-  refused(asked: number | undefined): number;
+  refused(asked: number | undefined, why: string): number;
   /**
    * Whether the limit may be the reason if the model refuses this request: others are in flight, and the limit
    * adapts. Then the refusal does not count as an attempt.
@@ -61,10 +61,15 @@ export interface PacingParts {
   random: () => number;
   /** A limit that adapts, below that of the permits. */
   limit?: ModelLimit | undefined;
+  /** Called when all requests begin to wait for so long that people wonder. */
+  waits?: ((ms: number, why: string) => void) | undefined;
 }
 
+/** Shorter waits are not told, in milliseconds. */
+const quietMs = 5_000;
+
 /** @param permits one for each request that may be in flight */
-export function pacing(permits: Semaphore, { clock, random, limit }: PacingParts): Pacing {
+export function pacing(permits: Semaphore, { clock, random, limit, waits }: PacingParts): Pacing {
   let failures = 0;
   let pausedAt = Number.NEGATIVE_INFINITY;
   let backOffUntil = Number.NEGATIVE_INFINITY;
@@ -84,13 +89,16 @@ export function pacing(permits: Semaphore, { clock, random, limit }: PacingParts
     },
   };
 
-  function pause(acquiredAt: number, asked: number | undefined): void {
+  function pause(acquiredAt: number, asked: number | undefined, why: string): void {
     // Requests that were in flight when the back-off began only report the same failure again.
-    if (acquiredAt > pausedAt) {
+    const isNew = acquiredAt > pausedAt;
+    if (isNew) {
       failures += 1;
       pausedAt = clock.now();
     }
     backOffUntil = Math.max(backOffUntil, clock.now() + waitBefore(failures, asked, retryLimits, random));
+    const left = backOffUntil - clock.now();
+    if (isNew && left >= quietMs) waits?.(left, why);
   }
 
   function permitSince(acquiredAt: number, inFlight: number, held: Disposable): Permit {
@@ -98,11 +106,11 @@ export function pacing(permits: Semaphore, { clock, random, limit }: PacingParts
     return {
       adapts,
       release: () => held[Symbol.dispose](),
-      backOff: (asked) => pause(acquiredAt, asked),
-      refused(asked) {
+      backOff: (asked, why) => pause(acquiredAt, asked, why),
+      refused(asked, why) {
         limit?.tell({ kind: 'refused', sentAt: acquiredAt, inFlight, waitMs: asked ?? 0 });
         if (!adapts || asked !== undefined) {
-          pause(acquiredAt, asked);
+          pause(acquiredAt, asked, why);
           return 0;
         }
         // The others go on, with a smaller limit.

@@ -54,7 +54,7 @@ export async function send(parts: SendParts, request: UpstreamRequest, signal: A
       }
       failed(verdict.reason);
       if (verdict.shared) {
-        wait = permit.refused(verdict.asked);
+        wait = permit.refused(verdict.asked, verdict.reason);
         if (isExcused) {
           refusals += 1;
           attempt -= 1;
@@ -63,7 +63,7 @@ export async function send(parts: SendParts, request: UpstreamRequest, signal: A
     } catch (error) {
       permit.release();
       if (signal.aborted || error instanceof Refusal) throw error;
-      permit.backOff(undefined);
+      permit.backOff(undefined, messageOf(error));
       if (last) throw error;
       failed(messageOf(error));
     }

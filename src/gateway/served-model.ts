@@ -4,10 +4,11 @@ import { isLoopback } from '../loopback.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { Semaphore } from '../semaphore.ts';
 import { type HttpModel, type ModelConfig, mostParallel, type Wire, wiresOf } from '../suite/model-config.ts';
+import { duration } from '../text/quantities.ts';
 import type { GatewayOptions, GatewayParts } from './gateway-parts.ts';
 import type { ModelLimit } from './limits/model-limit.ts';
 import { ModelLimits } from './limits/model-limits.ts';
-import { type Pacing, pacing } from './pacing.ts';
+import { type Pacing, type PacingParts, pacing } from './pacing.ts';
 import { type Redaction, redactionOf } from './redaction.ts';
 import type { Recording } from './replay/recording.ts';
 import type { Upstream } from './upstream.ts';
@@ -41,7 +42,7 @@ export function recordedModel(
   return {
     ...{ name, config, wires: wiresOf(config), upstreamName: name, recording, live },
     upstream: { send: () => Promise.reject(new Error('a recorded model is never asked itself')) },
-    pacing: pacing(unlimited(), parts),
+    pacing: pacing(unlimited(), pacingParts(name, parts)),
     redaction: redactionOf(undefined),
     [Symbol.asyncDispose]: async () => undefined,
   };
@@ -59,7 +60,7 @@ export function serveModel(name: string, config: ModelConfig, parts: ServingPart
       wires: wiresOf(config),
       upstreamName: name,
       upstream: parts.scripted(config.scripted),
-      pacing: pacing(unlimited(), parts),
+      pacing: pacing(unlimited(), pacingParts(name, parts)),
       redaction: redactionOf(undefined),
       [Symbol.asyncDispose]: async () => undefined,
     };
@@ -84,11 +85,19 @@ const unlimited = () => new Semaphore(Number.POSITIVE_INFINITY);
 
 function pacingOf(name: string, config: HttpModel, parts: ServingParts): Pacing {
   const { maxParallel } = config;
-  if (maxParallel === undefined) return pacing(unlimited(), parts);
+  const paced = pacingParts(name, parts);
+  if (maxParallel === undefined) return pacing(unlimited(), paced);
   const most = mostParallel(maxParallel);
   const permits = parts.permits?.(name, most);
-  if (typeof maxParallel === 'number') return pacing(permits ?? new Semaphore(most), parts);
-  return pacing(permits ?? unlimited(), { ...parts, limit: limitOf(name, config, parts) });
+  if (typeof maxParallel === 'number') return pacing(permits ?? new Semaphore(most), paced);
+  return pacing(permits ?? unlimited(), { ...paced, limit: limitOf(name, config, parts) });
+}
+
+/** The wait of a judge or an agent for its model is long, and nothing else is told of it. */
+function pacingParts(name: string, { clock, random, note }: ServingParts): PacingParts {
+  const waits = (ms: number, why: string) =>
+    note?.(`the model ${name} is asked again in ${duration(ms)}: ${why}`);
+  return { clock, random, waits };
 }
 
 /** The limit of a model, if it adapts. */

@@ -1,5 +1,6 @@
 import { printedText } from '../bounds/anybody.ts';
 import type { Judgment } from '../contract/validation.ts';
+import { failedTests } from './failed-tests.ts';
 import type { TrialResult } from './trial-record.ts';
 
 /** How many characters to show of what a program printed or a judge said. */
@@ -82,10 +83,21 @@ export function tellingLine(lines: readonly string[]): number {
   return named === -1 ? lines.findLastIndex((line) => line.trim() !== '') : named;
 }
 
-function told(text = ''): string {
+/** `: ` and why a program failed, by what it printed: the tests that failed, and its most telling line. */
+export function told(text = ''): string {
   const lines = text.split('\n');
   const line = withNext(lines, tellingLine(lines));
-  return line === '' ? '' : `: ${shortened(line, toldCharacters)}`;
+  const parts = [testsTold(failedTests(lines), line), shortened(line, toldCharacters)];
+  return parts
+    .filter((part) => part !== '')
+    .map((part) => `: ${part}`)
+    .join('');
+}
+
+/** The first failed test, and how many more there are; empty if `line` names it. */
+function testsTold([first, ...more]: readonly string[], line: string): string {
+  if (first === undefined || line.includes(first)) return '';
+  return `${shortened(first, toldCharacters)}${more.length > 0 ? ` and ${more.length} more` : ''}`;
 }
 
 /** Whether a judgment passes. Without a threshold it always does. Without a score it never reaches one. */

@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream';
 import { programOutput } from '../bounds/grading.ts';
 import type { Validation } from '../contract/validation.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
+import { told } from '../record/failures.ts';
 import type { TestReport } from './formats/reported-test.ts';
 import { readTestReport } from './formats/test-report.ts';
 import { processFailure } from './grading-failure.ts';
@@ -135,8 +136,13 @@ function wholeProgram(
     truncated: stdout.truncated || stderr.truncated,
     output: capturedText(stdout.text),
     error: capturedText(stderr.text),
-    ...(exitCode !== 0 && { message: `the validator exited with ${exitCode}` }),
+    ...(exitCode !== 0 && { message: exitedText(exitCode, stdout.text, stderr.text) }),
   };
+}
+
+function exitedText(exitCode: number, stdout: string, stderr: string): string {
+  const why = told(stdout) || told(stderr);
+  return `the validator exited with ${exitCode}${why}`;
 }
 
 /** Reports seldom say when a test began, so the start time is the program's. */

@@ -1,4 +1,6 @@
-import { describe, expect, test } from 'vitest';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test, vi } from 'vitest';
 import { runsOf } from './ask.ts';
 import { containersOnce } from './containers.ts';
 import { offsite, type Running, start } from './offsite.ts';
@@ -10,8 +12,11 @@ const cases = [
 ];
 
 /** Starts a batch and waits until its quick trial is reported and its slow one is at work; returns the agent's instance. */
-async function inTheMiddle(place: Place): Promise<{ running: Running; instance: string }> {
-  const running = start(place, ['run', place.suite({ cases }), '-c', '2']);
+async function inTheMiddle(
+  place: Place,
+  options: string[] = [],
+): Promise<{ running: Running; instance: string }> {
+  const running = start(place, ['run', place.suite({ cases }), '-c', '2', ...options]);
   const [, batch] = await running.printed(/batch (\S+): 2 trials/);
   await running.printed(/✓ quick/);
   // The one it works in, and the one that verify is to run in.
@@ -26,6 +31,17 @@ async function inTheMiddle(place: Place): Promise<{ running: Running; instance: 
   return { running, instance };
 }
 
+/** The files of an interrupted run: they say of each trial what is known. */
+function expectFiles(place: Place, signal: string): void {
+  const junit = readFileSync(join(place.folder, 'junit.xml'), 'utf8');
+  expect(junit).toMatch(/^<testsuites name="batch \S+" tests="2" failures="0" errors="0" skipped="1"/m);
+  expect(junit).toMatch(/classname="quick.worker" name="trial 0"/);
+  const skipped = `<skipped message="has no result: interrupted by ${signal}"/>`;
+  expect(junit.replaceAll(/\s*\n\s*/g, '')).toMatch(
+    new RegExp(`classname="slow.worker" name="trial 0" time="0.000">${skipped}`),
+  );
+}
+
 const none = (containers: unknown[]) => containers.length === 0;
 
 describe.concurrent('offsite run', () => {
@@ -36,13 +52,45 @@ describe.concurrent('offsite run', () => {
     const { exitCode, stdout, stderr } = await running.ended;
     expect(exitCode).toBe(130);
     expect(stdout).toMatch(/^quick · worker +1 +0 +0 +100 %/m);
-    expect(stdout).toMatch(/^interrupted: 1 trial finished, 1 left$/m);
+    expect(stdout).toMatch(/^interrupted by SIGINT: 1 trial finished, 1 left$/m);
     expect(stderr).toContain('SIGINT: stopping the trials');
     expect(stderr).not.toContain('    at ');
     await containersOnce([`offsite.instance=${instance}`], none);
     const runs = await runsOf(place, 'quick', 'slow');
     expect(runs.map(({ trials }) => trials?.map(({ status }) => status))).toEqual([['reported'], ['queued']]);
     expect((await offsite(place, ['outbox'])).stdout).toBe('nothing waits to be reported\n');
+  });
+
+  test('at SIGTERM writes what there is as JUnit, JSON and a page, and resume writes all of it', async () => {
+    using place = openPlace();
+    const { running } = await inTheMiddle(place, ['--json', '--junit', 'junit.xml', '--html', 'page.html']);
+    running.kill('SIGTERM');
+    // A CI system may kill it before it has ended.
+    await vi.waitFor(() => expectFiles(place, 'SIGTERM'), { timeout: 5_000 });
+    const { exitCode, stdout } = await running.ended;
+    expect(exitCode).toBe(130);
+    const told = JSON.parse(stdout);
+    expect(told).toMatchObject({
+      ...{ passed: 1, failed: 0, void: 0 },
+      incomplete: { kind: 'interrupted', why: 'interrupted by SIGTERM', unfinished: 1 },
+    });
+    expect(told.runs).toMatchObject([
+      { case: 'quick', trials: [{ verdict: 'passed' }] },
+      { case: 'slow', trials: [], unfinished: [{ ordinal: 0 }] },
+    ]);
+    expectFiles(place, 'SIGTERM');
+    expect(existsSync(join(place.folder, 'page.html'))).toBe(true);
+
+    const again = start(place, ['resume', '--junit', 'junit.xml']);
+    await again.printed(/1 of 2 trials runs now; 1 finished before/);
+    await again.printed(/longest: slow/);
+    again.kill('SIGINT');
+    const ended = await again.ended;
+    expect([ended.exitCode, ended.stdout], ended.stderr).toEqual([
+      130,
+      expect.stringMatching(/^interrupted by SIGINT: 1 trial finished, 1 left$/m),
+    ]);
+    expectFiles(place, 'SIGINT');
   });
 
   test('that was killed leaves sandboxes, which the next run removes', async () => {

@@ -38,7 +38,7 @@ function expectCleanEnd({ stdout, stderr }: Ended, { left }: { left: boolean }):
 
 /** Kills after so long: milliseconds that no end may take, with an engine that answers nothing. */
 /** What an interrupted run prints. */
-const tableOfWhatThereIs = expect.stringMatching(/^all .*\ninterrupted: /m);
+const tableOfWhatThereIs = expect.stringMatching(/^all .*\ninterrupted by SIGTERM: /m);
 
 async function endedWithin(running: Running, ms: number): Promise<Ended> {
   const late = setTimeout(() => running.kill('SIGKILL'), ms);

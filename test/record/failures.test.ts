@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { failedOutputOf } from '../../src/record/failed-output.ts';
 import { failuresOf } from '../../src/record/failures.ts';
 import type { TrialResult } from '../../src/record/trial-record.ts';
 
@@ -34,6 +35,46 @@ describe('a failed trial says why:', () => {
   ])('a verify step that printed %j', (output, expected) => {
     const verifySteps = [step('true', 0, 'Error: of no account'), step('npm test', 1, output)];
     expect(failuresOf(result({ verifySteps }))).toEqual([expected]);
+  });
+
+  test.each([
+    [
+      'E   assert 1 == 2\nFAILED test_sum.py::test_adds - assert 1 == 2\nFAILED test_sum.py::test_b[x y] - no\n2 failed',
+      'verify: t exited 1: test_sum.py::test_adds and 1 more: 2 failed',
+    ],
+    [
+      '✔ works (1ms)\n✖ adds two (1.2ms)\n\n✖ failing tests:\n\n✖ adds two (1.2ms)\n  AssertionError: 1 !== 2\n',
+      'verify: t exited 1: adds two: AssertionError: 1 !== 2',
+    ],
+    ['ok 1 - a\n    not ok 2 - inner\nnot ok 2 - outer # TODO\n', 'verify: t exited 1: not ok 2 - inner'],
+    ['--- FAIL: TestSum (0.00s)\n    sum_test.go:9: got 3\nFAIL\n', 'verify: t exited 1: TestSum: FAIL'],
+    [
+      "test tests::adds ... FAILED\nthread 'tests::adds' panicked\nerror: test failed\n",
+      'verify: t exited 1: tests::adds: error: test failed',
+    ],
+    [
+      'FAIL: test_sum (tests.TestSum)\nAssertionError: 3 != 4\n',
+      'verify: t exited 1: test_sum (tests.TestSum): AssertionError: 3 != 4',
+    ],
+    [
+      ' FAIL  sum.test.ts > adds\nAssertionError: expected 3 to be 4\n',
+      'verify: t exited 1: sum.test.ts > adds: AssertionError: expected 3 to be 4',
+    ],
+  ])('a test runner that printed %j by its failed test', (output, expected) => {
+    expect(failuresOf(result({ verifySteps: [step('t', 1, output)] }))).toEqual([expected]);
+  });
+
+  test('with the last lines that its failed checks printed', () => {
+    const long = Array.from({ length: 60 }, (_, index) => `line ${index}`).join('\n');
+    const verifySteps = [step('a', 0, 'fine'), step('b', 1, long)];
+    const validations = [
+      { id: 'v', index: 0, name: 'v', exitCode: 1, output: { text: 'got 3' }, error: { text: 'no\n' } },
+    ];
+    const printed = failedOutputOf(result({ verifySteps, validations }));
+    expect(printed.split('\n')).toEqual([
+      ...Array.from({ length: 40 }, (_, index) => `line ${index + 20}`),
+      ...['', 'got 3', 'no'],
+    ]);
   });
 
   test('a step of several lines by its first', () => {

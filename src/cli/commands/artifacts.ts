@@ -5,13 +5,17 @@ import { plural, size } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
 import { CommandContext } from '../context.ts';
 import { withConfigAndData } from '../options.ts';
-import { openTrial } from '../show/open-trial.ts';
+import { trialOf } from '../show/open-trial.ts';
+import { toldTarget } from '../show/told-target.ts';
 import { type Written, writeArtifacts } from '../write-artifacts.ts';
 
 export function artifactsCommand() {
   return withConfigAndData(new Command('artifacts'))
     .description('list the files that a trial left as artifacts, or write them to a folder')
-    .argument('<trial...>', 'the trial, as `offsite show` takes it: case/variant#ordinal')
+    .argument(
+      '[trial...]',
+      'the trial, as `offsite show` takes it: case/variant#ordinal (default: the only one of the last batch)',
+    )
     .option('--out <folder>', 'write them below this folder, under their own names')
     .option('--force', 'replace files that exist')
     .option('--json', 'print one JSON document on stdout')
@@ -19,7 +23,7 @@ export function artifactsCommand() {
       await using context = CommandContext.open(options);
       const { out, err } = context;
       const ledger = context.ledger();
-      const { details, record } = openTrial(ledger, trial.join(' '));
+      const { details, record } = trialOf(ledger, toldTarget(context, trial.join(' ')));
       const { artifacts } = details;
       const { artifactsOmitted = [], artifactsOmittedCount = artifactsOmitted.length } = record;
       if (artifactsOmittedCount > 0)

@@ -12,6 +12,7 @@ import { exitCodes } from '../exit-codes.ts';
 import { withService } from '../options.ts';
 import { comparisonText } from '../output/comparison.ts';
 import type { CommonOptions } from '../settings.ts';
+import { tellLast } from '../show/told-target.ts';
 
 export function compareCommand() {
   return withService(new Command('compare'))
@@ -42,6 +43,7 @@ async function compare(a: string, b: string | undefined, options: CompareOptions
     });
   }
   await using context = CommandContext.open(options);
+  if (!options.baseline && b === undefined) tellLast(context, lastBatch(context.ledger().records));
   const compared = options.baseline
     ? await comparedWithBaseline(context, a)
     : comparedBatches(context.ledger(), a, b);

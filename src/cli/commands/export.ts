@@ -1,6 +1,4 @@
 import { Command, Option } from '@commander-js/extra-typings';
-import { exportedPage } from '../../bounds/anybody.ts';
-import { exportHtml } from '../../export/export-html.ts';
 import { spanRequests } from '../../export/export-spans.ts';
 import { exportedTrials, type ReadOptions } from '../../export/read-trials.ts';
 import { otlpHeaders, receiverUrl, sendSpans } from '../../export/send-spans.ts';
@@ -11,6 +9,7 @@ import { OffsiteError } from '../../offsite-error.ts';
 import { plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
+import { exportPage } from '../export-page.ts';
 import { withConfigAndData } from '../options.ts';
 
 const verdicts = ['passed', 'failed', 'void'] as const satisfies readonly Verdict[];
@@ -62,7 +61,7 @@ async function exportBatch(reference: string | undefined, options: ExportOptions
     process.exitCode = exitCodes.infrastructure;
   };
   const exporting = { context, batch, options: { ...options, unreadable }, signal };
-  if (options.html !== undefined) await exportPage(options.html, exporting);
+  if (options.html !== undefined) await exportPage(options.html, batch, context, signal, options);
   if (options.json !== undefined) await exportJson(options.json, exporting);
   if (options.cassette !== undefined) await exportCassette(options.cassette, exporting);
   if (options.otlp !== undefined) await exportSpans(options.otlp, exporting);
@@ -108,22 +107,6 @@ async function exportCassette(file: string, { context, batch, signal }: Exportin
     `${file}: ${plural(exchanges, 'exchange')} of ${plural(cassette.trials.length, 'trial')} of ${batch.id}`,
   );
   for (const why of leftOut) err.print(`left out: ${why}`);
-}
-
-async function exportPage(file: string, { context, batch, options, signal }: Exporting): Promise<void> {
-  const { redactor, clock, err } = context;
-  const { only, withOutputs } = options;
-  const maxBytes = exportedPage.bytes.whole;
-  const parts = { ledger: context.ledger(), redactor, now: clock.now(), only, withOutputs, maxBytes, signal };
-  const written = { trials: 0, leftOut: 0 };
-  await writeExport(file, async (write) => {
-    Object.assign(written, await exportHtml(batch, parts, write));
-  });
-  err.print(`${file}: ${plural(written.trials, 'trial')} of ${batch.id}`);
-  if (written.leftOut > 0) {
-    const trials = plural(written.leftOut, 'trial');
-    err.print(`${trials} left out, because the file would be larger than browsers open well: --only failed`);
-  }
 }
 
 async function exportSpans(target: string, { context, batch, options, signal }: Exporting): Promise<void> {

@@ -53,7 +53,8 @@ async function fork(reference: string, options: ForkOptions): Promise<number> {
   for (const sandbox of sandboxes) passedEnvironment(sandbox, context.host);
   const { batches } = await runSet(plan, { ...workshop, revisions }, signal, progress.event);
   progress[Symbol.dispose]();
-  const [summary] = batches.map((one) => finishedSummary(one, workshop, options.json === true));
+  const detail = options.json === true ? 'paths' : 'numbers';
+  const [summary] = batches.map((one) => finishedSummary(one, workshop, detail));
   if (!summary) throw new Error('the fork finished without a batch');
   if (options.json) out.json(summary);
   else {

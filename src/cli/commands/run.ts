@@ -5,9 +5,7 @@ import { deliverLeftovers } from '../../agent/delivery.ts';
 import { planParts } from '../../agent/plan-parts.ts';
 import type { BatchEvent, BatchParts } from '../../agent/run-batch.ts';
 import { runSet } from '../../agent/run-set.ts';
-import type { ComparedBatches } from '../../comparison/comparison.ts';
-import type { Reference } from '../../comparison/side.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
+import type { StoredBatch } from '../../ledger/batches.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import { text } from '../../text/printable.ts';
@@ -15,42 +13,28 @@ import { plural } from '../../text/quantities.ts';
 import { passedEnvironment } from '../../trial/host-environment.ts';
 import { checkModels } from '../../trial/models.ts';
 import { ciRun } from '../ci-run.ts';
-import { hasRegression, olderSide, regressionText } from '../compare-to.ts';
-import { CommandContext } from '../context.ts';
-import { belowText, exitCodeOfRates, exitCodes } from '../exit-codes.ts';
-import { Interrupted } from '../interruption.ts';
+import { olderSide } from '../compare-to.ts';
+import { CommandContext, type Workshop } from '../context.ts';
 import { rate, wholeNumber, withAllowOutside, withService } from '../options.ts';
-import { comparisonText } from '../output/comparison.ts';
-import { githubStep, tellGithub } from '../output/github.ts';
-import { interruptedTable } from '../output/interrupted-table.ts';
 import { preciseRates, preciseRatesText } from '../output/known-rates.ts';
 import { mergedSummary } from '../output/merged-summary.ts';
 import { openProgress } from '../output/progress.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
-import type { BatchSummary } from '../output/summary.ts';
-import { seeWhy, summaryTable } from '../output/summary-table.ts';
 import { placedFailure } from '../placed-failure.ts';
 import { leftOutText, plannedSuite, type TaskOptions, withTasks } from '../planned-suite.ts';
 import { type OnMiss, replayedBatch } from '../replayed-batch.ts';
+import { type ResultOptions, refuseLone, refuseLoneResults, withResults } from '../results/options.ts';
+import { saveWhenInterrupted, tellIncomplete } from '../results/tell-incomplete.ts';
+import { tellResults, wantedDetail } from '../results/tell-results.ts';
 import type { CommonOptions } from '../settings.ts';
-import { writeText } from '../write-text.ts';
 
 export function runCommand() {
-  return withTasks(withAllowOutside(withService(new Command('run'))))
+  return withResults(withTasks(withAllowOutside(withService(new Command('run')))))
     .description(
       'run a suite: every case on every variant, each trial in its own sandbox, each result reported',
     )
     .argument('[file]', 'the suite file (YAML)')
     .option('-c, --concurrency <n>', 'trials at a time (default: from cores and memory)', wholeNumber)
-    .option('--fail-under <rate>', 'exit 1 when the pass rate is below this (0 to 1)', rate)
-    .option('--junit <file>', 'also write the results as JUnit XML')
-    .addOption(
-      new Option(
-        '--compare-to <batch>',
-        "compare the results with a batch on this machine; `baseline`: with the service's baseline",
-      ).conflicts('dryRun'),
-    )
-    .option('--fail-on-regression', 'exit 1 if a variant is worse than there by more than noise')
     .addOption(
       new Option('--trials <auto>', 'run further trials until the pass rate is known precisely')
         .choices(['auto'] as const)
@@ -75,12 +59,8 @@ export function runCommand() {
     });
 }
 
-interface RunOptions extends CommonOptions, TaskOptions {
+interface RunOptions extends CommonOptions, TaskOptions, Omit<ResultOptions, keyof CommonOptions> {
   concurrency?: number | undefined;
-  failUnder?: number | undefined;
-  junit?: string | undefined;
-  compareTo?: string | undefined;
-  failOnRegression?: true | undefined;
   trials?: 'auto' | undefined;
   precision?: number | undefined;
   maxTrials?: number | undefined;
@@ -93,7 +73,7 @@ interface RunOptions extends CommonOptions, TaskOptions {
 async function run(file: string | undefined, options: RunOptions): Promise<number> {
   refuseLoneOptions(options);
   await using context = CommandContext.open(options, file === undefined ? {} : { suite: file });
-  const { env, dataFolder, host, clock, redact, out, err } = context;
+  const { env, dataFolder, host, clock, redact, err } = context;
   using progress = await openProgress({ err, env, clock, plain: options.json === true });
   context.note = progress.note;
   const interrupted = context.interruption();
@@ -127,9 +107,16 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
     if (event.kind === 'started') begun.push(event.batchId);
     progress.event(event);
   };
+  const telling = { context, workshop, progress, options, older, signal };
+  const work = () => [{ plan, batches: storedBatches(begun, workshop) }];
+  const unfinished = { ...telling, work, finished: () => [] };
+  saveWhenInterrupted(unfinished, signal);
   let finished: FinishedBatches;
   try {
     finished = await runTrials(plan, options, { ...workshop, revisions }, signal, observe);
+    await progress.step('delivering results of earlier runs', () =>
+      deliverLeftovers(workshop, signal, progress.note, clock.now()),
+    );
   } catch (error) {
     const kept = ledger.outbox.pending().filter((report) => report.service === service).length;
     const waiting = kept > 0 ? `${plural(kept, 'result')} kept in ${dataFolder}; ` : '';
@@ -138,68 +125,35 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
     if (!options.dryRun && placed === error)
       progress.note(`${waiting}\`offsite resume\` continues what is not finished`);
     progress[Symbol.dispose]();
-    const table = error instanceof Interrupted ? interruptedTable(begun, workshop) : undefined;
-    if (table && !options.json) out.print(text`\n${table}\n`);
+    await tellIncomplete(unfinished, error);
     throw placed;
   }
-  await progress.step('delivering results of earlier runs', () =>
-    deliverLeftovers(workshop, signal, progress.note, clock.now()),
-  );
   progress[Symbol.dispose]();
 
-  // The data folder of a dry run is gone afterwards, and so are the paths in the details.
-  const detailed = options.json === true && !options.dryRun;
-  const [first, ...more] = finished.batches.map((one) => finishedSummary(one, workshop, detailed));
+  const detail = wantedDetail(options, env);
+  const [first, ...more] = finished.batches.map((one) => finishedSummary(one, workshop, detail));
   if (!first) throw new Error('the run finished without a batch');
   const isAuto = options.trials === 'auto';
   const summary = more.length > 0 || isAuto ? mergedSummary([first, ...more], finished.set) : first;
   const rates = isAuto ? preciseRates(finished) : undefined;
-  const compared = older?.compare(referenceTo(finished, ledger, service));
-  if (options.json)
-    out.json({ ...summary, rates, comparison: compared, ...(leftOut.length > 0 && { leftOut }) });
-  else {
-    out.print(text`\n${summaryTable(summary)}\n`);
-    if (rates) out.print(text`${preciseRatesText(rates, batchIdsOf(finished))}\n`);
-    if (compared) out.print(comparisonText(compared));
-    const see = options.dryRun ? undefined : seeWhy([first, ...more], options.dataFolder);
-    if (context.untried.length > 0)
-      progress.note(text`this dry run did not try ${context.untried.join('; ')}`);
-    if (see) progress.note(see);
-  }
-  if (options.junit !== undefined) {
-    const { junitXml } = await import('../output/junit.ts');
-    writeText(options.junit, junitXml(summary, redact));
-  }
-  const step = githubStep(env);
-  // With --json stdout is one document; annotations are read from stderr as well.
-  if (step) tellGithub(step, summary, { output: options.json ? err : out, warn: progress.note, redact });
-  if (summary.unreported > 0) {
-    const unreported = plural(summary.unreported, 'result');
-    progress.note(`${unreported} could not be reported and are kept in ${dataFolder}: offsite outbox`);
-  }
-  if (compared && older && options.failOnRegression) progress.note(regressionText(compared, older.name));
-  const below = belowText(summary, options.failUnder);
-  if (below !== undefined) progress.note(below);
-  return exitCodeOf(summary, options, compared);
+  const told = {
+    summary,
+    batches: [first, ...more],
+    below: rates && preciseRatesText(rates, batchIdsOf(finished)),
+    members: { rates, ...(leftOut.length > 0 && { leftOut }) },
+  };
+  if (!options.json && context.untried.length > 0)
+    progress.note(text`this dry run did not try ${context.untried.join('; ')}`);
+  return tellResults([told], telling);
 }
 
-/** Options that mean something only together with another one. */
+/** Refuses options that mean something only together with another one. */
 function refuseLoneOptions(options: RunOptions): void {
-  const { compareTo, failOnRegression, trials, precision, maxTrials, replay, onMiss } = options;
-  const needs =
-    onMiss === 'live' && replay === undefined
-      ? ['--on-miss', '--replay']
-      : failOnRegression && compareTo === undefined
-        ? ['--fail-on-regression', '--compare-to']
-        : trials === undefined && (precision !== undefined || maxTrials !== undefined)
-          ? [precision === undefined ? '--max-trials' : '--precision', '--trials auto']
-          : undefined;
-  if (!needs) return;
-  throw new OffsiteError(`${needs[0]} needs ${needs[1]}`, {
-    code: 'OPTION_MISSING',
-    kind: 'input',
-    hint: `Add ${needs[1]}, or remove ${needs[0]}.`,
-  });
+  const { trials, precision, maxTrials, replay, onMiss } = options;
+  if (onMiss === 'live' && replay === undefined) refuseLone(['--on-miss', '--replay']);
+  refuseLoneResults(options);
+  if (trials === undefined && (precision !== undefined || maxTrials !== undefined))
+    refuseLone([precision === undefined ? '--max-trials' : '--precision', '--trials auto']);
 }
 
 /** Further trials are batches of chosen cases, which one start request must be able to hold. */
@@ -228,18 +182,6 @@ function batchIdsOf({ batches }: FinishedBatches): string[] {
   return batches.map(({ id }) => id);
 }
 
-/** The batches of this run, as one side of a comparison. */
-function referenceTo(finished: FinishedBatches, ledger: Ledger, service: string): Reference {
-  const batches = batchIdsOf(finished).flatMap((id) => ledger.batches.find(id));
-  return { name: 'this run', batches: batches.filter((one) => one.service === service), variant: undefined };
-}
-
-function exitCodeOf(
-  summary: BatchSummary,
-  { failUnder, failOnRegression }: RunOptions,
-  compared: ComparedBatches | undefined,
-): number {
-  const code = exitCodeOfRates(summary, failUnder);
-  if (code !== exitCodes.done) return code;
-  return failOnRegression && compared && hasRegression(compared) ? exitCodes.belowThreshold : exitCodes.done;
+function storedBatches(ids: readonly string[], { ledger, service }: Workshop): StoredBatch[] {
+  return ids.flatMap((id) => ledger.batches.find(id)).filter((one) => one.service === service);
 }

@@ -131,7 +131,7 @@ function tellFinished(
   const summary = finishedSummary(
     batch,
     { ledger: context.ledger(), service: platformService },
-    json === true,
+    json === true ? 'paths' : 'numbers',
   );
   if (json) out.json(summary);
   else {

@@ -42,6 +42,7 @@ export class Shown {
       kind: 'started',
       batchId: batches.map(({ workflow }) => workflow).join(' '),
       trials: [...this.#trials.values()],
+      before: 0,
       spent: () => {
         const spent = { tokens: 0, usd: 0 };
         for (const { tokens, usd } of this.#spent.values()) {

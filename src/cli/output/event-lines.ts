@@ -61,7 +61,7 @@ function stepOf({ run }: BatchTrial, { phase }: Cause): string {
 function lineOf(event: Exclude<BatchEvent, { kind: 'build' | 'finished' }>): Printable | undefined {
   switch (event.kind) {
     case 'started':
-      return text`batch ${event.batchId}: ${plural(event.trials.length, 'trial')}`;
+      return text`batch ${event.batchId}: ${startedWords(event)}`;
     case 'phase':
     case 'step':
     case 'put-back':
@@ -90,6 +90,13 @@ function lineOf(event: Exclude<BatchEvent, { kind: 'build' | 'finished' }>): Pri
       return text`  ${nameOf(event.trial)}  not reported yet (${state}): ${lines(answer)}`;
     }
   }
+}
+
+/** How many trials run now, and of a resumed batch how many were finished before. */
+function startedWords({ trials, before }: BatchEvent & { kind: 'started' }): string {
+  if (before === 0) return plural(trials.length, 'trial');
+  const all = plural(trials.length + before, 'trial');
+  return `${trials.length} of ${all} ${trials.length === 1 ? 'runs' : 'run'} now; ${before} finished before`;
 }
 
 /** @param isTold whether the cause was printed before */

@@ -10,8 +10,11 @@ const builder = new XMLBuilder({
   suppressEmptyNode: true,
 });
 
-type JunitTrial = Pick<TrialSummary, 'ordinal' | 'durationMs' | 'verdict' | 'cause' | 'failures'>;
-type JunitRun = Pick<RunSummary, 'case' | 'variant' | 'failed' | 'void' | 'durationMs'> & {
+type JunitTrial = Pick<
+  TrialSummary,
+  'ordinal' | 'durationMs' | 'verdict' | 'cause' | 'failures' | 'failedOutput'
+>;
+type JunitRun = Pick<RunSummary, 'case' | 'variant' | 'failed' | 'void' | 'durationMs' | 'unfinished'> & {
   trials: JunitTrial[];
 };
 /** What JUnit XML says of a batch. */
@@ -23,34 +26,48 @@ export type JunitBatch = Pick<BatchSummary, 'batchId' | 'passed' | 'failed' | 'v
 
 /**
  * A batch as JUnit XML: a test suite for each run, a test case for each trial; a void trial is an error, not
- * a failure.
+ * a failure, and a trial without a result is skipped.
  */
 export function junitXml(summary: JunitBatch, redact?: Redact): string {
   const plain = (content: Content) => plainText(content, redact);
   const suites = summary.runs.map((run) => ({
     '@name': plain(text`${run.case} · ${run.variant}`),
-    '@tests': run.trials.length,
+    '@tests': run.trials.length + skippedIn(run),
     '@failures': run.failed,
     '@errors': run.void,
-    '@skipped': 0,
+    '@skipped': skippedIn(run),
     '@time': seconds(run.durationMs),
-    testcase: run.trials.map((trial) => ({
-      '@classname': plain(text`${run.case}.${run.variant}`),
-      '@name': `trial ${trial.ordinal}`,
-      '@time': seconds(trial.durationMs),
-      ...problemOf(trial, plain),
-    })),
+    testcase: [
+      ...run.trials.map((trial) => ({
+        '@classname': plain(text`${run.case}.${run.variant}`),
+        '@name': `trial ${trial.ordinal}`,
+        '@time': seconds(trial.durationMs),
+        ...problemOf(trial, plain),
+      })),
+      ...(run.unfinished ?? []).map(({ ordinal, why }) => ({
+        '@classname': plain(text`${run.case}.${run.variant}`),
+        '@name': `trial ${ordinal}`,
+        '@time': seconds(0),
+        skipped: { '@message': plain(text`${why}`) },
+      })),
+    ],
   }));
+  const skipped = summary.runs.reduce((sum, run) => sum + skippedIn(run), 0);
   return xmlText({
     testsuites: {
       '@name': plain(summary.set === undefined ? text`batch ${summary.batchId}` : text`${summary.set}`),
-      '@tests': summary.passed + summary.failed + summary.void,
+      '@tests': summary.passed + summary.failed + summary.void + skipped,
       '@failures': summary.failed,
       '@errors': summary.void,
+      '@skipped': skipped,
       '@time': seconds(summary.runs.reduce((sum, { durationMs }) => sum + durationMs, 0)),
       testsuite: suites,
     },
   });
+}
+
+function skippedIn({ unfinished = [] }: JunitRun): number {
+  return unfinished.length;
 }
 
 /** A document of JUnit XML. */
@@ -59,7 +76,7 @@ export function xmlText(document: { testsuites: Record<string, unknown> }): stri
 }
 
 function problemOf(
-  { verdict, cause, failures }: JunitTrial,
+  { verdict, cause, failures, failedOutput }: JunitTrial,
   plain: (content: Content) => string,
 ): Record<string, unknown> {
   if (verdict === 'passed') return {};
@@ -68,7 +85,7 @@ function problemOf(
   const problem = {
     '@message': plain(text`${all[0]?.split('\n', 1)[0] ?? verdict}`),
     '@type': cause?.kind ?? 'verdict',
-    '#text': plain(stack(all.map(lines))),
+    '#text': plain(stack([...all, ...(failedOutput === undefined ? [] : ['', failedOutput])].map(lines))),
   };
   return verdict === 'failed' ? { failure: problem } : { error: problem };
 }

@@ -80,16 +80,30 @@ function modelsOf({ blobs }: Ledger, { plan }: StoredBatch): string[] {
 }
 
 /**
- * The results of a batch that has just finished.
- *
- * @param detailed whether to read from the ledger what a document for programs says in addition
+ * How much a summary says: numbers and reasons, also what failed steps printed (`texts`), or also where the
+ * data folder has the records (`paths`).
  */
+export type SummaryDetail = 'numbers' | 'texts' | 'paths';
+
+/** The results of a batch that has just finished. Only `numbers` are in memory; the ledger has the rest. */
 export function finishedSummary(
   batch: FinishedBatch,
   { ledger, service }: { ledger: Ledger; service: string },
-  detailed: boolean,
+  detail: SummaryDetail,
 ): BatchSummary {
-  const kept = detailed ? ledger.batches.find(batch.id).find((one) => one.service === service) : undefined;
-  const found = kept ? storedBatch(ledger, kept) : summarizedBatch(batch);
-  return summaryOf(found, service, ledger.outbox.pending());
+  const isKept = (one: StoredBatch) => one.service === service;
+  const kept = detail === 'numbers' ? undefined : ledger.batches.find(batch.id).find(isKept);
+  if (kept) return storedSummary(kept, ledger, detail);
+  return summaryOf(summarizedBatch(batch), service, ledger.outbox.pending());
+}
+
+/** The results of a batch as the ledger has them. */
+export function storedSummary(batch: StoredBatch, ledger: Ledger, detail: SummaryDetail): BatchSummary {
+  const stored = storedBatch(ledger, batch);
+  const trials = detail === 'paths' ? stored.trials : withoutDetails(stored.trials);
+  return summaryOf({ ...stored, trials }, batch.service, ledger.outbox.pending());
+}
+
+function* withoutDetails(trials: SummarizedBatch['trials']): SummarizedBatch['trials'] {
+  for (const { details: _, ...trial } of trials) yield trial;
 }

@@ -1,6 +1,7 @@
 import type { FinishedBatch } from '../../agent/finished-batch.ts';
 import { printedText } from '../../bounds/anybody.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
+import { failedOutputOf } from '../../record/failed-output.ts';
 import { failuresOf } from '../../record/failures.ts';
 import { commandsOf } from '../../record/timeline.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
@@ -29,7 +30,23 @@ export interface BatchSummary {
   /** Cost of the agent's model in all trials; absent unless it is known for each trial. */
   tokens: number | undefined;
   costUsd: number | undefined;
+  /** Set if trials have no result, because the command was interrupted or failed. */
+  incomplete?: Incomplete | undefined;
   runs: RunSummary[];
+}
+
+export interface Incomplete {
+  kind: 'interrupted' | 'failed';
+  /** What ended the command. */
+  why: string;
+  /** Trials without a result. */
+  unfinished: number;
+}
+
+/** A trial without a result. */
+export interface UnfinishedTrial {
+  ordinal: number;
+  why: string;
 }
 
 export interface RunSummary {
@@ -54,6 +71,8 @@ export interface RunSummary {
   /** As the harness reports it; absent if it reports none. */
   harnessVersion: string | undefined;
   trials: TrialSummary[];
+  /** Its trials without a result, if the batch is incomplete. */
+  unfinished?: UnfinishedTrial[] | undefined;
 }
 
 export interface TrialSummary extends Partial<TrialDetails> {
@@ -68,6 +87,8 @@ export interface TrialSummary extends Partial<TrialDetails> {
   failures: string[];
   failuresCount: number;
   failuresTruncated: boolean;
+  /** The last lines that the failed checks printed; absent if they printed none, or nothing failed. */
+  failedOutput?: string | undefined;
   cause?: { kind: string; phase: string; message: string } | undefined;
   filesChanged: string[];
   filesChangedCount: number;
@@ -163,6 +184,7 @@ function trialSummary(ordinal: number, result: TrialResult, reported: boolean): 
   const filesChanged = (result.filesChanged ?? []).slice(0, printedText.count.listed);
   const filesChangedCount = result.filesChangedCount ?? result.filesChanged?.length ?? 0;
   const usage = usageOf(result);
+  const failedOutput = failedOutputOf(result);
   return {
     ordinal,
     verdict: result.verdict,
@@ -174,6 +196,7 @@ function trialSummary(ordinal: number, result: TrialResult, reported: boolean): 
     failures: failures.slice(0, printedText.count.listed),
     failuresCount: failures.length,
     failuresTruncated: failures.length > printedText.count.listed,
+    ...(failedOutput !== '' && { failedOutput }),
     ...(cause && { cause: { kind: cause.kind, phase: cause.phase, message: cause.message } }),
     filesChanged,
     filesChangedCount,

@@ -1,5 +1,5 @@
 import type { StoredBatch } from '../../ledger/batches.ts';
-import { lastBatch, shortBatchIds } from '../../ledger/find.ts';
+import { lastBatch, listRuns, listTrials, shortBatchIds } from '../../ledger/find.ts';
 import { findTarget, labelOf, type Target } from '../../ledger/find-target.ts';
 import { laterGradings } from '../../ledger/later-gradings.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -9,10 +9,21 @@ import { artifactsOf, attemptsOf, storedBlob } from '../output/trial-details.ts'
 import type { ShownTrial } from './story.ts';
 import { wordsFor } from './words.ts';
 
-/** Finds a finished trial. Throws as {@link findTarget} and {@link shownTrial} do, and `TRIAL_NEEDED`. */
+/** Finds a finished trial. Throws as {@link findTarget} and {@link trialOf} do. */
 export function openTrial(ledger: Ledger, reference: string): ShownTrial {
-  const target = findTarget(ledger.records, reference);
+  return trialOf(ledger, findTarget(ledger.records, reference));
+}
+
+/** A trial, or the only one of a batch or a run. Throws `TRIAL_NEEDED`, and as {@link shownTrial} does. */
+export function trialOf(ledger: Ledger, target: Target): ShownTrial {
   if (target.kind === 'trial') return shownTrial(ledger, target);
+  const { batch } = target;
+  const runs = listRuns(ledger.records, batch.key);
+  const trials = listTrials(ledger.records, batch.key);
+  const [trial, ...others] =
+    target.kind === 'run' ? trials.filter(({ run }) => run === target.run.key) : trials;
+  const run = runs.find(({ key }) => key === trial?.run);
+  if (trial && run && others.length === 0) return shownTrial(ledger, { kind: 'trial', batch, run, trial });
   throw trialNeeded(target, 'this is about one trial');
 }
 

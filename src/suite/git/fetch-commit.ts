@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { gitSources } from '../../bounds/suite.ts';
 import type { Repository } from './git-source.ts';
 import { failed, type GitCall, runGit } from './run-git.ts';
+import { namingShallowClone } from './shallow-clone.ts';
 
 export interface FetchParts {
   /** Keeps the commits that were fetched. */
@@ -26,9 +27,21 @@ const fetched = 'refs/offsite/source';
 
 /**
  * Fetches one commit of a repository, or finds it among those that are kept. Throws an `input` error with
- * what git said.
+ * what git said, and what to do about a shallow clone.
  */
 export async function fetchCommit(
+  source: Repository,
+  ref: string | undefined,
+  parts: FetchParts,
+): Promise<FetchedCommit> {
+  try {
+    return await fetchOrFind(source, ref, parts);
+  } catch (error) {
+    throw source.kind === 'local' ? await namingShallowClone(error, source.path, parts) : error;
+  }
+}
+
+async function fetchOrFind(
   source: Repository,
   ref: string | undefined,
   parts: FetchParts,

@@ -87,6 +87,7 @@ test('a batch is followed from its start to its last report', () => {
     kind: 'started',
     batchId: 'b',
     trials: [...trials],
+    before: 0,
     spent: () => ({ tokens: 7, usd: 0 }),
   });
   for (const trial of trials) progress.event({ kind: 'phase', trial, phase: 'harness' });

@@ -96,7 +96,8 @@ test('the document of a trial has everything, with the paths of contents', async
 
 test('artifacts are listed and written', async () => {
   const out = mkdtempSync(join(place.folder, 'out-'));
-  const { stdout } = await offsite(place, ['artifacts', 'answer/worker#0']);
+  const { stdout, stderr } = await offsite(place, ['artifacts', 'answer/worker#0']);
+  expect(stderr).toMatch(/^batch batch_\S+ of \S.*, the last one\n/);
   expect(stdout).toMatch(/out\/kept\.bin +2\.0 KiB {2}[0-9a-f]{64}/);
   const written = await offsite(place, ['artifacts', 'answer/worker#0', '--out', out]);
   expect(written.stdout).toContain(join(out, 'out/kept.bin'));
@@ -104,7 +105,7 @@ test('artifacts are listed and written', async () => {
   const again = await offsite(place, ['artifacts', 'answer/worker#0', '--out', out]);
   expect(again).toMatchObject({
     exitCode: 2,
-    stderr: expect.stringMatching(/^error: 0 of \d artifacts written/),
+    stderr: expect.stringMatching(/, the last one\nerror: 0 of \d artifacts written/),
   });
   rmSync(out, { recursive: true });
 });

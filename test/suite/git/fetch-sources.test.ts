@@ -202,6 +202,16 @@ describe('a source is refused, with its place', () => {
     expect(await problemOf('{ git: bare }')).toContain('the repository has no commit at its HEAD');
   });
 
+  test('if a shallow clone lacks it, with what to do', async () => {
+    const repository = makeRepository(join(folder, 'whole'));
+    const first = repository.commit({ a: '1' });
+    repository.commit({ a: '2' });
+    const clone = join(suiteFolder, 'clone');
+    repository.git('clone', '--quiet', '--depth=1', `file://${repository.path}`, clone);
+    const fetching = sourcesOf([`{ git: clone, ref: ${first} }`]);
+    await expect(fetching).rejects.toThrow(/git said: .*clone: it is a shallow clone.*fetch-depth: 0/);
+  });
+
   test('if there is no git', async () => {
     makeRepository(join(suiteFolder, 'repo')).commit({ a: '1' });
     expect(await problemOf('{ git: repo }', { env: { PATH: '/nowhere' } })).toContain(

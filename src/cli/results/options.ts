@@ -1,0 +1,49 @@
+import { type Command, Option, type OptionValues } from '@commander-js/extra-typings';
+import { OffsiteError } from '../../offsite-error.ts';
+import { rate } from '../options.ts';
+
+/** Adds the options that say what becomes of the results of trials. */
+export function withResults<Arguments extends unknown[], Options extends OptionValues>(
+  command: Command<Arguments, Options>,
+) {
+  return command
+    .option(
+      '--fail-under <rate>',
+      'exit 1 when the pass rate of a batch or a set is below this (0 to 1)',
+      rate,
+    )
+    .option('--junit <file>', 'also write the results as JUnit XML')
+    .option('--html <file>', 'also write the batch as one page, as `offsite export --html` does')
+    .addOption(
+      new Option(
+        '--compare-to <batch>',
+        "compare the results with a batch on this machine; `baseline`: with the service's baseline",
+      ).conflicts('dryRun'),
+    )
+    .option('--fail-on-regression', 'exit 1 if a variant is worse than there by more than noise');
+}
+
+export interface ResultOptions {
+  json?: true | undefined;
+  dataFolder?: string | undefined;
+  dryRun?: true | undefined;
+  failUnder?: number | undefined;
+  junit?: string | undefined;
+  html?: string | undefined;
+  compareTo?: string | undefined;
+  failOnRegression?: true | undefined;
+}
+
+/** Throws an `input` error for an option that means something only together with another one. */
+export function refuseLone([option, needed]: readonly [option: string, needed: string]): never {
+  throw new OffsiteError(`${option} needs ${needed}`, {
+    code: 'OPTION_MISSING',
+    kind: 'input',
+    hint: `Add ${needed}, or remove ${option}.`,
+  });
+}
+
+/** Refuses the options of {@link withResults} that lack another one. */
+export function refuseLoneResults({ failOnRegression, compareTo }: ResultOptions): void {
+  if (failOnRegression && compareTo === undefined) refuseLone(['--fail-on-regression', '--compare-to']);
+}

@@ -1,0 +1,76 @@
+import { messageOf } from '../../offsite-error.ts';
+import { ours, type Printable, stack, text } from '../../text/printable.ts';
+import { plural } from '../../text/quantities.ts';
+import { summaryTable } from '../output/summary-table.ts';
+import { incompleteSummary, type UnfinishedWork } from './incomplete.ts';
+import { type Telling, tellStep, wantedDetail } from './tell-results.ts';
+import { type AnySummary, writeJunit, writePages } from './write-results.ts';
+
+export interface Unfinished extends Omit<Telling, 'signal' | 'older'> {
+  /** All that the command works on, with the batches that were started by now. */
+  work(): Omit<UnfinishedWork, 'thrown'>[];
+  /** The results of what is finished. */
+  finished(): readonly AnySummary[];
+  /** Whether the JSON document is a list. */
+  isList?: boolean;
+}
+
+/**
+ * Writes the JUnit file as soon as the signal aborts: a CI system that ends a job may kill this process before
+ * its sandboxes are removed.
+ */
+export function saveWhenInterrupted(unfinished: Unfinished, signal: AbortSignal): void {
+  const { options, progress, context } = unfinished;
+  if (options.junit === undefined) return;
+  const save = () => {
+    try {
+      const summaries = summariesOf(unfinished, signal.reason);
+      if (summaries.length > 0) writeJunit(summaries, options, context);
+    } catch (error) {
+      // What ended the command decides how it ends; the file is tried again at the end.
+      progress.note(text`cannot save the results yet: ${messageOf(error)}`);
+    }
+  };
+  signal.addEventListener('abort', save, { once: true });
+}
+
+/**
+ * Prints and writes the results of a command that ended before all its trials had a result, with those that
+ * have none. Never throws: what ended the command is told after it.
+ */
+export async function tellIncomplete(unfinished: Unfinished, thrown: unknown): Promise<void> {
+  const { context, options, progress, isList = false } = unfinished;
+  try {
+    const summaries = summariesOf(unfinished, thrown);
+    if (summaries.length === 0) return;
+    if (options.json) context.out.json(isList ? summaries : summaries[0]);
+    else for (const summary of summaries) printIncomplete(summary, context.out);
+    writeJunit(summaries, options, context);
+    // The first signal was for the trials; a second one ends the process at once.
+    await writePages(summaries, options, context, new AbortController().signal);
+    tellStep(summaries, context, options);
+  } catch (error) {
+    progress.note(text`cannot tell all results so far: ${messageOf(error)}`);
+  }
+}
+
+function summariesOf(unfinished: Unfinished, thrown: unknown): AnySummary[] {
+  const { workshop, options, context, work, finished } = unfinished;
+  const detail = wantedDetail(options, context.env);
+  const begun = work().flatMap((one) => incompleteSummary({ ...one, thrown }, workshop.ledger, detail) ?? []);
+  return [...finished(), ...begun];
+}
+
+function printIncomplete(summary: AnySummary, out: Telling['context']['out']): void {
+  const finished = summary.passed + summary.failed + summary.void;
+  if (finished === 0) return;
+  out.print(text`\n${stack([summaryTable(summary), incompleteLine(summary)])}\n`);
+}
+
+function incompleteLine({ incomplete, ...summary }: AnySummary): Printable {
+  const finished = summary.passed + summary.failed + summary.void;
+  const { kind, why = '', unfinished = 0 } = incomplete ?? {};
+  const counts = ours(`${plural(finished, 'trial')} finished, ${unfinished} left`);
+  // What failed is told after this.
+  return text`${kind === 'interrupted' ? why : ours('stopped')}: ${counts}`;
+}

@@ -1,0 +1,118 @@
+import type { ComparedBatches } from '../../comparison/comparison.ts';
+import type { Reference } from '../../comparison/side.ts';
+import { type Printable, text } from '../../text/printable.ts';
+import { plural } from '../../text/quantities.ts';
+import { hasRegression, type OlderSide, regressionText } from '../compare-to.ts';
+import type { CommandContext, Workshop } from '../context.ts';
+import { belowText, exitCodeOfRates, exitCodes } from '../exit-codes.ts';
+import { comparisonText } from '../output/comparison.ts';
+import { githubStep, tellGithub } from '../output/github.ts';
+import type { Progress } from '../output/progress.ts';
+import type { SummaryDetail } from '../output/stored-batch.ts';
+import type { BatchSummary } from '../output/summary.ts';
+import { seeWhy, summaryTable } from '../output/summary-table.ts';
+import type { ResultOptions } from './options.ts';
+import { type AnySummary, writeJunit, writePages } from './write-results.ts';
+
+/** The results of a batch, or of batches that belong together. */
+export interface Told {
+  summary: AnySummary;
+  /** The batches one by one. */
+  batches: readonly BatchSummary[];
+  /** Above the table. */
+  title?: Printable | undefined;
+  /** Below the table. */
+  below?: Printable | undefined;
+  /** Further members of its JSON document. */
+  members?: Record<string, unknown>;
+}
+
+export interface Telling {
+  context: CommandContext;
+  workshop: Pick<Workshop, 'ledger' | 'service'>;
+  progress: Progress;
+  options: ResultOptions;
+  /** What each of them is compared with. */
+  older?: OlderSide | undefined;
+  signal: AbortSignal;
+}
+
+/** How much the summaries for {@link tellResults} must say. */
+export function wantedDetail({ json, junit, dryRun }: ResultOptions, env: NodeJS.ProcessEnv): SummaryDetail {
+  // The data folder of a dry run is gone afterwards, and so are the paths in it.
+  if (json && !dryRun) return 'paths';
+  return json || junit !== undefined || githubStep(env) ? 'texts' : 'numbers';
+}
+
+/**
+ * Prints the results of a command that has run all its trials, and writes them to the files that options
+ * name. Returns the exit code.
+ *
+ * @param isList whether the JSON document is a list, however many results there are
+ */
+export async function tellResults(
+  all: readonly Told[],
+  { context, workshop, progress, options, older, signal }: Telling,
+  { isList = false } = {},
+): Promise<number> {
+  const { out } = context;
+  const compared = all.map(({ batches }) => older?.compare(referenceTo(batches, workshop)));
+  if (options.json) {
+    const documents = all.map(({ summary, members }, index) => {
+      return { ...summary, ...members, comparison: compared[index] };
+    });
+    out.json(isList ? documents : documents[0]);
+  } else {
+    for (const [index, told] of all.entries())
+      printTold(told, compared[index], { context, progress, options });
+  }
+  const summaries = all.map(({ summary }) => summary);
+  writeJunit(summaries, options, context);
+  await writePages(summaries, options, context, signal);
+  tellStep(summaries, context, options);
+  const unreported = summaries.reduce((sum, summary) => sum + summary.unreported, 0);
+  if (unreported > 0) {
+    const results = plural(unreported, 'result');
+    progress.note(`${results} could not be reported and are kept in ${context.dataFolder}: offsite outbox`);
+  }
+  const codes = all.map(({ summary }, index) => {
+    const against = options.failOnRegression ? compared[index] : undefined;
+    if (against && older) progress.note(regressionText(against, older.name));
+    const below = belowText(summary, options.failUnder);
+    if (below !== undefined) progress.note(below);
+    const code = exitCodeOfRates(summary, options.failUnder);
+    return code === exitCodes.done && against && hasRegression(against) ? exitCodes.belowThreshold : code;
+  });
+  return Math.max(exitCodes.done, ...codes);
+}
+
+/** Adds the results to the step of GitHub Actions that this process runs in. */
+export function tellStep(
+  summaries: readonly AnySummary[],
+  { env, out, err, redact, note }: CommandContext,
+  { json }: ResultOptions,
+): void {
+  const step = githubStep(env);
+  // With --json stdout is one document; annotations are read from stderr as well.
+  const means = { output: json ? err : out, warn: note, redact };
+  if (step) for (const summary of summaries) tellGithub(step, summary, means);
+}
+
+function printTold(
+  { summary, batches, title, below }: Told,
+  compared: ComparedBatches | undefined,
+  { context: { out }, progress, options }: Pick<Telling, 'context' | 'progress' | 'options'>,
+): void {
+  const table = summaryTable(summary);
+  out.print(title ? text`\n${title}\n${table}\n` : text`\n${table}\n`);
+  if (below) out.print(text`${below}\n`);
+  if (compared) out.print(comparisonText(compared));
+  const see = options.dryRun ? undefined : seeWhy(batches, options.dataFolder);
+  if (see) progress.note(see);
+}
+
+/** The batches as one side of a comparison. */
+function referenceTo(batches: readonly BatchSummary[], { ledger, service }: Telling['workshop']): Reference {
+  const stored = batches.flatMap(({ batchId }) => ledger.batches.find(batchId));
+  return { name: 'this run', batches: stored.filter((one) => one.service === service), variant: undefined };
+}

@@ -1,0 +1,26 @@
+import type { StoredBatch } from '../../ledger/batches.ts';
+import { findTarget, type Target } from '../../ledger/find-target.ts';
+import { text } from '../../text/printable.ts';
+import type { CommandContext } from '../context.ts';
+import { isLast } from './open-trial.ts';
+
+/** Finds what a reference names, as {@link findTarget} does. Tells which batch it takes if none is named. */
+export function toldTarget(context: CommandContext, reference = ''): Target {
+  const ledger = context.ledger();
+  const target = findTarget(ledger.records, reference);
+  const run = target.kind === 'batch' ? undefined : target.run.id;
+  const isNamed = [target.batch.id, run].some((id) => id !== undefined && begins(id, reference));
+  if (!isNamed && isLast(ledger, target.batch)) tellLast(context, target.batch);
+  return target;
+}
+
+/** Says that the last batch is taken, and which one that is. */
+export function tellLast({ err }: Pick<CommandContext, 'err'>, { id, suite }: StoredBatch): void {
+  err.print(text`batch ${id} of ${suite}, the last one`);
+}
+
+/** Whether a reference begins with the id, or with the beginning of it. */
+function begins(id: string, reference: string): boolean {
+  const [word = ''] = reference.trim().split(/[:#\s]/);
+  return word !== '' && (id.startsWith(word) || id.replace(/^(batch|run)_/, '').startsWith(word));
+}

@@ -1,0 +1,25 @@
+import { printedText } from '../bounds/anybody.ts';
+import type { Validation } from '../contract/validation.ts';
+import type { TrialResult } from './trial-record.ts';
+
+/** The last lines of what the failed verify steps and validations of a trial printed. Empty for none. */
+export function failedOutputOf({ verifySteps = [], validations = [] }: TrialResult): string {
+  const steps = verifySteps.filter(({ exitCode }) => exitCode !== 0).map(({ output }) => output);
+  const failed = validations.filter(({ exitCode = 0 }) => exitCode !== 0).map(printedBy);
+  return [...steps, ...failed].map(lastLines).filter(Boolean).join('\n\n');
+}
+
+function printedBy({ message = '', output, error }: Validation): string {
+  return [message.includes('\n') ? message : '', output?.text ?? '', error?.text ?? '']
+    .filter((text) => text.trim() !== '')
+    .join('\n');
+}
+
+function lastLines(text: string): string {
+  const lines = text.trimEnd().split('\n');
+  return lines
+    .slice(-printedText.count.lastLines)
+    .join('\n')
+    .slice(-printedText.bytes.logLine)
+    .toWellFormed();
+}

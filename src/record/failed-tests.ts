@@ -1,0 +1,46 @@
+import { printedText } from '../bounds/anybody.ts';
+
+/**
+ * How test runners print the name of a test that failed. What a program printed decides these lines, and it
+ * may be an agent's: each pattern reads a line once, from its beginning.
+ */
+const patterns: readonly RegExp[] = [
+  // pytest: FAILED test_a.py::test_b - assert 1 == 2
+  /^(?:FAILED|ERROR) (?=\S*\.py)((?:(?! - ).)+)/,
+  // Go: --- FAIL: TestSum (0.00s)
+  /^\s*--- FAIL: (\S+)/,
+  // Cargo: test tests::sums ... FAILED
+  /^test (\S+) \.\.\. FAILED$/,
+  // unittest: FAIL: test_sum (tests.TestSum)
+  /^(?:FAIL|ERROR): (\S+ \([^()]+\))$/,
+  // Vitest: FAIL  sum.test.ts > adds
+  /^\s*FAIL\s+(\S+ > .+)$/,
+  // Jest: ● sum › adds
+  /^\s*● (\S.*)$/,
+  // node --test: ✖ adds (1.2ms)
+  /^\s*✖ (\S.*)$/,
+  // TAP: not ok 3 - adds
+  /^\s*not ok \d+ (?:- )?(\S.*)$/,
+];
+
+/** Each pattern has one of these, so that most lines are read once. */
+const marks = ['FAIL', 'ERROR', '●', '✖', 'not ok'];
+
+/** Lines that look like a test, and head a list of them or are a test that may fail. */
+const others = /^failing tests:$|#\s*(?:todo|skip)\b/i;
+const duration = / \([\d.]+ ?m?s\)$/;
+
+/** The names of the tests that failed, in the order of the output, each once. Empty if it names none. */
+export function failedTests(lines: readonly string[]): string[] {
+  const read = lines
+    .map((line) => line.slice(0, printedText.bytes.line))
+    .filter((line) => marks.some((mark) => line.includes(mark)))
+    .map((line) => line.trimEnd());
+  // A runner prints its tests in one form; another form is what a test printed itself.
+  for (const pattern of patterns) {
+    const names = read.flatMap((line) => pattern.exec(line)?.[1] ?? []);
+    const tests = names.filter((name) => !others.test(name)).map((name) => name.replace(duration, ''));
+    if (tests.length > 0) return [...new Set(tests)];
+  }
+  return [];
+}
