@@ -1,5 +1,6 @@
 import type { Ledger } from '../../src/ledger/ledger.ts';
-import type { HarnessEvent, TrialResult } from '../../src/record/trial-record.ts';
+import type { HarnessEvent } from '../../src/record/harness.ts';
+import type { TrialResult } from '../../src/record/trial-record.ts';
 
 const before = String.raw`module.exports = function parse(text) {
   const match = /^(-?\d?\.?\d+) *(ms|s|m|h|d)?$/i.exec(text);

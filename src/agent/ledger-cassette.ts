@@ -4,8 +4,8 @@ import { isCount, recordedExchange } from '../gateway/replay/recorded-exchange.t
 import { type ListedTrial, listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { OffsiteError } from '../offsite-error.ts';
+import type { ModelExchange } from '../record/model-account.ts';
 import { readRecord } from '../record/read-record.ts';
-import type { ModelExchange } from '../record/trial-record.ts';
 import type { PlannedReplay } from '../suite/plan.ts';
 
 interface CassetteParts {

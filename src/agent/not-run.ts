@@ -3,7 +3,8 @@ import type { Clock } from '../clock.ts';
 import type { TrialKey } from '../ledger/batches.ts';
 import type { CrashCount } from '../ledger/crashes.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Cause, TrialResult } from '../record/trial-record.ts';
+import type { Cause } from '../record/cause.ts';
+import type { TrialResult } from '../record/trial-record.ts';
 import type { Sandboxes } from '../trial/sandboxes.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 

@@ -6,15 +6,10 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Verdict } from '../ledger/trials.ts';
 import type { KeptWorkspace } from '../ledger/workspaces.ts';
 import { OffsiteError } from '../offsite-error.ts';
+import type { Cause, PhaseName } from '../record/cause.ts';
 import { failuresOf } from '../record/failures.ts';
 import { readRecord } from '../record/read-record.ts';
-import {
-  type Cause,
-  type PhaseName,
-  recordOf,
-  type TrialRecord,
-  type TrialResult,
-} from '../record/trial-record.ts';
+import { recordOf, type TrialRecord, type TrialResult } from '../record/trial-record.ts';
 import type { PlannedCase, SuitePlan } from '../suite/plan.ts';
 import {
   placeObstacle,

@@ -1,5 +1,5 @@
 import type { ReportedTrial } from '../contract/report.ts';
-import type { LeftState } from '../record/trial-record.ts';
+import type { LeftState } from '../record/files.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import type { TrialKey } from './batches.ts';
 import type { BlobStore } from './blobs.ts';

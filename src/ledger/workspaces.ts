@@ -1,6 +1,6 @@
 import { createReadStream, type ReadStream } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
-import type { LeftState } from '../record/trial-record.ts';
+import type { LeftState } from '../record/files.ts';
 import type { Redactor, StreamSearch } from '../redaction/redactor.ts';
 import { type Blob, BlobStore } from './blobs.ts';
 import type { Records, Row, TrialKey } from './records.ts';

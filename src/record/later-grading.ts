@@ -1,5 +1,6 @@
+import type { Cause } from './cause.ts';
 import type { CheckBeside } from './checks-beside.ts';
-import type { Cause, TrialRecord } from './trial-record.ts';
+import type { TrialRecord } from './trial-record.ts';
 
 /** A later grading of a trial, beside the first one. */
 export interface LaterGrading {

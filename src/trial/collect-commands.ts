@@ -1,6 +1,6 @@
 import { printedText } from '../bounds/anybody.ts';
 import type { Container } from '../engine/container.ts';
-import type { HarnessEvent } from '../record/trial-record.ts';
+import type { HarnessEvent } from '../record/harness.ts';
 import type { CollectCommand } from '../suite/case-tests.ts';
 import { gradingEnvironment } from './environment.ts';
 import type { TrialParts } from './trial-parts.ts';

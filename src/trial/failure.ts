@@ -1,5 +1,5 @@
 import { firstThrown, messageOf, OffsiteError } from '../offsite-error.ts';
-import type { Cause, PhaseName } from '../record/trial-record.ts';
+import type { Cause, PhaseName } from '../record/cause.ts';
 
 /** Thrown when a trial cannot get a verdict. `failure` says what went wrong and who caused it. */
 export class TrialFailure extends OffsiteError {

@@ -1,5 +1,5 @@
 import { OffsiteError } from '../offsite-error.ts';
-import type { Cause } from '../record/trial-record.ts';
+import type { Cause } from '../record/cause.ts';
 import type { AskModel } from '../validate/judge/ask-model.ts';
 import { answersAboutNothing } from '../validate/model-calls.ts';
 import { causeOf } from './failure.ts';

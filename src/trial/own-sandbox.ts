@@ -1,4 +1,4 @@
-import type { Cause } from '../record/trial-record.ts';
+import type { Cause } from '../record/cause.ts';
 import { runVerify, type VerifyRequest } from '../validate/verify.ts';
 import type { Found, PhaseInput } from './phases/phase.ts';
 import { verifyRequest } from './phases/verify.ts';

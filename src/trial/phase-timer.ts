@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
-import type { PhaseName, PhaseTiming } from '../record/trial-record.ts';
+import type { PhaseName } from '../record/cause.ts';
+import type { PhaseTiming } from '../record/trial-record.ts';
 
 /** Runs the phases of a trial, and keeps how long each one took. */
 export class PhaseTimer {

@@ -1,6 +1,7 @@
 import type { GatewaySession, ModelAccount } from '../gateway/gateway.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
-import type { Cause, PhaseName, TrialRecord } from '../record/trial-record.ts';
+import type { Cause, PhaseName } from '../record/cause.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
 import { TrialFailure } from './failure.ts';
 import type { TrialSpec } from './spec.ts';
 

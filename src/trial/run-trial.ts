@@ -1,4 +1,5 @@
-import type { PhaseName, TrialResult } from '../record/trial-record.ts';
+import type { PhaseName } from '../record/cause.ts';
+import type { TrialResult } from '../record/trial-record.ts';
 import type { PlannedSource } from '../suite/git/git-source.ts';
 import { profileVersion } from '../suite/profile-version.ts';
 import { disagreements } from './disagreements.ts';

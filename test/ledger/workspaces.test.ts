@@ -7,7 +7,7 @@ import { systemClock } from '../../src/clock.ts';
 import { checkLedger } from '../../src/ledger/check.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { pruneLedger } from '../../src/ledger/prune.ts';
-import type { LeftState } from '../../src/record/trial-record.ts';
+import type { LeftState } from '../../src/record/files.ts';
 import { recordOf } from '../../src/record/trial-record.ts';
 import { passed } from '../cli/show/kept-ledger.ts';
 

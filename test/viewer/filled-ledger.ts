@@ -1,7 +1,8 @@
 import type { BatchKey, TrialKey } from '../../src/ledger/batches.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import type { StartKey } from '../../src/ledger/starts.ts';
-import { type Cause, recordOf, type TrialResult } from '../../src/record/trial-record.ts';
+import type { Cause } from '../../src/record/cause.ts';
+import { recordOf, type TrialResult } from '../../src/record/trial-record.ts';
 
 /** What a trial of a test's ledger found. */
 export type Found = Partial<TrialResult> & Pick<TrialResult, 'verdict'>;

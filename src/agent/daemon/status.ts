@@ -1,4 +1,4 @@
-import type { PhaseName } from '../../record/trial-record.ts';
+import type { PhaseName } from '../../record/cause.ts';
 import type { OpenBuildState } from '../../trial/image/build-event.ts';
 import type { EngineStatus } from '../engines/engines.ts';
 import type { WaitingRun } from '../worker/waiting-runs.ts';

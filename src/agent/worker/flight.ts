@@ -1,6 +1,6 @@
 import type { RunKey, TrialKey } from '../../ledger/batches.ts';
 import { type LeftOut, type QueuedTrial, variantOf } from '../../ledger/queue.ts';
-import type { PhaseName } from '../../record/trial-record.ts';
+import type { PhaseName } from '../../record/cause.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
 import type { EngineContext } from '../batch-contexts.ts';
 import { maxParallelOf } from '../circuits.ts';

@@ -1,6 +1,7 @@
 import type { CircuitEvent } from '../../agent/circuits.ts';
 import type { Spent } from '../../gateway/budget.ts';
-import type { PhaseName, TrialResult } from '../../record/trial-record.ts';
+import type { PhaseName } from '../../record/cause.ts';
+import type { TrialResult } from '../../record/trial-record.ts';
 import { type BuildEvent, isOpen, type OpenBuildState } from '../../trial/image/build-event.ts';
 import { Pace } from './pace.ts';
 

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { BatchEvent, BatchTrial } from '../../agent/run-batch.ts';
 import { printedText } from '../../bounds/anybody.ts';
+import type { Cause } from '../../record/cause.ts';
 import { failuresOf } from '../../record/failures.ts';
-import type { Cause, TrialResult } from '../../record/trial-record.ts';
+import type { TrialResult } from '../../record/trial-record.ts';
 import { lines, ours, type Printable, quoted, stack, styled, text } from '../../text/printable.ts';
 import { duration, plural } from '../../text/quantities.ts';
 

@@ -1,4 +1,5 @@
-import type { HostConnection, TrialRecord } from '../../record/trial-record.ts';
+import type { HostConnection } from '../../record/model-account.ts';
+import type { TrialRecord } from '../../record/trial-record.ts';
 import { ours, type Printable, text, type Value } from '../../text/printable.ts';
 import { plural, size } from '../../text/quantities.ts';
 import { section } from './layout.ts';

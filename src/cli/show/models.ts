@@ -1,4 +1,5 @@
-import type { ModelExchange, TrialRecord } from '../../record/trial-record.ts';
+import type { ModelExchange } from '../../record/model-account.ts';
+import type { TrialRecord } from '../../record/trial-record.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
 import { cost, count, duration, plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';

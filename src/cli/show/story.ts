@@ -1,7 +1,8 @@
 import type { StoredBatch } from '../../ledger/batches.ts';
 import type { ListedRun, ListedTrial } from '../../ledger/find.ts';
+import type { ServiceRecord } from '../../record/environment.ts';
 import type { LaterGrading } from '../../record/later-grading.ts';
-import type { ServiceRecord, TrialRecord } from '../../record/trial-record.ts';
+import type { TrialRecord } from '../../record/trial-record.ts';
 import { excerpt, ours, type Printable, styled, text, type Value } from '../../text/printable.ts';
 import { duration, minute, plural, size } from '../../text/quantities.ts';
 import type { TrialDetails } from '../output/trial-details.ts';

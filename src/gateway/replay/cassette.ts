@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { ModelExchange } from '../../record/trial-record.ts';
+import type { ModelExchange } from '../../record/model-account.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import { type CanonicalRequest, canonicalJson } from './canonical-request.ts';
 import { withoutVolatile } from './volatile.ts';

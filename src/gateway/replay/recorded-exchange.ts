@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { messageOf } from '../../offsite-error.ts';
 import { parseForeignJson } from '../../parse-json.ts';
-import type { ModelExchange } from '../../record/trial-record.ts';
+import type { ModelExchange } from '../../record/model-account.ts';
 import { type Wire, wires } from '../../suite/model-config.ts';
 import { Losses } from '../translation/losses.ts';
 import { isObject } from '../wires/lenient.ts';

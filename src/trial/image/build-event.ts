@@ -1,4 +1,4 @@
-import type { Cause } from '../../record/trial-record.ts';
+import type { Cause } from '../../record/cause.ts';
 
 /** What happens to one step of an environment, an install or a prepare, that no snapshot exists of yet. */
 export interface BuildEvent {

@@ -6,7 +6,7 @@ import type { Engine } from '../../engine/engine.ts';
 import { OutputCapture } from '../../engine/exec/output-capture.ts';
 import type { Image } from '../../engine/port/images.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import type { EnvironmentStep, UsedImage } from '../../record/trial-record.ts';
+import type { EnvironmentStep, UsedImage } from '../../record/environment.ts';
 import { rewritten, secretMount, usedImages } from '../../suite/dockerfile.ts';
 import { namedFrontend, plainDockerfile, unmetNeeds } from '../../suite/dockerfile-features.ts';
 import type { PlannedBuild } from '../../suite/environment.ts';

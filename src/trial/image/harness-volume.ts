@@ -6,7 +6,7 @@ import type { Mount } from '../../engine/port/containers.ts';
 import type { Image } from '../../engine/port/images.ts';
 import { harnessFolder } from '../../harness/npm-cli.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-import type { EnvironmentStep } from '../../record/trial-record.ts';
+import type { EnvironmentStep } from '../../record/environment.ts';
 import type { Sandbox } from '../../suite/plan.ts';
 import { usualPlace } from '../container-spec.ts';
 import { baseEnvironment } from '../environment.ts';

@@ -2,7 +2,7 @@ import type { Engine } from '../../engine/engine.ts';
 import type { Image, PullProgress } from '../../engine/port/images.ts';
 import { isRefusal, pullObstacle } from '../../engine/pull/obtain-image.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-import type { UsedImage } from '../../record/trial-record.ts';
+import type { UsedImage } from '../../record/environment.ts';
 import type { ObserveBuild } from './build-event.ts';
 
 /** Only `offsite base-image` makes images of these names. A registry may have a stranger's. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Container } from '../../engine/container.ts';
 import type { Mount } from '../../engine/port/containers.ts';
 import type { SnapshotResult } from '../../engine/snapshot.ts';
-import type { EnvironmentStep, UsedImage } from '../../record/trial-record.ts';
+import type { EnvironmentStep, UsedImage } from '../../record/environment.ts';
 import { containerSpec } from '../container-spec.ts';
 import { TrialFailure } from '../failure.ts';
 import type { TrialSpec } from '../spec.ts';

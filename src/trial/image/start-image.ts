@@ -3,7 +3,7 @@ import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Image } from '../../engine/port/images.ts';
 import { messageOf } from '../../offsite-error.ts';
-import type { UsedImage } from '../../record/trial-record.ts';
+import type { UsedImage } from '../../record/environment.ts';
 import { workdirObstacle } from '../../suite/environment.ts';
 import type { Sandbox } from '../../suite/plan.ts';
 import { containerSpec, type Place, usualPlace } from '../container-spec.ts';

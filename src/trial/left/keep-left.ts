@@ -7,7 +7,7 @@ import type { Clock } from '../../clock.ts';
 import { startDeadline } from '../../deadline.ts';
 import type { Workspaces } from '../../ledger/workspaces.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import type { LeftState } from '../../record/trial-record.ts';
+import type { LeftState } from '../../record/files.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
 import type { Sandboxes } from '../sandboxes.ts';
 import type { TrialSpec } from '../spec.ts';

@@ -1,5 +1,6 @@
 import type { KeptWorkspace, Workspaces } from '../../ledger/workspaces.ts';
-import type { Cause, PhaseName, TrialRecord, TrialResult } from '../../record/trial-record.ts';
+import type { Cause, PhaseName } from '../../record/cause.ts';
+import type { TrialRecord, TrialResult } from '../../record/trial-record.ts';
 import { causeOf } from '../failure.ts';
 import { grade } from '../grading.ts';
 import { GradingSandboxes } from '../grading-sandboxes.ts';

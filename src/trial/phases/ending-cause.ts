@@ -1,7 +1,7 @@
 import { hintFor } from '../../gateway/chat/model-errors.ts';
 import type { ModelAccount } from '../../gateway/gateway.ts';
 import type { HarnessEnding, Runner } from '../../harness/runner.ts';
-import type { Cause } from '../../record/trial-record.ts';
+import type { Cause } from '../../record/cause.ts';
 import type { PhaseInput } from './phase.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { HarnessEnding, Runner } from '../../harness/runner.ts';
-import type { Cause } from '../../record/trial-record.ts';
+import type { Cause } from '../../record/cause.ts';
 import type { Conversation } from '../conversation.ts';
 import type { PhaseInput } from './phase.ts';
 

@@ -1,6 +1,7 @@
 import type { Kit } from '../../engine/changes/kit.ts';
 import type { Container } from '../../engine/container.ts';
-import type { PhaseName, TrialResult } from '../../record/trial-record.ts';
+import type { PhaseName } from '../../record/cause.ts';
+import type { TrialResult } from '../../record/trial-record.ts';
 import type { SandboxedAsk } from '../../validate/sandboxed/records.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
 import type { AgentUsers } from '../as-user.ts';

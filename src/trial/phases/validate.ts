@@ -1,5 +1,5 @@
 import type { Validation } from '../../contract/validation.ts';
-import type { Cause } from '../../record/trial-record.ts';
+import type { Cause } from '../../record/cause.ts';
 import type { GradingFailure } from '../../validate/grading-failure.ts';
 import { type IntegrityFinding, integrityValidation } from '../../validate/integrity.ts';
 import { verdictOf } from '../../validate/verdict.ts';

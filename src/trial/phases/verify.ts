@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Container } from '../../engine/container.ts';
-import type { Cause } from '../../record/trial-record.ts';
+import type { Cause } from '../../record/cause.ts';
 import { copiedRepository, gitSettings } from '../../validate/git-settings.ts';
 import { runVerify, type Verification, type VerifyRequest } from '../../validate/verify.ts';
 import { copyWorkspace } from '../../validate/workspace-copy.ts';

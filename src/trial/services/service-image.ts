@@ -5,7 +5,7 @@ import { networkObstacle } from '../../engine/network/network.ts';
 import type { Image } from '../../engine/port/images.ts';
 import type { ServiceSpec } from '../../engine/service.ts';
 import { messageOf } from '../../offsite-error.ts';
-import type { EnvironmentStep, UsedImage } from '../../record/trial-record.ts';
+import type { EnvironmentStep, UsedImage } from '../../record/environment.ts';
 import type { PlannedService, ServiceHealthcheck } from '../../suite/services.ts';
 import { TrialFailure, unusable } from '../failure.ts';
 import { builtImage } from '../image/built-image.ts';

@@ -6,7 +6,7 @@ import type { Engine } from '../../engine/engine.ts';
 import type { Network, NetworkMember } from '../../engine/network/network.ts';
 import type { Service } from '../../engine/service.ts';
 import type { BlobStore } from '../../ledger/blobs.ts';
-import type { ServiceRecord } from '../../record/trial-record.ts';
+import type { ServiceRecord } from '../../record/environment.ts';
 import type { PlannedService } from '../../suite/services.ts';
 import { serviceLogPath } from '../artifacts.ts';
 import { addressOf, gradersFrom, namesOf, sandboxAddress } from './addresses.ts';

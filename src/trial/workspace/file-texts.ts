@@ -3,7 +3,7 @@ import { workspaceFiles } from '../../bounds/sandbox.ts';
 import type { ArchivedEntry } from '../../engine/archive/entries.ts';
 import type { FileFacts, Manifest } from '../../engine/archive/manifest.ts';
 import type { BlobStore } from '../../ledger/blobs.ts';
-import type { FileChange, FileVersion } from '../../record/trial-record.ts';
+import type { FileChange, FileVersion } from '../../record/files.ts';
 import type { TextPack } from './text-pack.ts';
 
 /** Contents that are stored at the same time. */

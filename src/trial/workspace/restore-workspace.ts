@@ -2,7 +2,8 @@ import { commandOutput } from '../../bounds/sandbox.ts';
 import type { NewEntry } from '../../engine/archive/entries.ts';
 import type { Container } from '../../engine/container.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-import type { FileChange, TrialRecord } from '../../record/trial-record.ts';
+import type { FileChange } from '../../record/files.ts';
+import type { TrialRecord } from '../../record/trial-record.ts';
 
 /** A path whose state after the trial is not known well enough to restore it. */
 export interface Unrestored {

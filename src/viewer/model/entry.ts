@@ -1,5 +1,6 @@
+import type { ModelExchange } from '../../record/model-account.ts';
 import { commandsOf, type TimelineEntry } from '../../record/timeline.ts';
-import type { ModelExchange, TrialRecord } from '../../record/trial-record.ts';
+import type { TrialRecord } from '../../record/trial-record.ts';
 import { shownValue } from './cut-record.ts';
 
 /** A text of an entry. */

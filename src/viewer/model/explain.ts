@@ -1,5 +1,6 @@
+import type { Cause } from '../../record/cause.ts';
 import { failuresOf } from '../../record/failures.ts';
-import type { Cause, TrialRecord } from '../../record/trial-record.ts';
+import type { TrialRecord } from '../../record/trial-record.ts';
 
 /** Why a trial has its verdict, for people. */
 export interface Explanation {

@@ -1,5 +1,6 @@
+import type { Cause } from '../../record/cause.ts';
 import type { LaterGrading } from '../../record/later-grading.ts';
-import type { Cause, TrialRecord } from '../../record/trial-record.ts';
+import type { TrialRecord } from '../../record/trial-record.ts';
 
 /**
  * What pages show, as the server answers it and as an exported page contains it. Times are epoch

@@ -7,7 +7,7 @@ import {
 } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { lastAttempts } from '../../ledger/trial-rows.ts';
-import type { Cause } from '../../record/trial-record.ts';
+import type { Cause } from '../../record/cause.ts';
 import { tallyOf } from '../model/grid.ts';
 import type { BatchName, BatchPage, BatchRow, CauseOfRow, TrialRow } from '../model/shapes.ts';
 

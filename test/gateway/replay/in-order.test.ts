@@ -3,7 +3,7 @@ import type { Cassette, RecordedExchange } from '../../../src/gateway/replay/cas
 import { recordedExchange } from '../../../src/gateway/replay/recorded-exchange.ts';
 import { turnsInOrder } from '../../../src/gateway/replay/turns-in-order.ts';
 import type { NeutralTool } from '../../../src/gateway/translation/neutral-request.ts';
-import type { ModelExchange } from '../../../src/record/trial-record.ts';
+import type { ModelExchange } from '../../../src/record/model-account.ts';
 import { type Wire, wires } from '../../../src/suite/model-config.ts';
 import { type At, clients, type Heard, type Said } from '../translation/clients.ts';
 import { scriptedPlace, type TranslatedPlace } from '../translation/translated-place.ts';

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import type { FileChange } from '../../../record/trial-record.ts';
+import type { FileChange } from '../../../record/files.ts';
 import type { DataSource } from '../../model/data-source.ts';
 import { useData } from '../data/source.tsx';
 import { Comparisons, type DiffLine, type FileDiff } from '../parts/diff.ts';

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { EnvironmentStep } from '../../../record/trial-record.ts';
+import type { EnvironmentStep } from '../../../record/environment.ts';
 import { BlobText } from '../parts/blob-text.tsx';
 import { line } from '../parts/foreign.ts';
 import { duration, when } from '../parts/quantities.ts';

@@ -1,4 +1,4 @@
-import type { HostConnection } from '../../../record/trial-record.ts';
+import type { HostConnection } from '../../../record/model-account.ts';
 import { line } from '../parts/foreign.ts';
 import { plural } from '../parts/quantities.ts';
 import { useRecord } from './record-context.ts';

@@ -1,0 +1,20 @@
+import { z } from 'zod';
+
+export const PhaseName = z.enum(['sandbox', 'harness', 'collect', 'verify', 'validate']).meta({
+  description: 'The phases of a trial, in order.',
+});
+export type PhaseName = z.infer<typeof PhaseName>;
+
+export const Cause = z
+  .object({
+    kind: z.enum(['task', 'agent', 'harness', 'model', 'infrastructure', 'grading', 'replay']).meta({
+      description:
+        "Who caused it. `task`: the case's own scripts. `harness`: a CLI that failed before it asked any model. " +
+        '`replay`: a request that is not recorded.',
+    }),
+    phase: z.union([PhaseName, z.enum(['build', 'install', 'prepare'])]),
+    message: z.string(),
+    output: z.string().optional().meta({ description: 'The output, if it adds to the message.' }),
+  })
+  .meta({ description: 'Why a trial has no verdict, or what went wrong before it got one.' });
+export type Cause = z.infer<typeof Cause>;

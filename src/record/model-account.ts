@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import { Usage } from '../contract/report.ts';
+import { At, Millis, Sha256 } from './measures.ts';
+import { ReplayedExchange } from './replayed-exchange.ts';
+
+const ModelRole = z.enum(['agent', 'user', 'judge']);
+
+const ModelExchange = z
+  .object({
+    role: ModelRole,
+    model: z.string(),
+    wire: z.string(),
+    path: z.string(),
+    streamed: z.boolean(),
+    startedAt: At,
+    firstByteAt: At.optional(),
+    finishedAt: At,
+    status: z.number().optional().meta({
+      description: 'The status that the sandbox received. Absent if the connection ended first.',
+    }),
+    failedTries: z.array(z.object({ at: At, reason: z.string() })),
+    failure: z.string().optional().meta({
+      description:
+        'Why it did not succeed: aborted by the client, cut by the upstream, refused by the gateway.',
+    }),
+    usage: Usage,
+    answeredBy: z.string().optional(),
+    requestBytes: z.number(),
+    responseBytes: z.number(),
+    requestBody: Sha256.optional().meta({ description: 'With `record: full`.' }),
+    responseBody: Sha256.optional().meta({ description: 'With `record: full`.' }),
+    translation: z
+      .object({
+        from: z.string().meta({ description: "The harness's wire." }),
+        losses: z.array(z.object({ path: z.string(), kind: z.string(), times: z.number() })).meta({
+          description: 'What one of the two wires cannot carry, and was left out.',
+        }),
+        estimated: z.literal(true).optional().meta({ description: 'A count of tokens that is an estimate.' }),
+      })
+      .optional()
+      .meta({
+        description:
+          'If the harness spoke another wire than the model. All else here is what the model got and gave.',
+      }),
+    replayed: ReplayedExchange.optional(),
+  })
+  .meta({ description: 'One request to a model.' });
+export type ModelExchange = z.infer<typeof ModelExchange>;
+
+export const HostConnection = z.object({
+  host: z.string(),
+  port: z.number(),
+  startedAt: At,
+  finishedAt: At,
+  sentBytes: z.number(),
+  receivedBytes: z.number(),
+  failure: z.string().optional(),
+});
+export type HostConnection = z.infer<typeof HostConnection>;
+
+export const ModelAccount = z.object({
+  exchanges: z.array(ModelExchange).meta({ description: 'In the order they began.' }),
+  connections: z.array(HostConnection),
+  usage: z.array(
+    z.object({
+      role: ModelRole,
+      model: z.string(),
+      answeredBy: z.string().optional(),
+      requests: z.number(),
+      replayed: z
+        .number()
+        .optional()
+        .meta({ description: 'Requests that got a recorded answer. Absent if there were none.' }),
+      usage: Usage,
+      pricesOf: z.string().optional().meta({ description: 'The date of the prices behind `usage.costUsd`.' }),
+    }),
+  ),
+  modelMs: Millis.meta({ description: "Milliseconds with at least one request of the agent's in flight." }),
+  failure: z.string().optional(),
+  agent: z.object({ acted: z.boolean(), modelFailure: z.string().optional() }),
+});
+
+export const ReplayedTrial = z
+  .object({
+    of: z.string().meta({ description: 'The batch, the trial or the cassette that was recorded.' }),
+    answered: z.number().meta({ description: 'Requests that got a recorded answer.' }),
+    forkedAt: z.number().optional().meta({
+      description: 'Of a fork: how many requests of the trial that it was forked from are replayed.',
+    }),
+    fromHarness: z.string().optional().meta({
+      description: 'Of a fork with `--harness`: the harness of the trial that it was forked from.',
+    }),
+    changed: z.number().optional().meta({
+      description: "Of these, those in which the harness's own texts, its tools or its options had changed.",
+    }),
+    live: z.number().optional().meta({ description: 'Requests that a model answered. Absent for none.' }),
+  })
+  .meta({ description: 'Set if recorded answers took the place of a model. It is not a live result.' });
