@@ -1,7 +1,7 @@
 import type { Client } from '../client/client.ts';
 import type { ListedRun } from '../client/pages/run-parts.ts';
-import type { PulledRun } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import type { PulledRun } from '../ledger/queue.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { OpenBatch, OpenRun } from './batch-run.ts';
 

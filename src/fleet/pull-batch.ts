@@ -33,7 +33,7 @@ export async function pullBatch(
   let pulled = 0;
   for await (const { run, ordinal, record } of storage.results(id)) {
     signal.throwIfAborted();
-    const key = ledger.batches.findRun(service, id, run);
+    const key = ledger.foundRuns.find(service, id, run);
     if (key === undefined) continue;
     const standing = ledger.fleetTasks.standing(key, ordinal);
     if (standing && standing.state !== 'queued') continue;

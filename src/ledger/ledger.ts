@@ -8,6 +8,7 @@ import { BuildLogs } from './build-logs.ts';
 import { Crashes } from './crashes.ts';
 import { openDatabase } from './database.ts';
 import { FleetTasks } from './fleet-tasks.ts';
+import { FoundRuns } from './found-runs.ts';
 import { Gradings } from './gradings.ts';
 import { Limits } from './limits.ts';
 import { type Lock, takeLock } from './lock.ts';
@@ -33,6 +34,7 @@ export class Ledger implements Disposable {
   readonly starts: Starts;
   readonly sets: Sets;
   readonly batches: Batches;
+  readonly foundRuns: FoundRuns;
   readonly trials: Trials;
   readonly queue: Queue;
   readonly crashes: Crashes;
@@ -76,6 +78,7 @@ export class Ledger implements Disposable {
     this.starts = new Starts(this.records);
     this.sets = new Sets(this.records);
     this.batches = new Batches(this.records);
+    this.foundRuns = new FoundRuns(this.records);
     this.trials = new Trials(this.records, this.blobs, { redactor, workspaces: this.workspaces });
     this.queue = new Queue(this.records);
     this.crashes = new Crashes(this.records);

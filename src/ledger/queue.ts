@@ -1,8 +1,19 @@
-import type { BatchKey, PulledRun, RunKey, TrialKey } from './batches.ts';
+import type { BatchKey, RunKey, TrialKey } from './batches.ts';
 import { noteDeath } from './crashes.ts';
 import { platformLock, platformService } from './platform.ts';
 import type { Records, Row, Value } from './records.ts';
 import { finishAbove, queueTrials } from './trial-states.ts';
+
+/** A run as the service describes it. */
+export interface PulledRun {
+  run: RunKey;
+  /** The service's id of its variant. */
+  variantId?: string | undefined;
+  /** The blob with the run's setup. */
+  setup: string | undefined;
+  /** The ordinals of its trials. */
+  ordinals: readonly number[];
+}
 
 /**
  * The lock that a daemon holds while it runs. It guards the batches that the daemon starts and the runs that

@@ -1,5 +1,5 @@
 import type { ListedRun } from '../../client/pages/run-parts.ts';
-import type { FoundRun } from '../../ledger/batches.ts';
+import type { FoundRun } from '../../ledger/found-runs.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { daemonLock } from '../../ledger/queue.ts';
 import { mayBeBeingStarted } from '../being-started.ts';
@@ -40,17 +40,17 @@ export async function syncRun(
   { ledger, service, mayClaim }: { ledger: Ledger; service: string; mayClaim: boolean },
 ): Promise<boolean> {
   const batchId = record.batchId ?? record.id;
-  const known = ledger.batches.findRun(service, batchId, record.id);
+  const known = ledger.foundRuns.find(service, batchId, record.id);
   const ordinals = queuedOrdinals(record);
   if (known !== undefined) {
     withdrawEnded(record, ledger, service);
-    return ledger.batches.claimMore(known, ordinals);
+    return ledger.foundRuns.claimMore(known, ordinals);
   }
   if (ordinals.length === 0 || !mayClaim) return false;
   const setup = record.setup && (await ledger.blobs.putJson(record.setup));
   const startedAt = record.startedAt === undefined ? undefined : Date.parse(record.startedAt);
   if (mayBeBeingStarted(ledger, service, startedAt)) return false;
-  return ledger.batches.claim({ service, ...foundRun(record, caseId), setup, ordinals });
+  return ledger.foundRuns.claim({ service, ...foundRun(record, caseId), setup, ordinals });
 }
 
 /** What the ledger keeps of a listed run, besides its setup. */

@@ -13,7 +13,7 @@ const scope = { service: platformService, lock: platformLock };
  * Resolves with false if the run's batch is just being started by another process; ask again then.
  */
 export async function claimRun(run: OpenPlatformRun, ledger: Ledger): Promise<boolean> {
-  const key = ledger.batches.findRun(platformService, run.batchId, run.id);
+  const key = ledger.foundRuns.find(platformService, run.batchId, run.id);
   if (key === undefined && mayBeBeingStarted(ledger, platformService)) return false;
   const setup = await ledger.blobs.putJson(run.setup);
   const ended = new Set(run.ended);
@@ -23,12 +23,12 @@ export async function claimRun(run: OpenPlatformRun, ledger: Ledger): Promise<bo
   if (key !== undefined) {
     // `offsite start` planned it, or an earlier executor claimed it.
     ledger.queue.add([{ run: key, setup, variantId: run.variant.id, ordinals }]);
-    ledger.batches.claimOpen(key, ordinals);
+    ledger.foundRuns.claimOpen(key, ordinals);
     reconcile(run, key, { ledger, ended, open: ordinals });
     return true;
   }
   const details: FoundRunDetails = { variant: run.variant, definition: withoutTexts(run.case) };
-  ledger.batches.claim({
+  ledger.foundRuns.claim({
     service: platformService,
     batchId: run.batchId,
     suite: run.suite.name,

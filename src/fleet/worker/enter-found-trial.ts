@@ -16,7 +16,7 @@ export async function enterFoundTrial(
   task: GivenTask,
   ledger: Ledger,
 ): Promise<TrialStanding> {
-  const { batches, blobs, fleetTasks } = ledger;
+  const { foundRuns, blobs, fleetTasks } = ledger;
   if (run.id !== runId || run.batchId !== batch) throw unknownTrial({ batch, run: runId, ordinal });
   if (planned && (planned.batch !== batch || planned.service !== service))
     throw otherPlan(batch, planned.batch);
@@ -24,11 +24,11 @@ export async function enterFoundTrial(
   const kept = setup === undefined ? undefined : await blobs.putJson(setup);
   return ledger.records.transaction(() => {
     if (planned && plan !== undefined) joinPlanned(run.batchId, planned, plan, ledger);
-    batches.claim({ ...run, service, setup: kept, ordinals: [], lock: fleetLock });
-    const key = batches.findRun(service, run.batchId, runId);
+    foundRuns.claim({ ...run, service, setup: kept, ordinals: [], lock: fleetLock });
+    const key = foundRuns.find(service, run.batchId, runId);
     if (key === undefined) throw new Error(`run ${runId} was added but is not in the ledger`);
-    if (batches.lockOf(key) !== fleetLock) throw taken(runId);
-    batches.claimOpen(key, [ordinal]);
+    if (foundRuns.lockOf(key) !== fleetLock) throw taken(runId);
+    foundRuns.claimOpen(key, [ordinal]);
     const standing = fleetTasks.standing(key, ordinal);
     if (!standing) throw new Error(`trial ${ordinal} of run ${runId} was added but is not in the ledger`);
     if (standing.report !== 'delivered') fleetTasks.put(standing.key, task);

@@ -33,7 +33,7 @@ export async function enterTrial(
     const key = keys.get(id);
     if (key === undefined) throw new Error(`run ${id} was added but is not in the ledger`);
     ledger.queue.add([{ run: key, setup, variantId, ordinals: [] }]);
-    ledger.batches.claimOpen(key, [ordinal]);
+    ledger.foundRuns.claimOpen(key, [ordinal]);
     const standing = ledger.fleetTasks.standing(key, ordinal);
     if (!standing) throw new Error(`trial ${ordinal} of run ${id} was added but is not in the ledger`);
     if (standing.report !== 'delivered') ledger.fleetTasks.put(standing.key, task);

@@ -1,0 +1,149 @@
+import type { BatchKey, Records, RunKey } from './records.ts';
+import { leftElsewhere, queueTrials, reopen, takeBack } from './trial-states.ts';
+
+/** A run that somebody else queued and this agent found by listing. */
+export interface FoundRun {
+  /** The service's name in the ledger. */
+  service: string;
+  batchId: string;
+  /** Suite name, for people. */
+  suite: string;
+  id: string;
+  caseId: string;
+  caseName: string;
+  /** Its place in its batch, if that is known. */
+  taskIndex?: number | undefined;
+  /** The service's id of its variant. */
+  variant: string;
+  /** What to keep of the record besides its setup. Stored as JSON, in the column `memory`. */
+  details: unknown;
+  /** The blob with the run's setup. */
+  setup: string | undefined;
+  /** The ordinals of the trials to run. */
+  ordinals: readonly number[];
+  /** The lock of who works on it; the daemon's if undefined. */
+  lock?: string | undefined;
+}
+
+/** The runs that others queued and this agent found. */
+export class FoundRuns {
+  readonly #records: Records;
+
+  constructor(records: Records) {
+    this.#records = records;
+  }
+
+  /** The key of a run of the service, found or planned, if the ledger has it. */
+  find(service: string, batchId: string, runId: string): RunKey | undefined {
+    return findRun(this.#records, service, batchId, runId);
+  }
+
+  /** Who works on a run that was found; undefined for the daemon, and for planned runs. */
+  lockOf(run: RunKey): string | undefined {
+    const row = this.#records.get('SELECT lock FROM runs WHERE key = ?', run);
+    return typeof row?.lock === 'string' ? row.lock : undefined;
+  }
+
+  /**
+   * Adds a run that was found, and queues its trials. Returns false if the ledger already has the run, no
+   * matter which process works on it.
+   */
+  claim(run: FoundRun): boolean {
+    const records = this.#records;
+    return records.transaction(() => {
+      if (this.find(run.service, run.batchId, run.id) !== undefined) return false;
+      queueTrials(records, this.#addFoundRun(this.#batchOf(run), run), run.ordinals);
+      return true;
+    });
+  }
+
+  /**
+   * Queues trials of a run that the daemon found which the service lists as queued: those that another agent
+   * had when the run was found, and those that were left to another agent since. Other trials stay as they are,
+   * and so do planned runs and those of a fleet. Returns whether there were any.
+   */
+  claimMore(run: RunKey, ordinals: readonly number[]): boolean {
+    const records = this.#records;
+    const isOfDaemon = "SELECT 1 FROM runs WHERE key = ? AND origin = 'found' AND lock IS NULL";
+    if (!records.get(isOfDaemon, run)) return false;
+    return this.#claimMore(run, ordinals);
+  }
+
+  /** The same for any run, of a service that is asked under the lock of all its runs. */
+  claimOpen(run: RunKey, ordinals: readonly number[]): boolean {
+    return this.#claimMore(run, ordinals);
+  }
+
+  #claimMore(run: RunKey, ordinals: readonly number[]): boolean {
+    const records = this.#records;
+    const known = new Set(
+      records.all('SELECT ordinal FROM trials WHERE run = ?', run).map(({ ordinal }) => Number(ordinal)),
+    );
+    const missing = ordinals.filter((ordinal) => !known.has(ordinal));
+    const back = leftElsewhere(records, run, ordinals);
+    if (missing.length + back.length === 0) return false;
+    records.transaction(() => {
+      for (const trial of back) takeBack(records, trial);
+      queueTrials(records, run, missing);
+      reopen(records, run);
+    });
+    return true;
+  }
+
+  /**
+   * The run's batch: one that the ledger has, even if another process started it (somebody reran one of its
+   * cells), or a new one.
+   */
+  #batchOf({ service, batchId, suite }: FoundRun): BatchKey {
+    const records = this.#records;
+    const known = records.get('SELECT key FROM batches WHERE service = ? AND id = ?', service, batchId);
+    const key = known
+      ? Number(known.key)
+      : records.run(
+          'INSERT INTO batches (service, id, suite, started_at) VALUES (?, ?, ?, ?)',
+          service,
+          batchId,
+          suite,
+          records.now(),
+        );
+    records.run("UPDATE batches SET state = 'open' WHERE key = ?", key);
+    records.note({ subject: 'batch', key, state: 'open', detail: 'a run of it was claimed' });
+    return key;
+  }
+
+  #addFoundRun(batch: BatchKey, run: FoundRun): RunKey {
+    const key = this.#records.run(
+      `INSERT INTO runs
+         (batch, id, task_index, case_id, case_name, variant, variant_id, memory, setup, lock, origin)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'found')`,
+      batch,
+      run.id,
+      run.taskIndex ?? 0,
+      run.caseId,
+      run.caseName,
+      run.variant,
+      run.variant,
+      JSON.stringify(run.details),
+      run.setup ?? null,
+      run.lock ?? null,
+    );
+    this.#records.note({ subject: 'run', key, state: 'started', detail: 'claimed' });
+    return key;
+  }
+}
+
+export function findRun(
+  records: Records,
+  service: string,
+  batchId: string,
+  runId: string,
+): RunKey | undefined {
+  const row = records.get(
+    `SELECT runs.key FROM runs JOIN batches ON batches.key = runs.batch
+     WHERE batches.service = ? AND batches.id = ? AND runs.id = ?`,
+    service,
+    batchId,
+    runId,
+  );
+  return row && Number(row.key);
+}
