@@ -15,7 +15,7 @@ import { plural } from '../../text/quantities.ts';
 import { passedEnvironment } from '../../trial/host-environment.ts';
 import { checkModels } from '../../trial/models.ts';
 import { ciRun } from '../ci-run.ts';
-import { hasRegression, olderSide, regressionText } from '../compare-to.ts';
+import { olderSide } from '../compare-to.ts';
 import { CommandContext } from '../context.ts';
 import { belowText, exitCodeOfRates, exitCodes } from '../exit-codes.ts';
 import { Interrupted } from '../interruption.ts';
@@ -31,6 +31,7 @@ import type { BatchSummary } from '../output/summary.ts';
 import { seeWhy, summaryTable } from '../output/summary-table.ts';
 import { placedFailure } from '../placed-failure.ts';
 import { leftOutText, plannedSuite, type TaskOptions, withTasks } from '../planned-suite.ts';
+import { hasRegression, type RegressionGates, regressionLines } from '../regression.ts';
 import { type OnMiss, replayedBatch } from '../replayed-batch.ts';
 import type { CommonOptions } from '../settings.ts';
 import { writeText } from '../write-text.ts';
@@ -47,10 +48,12 @@ export function runCommand() {
     .addOption(
       new Option(
         '--compare-to <batch>',
-        "compare the results with a batch on this machine; `baseline`: with the service's baseline",
+        'compare the results with a batch on this machine; `last`: with the last finished one of the suite; ' +
+          "`baseline`: with the service's baseline",
       ).conflicts('dryRun'),
     )
     .option('--fail-on-regression', 'exit 1 if a variant is worse than there by more than noise')
+    .option('--fail-on-case-regression', 'exit 1 if a case always passed there and always fails here')
     .addOption(
       new Option('--trials <auto>', 'run further trials until the pass rate is known precisely')
         .choices(['auto'] as const)
@@ -75,12 +78,11 @@ export function runCommand() {
     });
 }
 
-interface RunOptions extends CommonOptions, TaskOptions {
+interface RunOptions extends CommonOptions, TaskOptions, RegressionGates {
   concurrency?: number | undefined;
   failUnder?: number | undefined;
   junit?: string | undefined;
   compareTo?: string | undefined;
-  failOnRegression?: true | undefined;
   trials?: 'auto' | undefined;
   precision?: number | undefined;
   maxTrials?: number | undefined;
@@ -177,7 +179,8 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
     const unreported = plural(summary.unreported, 'result');
     progress.note(`${unreported} could not be reported and are kept in ${dataFolder}: offsite outbox`);
   }
-  if (compared && older && options.failOnRegression) progress.note(regressionText(compared, older.name));
+  if (compared && older)
+    for (const line of regressionLines(compared, older.name, options)) progress.note(line);
   const below = belowText(summary, options.failUnder);
   if (below !== undefined) progress.note(below);
   return exitCodeOf(summary, options, compared);
@@ -185,12 +188,13 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
 
 /** Options that mean something only together with another one. */
 function refuseLoneOptions(options: RunOptions): void {
-  const { compareTo, failOnRegression, trials, precision, maxTrials, replay, onMiss } = options;
+  const { compareTo, failOnRegression, failOnCaseRegression, trials, precision, maxTrials, replay, onMiss } =
+    options;
   const needs =
     onMiss === 'live' && replay === undefined
       ? ['--on-miss', '--replay']
-      : failOnRegression && compareTo === undefined
-        ? ['--fail-on-regression', '--compare-to']
+      : (failOnRegression ?? failOnCaseRegression) && compareTo === undefined
+        ? [failOnRegression ? '--fail-on-regression' : '--fail-on-case-regression', '--compare-to']
         : trials === undefined && (precision !== undefined || maxTrials !== undefined)
           ? [precision === undefined ? '--max-trials' : '--precision', '--trials auto']
           : undefined;
@@ -236,10 +240,10 @@ function referenceTo(finished: FinishedBatches, ledger: Ledger, service: string)
 
 function exitCodeOf(
   summary: BatchSummary,
-  { failUnder, failOnRegression }: RunOptions,
+  { failUnder, ...gates }: RunOptions,
   compared: ComparedBatches | undefined,
 ): number {
   const code = exitCodeOfRates(summary, failUnder);
   if (code !== exitCodes.done) return code;
-  return failOnRegression && compared && hasRegression(compared) ? exitCodes.belowThreshold : exitCodes.done;
+  return compared && hasRegression(compared, gates) ? exitCodes.belowThreshold : exitCodes.done;
 }
