@@ -2,11 +2,10 @@ import { compareWithBaselines, readBaselines } from '../comparison/baseline.ts';
 import { plannedCells } from '../comparison/cells.ts';
 import { type ComparedBatches, compareBatches, comparedVariants } from '../comparison/comparison.ts';
 import { type Reference, readReference, variantsOf } from '../comparison/side.ts';
-import { listTrials } from '../ledger/find.ts';
+import { listBatches, listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { SuitePlan } from '../suite/plan.ts';
-import { type Printable, text } from '../text/printable.ts';
 import type { CommandContext } from './context.ts';
 
 /** What the results of a run are compared with. */
@@ -17,7 +16,7 @@ export interface OlderSide {
 }
 
 /**
- * The batch that `--compare-to` names, or with `baseline` the service's baselines of the plan's cells. Throws
+ * The batch that `--compare-to` names: with `last` the last finished one of the suite. Or with `baseline` the service's baselines of the plan's cells. Throws
  * an input error before anything runs if a comparison with it would say nothing.
  */
 export async function olderSide(
@@ -29,7 +28,7 @@ export async function olderSide(
   const ledger = context.ledger();
   if (name !== 'baseline') {
     const batch = batchNamed(ledger, name, plan);
-    return { name, compare: (newer) => compareBatches(ledger, batch, newer) };
+    return { name: batch.name, compare: (newer) => compareBatches(ledger, batch, newer) };
   }
   const { client } = await context.service();
   const baselines = await readBaselines(client, plannedCells(plan), signal);
@@ -40,8 +39,8 @@ export async function olderSide(
  * The batch that `--compare-to` names. Throws an input error before anything runs if it has no variant or no
  * case in common with the plan, because a comparison would then say nothing, however bad the run is.
  */
-function batchNamed(ledger: Ledger, name: string, { variants, cases }: SuitePlan): Reference {
-  const reference = readReference(ledger, name);
+function batchNamed(ledger: Ledger, name: string, { suite, variants, cases }: SuitePlan): Reference {
+  const reference = name === 'last' ? lastOfSuite(ledger, suite) : readReference(ledger, name);
   const before = variantsOf(ledger, reference);
   const now = variants.map((variant) => variant.name);
   const compared = comparedVariants(before, now).map(([variant]) => variant);
@@ -66,19 +65,19 @@ function batchNamed(ledger: Ledger, name: string, { variants, cases }: SuitePlan
   });
 }
 
-/** Whether a variant is worse, with an interval that excludes zero. */
-export function hasRegression(compared: ComparedBatches): boolean {
-  return worseIn(compared).length > 0;
-}
-
-/** Why `--fail-on-regression` fails the run, or does not. */
-export function regressionText(compared: ComparedBatches, before: string): Printable {
-  const worse = worseIn(compared);
-  return worse.length > 0
-    ? text`regression: ${worse.join(', ')} is worse than in ${before} by more than noise`
-    : text`no regression: compared with ${before}, nothing is worse by more than noise`;
-}
-
-function worseIn({ comparisons }: ComparedBatches): string[] {
-  return comparisons.filter(({ difference }) => difference.finding === 'worse').map(({ b }) => b.variant);
+/** The last finished batch of a suite that has verdicts, with the others of its set. */
+function lastOfSuite(ledger: Ledger, { id, name }: SuitePlan['suite']): Reference {
+  const { records, sets } = ledger;
+  // The newest come first.
+  const last = listBatches(records).find(
+    (batch) => [id, name].includes(batch.suite) && batch.unfinished === 0 && batch.passed + batch.failed > 0,
+  );
+  if (!last)
+    throw new OffsiteError(`the data folder has no finished batch of the suite ${name} to compare with`, {
+      code: 'BATCH_UNKNOWN',
+      kind: 'input',
+      hint: 'Run the suite once without --compare-to, or name a batch of another data folder with --data-folder.',
+    });
+  const place = sets.places().get(last.key);
+  return place ? readReference(ledger, place.id) : { name: last.id, batches: [last], variant: undefined };
 }

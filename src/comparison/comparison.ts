@@ -1,6 +1,7 @@
 import type { Ledger } from '../ledger/ledger.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { compareMeasures, compareRates, directionOf, type MeasureComparison } from '../stats/compare.ts';
+import { couldBeWorse } from '../stats/detectable.ts';
 import { usualConfidence } from '../stats/interval.ts';
 import type { McNemar } from '../stats/mcnemar.ts';
 import { type PassRate, passRate } from '../stats/pass-rate.ts';
@@ -72,6 +73,8 @@ export interface RateDifference {
   cases: number;
   /** `worse` and `better` only if the interval excludes zero. */
   finding: 'worse' | 'better' | 'noise' | 'nothing-in-common';
+  /** Whether `worse` could be found at all: if all trials of B had failed. With few cases it cannot. */
+  couldBeWorse: boolean;
 }
 
 export interface CaseChange {
@@ -163,6 +166,7 @@ export function compareSides(
       confidence,
       cases: cases.length,
       finding: rates.difference === undefined ? 'nothing-in-common' : finding[direction],
+      couldBeWorse: direction === 'down' || couldBeWorse(a.cases, b.cases, confidence),
     },
     mcnemar: { ...mcnemar, tied },
     changes: cases

@@ -150,3 +150,37 @@ describe('offsite run --trials auto', () => {
     expect(exitCode).toBe(3);
   });
 });
+
+describe('a suite of few cases', () => {
+  test('is told that it cannot show a regression, and can fail by its cases', async () => {
+    using own = openPlace();
+    const small = (run: string) => own.suite({ run, cases: cases.slice(0, 2) });
+    const none = await offsite(own, ['run', small('touch done'), '--compare-to', 'last']);
+    expect(none).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(none.stderr).toContain('has no finished batch of the suite small to compare with');
+
+    await offsite(own, ['run', small('touch done')]);
+    const gates = ['--fail-on-regression', '--compare-to', 'last'];
+    const blind = await offsite(own, ['run', small('true'), ...gates]);
+    expect(blind.stderr).toMatch(
+      /^cannot show a regression of worker with 2 cases and 1 trial of each: compared with batch_\S+, not even a/m,
+    );
+    expect(blind.stderr).toMatch(/ at least 7 cases are needed, or use --fail-on-case-regression as well$/m);
+    expect(blind.stderr).not.toContain('no regression');
+    expect(blind.exitCode).toBe(0);
+
+    await offsite(own, ['run', small('touch done')]);
+    const byCase = await offsite(own, ['run', small('true'), ...gates, '--fail-on-case-regression']);
+    expect(byCase.stderr).toMatch(
+      /^case regression: always passed in batch_\S+, and always fails now: case-0 · worker \(1 of 1 failed\), case-1/m,
+    );
+    expect(byCase.exitCode).toBe(1);
+
+    // All cases of the last batch failed, so that none can be lost.
+    const after = await offsite(own, [
+      ...['run', small('true'), '--compare-to', 'last', '--fail-on-case-regression'],
+    ]);
+    expect(after.stderr).toMatch(/^no case regression: no case that always passed in batch_/m);
+    expect(after.exitCode).toBe(0);
+  });
+});

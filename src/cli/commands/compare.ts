@@ -6,11 +6,11 @@ import { type Reference, readReference } from '../../comparison/side.ts';
 import { lastBatch } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-import { hasRegression, regressionText } from '../compare-to.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { withService } from '../options.ts';
 import { comparisonText } from '../output/comparison.ts';
+import { hasRegression, type RegressionGates, regressionLines } from '../regression.ts';
 import type { CommonOptions } from '../settings.ts';
 import { tellLast } from '../show/told-target.ts';
 
@@ -24,14 +24,14 @@ export function compareCommand() {
     .argument('[b]', 'the newer one (default: the last batch)')
     .option('--baseline', "compare one batch with the service's baseline of its cases and variants")
     .option('--fail-on-regression', 'exit 1 if B is worse than A by more than noise')
+    .option('--fail-on-case-regression', 'exit 1 if a case always passed in A and always fails in B')
     .action(async (a, b, options) => {
       process.exitCode = await compare(a, b, options);
     });
 }
 
-interface CompareOptions extends CommonOptions {
+interface CompareOptions extends CommonOptions, RegressionGates {
   baseline?: true | undefined;
-  failOnRegression?: true | undefined;
 }
 
 async function compare(a: string, b: string | undefined, options: CompareOptions): Promise<number> {
@@ -49,9 +49,9 @@ async function compare(a: string, b: string | undefined, options: CompareOptions
     : comparedBatches(context.ledger(), a, b);
   if (options.json) context.out.json(compared);
   else context.out.print(comparisonText(compared));
-  if (!options.failOnRegression) return exitCodes.done;
-  context.err.print(regressionText(compared, options.baseline ? 'the baseline' : a));
-  return hasRegression(compared) ? exitCodes.belowThreshold : exitCodes.done;
+  const before = options.baseline ? 'the baseline' : a;
+  for (const line of regressionLines(compared, before, options)) context.err.print(line);
+  return hasRegression(compared, options) ? exitCodes.belowThreshold : exitCodes.done;
 }
 
 function comparedBatches(ledger: Ledger, a: string, b: string | undefined): ComparedBatches {

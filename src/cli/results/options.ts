@@ -1,6 +1,7 @@
 import { type Command, Option, type OptionValues } from '@commander-js/extra-typings';
 import { OffsiteError } from '../../offsite-error.ts';
 import { rate } from '../options.ts';
+import type { RegressionGates } from '../regression.ts';
 
 /** Adds the options that say what becomes of the results of trials. */
 export function withResults<Arguments extends unknown[], Options extends OptionValues>(
@@ -17,13 +18,15 @@ export function withResults<Arguments extends unknown[], Options extends OptionV
     .addOption(
       new Option(
         '--compare-to <batch>',
-        "compare the results with a batch on this machine; `baseline`: with the service's baseline",
+        'compare the results with a batch on this machine; `last`: with the last finished one of the suite; ' +
+          "`baseline`: with the service's baseline",
       ).conflicts('dryRun'),
     )
-    .option('--fail-on-regression', 'exit 1 if a variant is worse than there by more than noise');
+    .option('--fail-on-regression', 'exit 1 if a variant is worse than there by more than noise')
+    .option('--fail-on-case-regression', 'exit 1 if a case always passed there and always fails here');
 }
 
-export interface ResultOptions {
+export interface ResultOptions extends RegressionGates {
   json?: true | undefined;
   dataFolder?: string | undefined;
   dryRun?: true | undefined;
@@ -31,7 +34,6 @@ export interface ResultOptions {
   junit?: string | undefined;
   html?: string | undefined;
   compareTo?: string | undefined;
-  failOnRegression?: true | undefined;
 }
 
 /** Throws an `input` error for an option that means something only together with another one. */
@@ -44,6 +46,8 @@ export function refuseLone([option, needed]: readonly [option: string, needed: s
 }
 
 /** Refuses the options of {@link withResults} that lack another one. */
-export function refuseLoneResults({ failOnRegression, compareTo }: ResultOptions): void {
-  if (failOnRegression && compareTo === undefined) refuseLone(['--fail-on-regression', '--compare-to']);
+export function refuseLoneResults(options: ResultOptions): void {
+  if (options.compareTo !== undefined) return;
+  if (options.failOnRegression) refuseLone(['--fail-on-regression', '--compare-to']);
+  if (options.failOnCaseRegression) refuseLone(['--fail-on-case-regression', '--compare-to']);
 }

@@ -2,7 +2,7 @@ import type { ComparedBatches } from '../../comparison/comparison.ts';
 import type { Reference } from '../../comparison/side.ts';
 import { type Printable, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
-import { hasRegression, type OlderSide, regressionText } from '../compare-to.ts';
+import type { OlderSide } from '../compare-to.ts';
 import type { CommandContext, Workshop } from '../context.ts';
 import { belowText, exitCodeOfRates, exitCodes } from '../exit-codes.ts';
 import { comparisonText } from '../output/comparison.ts';
@@ -11,6 +11,7 @@ import type { Progress } from '../output/progress.ts';
 import type { SummaryDetail } from '../output/stored-batch.ts';
 import type { BatchSummary } from '../output/summary.ts';
 import { seeWhy, summaryTable } from '../output/summary-table.ts';
+import { hasRegression, regressionLines } from '../regression.ts';
 import type { ResultOptions } from './options.ts';
 import { type AnySummary, writeJunit, writePages } from './write-results.ts';
 
@@ -76,12 +77,15 @@ export async function tellResults(
     progress.note(`${results} could not be reported and are kept in ${context.dataFolder}: offsite outbox`);
   }
   const codes = all.map(({ summary }, index) => {
-    const against = options.failOnRegression ? compared[index] : undefined;
-    if (against && older) progress.note(regressionText(against, older.name));
+    const against = compared[index];
+    if (against && older)
+      for (const line of regressionLines(against, older.name, options)) progress.note(line);
     const below = belowText(summary, options.failUnder);
     if (below !== undefined) progress.note(below);
     const code = exitCodeOfRates(summary, options.failUnder);
-    return code === exitCodes.done && against && hasRegression(against) ? exitCodes.belowThreshold : code;
+    return code === exitCodes.done && against && hasRegression(against, options)
+      ? exitCodes.belowThreshold
+      : code;
   });
   return Math.max(exitCodes.done, ...codes);
 }

@@ -1,0 +1,96 @@
+import type { ComparedBatches, Comparison } from '../comparison/comparison.ts';
+import { casesToShowWorse, trialsToShowWorse } from '../stats/detectable.ts';
+import { type Printable, stack, text } from '../text/printable.ts';
+import { plural } from '../text/quantities.ts';
+
+/** The gates that a comparison may have. */
+export interface RegressionGates {
+  failOnRegression?: true | undefined;
+  failOnCaseRegression?: true | undefined;
+}
+
+/** How many cases a message names. */
+const named = 5;
+
+/** Whether one of the gates fails. */
+export function hasRegression(compared: ComparedBatches, gates: RegressionGates): boolean {
+  const isWorse = gates.failOnRegression === true && worseIn(compared).length > 0;
+  return isWorse || (gates.failOnCaseRegression === true && lostIn(compared).length > 0);
+}
+
+/** Why the gates fail a command, or do not. Empty if there is no gate. */
+export function regressionLines(
+  compared: ComparedBatches,
+  before: string,
+  { failOnRegression, failOnCaseRegression }: RegressionGates,
+): Printable[] {
+  return [
+    ...(failOnRegression ? [regressionLine(compared, before, failOnCaseRegression === true)] : []),
+    ...(failOnCaseRegression ? [caseRegressionLine(compared, before)] : []),
+  ];
+}
+
+function regressionLine(compared: ComparedBatches, before: string, hasCaseGate: boolean): Printable {
+  const worse = worseIn(compared);
+  if (worse.length > 0)
+    return text`regression: ${worse.join(', ')} is worse than in ${before} by more than noise`;
+  const blind = compared.comparisons.filter(({ difference }) => !difference.couldBeWorse);
+  if (blind.length === 0)
+    return text`no regression: compared with ${before}, nothing is worse by more than noise`;
+  return stack(blind.map((comparison) => cannotShow(comparison, before, hasCaseGate)));
+}
+
+/** With too few cases, "no regression" would be said whatever happened. */
+function cannotShow(comparison: Comparison, before: string, hasCaseGate: boolean): Printable {
+  const { b, difference } = comparison;
+  const { cases, confidence } = difference;
+  if (cases === 0)
+    return text`cannot show a regression of ${b.variant}: no case has a verdict both in ${before} and here`;
+  const trials = trialsOfEach(comparison);
+  const needs = [
+    casesNeeded(cases, trials, confidence),
+    ...(hasCaseGate ? [] : ['use --fail-on-case-regression as well']),
+  ];
+  return text`cannot show a regression of ${b.variant} with ${plural(cases, 'case')} and ${plural(trials, 'trial')} of each: compared with ${before}, not even a fall to 0 % would be more than noise; ${needs.join(', or ')}`;
+}
+
+function casesNeeded(cases: number, trials: number, confidence: number): string {
+  const moreCases = casesToShowWorse(trials, confidence);
+  // The cases are enough, but too few of them passed before.
+  if (moreCases !== undefined && moreCases <= cases)
+    return `at least ${plural(moreCases, 'case')} that passed before are needed`;
+  const moreTrials = trialsToShowWorse(cases, confidence);
+  const ways = [
+    ...(moreCases === undefined ? [] : [plural(moreCases, 'case')]),
+    ...(moreTrials === undefined ? [] : [`${plural(moreTrials, 'trial')} of each`]),
+  ];
+  return ways.length === 0 ? 'more cases are needed' : `at least ${ways.join(' or ')} are needed`;
+}
+
+/** The scored trials of a case on the side that has fewer, rounded up. At least one. */
+function trialsOfEach({ a, b, difference }: Comparison): number {
+  const scored = [a, b].map(({ passRate }) => (passRate ? passRate.passed + passRate.failed : 0));
+  const cases = Math.max(1, difference.cases);
+  return Math.max(1, Math.ceil(Math.min(...scored) / cases));
+}
+
+function caseRegressionLine(compared: ComparedBatches, before: string): Printable {
+  const lost = lostIn(compared);
+  if (lost.length === 0)
+    return text`no case regression: no case that always passed in ${before} always fails now`;
+  const more = lost.length > named ? `, and ${lost.length - named} more` : '';
+  return text`case regression: always passed in ${before}, and always fails now: ${lost.slice(0, named).join(', ')}${more}`;
+}
+
+function worseIn({ comparisons }: ComparedBatches): string[] {
+  return comparisons.filter(({ difference }) => difference.finding === 'worse').map(({ b }) => b.variant);
+}
+
+/** The cases of which all scored trials passed before, and none passes now. */
+function lostIn({ comparisons }: ComparedBatches): string[] {
+  return comparisons.flatMap(({ b: { variant }, changes }) =>
+    changes
+      .filter(({ a, b }) => a.scored > 0 && b.scored > 0 && a.passed === a.scored && b.passed === 0)
+      .map((change) => `${change.case} · ${variant} (${change.b.scored} of ${change.b.scored} failed)`),
+  );
+}
