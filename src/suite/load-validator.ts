@@ -43,5 +43,6 @@ export function plannedValidator(
 /** Whether a module calls `judge()` of a validation, as far as its text shows. A program cannot. */
 function asksJudge(source: string): boolean {
   const code = source.replaceAll(/^[ \t]*(?:\/\/|\/?\*).*$/gm, '');
-  return !source.startsWith('#!') && /\.judge\(\s*\{/.test(code);
+  const isOwn = /function judge\b|(?:const|let|var) judge\b/.test(code);
+  return !source.startsWith('#!') && !isOwn && /(?<![\w$])judge\(\s*\{/.test(code);
 }

@@ -189,6 +189,8 @@ judges: [nobody]
         /^suite\.yaml:3:\d+: cases\[0\]\.validator: asks a judge, and the suite has none/,
       ),
     ]);
+    const own = 'const judge = (of) => of.good;\njudge({ good: true });';
+    expect(load(suite(own)).cases).toHaveLength(1);
     expect(load(suite('// v.judge({}) later\nv.check("a", true);')).cases).toHaveLength(1);
   });
 
