@@ -20,6 +20,8 @@ import type { Platform } from '../service/platform.ts';
 import { type Config, loadConfig, SandboxConfig } from '../suite/config-file.ts';
 import { defaultBudgetsText } from '../suite/default-budgets.ts';
 import { type ConfiguredEngine, configuredEngines } from '../suite/engines-config.ts';
+import { BadFile } from '../suite/file-issues.ts';
+import { formIssues } from '../suite/read-suite.ts';
 import { type HostEnvironment, hostEnvironmentOf } from '../trial/host-environment.ts';
 import { dataFolderOf, requireRoom } from './data-folder.ts';
 import { dryRunOf } from './dry-run.ts';
@@ -141,7 +143,7 @@ export class CommandContext implements AsyncDisposable {
   ): CommandContext {
     const { env } = process;
     const suiteFolder = suite === undefined ? undefined : dirname(suite);
-    const config = loadConfig({ named: options.config, suiteFolder, env });
+    const config = checkedTogether(() => loadConfig({ named: options.config, suiteFolder, env }), suite);
     const { insecureHttp } = options;
     if (!options.dryRun) {
       const dataFolder = dataFolderOf(options.dataFolder, config, env);
@@ -406,6 +408,16 @@ export class CommandContext implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.#opened.disposeAsync();
+  }
+}
+
+/** Reads the configuration. If it has problems, those in the form of the suite are told with them. */
+function checkedTogether(read: () => Config, suite: string | undefined): Config {
+  try {
+    return read();
+  } catch (error) {
+    if (suite === undefined || !(error instanceof BadFile)) throw error;
+    throw new BadFile([...error.issues, ...formIssues(suite)]);
   }
 }
 

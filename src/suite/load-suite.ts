@@ -10,11 +10,11 @@ import { plannedCase } from './load-case.ts';
 import { isUnwritten } from './placeholder.ts';
 import type { PlannedCase, PromptSource, SuitePlan } from './plan.ts';
 import { findModel, type HarnessOffer, plannedVariant, unknownModel } from './planned-variant.ts';
-import { type CaseSource, SuiteFile } from './suite-file.ts';
+import { readSuite } from './read-suite.ts';
+import type { CaseSource, SuiteFile } from './suite-file.ts';
 import { SuiteReader } from './suite-reader.ts';
 import { casesOfTasks, type PlanTasks, sourceIn } from './suite-tasks.ts';
 import type { TasksSource } from './tasks-source.ts';
-import { readYamlFile } from './yaml-file.ts';
 
 export interface SuiteOptions {
   /** Files and folders outside the suite's folder that it may read. */
@@ -43,12 +43,13 @@ export function loadSuite(
   harnesses: readonly HarnessOffer[],
   { allowOutside = [], except = [], keys, planTasks, sources, unwritten = false }: SuiteOptions = {},
 ): SuitePlan {
-  const yaml = readYamlFile(file, SuiteFile);
+  const { yaml, issues } = readSuite(file);
   const source = yaml.value;
   const folder = dirname(file);
   const reach = { within: [folder, ...allowOutside], except };
   const files = new FileReader({ reach, keys });
   const reader = new SuiteReader(yaml, { folder, files, reach, images: config.images, keys }, sources);
+  reader.issues.push(...issues);
   const prompt = promptOf(reader);
   const { cases: entries = [] } = source;
   const cases = source.tasks

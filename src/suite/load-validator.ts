@@ -24,6 +24,8 @@ export function plannedValidator(
       'a program would start with what the agent left in its sandbox; make it a module, or remove runsIn',
     );
   }
+  if ((reader.source.judges ?? []).length === 0 && asksJudge(validator.source))
+    reader.report(path, 'asks a judge, and the suite has none: list models of offsite.yaml under `judges`');
   if (entry.capture !== undefined) validator.capture = entry.capture;
   if (entry.manifest) validator.manifest = entry.manifest.map((name, index) => ({ index, name }));
   if (entry.sourceFiles) {
@@ -36,4 +38,11 @@ export function plannedValidator(
     });
   }
   return validator;
+}
+
+/** Whether a module calls `judge()` of a validation, as far as its text shows. A program cannot. */
+function asksJudge(source: string): boolean {
+  const code = source.replaceAll(/^[ \t]*(?:\/\/|\/?\*).*$/gm, '');
+  const isOwn = /function judge\b|(?:const|let|var) judge\b/.test(code);
+  return !source.startsWith('#!') && !isOwn && /(?<![\w$])judge\(\s*\{/.test(code);
 }

@@ -1,6 +1,5 @@
 import { join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { printPath } from '../contract/errors.ts';
 import { messageOf } from '../offsite-error.ts';
 import { type CaseEnvironment, type EnvironmentSource, noEnvironment } from './environment.ts';
 import { BadFile, type FileIssue, positionInText } from './file-issues.ts';
@@ -89,7 +88,10 @@ export class SuiteReader {
     names.forEach((name, index) => {
       const first = names.indexOf(name);
       if (name !== '' && first < index)
-        this.report([...list, index, key], `"${name}" is already used by ${printPath([...list, first])}`);
+        this.report(
+          [...list, index, key],
+          `"${name}" is already used by ${this.issueAt([...list, first]).path}`,
+        );
     });
   }
 

@@ -156,9 +156,42 @@ cases:
 `),
     ).toEqual([
       'suite.yaml:2:1: trials: expected a number of at most 10',
+      expect.stringMatching(/^suite\.yaml:4:\d+: variants\[0\]\.harness: "commando" is not a harness/),
       'suite.yaml:7:5: cases[0].verify: expected a script, {file: path} or {source: script}, with in, keep, ignore',
       'suite.yaml:8:5: cases[0].prepear: unknown key; did you mean "prepare"?',
     ]);
+  });
+
+  test('is checked beyond the values that do not match the schema, which have their own problems only', () => {
+    expect(
+      problems(`suite: { id: s }
+${variants}cases:
+  - { id: a, verfy: "true" }
+  - { id: b, verify: "echo {{nope}}" }
+  - { id: b, verify: "true" }
+judges: [nobody]
+`),
+    ).toEqual([
+      expect.stringMatching(/^suite\.yaml:1:1: suite\.prompt: is required/),
+      'suite.yaml:4:14: cases[0].verfy: unknown key; did you mean "verify"?',
+      expect.stringMatching(/^suite\.yaml:5:14: cases\[1\]\.verify: \{\{nope\}\} is not a variable/),
+      'suite.yaml:6:7: cases[2].id: "b" is already used by cases[1]',
+      expect.stringMatching(/^suite\.yaml:7:10: judges\[0\]: "nobody" is not a model/),
+    ]);
+  });
+
+  test('needs judges if a validator asks one', () => {
+    const source = (text: string) => JSON.stringify(`export default async (v) => {\n${text}\n};`);
+    const suite = (text: string) =>
+      `suite: { id: s, prompt: p }\n${variants}cases: [{ id: a, validator: { source: ${source(text)} } }]\n`;
+    expect(problems(suite('await v.judge({ rubric: "good" });'))).toEqual([
+      expect.stringMatching(
+        /^suite\.yaml:3:\d+: cases\[0\]\.validator: asks a judge, and the suite has none/,
+      ),
+    ]);
+    const own = 'const judge = (of) => of.good;\njudge({ good: true });';
+    expect(load(suite(own)).cases).toHaveLength(1);
+    expect(load(suite('// v.judge({}) later\nv.check("a", true);')).cases).toHaveLength(1);
   });
 
   test('points at a missing key by its parent', () => {

@@ -6,8 +6,7 @@ import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { KnownKeys } from '../../redaction/known-keys.ts';
 import { heldKey } from '../file-reader.ts';
 import type { Reach } from '../read-file.ts';
-import { SuiteFile } from '../suite-file.ts';
-import { readYamlFile } from '../yaml-file.ts';
+import { readSuite } from '../read-suite.ts';
 import { type CommittedEntry, committedEntries, contentsOf } from './commit-files.ts';
 import { type FetchParts, fetchCommit } from './fetch-commit.ts';
 import { type GitSource, type PlannedSource, type Repository, withoutCredentials } from './git-source.ts';
@@ -34,11 +33,11 @@ export function keyOfSource({ git, ref, history }: GitSource): string {
 }
 
 /**
- * Fetches the sources that a suite names into the data folder. Throws as `readYamlFile` does; what is wrong
+ * Fetches the sources that a suite names into the data folder. Throws as `readSuite` does; what is wrong
  * with a source is in the result, so that all problems of a suite can be told at once.
  */
 export async function fetchSources(file: string, parts: SourceParts): Promise<FetchedSources> {
-  const { value } = readYamlFile(file, SuiteFile);
+  const { value } = readSuite(file).yaml;
   const named = [value.source, ...(value.cases ?? []).map(({ source }) => source)];
   const sources = new Map(
     named.flatMap((source) => (source && 'git' in source ? [[keyOfSource(source), source] as const] : [])),

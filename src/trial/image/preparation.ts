@@ -8,6 +8,7 @@ import { preparationEnvironment } from '../environment.ts';
 import { TrialFailure } from '../failure.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
 import { putSource, type SourcePlace } from './put-source.ts';
+import { unreachableText } from './unreachable-host.ts';
 
 interface Owner {
   uid: number;
@@ -133,7 +134,7 @@ async function run(
   throw new TrialFailure({
     kind: 'task',
     phase,
-    message: `${phase} ${howItEnded(result, timeoutMs)}${memory}`,
+    message: `${phase} ${howItEnded(result, timeoutMs)}${memory}${unreachableText(output)}`,
     output,
   });
 }
