@@ -19,6 +19,9 @@ export const stoppingTrials = 'stopping the trials and removing their sandboxes'
 export const leftBehind =
   'Sandboxes may be left on the engine; the next command that runs trials there removes them.';
 
+/** Milliseconds between two lines that say that the end is still waited for. */
+const stillMs = 5_000;
+
 export interface Interruption extends Disposable {
   signal: AbortSignal;
   /** Sets where to note an error that escapes. Before this call such an error is only announced. */
@@ -44,11 +47,14 @@ export function interruption(
 ): Interruption {
   const controller = new AbortController();
   let first = 0;
+  let still: NodeJS.Timeout | undefined;
   const onSignal = (name: NodeJS.Signals) => {
     if (!controller.signal.aborted) {
       first = performance.now();
       announce(`${name}: ${doing()}; a second signal ends at once`);
       controller.abort(new Interrupted(name));
+      const seconds = () => Math.round((performance.now() - first) / 1_000);
+      still = setInterval(() => announce(`still ${doing()}, for ${seconds()} s`), stillMs).unref();
     } else if (performance.now() - first > togetherMs) {
       announce(`${name}: ended at once. ${leftBehind}`);
       process.exit(exitCodes.interrupted);
@@ -61,6 +67,7 @@ export function interruption(
     noteCrashesIn: defence.noteCrashesIn,
     [Symbol.dispose]() {
       for (const name of names) process.off(name, onSignal);
+      clearInterval(still);
       defence[Symbol.dispose]();
     },
   };

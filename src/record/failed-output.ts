@@ -2,11 +2,14 @@ import { printedText } from '../bounds/anybody.ts';
 import type { Validation } from '../contract/validation.ts';
 import type { TrialResult } from './trial-record.ts';
 
-/** The last lines of what the failed verify steps and validations of a trial printed. Empty for none. */
-export function failedOutputOf({ verifySteps = [], validations = [] }: TrialResult): string {
+/**
+ * The last lines of what the failed verify steps and validations of a trial printed, and what made it void.
+ * Empty for none.
+ */
+export function failedOutputOf({ verifySteps = [], validations = [], cause }: TrialResult): string {
   const steps = verifySteps.filter(({ exitCode }) => exitCode !== 0).map(({ output }) => output);
   const failed = validations.filter(({ exitCode = 0 }) => exitCode !== 0).map(printedBy);
-  return [...steps, ...failed].map(lastLines).filter(Boolean).join('\n\n');
+  return [...steps, ...failed, cause?.output ?? ''].map(lastLines).filter(Boolean).join('\n\n');
 }
 
 function printedBy({ message = '', output, error }: Validation): string {

@@ -63,6 +63,7 @@ describe.concurrent('at SIGTERM', () => {
       expect([ended.exitCode, ended.stdout], ended.stderr).toEqual([130, tableOfWhatThereIs]);
       expectCleanEnd(ended, { left: true });
       expect(ended.stderr).toContain('`offsite resume` continues');
+      if (state === 'isHung') expect(ended.stderr).toMatch(/^still stopping the trials .*, for \d+ s$/m);
     });
 
     test(`offsite check with ${engine} ends`, async () => {

@@ -70,10 +70,11 @@ describe('a failed trial says why:', () => {
     const validations = [
       { id: 'v', index: 0, name: 'v', exitCode: 1, output: { text: 'got 3' }, error: { text: 'no\n' } },
     ];
-    const printed = failedOutputOf(result({ verifySteps, validations }));
+    const cause = { kind: 'task', phase: 'prepare', message: 'no', output: 'E: no package\n' } as const;
+    const printed = failedOutputOf(result({ verifySteps, validations, cause }));
     expect(printed.split('\n')).toEqual([
       ...Array.from({ length: 40 }, (_, index) => `line ${index + 20}`),
-      ...['', 'got 3', 'no'],
+      ...['', 'got 3', 'no', '', 'E: no package'],
     ]);
   });
 

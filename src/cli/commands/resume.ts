@@ -71,7 +71,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
     work: () => open.map((what) => ({ plan: planOfAny(what, ledger), batches: batchesOf(what, ledger) })),
     isList: true,
   };
-  saveWhenInterrupted(unfinished, signal);
+  using _saving = saveWhenInterrupted(unfinished, signal);
   let busy = 0;
   let left = 0;
   const how = { startsUnknown: options.startAgain === true };

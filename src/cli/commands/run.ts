@@ -110,7 +110,7 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
   const telling = { context, workshop, progress, options, older, signal };
   const work = () => [{ plan, batches: storedBatches(begun, workshop) }];
   const unfinished = { ...telling, work, finished: () => [] };
-  saveWhenInterrupted(unfinished, signal);
+  using _saving = saveWhenInterrupted(unfinished, signal);
   let finished: FinishedBatches;
   try {
     finished = await runTrials(plan, options, { ...workshop, revisions }, signal, observe);
@@ -144,7 +144,7 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
   };
   if (!options.json && context.untried.length > 0)
     progress.note(text`this dry run did not try ${context.untried.join('; ')}`);
-  return tellResults([told], telling);
+  return await tellResults([told], telling);
 }
 
 /** Refuses options that mean something only together with another one. */

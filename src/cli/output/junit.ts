@@ -85,7 +85,9 @@ function problemOf(
   const problem = {
     '@message': plain(text`${all[0]?.split('\n', 1)[0] ?? verdict}`),
     '@type': cause?.kind ?? 'verdict',
-    '#text': plain(stack([...all, ...(failedOutput === undefined ? [] : ['', failedOutput])].map(lines))),
+    '#text': plain(
+      stack([...all, ...(failedOutput === undefined ? [] : ['', ...failedOutput.split('\n')])].map(lines)),
+    ),
   };
   return verdict === 'failed' ? { failure: problem } : { error: problem };
 }

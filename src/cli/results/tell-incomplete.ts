@@ -17,12 +17,12 @@ export interface Unfinished extends Omit<Telling, 'signal' | 'older'> {
 
 /**
  * Writes the JUnit file as soon as the signal aborts: a CI system that ends a job may kill this process before
- * its sandboxes are removed.
+ * its sandboxes are removed. Disposing ends that.
  */
-export function saveWhenInterrupted(unfinished: Unfinished, signal: AbortSignal): void {
+export function saveWhenInterrupted(unfinished: Unfinished, signal: AbortSignal): Disposable {
   const { options, progress, context } = unfinished;
-  if (options.junit === undefined) return;
   const save = () => {
+    if (options.junit === undefined) return;
     try {
       const summaries = summariesOf(unfinished, signal.reason);
       if (summaries.length > 0) writeJunit(summaries, options, context);
@@ -32,6 +32,7 @@ export function saveWhenInterrupted(unfinished: Unfinished, signal: AbortSignal)
     }
   };
   signal.addEventListener('abort', save, { once: true });
+  return { [Symbol.dispose]: () => signal.removeEventListener('abort', save) };
 }
 
 /**

@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { offsite, start } from './offsite.ts';
+import { openPlace } from './place.ts';
+
+test('resume writes and compares results as run does', { timeout: 120_000 }, async () => {
+  using place = openPlace();
+  const cases = [
+    { id: 'quick', verify: 'true', variables: { act: 'true' } },
+    { id: 'slow', verify: 'echo "FAILED test_a.py::test_b - no"; exit 1', variables: { act: 'sleep 8' } },
+  ];
+  const suite = place.suite({ cases });
+  const first = await offsite(place, ['run', suite, '-c', '2', '--json', '--html', 'first.html']);
+  expect(first.exitCode, first.stderr).toBe(0);
+  const { batchId } = JSON.parse(first.stdout);
+  const page = readFileSync(join(place.folder, 'first.html'), 'utf8');
+  expect(page).toMatch(/^<!doctype html>/);
+  expect(first.stderr).toContain(`first.html: 2 trials of ${batchId}`);
+
+  const second = start(place, ['run', suite, '-c', '2']);
+  await second.printed(/✓ quick/);
+  second.kill('SIGTERM');
+  expect((await second.ended).exitCode).toBe(130);
+
+  const files = ['--junit', 'resumed.xml', '--html', 'resumed.html'];
+  const comparing = ['--compare-to', batchId, '--fail-on-regression', '--fail-under', '0.9'];
+  const resumed = await offsite(place, ['resume', ...files, ...comparing]);
+  expect(resumed.exitCode, resumed.stderr).toBe(1);
+  expect(resumed.stdout).toMatch(/^batch \S+: 1 trial finished now, 1 before$/m);
+  expect(resumed.stderr).toContain(`no regression: compared with ${batchId}`);
+  expect(resumed.stderr).toContain('below 90 % (--fail-under)');
+  const junit = readFileSync(join(place.folder, 'resumed.xml'), 'utf8');
+  expect(junit).toMatch(/<failure message="verify: [^"]* exited 1: [^"]*test_a\.py::test_b/);
+  expect(junit).toContain('\nFAILED test_a.py::test_b - no');
+  expect(readFileSync(join(place.folder, 'resumed.html'), 'utf8')).toMatch(/^<!doctype html>/);
+});
+
+test('options for results that lack another one are refused by both commands', async () => {
+  using place = openPlace();
+  for (const command of [['run', 'suite.yaml'], ['resume']]) {
+    const { exitCode, stderr } = await offsite(place, [...command, '--fail-on-regression']);
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining('needs --compare-to')]);
+  }
+});
