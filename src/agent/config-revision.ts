@@ -1,3 +1,4 @@
+import type { Engine } from '../engine/engine.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { Config } from '../suite/config-file.ts';
 import type { HostEnvironment } from '../trial/host-environment.ts';
@@ -9,7 +10,9 @@ export interface ConfigRevision {
   /** The host's environment variables that sandboxes may use. */
   host: HostEnvironment;
   /** Trials at a time. */
-  concurrency: number;
+  readonly concurrency: number;
+  /** How many more may run if this engine joins. If not given, none. */
+  trialsOn?: ((engine: Engine) => number) | undefined;
 }
 
 interface Kept {

@@ -1,6 +1,5 @@
 import type { Client } from '../client/client.ts';
 import type { Clock } from '../clock.ts';
-import type { Engine } from '../engine/engine.ts';
 import type { Spent } from '../gateway/budget.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -15,7 +14,7 @@ import type { CircuitEvent } from './circuits.ts';
 import type { Claims } from './claims.ts';
 import type { ConfigRevisions } from './config-revision.ts';
 import { DeliveryLoop, type Grace } from './delivery-loop.ts';
-import { checkOnEngines } from './engines/check.ts';
+import { checkOnEngines, type SomeEngines } from './engines/check.ts';
 import type { AttemptEvent } from './finish-trial.ts';
 import { type FinishedBatch, finishedBatch } from './finished-batch.ts';
 import { lightResult } from './light-result.ts';
@@ -26,10 +25,7 @@ import type { KnownPlan } from './stored-plan.ts';
 import { Worker } from './worker/worker.ts';
 import { usualAttempts, type WorkEvent } from './worker/worker-parts.ts';
 
-export interface BatchParts {
-  engine: Engine;
-  /** Further engines that trials may run on. */
-  moreEngines?: readonly Engine[] | undefined;
+export interface BatchParts extends SomeEngines {
   runners: readonly Runner[];
   clock: Clock;
   /** The host's, for install and prepare. */

@@ -5,6 +5,7 @@ import { type Claims, ServiceClaims } from '../agent/claims.ts';
 import type { ConfigRevision } from '../agent/config-revision.ts';
 import { Delivery } from '../agent/delivery.ts';
 import { enginesOf, type SomeEngines } from '../agent/engines/check.ts';
+import { LateEngines } from '../agent/engines/late-engines.ts';
 import { roomOf } from '../agent/trial-size.ts';
 import type { Client } from '../client/client.ts';
 import { type Clock, systemClock } from '../clock.ts';
@@ -56,6 +57,7 @@ interface RevisionOptions {
 export interface AwayEngine {
   name: string;
   error: OffsiteError;
+  configured: ConfiguredEngine;
 }
 
 /** Ledger and service, which suffice to report. */
@@ -106,6 +108,7 @@ export class CommandContext implements AsyncDisposable {
   readonly #ending = new AbortController();
   #budgetsTold = false;
   #certificates: Promise<Buffer | undefined> | undefined;
+  #lateEngines: LateEngines | undefined;
   #ledger: Ledger | undefined;
   #limits: Promise<ModelLimits> | undefined;
   #service: Promise<ServiceAccess> | undefined;
@@ -224,16 +227,16 @@ export class CommandContext implements AsyncDisposable {
       all.map(async (one) => {
         const { name } = one;
         try {
-          return { name, engine: await this.#connect(one, signal) };
+          return { name, configured: one, engine: await this.#connect(one, signal) };
         } catch (error) {
           signal.throwIfAborted();
           if (!(error instanceof OffsiteError)) throw error;
-          return { name, error };
+          return { name, configured: one, error };
         }
       }),
     );
     const [engine, ...moreEngines] = connected.flatMap((one) => (one.engine ? [one.engine] : []));
-    const away = connected.flatMap(({ name, error }) => (error ? [{ name, error }] : []));
+    const away = connected.flatMap(({ engine: _, ...one }) => (one.error ? [one] : []));
     // A wrong setting is to be corrected, even if the others work.
     const wrong = away.find(({ error }) => error.kind === 'input') ?? (engine ? undefined : away[0]);
     if (wrong || !engine) {
@@ -315,13 +318,18 @@ export class CommandContext implements AsyncDisposable {
     const limits = this.#budgetsTold ? undefined : defaultBudgetsText(config.budgets);
     this.#budgetsTold = true;
     if (limits !== undefined && config === this.config && this.untried.length === 0) this.note(limits);
+    const set = concurrency ?? config.concurrency;
     const possible = sandboxes ?? [SandboxConfig.parse({}), ...Object.values(config.sandboxes)];
     return {
       config,
       gateway: await this.gateway(config, await this.#sharedLimits()),
       // A dry run refuses the keys of the real configuration too.
       host: config === this.config ? this.host : hostEnvironmentOf(config, this.env),
-      concurrency: concurrency ?? config.concurrency ?? concurrencyOn(engines, possible),
+      // Engines that were away at the start may join.
+      get concurrency() {
+        return set ?? concurrencyOn(engines, possible);
+      },
+      trialsOn: (engine) => (set === undefined ? trialsOn(engine, possible) : 0),
     };
   }
 
@@ -357,13 +365,32 @@ export class CommandContext implements AsyncDisposable {
   async enginesForTrials(signal: AbortSignal): Promise<SomeEngines> {
     requireRoom(this.dataFolder);
     const { away, ...engines } = await this.engines(signal);
-    for (const { name, error } of away) this.note(`the engine ${name} is left out: ${messageOf(error)}`);
-    for (const engine of enginesOf(engines)) {
+    const sweep = (engine: Engine) => {
       // The sweep takes seconds, and no trial waits for it.
       const sweeping = this.#sweep(engine, signal);
       this.#opened.defer(() => sweeping);
+    };
+    for (const engine of enginesOf(engines)) sweep(engine);
+    if (away.length === 0) return engines;
+    for (const { name, error } of away) {
+      const meanwhile = 'Trials run on the others until it answers';
+      this.note(`the engine ${name} does not answer: ${messageOf(error)}\n  ${meanwhile}.`);
     }
-    return engines;
+    this.#lateEngines = new LateEngines({
+      late: away.map(({ name, configured }) => ({
+        ...{ name, trials: configured.trials, address: configured.host ?? 'local' },
+        connect: (signal: AbortSignal) => this.#connect(configured, signal),
+      })),
+      clock: this.clock,
+      random: Math.random,
+      joins: (engine) => {
+        this.#opened.defer(() => this.#close(engine));
+        sweep(engine);
+        this.note(`the engine ${engine.name} answers now, and trials run there too`);
+      },
+      refused: (name, error) => this.note(`the engine ${name} is left out: ${messageOf(error)}`),
+    });
+    return { ...engines, lateEngines: this.#lateEngines };
   }
 
   /** Opens what trials need. */
@@ -406,8 +433,10 @@ export class CommandContext implements AsyncDisposable {
     this.#opened.use(part);
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#opened.disposeAsync();
+  async [Symbol.asyncDispose](): Promise<void> {
+    // First, because an engine that joins is to be closed with the others.
+    await this.#lateEngines?.[Symbol.asyncDispose]();
+    await this.#opened.disposeAsync();
   }
 }
 
@@ -448,8 +477,9 @@ export function concurrencyFor(
 
 /** The same for several engines together, some of which may have a limit of trials. */
 function concurrencyOn(engines: SomeEngines, sandboxes: readonly { cpus: number; memory: number }[]): number {
-  return enginesOf(engines).reduce(
-    (sum, engine) => sum + (engine.trials ?? concurrencyFor(engine, sandboxes)),
-    0,
-  );
+  return enginesOf(engines).reduce((sum, engine) => sum + trialsOn(engine, sandboxes), 0);
+}
+
+function trialsOn(engine: Engine, sandboxes: readonly { cpus: number; memory: number }[]): number {
+  return engine.trials ?? concurrencyFor(engine, sandboxes);
 }

@@ -1,6 +1,7 @@
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type OwnEngine, ownEngine } from '../engine/faults/own-engine.ts';
+import { sshServer } from '../engine/ssh-server.ts';
 import { loadBaseImage } from '../engine/with-base-image.ts';
 import { offsite, start } from './offsite.ts';
 import { openPlace } from './place.ts';
@@ -87,6 +88,33 @@ test('a label that no engine has is refused before anything starts', async () =>
   const { exitCode, stderr } = await offsite(place, ['run', suite]);
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining('needs gpu')]);
 }, 60_000);
+
+test('an engine that is away at the start runs trials once it answers', async () => {
+  using place = openPlace();
+  await using server = await sshServer();
+  await server.stop();
+  const late = { name: 'late', host: `${server.host}${own.host.slice('unix://'.length)}`, trials: 2 };
+  const suite = place.suite({
+    cases: [{ id: 'plain', verify: 'true', variables: { act: 'sleep 3' } }],
+    trials: 10,
+    config: { engines: [{ name: 'here', host: local, trials: 1 }, late] },
+  });
+  const { PATH = '' } = server.env;
+  const running = start(place, ['run', suite, '--json'], { env: { PATH } });
+  await running.printed(/the engine late does not answer: .*\n.*\n.*Trials run on the others/);
+  await running.printed(/1 trial at a time/);
+  await running.printed(/on here/);
+  await server.start();
+  await running.printed(/the engine late answers now/);
+  const { stdout, stderr, exitCode } = await running.ended;
+  expect(exitCode, stderr).toBe(0);
+  const summary: Summary = JSON.parse(stdout);
+  expect(summary, stderr).toMatchObject({ passed: 10, failed: 0, void: 0 });
+  const at = Map.groupBy((await enginesOfTrials(place, summary)).values(), (name) => name);
+  expect(at.get('late')?.length, stderr).toBeGreaterThanOrEqual(2);
+  expect(at.get('here')?.length, stderr).toBeGreaterThanOrEqual(1);
+  expect(await ownedOn(own.host)).toEqual([]);
+}, 180_000);
 
 test('of 20 trials on two engines, all get their true verdicts though one engine is killed', async () => {
   using place = openPlace();

@@ -72,6 +72,16 @@ test('the ssh of a process that is killed ends too, and its socket goes', async 
   await expect.poll(() => own.filter((name) => existsSync(`${tmpdir()}/${name}`))).toEqual([]);
 }, 60_000);
 
+test('a process that cannot reach its engine by ssh ends, and nothing is left', async () => {
+  const known = new Set(await folders());
+  const program = `const { connectEngine } = await import(${JSON.stringify(connectModule)});
+    await connectEngine({ host: 'ssh://root@127.0.0.1:1', instance: 'test-ssh-none' }).catch((e) => console.log(e.code));`;
+  const args = ['--input-type=module', '--eval', program];
+  const { stdout } = await execa('node', args, { env: server.env, timeout: 20_000 });
+  expect(stdout).toBe('ENGINE_UNREACHABLE');
+  expect((await folders()).filter((name) => !known.has(name))).toEqual([]);
+}, 60_000);
+
 async function folders(): Promise<string[]> {
   return (await readdir(tmpdir())).filter((name) => name.startsWith('offsite-ssh-'));
 }

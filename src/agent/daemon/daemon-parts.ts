@@ -11,6 +11,7 @@ export interface DaemonParts
     WorkerParts,
     | 'engine'
     | 'moreEngines'
+    | 'lateEngines'
     | 'runners'
     | 'ledger'
     | 'clock'

@@ -46,9 +46,14 @@ export class HealthWatch {
   /** One check. Resolves with the milliseconds until the next one. */
   async look(signal: AbortSignal): Promise<number> {
     const { watchdog, monotonic, alive, changed } = this.#parts;
-    this.#engines = await Promise.all(
+    const away = (this.#parts.lateEngines?.away ?? []).map(({ name }) => ({
+      name: `the engine ${name}`,
+      finding: { ok: false, reason: 'it has not answered since the start' } as const,
+    }));
+    const connected = await Promise.all(
       enginesOf(this.#parts).map((engine) => this.#askEngine(engine, signal)),
     );
+    this.#engines = [...connected, ...away];
     if (!this.#service.ok || monotonic() - this.#askedServiceAt >= serviceEveryMs) {
       this.#askedServiceAt = monotonic();
       this.#service = await this.#askService(signal);

@@ -1,5 +1,5 @@
 import { daemonLock } from '../../ledger/queue.ts';
-import { addressesOf } from '../engines/check.ts';
+import { addressesOf, areSeveral } from '../engines/check.ts';
 import type { Worker } from '../worker/worker.ts';
 import type { DaemonParts } from './daemon-parts.ts';
 import type { HealthWatch } from './health.ts';
@@ -32,7 +32,7 @@ export function statusOf(
     upMs: Math.round(monotonic() - startedAt),
     service,
     engine: addressesOf(parts),
-    ...(parts.moreEngines && parts.moreEngines.length > 0 && { engines: worker.engines() }),
+    ...(areSeveral(parts) && { engines: worker.engines() }),
     dataFolder: ledger.dataFolder,
     concurrency: worker.concurrency,
     queued: ledger.queue.count({ service, lock: daemonLock }),

@@ -5,16 +5,29 @@ import { OffsiteError } from '../../offsite-error.ts';
 import { type CheckedPlan, checkSandboxes, needsOf } from '../../trial/image/base-image.ts';
 import type { ObserveBuild } from '../../trial/image/build-event.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
+import type { LateEngines } from './late-engines.ts';
 
 /** Engines that an agent runs trials on. */
 export interface SomeEngines {
   engine: Engine;
   /** Further engines, if there are several. */
   moreEngines?: readonly Engine[] | undefined;
+  /** Those that were away at the start, if some were. */
+  lateEngines?: LateEngines | undefined;
 }
 
-export function enginesOf({ engine, moreEngines = [] }: SomeEngines): readonly [Engine, ...Engine[]] {
-  return [engine, ...moreEngines];
+/** All that are connected now. */
+export function enginesOf({
+  engine,
+  moreEngines = [],
+  lateEngines,
+}: SomeEngines): readonly [Engine, ...Engine[]] {
+  return [engine, ...moreEngines, ...(lateEngines?.joined ?? [])];
+}
+
+/** Whether there are several, even if some of them are away. */
+export function areSeveral({ moreEngines = [], lateEngines }: SomeEngines): boolean {
+  return moreEngines.length > 0 || lateEngines !== undefined;
 }
 
 /** Where they are, for people: the address of one, or the names and addresses of several. */

@@ -26,6 +26,8 @@ export interface EngineStatus {
 export interface EnginesParts {
   /** At least one. */
   engines: readonly Engine[];
+  /** Whether there are others too, or will be. */
+  areSeveral: boolean;
   clock: Clock;
   /** From 0 (inclusive) to 1 (exclusive). */
   random: () => number;
@@ -41,26 +43,47 @@ export interface EnginesParts {
  * if another one has room and this one has not. A trial that runs never moves.
  */
 export class Engines implements Disposable {
-  readonly places: readonly Place[];
+  readonly #places: Place[] = [];
+  readonly #models = new Map<string, Circuit>();
   readonly #parts: EnginesParts;
   readonly #seats = new Set<Seat>();
   readonly #disposed = new AbortController();
 
   constructor(parts: EnginesParts) {
-    const { engines } = parts;
     this.#parts = parts;
-    const models = new Map<string, Circuit>();
-    const isOneOfSeveral = engines.length > 1;
-    this.places = engines.map((engine) => {
-      const observe = (event: CircuitEvent) => {
-        parts.observe(event);
-        if (isOneOfSeveral && event.for === name) this.#changed(place, event);
-      };
-      const name = isOneOfSeveral ? `the engine ${engine.name}` : 'the engine';
-      const circuits = new Circuits({ ...parts, engine, models, engineName: name, observe });
-      const place = new Place({ engine, circuits, isOneOfSeveral });
-      return place;
-    });
+    for (const engine of parts.engines) this.#add(engine);
+  }
+
+  get places(): readonly Place[] {
+    return this.#places;
+  }
+
+  /** Adds an engine. Trials that wait elsewhere move to it if it can run them and has room. */
+  join(engine: Engine): void {
+    const place = this.#add(engine);
+    for (const seat of this.#seats) void this.#offer(place, seat);
+  }
+
+  #add(engine: Engine): Place {
+    const parts = this.#parts;
+    const { areSeveral } = parts;
+    const observe = (event: CircuitEvent) => {
+      parts.observe(event);
+      if (areSeveral && event.for === name) this.#changed(place, event);
+    };
+    const name = areSeveral ? `the engine ${engine.name}` : 'the engine';
+    const circuits = new Circuits({ ...parts, engine, models: this.#models, engineName: name, observe });
+    const place = new Place({ engine, circuits, isOneOfSeveral: areSeveral });
+    this.#places.push(place);
+    return place;
+  }
+
+  /** Never rejects. */
+  async #offer(place: Place, seat: Seat): Promise<void> {
+    const fits = this.#parts.check.fits(place.engine, seat.spec, this.#disposed.signal);
+    if (!(await fits.catch(() => false))) return;
+    seat.fitsAt(place);
+    this.rebalance();
   }
 
   /**
@@ -78,7 +101,7 @@ export class Engines implements Disposable {
     const least = (one: Place, other: Place) => (other.loadWith(size) < one.loadWith(size) ? other : one);
     const place = wanted && fitting.includes(wanted) ? wanted : others.reduce(least, first);
     const seat = new Seat({
-      ...{ place, size, fitting },
+      ...{ place, spec, fitting },
       changed: () => this.rebalance(),
       left: () => this.#seats.delete(seat),
     });

@@ -1,7 +1,7 @@
 import type { TrialSpec } from '../../trial/spec.ts';
 import type { AdaptingLimit, Admission, Applicant } from '../admission.ts';
 import type { Permit } from '../circuits.ts';
-import type { TrialSize } from '../trial-size.ts';
+import { sizeOfTrial, type TrialSize } from '../trial-size.ts';
 import type { Place } from './place.ts';
 
 /** A trial that waits at one engine is to wait at another. The caller takes a seat there. */
@@ -17,7 +17,7 @@ export class Moved extends Error {
 
 export interface SeatParts {
   place: Place;
-  size: TrialSize;
+  spec: TrialSpec;
   /** The places whose engine can run the trial. */
   fitting: readonly Place[];
   /** Called when a permit of the place is free, or the trial begins to wait. */
@@ -28,14 +28,20 @@ export interface SeatParts {
 /** What a trial in flight has at an engine. */
 export class Seat implements Disposable {
   readonly place: Place;
+  readonly spec: TrialSpec;
   readonly #parts: SeatParts;
+  readonly #fitting: Set<Place>;
+  readonly #size: TrialSize;
   readonly #taken: Disposable;
   #waiting: { moving: AbortController; hasPermit: boolean } | undefined;
 
   constructor(parts: SeatParts) {
     this.#parts = parts;
     this.place = parts.place;
-    this.#taken = parts.place.take(parts.size);
+    this.spec = parts.spec;
+    this.#fitting = new Set(parts.fitting);
+    this.#size = sizeOfTrial(parts.spec);
+    this.#taken = parts.place.take(this.#size);
   }
 
   /** As the circuits' own. Rejects with {@link Moved} if the trial is to wait elsewhere. */
@@ -79,12 +85,18 @@ export class Seat implements Disposable {
 
   /** Where the trial had better wait, or run at once. */
   better(promised: ReadonlySet<Place>): Place | undefined {
-    const { place, size, fitting } = this.#parts;
     if (!this.#waiting || this.#waiting.hasPermit) return undefined;
-    const up = fitting.filter((one) => one !== place && !one.circuits.isEngineOpen);
+    const place = this.place;
+    const size = this.#size;
+    const up = [...this.#fitting].filter((one) => one !== place && !one.circuits.isEngineOpen);
     const roomy = up.find((one) => !promised.has(one) && one.hasRoomFor(size));
     if (place.circuits.isEngineOpen) return roomy ?? up[0];
     return place.permits?.fits(size) === false ? roomy : undefined;
+  }
+
+  /** The trial may run there too. */
+  fitsAt(place: Place): void {
+    this.#fitting.add(place);
   }
 
   move(to: Place): void {

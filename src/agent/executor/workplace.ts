@@ -1,16 +1,14 @@
 import { pause } from '../../abortable.ts';
 import type { Clock } from '../../clock.ts';
-import type { Engine } from '../../engine/engine.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { ConfigRevisions } from '../config-revision.ts';
+import type { SomeEngines } from '../engines/check.ts';
 
 /** Milliseconds until a workplace that cannot be opened is tried again. */
 const againMs = 10_000;
 
 /** What trials run on. */
-export interface Workplace {
-  engine: Engine;
-  moreEngines?: readonly Engine[] | undefined;
+export interface Workplace extends SomeEngines {
   revisions: ConfigRevisions;
   /** The host's, for install and prepare. */
   extraCertificates: Buffer | undefined;

@@ -1,5 +1,4 @@
 import type { Clock } from '../../clock.ts';
-import type { Engine } from '../../engine/engine.ts';
 import type { Runner } from '../../harness/runner.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { QueuedTrial, QueueScope } from '../../ledger/queue.ts';
@@ -7,6 +6,7 @@ import type { BuildEvent } from '../../trial/image/build-event.ts';
 import type { CircuitEvent } from '../circuits.ts';
 import type { Claims } from '../claims.ts';
 import type { ConfigRevisions } from '../config-revision.ts';
+import type { SomeEngines } from '../engines/check.ts';
 import type { AttemptEvent } from '../finish-trial.ts';
 import type { NotClaimed } from '../not-claimed.ts';
 import type { NotReady } from '../specify.ts';
@@ -14,10 +14,7 @@ import type { NotReady } from '../specify.ts';
 /** Attempts of a trial that fails through no fault of the agent's. */
 export const usualAttempts = 3;
 
-export interface WorkerParts {
-  engine: Engine;
-  /** Further engines that trials may run on. */
-  moreEngines?: readonly Engine[] | undefined;
+export interface WorkerParts extends SomeEngines {
   runners: readonly Runner[];
   ledger: Ledger;
   clock: Clock;

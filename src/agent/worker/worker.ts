@@ -8,7 +8,7 @@ import { Admission, requireRoomForResults } from '../admission.ts';
 import { BatchContexts } from '../batch-contexts.ts';
 import type { CircuitEvent } from '../circuits.ts';
 import { noClaims } from '../claims.ts';
-import { enginesOf, FitCheck } from '../engines/check.ts';
+import { areSeveral, enginesOf, FitCheck } from '../engines/check.ts';
 import { type EngineStatus, Engines } from '../engines/engines.ts';
 import type { NotClaimed } from '../not-claimed.ts';
 import { MachineCheck } from '../specify.ts';
@@ -44,6 +44,7 @@ export interface OpenBuild {
 export class Worker implements AsyncDisposable {
   readonly #parts: TakeParts;
   readonly #builds = new Map<string, OpenBuild>();
+  readonly #joining: Disposable | undefined;
   /** Resolved and replaced whenever the worker may take more trials. */
   #change = Promise.withResolvers<void>();
 
@@ -64,13 +65,21 @@ export class Worker implements AsyncDisposable {
     };
     const all = enginesOf(parts);
     const fitCheck = new FitCheck(clock);
-    const engines = new Engines({ ...parts, engines: all, check: fitCheck, observe });
+    const several = areSeveral(parts);
+    const engines = new Engines({ ...parts, engines: all, areSeveral: several, check: fitCheck, observe });
+    this.#joining = parts.lateEngines?.onJoin((engine) => {
+      engines.join(engine);
+      // It may be able to run what no other engine can.
+      check.forget();
+      waiting.clear();
+      this.concurrency += revisions.current.trialsOn?.(engine) ?? 0;
+    });
     const flight = new Flight<WorkedTrial>((model) => engines.isModelOpen(model));
     const admission = new Admission({
       clock,
       concurrency: revisions.current.concurrency,
       // Of several engines, each has its own room.
-      room: all.length === 1 ? roomOf(all[0].capabilities) : noLimit,
+      room: several ? noLimit : roomOf(all[0].capabilities),
       requireRoom: () => requireRoomForResults(ledger.dataFolder),
       onWait: () => void ahead.start(),
     });
@@ -251,14 +260,19 @@ export class Worker implements AsyncDisposable {
     );
   }
 
-  /** The engines, with what runs there. */
+  /** The engines, with what runs there. Those that have been away since the start come last. */
   engines(): EngineStatus[] {
+    const { lateEngines } = this.#parts;
+    const away = (lateEngines?.away ?? []).map(({ name, address, trials }) => {
+      return { name, address, works: false, running: 0, trials };
+    });
     const running = this.#parts.flight.trials.flatMap(({ running, at }) => (running && at ? [at.place] : []));
-    return this.#parts.engines.places.map((place) => {
+    const connected = this.#parts.engines.places.map((place) => {
       const { name = '', address, trials } = place.engine;
       const here = running.filter((one) => one === place).length;
       return { name, address, works: !place.circuits.isEngineOpen, running: here, trials };
     });
+    return [...connected, ...away];
   }
 
   /** Whether trials wait because no engine answers. */
@@ -278,6 +292,7 @@ export class Worker implements AsyncDisposable {
 
   /** Removes the worker's sandboxes. Wait for {@link empty} before you dispose. */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#joining?.[Symbol.dispose]();
     this.#parts.engines[Symbol.dispose]();
     await this.#parts.batches[Symbol.asyncDispose]();
   }

@@ -87,9 +87,12 @@ interface Awaited {
 
 /** Resolves when the socket accepts connections. Throws an `ENGINE_CONNECTION` failure if `ssh` ends first. */
 async function ready(ssh: SshProcess, { socketPath, url, clock, signal }: Awaited): Promise<void> {
-  using deadline = startDeadline(clock, READY_WITHIN_MS, signal);
+  using settled = new DisposableStack();
+  const deadline = settled.use(startDeadline(clock, READY_WITHIN_MS, signal));
+  const enough = new AbortController();
+  settled.defer(() => enough.abort());
   const accepts = (async () => {
-    while (!(await accepted(socketPath))) await clock.sleep(POLL_MS, deadline.signal);
+    while (!(await accepted(socketPath))) await clock.sleep(POLL_MS, enough.signal);
   })();
   accepts.catch(() => undefined);
   const first = await Promise.race([accepts, ssh.ended, deadline.reached]);
