@@ -22,6 +22,7 @@ export function cleanCommand() {
       await using context = CommandContext.open({ config });
       const { out } = context;
       const { signal } = context.interruption();
+      context.note('looking for what dead agents have left ...');
       const { away, ...engines } = await context.engines(signal);
       const swept: (Swept & { engine?: string | undefined })[] = [];
       for (const engine of enginesOf(engines))
