@@ -98,7 +98,9 @@ test('each task is checked: untouched it must not pass, with its solution it mus
   expect(stdout).toMatch(/broken\s+untouched\s+failed/);
   expect(stdout).toMatch(/broken\s+solved\s+failed\s+FAILS ALTHOUGH SOLVED: .*reward is 0, below 1/);
   expect(stdout).toContain('offsite/base was used in place of the image ubuntu:24.04');
-  expect(stdout).toMatch(/^broken, .*solved, printed:\n│ .*reward is 0, below 1\n│ the tests look at \/app: here\n│ out$/m);
+  expect(stdout).toMatch(
+    /^broken, .*solved, printed:\n│ .*reward is 0, below 1\n│ the tests look at \/app: here\n│ out$/m,
+  );
   expect(stdout).toMatch(/^unbuilt, untouched and solved, printed:\n(│.*\n)*│ .*the reason/m);
   expect(stdout).toMatch(/^unsolved, its solution failed:\n│ .*solve\.sh.*: exit code 4\n│ no such module$/m);
   expect(stdout.match(/^unbuilt, /gm)).toHaveLength(1);
@@ -179,7 +181,9 @@ test('rows of SWE-bench are built, checked and run as the user says', { timeout:
   );
   const checked = await offsite(place, ['check', suite]);
   expect(checked.exitCode, checked.stdout + checked.stderr).toBe(0);
-  expect(checked.stdout).toMatch(/org__calc-1\s+untouched\s+failed\s.*2 of 3 tests.*\s+org__calc-1\s+solved\s+passed/);
+  expect(checked.stdout).toMatch(
+    /org__calc-1\s+untouched\s+failed\s.*2 of 3 tests.*\s+org__calc-1\s+solved\s+passed/,
+  );
   const ran = await offsite(place, ['run', suite]);
   expect(ran.exitCode, ran.stderr).toBe(0);
   expect(ran.stdout).toMatch(/org__calc-1 · worker\s+1\s+0\s+0/);

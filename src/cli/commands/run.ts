@@ -13,6 +13,7 @@ import type { SuitePlan } from '../../suite/plan.ts';
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { passedEnvironment } from '../../trial/host-environment.ts';
+import { SandboxImageMissing } from '../../trial/image/base-image.ts';
 import { checkModels } from '../../trial/models.ts';
 import { ciRun } from '../ci-run.ts';
 import { olderSide } from '../compare-to.ts';
@@ -137,7 +138,7 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
     const waiting = kept > 0 ? `${plural(kept, 'result')} kept in ${dataFolder}; ` : '';
     const placed = placedFailure(error, context.config);
     // Nothing was started with an image that there is not.
-    if (!options.dryRun && placed === error)
+    if (!options.dryRun && !(error instanceof SandboxImageMissing))
       progress.note(`${waiting}\`offsite resume\` continues what is not finished`);
     progress[Symbol.dispose]();
     const table = error instanceof Interrupted ? interruptedTable(begun, workshop) : undefined;
