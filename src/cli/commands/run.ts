@@ -165,6 +165,7 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
     if (rates) out.print(text`${preciseRatesText(rates, batchIdsOf(finished))}\n`);
     if (compared) out.print(comparisonText(compared));
     const see = options.dryRun ? undefined : seeWhy([first, ...more], options.dataFolder);
+    if (options.dryRun) progress.note(rehearsedText(summary));
     if (context.untried.length > 0)
       progress.note(text`this dry run did not try ${context.untried.join('; ')}`);
     if (see) progress.note(see);
@@ -247,4 +248,11 @@ function exitCodeOf(
   const code = exitCodeOfRates(summary, failUnder);
   if (code !== exitCodes.done) return code;
   return compared && hasRegression(compared, gates) ? exitCodes.belowThreshold : exitCodes.done;
+}
+
+/** What a dry run has shown. That work fails which nobody did is no finding. */
+function rehearsedText({ passed, failed, void: missing }: BatchSummary): string {
+  const graded = `${plural(passed + failed, 'trial')} went through sandbox, prepare, harness and grading`;
+  const without = missing > 0 ? `; ${plural(missing, 'trial')} got no verdict, for the causes above` : '';
+  return `rehearsed: ${graded}${without}. Agents did nothing, so trials are expected to fail.`;
 }
