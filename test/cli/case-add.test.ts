@@ -50,6 +50,15 @@ test('the last commit becomes a case that is sound, and that runs when its promp
   expect(added.exitCode, added.stderr).toBe(0);
   expect(suiteText().startsWith(written)).toBe(true);
   expect(suiteText()).toContain(`ref: ${before}`);
+  expect(added.stdout).toContain('the example case `greeting` is still in evals/suite.yaml');
+
+  const once = suiteText();
+  const twice = await bare('case', 'add');
+  expect(twice.exitCode).toBe(2);
+  expect(twice.stderr).toMatch(
+    /^error: evals\/suite\.yaml has a case of this change: add-rather-than-subtract\n {2}For a second one, name it: --id/,
+  );
+  expect(suiteText()).toBe(once);
   const line =
     suiteText()
       .split('\n')

@@ -17,6 +17,7 @@ test('a case’s image is mapped and told; one that is missing is told once, and
         verify: 'grep -x /app where',
       },
       { id: 'missing', environment: { image: 'nobody/has:this' }, verify: 'true' },
+      { id: 'again', environment: { image: 'nobody/has:this' }, verify: 'true' },
     ],
   });
   const { exitCode, stdout, stderr } = await offsite(place, ['run', suite]);
@@ -26,6 +27,7 @@ test('a case’s image is mapped and told; one that is missing is told once, and
   expect(stdout).toMatch(/missing · worker\s+0\s+0\s+2/);
   expect(stderr.match(/the engine has no image nobody\/has:this/g)).toHaveLength(1);
   expect(stderr).toMatch(/task, in sandbox: \S+suite\.yaml:\d+:\d+: the engine has no image/);
+  expect(stderr).toContain('○ image nobody/has:this failed: all trials of missing, again need it\n');
 
   const shown = await offsite(place, ['show', 'mapped/worker#0']);
   expect(shown.stdout).toContain('workspace /app');

@@ -1,4 +1,4 @@
-import { existsSync, realpathSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { OffsiteError } from '../../offsite-error.ts';
@@ -13,6 +13,7 @@ import { withCase } from '../case/add-to-suite.ts';
 import { caseFolder, caseText } from '../case/case-text.ts';
 import { type Change, type ChangeRequest, readChange } from '../case/read-change.ts';
 import { testFileMatcher } from '../case/test-files.ts';
+import { exampleCase } from '../init/first-files.ts';
 import { writeNewFiles } from '../init/new-files.ts';
 import { interruption } from '../interruption.ts';
 import { lookAtProject } from '../project/look-at-project.ts';
@@ -39,9 +40,11 @@ function addCommand() {
     .option('--tests <glob...>', 'which files of the change are tests (default: by the usual names)')
     .option('--test <command>', 'the command that runs the tests (default: as found in the project)')
     .option('--prepare <script>', 'gets the dependencies (default: as found in the project)')
-    .option('--force', 'replace the files of a case of this id')
+    .option('--force', 'replace the files of a case of this id, and allow a second case of the change')
     .action(add);
 }
+
+type FileCase = NonNullable<SuiteFile['cases']>[number];
 
 interface AddOptions {
   commit?: string | undefined;
@@ -78,13 +81,14 @@ async function add(options: AddOptions): Promise<void> {
   const project = lookAtProject(change.repository);
   const test = options.test ?? project.test;
   refuseUnprovable(change, test);
+  const folder = dirname(file);
+  if (options.id === undefined && !force) refuseSecond(change, { file, folder, cases });
   const id =
     options.id ??
     freeId(
       change.title,
       cases.map((one) => one.id),
     );
-  const folder = dirname(file);
   const item = caseText({
     ...{ id, change, test },
     git: relative(realpathSync(folder), change.repository) || '.',
@@ -108,12 +112,44 @@ async function add(options: AddOptions): Promise<void> {
       text`  write what the agent is asked, at TODO(offsite) in ${file}`,
       text`  offsite check ${file}    proves that the tests fail before the change, and pass after it`,
       ...(mayRead(change.repository, folder) ? [] : [ours(permission)]),
+      ...(cases.some(isExample)
+        ? [
+            text`the example case \`greeting\` is still in ${file}, with a model that answers it alone: remove both`,
+          ]
+        : []),
     ]),
   );
 }
 
 const permission = `before that: let the suite use this repository, with a line in offsite.yaml beside it:
   allowOutside: [.]`;
+
+/** The case that `offsite init` writes. */
+function isExample({ id, prepare }: FileCase): boolean {
+  return id === exampleCase.id && prepare === exampleCase.prepare;
+}
+
+/** Throws if the suite has a case of this change. */
+function refuseSecond(
+  { before, rest }: Change,
+  { file, folder, cases }: { file: string; folder: string; cases: readonly FileCase[] },
+): void {
+  const same = cases.find(({ id, source }) => {
+    const patch = join(folder, caseFolder(id), 'solution.patch');
+    return (
+      source &&
+      'ref' in source &&
+      source.ref === before &&
+      existsSync(patch) &&
+      readFileSync(patch).equals(rest.patch)
+    );
+  });
+  if (same)
+    throw refused(
+      `${file} has a case of this change: ${same.id}`,
+      'For a second one, name it: --id NAME. To start again, remove the case first.',
+    );
+}
 
 function requestOf({ commit, range, diff, base }: AddOptions): ChangeRequest {
   if (base !== undefined && diff === undefined) throw refused('--base needs --diff', 'Add --diff FILE.');

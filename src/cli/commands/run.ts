@@ -11,6 +11,7 @@ import type { SuitePlan } from '../../suite/plan.ts';
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { passedEnvironment } from '../../trial/host-environment.ts';
+import { SandboxImageMissing } from '../../trial/image/base-image.ts';
 import { checkModels } from '../../trial/models.ts';
 import { ciRun } from '../ci-run.ts';
 import { olderSide } from '../compare-to.ts';
@@ -26,6 +27,7 @@ import { type OnMiss, replayedBatch } from '../replayed-batch.ts';
 import { type ResultOptions, refuseLone, refuseLoneResults, withResults } from '../results/options.ts';
 import { saveWhenInterrupted, tellIncomplete } from '../results/tell-incomplete.ts';
 import { tellResults, wantedDetail } from '../results/tell-results.ts';
+import type { AnySummary } from '../results/write-results.ts';
 import type { CommonOptions } from '../settings.ts';
 
 export function runCommand() {
@@ -122,7 +124,7 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
     const waiting = kept > 0 ? `${plural(kept, 'result')} kept in ${dataFolder}; ` : '';
     const placed = placedFailure(error, context.config);
     // Nothing was started with an image that there is not.
-    if (!options.dryRun && placed === error)
+    if (!options.dryRun && !(error instanceof SandboxImageMissing))
       progress.note(`${waiting}\`offsite resume\` continues what is not finished`);
     progress[Symbol.dispose]();
     await tellIncomplete(unfinished, error);
@@ -142,9 +144,13 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
     below: rates && preciseRatesText(rates, batchIdsOf(finished)),
     members: { rates, ...(leftOut.length > 0 && { leftOut }) },
   };
-  if (!options.json && context.untried.length > 0)
-    progress.note(text`this dry run did not try ${context.untried.join('; ')}`);
-  return await tellResults([told], telling);
+  const code = await tellResults([told], telling);
+  if (options.dryRun && !options.json) {
+    progress.note(rehearsedText(summary));
+    if (context.untried.length > 0)
+      progress.note(text`this dry run did not try ${context.untried.join('; ')}`);
+  }
+  return code;
 }
 
 /** Refuses options that mean something only together with another one. */
@@ -184,4 +190,11 @@ function batchIdsOf({ batches }: FinishedBatches): string[] {
 
 function storedBatches(ids: readonly string[], { ledger, service }: Workshop): StoredBatch[] {
   return ids.flatMap((id) => ledger.batches.find(id)).filter((one) => one.service === service);
+}
+
+/** What a dry run has shown. That work fails which nobody did is no finding. */
+function rehearsedText({ passed, failed, void: missing }: AnySummary): string {
+  const graded = `${plural(passed + failed, 'trial')} went through sandbox, prepare, harness and grading`;
+  const without = missing > 0 ? `; ${plural(missing, 'trial')} got no verdict, for the causes above` : '';
+  return `rehearsed: ${graded}${without}. Agents did nothing, so trials are expected to fail.`;
 }

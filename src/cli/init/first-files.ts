@@ -21,6 +21,9 @@ export function firstFiles(parts: FirstFiles): NewFile[] {
   ];
 }
 
+/** What tells the example from a case of the user's own. */
+export const exampleCase = { id: 'greeting', prepare: 'echo hello > greeting.txt' };
+
 const schemaFolder = 'evals/.schemas';
 
 /** For editors: what they complete and check the files with. */
@@ -84,12 +87,13 @@ variants:
 ${variant ? `  - ${second}` : `  # Your own, once offsite.yaml has the model:\n  # - ${second}`}
 
 cases:
-  # An example. \`offsite case add\` makes cases of your repository's commits.
-  - id: greeting
+  # An example. Remove it, and the variant \`rehearsal\`, which solves only this, when you have a case of your own.
+  # \`offsite case add\` makes cases of your repository's commits.
+  - id: ${exampleCase.id}
     variables:
       task: Change greeting.txt so that it greets the world, in one line that ends with an exclamation mark.
     # Runs once, before the agent. What it leaves in the workspace is what the agent finds.
-    prepare: echo hello > greeting.txt
+    prepare: ${exampleCase.prepare}
     # Runs after the agent, in a fresh sandbox with its workspace. Each command is a step that must exit with 0.
     verify: |
       test "$(wc -l < greeting.txt)" = 1
@@ -101,13 +105,17 @@ cases:
 
 const rehearsal = `# yaml-language-server: $schema=.schemas/script.schema.json
 #
-# A model that answers from this file, to try a suite without a real one.
+# A model that answers from this file, to try a suite without a real one. It solves the example case alone.
 
 turns:
-  - text: I look first.
+  - when: { anyUser: greeting.txt }
+    text: I look first.
     run: cat greeting.txt
-  - run: echo 'hello world!' > greeting.txt
-  - text: The greeting is written.
+  - when: { anyUser: greeting.txt }
+    run: echo 'hello world!' > greeting.txt
+  - when: { anyUser: greeting.txt }
+    text: The greeting is written.
+otherwise: I answer from evals/rehearsal.yaml, which knows the case greeting alone. I did nothing.
 `;
 
 /** A map on one line. */

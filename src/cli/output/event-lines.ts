@@ -4,27 +4,34 @@ import { printedText } from '../../bounds/anybody.ts';
 import type { Cause } from '../../record/cause.ts';
 import { failuresOf } from '../../record/failures.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
+import { usedImages } from '../../suite/dockerfile.ts';
 import { lines, ours, type Printable, quoted, stack, styled, text } from '../../text/printable.ts';
 import { duration, plural } from '../../text/quantities.ts';
 
 /**
- * Returns the line to print for an event; undefined if there is none. The failure of a prepare or an install
- * is told once, not again for each trial that needs it.
+ * Returns the line to print for an event; undefined if there is none. The failure of a prepare or an install,
+ * and a missing image, are told once, not again for each trial that needs them.
  */
 export function eventLines(): (event: BatchEvent) => Printable | undefined {
   const failures = new ToldFailures();
+  const images = new NeededImages();
   return (event) => {
+    if (event.kind === 'started') images.add(event.trials);
     if (event.kind === 'build') {
-      const { what, state } = event.build;
+      const { what, image, state } = event.build;
       return state.kind === 'failed' && failures.isNew(what, state.cause)
-        ? text`  ${mark('void')} ${what} failed: the trials that need it are void\n${causeLines(state.cause)}`
+        ? text`  ${mark('void')} ${what} failed: ${images.needing(image)}\n${causeLines(state.cause)}`
         : undefined;
     }
+    if (event.kind === 'retried' && failures.isToldIn(event.message))
+      return text`  ${nameOf(event.trial)}  attempt ${event.attempt} failed for that reason, retrying`;
     if (event.kind === 'finished') {
       const { trial, result } = event;
       const { cause } = result;
       const isTold =
-        cause !== undefined && isPreparing(cause) && !failures.isNew(stepOf(trial, cause), cause);
+        cause !== undefined &&
+        ((['sandbox', 'build'].includes(cause.phase) && failures.isToldIn(cause.message)) ||
+          (isPreparing(cause) && !failures.isNew(stepOf(trial, cause), cause)));
       return finishedLine(trial, result, isTold);
     }
     return lineOf(event);
@@ -38,14 +45,51 @@ class ToldFailures {
   /** Whether a failure was not printed yet: neither for this step, nor with this output. */
   isNew(step: string, { phase, message, output = '' }: Cause): boolean {
     const hash = createHash('sha256')
-      .update(JSON.stringify([phase, message, output]))
+      .update(JSON.stringify([phase, withoutPlace(message), output]))
       .digest('hex');
-    const keys = [hash, JSON.stringify([step, message])];
-    const isNew = !keys.some((key) => this.#told.has(key));
+    const keys = [hash, JSON.stringify([step, message]), withoutPlace(message)];
+    const isNew = !keys.slice(0, 2).some((key) => this.#told.has(key));
     for (const key of keys) this.#told.add(key);
     return isNew;
   }
+
+  /** Whether a failure with this message was printed, for this case or another one. */
+  isToldIn(message: string): boolean {
+    return this.#told.has(withoutPlace(message));
+  }
 }
+
+/** A message without the line of the file that names an image, which differs from case to case. */
+function withoutPlace(message: string): string {
+  return message.replace(/^\S+?:\d+(?::\d+)?: /, '');
+}
+
+/** Which cases begin with an image that they or their Dockerfiles name. */
+class NeededImages {
+  readonly #cases = new Map<string, Set<string>>();
+
+  add(trials: readonly BatchTrial[]): void {
+    for (const { run } of trials) {
+      // A plan that an older Offsite stored has no environments.
+      const { image, build } = run.case.local.environment ?? {};
+      const bases = build ? usedImages(build.dockerfile, build.args) : [];
+      for (const { name } of [...(image ? [image] : []), ...bases]) {
+        const cases = this.#cases.get(name) ?? new Set();
+        this.#cases.set(name, cases.add(run.case.request.id));
+      }
+    }
+  }
+
+  needing(image: string | undefined): Printable {
+    const cases = [...(this.#cases.get(image ?? '') ?? [])];
+    if (cases.length === 0) return ours('the trials that need it are void');
+    const more = cases.length > named ? ` and ${plural(cases.length - named, 'more case')}` : '';
+    return text`all trials of ${cases.slice(0, named).join(', ')}${more} need it`;
+  }
+}
+
+/** How many cases a line names. */
+const named = 10;
 
 /** Whether it happened before any trial of the case, and is the same for all of them. */
 function isPreparing({ kind, phase }: Cause): boolean {
@@ -103,8 +147,10 @@ function startedWords({ trials, before }: BatchEvent & { kind: 'started' }): str
 /** @param isTold whether the cause was printed before */
 function finishedLine(trial: BatchTrial, result: TrialResult, isTold: boolean): Printable {
   const { verdict, cause, finishedAt, startedAt, engine } = result;
-  if (cause && isTold)
-    return text`  ${mark(verdict)} ${nameOf(trial)}  ${verdict}: its ${cause.phase} failed`;
+  if (cause && isTold) {
+    const what = cause.phase === 'sandbox' ? 'image' : cause.phase;
+    return text`  ${mark(verdict)} ${nameOf(trial)}  ${verdict}: its ${what} failed`;
+  }
   const on = engine === undefined ? text`` : text` on ${engine}`;
   const line = text`  ${mark(verdict)} ${nameOf(trial)}  ${verdict}  ${duration(finishedAt - startedAt)}${on}`;
   if (!cause) return verdict === 'failed' ? stack([line, ...failureLines(result)]) : line;

@@ -25,8 +25,8 @@ export async function baseImage(parts: PullParts, sandbox: Sandbox, signal: Abor
     `the engine has no image ${image}, which the sandbox "${name}" names${why}`,
     {
       code: 'IMAGE_MISSING',
-      // A registry that does not answer says nothing about the name.
-      kind: isOurs || obtained.kind === 'unreachable' ? 'infrastructure' : 'input',
+      // The configuration names it. Only the user can bring it here, also if a registry does not answer.
+      kind: isOurs ? 'infrastructure' : 'input',
       hint: isOurs ? `Build it: offsite base-image${python}` : `Pull it: docker pull ${image}`,
     },
   );

@@ -6,6 +6,8 @@ export interface BuildEvent {
   id: string;
   /** What is built, for people: `prepare of a`. Contains foreign text. */
   what: string;
+  /** The image that cases name, if that is what failed. */
+  image?: string | undefined;
   state: BuildState;
 }
 

@@ -83,9 +83,19 @@ async function baseImages(parts: ImageParts, build: PlannedBuild, signal: AbortS
       const obtained = await obtainImage(parts, used, signal);
       if (obtained.kind === 'found') return { name: used, image: obtained.image };
       const message = `${build.file}:${line}: ${noImage(obtained, name, used)}`;
-      throw new TrialFailure({ kind: blameFor(obtained), phase: 'build', message });
+      const failure = new TrialFailure({ kind: blameFor(obtained), phase: 'build', message });
+      tellMissing(parts, name, failure);
+      throw failure;
     }),
   );
+}
+
+/** Tells once that there is no such image, whatever Dockerfiles begin with it. */
+function tellMissing({ failures, observeBuild }: ImageParts, image: string, failure: TrialFailure): void {
+  const id = `told missing ${image}`;
+  if (failures.has(id)) return;
+  failures.set(id, failure);
+  observeBuild({ id, what: `image ${image}`, image, state: { kind: 'failed', cause: failure.failure } });
 }
 
 /** All that goes into the image. */

@@ -31,7 +31,9 @@ export async function knownStart(
       if (!failures.has(told)) {
         failures.set(told, error);
         const state = { kind: 'failed' as const, cause: error.failure };
-        observeBuild({ id: key, what: `image of ${spec.caseName}`, state });
+        const missing = built === undefined ? named?.name : undefined;
+        const what = missing === undefined ? `image of ${spec.caseName}` : `image ${missing}`;
+        observeBuild({ id: key, what, image: missing, state });
       }
     }
     throw error;

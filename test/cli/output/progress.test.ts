@@ -23,7 +23,8 @@ function plain() {
 const cause: Cause = { kind: 'task', phase: 'prepare', message: 'prepare exited with 4', output: 'why\n' };
 
 function trialOf(id: string, variant: string, ordinal: number): BatchTrial {
-  const run = { id: `${id} ${variant}`, case: { request: { id, name: id } }, variant: { name: variant } };
+  const planned = { request: { id, name: id }, local: {} };
+  const run = { id: `${id} ${variant}`, case: planned, variant: { name: variant } };
   return { run, ordinal } as unknown as BatchTrial;
 }
 function voided(trial: BatchTrial, given: Cause): BatchEvent {
@@ -59,6 +60,23 @@ test('a prepare that fails is told once for its case, whatever variants and tria
   ]);
   progress.event(failed('3', 'prepare of b', { ...cause, output: 'another reason' }));
   expect(printed().at(-1)).toBe('      │ another reason');
+});
+
+test('an image that a registry may have later is told once, not with each attempt', () => {
+  const { progress, printed } = plain();
+  const missing = (line: number): Cause => ({
+    ...{ kind: 'infrastructure', phase: 'sandbox' },
+    message: `suite.yaml:${line}:3: the engine has no image nobody/has:this`,
+  });
+  progress.event(failed('1', 'image nobody/has:this', missing(1)));
+  const trial = trialOf('b', 'v', 0);
+  progress.event({ kind: 'retried', trial, attempt: 1, message: missing(2).message } as BatchEvent);
+  progress.event(voided(trial, missing(2)));
+  expect(printed().slice(-2)).toEqual([
+    '  b · v #0  attempt 1 failed for that reason, retrying',
+    '  ○ b · v #0  void: its image failed',
+  ]);
+  expect(printed().filter((line) => line.includes('has no image'))).toHaveLength(1);
 });
 
 test('an install that fails is told once for all cases', () => {
