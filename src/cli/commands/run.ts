@@ -76,7 +76,11 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
   refuseLoneOptions(options);
   await using context = CommandContext.open(options, file === undefined ? {} : { suite: file });
   const { env, dataFolder, host, clock, redact, err } = context;
-  using progress = await openProgress({ err, env, clock, plain: options.json === true });
+  using progress = await openProgress({
+    ...{ err, env, clock },
+    plain: options.json === true,
+    isRehearsal: options.dryRun === true,
+  });
   context.note = progress.note;
   const interrupted = context.interruption();
   const { signal } = interrupted;
@@ -146,7 +150,7 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
   };
   const code = await tellResults([told], telling);
   if (options.dryRun && !options.json) {
-    progress.note(rehearsedText(summary));
+    progress.note(rehearsedText(summary, plan));
     if (context.untried.length > 0)
       progress.note(text`this dry run did not try ${context.untried.join('; ')}`);
   }
@@ -193,8 +197,11 @@ function storedBatches(ids: readonly string[], { ledger, service }: Workshop): S
 }
 
 /** What a dry run has shown. That work fails which nobody did is no finding. */
-function rehearsedText({ passed, failed, void: missing }: AnySummary): string {
+function rehearsedText({ passed, failed, void: missing }: AnySummary, { variants }: SuitePlan): string {
   const graded = `${plural(passed + failed, 'trial')} went through sandbox, prepare, harness and grading`;
   const without = missing > 0 ? `; ${plural(missing, 'trial')} got no verdict, for the causes above` : '';
-  return `rehearsed: ${graded}${without}. Agents did nothing, so trials are expected to fail.`;
+  const models = variants.some(({ modelConfig }) => modelConfig !== undefined)
+    ? '. No model did any work, so their trials are expected to fail.'
+    : '';
+  return `rehearsed: ${graded}${without}${models}`;
 }

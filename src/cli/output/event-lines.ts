@@ -11,8 +11,10 @@ import { duration, plural } from '../../text/quantities.ts';
 /**
  * Returns the line to print for an event; undefined if there is none. The failure of a prepare or an install,
  * and a missing image, are told once, not again for each trial that needs them.
+ *
+ * @param isRehearsal whether no model does any work, so that trials of agents are expected to fail
  */
-export function eventLines(): (event: BatchEvent) => Printable | undefined {
+export function eventLines(isRehearsal = false): (event: BatchEvent) => Printable | undefined {
   const failures = new ToldFailures();
   const images = new NeededImages();
   return (event) => {
@@ -32,7 +34,9 @@ export function eventLines(): (event: BatchEvent) => Printable | undefined {
         cause !== undefined &&
         ((['sandbox', 'build'].includes(cause.phase) && failures.isToldIn(cause.message)) ||
           (isPreparing(cause) && !failures.isNew(stepOf(trial, cause), cause)));
-      return finishedLine(trial, result, isTold);
+      const isExpected =
+        isRehearsal && result.verdict === 'failed' && trial.run.variant.modelConfig !== undefined;
+      return finishedLine(trial, result, { isTold, isExpected });
     }
     return lineOf(event);
   };
@@ -145,14 +149,26 @@ function startedWords({ trials, before }: BatchEvent & { kind: 'started' }): str
 }
 
 /** @param isTold whether the cause was printed before */
-function finishedLine(trial: BatchTrial, result: TrialResult, isTold: boolean): Printable {
+interface HowFinished {
+  /** Whether its cause was printed before. */
+  isTold: boolean;
+  /** Whether it failed because nobody did the work. */
+  isExpected: boolean;
+}
+
+function finishedLine(
+  trial: BatchTrial,
+  result: TrialResult,
+  { isTold, isExpected }: HowFinished,
+): Printable {
   const { verdict, cause, finishedAt, startedAt, engine } = result;
   if (cause && isTold) {
     const what = cause.phase === 'sandbox' ? 'image' : cause.phase;
     return text`  ${mark(verdict)} ${nameOf(trial)}  ${verdict}: its ${what} failed`;
   }
   const on = engine === undefined ? text`` : text` on ${engine}`;
-  const line = text`  ${mark(verdict)} ${nameOf(trial)}  ${verdict}  ${duration(finishedAt - startedAt)}${on}`;
+  const [sign, word] = isExpected ? [ours('–'), 'failed, as no model worked'] : [mark(verdict), verdict];
+  const line = text`  ${sign} ${nameOf(trial)}  ${word}  ${duration(finishedAt - startedAt)}${on}`;
   if (!cause) return verdict === 'failed' ? stack([line, ...failureLines(result)]) : line;
   return stack([line, causeLines(cause)]);
 }

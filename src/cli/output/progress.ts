@@ -18,6 +18,8 @@ export interface ProgressOptions {
   /** No live lines, even on a terminal. */
   plain?: boolean;
   words?: VerdictWords;
+  /** Whether no model does any work. */
+  isRehearsal?: boolean;
 }
 
 /** Terminal cells of a plain line, if the environment does not say. */
@@ -25,12 +27,12 @@ const plainWidth = 100;
 
 /** Shows live lines on a terminal; elsewhere, and in CI, prints plain lines. */
 export async function openProgress(options: ProgressOptions): Promise<Progress> {
-  const { err, clock, env, plain = false, words = trialWords } = options;
+  const { err, clock, env, plain = false, words = trialWords, isRehearsal } = options;
   const activity = new Activity(() => performance.now());
   if (plain || !isLive(err, env)) {
     const width = Number(env.COLUMNS) || plainWidth;
     const lines = () => (activity.isBusy ? activityLines(activity.state(), words, width) : undefined);
-    return new Progress(activity, plainDisplay({ err, clock, lines }));
+    return new Progress(activity, plainDisplay({ err, clock, lines }), isRehearsal);
   }
   // Commands that show nothing live start without this module's libraries.
   const { liveDisplay } = await import('./live-display.ts');
@@ -42,6 +44,7 @@ export async function openProgress(options: ProgressOptions): Promise<Progress> 
       err,
       frame: (size) => frameOf(activity.state(), { size, words, shown }),
     }),
+    isRehearsal,
   );
 }
 
@@ -55,9 +58,10 @@ function isLive(err: Output, { TERM, CI }: NodeJS.ProcessEnv): boolean {
 export class Progress implements Disposable {
   readonly #activity: Activity;
   readonly #display: Display;
-  readonly #lineOf = eventLines();
+  readonly #lineOf: ReturnType<typeof eventLines>;
 
-  constructor(activity: Activity, display: Display) {
+  constructor(activity: Activity, display: Display, isRehearsal?: boolean) {
+    this.#lineOf = eventLines(isRehearsal);
     this.#activity = activity;
     this.#display = display;
   }
