@@ -15,6 +15,8 @@ export interface SshServer extends AsyncDisposable {
   host: string;
   /** The environment in which `ssh` has the key and knows the server. */
   env: NodeJS.ProcessEnv;
+  /** The client's file of the keys of servers that it knows. */
+  knownHosts: string;
   /** Ends every connection with SIGKILL, at the client's side and at the server's. The server stays. */
   cut(): Promise<void>;
   /** Ends the server and its connections. */
@@ -28,6 +30,8 @@ export async function sshServer(): Promise<SshServer> {
   const program = await sshd();
   const folder = await mkdtemp(join(tmpdir(), 'offsite-sshd-'));
   const port = await freePort();
+  // sshd reads the keys as the user who logs in.
+  await chmod(folder, 0o755);
   const at = (name: string) => join(folder, name);
   for (const key of ['host', 'user'])
     await execa('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', at(key)]);
@@ -93,6 +97,7 @@ export async function sshServer(): Promise<SshServer> {
   return {
     host: `ssh://root@127.0.0.1:${port}`,
     env: { ...process.env, PATH: `${at('bin')}:${process.env.PATH}` },
+    knownHosts: at('known'),
     clients,
     cut,
     stop,

@@ -25,6 +25,13 @@ export interface SeatParts {
   left(): void;
 }
 
+/** Of a trial that waits. */
+interface Waiting {
+  moving: AbortController;
+  /** What it asked the place for: it is in the line there, or has its permit. */
+  asked: TrialSize | undefined;
+}
+
 /** What a trial in flight has at an engine. */
 export class Seat implements Disposable {
   readonly place: Place;
@@ -33,7 +40,7 @@ export class Seat implements Disposable {
   readonly #fitting: Set<Place>;
   readonly #size: TrialSize;
   readonly #taken: Disposable;
-  #waiting: { moving: AbortController; hasPermit: boolean } | undefined;
+  #waiting: Waiting | undefined;
 
   constructor(parts: SeatParts) {
     this.#parts = parts;
@@ -51,16 +58,16 @@ export class Seat implements Disposable {
     signal: AbortSignal,
     adapting?: AdaptingLimit,
   ): Promise<Permit> {
-    const waiting = { moving: new AbortController(), hasPermit: false };
+    const waiting: Waiting = { moving: new AbortController(), asked: undefined };
     this.#waiting = waiting;
     const { place, changed } = this.#parts;
     const { permits } = place;
     const acquire = async (signal: AbortSignal, size: TrialSize) => {
+      waiting.asked = size;
       const permit = await permits?.acquire(signal, size);
-      waiting.hasPermit = true;
       return {
         [Symbol.dispose]() {
-          waiting.hasPermit = false;
+          waiting.asked = undefined;
           permit?.[Symbol.dispose]();
           changed();
         },
@@ -85,8 +92,11 @@ export class Seat implements Disposable {
 
   /** Where the trial had better wait, or run at once. */
   better(promised: ReadonlySet<Place>): Place | undefined {
-    if (!this.#waiting || this.#waiting.hasPermit) return undefined;
     const place = this.place;
+    if (!this.#waiting) return undefined;
+    const { asked } = this.#waiting;
+    // A trial that has its permit does not know yet. If it moved, two could make each other move forever.
+    if (asked && !place.permits?.line.includes(asked)) return undefined;
     const size = this.#size;
     const up = [...this.#fitting].filter((one) => one !== place && !one.circuits.isEngineOpen);
     const roomy = up.find((one) => !promised.has(one) && one.hasRoomFor(size));

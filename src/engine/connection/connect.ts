@@ -7,6 +7,7 @@ import type { EngineCandidate } from './address.ts';
 import { candidates } from './candidates.ts';
 import { openEngine } from './open-engine.ts';
 import { reach } from './reach.ts';
+import { SshFailure } from './ssh-failure.ts';
 import { EngineUnreachable, type TriedEngine } from './unreachable.ts';
 
 export interface Connection {
@@ -48,7 +49,11 @@ export async function connect(request: ConnectRequest): Promise<Connection> {
       lastFailure = failure;
     }
   }
-  throw new EngineUnreachable(tried, { isNamed: all.some((one) => one.isNamed), cause: lastFailure });
+  throw new EngineUnreachable(tried, {
+    isNamed: all.some((one) => one.isNamed),
+    hint: lastFailure instanceof SshFailure ? lastFailure.hint : undefined,
+    cause: lastFailure,
+  });
 }
 
 async function connectTo(candidate: EngineCandidate, request: ConnectRequest): Promise<Connection> {
@@ -57,8 +62,9 @@ async function connectTo(candidate: EngineCandidate, request: ConnectRequest): P
   try {
     opened = await openEngine(reached.address, request.clock, request.signal);
   } catch (error) {
+    const failure = isEngineFailure(error, 'connection') ? await reached.failure() : undefined;
     await reached.close();
-    throw error;
+    throw failure ?? error;
   }
   return {
     port: opened.port,

@@ -4,6 +4,8 @@ import { forwardOverSsh, type ReachOptions } from './ssh-forward.ts';
 
 export interface ReachedEngine {
   address: EngineAddress;
+  /** Why a request failed, if the way to the engine says so. */
+  failure(): Promise<OffsiteError | undefined>;
   /** Stops the forwarding, if there is one. */
   close(): Promise<void>;
 }
@@ -11,10 +13,10 @@ export interface ReachedEngine {
 /** Turns a candidate's URL into an address to connect to; for `ssh://` this starts the forwarding. */
 export async function reach(candidate: EngineCandidate, options: ReachOptions): Promise<ReachedEngine> {
   const { host, tls } = candidate;
-  const close = async () => undefined;
+  const direct = { failure: async () => undefined, close: async () => undefined };
   // Do not use the URL parser here: it does not know pipes and would decode the path.
   const path = /^(?:unix|npipe):\/\/(.+)$/.exec(host)?.[1];
-  if (path !== undefined) return { address: { kind: 'socket', path }, close };
+  if (path !== undefined) return { address: { kind: 'socket', path }, ...direct };
 
   const url = URL.canParse(host) ? new URL(host) : undefined;
   switch (url?.hostname ? url.protocol : undefined) {
@@ -28,12 +30,12 @@ export async function reach(candidate: EngineCandidate, options: ReachOptions): 
         address: secure
           ? { kind: 'https', host: hostname, port, tls: tls ?? {} }
           : { kind: 'http', host: hostname, port },
-        close,
+        ...direct,
       };
     }
     case 'ssh:': {
       const forward = await forwardOverSsh(url as URL, options);
-      return { address: { kind: 'socket', path: forward.socketPath }, close: forward.close };
+      return { ...forward, address: { kind: 'socket', path: forward.socketPath } };
     }
     default:
       throw new OffsiteError(`Not an engine's address: ${host} (${candidate.source})`, {

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { backoff } from '../../backoff.ts';
 import type { Clock } from '../../clock.ts';
 import { startDeadline } from '../../deadline.ts';
-import { OffsiteError } from '../../offsite-error.ts';
-import { type SshEnd, type SshProcess, startSsh } from './ssh-process.ts';
+import { isClosedSocket, type SshFailure, type SshTarget, sshFailure } from './ssh-failure.ts';
+import { type SshProcess, startSsh } from './ssh-process.ts';
 import { connectionWaits } from './waits.ts';
 
 export interface ReachOptions {
@@ -17,9 +17,12 @@ export interface ReachOptions {
 
 const READY_WITHIN_MS = 30_000;
 const POLL_MS = 50;
+const SAYS_WITHIN_MS = 500;
 
 export interface SshForward {
   socketPath: string;
+  /** Why a request failed: the engine's socket on the other machine, if `ssh` says so. */
+  failure(): Promise<SshFailure | undefined>;
   close(): Promise<void>;
 }
 
@@ -35,11 +38,13 @@ export async function forwardOverSsh(url: URL, { clock, env, signal }: ReachOpti
   // Directly in /tmp, because a socket's path is limited to about 100 bytes.
   const folder = await mkdtemp(join(tmpdir(), 'offsite-ssh-'));
   const socketPath = join(folder, 'docker.sock');
-  const start = () => startSsh(sshArguments(url, socketPath), folder, env);
+  const socket = url.pathname.length > 1 ? decodeURIComponent(url.pathname) : '/var/run/docker.sock';
+  const target = { url, socket };
+  const start = () => startSsh(sshArguments(target, socketPath), folder, env);
   const closed = new AbortController();
   let ssh = start();
   try {
-    await ready(ssh, { socketPath, url, clock, signal });
+    await ready(ssh, { socketPath, target, clock, signal });
   } catch (error) {
     ssh.end();
     await rm(folder, { recursive: true, force: true });
@@ -54,7 +59,7 @@ export async function forwardOverSsh(url: URL, { clock, env, signal }: ReachOpti
       failures = lasted ? 0 : failures + 1;
       if (!lasted) await clock.sleep(backoff(failures, connectionWaits, Math.random), closed.signal);
       ssh = start();
-      readyAt = await ready(ssh, { socketPath, url, clock, signal: closed.signal }).then(
+      readyAt = await ready(ssh, { socketPath, target, clock, signal: closed.signal }).then(
         () => clock.now(),
         () => undefined,
       );
@@ -67,6 +72,14 @@ export async function forwardOverSsh(url: URL, { clock, env, signal }: ReachOpti
   });
   return {
     socketPath,
+    async failure() {
+      // It prints this about when the request fails.
+      for (let waited = 0; waited < SAYS_WITHIN_MS; waited += POLL_MS) {
+        if (isClosedSocket(ssh.said)) return sshFailure(target, ssh.said);
+        await clock.sleep(POLL_MS, signal);
+      }
+      return undefined;
+    },
     async close() {
       closed.abort();
       ssh.end();
@@ -80,13 +93,13 @@ export async function forwardOverSsh(url: URL, { clock, env, signal }: ReachOpti
 
 interface Awaited {
   socketPath: string;
-  url: URL;
+  target: SshTarget;
   clock: Clock;
   signal: AbortSignal | undefined;
 }
 
 /** Resolves when the socket accepts connections. Throws an `ENGINE_CONNECTION` failure if `ssh` ends first. */
-async function ready(ssh: SshProcess, { socketPath, url, clock, signal }: Awaited): Promise<void> {
+async function ready(ssh: SshProcess, { socketPath, target, clock, signal }: Awaited): Promise<void> {
   using settled = new DisposableStack();
   const deadline = settled.use(startDeadline(clock, READY_WITHIN_MS, signal));
   const enough = new AbortController();
@@ -97,13 +110,11 @@ async function ready(ssh: SshProcess, { socketPath, url, clock, signal }: Awaite
   accepts.catch(() => undefined);
   const first = await Promise.race([accepts, ssh.ended, deadline.reached]);
   if (first === 'canceled') throw signal?.reason;
-  if (first === 'timed-out')
-    throw sshFailure(url, { complaint: `not ready after ${READY_WITHIN_MS / 1000} s` });
-  if (first !== undefined) throw sshFailure(url, first);
+  if (first === 'timed-out') throw sshFailure(target, `not ready after ${READY_WITHIN_MS / 1000} s`);
+  if (first !== undefined) throw sshFailure(target, first.complaint, first.cause);
 }
 
-function sshArguments(url: URL, socketPath: string): string[] {
-  const remote = url.pathname.length > 1 ? decodeURIComponent(url.pathname) : '/var/run/docker.sock';
+function sshArguments({ url, socket }: SshTarget, socketPath: string): string[] {
   const user = decodeURIComponent(url.username);
   return [
     '-N',
@@ -113,7 +124,7 @@ function sshArguments(url: URL, socketPath: string): string[] {
     ...['-o', 'StreamLocalBindUnlink=yes'],
     // ssh must not ask questions: nobody may be there to answer.
     ...['-o', 'BatchMode=yes'],
-    ...['-L', `${socketPath}:${remote}`],
+    ...['-L', `${socketPath}:${socket}`],
     ...(url.port === '' ? [] : ['-p', url.port]),
     ...(user === '' ? [] : ['-l', user]),
     '--',
@@ -126,14 +137,5 @@ function accepted(socketPath: string): Promise<boolean> {
     const socket = connect(socketPath);
     socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
     socket.once('connect', () => socket.destroy());
-  });
-}
-
-function sshFailure(url: URL, { complaint, cause }: SshEnd): OffsiteError {
-  return new OffsiteError(`ssh cannot reach the engine at ${url.hostname}: ${complaint}`, {
-    code: 'ENGINE_CONNECTION',
-    kind: 'infrastructure',
-    hint: `Check that \`ssh ${url.hostname} docker version\` works without asking for a password.`,
-    cause,
   });
 }

@@ -27,6 +27,8 @@ export interface SshEnd {
 
 /** A running `ssh`. */
 export interface SshProcess {
+  /** What it has printed so far. */
+  readonly said: string;
   /** Never rejects. */
   readonly ended: Promise<SshEnd>;
   end(): void;
@@ -52,5 +54,11 @@ export function startSsh(args: readonly string[], folder: string, env: NodeJS.Pr
   const { promise: ended, resolve } = Promise.withResolvers<SshEnd>();
   child.once('error', (cause) => resolve({ complaint: cause.message, cause }));
   child.once('close', (code) => resolve({ complaint: complaint.trim() || `exit code ${code}` }));
-  return { ended, end: () => void child.kill() };
+  return {
+    get said() {
+      return complaint;
+    },
+    ended,
+    end: () => void child.kill(),
+  };
 }

@@ -17,15 +17,20 @@ export class EngineUnreachable extends OffsiteError {
   /** There is a socket that this user may not open. */
   readonly isForbidden: boolean;
 
-  constructor(tried: readonly TriedEngine[], { isNamed, cause }: { isNamed: boolean; cause: unknown }) {
+  constructor(
+    tried: readonly TriedEngine[],
+    { isNamed, hint, cause }: { isNamed: boolean; hint?: string | undefined; cause: unknown },
+  ) {
     const isForbidden = tried.some(({ failure }) => failure.includes('EACCES'));
     const lines = tried.map(({ host, source, failure }) => `  ${host} (${source}): ${failure}`);
     super(`No Docker engine answers. Tried:\n${lines.join('\n')}`, {
       code: 'ENGINE_UNREACHABLE',
       kind: 'infrastructure',
-      hint: isForbidden
-        ? 'Your user may not open the socket: add it to the group docker, or use a rootless engine.'
-        : 'Start Docker (or Podman, Colima, ...), set DOCKER_HOST, or run `docker context use`.',
+      hint:
+        hint ??
+        (isForbidden
+          ? 'Your user may not open the socket: add it to the group docker, or use a rootless engine.'
+          : 'Start Docker (or Podman, Colima, ...), set DOCKER_HOST, or run `docker context use`.'),
       cause,
     });
     this.tried = tried;
