@@ -62,7 +62,7 @@ export const wallChecks: readonly ConformanceCheck[] = [
     },
   },
   {
-    name: 'lets containers share a separate network, and removes them in any order',
+    name: 'lets containers share a separate network',
     cost: 'Harnesses cannot reach the relay, so they reach no model; or what dead agents left stays.',
     async run({ port, start }) {
       await using first = await start();
