@@ -78,7 +78,8 @@ async function runOnEngine(name: string, signal: AbortSignal): Promise<number> {
   Object.assign(process.env, named.env); // for vitest
   delete process.env.DOCKER_CONTEXT;
   const files = vitestArgs.length > 0 ? vitestArgs : engineChecks.flatMap(({ tests }) => tests);
-  return titled(`Tests on ${name} (vitest)`, async () => {
+  // Awaited here: the engine is ended as soon as this function returns.
+  return await titled(`Tests on ${name} (vitest)`, async () => {
     const exitCode = await runTests([...files], signal);
     if (record && lastReport !== undefined)
       await keepResult(named.entry, named.facts, lastReport, new Date().toISOString().slice(0, 10));

@@ -4,6 +4,8 @@ import { execa } from 'execa';
 /** A network bridge for an engine of its own, whose containers reach what this machine reaches. */
 export interface Bridge extends AsyncDisposable {
   name: string;
+  /** Connects the network stack of a process with it. */
+  lead(pid: number): Promise<void>;
 }
 
 /**
@@ -11,7 +13,9 @@ export interface Bridge extends AsyncDisposable {
  * it would empty the chains of the machine's engine. So the few rules that it needs are made here.
  */
 export async function addBridge(): Promise<Bridge> {
-  const name = `offsite${randomBytes(4).toString('hex')}`;
+  const tag = randomBytes(4).toString('hex');
+  const name = `offsite${tag}`;
+  const end = `veth${tag}`;
   const net = `198.18.${randomInt(1, 255)}`;
   await execa('ip', ['link', 'add', name, 'type', 'bridge']);
   await execa('ip', ['address', 'add', `${net}.1/24`, 'dev', name]);
@@ -28,6 +32,16 @@ export async function addBridge(): Promise<Bridge> {
   await change('-I');
   return {
     name,
+    async lead(pid) {
+      const inside = (...args: string[]) => execa('nsenter', [`--target=${pid}`, '--net', 'ip', ...args]);
+      const peer = ['peer', 'name', 'eth0', 'netns', String(pid)];
+      await execa('ip', ['link', 'add', end, 'type', 'veth', ...peer]);
+      await execa('ip', ['link', 'set', end, 'master', name, 'up']);
+      await inside('link', 'set', 'lo', 'up');
+      await inside('address', 'add', `${net}.2/24`, 'dev', 'eth0');
+      await inside('link', 'set', 'eth0', 'up');
+      await inside('route', 'add', 'default', 'via', `${net}.1`);
+    },
     async [Symbol.asyncDispose]() {
       await change('-D');
       await execa('ip', ['link', 'delete', name], { reject: false });

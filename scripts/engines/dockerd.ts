@@ -5,12 +5,10 @@ import { systemClock } from '../../src/clock.ts';
 import { clearLeftovers, isRunning } from '../set-up/clear-leftovers.ts';
 import { engineReady } from '../set-up/engine-readiness.ts';
 import { addBridge } from './bridge.ts';
-import { openRoom, type Room } from './room.ts';
+import { openRoom, type Room, type RoomRequest } from './room.ts';
 import type { EngineGround, TestEngine } from './test-engine.ts';
 
-export interface Dockerd {
-  /** The root file system that it runs in. */
-  root: string;
+export interface Dockerd extends Pick<RoomRequest, 'root' | 'withoutUnified'> {
   /** The program, where it is not the root's own. */
   program?: string;
   /** Settings of `daemon.json`. */
@@ -26,9 +24,9 @@ export interface Dockerd {
 
 /** Starts a dockerd of its own, with its own containerd, beside whatever runs on this machine. Needs root. */
 export async function startDockerd(dockerd: Dockerd): Promise<TestEngine> {
-  const { root, program, settings = {}, prepare, ground } = dockerd;
+  const { root, withoutUnified, program, settings = {}, prepare, ground } = dockerd;
   await using stack = new AsyncDisposableStack();
-  const room = stack.use(await openRoom(root));
+  const room = stack.use(await openRoom({ root, withoutUnified }));
   const { folder } = room;
   const at = (name: string) => join(folder, name);
   const daemonFile = { path: at('docker.pid'), program: 'dockerd' };
@@ -48,7 +46,6 @@ export async function startDockerd(dockerd: Dockerd): Promise<TestEngine> {
   if (!dockerd.ownNetwork) {
     const bridge = stack.use(await addBridge());
     args.push('--bridge', bridge.name, '--iptables=false', '--ip6tables=false', '--ip-masq=false');
-    args.push('--cgroup-parent', room.containersGroup);
   }
   const [command = '', ...before] = dockerd.through?.(room) ?? [
     program === undefined ? 'dockerd' : at('dockerd'),

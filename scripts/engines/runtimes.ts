@@ -26,12 +26,9 @@ export const runtimeEngines: readonly EngineEntry[] = [
     title: 'Docker with crun',
     async open(ground) {
       const settings = { runtimes: { crun: { path: '/usr/bin/crun' } }, 'default-runtime': 'crun' };
-      return startDockerd({
-        ...{ root: await debianRoot(bookworm, ground), settings, ground },
-        // crun 1.8 refuses control groups of both versions side by side.
-        prepare: async (room) =>
-          void (await room.run('sh', ['-c', 'umount /sys/fs/cgroup/unified 2> /dev/null || true'])),
-      });
+      // crun 1.8 refuses control groups of both versions side by side.
+      const withoutUnified = true;
+      return startDockerd({ root: await debianRoot(bookworm, ground), withoutUnified, settings, ground });
     },
   },
   {

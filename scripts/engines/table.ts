@@ -1,10 +1,11 @@
 import { OffsiteError } from '../../src/offsite-error.ts';
 import { dockerEngines } from './docker.ts';
+import { podmanEngines } from './podman.ts';
 import { runtimeEngines } from './runtimes.ts';
 import type { EngineEntry } from './test-engine.ts';
 
 /** Every engine that tests can be run against. */
-export const engineTable: readonly EngineEntry[] = [...dockerEngines, ...runtimeEngines];
+export const engineTable: readonly EngineEntry[] = [...dockerEngines, ...runtimeEngines, ...podmanEngines];
 
 /** Throws an `input` error if there is none of that name. */
 export function engineEntry(name: string): EngineEntry {

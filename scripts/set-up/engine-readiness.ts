@@ -5,7 +5,7 @@ import { messageOf, OffsiteError } from '../../src/offsite-error.ts';
 import type { EngineHome } from './engine-home.ts';
 
 export interface Readiness {
-  home: EngineHome;
+  home: Pick<EngineHome, 'socketPath' | 'logPath'>;
   clock: Clock;
   signal?: AbortSignal;
   deadlineMs?: number;
@@ -32,7 +32,10 @@ export async function engineReady(readiness: Readiness): Promise<void> {
 }
 
 /** Undefined if it answers. */
-async function whyUnready({ socketPath }: EngineHome, signal?: AbortSignal): Promise<string | undefined> {
+async function whyUnready(
+  { socketPath }: Readiness['home'],
+  signal?: AbortSignal,
+): Promise<string | undefined> {
   try {
     const engine = await connect({ host: `unix://${socketPath}`, env: {}, clock: systemClock, signal });
     await engine.close();
@@ -44,10 +47,10 @@ async function whyUnready({ socketPath }: EngineHome, signal?: AbortSignal): Pro
   }
 }
 
-async function unready(what: string, { logPath }: EngineHome): Promise<OffsiteError> {
+async function unready(what: string, { logPath }: Readiness['home']): Promise<OffsiteError> {
   const log = await readFile(logPath, 'utf8').catch((error) => `(${messageOf(error)})`);
   const lastWords = log.trimEnd().split('\n').slice(-10).join('\n');
-  return new OffsiteError(`The Docker engine did not come up: ${what}.\n${lastWords}`, {
+  return new OffsiteError(`The engine did not come up: ${what}.\n${lastWords}`, {
     code: 'ENGINE_START_FAILED',
     kind: 'infrastructure',
     hint:

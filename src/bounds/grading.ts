@@ -51,6 +51,8 @@ export const workForValidator = channel({
     ending: milliseconds(20_000, "one attempt to end the work's processes"),
     // A process that the program left behind may hold the output open for ever.
     lateOutput: milliseconds(2_000, 'until the output of an ended program is complete'),
+    // Work that the validator ran as its own user may have stopped what passes its calls on.
+    lateCalls: milliseconds(5_000, 'until the last calls of an ended validator have arrived'),
     // Changing the owner walks the whole workspace.
     giving: milliseconds(120_000, 'giving a workspace to another user'),
   },

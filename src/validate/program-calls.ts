@@ -86,8 +86,8 @@ export class ProgramCalls {
     return { OFFSITE_CALLS: callsOf(folder), PATH: `${folder}/.bin${path === undefined ? '' : `:${path}`}` };
   }
 
-  /** Answers calls until `stop` ends. */
-  async listen(stop: Readable): Promise<void> {
+  /** Answers calls until `stop` ends, or until it is `late`. */
+  async listen(stop: Readable, late: AbortSignal): Promise<void> {
     const { container, folder, signal } = this.#request;
     await container.exec({
       argv: ['/bin/sh', '-c', listen, 'sh', `${callsOf(folder)}/requests`],
@@ -99,7 +99,7 @@ export class ProgramCalls {
         if (stream === 'stdout') this.#lines.push(bytes);
       },
       timeoutMs: 2 ** 31 - 1,
-      signal,
+      signal: AbortSignal.any([signal, late]),
     });
   }
 

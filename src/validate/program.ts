@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { PassThrough } from 'node:stream';
-import { programOutput } from '../bounds/grading.ts';
+import { programOutput, workForValidator } from '../bounds/grading.ts';
 import type { Validation } from '../contract/validation.ts';
+import { startDeadline } from '../deadline.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
 import { told } from '../record/failures.ts';
 import type { TestReport } from './formats/reported-test.ts';
@@ -55,7 +56,8 @@ export async function runProgram(request: ValidatorRequest): Promise<ValidatorRu
   const work = new Work({ ...request, sandbox: request.work, signal });
   await work.begin();
   const calls = new ProgramCalls({ container, folder, signal }, work, (error) => failed.abort(error));
-  const listening = calls.listen(over).catch((error) => failed.abort(error));
+  const late = new AbortController();
+  const listening = calls.listen(over, late.signal).catch((error) => failed.abort(error));
   const interpreter = interpreterOf(source);
   const nonce = randomBytes(16).toString('hex');
   const result = await container.exec({
@@ -68,6 +70,8 @@ export async function runProgram(request: ValidatorRequest): Promise<ValidatorRu
     signal,
   });
   over.end();
+  using deadline = startDeadline(request.clock, workForValidator.time.lateCalls);
+  deadline.reached.then(() => late.abort());
   await listening;
   const { reason } = failed.signal;
   if (reason instanceof CallsRefused)

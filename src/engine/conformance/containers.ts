@@ -38,16 +38,19 @@ export const containerChecks: readonly ConformanceCheck[] = [
     },
   },
   {
-    name: 'finds containers by their labels, and reports their state',
+    name: 'finds containers by their labels, and reports their names and states',
     cost: 'What dead agents left is never removed, or living ones lose their containers.',
     async run({ port, create, labels, clock }) {
       const mark = `offsite-check=${labels['offsite.instance']}-${clock.now()}`;
       const [key = '', value = ''] = mark.split('=');
-      await using container = await create({ labels: { ...labels, [key]: value } });
-      const listed = async () => (await port.list('container', [mark])).map(({ id, state }) => [id, state]);
-      same('the list', await listed(), [[container.id, 'created']]);
-      await port.containers.start(container.id);
-      same('the list', await listed(), [[container.id, 'running']]);
+      const name = `offsite-check-${value}`;
+      await using container = await create({ name, labels: { ...labels, [key]: value } });
+      const { id } = container;
+      const listed = async () =>
+        (await port.list('container', [mark])).map((found) => [found.id, found.name, found.state]);
+      same('the list', await listed(), [[id, name, 'created']]);
+      await port.containers.start(id);
+      same('the list', await listed(), [[id, name, 'running']]);
       same('a list by two labels', await port.list('container', [mark, 'offsite-check=other']), []);
     },
   },

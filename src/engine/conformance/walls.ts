@@ -63,8 +63,8 @@ export const wallChecks: readonly ConformanceCheck[] = [
   },
   {
     name: 'lets containers share a separate network',
-    cost: 'Harnesses cannot reach the relay, so they reach no model.',
-    async run({ start }) {
+    cost: 'Harnesses cannot reach the relay, so they reach no model; or what dead agents left stays.',
+    async run({ port, start }) {
       await using first = await start();
       await using second = await start({ network: { sharedWith: first.id } });
       const look = 'readlink /proc/self/ns/net';
@@ -74,6 +74,7 @@ export const wallChecks: readonly ConformanceCheck[] = [
         (await other.shell(look)).stdout !== (await first.shell(look)).stdout,
         'containers that should each have a network of their own share one',
       );
+      await port.remove('container', first.id);
     },
   },
   {

@@ -6,8 +6,9 @@ import { engineStatus } from './failure.ts';
 /** The fields of containers, networks and volumes in the engine's lists; each kind has some of them. */
 interface Listed {
   Id?: string;
+  /** Podman gives a container an empty one. */
   Name?: string;
-  /** Each begins with a slash. */
+  /** A container's; each begins with a slash. */
   Names?: string[];
   Labels: Record<string, string> | null;
   State?: string;
@@ -33,7 +34,7 @@ export async function listObjects(
   );
   const listed = Array.isArray(answer) ? answer : (answer.Volumes ?? []);
   return listed.map((object) => {
-    const name = object.Name ?? object.Names?.[0]?.replace(/^\//, '') ?? '';
+    const name = object.Names?.[0]?.replace(/^\//, '') ?? object.Name ?? '';
     const created = object.Created ?? object.CreatedAt ?? '';
     return {
       kind,

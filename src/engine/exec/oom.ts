@@ -1,7 +1,10 @@
 import { OffsiteError } from '../../offsite-error.ts';
+import { readGroupFile } from '../container/group-file.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { oomEventSince } from './oom-events.ts';
 import { runQuietly } from './run-quietly.ts';
+
+const killed = { controller: 'memory', version1: 'memory.oom_control', version2: 'memory.events' } as const;
 
 /**
  * Both files have a line `oom_kill N`: memory.oom_control in version 1 of control groups, memory.events in
@@ -19,9 +22,9 @@ const PAST_USE = ['ENGINE_CONTAINER_DAMAGED', 'ENGINE_CONTAINER_STOPPED'];
 
 /**
  * Whether the kernel killed a process of this container for memory since the last call; `execId` is the exec
- * in question. Uses one exec, and the engine's events if that fails. It can fail because memory is still full
- * (files in /dev/shm count), so that the kernel kills the process that reads the counter, or because a
- * command removed the shell.
+ * in question. Uses one exec where the kernel's counter cannot be read from outside, and the engine's events
+ * if that fails. It can fail because memory is still full (files in /dev/shm count), so that the kernel kills
+ * the process that reads the counter, or because a command removed the shell.
  */
 export async function oomKilledSinceLastAsked(container: RunningContainer, execId: string): Promise<boolean> {
   return noteOomKills(container, await readCounter(container), execId);
@@ -42,6 +45,8 @@ export async function noteOomKills(
 
 async function readCounter(container: RunningContainer): Promise<number> {
   try {
+    const outside = /^oom_kill (\d+)$/m.exec((await readGroupFile(container, killed)) ?? '')?.[1];
+    if (outside !== undefined) return Number(outside);
     return Number.parseInt(await runQuietly(container, READ_COUNTER), 10);
   } catch (thrown) {
     // A command that broke its container still has a result.

@@ -19,7 +19,10 @@ export async function listObjects(
   }));
 }
 
-/** Without a timeout of zero, Podman waits for a container's program to end by itself. */
+/**
+ * Without a timeout of zero, Podman waits for a container's program to end by itself. It keeps a container whose
+ * network or processes others share, unless these may go with it: nothing of Offsite's outlives what it shares.
+ */
 export async function removeObject(
   { docker, native }: { docker: DockerClient; native: DockerClient },
   kind: ObjectKind | 'image',
@@ -27,7 +30,7 @@ export async function removeObject(
   signal?: AbortSignal,
 ): Promise<void> {
   if (kind !== 'container') return await removeAsDocker(docker, kind, id, signal);
-  const path = `/libpod/containers/${id}?force=true&volumes=true&timeout=0&ignore=true&`;
+  const path = `/libpod/containers/${id}?force=true&depend=true&volumes=true&timeout=0&ignore=true&`;
   const request = { method: 'DELETE' as const, path, expected: [200, 204, 404] };
   try {
     await native.ask('removing a container', request, { signal });

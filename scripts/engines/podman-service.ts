@@ -1,0 +1,63 @@
+import { once } from 'node:events';
+import { copyFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { systemClock } from '../../src/clock.ts';
+import { engineReady } from '../set-up/engine-readiness.ts';
+import { openRoom, type Room } from './room.ts';
+import type { EngineGround, TestEngine } from './test-engine.ts';
+
+export interface PodmanService {
+  /** The root file system that it runs in. */
+  root: string;
+  ground: EngineGround;
+}
+
+const crun = fileURLToPath(new URL('./crun-within-limits.sh', import.meta.url));
+
+/** Starts Podman's service in a network stack of its own, as root. */
+export async function startPodman({ root, ground }: PodmanService): Promise<TestEngine> {
+  await using stack = new AsyncDisposableStack();
+  // crun 1.8 refuses control groups of both versions side by side.
+  const room = stack.use(await openRoom({ root, ownNetwork: true, withoutUnified: true }));
+  const at = (name: string) => join(room.folder, name);
+  const home = { socketPath: at('podman.sock'), logPath: at('podman.log') };
+  await copyFile(crun, at('crun'));
+  await room.run('chmod', ['755', at('crun')]);
+  await writeFile(at('containers.conf'), `[engine.runtimes]\ncrun = ["${at('crun')}"]\n`);
+  await room.run('cp', [at('containers.conf'), '/etc/containers/containers.conf']);
+  const address = `unix://${home.socketPath}`;
+  const args = [
+    ...['--root', at('data'), '--cgroup-manager', 'cgroupfs', '--events-backend', 'file'],
+    ...['--network-backend', 'netavark', '--runtime', 'crun'],
+    ...['system', 'service', '--time', '0', address],
+  ];
+  let running: Awaited<ReturnType<Room['start']>> | undefined;
+  const end = () => {
+    const code = running?.exitCode ?? running?.signalCode;
+    return code === null || code === undefined ? undefined : `ended with ${code}`;
+  };
+  const engine: TestEngine = {
+    host: address,
+    async start() {
+      if (running === undefined || end() !== undefined) {
+        running = await room.start('podman', args, home.logPath);
+        ground.log(`Started Podman's service (process ${running.pid}); its log is ${home.logPath}.`);
+      }
+      await engineReady({ home, clock: systemClock, signal: ground.signal, gone: async () => end() });
+    },
+    async kill() {
+      if (running === undefined || end() !== undefined) return;
+      const gone = once(running, 'exit');
+      running.kill('SIGKILL');
+      await gone;
+    },
+    async [Symbol.asyncDispose]() {
+      await engine.kill();
+      await disposal.disposeAsync();
+    },
+  };
+  await engine.start();
+  const disposal = stack.move();
+  return engine;
+}

@@ -1,0 +1,45 @@
+import { readFile } from 'node:fs/promises';
+import { hostFactsOf } from './host-facts.ts';
+import type { RunningContainer } from './running-container.ts';
+
+/** A file of a container's control group, by its name in each version. */
+interface GroupFile {
+  controller: 'pids' | 'memory';
+  version1: string;
+  version2: string;
+}
+
+/**
+ * What the kernel says in a file of the container's control group; undefined if this process cannot see the
+ * engine's processes. Nothing in the container can change it. A round trip only the first time.
+ */
+export async function readGroupFile(
+  container: RunningContainer,
+  file: GroupFile,
+): Promise<string | undefined> {
+  const { initPid } = await hostFactsOf(container);
+  try {
+    const path = pathOf(await readFile(`/proc/${initPid}/cgroup`, 'utf8'), container.id, file);
+    return path === undefined ? undefined : await readFile(path, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    return undefined;
+  }
+}
+
+/** Another machine may have a process with the same number, so check for the container's id. */
+function pathOf(
+  groups: string,
+  id: string,
+  { controller, version1, version2 }: GroupFile,
+): string | undefined {
+  for (const line of groups.split('\n')) {
+    const [, controllers, path = ''] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
+    if (!path.includes(id)) continue;
+    if (controllers?.split(',').includes(controller))
+      return `/sys/fs/cgroup/${controller}${path}/${version1}`;
+    if (controllers === '' && !groups.includes(`:${controller}:`)) return `/sys/fs/cgroup${path}/${version2}`;
+  }
+  return undefined;
+}
