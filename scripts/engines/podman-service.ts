@@ -10,13 +10,15 @@ import type { EngineGround, TestEngine } from './test-engine.ts';
 export interface PodmanService {
   /** The root file system that it runs in. */
   root: string;
+  /** As a user without rights starts it. */
+  rootless?: boolean;
   ground: EngineGround;
 }
 
 const crun = fileURLToPath(new URL('./crun-within-limits.sh', import.meta.url));
 
-/** Starts Podman's service in a network stack of its own, as root. */
-export async function startPodman({ root, ground }: PodmanService): Promise<TestEngine> {
+/** Starts Podman's service in a network stack of its own. */
+export async function startPodman({ root, rootless = false, ground }: PodmanService): Promise<TestEngine> {
   await using stack = new AsyncDisposableStack();
   // crun 1.8 refuses control groups of both versions side by side.
   const room = stack.use(await openRoom({ root, ownNetwork: true, withoutUnified: true }));
@@ -32,6 +34,7 @@ export async function startPodman({ root, ground }: PodmanService): Promise<Test
     ...['--network-backend', 'netavark', '--runtime', 'crun'],
     ...['system', 'service', '--time', '0', address],
   ];
+  const [program = '', ...before] = rootless ? await asTester(room) : ['podman'];
   let running: Awaited<ReturnType<Room['start']>> | undefined;
   const end = () => {
     const code = running?.exitCode ?? running?.signalCode;
@@ -41,7 +44,7 @@ export async function startPodman({ root, ground }: PodmanService): Promise<Test
     host: address,
     async start() {
       if (running === undefined || end() !== undefined) {
-        running = await room.start('podman', args, home.logPath);
+        running = await room.start(program, [...before, ...args], home.logPath);
         ground.log(`Started Podman's service (process ${running.pid}); its log is ${home.logPath}.`);
       }
       await engineReady({ home, clock: systemClock, signal: ground.signal, gone: async () => end() });
@@ -60,4 +63,16 @@ export async function startPodman({ root, ground }: PodmanService): Promise<Test
   await engine.start();
   const disposal = stack.move();
   return engine;
+}
+
+/** The command that starts Podman as a new user of the room, which may write into its folder. */
+async function asTester(room: Room): Promise<string[]> {
+  const runtime = `${room.folder}/runtime`;
+  await room.run('useradd', ['--create-home', '--uid', '1000', 'tester']);
+  await room.run('mkdir', ['-m', '700', runtime]);
+  await room.run('chown', ['tester', room.folder, runtime]);
+  return [
+    ...['setpriv', '--reuid=tester', '--regid=tester', '--init-groups'],
+    ...['env', 'HOME=/home/tester', `XDG_RUNTIME_DIR=${runtime}`, 'podman'],
+  ];
 }

@@ -1,5 +1,5 @@
-import { debianRoot } from './debian-root.ts';
-import { startPodman } from './podman-service.ts';
+import { type DebianRoot, debianRoot } from './debian-root.ts';
+import { type PodmanService, startPodman } from './podman-service.ts';
 import type { EngineEntry } from './test-engine.ts';
 
 const packages = [
@@ -16,13 +16,22 @@ const packages = [
   'fuse-overlayfs',
 ];
 
-/** The versions of Podman that Debian has. */
+const bookworm: DebianRoot = { suite: 'bookworm', packages };
+const trixie: DebianRoot = { suite: 'trixie', packages: [...packages, 'nftables', 'passt'] };
+
+/** The versions of Podman that Debian has, and the ways to run them. */
 export const podmanEngines: readonly EngineEntry[] = [
-  {
-    name: 'podman',
-    title: 'Podman',
-    async open(ground) {
-      return startPodman({ root: await debianRoot({ suite: 'bookworm', packages }, ground), ground });
-    },
-  },
+  entry('podman', 'Podman', bookworm),
+  entry('podman-rootless', 'Rootless Podman', bookworm, { rootless: true }),
+  entry('podman-5', 'Podman', trixie),
 ];
+
+function entry(name: string, title: string, root: DebianRoot, how: Partial<PodmanService> = {}): EngineEntry {
+  return {
+    name,
+    title,
+    async open(ground) {
+      return startPodman({ root: await debianRoot(root, ground), ...how, ground });
+    },
+  };
+}

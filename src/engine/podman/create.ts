@@ -49,8 +49,7 @@ function specOf(request: ContainerRequest): Record<string, unknown> {
     systemd: 'false',
     // The init of an image may be waiting for a signal: removal sends SIGKILL at once.
     stop_timeout: 0,
-    // Otherwise an image's health check would run in the sandbox.
-    healthconfig: { Test: ['NONE'] },
+    healthconfig: noHealthCheck,
     log_configuration: { driver: 'none' },
     resource_limits: limitsOf(request),
     r_limits: [limit('core', 0), ...(nofile === undefined ? [] : [limit('nofile', nofile)])],
@@ -66,6 +65,12 @@ function specOf(request: ContainerRequest): Record<string, unknown> {
     oci_runtime: request.runtime,
   };
 }
+
+/**
+ * Otherwise an image's health check would run in the sandbox. Podman 5 changes no limit of a container whose
+ * times, in nanoseconds, are too short, even where nothing is checked.
+ */
+const noHealthCheck = { Test: ['NONE'], Interval: 30e9, Timeout: 30e9, Retries: 3 };
 
 /** Podman always protects the paths in `/proc` and `/sys` that engines protect by default. */
 const readOnlyDevices = {
