@@ -116,6 +116,46 @@ test('an engine that is away at the start runs trials once it answers', async ()
   expect(await ownedOn(own.host)).toEqual([]);
 }, 180_000);
 
+test('after SIGKILL a batch of two engines is resumed, and nothing is left on either', async () => {
+  using place = openPlace();
+  const suite = place.suite({
+    cases: [
+      { id: 'good', verify: 'test -f done.txt', variables: { act: 'sleep 2; touch done.txt' } },
+      { id: 'bad', verify: 'test -f done.txt', variables: { act: 'sleep 2' } },
+    ],
+    trials: 5,
+    config: { engines: engines() },
+  });
+  const running = start(place, ['run', suite, '--json']);
+  await running.printed(/ on other\n/);
+  await running.printed(/ on here\n/);
+  running.kill('SIGKILL');
+  const { signal, stderr: said } = await running.ended;
+  expect(signal).toBe('SIGKILL');
+  const finished = said.match(/^ {2}[✓✗] /gm)?.length ?? 0;
+  expect(finished).toBeLessThan(10);
+  const [, batch] = /batch (\S+): 10 trials/.exec(said) ?? [];
+  // Other agents use the machine's engine too.
+  const leftHere = () => ownedOn(local, `offsite.batch=${batch}`);
+  expect(await ownedOn(own.host)).not.toEqual([]);
+  expect(await leftHere()).not.toEqual([]);
+
+  const config = ['--config', `${place.folder}/project/offsite.yaml`];
+  const resumed = await offsite(place, ['resume', '--json', ...config]);
+  expect(resumed.exitCode, resumed.stderr).toBe(0);
+  const [summary] = JSON.parse(resumed.stdout) as Summary[];
+  expect(summary, resumed.stderr).toMatchObject({ passed: 5, failed: 5, void: 0 });
+  // What was finished did not run again.
+  expect(resumed.stderr.match(/^ {2}[✓✗] /gm)).toHaveLength(10 - finished);
+  const at = summary ? await enginesOfTrials(place, summary) : new Map();
+  expect(new Set(at.values())).toEqual(new Set(['here', 'other']));
+  expect(resumed.stderr).toMatch(
+    /removed from the engine other: \d+ container.* of earlier Offsite processes that were killed/,
+  );
+  expect(await ownedOn(own.host)).toEqual([]);
+  expect(await leftHere()).toEqual([]);
+}, 90_000);
+
 test('of 20 trials on two engines, all get their true verdicts though one engine is killed', async () => {
   using place = openPlace();
   const suite = place.suite({

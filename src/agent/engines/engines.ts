@@ -102,6 +102,8 @@ export class Engines implements Disposable {
     const place = wanted && fitting.includes(wanted) ? wanted : others.reduce(least, first);
     const seat = new Seat({
       ...{ place, spec, fitting },
+      clock: this.#parts.clock,
+      hasMoved: wanted !== undefined,
       changed: () => this.rebalance(),
       left: () => this.#seats.delete(seat),
     });

@@ -1,8 +1,15 @@
+import type { Clock } from '../../clock.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
 import type { AdaptingLimit, Admission, Applicant } from '../admission.ts';
 import type { Permit } from '../circuits.ts';
 import { sizeOfTrial, type TrialSize } from '../trial-size.ts';
 import type { Place } from './place.ts';
+
+/**
+ * Milliseconds for which a trial that moved stays where it is, whatever room there is elsewhere. Trials that
+ * make room for each other would move forever.
+ */
+const stayMs = 1_000;
 
 /** A trial that waits at one engine is to wait at another. The caller takes a seat there. */
 export class Moved extends Error {
@@ -20,6 +27,9 @@ export interface SeatParts {
   spec: TrialSpec;
   /** The places whose engine can run the trial. */
   fitting: readonly Place[];
+  clock: Clock;
+  /** Whether the trial has just moved here. */
+  hasMoved: boolean;
   /** Called when a permit of the place is free, or the trial begins to wait. */
   changed(): void;
   left(): void;
@@ -40,6 +50,8 @@ export class Seat implements Disposable {
   readonly #fitting: Set<Place>;
   readonly #size: TrialSize;
   readonly #taken: Disposable;
+  /** Epoch milliseconds; it may move for more room from then on. */
+  readonly #staysUntil: number;
   #waiting: Waiting | undefined;
 
   constructor(parts: SeatParts) {
@@ -48,6 +60,7 @@ export class Seat implements Disposable {
     this.spec = parts.spec;
     this.#fitting = new Set(parts.fitting);
     this.#size = sizeOfTrial(parts.spec);
+    this.#staysUntil = parts.hasMoved ? parts.clock.now() + stayMs : 0;
     this.#taken = parts.place.take(this.#size);
   }
 
@@ -101,6 +114,7 @@ export class Seat implements Disposable {
     const up = [...this.#fitting].filter((one) => one !== place && !one.circuits.isEngineOpen);
     const roomy = up.find((one) => !promised.has(one) && one.hasRoomFor(size));
     if (place.circuits.isEngineOpen) return roomy ?? up[0];
+    if (this.#parts.clock.now() < this.#staysUntil) return undefined;
     return place.permits?.fits(size) === false ? roomy : undefined;
   }
 
