@@ -45,7 +45,9 @@ export async function requirePlanned(
     {
       code: 'PLAN_NEEDS_MORE',
       kind: 'input',
-      hint: "Name the batch's configuration (--config, OFFSITE_CONFIG), and set its keys. No trial started.",
+      hint:
+        "None of its trials started. Name the batch's configuration (--config, OFFSITE_CONFIG) and set its keys, " +
+        'or give it up: offsite abandon BATCH',
     },
   );
 }

@@ -1,5 +1,7 @@
-import { writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { shellWord } from './show/words.ts';
 
 /** Writes a file that an option names. Throws an `input` error. */
 export function writeText(file: string, text: string): void {
@@ -13,4 +15,30 @@ export function writeText(file: string, text: string): void {
       cause: error,
     });
   }
+}
+
+/**
+ * Throws an `input` error if a file that an option names cannot be written when the results are there. A run
+ * may be dear, so this is asked before it.
+ */
+export function requireWritable(file: string): void {
+  const folder = dirname(file);
+  if (!existsSync(folder))
+    throw notWritable(file, `there is no folder ${folder}`, `Create it: mkdir -p ${shellWord(folder)}`);
+  if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
+    throw notWritable(file, 'it is a folder', 'Name a file in it.');
+  try {
+    accessSync(existsSync(file) ? file : folder, constants.W_OK);
+  } catch (error) {
+    throw notWritable(file, messageOf(error), 'Change its permissions, or name another file.', error);
+  }
+}
+
+function notWritable(file: string, why: string, remedy: string, cause?: unknown): OffsiteError {
+  return new OffsiteError(`cannot write ${file}: ${why}`, {
+    code: 'FILE_NOT_WRITABLE',
+    kind: 'input',
+    hint: `Nothing was started. ${remedy}`,
+    cause,
+  });
 }

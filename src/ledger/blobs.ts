@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { createReadStream, existsSync, mkdirSync, readFileSync, statSync, utimesSync } from 'node:fs';
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { createReadStream, existsSync, readFileSync, statSync, utimesSync } from 'node:fs';
+import { type FileHandle, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { foreignJson } from '../bounds/anybody.ts';
+import { makeFolder } from '../make-folder.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { isDeeper } from '../parse-json.ts';
 import type { Redactor } from '../redaction/redactor.ts';
@@ -34,7 +35,7 @@ export class BlobStore {
     this.folder = folder;
     this.#reserve = reserve;
     this.#redactor = redactor;
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder, 0o700);
   }
 
   pathOf(sha256: string): string {
@@ -63,7 +64,7 @@ export class BlobStore {
         return blob;
       }
       await this.#withRoom(async () => {
-        await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+        makeFolder(dirname(target), 0o700);
         await rename(partial, target);
       });
       await syncFolder(dirname(target));

@@ -189,7 +189,13 @@ export function shortBatchIds(records: Records): (id: string) => string {
   const longest = Math.max(0, ...[...ids].map((id) => id.length));
   let length = shortLength;
   while (length < longest && new Set([...ids].map((id) => id.slice(0, length))).size < ids.size) length++;
-  return (id) => bare(id).slice(0, length);
+  return (id) => shortBatchId(id, length);
+}
+
+/** The beginning of a batch's id, without `batch_` unless it would look like an option. */
+export function shortBatchId(id: string, length = shortLength): string {
+  const bare = id.replace(/^batch_/, '');
+  return bare.startsWith('-') ? id.slice(0, id.length - bare.length + length) : bare.slice(0, length);
 }
 
 /** A run by what the service calls it; undefined if the ledger does not have it. */

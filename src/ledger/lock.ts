@@ -1,6 +1,7 @@
-import { mkdirSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { makeFolder } from '../make-folder.ts';
 import { closedFile } from './data-folder.ts';
 import { databaseFailure } from './database-failure.ts';
 
@@ -21,7 +22,7 @@ export function takeLock(dataFolder: string, name: string): Lock | undefined {
   const folder = join(dataFolder, 'locks');
   const file = join(folder, `${name}.lock`);
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder, 0o700);
     closedFile(file);
     const database = new DatabaseSync(file, { timeout: 0 });
     try {

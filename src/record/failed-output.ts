@@ -12,8 +12,9 @@ export function failedOutputOf({ verifySteps = [], validations = [], cause }: Tr
   return [...steps, ...failed, cause?.output ?? ''].map(lastLines).filter(Boolean).join('\n\n');
 }
 
-function printedBy({ message = '', output, error }: Validation): string {
-  return [message.includes('\n') ? message : '', output?.text ?? '', error?.text ?? '']
+function printedBy({ message = '', kind, output, error, logs = [] }: Validation): string {
+  const printed = kind === 'tests' ? logs.map(({ value }) => value?.text ?? '') : [];
+  return [message.includes('\n') ? message : '', ...printed, output?.text ?? '', error?.text ?? '']
     .filter((text) => text.trim() !== '')
     .join('\n');
 }

@@ -44,9 +44,15 @@ export function failuresOf({ verifySteps = [], validations = [], judgments = [] 
     );
   const failed = validations
     .filter(({ exitCode = 0 }) => exitCode !== 0)
-    .map(({ name, message }) => `validation "${name}": ${firstLine(message ?? 'failed', toldCharacters)}`);
+    .map(
+      ({ name, message, kind, logs = [] }) =>
+        `validation "${name}": ${firstLine(message ?? 'failed', toldCharacters)}` +
+        // The message of tests is their reward alone.
+        `${kind === 'tests' ? told(logs.map(({ value }) => value?.text ?? '').join('\n')) : ''}`,
+    );
   const judged = judgments
-    .filter((judgment) => !reachesThreshold(judgment))
+    // The rewards of tests are told with the tests.
+    .filter((judgment) => judgment.evaluator !== 'tests' && !reachesThreshold(judgment))
     .map(
       ({ name, score, threshold, reason }) =>
         `judgment "${name}": ${score ?? 'no score'} < ${threshold}${told(reason)}`,

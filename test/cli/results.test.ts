@@ -28,7 +28,9 @@ test('resume writes and compares results as run does', { timeout: 120_000 }, asy
   const resumed = await offsite(place, ['resume', ...files, ...comparing]);
   expect(resumed.exitCode, resumed.stderr).toBe(1);
   expect(resumed.stdout).toMatch(/^batch \S+: 1 trial finished now, 1 before$/m);
-  expect(resumed.stderr).toContain(`no regression: compared with ${batchId}`);
+  expect(resumed.stderr).toContain(
+    `cannot show a regression of worker with 2 cases and 1 trial of each: compared with ${batchId}`,
+  );
   expect(resumed.stderr).toContain('below 90 % (--fail-under)');
   const junit = readFileSync(join(place.folder, 'resumed.xml'), 'utf8');
   expect(junit).toMatch(/<failure message="verify: [^"]* exited 1: [^"]*test_a\.py::test_b/);

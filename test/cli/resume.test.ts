@@ -18,7 +18,7 @@ const config = {
 const env = { JUDGE_KEY: 'sk-judge-0123456789' };
 
 /** A batch that was started, of which nothing has been run: its process died just then. */
-async function started(place: Place): Promise<string> {
+async function started(place: Place, judges: string[] = ['judge']): Promise<string> {
   place.write('turns.yaml', 'turns: [{ run: "echo hello > answer" }, { text: Done. }]\n');
   place.suite({ cases: [], config });
   const suite = place.write(
@@ -26,7 +26,7 @@ async function started(place: Place): Promise<string> {
     JSON.stringify({
       suite: { id: 's', prompt: 'Say hello.' },
       variants: [{ model: 'told', harness: 'bash', sandbox: 'local' }],
-      judges: ['judge'],
+      ...(judges.length > 0 && { judges }),
       cases: [{ id: 'a', verify: 'grep -q hello answer' }],
     }),
   );
@@ -90,4 +90,18 @@ test('without the configuration that names its service resuming does not say tha
   }
   const { exitCode, stderr } = await offsite(place, ['resume']);
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining('https://evals.example')]);
+});
+
+test('a batch that cannot be resumed is left, and does not keep the others waiting', async () => {
+  using place = openPlace();
+  const keyless = await started(place);
+  const other = await started(place, []);
+  const configured = ['--config', `${place.folder}/project/offsite.yaml`];
+  const resumed = await offsite(place, ['resume', ...configured]);
+  expect(resumed.exitCode, resumed.stderr).toBe(0);
+  expect(resumed.stderr).toContain(`left: batch ${keyless} cannot be resumed`);
+  expect(resumed.stderr).toContain('offsite abandon');
+  expect(resumed.stdout).toContain(`batch ${other}: 1 trial finished now, 0 before`);
+  // Now it is the only one.
+  expect(await offsite(place, ['resume', ...configured])).toMatchObject({ exitCode: 2 });
 });

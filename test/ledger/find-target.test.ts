@@ -121,6 +121,13 @@ test('short ids are as long as it takes to tell batches apart', () => {
   expect(meant('aaaaaaaaab')).toBe('batch_aaaaaaaaab');
 });
 
+test('a short id never looks like an option', () => {
+  batch('batch_-lJTrHJEaaaa', [['a', 'v']]);
+  const short = shortBatchIds(ledger.records)('batch_-lJTrHJEaaaa');
+  expect(short).toBe('batch_-lJTrHJE');
+  expect(meant(short)).toBe('batch_-lJTrHJEaaaa');
+});
+
 test('attempts are listed with their causes', async () => {
   batch('batch_one', [['a', 'v']]);
   const target = findTarget(ledger.records, 'a#0');

@@ -107,6 +107,19 @@ describe('a failed trial says why:', () => {
       'judgment "clear": no score < 0.5',
     ]);
   });
+
+  test('the tests of a case, by what they printed, and their reward once', () => {
+    const text = 'ok 1 - adds\nnot ok 2 - keeps prototypes apart\n';
+    const value = { text, truncated: false, format: 'text', state: 'captured' } as const;
+    const tests = { id: 't', index: 0, name: 'tests', kind: 'tests', exitCode: 1 } as const;
+    const message = 'reward is 0, below 1';
+    const validations = [{ ...tests, message, logs: [{ index: 0, at: 0, level: 'stdout', value }] }];
+    const judgments = [{ name: 'reward', evaluator: 'tests', score: 0, threshold: 1 }];
+    expect(failuresOf(result({ validations, judgments }))).toEqual([
+      'validation "tests": reward is 0, below 1: not ok 2 - keeps prototypes apart',
+    ]);
+    expect(failedOutputOf(result({ validations, judgments }))).toBe(text.trim());
+  });
 });
 
 /** A pattern that reads a line again from each of its places takes minutes for these. */

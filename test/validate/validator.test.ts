@@ -176,7 +176,7 @@ describe('a validator that is a program', () => {
       {
         name: 'validator',
         exitCode: 5,
-        message: 'the validator exited with 5',
+        message: 'the validator exited with 5: out',
         output: { text: 'out\n' },
         error: { text: 'bad\n' },
       },

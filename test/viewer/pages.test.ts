@@ -80,7 +80,7 @@ describe('a batch', () => {
     expect(await rows.nth(1).getByRole('link').allTextContents()).toEqual(['✗', '✓', '○', '·']);
     await page
       .getByRole('link', {
-        name: 'fix-add · a #0: failed: verify: npm test exited 1: AssertionError [ERR_ASSERTION]: 4 !== 3',
+        name: 'fix-add · a #0: failed: verify: npm test exited 1: adds: AssertionError [ERR_ASSERTION]: 4 !== 3',
       })
       .waitFor();
     opened.calm();

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, watch } from 'node:fs';
-import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { existsSync, watch } from 'node:fs';
+import { open, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { queueTickets } from '../../bounds/suite.ts';
 import { openDataFolder } from '../../ledger/data-folder.ts';
+import { makeFolder } from '../../make-folder.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { parseForeignJson } from '../../parse-json.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
@@ -32,7 +33,7 @@ export async function writeTicket(dataFolder: string, plan: SuitePlan): Promise<
   const partial = `${file}${partialEnding}`;
   try {
     openDataFolder(dataFolder);
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder, 0o700);
     await using handle = await open(partial, 'wx', 0o600);
     await handle.writeFile(JSON.stringify(storedPlan({ plan, prompt: '' })));
     await handle.sync();
@@ -89,7 +90,7 @@ export function readTicket(file: string): KnownPlan {
 /** Moves a file that cannot be started to the folder `refused`, with the reason beside it. */
 export async function refuseTicket(dataFolder: string, file: string, reason: string): Promise<string> {
   const folder = join(queueFolderOf(dataFolder), 'refused');
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder, 0o700);
   const target = join(folder, basename(file));
   // We write the reason first, so that no refused file is ever without one.
   await writeFile(`${target}.reason.txt`, `${plainText(reason)}\n`, { mode: 0o600 });
@@ -103,7 +104,7 @@ export async function refuseTicket(dataFolder: string, file: string, reason: str
  */
 export function watchQueue(dataFolder: string, changed: () => void): Disposable {
   const folder = queueFolderOf(dataFolder);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder, 0o700);
   try {
     const watcher = watch(folder, changed);
     watcher.on('error', () => watcher.close());

@@ -1,7 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openDataFolder } from '../../ledger/data-folder.ts';
+import { makeFolder } from '../../make-folder.ts';
 import { parseCheckedJson } from '../../parse-json.ts';
 import type { Redactor } from '../../redaction/redactor.ts';
 import { usedImages } from '../../suite/dockerfile.ts';
@@ -38,7 +39,7 @@ export class KeptChecks {
     openDataFolder(dataFolder);
     this.#folder = join(dataFolder, 'checks');
     this.#options = options;
-    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    makeFolder(this.#folder, 0o700);
     for (const name of readdirSync(this.#folder)) this.#removeOld(join(this.#folder, name));
   }
 

@@ -6,7 +6,7 @@ import { planOfAny, resumeAny } from '../../agent/run-set.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-import { ours, type Printable, text } from '../../text/printable.ts';
+import { lines, ours, type Printable, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { chosenToResume, nameOf } from '../chosen-to-resume.ts';
 import { type OlderSide, olderSide } from '../compare-to.ts';
@@ -18,7 +18,7 @@ import { openProgress } from '../output/progress.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
 import type { BatchSummary } from '../output/summary.ts';
 import { requirePlanned } from '../require-planned.ts';
-import { type ResultOptions, refuseLoneResults, withResults } from '../results/options.ts';
+import { type ResultOptions, refuseBadResults, withResults } from '../results/options.ts';
 import { saveWhenInterrupted, tellIncomplete } from '../results/tell-incomplete.ts';
 import { type Told, tellResults, wantedDetail } from '../results/tell-results.ts';
 import type { CommonOptions } from '../settings.ts';
@@ -45,7 +45,7 @@ interface ResumeOptions extends CommonOptions, Omit<ResultOptions, keyof CommonO
 }
 
 async function resumeBatches(id: string | undefined, options: ResumeOptions): Promise<number> {
-  refuseLoneResults(options);
+  refuseBadResults(options);
   await using context = CommandContext.open(options);
   const { dataFolder, env, clock, redact, out, err, runners } = context;
   using progress = await openProgress({ err, env, clock, plain: options.json === true });
@@ -58,9 +58,10 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   // Batches may use other sandboxes than are configured now, but those are the best guess at their sizes.
   const revision = await context.revision(workshop, { concurrency: options.concurrency });
   await using revisions = new ConfigRevisions(revision);
-  const wanted = chosenToResume(ledger, service, id);
+  const chosen = chosenToResume(ledger, service, id);
   // Check all batches before the first one starts: trials without their model are void, even after retries.
-  for (const what of wanted) await requirePlanned(nameOf(what), planOfAny(what, ledger), runners, revision);
+  const check = (what: Resumable) => requirePlanned(nameOf(what), planOfAny(what, ledger), runners, revision);
+  const wanted = await thoseThatCan(chosen, check, progress.note);
   const older = await olderSideOf(wanted, options, context, signal);
   const telling = { context, workshop, progress, options, older, signal };
   const told: Told[] = [];
@@ -105,9 +106,36 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
     throw error;
   }
   progress[Symbol.dispose]();
-  if (told.length === 0 && !options.json) out.print('nothing to resume');
+  if (told.length === 0 && !options.json)
+    out.print(busy > 0 ? 'nothing else to resume' : 'nothing to resume');
   const code = await tellResults(told, telling, { isList: true });
   return busy > 0 || left > 0 ? exitCodes.infrastructure : code;
+}
+
+/**
+ * Those that pass the check. One batch whose configuration is another one does not keep the others waiting:
+ * it is told and left. Throws the first failure if all fail.
+ */
+async function thoseThatCan(
+  chosen: readonly Resumable[],
+  check: (what: Resumable) => Promise<void>,
+  note: (message: Printable) => void,
+): Promise<Resumable[]> {
+  const can: Resumable[] = [];
+  const failures: OffsiteError[] = [];
+  for (const what of chosen) {
+    try {
+      await check(what);
+      can.push(what);
+    } catch (error) {
+      if (!(error instanceof OffsiteError)) throw error;
+      failures.push(error);
+    }
+  }
+  const [first] = failures;
+  if (first && can.length === 0) throw first;
+  for (const { message, hint } of failures) note(text`left: ${lines(message)}${hint ? `\n  ${hint}` : ''}`);
+  return can;
 }
 
 /** What `--compare-to` names. Throws an `input` error unless one batch or set is resumed. */

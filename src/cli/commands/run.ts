@@ -16,6 +16,7 @@ import { checkModels } from '../../trial/models.ts';
 import { ciRun } from '../ci-run.ts';
 import { olderSide } from '../compare-to.ts';
 import { CommandContext, type Workshop } from '../context.ts';
+import { requireRoom } from '../data-folder.ts';
 import { rate, wholeNumber, withAllowOutside, withService } from '../options.ts';
 import { preciseRates, preciseRatesText } from '../output/known-rates.ts';
 import { mergedSummary } from '../output/merged-summary.ts';
@@ -24,7 +25,7 @@ import { finishedSummary } from '../output/stored-batch.ts';
 import { placedFailure } from '../placed-failure.ts';
 import { leftOutText, plannedSuite, type TaskOptions, withTasks } from '../planned-suite.ts';
 import { type OnMiss, replayedBatch } from '../replayed-batch.ts';
-import { type ResultOptions, refuseLone, refuseLoneResults, withResults } from '../results/options.ts';
+import { type ResultOptions, refuseBadResults, refuseLone, withResults } from '../results/options.ts';
 import { saveWhenInterrupted, tellIncomplete } from '../results/tell-incomplete.ts';
 import { tellResults, wantedDetail } from '../results/tell-results.ts';
 import type { AnySummary } from '../results/write-results.ts';
@@ -82,6 +83,8 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
     isRehearsal: options.dryRun === true,
   });
   context.note = progress.note;
+  // Before sources are fetched into it.
+  requireRoom(dataFolder);
   const interrupted = context.interruption();
   const { signal } = interrupted;
   const recorded =
@@ -161,7 +164,7 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
 function refuseLoneOptions(options: RunOptions): void {
   const { trials, precision, maxTrials, replay, onMiss } = options;
   if (onMiss === 'live' && replay === undefined) refuseLone(['--on-miss', '--replay']);
-  refuseLoneResults(options);
+  refuseBadResults(options);
   if (trials === undefined && (precision !== undefined || maxTrials !== undefined))
     refuseLone([precision === undefined ? '--max-trials' : '--precision', '--trials auto']);
 }
@@ -197,11 +200,15 @@ function storedBatches(ids: readonly string[], { ledger, service }: Workshop): S
 }
 
 /** What a dry run has shown. That work fails which nobody did is no finding. */
-function rehearsedText({ passed, failed, void: missing }: AnySummary, { variants }: SuitePlan): string {
+function rehearsedText(
+  { passed, failed, void: missing }: AnySummary,
+  { variants, judges }: SuitePlan,
+): string {
   const graded = `${plural(passed + failed, 'trial')} went through sandbox, prepare, harness and grading`;
   const without = missing > 0 ? `; ${plural(missing, 'trial')} got no verdict, for the causes above` : '';
   const models = variants.some(({ modelConfig }) => modelConfig !== undefined)
     ? '. No model did any work, so their trials are expected to fail.'
     : '';
-  return `rehearsed: ${graded}${without}${models}`;
+  const asked = judges.length > 0 ? ' A judge is asked only where the checks before it pass.' : '';
+  return `rehearsed: ${graded}${without}${models}${asked}`;
 }

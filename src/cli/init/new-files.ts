@@ -1,5 +1,6 @@
-import { lstatSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { lstatSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
+import { makeFolder } from '../../make-folder.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { plural } from '../../text/quantities.ts';
 
@@ -29,7 +30,7 @@ export function writeNewFiles(folder: string, files: readonly NewFile[], force: 
   }
   for (const { path, content } of files) {
     const file = join(folder, path);
-    mkdirSync(dirname(file), { recursive: true });
+    makeFolder(dirname(file));
     // A link is replaced, and not what it leads to.
     if (force) rmSync(file, { force: true });
     writeFileSync(file, content, { flag: 'wx' });

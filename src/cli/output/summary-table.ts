@@ -1,3 +1,4 @@
+import { shortBatchId } from '../../ledger/find.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
 import { cost, count, duration, percent, plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
@@ -143,14 +144,9 @@ export function seeWhy(
   for (const { batchId, case: caseId, variant, trials } of all) {
     const trial = trials.find(({ verdict }) => verdict !== 'passed');
     if (!trial) continue;
-    const words = wordsFor({ caseId, variant, ordinal: trial.ordinal }, shortId(batchId));
+    const words = wordsFor({ caseId, variant, ordinal: trial.ordinal }, shortBatchId(batchId));
     const folder = dataFolder === undefined ? '' : ` --data-folder ${shellWord(dataFolder)}`;
     return text`see why: offsite show ${words}${folder}`;
   }
   return undefined;
-}
-
-/** A beginning of a batch's id that is almost certainly its own. */
-function shortId(id: string): string {
-  return id.replace(/^batch_/, '').slice(0, 8);
 }

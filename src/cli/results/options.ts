@@ -2,6 +2,7 @@ import { type Command, Option, type OptionValues } from '@commander-js/extra-typ
 import { OffsiteError } from '../../offsite-error.ts';
 import { rate } from '../options.ts';
 import type { RegressionGates } from '../regression.ts';
+import { requireWritable } from '../write-text.ts';
 
 /** Adds the options that say what becomes of the results of trials. */
 export function withResults<Arguments extends unknown[], Options extends OptionValues>(
@@ -45,8 +46,9 @@ export function refuseLone([option, needed]: readonly [option: string, needed: s
   });
 }
 
-/** Refuses the options of {@link withResults} that lack another one. */
-export function refuseLoneResults(options: ResultOptions): void {
+/** Refuses the options of {@link withResults} that lack another one, and files that cannot be written. */
+export function refuseBadResults(options: ResultOptions): void {
+  for (const file of [options.junit, options.html]) if (file !== undefined) requireWritable(file);
   if (options.compareTo !== undefined) return;
   if (options.failOnRegression) refuseLone(['--fail-on-regression', '--compare-to']);
   if (options.failOnCaseRegression) refuseLone(['--fail-on-case-regression', '--compare-to']);

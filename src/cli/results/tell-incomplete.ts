@@ -64,8 +64,8 @@ function summariesOf(unfinished: Unfinished, thrown: unknown): AnySummary[] {
 
 function printIncomplete(summary: AnySummary, out: Telling['context']['out']): void {
   const finished = summary.passed + summary.failed + summary.void;
-  if (finished === 0) return;
-  out.print(text`\n${stack([summaryTable(summary), incompleteLine(summary)])}\n`);
+  const results = finished > 0 ? [summaryTable(summary)] : [];
+  out.print(text`\n${stack([...results, incompleteLine(summary)])}\n`);
 }
 
 function incompleteLine({ incomplete, ...summary }: AnySummary): Printable {

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gitSources } from '../../bounds/suite.ts';
+import { makeFolder } from '../../make-folder.ts';
 import type { Repository } from './git-source.ts';
 import { failed, type GitCall, runGit } from './run-git.ts';
 import { namingShallowClone } from './shallow-clone.ts';
@@ -59,7 +60,7 @@ async function fetchOrFind(
     utimesSync(kept, now, now);
     return { commit: wanted.commit, repository: kept };
   }
-  mkdirSync(parts.folder, { recursive: true, mode: 0o700 });
+  makeFolder(parts.folder, 0o700);
   removeUnused(parts.folder);
   const fresh = mkdtempSync(join(parts.folder, 'fetching-'));
   try {

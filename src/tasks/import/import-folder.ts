@@ -114,14 +114,14 @@ const permissions = 0o777;
 function writeInto(folder: string, { files, contexts }: ImportedCase): void {
   makeFolder(folder);
   const entries = files.flatMap(({ folder: below, entries }) => {
-    mkdirSync(inFolder(folder, below), { recursive: true });
+    makeFolder(inFolder(folder, below));
     return entries.map((entry) => ({ ...entry, path: inFolder(folder, join(below, entry.path)) }));
   });
   for (const { from, to } of contexts) copyContext(from, inFolder(folder, to));
   for (const entry of entries) {
     if ('linkTarget' in entry) continue;
     const isFolder = 'folder' in entry;
-    mkdirSync(isFolder ? entry.path : dirname(entry.path), { recursive: true });
+    makeFolder(isFolder ? entry.path : dirname(entry.path));
     if (isFolder) continue;
     writeFileSync(entry.path, entry.content, { flag: 'wx' });
     chmodSync(entry.path, entry.mode & permissions);
@@ -140,7 +140,7 @@ function inFolder(folder: string, below: string): string {
 
 /** Links stay links, which are not followed. */
 function copyContext(from: string, to: string): void {
-  mkdirSync(dirname(to), { recursive: true });
+  makeFolder(dirname(to));
   mkdirSync(to);
   const entries = contextEntries({ folder: from, ignore: '' });
   for (const { path, type, linkTarget = '' } of entries) {
