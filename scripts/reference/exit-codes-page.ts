@@ -6,10 +6,14 @@ const meanings: Record<keyof typeof exitCodes, string> = {
     'The command did what it was asked to. For `run`: every trial ended and was reported, ' +
     'whatever the verdicts.',
   belowThreshold:
-    'The pass rate is below `--fail-under`, or a variant is worse than in the batch of `--compare-to`.',
-  badInput: 'The command line, a file or the configuration is wrong. Nothing was started.',
+    'The pass rate is below `--fail-under`. Or, compared with the batch of `--compare-to`, a variant is worse ' +
+    '(`--fail-on-regression`), or a case that always passed always fails (`--fail-on-case-regression`). ' +
+    'For `check`: a case is not as expected. For `models check`: a model has a problem.',
+  badInput:
+    'The command line, a file or the configuration is wrong. Nothing was started, and no report was written.',
   infrastructure:
-    'A trial is void, a result was not reported, or the engine, the service or a model could not be used.',
+    'A trial is void, a result was not reported, or the engine, the service or a model could not be used. ' +
+    'If that happened before a batch started, no report was written.',
   interrupted: 'Ctrl-C or SIGTERM ended the command. `offsite resume` continues the batch.',
 };
 
@@ -21,9 +25,8 @@ export function exitCodesPage(): string {
   ]);
   return page(
     'Exit codes',
-    'All commands end with one of these. Offsite ends with 1 or 3 only after everything is ' +
-      'written. If both a trial is ' +
-      'void and the pass rate is too low, the code is 3.',
+    'All commands end with one of these. Once a batch has started, a command ends with 1 or 3 only after ' +
+      'everything is written. If a trial is void and the pass rate is too low, the code is 3.',
     table(['code', 'meaning'], rows),
   );
 }

@@ -30,7 +30,7 @@ export interface BaseImage {
   name: string;
   /** The same image: `offsite/base:latest`. */
   alias: string;
-  built: 'already there' | 'pulled' | 'from Debian packages';
+  built: 'already there' | 'from an image of Node' | 'from Debian packages';
 }
 
 /**
@@ -72,7 +72,7 @@ async function build(options: BaseImageOptions, recipe: BaseImageRecipe): Promis
       engine.images.build({ dockerfile: dockerfileOf(recipe), name, onOutput, signal }),
     );
     tellWithoutUv(printed, log);
-    return 'pulled';
+    return 'from an image of Node';
   } catch (error) {
     signal?.throwIfAborted();
     if (!(error instanceof OffsiteError)) throw error;

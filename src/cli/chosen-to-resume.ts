@@ -22,7 +22,7 @@ export function chosenToResume(ledger: Ledger, service: string, reference: strin
   if (elsewhere?.service === platformService) throw platformsBatch(`batch ${id} is a platform batch`);
   const [message, hint] =
     found.length === 0
-      ? [`this machine has no batch ${id}`, 'Without an id, all unfinished batches are resumed.']
+      ? [`this machine has no batch ${id}`, '`offsite batches` lists those that it has.']
       : elsewhere
         ? [`batch ${id} is of the service ${elsewhere.service}, not of ${service}`, 'Configure that service.']
         : [`batch ${id} is finished`, '`offsite outbox` shows whether all of it is reported.'];

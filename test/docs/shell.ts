@@ -8,6 +8,7 @@ const recorder = `
 command_not_found_handle() { printf '%s\\0' "$#" "$@" >> "$RECORDED"; }
 cd() { :; }
 source() { :; }
+exec() { "$@"; }
 trap 'echo "line $LINENO: exited with $?" >&2' ERR
 shopt -s expand_aliases
 PATH=/nowhere
@@ -26,7 +27,7 @@ export async function commandsOf(script: string): Promise<{ commands: string[][]
   const { stderr } = await execa('/bin/bash', ['--noprofile', '--norc', '-c', `${recorder}\n${script}`], {
     cwd: folder.path,
     extendEnv: false,
-    env: { RECORDED: recorded, HOME: folder.path },
+    env: { RECORDED: recorded, HOME: folder.path, GITHUB_PATH: '/dev/null' },
     reject: false,
     stdin: 'ignore',
     timeout: 30_000,

@@ -9,8 +9,8 @@ import { openTerminal } from '../terminal.ts';
 export function baseImageCommand() {
   return new Command('base-image')
     .description(
-      'make the image offsite/base on the engine, or on each of several, if it is missing: pull it from a ' +
-        'registry, or build it',
+      'make the image offsite/base on the engine, or on each of several, if it is missing: from an ' +
+        'image of Node that a registry has, or from Debian packages',
     )
     .addOption(
       new Option('--python <version>', 'the version of Python in it; 3.13 makes offsite/base:python3.13')

@@ -10,7 +10,7 @@ export function daemonCommand() {
         'SIGHUP reads the configuration again',
     )
     .option('-c, --concurrency <n>', 'trials at a time (default: from cores and memory)', wholeNumber)
-    .option('--once', 'end when everything queued has run and is reported')
+    .option('--once', 'end when everything queued has run and is reported; failed trials change no exit code')
     .option(
       '--listen <address>',
       'serve /healthz, /readyz, /metrics and /status there, such as 127.0.0.1:9320 (default: nowhere)',

@@ -125,10 +125,12 @@ export const inTheCommandLine: readonly Mistake[] = [
   {
     mistake: 'a batch that there is not',
     args: ['resume', 'batch_x'],
-    printed: [
-      'error: this machine has no batch batch_x',
-      '  Without an id, all unfinished batches are resumed.',
-    ],
+    printed: ['error: this machine has no batch batch_x', '  `offsite batches` lists those that it has.'],
+  },
+  {
+    mistake: 'a batch that there is not, to abandon',
+    args: ['abandon', 'batch_x'],
+    printed: ['error: this machine has no batch batch_x', '  `offsite batches` lists those that it has.'],
   },
   {
     mistake: 'a model that there is not, to check',
