@@ -52,7 +52,11 @@ describe('bash completes', { timeout: 60_000 }, () => {
     expect(inBash('offsite ')).toContain('run');
     expect(inBash('offsite ')).not.toContain('complete');
     expect(inBash('offsite prompts ')).toEqual(['get', 'promote', 'write']);
-    expect(inBash('offsite run --fail')).toEqual(['--fail-under', '--fail-on-regression']);
+    expect(inBash('offsite run --fail')).toEqual([
+      '--fail-under',
+      '--fail-on-regression',
+      '--fail-on-case-regression',
+    ]);
     expect(inBash('offsite fleet run --prio')).toEqual(['--priority']);
   });
 

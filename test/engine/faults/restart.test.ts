@@ -130,9 +130,13 @@ describe.skipIf(process.getuid?.() !== 0)('an engine that stops in the middle', 
   });
 
   test('together with an agent leaves nothing that the next agent does not sweep', { timeout }, async () => {
-    // It never disposes of anything, as a process that was killed does not.
-    const dead = await testEngine({ host: own.host });
+    // It never disposes of anything, and waits for nothing more, as a process that was killed does not.
+    let isDead = false;
+    const never = new Promise<never>(() => undefined);
+    const sleep = (ms: number, signal?: AbortSignal) => (isDead ? never : systemClock.sleep(ms, signal));
+    const dead = await testEngine({ host: own.host, clock: { ...systemClock, sleep } });
     const left = await startedContainer(dead);
+    isDead = true;
     await own.crash();
     await own.start();
     await using next = await testEngine({ host: own.host, clock: later });
