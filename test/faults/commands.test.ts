@@ -30,7 +30,7 @@ describe.concurrent('offsite resume', { timeout }, () => {
     place.write('offsite.yaml', '{}');
 
     const resuming = start(place, ['resume', batch, '--json']);
-    await resuming.printed(/batch \S+: 1 trial/);
+    await resuming.printed(/batch \S+: 1 of 2 trials/);
     await letGo(batch, resuming.ended);
     const resumed = await resuming.ended;
     expect(JSON.parse(resumed.stdout)).toMatchObject([{ batchId: batch, passed: 2, unreported: 0 }]);
