@@ -34,7 +34,7 @@ function openAttempts(place: Place) {
 
 /** Lets an error escape once this attempt of the slow trial runs, and waits for the end. */
 async function crash(place: Place, running: Running, attempt: number) {
-  await running.printed(/✓ quick|batch \S+: 1 trial/);
+  await running.printed(/✓ quick|batch \S+: 1 of 2 trials/);
   await until(() => openAttempts(place).join() === String(attempt));
   writeFileSync(join(place.folder, 'escape'), '');
   return running.ended;
