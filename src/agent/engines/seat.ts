@@ -50,8 +50,9 @@ export class Seat implements Disposable {
   readonly #fitting: Set<Place>;
   readonly #size: TrialSize;
   readonly #taken: Disposable;
-  /** Epoch milliseconds; it may move for more room from then on. */
-  readonly #staysUntil: number;
+  readonly #ended = new AbortController();
+  /** Whether it must not move for more room. */
+  #stays = false;
   #waiting: Waiting | undefined;
 
   constructor(parts: SeatParts) {
@@ -60,7 +61,7 @@ export class Seat implements Disposable {
     this.spec = parts.spec;
     this.#fitting = new Set(parts.fitting);
     this.#size = sizeOfTrial(parts.spec);
-    this.#staysUntil = parts.hasMoved ? parts.clock.now() + stayMs : 0;
+    if (parts.hasMoved) this.#stay();
     this.#taken = parts.place.take(this.#size);
   }
 
@@ -114,7 +115,7 @@ export class Seat implements Disposable {
     const up = [...this.#fitting].filter((one) => one !== place && !one.circuits.isEngineOpen);
     const roomy = up.find((one) => !promised.has(one) && one.hasRoomFor(size));
     if (place.circuits.isEngineOpen) return roomy ?? up[0];
-    if (this.#parts.clock.now() < this.#staysUntil) return undefined;
+    if (this.#stays) return undefined;
     return place.permits?.fits(size) === false ? roomy : undefined;
   }
 
@@ -128,7 +129,18 @@ export class Seat implements Disposable {
     this.#waiting = undefined;
   }
 
+  #stay(): void {
+    this.#stays = true;
+    const over = () => {
+      this.#stays = false;
+      // What became free meanwhile has been told already.
+      this.#parts.changed();
+    };
+    this.#parts.clock.sleep(stayMs, this.#ended.signal).then(over, () => undefined);
+  }
+
   [Symbol.dispose](): void {
+    this.#ended.abort();
     this.#taken[Symbol.dispose]();
     this.#parts.left();
     this.#parts.changed();
