@@ -12,6 +12,7 @@ import {
   visit,
   type YAMLMap,
 } from 'yaml';
+import { exactYaml } from './exact-yaml.ts';
 
 /**
  * Puts a model into the text of a configuration. Everything else stays as it is: comments, order and the
@@ -29,7 +30,7 @@ export function withModel(text: string, name: string, model: object): string {
   // A file in an unusual form is written anew: with its comments, but with spaces as this library has them.
   if (isMap(document.contents) && document.contents.items.length === 0) document.contents.flow = false;
   document.setIn(['models', name], document.createNode(model));
-  const written = document.toString({ lineWidth: 0 });
+  const written = document.toString({ ...exactYaml, blockQuote: true });
   if (!isDeepStrictEqual(readAgain(written), after)) throw new Error('the model cannot be put into the file');
   return written;
 }
@@ -112,7 +113,7 @@ function block(value: object): string {
       list.flow = true;
     },
   });
-  return document.toString({ lineWidth: 0, flowCollectionPadding: false });
+  return document.toString({ ...exactYaml, blockQuote: true, flowCollectionPadding: false });
 }
 
 function readAgain(text: string): unknown {

@@ -208,7 +208,7 @@ test('a text is the same after it was written and read, and none deceives the ey
       // biome-ignore lint/suspicious/noControlCharactersInRegex: those that must not be there
       expect(written).not.toMatch(/[\u2028-\u202e\u2066-\u2069\u{e0000}-\u{e007f}\u001b\u0000]/u);
     }),
-    { numRuns: 150 },
+    { numRuns: 150, examples: [['\0', ['\r\n \n\n\0\0\0\0\0'], '---']] },
   );
 }, 120_000);
 

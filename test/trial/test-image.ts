@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Engine } from '../../src/engine/engine.ts';
+import { OffsiteError } from '../../src/offsite-error.ts';
 import { dockerOf } from '../engine/docker-of.ts';
 
 /** An image of a Dockerfile without other files. Removed when disposed of. */
@@ -8,7 +9,12 @@ export async function testImage(
   dockerfile: string,
 ): Promise<AsyncDisposable & { name: string }> {
   const name = `offsite-test/${randomUUID()}:latest`;
-  await engine.port.images.build({ dockerfile, name });
+  const build = () => engine.port.images.build({ dockerfile, name });
+  // A test beside this one may remove an image with the same layers while this one is built.
+  await build().catch((error: unknown) => {
+    if (!(error instanceof OffsiteError) || error.code !== 'IMAGE_REMOVED') throw error;
+    return build();
+  });
   return {
     name,
     // Containers and snapshots that were made of it may still be there: then only its name is removed.

@@ -1,4 +1,5 @@
 import { Document, isCollection, isMap, isScalar, Scalar } from 'yaml';
+import { exactYaml } from '../../suite/exact-yaml.ts';
 import { promptPlaceholder } from '../../suite/placeholder.ts';
 import type { Change } from './read-change.ts';
 
@@ -56,7 +57,7 @@ export function caseText({ id, change, git, prepare, test, variables }: NewCase)
   const asked = document.getIn([0, 'variables'], true);
   for (const { value } of isMap(asked) ? asked.items : [])
     if (isScalar(value)) value.type = Scalar.BLOCK_LITERAL;
-  return document.toString({ lineWidth: 0, blockQuote: 'literal', flowCollectionPadding: true });
+  return document.toString({ ...exactYaml, flowCollectionPadding: true });
 }
 
 /** What stands above a key of the case. */

@@ -1,4 +1,5 @@
 import { Document, isMap, isSeq, Scalar, visit, type YAMLMap } from 'yaml';
+import { exactYaml } from '../../suite/exact-yaml.ts';
 import type { Note } from '../supported.ts';
 
 /** A case of the suite to write. */
@@ -32,7 +33,7 @@ export function suiteYaml({ id, variants, cases }: WrittenSuite): string {
       if (typeof node.value === 'string' && deceiving.test(node.value)) node.type = Scalar.QUOTE_DOUBLE;
     },
   });
-  const text = document.toString({ lineWidth: 0, blockQuote: 'literal' });
+  const text = document.toString(exactYaml);
   return text.replaceAll(new RegExp(deceiving, 'gu'), (character) => {
     const code = (character.codePointAt(0) ?? 0).toString(16);
     return code.length > 4 ? `\\U${code.padStart(8, '0')}` : `\\u${code.padStart(4, '0')}`;
