@@ -16,8 +16,9 @@ export interface OlderSide {
 }
 
 /**
- * The batch that `--compare-to` names: with `last` the last finished one of the suite. Or with `baseline` the service's baselines of the plan's cells. Throws
- * an input error before anything runs if a comparison with it would say nothing.
+ * The batch that `--compare-to` names: with `last` the last finished one of the suite. Or with `baseline` the
+ * service's baselines of the plan's cells. Throws an input error before anything runs if a comparison with it
+ * would say nothing.
  */
 export async function olderSide(
   context: CommandContext,

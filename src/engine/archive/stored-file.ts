@@ -1,9 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { RunningContainer } from '../container/running-container.ts';
+import { leaveToEnd, removeContainer } from '../container/remove.ts';
+import type { ContainerRequest } from '../port/containers.ts';
+import type { EnginePort } from '../port/engine-port.ts';
 import { putEntries } from './put.ts';
 import { readArchive } from './read.ts';
 
-/** A file that many containers share, in a folder that is a volume. */
+/** A file that many containers share, in a volume. */
 export interface StoredFile {
   content: Buffer;
   /** The end of its name, such as `.json`. */
@@ -11,25 +13,62 @@ export interface StoredFile {
   mode: number;
 }
 
+/** Where the volume is in the container that reaches it. */
+const folder = '/stored';
+
 /**
- * The name of a file with this content in a folder of a container that never runs. Writes it if there is none.
- * Another agent may write one at the same moment, so a name proves nothing: the content is compared. A file
- * that is there is never written again, because containers may use it. One or two round trips.
+ * The name of a file with this content in a volume. Writes it if there is none. Another process may write one
+ * at the same moment, so a name proves nothing: the content is compared. A file that is there is never written
+ * again, because containers may use it. Three or four round trips, by a container that is never started.
+ *
+ * @param helper of that container: any image will do, and a sweep needs the labels
  */
 export async function storedFile(
-  container: Pick<RunningContainer, 'port' | 'id'>,
-  folder: string,
+  port: EnginePort,
+  volume: string,
   { content, ending, mode }: StoredFile,
-  signal?: AbortSignal,
+  helper: Pick<ContainerRequest, 'imageId' | 'labels'>,
 ): Promise<string> {
-  const hash = createHash('sha256').update(content).digest('hex');
-  for await (const entry of readArchive(container, folder, signal)) {
+  const { id } = await port.containers.create({
+    ...helper,
+    command: ['/never-started'],
+    stdin: false,
+    network: 'none',
+    memoryBytes: 16 * 2 ** 20,
+    pids: 1,
+    capabilities: [],
+    readOnlyRoot: true,
+    mounts: [{ volume, path: folder, readOnly: false }],
+  });
+  try {
+    return (await found({ port, id }, content)) ?? (await written({ port, id }, { content, ending, mode }));
+  } finally {
+    await removeContainer(port, id).catch(leaveToEnd);
+  }
+}
+
+interface Helper {
+  port: EnginePort;
+  id: string;
+}
+
+async function found(container: Helper, content: Buffer): Promise<string | undefined> {
+  const hash = hashOf(content);
+  for await (const entry of readArchive(container, folder)) {
     if (entry.type !== 'file' || !entry.path.startsWith(hash)) continue;
     const chunks: Buffer[] = [];
     for await (const chunk of entry.content()) chunks.push(chunk);
     if (Buffer.concat(chunks).equals(content)) return entry.path;
   }
-  const name = `${hash}-${randomBytes(8).toString('hex')}${ending}`;
-  await putEntries(container, [{ path: name, content, mode }], folder, signal);
+  return undefined;
+}
+
+async function written(container: Helper, { content, ending, mode }: StoredFile): Promise<string> {
+  const name = `${hashOf(content)}-${randomBytes(8).toString('hex')}${ending}`;
+  await putEntries(container, [{ path: name, content, mode }], folder);
   return name;
+}
+
+function hashOf(content: Buffer): string {
+  return createHash('sha256').update(content).digest('hex');
 }

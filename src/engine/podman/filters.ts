@@ -5,7 +5,6 @@ import type { EnginePort } from '../port/engine-port.ts';
 
 /** The volume that holds the filters of system calls. It stays, as the base image does. */
 const volume = 'offsite-filters';
-const folder = '/filters';
 
 export interface Filters {
   /** The path of a file with this filter on the engine's machine. Any image will do; a sweep needs the labels. */
@@ -14,7 +13,7 @@ export interface Filters {
 
 /**
  * Podman reads a filter of system calls from a file on its own machine, and its API takes no content. So each
- * filter is a file in a volume, which is reached by a container that is never started.
+ * filter is a file in a volume.
  */
 export function filterFiles(client: DockerClient, port: () => EnginePort): Filters {
   const paths = new Map<string, Promise<string>>();
@@ -34,28 +33,12 @@ async function storeFilter(
   client: DockerClient,
   port: EnginePort,
   filter: string,
-  { imageId, labels }: Pick<ContainerRequest, 'imageId' | 'labels'>,
+  helper: Pick<ContainerRequest, 'imageId' | 'labels'>,
 ): Promise<string> {
   await port.createVolume(volume, {});
-  const { id } = await port.containers.create({
-    imageId,
-    labels,
-    command: ['/never-started'],
-    stdin: false,
-    network: 'none',
-    memoryBytes: 16 * 2 ** 20,
-    pids: 1,
-    capabilities: [],
-    readOnlyRoot: true,
-    mounts: [{ volume, path: folder, readOnly: false }],
-  });
-  try {
-    const file = { content: Buffer.from(filter), ending: '.json', mode: 0o644 };
-    const name = await storedFile({ port, id }, folder, file);
-    const request = { method: 'GET' as const, path: `/libpod/volumes/${volume}/json` };
-    const { Mountpoint } = await client.ask<{ Mountpoint: string }>('looking at a volume', request);
-    return `${Mountpoint}/${name}`;
-  } finally {
-    await port.remove('container', id);
-  }
+  const file = { content: Buffer.from(filter), ending: '.json', mode: 0o644 };
+  const name = await storedFile(port, volume, file, helper);
+  const request = { method: 'GET' as const, path: `/libpod/volumes/${volume}/json` };
+  const { Mountpoint } = await client.ask<{ Mountpoint: string }>('looking at a volume', request);
+  return `${Mountpoint}/${name}`;
 }

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { storedFile } from '../archive/stored-file.ts';
-import { leaveToEnd, removeContainer } from '../container/remove.ts';
 import { ownershipLabels } from '../labels.ts';
 import type { Capabilities } from '../port/capabilities.ts';
 import type { Mount } from '../port/containers.ts';
@@ -21,7 +20,7 @@ export interface ShieldMount {
 export interface ShieldVolume {
   /** For a container that lives as long as this process: nobody removes the volume meanwhile. */
   readonly held: readonly Mount[];
-  /** For a new container. The library is written by another one of its image. Undefined for an unknown machine. */
+  /** For a new container of this image. Undefined for an unknown machine. */
   mountFor(imageId: string): ShieldMount | undefined;
 }
 
@@ -37,34 +36,15 @@ export function shieldVolume(
 ): ShieldVolume {
   const content = shieldLibrary(arch);
   let filled: Promise<string> | undefined;
-  const fill = async (imageId: string) => {
-    const { id } = await port.containers.create({
-      imageId,
-      labels: ownershipLabels({ instance, role: 'container', createdAt: port.clock.now() }),
-      command: ['/never-started'],
-      stdin: false,
-      network: 'none',
-      memoryBytes: 16 * 2 ** 20,
-      pids: 1,
-      capabilities: [],
-      readOnlyRoot: true,
-      mounts: [{ volume, path: folder, readOnly: false }],
-    });
-    try {
-      return await storedFile({ port, id }, folder, {
-        content: content as Buffer,
-        ending: '.so',
-        mode: 0o755,
-      });
-    } finally {
-      await removeContainer(port, id).catch(leaveToEnd);
-    }
+  const fill = (content: Buffer, imageId: string) => {
+    const labels = ownershipLabels({ instance, role: 'container', createdAt: port.clock.now() });
+    return storedFile(port, volume, { content, ending: '.so', mode: 0o755 }, { imageId, labels });
   };
   return {
     held: content === undefined ? [] : [{ volume, path: folder, readOnly: true }],
     mountFor(imageId) {
       if (content === undefined) return undefined;
-      filled ??= fill(imageId).catch((error: unknown) => {
+      filled ??= fill(content, imageId).catch((error: unknown) => {
         filled = undefined;
         throw error;
       });
