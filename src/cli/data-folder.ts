@@ -1,6 +1,6 @@
-import { statfsSync } from 'node:fs';
+import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { openDataFolder } from '../ledger/data-folder.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { Config } from '../suite/config-file.ts';
@@ -26,8 +26,8 @@ export function dataFolderOf(
 }
 
 /**
- * Creates the data folder if it does not exist. Throws if that fails, or if the disk has too little space for
- * results.
+ * Throws if the data folder cannot be used or created, or if its disk has too little space for results. Does
+ * not create it: a command that ends over its input leaves nothing behind.
  */
 export function requireRoom(dataFolder: string): void {
   const free = freeBytes(dataFolder);
@@ -43,8 +43,10 @@ export function requireRoom(dataFolder: string): void {
 
 function freeBytes(folder: string): number {
   try {
-    openDataFolder(folder);
-    const { bavail, bsize } = statfsSync(folder);
+    const above = nearestThatExists(folder);
+    // What cannot be created fails here with its reason.
+    if (above === folder || !canHoldFolders(above)) openDataFolder(folder);
+    const { bavail, bsize } = statfsSync(above);
     return bavail * bsize;
   } catch (error) {
     if (error instanceof OffsiteError) throw error;
@@ -54,5 +56,18 @@ function freeBytes(folder: string): number {
       hint,
       cause: error,
     });
+  }
+}
+
+function nearestThatExists(folder: string): string {
+  return existsSync(folder) || dirname(folder) === folder ? folder : nearestThatExists(dirname(folder));
+}
+
+function canHoldFolders(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+    return statSync(folder).isDirectory();
+  } catch {
+    return false;
   }
 }

@@ -36,10 +36,10 @@ function expectCleanEnd({ stdout, stderr }: Ended, { left }: { left: boolean }):
   if (left) expect(stderr).toContain('The next command that runs trials there removes it.');
 }
 
-/** Kills after so long: milliseconds that no end may take, with an engine that answers nothing. */
 /** What an interrupted run prints. */
 const tableOfWhatThereIs = expect.stringMatching(/^all .*\ninterrupted by SIGTERM: /m);
 
+/** Kills after so long: milliseconds that no end may take, with an engine that answers nothing. */
 async function endedWithin(running: Running, ms: number): Promise<Ended> {
   const late = setTimeout(() => running.kill('SIGKILL'), ms);
   try {
@@ -72,7 +72,10 @@ describe.concurrent('at SIGTERM', () => {
       const suite = place.suite({ cases: [{ id: 'slow', verify: 'sleep 600' }] });
       const running = start(place, ['check', suite], { env: { DOCKER_HOST: proxy.host } });
       await running.printed(/longest: slow/);
+      // It hears of the signal before its engine is gone: else it may end with what the engine did to its case.
+      proxy.isHung = true;
       running.kill('SIGTERM');
+      await running.printed(/^SIGTERM: stopping/m);
       proxy[state] = true;
       const ended = await endedWithin(running, 60_000);
       expect([ended.exitCode, ended.stdout], ended.stderr).toEqual([130, '']);
