@@ -10,9 +10,10 @@ import { openGateway } from '../../src/gateway/open-gateway.ts';
 import { scriptedUpstream } from '../../src/gateway/scripted/scripted-upstream.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { openService } from '../../src/service/service.ts';
-import { ConfigFile, SandboxConfig } from '../../src/suite/config-file.ts';
+import { ConfigFile } from '../../src/suite/config-file.ts';
 import type { ModelConfig } from '../../src/suite/model-config.ts';
 import { noExtras, profileOf, type SuitePlan } from '../../src/suite/plan.ts';
+import { SandboxConfig } from '../../src/suite/sandbox-config.ts';
 import { noHostEnvironment } from '../../src/trial/host-environment.ts';
 
 /** A whole Offsite, including the embedded service, with one data folder. */

@@ -1,36 +1,31 @@
-import { randomUUID } from 'node:crypto';
 import { dirname } from 'node:path';
 import { runners } from '../../runners/index.ts';
 import { type Claims, ServiceClaims } from '../agent/claims.ts';
 import type { ConfigRevision } from '../agent/config-revision.ts';
 import { Delivery } from '../agent/delivery.ts';
-import { enginesOf, type SomeEngines } from '../agent/engines/check.ts';
-import { LateEngines } from '../agent/engines/late-engines.ts';
-import { roomOf } from '../agent/trial-size.ts';
+import type { SomeEngines } from '../agent/engines/check.ts';
+import { concurrencyOn, trialsOn } from '../agent/engines/trials-at-a-time.ts';
 import type { Client } from '../client/client.ts';
 import { type Clock, systemClock } from '../clock.ts';
-import type { Engine } from '../engine/engine.ts';
-import type { Gateway } from '../gateway/gateway.ts';
-import type { GatewayOptions } from '../gateway/gateway-parts.ts';
-import type { LimitStore, ModelLimits } from '../gateway/limits/model-limits.ts';
 import type { Runner } from '../harness/runner.ts';
 import { Ledger } from '../ledger/ledger.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { Redactor } from '../redaction/redactor.ts';
 import type { Platform } from '../service/platform.ts';
-import { type Config, loadConfig, SandboxConfig } from '../suite/config-file.ts';
+import type { Config } from '../suite/config-file.ts';
 import { defaultBudgetsText } from '../suite/default-budgets.ts';
-import { type ConfiguredEngine, configuredEngines } from '../suite/engines-config.ts';
 import { BadFile } from '../suite/file-issues.ts';
+import { loadConfig } from '../suite/load-config.ts';
 import { formIssues } from '../suite/read-suite.ts';
+import { SandboxConfig } from '../suite/sandbox-config.ts';
 import { type HostEnvironment, hostEnvironmentOf } from '../trial/host-environment.ts';
+import { CommandEngines } from './context/engines.ts';
+import { CommandModels } from './context/models.ts';
 import { dataFolderOf, requireRoom } from './data-folder.ts';
 import { dryRunOf } from './dry-run.ts';
 import { hostCertificates } from './host-certificates.ts';
 import { type Interruption, type InterruptionOptions, interruption } from './interruption.ts';
 import type { ServiceAccess } from './service-access.ts';
 import { type CommonOptions, secretsOf } from './settings.ts';
-import { sweptText } from './swept-text.ts';
 import { openTerminal, type Terminal } from './terminal.ts';
 
 interface ContextParts {
@@ -51,13 +46,6 @@ interface RevisionOptions {
   /** Trials at a time. If not given, from the configuration, else from cores and memory. */
   concurrency?: number | undefined;
   sandboxes?: readonly { cpus: number; memory: number }[];
-}
-
-/** An engine that does not answer. */
-export interface AwayEngine {
-  name: string;
-  error: OffsiteError;
-  configured: ConfiguredEngine;
 }
 
 /** Ledger and service, which suffice to report. */
@@ -101,20 +89,18 @@ export class CommandContext implements AsyncDisposable {
   note: (message: string) => void;
   /** Accepts platform batches at the embedded service. Set it before the service is opened. */
   platform: Platform | undefined;
-  /** The permits for requests to models, if other machines share them. Set it before a gateway is opened. */
-  permits: GatewayOptions['permits'];
+  readonly engines: CommandEngines;
+  readonly models: CommandModels;
   readonly #insecureHttp: boolean | undefined;
   readonly #opened = new AsyncDisposableStack();
   readonly #ending = new AbortController();
   #budgetsTold = false;
   #certificates: Promise<Buffer | undefined> | undefined;
-  #lateEngines: LateEngines | undefined;
   #ledger: Ledger | undefined;
-  #limits: Promise<ModelLimits> | undefined;
   #service: Promise<ServiceAccess> | undefined;
 
-  constructor(parts: ContextParts) {
-    const { config, env, dataFolder, insecureHttp, clock, redactor, host, terminal, untried } = parts;
+  constructor(given: ContextParts) {
+    const { config, env, dataFolder, insecureHttp, clock, redactor, host, terminal, untried } = given;
     this.config = config;
     this.env = env;
     this.dataFolder = dataFolder;
@@ -127,6 +113,17 @@ export class CommandContext implements AsyncDisposable {
     this.note = (message) => err.print(message);
     this.untried = untried ?? [];
     this.#insecureHttp = insecureHttp;
+    const parts = {
+      ...{ config, env, clock: this.clock },
+      note: (message: string) => this.note(message),
+      closeWith: (part: Disposable | AsyncDisposable) => this.closeWith(part),
+    };
+    this.models = new CommandModels({
+      ...parts,
+      certificates: () => this.certificates(),
+      ledger: () => this.ledger(),
+    });
+    this.engines = new CommandEngines({ ...parts, ending: this.#ending.signal });
   }
 
   /**
@@ -210,96 +207,6 @@ export class CommandContext implements AsyncDisposable {
     return this.#opened.use(access);
   }
 
-  /** Connects to the engine; of several, to the first. Call it once. Throws `ENGINE_UNREACHABLE`. */
-  async engine(signal: AbortSignal): Promise<Engine> {
-    const [first] = configuredEngines(this.config);
-    return this.#opened.use(await this.#connect(first, signal));
-  }
-
-  /**
-   * Connects to all configured engines. Those that do not answer are told, and left out. Call it once. Throws
-   * `ENGINE_UNREACHABLE` if none answers.
-   */
-  async engines(signal: AbortSignal): Promise<SomeEngines & { away: AwayEngine[] }> {
-    const all = configuredEngines(this.config);
-    if (all.length === 0) return { engine: await this.engine(signal), away: [] };
-    const connected = await Promise.all(
-      all.map(async (one) => {
-        const { name } = one;
-        try {
-          return { name, configured: one, engine: await this.#connect(one, signal) };
-        } catch (error) {
-          signal.throwIfAborted();
-          if (!(error instanceof OffsiteError)) throw error;
-          return { name, configured: one, error };
-        }
-      }),
-    );
-    const [engine, ...moreEngines] = connected.flatMap((one) => (one.engine ? [one.engine] : []));
-    const away = connected.flatMap(({ engine: _, ...one }) => (one.error ? [one] : []));
-    // A wrong setting is to be corrected, even if the others work.
-    const wrong = away.find(({ error }) => error.kind === 'input') ?? (engine ? undefined : away[0]);
-    if (wrong || !engine) {
-      for (const one of connected) await one.engine?.[Symbol.asyncDispose]();
-      throw wrong?.error ?? new Error('no engine is configured');
-    }
-    for (const one of [engine, ...moreEngines]) this.#opened.defer(() => this.#close(one));
-    return { engine, moreEngines, away };
-  }
-
-  /** Closes one of several engines. One that is away keeps no result of the others from being told. */
-  async #close(engine: Engine): Promise<void> {
-    try {
-      await engine[Symbol.asyncDispose]();
-    } catch (error) {
-      if (!(error instanceof OffsiteError) || error.kind !== 'infrastructure') throw error;
-      const later = 'the next command that uses it does that';
-      this.note(`cannot remove this agent's containers from the engine ${engine.name}; ${later}`);
-    }
-  }
-
-  async #connect(configured: ConfiguredEngine | undefined, signal: AbortSignal): Promise<Engine> {
-    const { config, env, clock } = this;
-    const { connectEngine } = await import('../engine/connect.ts');
-    const { name, host, certificates, trials, labels } = configured ?? {
-      host: config.engine?.host,
-      labels: config.labels,
-    };
-    return connectEngine({
-      ...{ name, host, certificates, trials, labels },
-      instance: randomUUID(),
-      ...{ env, signal, clock },
-      ending: this.#ending.signal,
-      note: (message) => this.note(name === undefined ? message : `${name}: ${message}`),
-      pull: config.pull,
-      snapshots: { budgetBytes: config.snapshots.budget },
-    });
-  }
-
-  /**
-   * Opens a gateway to the configured models. The caller closes it.
-   *
-   * @param limits those that other processes share, if trials ask through it
-   */
-  async gateway(
-    { models }: Pick<Config, 'models'> = this.config,
-    limits?: GatewayOptions['limits'],
-  ): Promise<Gateway> {
-    const { openGateway } = await import('../gateway/open-gateway.ts');
-    return openGateway({ ...(await this.gatewayOptions(models)), limits });
-  }
-
-  async gatewayOptions(models: Config['models'] = this.config.models): Promise<GatewayOptions> {
-    const { env, clock, permits } = this;
-    const caBundle = await this.certificates();
-    const { scriptedUpstream } = await import('../gateway/scripted/scripted-upstream.ts');
-    const scripted = (file: string) => scriptedUpstream(file, clock);
-    const { readCassette } = await import('../gateway/replay/read-cassette.ts');
-    const cassette = onceFor(readCassette);
-    const note = (message: string) => this.note(message);
-    return { models, env, clock, caBundle, scripted, cassette, permits, note };
-  }
-
   /** The certificates, as PEM, that this host trusts in addition to the public authorities. */
   certificates(): Promise<Buffer | undefined> {
     this.#certificates ??= hostCertificates(this.config, this.env).then((bundle) => bundle?.pem);
@@ -322,7 +229,7 @@ export class CommandContext implements AsyncDisposable {
     const possible = sandboxes ?? [SandboxConfig.parse({}), ...Object.values(config.sandboxes)];
     return {
       config,
-      gateway: await this.gateway(config, await this.#sharedLimits()),
+      gateway: await this.models.gateway(config.models, await this.models.sharedLimits()),
       // A dry run refuses the keys of the real configuration too.
       host: config === this.config ? this.host : hostEnvironmentOf(config, this.env),
       // Engines that were away at the start may join.
@@ -331,22 +238,6 @@ export class CommandContext implements AsyncDisposable {
       },
       trialsOn: (engine) => (set === undefined ? trialsOn(engine, possible) : 0),
     };
-  }
-
-  /** The limits of models that adapt, shared by the processes of the data folder. */
-  #sharedLimits(): Promise<ModelLimits> {
-    this.#limits ??= this.#openLimits();
-    return this.#limits;
-  }
-
-  async #openLimits(): Promise<ModelLimits> {
-    const { ModelLimits } = await import('../gateway/limits/model-limits.ts');
-    // The ledger is opened only if the limit of a model adapts.
-    const store: LimitStore = {
-      change: (...change) => this.ledger().limits.change(...change),
-      moved: (...moved) => this.ledger().limits.moved(...moved),
-    };
-    return this.#opened.use(new ModelLimits(this.clock, store, (message) => this.note(message)));
   }
 
   async reporting(): Promise<Reporting> {
@@ -361,36 +252,10 @@ export class CommandContext implements AsyncDisposable {
     };
   }
 
-  /** Connects to the engines for trials, and removes from them what killed processes left. Call it once. */
-  async enginesForTrials(signal: AbortSignal): Promise<SomeEngines> {
+  /** The engines for trials, once there is room for results. Call it once. */
+  enginesForTrials(signal: AbortSignal): Promise<SomeEngines> {
     requireRoom(this.dataFolder);
-    const { away, ...engines } = await this.engines(signal);
-    const sweep = (engine: Engine) => {
-      // The sweep takes seconds, and no trial waits for it.
-      const sweeping = this.#sweep(engine, signal);
-      this.#opened.defer(() => sweeping);
-    };
-    for (const engine of enginesOf(engines)) sweep(engine);
-    if (away.length === 0) return engines;
-    for (const { name, error } of away) {
-      const meanwhile = 'Trials run on the others until it answers';
-      this.note(`the engine ${name} does not answer: ${messageOf(error)}\n  ${meanwhile}.`);
-    }
-    this.#lateEngines = new LateEngines({
-      late: away.map(({ name, configured }) => ({
-        ...{ name, trials: configured.trials, address: configured.host ?? 'local' },
-        connect: (signal: AbortSignal) => this.#connect(configured, signal),
-      })),
-      clock: this.clock,
-      random: Math.random,
-      joins: (engine) => {
-        this.#opened.defer(() => this.#close(engine));
-        sweep(engine);
-        this.note(`the engine ${engine.name} answers now, and trials run there too`);
-      },
-      refused: (name, error) => this.note(`the engine ${name} is left out: ${messageOf(error)}`),
-    });
-    return { ...engines, lateEngines: this.#lateEngines };
+    return this.engines.forTrials(signal);
   }
 
   /** Opens what trials need. */
@@ -415,27 +280,12 @@ export class CommandContext implements AsyncDisposable {
     };
   }
 
-  /** Never rejects. */
-  async #sweep(engine: Engine, signal: AbortSignal): Promise<void> {
-    const on = engine.name === undefined ? 'the engine' : `the engine ${engine.name}`;
-    try {
-      const { removed } = await engine.sweep(signal);
-      const told = sweptText(removed, on);
-      if (told !== undefined) this.note(told);
-    } catch (error) {
-      if (!signal.aborted)
-        this.note(`cannot remove from ${on} what killed Offsite processes left: ${messageOf(error)}`);
-    }
-  }
-
   /** Disposes one of the command's own parts together with the others. */
   closeWith(part: Disposable | AsyncDisposable): void {
     this.#opened.use(part);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // First, because an engine that joins is to be closed with the others.
-    await this.#lateEngines?.[Symbol.asyncDispose]();
     await this.#opened.disposeAsync();
   }
 }
@@ -448,38 +298,4 @@ function checkedTogether(read: () => Config, suite: string | undefined): Config 
     if (suite === undefined || !(error instanceof BadFile)) throw error;
     throw new BadFile([...error.issues, ...formIssues(suite)]);
   }
-}
-
-/** Calls a function once for each argument. */
-function onceFor<Result>(read: (name: string) => Result): (name: string) => Result {
-  const known = new Map<string, Result>();
-  return (name) => {
-    const result = known.get(name) ?? read(name);
-    known.set(name, result);
-    return result;
-  };
-}
-
-/**
- * Trials at a time that cores and memory of the engine's machine allow, for the largest of the sandboxes. At
- * least one.
- */
-export function concurrencyFor(
-  { capabilities }: Engine,
-  sandboxes: readonly { cpus: number; memory: number }[],
-): number {
-  const cpus = Math.max(...sandboxes.map((sandbox) => sandbox.cpus));
-  const memory = Math.max(...sandboxes.map((sandbox) => sandbox.memory));
-  const byCores = Math.floor(capabilities.cpus / cpus);
-  const byMemory = Math.floor(roomOf(capabilities).memory / memory);
-  return Math.max(1, Math.min(byCores, byMemory));
-}
-
-/** The same for several engines together, some of which may have a limit of trials. */
-function concurrencyOn(engines: SomeEngines, sandboxes: readonly { cpus: number; memory: number }[]): number {
-  return enginesOf(engines).reduce((sum, engine) => sum + trialsOn(engine, sandboxes), 0);
-}
-
-function trialsOn(engine: Engine, sandboxes: readonly { cpus: number; memory: number }[]): number {
-  return engine.trials ?? concurrencyFor(engine, sandboxes);
 }

@@ -1,6 +1,7 @@
 import { enginesOf } from '../agent/engines/check.ts';
 import type { BaseImage, BaseImageOptions } from '../base-image/ensure-base-image.ts';
-import type { AwayEngine, CommandContext } from './context.ts';
+import type { AwayEngine } from './context/engines.ts';
+import type { CommandContext } from './context.ts';
 import { hostCertificates } from './host-certificates.ts';
 import { openProgress } from './output/progress.ts';
 
@@ -21,7 +22,7 @@ export async function makeBaseImage(
   using progress = await openProgress({ err, env, clock });
   context.note = progress.note;
   const { signal } = context.interruption();
-  const { away, ...engines } = await context.engines(signal);
+  const { away, ...engines } = await context.engines.all(signal);
   const caBundle = await hostCertificates(config, env);
   const made: MadeImage[] = [];
   for (const engine of enginesOf(engines)) {

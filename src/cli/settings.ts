@@ -23,7 +23,7 @@ export interface Settings extends Terminal {
 export async function openSettings({ config: named, dataFolder }: CommonOptions): Promise<Settings> {
   const { env } = process;
   const isThere = configPlace({ named, env }) !== undefined;
-  const config = isThere ? (await import('../suite/config-file.ts')).loadConfig({ named, env }) : noConfig;
+  const config = isThere ? (await import('../suite/load-config.ts')).loadConfig({ named, env }) : noConfig;
   const redactor = new Redactor(secretsOf(config, env));
   return {
     ...openTerminal((text) => redactor.text(text)),

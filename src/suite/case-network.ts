@@ -1,7 +1,7 @@
 import { OffsiteError } from '../offsite-error.ts';
-import type { SandboxConfig } from './config-file.ts';
 import type { FileIssue } from './file-issues.ts';
 import { permittedBy } from './hosts/host-pattern.ts';
+import type { SandboxConfig } from './sandbox-config.ts';
 
 /** The hosts that the agent of a case, or its tests, may reach at most. */
 export interface CaseNetwork {

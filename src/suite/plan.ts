@@ -2,10 +2,10 @@ import type { Case, StartRequest } from '../contract/definition.ts';
 import { wholeCase } from '../contract/whole-case.ts';
 import type { CaseAgent, CaseSteps } from './case-steps.ts';
 import type { CaseOracle, CaseTests } from './case-tests.ts';
-import type { SandboxConfig } from './config-file.ts';
 import { type CaseEnvironment, noEnvironment } from './environment.ts';
 import type { McpServer } from './mcp-server.ts';
 import type { ModelConfig } from './model-config.ts';
+import type { SandboxConfig } from './sandbox-config.ts';
 import type { Variables } from './variables.ts';
 
 /**

@@ -1,11 +1,12 @@
 import type { KnownKeys } from '../redaction/known-keys.ts';
 import { orNearest } from '../text/nearest.ts';
-import { type Config, SandboxConfig } from './config-file.ts';
+import type { Config } from './config-file.ts';
 import { printFileIssue } from './file-issues.ts';
 import { loadProfile } from './load-profile.ts';
 import { type McpServer, type McpTransport, transportOf } from './mcp-server.ts';
 import type { ModelConfig, Wire } from './model-config.ts';
 import type { PlannedVariant, Profile } from './plan.ts';
+import { SandboxConfig } from './sandbox-config.ts';
 import { type StreamOffer, streamObstacles } from './stream-obstacles.ts';
 import type { VariantSource } from './suite-file.ts';
 

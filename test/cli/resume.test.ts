@@ -4,7 +4,7 @@ import { startBatch } from '../../src/agent/start-batch.ts';
 import { accessService } from '../../src/cli/service-access.ts';
 import { systemClock } from '../../src/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
-import { loadConfig } from '../../src/suite/config-file.ts';
+import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
 import { offsite } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';

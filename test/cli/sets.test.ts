@@ -6,7 +6,7 @@ import { storedPlan } from '../../src/agent/stored-plan.ts';
 import { systemClock } from '../../src/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { newSetId, type SetPart, type StoredSet } from '../../src/ledger/sets.ts';
-import { loadConfig } from '../../src/suite/config-file.ts';
+import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
 import { harmIn, hostileName } from '../hostile/hostile-text.ts';
 import { openFlakyService } from './flaky-service.ts';

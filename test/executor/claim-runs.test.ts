@@ -10,7 +10,7 @@ import { storedPlan } from '../../src/agent/stored-plan.ts';
 import { systemClock } from '../../src/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { platformLock, platformService } from '../../src/ledger/platform.ts';
-import { loadConfig } from '../../src/suite/config-file.ts';
+import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
 import { type SuitePlan, startRequest } from '../../src/suite/plan.ts';
 import { offsite } from '../cli/offsite.ts';

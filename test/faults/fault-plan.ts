@@ -1,6 +1,6 @@
-import { SandboxConfig } from '../../src/suite/config-file.ts';
 import { noEnvironment } from '../../src/suite/environment.ts';
 import { freshVerify, profileOf, type SuitePlan } from '../../src/suite/plan.ts';
+import { SandboxConfig } from '../../src/suite/sandbox-config.ts';
 
 /** Cases of a batch of a set. */
 export const batchCases = 2;

@@ -9,7 +9,7 @@ import { countsOf, rowOf } from '../../src/cli/doctor/deep/outcome.ts';
 import { filesWithKey, newPlantedKey } from '../../src/cli/doctor/deep/planted-key.ts';
 import { printedHostile } from '../../src/cli/doctor/deep/printed.ts';
 import { runHostile } from '../../src/cli/doctor/deep/run-hostile.ts';
-import { loadConfig } from '../../src/suite/config-file.ts';
+import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
 import { plainText } from '../../src/text/output.ts';
 import { offsite } from '../cli/offsite.ts';

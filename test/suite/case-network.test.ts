@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { agentSandbox, caseSandbox, networkProblems, testsHosts } from '../../src/suite/case-network.ts';
-import type { SandboxConfig } from '../../src/suite/config-file.ts';
+import type { SandboxConfig } from '../../src/suite/sandbox-config.ts';
 
 const at = { file: 'task.toml', line: 3, column: 1, path: 'agent.network_mode' };
 const asks = (...hosts: string[]) => ({ hosts, at });

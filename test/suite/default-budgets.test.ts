@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { type Config, loadConfig } from '../../src/suite/config-file.ts';
+import type { Config } from '../../src/suite/config-file.ts';
 import { defaultBudgetsText } from '../../src/suite/default-budgets.ts';
+import { loadConfig } from '../../src/suite/load-config.ts';
 
 let folder: string;
 beforeEach(() => {

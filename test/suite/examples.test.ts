@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { runners } from '../../runners/index.ts';
-import { loadConfig } from '../../src/suite/config-file.ts';
+import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
 import type { TasksSource } from '../../src/suite/tasks-source.ts';
 import { planTasks as planTasksOf } from '../../src/tasks/plan-tasks.ts';

@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { loadConfig } from '../../src/suite/config-file.ts';
 import { BadFile } from '../../src/suite/file-issues.ts';
+import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
 
 let folder: string;

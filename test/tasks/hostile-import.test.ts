@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { loadConfig } from '../../src/suite/config-file.ts';
+import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
 import type { PlannedCase } from '../../src/suite/plan.ts';
 import type { TasksSource } from '../../src/suite/tasks-source.ts';

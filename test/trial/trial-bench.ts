@@ -11,10 +11,10 @@ import { scriptedUpstream } from '../../src/gateway/scripted/scripted-upstream.t
 import { BlobStore } from '../../src/ledger/blobs.ts';
 import type { BuildLogs } from '../../src/ledger/build-logs.ts';
 import type { TrialResult } from '../../src/record/trial-record.ts';
-import { SandboxConfig } from '../../src/suite/config-file.ts';
 import { noEnvironment, sandboxIn } from '../../src/suite/environment.ts';
 import type { ModelConfig } from '../../src/suite/model-config.ts';
 import { freshVerify, profileOf } from '../../src/suite/plan.ts';
+import { SandboxConfig } from '../../src/suite/sandbox-config.ts';
 import type { HostEnvironment } from '../../src/trial/host-environment.ts';
 import type { ObserveBuild } from '../../src/trial/image/build-event.ts';
 import { runTrial } from '../../src/trial/run-trial.ts';

@@ -1,4 +1,5 @@
 import { Command } from '@commander-js/extra-typings';
+import { concurrencyFor } from '../../agent/engines/trials-at-a-time.ts';
 import { openBudget } from '../../gateway/budget.ts';
 import { tellingLine } from '../../record/failures.ts';
 import { type Excerpt, excerpt, ours, type Printable, stack, text } from '../../text/printable.ts';
@@ -11,7 +12,7 @@ import { Sandboxes } from '../../trial/sandboxes.ts';
 import { checkCases } from '../check/check-cases.ts';
 import type { CheckedCase, CheckedState } from '../check/checked-state.ts';
 import { KeptChecks } from '../check/kept-checks.ts';
-import { CommandContext, concurrencyFor } from '../context.ts';
+import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
@@ -64,12 +65,12 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
   if (!sandbox) throw new Error('a suite has at least one variant');
   const passed = passedEnvironment(sandbox, host);
   const observeBuild: ObserveBuild = (build) => progress.event({ kind: 'build', build });
-  const engine = await progress.step('connecting to the engine', () => context.engine(signal));
+  const engine = await progress.step('connecting to the engine', () => context.engines.first(signal));
   const planned = { variants: [{ sandbox }], cases: plan.cases };
   await checkSandboxes(engine, planned, signal, observeBuild).catch((error: unknown) => {
     throw placedFailure(error, config);
   });
-  await using gateway = await context.gateway();
+  await using gateway = await context.models.gateway(context.config.models);
   await using sandboxes = new Sandboxes(engine, await context.certificates(), {
     ...{ runners, host, clock, observeBuild },
   });

@@ -23,7 +23,7 @@ export function cleanCommand() {
       const { out } = context;
       const { signal } = context.interruption();
       context.note('looking for what dead agents have left ...');
-      const { away, ...engines } = await context.engines(signal);
+      const { away, ...engines } = await context.engines.all(signal);
       const swept: (Swept & { engine?: string | undefined })[] = [];
       for (const engine of enginesOf(engines))
         swept.push({ engine: engine.name, ...(await engine.sweep(signal, { dryRun })) });

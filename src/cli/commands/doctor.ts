@@ -2,8 +2,9 @@ import { Command } from '@commander-js/extra-typings';
 import { enginesOf } from '../../agent/engines/check.ts';
 import { conformanceChecks } from '../../engine/conformance/checks.ts';
 import type { Engine } from '../../engine/engine.ts';
-import { ConfigFile, loadConfig } from '../../suite/config-file.ts';
+import { ConfigFile } from '../../suite/config-file.ts';
 import { configuredEngines } from '../../suite/engines-config.ts';
+import { loadConfig } from '../../suite/load-config.ts';
 import { plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { dataFolderOf } from '../data-folder.ts';
@@ -78,7 +79,7 @@ async function eachEngine(
   context: CommandContext,
   signal: AbortSignal,
 ): Promise<[NamedEngine, ...NamedEngine[]]> {
-  const opened = await attempt(() => context.engines(signal));
+  const opened = await attempt(() => context.engines.all(signal));
   if (!opened.got) return [opened];
   const { away, ...engines } = opened.value;
   const byName = new Map<string | undefined, NamedEngine>();

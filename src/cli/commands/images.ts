@@ -101,7 +101,7 @@ async function withEngine(
   await using context = CommandContext.open(options);
   const { config, clock, out } = context;
   const { signal } = context.interruption();
-  await work({ engine: await context.engine(signal), config, clock, signal, out });
+  await work({ engine: await context.engines.first(signal), config, clock, signal, out });
 }
 
 const byUse = (snapshots: readonly KeptSnapshot[]) => [...snapshots].sort((a, b) => a.usedAt - b.usedAt);

@@ -41,7 +41,7 @@ async function shell(reference: string, command: readonly string[], options: Com
   });
   const ledger = context.ledger();
   const shown = trialOf(ledger, toldTarget(context, reference));
-  const engine = await context.engine(signal);
+  const engine = await context.engines.first(signal);
   const { container, notes } = await openSandbox({ ledger, engine, signal }, shown);
   await using _container = container;
   const { run, trial } = shown;

@@ -83,7 +83,7 @@ function unknownSandbox(name: string): OffsiteError {
 /** What the engine has; each image is looked up once. */
 async function machineOf(context: CommandContext): Promise<Machine> {
   const { signal } = context.interruption();
-  const engine = await context.engine(signal);
+  const engine = await context.engines.first(signal);
   const images = new Map<string, Promise<boolean>>();
   const { cpus, memoryBytes } = engine.capabilities;
   return {

@@ -27,7 +27,8 @@ const modelCommands = new Set(['models check', 'models bench']);
 
 /** While somebody edits the file, it is often wrong. */
 async function configOf(env: NodeJS.ProcessEnv): Promise<Config> {
-  const { ConfigFile, loadConfig } = await import('../../suite/config-file.ts');
+  const { ConfigFile } = await import('../../suite/config-file.ts');
+  const { loadConfig } = await import('../../suite/load-config.ts');
   try {
     return loadConfig({ env });
   } catch (error) {

@@ -1,4 +1,5 @@
-import { type Config, loadConfig } from '../../suite/config-file.ts';
+import type { Config } from '../../suite/config-file.ts';
+import { loadConfig } from '../../suite/load-config.ts';
 
 /** Settings that need a restart, and where they are in the configuration. */
 const fixed: [name: string, of: (config: Config) => unknown][] = [

@@ -65,7 +65,7 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
     lost: (model) => worker.losePermits(model),
     note: (message) => log.warn(message),
   });
-  context.permits = permits.of;
+  context.models.permits = permits.of;
   const revision = await context.revision(workshop, { concurrency: options.concurrency });
   await using revisions = new ConfigRevisions(revision);
   const name = `${machine}/${revision.concurrency}`;

@@ -50,7 +50,7 @@ export async function benchModel(
   await using context = CommandContext.open(options, { clock, terminal });
   const { err } = context;
   const { signal } = context.interruption({ doing: () => 'stopping; what was measured follows' });
-  await using model = openDirectModel(asked, await context.gatewayOptions());
+  await using model = openDirectModel(asked, await context.models.gatewayOptions(context.config.models));
   const [wire = 'openai-chat'] = model.wires;
   const within = options.timeout * 1000;
   const { promptTokens, outputTokens } = options;

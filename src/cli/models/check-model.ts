@@ -46,7 +46,7 @@ export async function checkModel(
   context.note = () => err.print('stopping');
   const { signal } = context.interruption();
   const within = (options.timeout ?? 120) * 1000;
-  await using gateway = await context.gateway({ models });
+  await using gateway = await context.models.gateway(models);
   await using session = gateway.open({
     trial: 'models check',
     models: { agent: [name] },
@@ -132,7 +132,7 @@ async function withOtherWires(
   const status = (await session.account()).exchanges.at(-1)?.status;
   const isOther = status === 404 || status === 405 || error.code === 'MODEL_ANSWER_UNREADABLE';
   if (!isOther) return error;
-  await using direct = openDirectModel(name, await context.gatewayOptions(models));
+  await using direct = openDirectModel(name, await context.models.gatewayOptions(models));
   const wires = await checkWires(direct, undefined, { within, signal });
   const working = wires.filter(({ state }) => state === 'works').map(({ wire }) => wire);
   if (working.length === 0) return error;

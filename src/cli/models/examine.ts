@@ -59,7 +59,7 @@ export async function examine(parts: ExamineParts): Promise<Examined> {
   const { err } = context;
   const config = models[name];
   if (!config) throw new Error(`the model ${name} is not configured`);
-  await using direct = openDirectModel(name, await context.gatewayOptions(models));
+  await using direct = openDirectModel(name, await context.models.gatewayOptions(models));
   err.print(ours('checking tools, streaming and speed'));
   const tools = await checkTools(ask, signal);
   const speed = await checkSpeed(direct, wire, { samples, within, signal });

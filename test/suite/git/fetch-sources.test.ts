@@ -17,12 +17,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { KnownKeys } from '../../../src/redaction/known-keys.ts';
-import { loadConfig } from '../../../src/suite/config-file.ts';
 import type { PlacedFile } from '../../../src/suite/environment.ts';
 import { BadFile } from '../../../src/suite/file-issues.ts';
 import { fetchSources, type SourceParts } from '../../../src/suite/git/fetch-sources.ts';
 import type { PlannedSource } from '../../../src/suite/git/git-source.ts';
 import { sourceEntries } from '../../../src/suite/git/source-entries.ts';
+import { loadConfig } from '../../../src/suite/load-config.ts';
 import { loadSuite } from '../../../src/suite/load-suite.ts';
 import { makeRepository } from './repository.ts';
 

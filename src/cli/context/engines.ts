@@ -1,0 +1,165 @@
+import { randomUUID } from 'node:crypto';
+import { enginesOf, type SomeEngines } from '../../agent/engines/check.ts';
+import { LateEngines } from '../../agent/engines/late-engines.ts';
+import type { Clock } from '../../clock.ts';
+import type { Engine } from '../../engine/engine.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import type { Config } from '../../suite/config-file.ts';
+import { type ConfiguredEngine, configuredEngines } from '../../suite/engines-config.ts';
+import { sweptText } from '../swept-text.ts';
+
+/** An engine that does not answer. */
+export interface AwayEngine {
+  name: string;
+  error: OffsiteError;
+  configured: ConfiguredEngine;
+}
+
+interface CommandEnginesOptions {
+  config: Config;
+  env: NodeJS.ProcessEnv;
+  clock: Clock;
+  /** Aborts when the command ends. Waits for engines end then. */
+  ending: AbortSignal;
+  note: (message: string) => void;
+  /** Disposes a part when the command ends. */
+  closeWith: (part: AsyncDisposable) => void;
+}
+
+/** The engines of a command. Disposing closes those that were opened, in reverse order. */
+export class CommandEngines implements AsyncDisposable {
+  readonly #options: CommandEnginesOptions;
+  readonly #opened = new AsyncDisposableStack();
+  #isToBeClosed = false;
+  #lateEngines: LateEngines | undefined;
+
+  constructor(options: CommandEnginesOptions) {
+    this.#options = options;
+  }
+
+  /** Connects to the engine; of several, to the first. Call it once. Throws `ENGINE_UNREACHABLE`. */
+  async first(signal: AbortSignal): Promise<Engine> {
+    const [first] = configuredEngines(this.#options.config);
+    return this.#opened.use(await this.#connect(first, signal));
+  }
+
+  /**
+   * Connects to all configured engines. Those that do not answer are told, and left out. Call it once. Throws
+   * `ENGINE_UNREACHABLE` if none answers.
+   */
+  async all(signal: AbortSignal): Promise<SomeEngines & { away: AwayEngine[] }> {
+    const all = configuredEngines(this.#options.config);
+    if (all.length === 0) return { engine: await this.first(signal), away: [] };
+    const connected = await Promise.all(
+      all.map(async (one) => {
+        const { name } = one;
+        try {
+          return { name, configured: one, engine: await this.#connect(one, signal) };
+        } catch (error) {
+          signal.throwIfAborted();
+          if (!(error instanceof OffsiteError)) throw error;
+          return { name, configured: one, error };
+        }
+      }),
+    );
+    const [engine, ...moreEngines] = connected.flatMap((one) => (one.engine ? [one.engine] : []));
+    const away = connected.flatMap(({ engine: _, ...one }) => (one.error ? [one] : []));
+    // A wrong setting is to be corrected, even if the others work.
+    const wrong = away.find(({ error }) => error.kind === 'input') ?? (engine ? undefined : away[0]);
+    if (wrong || !engine) {
+      for (const one of connected) await one.engine?.[Symbol.asyncDispose]();
+      throw wrong?.error ?? new Error('no engine is configured');
+    }
+    for (const one of [engine, ...moreEngines]) this.#opened.defer(() => this.#close(one));
+    return { engine, moreEngines, away };
+  }
+
+  /** Closes one of several engines. One that is away keeps no result of the others from being told. */
+  async #close(engine: Engine): Promise<void> {
+    try {
+      await engine[Symbol.asyncDispose]();
+    } catch (error) {
+      if (!(error instanceof OffsiteError) || error.kind !== 'infrastructure') throw error;
+      const later = 'the next command that uses it does that';
+      this.#options.note(`cannot remove this agent's containers from the engine ${engine.name}; ${later}`);
+    }
+  }
+
+  /** What is opened before the engines is closed after them. */
+  #closeWithCommand(): void {
+    if (!this.#isToBeClosed) this.#options.closeWith(this);
+    this.#isToBeClosed = true;
+  }
+
+  async #connect(configured: ConfiguredEngine | undefined, signal: AbortSignal): Promise<Engine> {
+    this.#closeWithCommand();
+    const { config, env, clock, ending, note } = this.#options;
+    const { connectEngine } = await import('../../engine/connect.ts');
+    const { name, host, certificates, trials, labels } = configured ?? {
+      host: config.engine?.host,
+      labels: config.labels,
+    };
+    return connectEngine({
+      ...{ name, host, certificates, trials, labels },
+      instance: randomUUID(),
+      ...{ env, signal, clock },
+      ending,
+      note: (message) => note(name === undefined ? message : `${name}: ${message}`),
+      pull: config.pull,
+      snapshots: { budgetBytes: config.snapshots.budget },
+    });
+  }
+
+  /** Connects to the engines for trials, and removes from them what killed processes left. Call it once. */
+  async forTrials(signal: AbortSignal): Promise<SomeEngines> {
+    const { clock, note } = this.#options;
+    const { away, ...engines } = await this.all(signal);
+    const sweep = (engine: Engine) => {
+      // The sweep takes seconds, and no trial waits for it.
+      const sweeping = this.#sweep(engine, signal);
+      this.#opened.defer(() => sweeping);
+    };
+    for (const engine of enginesOf(engines)) sweep(engine);
+    if (away.length === 0) return engines;
+    for (const { name, error } of away) {
+      const meanwhile = 'Trials run on the others until it answers';
+      note(`the engine ${name} does not answer: ${messageOf(error)}\n  ${meanwhile}.`);
+    }
+    this.#lateEngines = new LateEngines({
+      late: away.map(({ name, configured }) => ({
+        ...{ name, trials: configured.trials, address: configured.host ?? 'local' },
+        connect: (signal: AbortSignal) => this.#connect(configured, signal),
+      })),
+      clock: clock,
+      random: Math.random,
+      joins: (engine) => {
+        this.#opened.defer(() => this.#close(engine));
+        sweep(engine);
+        note(`the engine ${engine.name} answers now, and trials run there too`);
+      },
+      refused: (name, error) => note(`the engine ${name} is left out: ${messageOf(error)}`),
+    });
+    return { ...engines, lateEngines: this.#lateEngines };
+  }
+
+  /** Never rejects. */
+  async #sweep(engine: Engine, signal: AbortSignal): Promise<void> {
+    const on = engine.name === undefined ? 'the engine' : `the engine ${engine.name}`;
+    try {
+      const { removed } = await engine.sweep(signal);
+      const told = sweptText(removed, on);
+      if (told !== undefined) this.#options.note(told);
+    } catch (error) {
+      if (!signal.aborted)
+        this.#options.note(
+          `cannot remove from ${on} what killed Offsite processes left: ${messageOf(error)}`,
+        );
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    // First, because an engine that joins is to be closed with the others.
+    await this.#lateEngines?.[Symbol.asyncDispose]();
+    await this.#opened.disposeAsync();
+  }
+}

@@ -1,0 +1,79 @@
+import type { Clock } from '../../clock.ts';
+import type { Gateway } from '../../gateway/gateway.ts';
+import type { GatewayOptions } from '../../gateway/gateway-parts.ts';
+import type { LimitStore, ModelLimits } from '../../gateway/limits/model-limits.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { Config } from '../../suite/config-file.ts';
+
+interface CommandModelsOptions {
+  env: NodeJS.ProcessEnv;
+  clock: Clock;
+  /** The certificates, as PEM, that this host trusts in addition to the public authorities. */
+  certificates: () => Promise<Buffer | undefined>;
+  ledger: () => Ledger;
+  note: (message: string) => void;
+  /** Disposes a part when the command ends, before the ledger is closed. */
+  closeWith: (part: Disposable | AsyncDisposable) => void;
+}
+
+/** How a command reaches models. */
+export class CommandModels {
+  /** The permits for requests to models, if other machines share them. Set it before a gateway is opened. */
+  permits: GatewayOptions['permits'];
+  readonly #options: CommandModelsOptions;
+  #limits: Promise<ModelLimits> | undefined;
+
+  constructor(options: CommandModelsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Opens a gateway to the configured models. The caller closes it.
+   *
+   * @param limits those that other processes share, if trials ask through it
+   */
+  async gateway(models: Config['models'], limits?: GatewayOptions['limits']): Promise<Gateway> {
+    const { openGateway } = await import('../../gateway/open-gateway.ts');
+    return openGateway({ ...(await this.gatewayOptions(models)), limits });
+  }
+
+  async gatewayOptions(models: Config['models']): Promise<GatewayOptions> {
+    const { env, clock, certificates, note } = this.#options;
+    const { permits } = this;
+    const caBundle = await certificates();
+    const { scriptedUpstream } = await import('../../gateway/scripted/scripted-upstream.ts');
+    const scripted = (file: string) => scriptedUpstream(file, clock);
+    const { readCassette } = await import('../../gateway/replay/read-cassette.ts');
+    const cassette = onceFor(readCassette);
+    return { models, env, clock, caBundle, scripted, cassette, permits, note };
+  }
+
+  /** The limits of models that adapt, shared by the processes of the data folder. */
+  sharedLimits(): Promise<ModelLimits> {
+    this.#limits ??= this.#openLimits();
+    return this.#limits;
+  }
+
+  async #openLimits(): Promise<ModelLimits> {
+    const { ModelLimits } = await import('../../gateway/limits/model-limits.ts');
+    const { clock, ledger, note, closeWith } = this.#options;
+    // The ledger is opened only if the limit of a model adapts.
+    const store: LimitStore = {
+      change: (...change) => ledger().limits.change(...change),
+      moved: (...moved) => ledger().limits.moved(...moved),
+    };
+    const limits = new ModelLimits(clock, store, note);
+    closeWith(limits);
+    return limits;
+  }
+}
+
+/** Calls a function once for each argument. */
+function onceFor<Result>(read: (name: string) => Result): (name: string) => Result {
+  const known = new Map<string, Result>();
+  return (name) => {
+    const result = known.get(name) ?? read(name);
+    known.set(name, result);
+    return result;
+  };
+}

@@ -1,0 +1,17 @@
+import type { SuitePlan } from '../../suite/plan.ts';
+import { plural } from '../../text/quantities.ts';
+import type { AnySummary } from '../results/write-results.ts';
+
+/** What a dry run has shown. That work fails which nobody did is no finding. */
+export function rehearsedText(
+  { passed, failed, void: missing }: AnySummary,
+  { variants, judges }: SuitePlan,
+): string {
+  const graded = `${plural(passed + failed, 'trial')} went through sandbox, prepare, harness and grading`;
+  const without = missing > 0 ? `; ${plural(missing, 'trial')} got no verdict, for the causes above` : '';
+  const models = variants.some(({ modelConfig }) => modelConfig !== undefined)
+    ? '. No model did any work, so their trials are expected to fail.'
+    : '';
+  const asked = judges.length > 0 ? ' A judge is asked only where the checks before it pass.' : '';
+  return `rehearsed: ${graded}${without}${models}${asked}`;
+}

@@ -1,0 +1,135 @@
+import { type FinishedBatches, runUntilPrecise } from '../../agent/auto-trials.ts';
+import { ConfigRevisions } from '../../agent/config-revision.ts';
+import { deliverLeftovers } from '../../agent/delivery.ts';
+import type { BatchEvent, BatchParts } from '../../agent/run-batch.ts';
+import { runSet } from '../../agent/run-set.ts';
+import type { StoredBatch } from '../../ledger/batches.ts';
+import type { SuitePlan } from '../../suite/plan.ts';
+import { text } from '../../text/printable.ts';
+import { plural } from '../../text/quantities.ts';
+import { passedEnvironment } from '../../trial/host-environment.ts';
+import { SandboxImageMissing } from '../../trial/image/base-image.ts';
+import { checkModels } from '../../trial/models.ts';
+import { ciRun } from '../ci-run.ts';
+import { olderSide } from '../compare-to.ts';
+import { CommandContext, type Workshop } from '../context.ts';
+import { requireRoom } from '../data-folder.ts';
+import { preciseRates, preciseRatesText } from '../output/known-rates.ts';
+import { mergedSummary } from '../output/merged-summary.ts';
+import { openProgress } from '../output/progress.ts';
+import { finishedSummary } from '../output/stored-batch.ts';
+import { placedFailure } from '../placed-failure.ts';
+import { leftOutText, plannedSuite } from '../planned-suite.ts';
+import { replayedBatch } from '../replayed-batch.ts';
+import { saveWhenInterrupted, tellIncomplete } from '../results/tell-incomplete.ts';
+import { tellResults, wantedDetail } from '../results/tell-results.ts';
+import { type RunOptions, refuseLoneOptions, refuseManyAuto } from './options.ts';
+import { rehearsedText } from './rehearsed-text.ts';
+
+/** Runs a suite and tells its results. Returns the exit code. */
+export async function runSuite(file: string | undefined, options: RunOptions): Promise<number> {
+  refuseLoneOptions(options);
+  await using context = CommandContext.open(options, file === undefined ? {} : { suite: file });
+  const { env, dataFolder, host, clock, redact, err } = context;
+  using progress = await openProgress({
+    ...{ err, env, clock },
+    plain: options.json === true,
+    isRehearsal: options.dryRun === true,
+  });
+  context.note = progress.note;
+  // Before sources are fetched into it.
+  requireRoom(dataFolder);
+  const interrupted = context.interruption();
+  const { signal } = interrupted;
+  const recorded =
+    options.replay === undefined
+      ? undefined
+      : replayedBatch(context, options.replay, options.onMiss ?? 'fail');
+  const planning = { progress, signal, models: recorded?.models };
+  const { plan: read, leftOut } = await plannedSuite(file, options, context, planning);
+  const plan = { ...read, trigger: ciRun(env), ...(recorded && { replay: recorded.replay }) };
+  refuseManyAuto(plan, options);
+  const left = leftOutText(leftOut);
+  if (left) progress.note(left);
+  const { compareTo } = options;
+  const older = compareTo === undefined ? undefined : await olderSide(context, compareTo, plan, signal);
+  const workshop = await progress.step('connecting to engine and service', () => context.workshop(signal));
+  const { service, ledger } = workshop;
+  interrupted.noteCrashesIn({ dataFolder, redact, crashes: ledger.crashes });
+  const sandboxes = plan.variants.map(({ sandbox }) => sandbox);
+  const revision = await context.revision(workshop, { concurrency: options.concurrency, sandboxes });
+  await using revisions = new ConfigRevisions(revision);
+  await checkModels(plan, revision.gateway);
+  for (const { sandbox } of plan.variants) passedEnvironment(sandbox, host);
+  progress.note(
+    text`service: ${service}; ${plural(revision.concurrency, 'trial')} at a time; results in ${dataFolder}`,
+  );
+
+  const begun: string[] = [];
+  const observe = (event: BatchEvent) => {
+    if (event.kind === 'started') begun.push(event.batchId);
+    progress.event(event);
+  };
+  const telling = { context, workshop, progress, options, older, signal };
+  const work = () => [{ plan, batches: storedBatches(begun, workshop) }];
+  const unfinished = { ...telling, work, finished: () => [] };
+  using _saving = saveWhenInterrupted(unfinished, signal);
+  let finished: FinishedBatches;
+  try {
+    finished = await runTrials(plan, options, { ...workshop, revisions }, signal, observe);
+    await progress.step('delivering results of earlier runs', () =>
+      deliverLeftovers(workshop, signal, progress.note, clock.now()),
+    );
+  } catch (error) {
+    const kept = ledger.outbox.pending().filter((report) => report.service === service).length;
+    const waiting = kept > 0 ? `${plural(kept, 'result')} kept in ${dataFolder}; ` : '';
+    const placed = placedFailure(error, context.config);
+    // Nothing was started with an image that there is not.
+    if (!options.dryRun && !(error instanceof SandboxImageMissing))
+      progress.note(`${waiting}\`offsite resume\` continues what is not finished`);
+    progress[Symbol.dispose]();
+    await tellIncomplete(unfinished, error);
+    throw placed;
+  }
+  progress[Symbol.dispose]();
+
+  const detail = wantedDetail(options, env);
+  const [first, ...more] = finished.batches.map((one) => finishedSummary(one, workshop, detail));
+  if (!first) throw new Error('the run finished without a batch');
+  const isAuto = options.trials === 'auto';
+  const summary = more.length > 0 || isAuto ? mergedSummary([first, ...more], finished.set) : first;
+  const rates = isAuto ? preciseRates(finished) : undefined;
+  const told = {
+    summary,
+    batches: [first, ...more],
+    below: rates && preciseRatesText(rates, batchIdsOf(finished)),
+    members: { rates, ...(leftOut.length > 0 && { leftOut }) },
+  };
+  const code = await tellResults([told], telling);
+  if (options.dryRun && !options.json) {
+    progress.note(rehearsedText(summary, plan));
+    if (context.untried.length > 0)
+      progress.note(text`this dry run did not try ${context.untried.join('; ')}`);
+  }
+  return code;
+}
+
+/** Runs the suite once, in as many batches as its cases need, or until its pass rates are known precisely. */
+async function runTrials(
+  plan: SuitePlan,
+  { trials, precision = 0.05, maxTrials = 20 }: RunOptions,
+  parts: BatchParts,
+  signal: AbortSignal,
+  observe: (event: BatchEvent) => void,
+): Promise<FinishedBatches> {
+  if (trials === 'auto') return runUntilPrecise(plan, { precision, maxTrials }, parts, signal, observe);
+  return { ...(await runSet(plan, parts, signal, observe)), rates: [] };
+}
+
+function batchIdsOf({ batches }: FinishedBatches): string[] {
+  return batches.map(({ id }) => id);
+}
+
+function storedBatches(ids: readonly string[], { ledger, service }: Workshop): StoredBatch[] {
+  return ids.flatMap((id) => ledger.batches.find(id)).filter((one) => one.service === service);
+}
