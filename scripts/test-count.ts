@@ -7,6 +7,9 @@ export interface FileResult {
   /** The file's absolute path. */
   name: string;
   status: 'passed' | 'failed';
+  /** Milliseconds of the clock. */
+  startTime: number;
+  endTime: number;
   assertionResults: {
     fullName: string;
     status: 'passed' | 'failed' | 'skipped' | 'pending' | 'todo' | 'disabled';

@@ -26,6 +26,7 @@ import {
   type TestReport,
   unsteadyTests,
 } from './test-count.ts';
+import { timesText } from './test-times.ts';
 
 const checks = [
   { title: 'Format and lint (biome)', command: 'biome', args: ['check'] },
@@ -94,6 +95,8 @@ async function runOnEngine(name: string, signal: AbortSignal): Promise<number> {
 async function runTests(args: string[], signal: AbortSignal): Promise<number> {
   const first = await runVitest(args, signal);
   lastReport = first.report;
+  const times = first.report === undefined ? [] : timesText(first.report, process.cwd());
+  if (times.length > 0) console.log(['\n== Where the time went', ...times].join('\n'));
   count = countTests(first.report, first.exitCode);
   const again = filesToRerun(first.report);
   if (first.exitCode === 0 || first.report === undefined || again.length === 0) {
