@@ -148,7 +148,7 @@ function describe({ status, tag, said, issues, authenticate }: RefusalParts): st
   return [
     `the service answered ${[status, tag].filter(Boolean).join(' ')}`,
     said && `: ${said}`,
-    authenticate && `; it names where to authenticate: ${authenticate}`,
+    authenticate && ` (WWW-Authenticate: ${authenticate})`,
     ...lines,
   ]
     .filter(Boolean)

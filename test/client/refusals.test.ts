@@ -90,7 +90,7 @@ test('401 says what WWW-Authenticate says', async () => {
   const error = await errorOf(client.call('auth.whoami', {}));
   expect(error).toMatchObject({ authenticate: header });
   expect(error.message).toBe(
-    `auth.whoami: the service answered 401 Unauthorized: Unknown key.; it names where to authenticate: ${header}`,
+    `auth.whoami: the service answered 401 Unauthorized: Unknown key. (WWW-Authenticate: ${header})`,
   );
   expect(await errorOf(client.call('auth.whoami', {}))).toMatchObject({
     name: 'Unauthorized',

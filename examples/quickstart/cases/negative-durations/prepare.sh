@@ -4,7 +4,7 @@
 # in 2.1.2, '10-.5' gives 10 in 2.1.1 and undefined in 2.1.2.
 set -euo pipefail
 
-tarball=$(npm pack --silent {{package}})
+tarball=$(npm pack --loglevel=error {{package}})
 tar --extract --gzip --no-same-owner --strip-components=1 --file "$tarball"
 rm "$tarball"
 

@@ -4,7 +4,7 @@
 # in 3.1.4 none does.
 set -euo pipefail
 
-tarball=$(npm pack --silent {{package}})
+tarball=$(npm pack --loglevel=error {{package}})
 tar --extract --gzip --no-same-owner --strip-components=1 --file "$tarball"
 rm "$tarball"
 # Left in the published archive from version 2; nothing refers to them.
