@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { open, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
+import { openDataFolder } from '../../../ledger/data-folder.ts';
 import { requireRoom } from '../../data-folder.ts';
 import { byteSize } from '../byte-size.ts';
 import type { Check } from '../check.ts';
@@ -12,6 +13,7 @@ export const dataFolder: Check = {
   name: 'data folder',
   async run({ dataFolder: folder }) {
     requireRoom(folder);
+    openDataFolder(folder);
     await writeAndRemove(folder);
     const { bavail, bsize } = await statfs(folder);
     const free = bavail * bsize;
