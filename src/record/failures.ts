@@ -38,9 +38,12 @@ function namesError(line: string): boolean {
 export function failuresOf({ verifySteps = [], validations = [], judgments = [] }: TrialResult): string[] {
   const steps = verifySteps
     .filter(({ exitCode }) => exitCode !== 0)
+    // No work makes it pass.
+    .toSorted((one, other) => Number(other.unreadable ?? false) - Number(one.unreadable ?? false))
     .map(
-      ({ command, exitCode, output }) =>
-        `verify: ${firstLine(command, commandCharacters)} exited ${exitCode}${told(output)}`,
+      ({ command, exitCode, output, unreadable }) =>
+        `verify: ${firstLine(command, commandCharacters)} ` +
+        (unreadable ? `cannot be read by bash${parserSaid(output)}` : `exited ${exitCode}${told(output)}`),
     );
   const failed = validations
     .filter(({ exitCode = 0 }) => exitCode !== 0)
@@ -58,6 +61,12 @@ export function failuresOf({ verifySteps = [], validations = [], judgments = [] 
         `judgment "${name}": ${score ?? 'no score'} < ${threshold}${told(reason)}`,
     );
   return [...steps, ...failed, ...judged];
+}
+
+/** What bash's parser said. Its number of the line is not one of the script. */
+function parserSaid(output: string): string {
+  const [, said] = /^.*?: line \d+: (.+)$/m.exec(output) ?? [];
+  return said === undefined ? '' : `: ${shortened(said, toldCharacters)}`;
 }
 
 function firstLine(text: string, characters: number): string {

@@ -180,6 +180,9 @@ export const TrialRecord = z.object({
       VerifyStep.extend({
         output: z.string(),
         outputTruncated: z.boolean(),
+        unreadable: z.literal(true).optional().meta({
+          description: 'Bash cannot read the command, and nothing of it ran.',
+        }),
         startedAt: At.optional(),
         durationMs: Millis.optional(),
       }),

@@ -5,6 +5,8 @@ import type { Container } from '../engine/container.ts';
 export interface VerifiedStep extends VerifyStep {
   output: string;
   outputTruncated: boolean;
+  /** Bash cannot read the command, and nothing of it ran. */
+  unreadable?: true;
   /** Epoch milliseconds by the engine's clock. */
   startedAt: number;
   durationMs: number;
@@ -49,6 +51,7 @@ export async function runVerify(container: Container, request: VerifyRequest): P
     exitCode: step.ended === 'exited' ? step.exitCode : killed,
     output: step.output,
     outputTruncated: step.outputTruncated,
+    ...(step.ended === 'exited' && step.unreadable && { unreadable: true as const }),
     startedAt: step.startedAtMillis,
     durationMs: step.finishedAtMillis - step.startedAtMillis,
   }));

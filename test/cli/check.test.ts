@@ -96,3 +96,11 @@ test('a check shows whole lines of what failed, and why untouched work fails', a
   expect(stdout).toContain('sound, untouched, printed:\n│ looking for done\n');
   expect(stdout).toContain(`broken, untouched and solved, printed:\n│ ${long}\n`);
 });
+
+test('a verify that bash cannot read is not ok, although it fails untouched', async () => {
+  const suite = place.suite({ cases: [{ id: 'broken', verify: 'test -e out.txt\nif test -e; then fi\n' }] });
+  const { exitCode, stdout, stderr } = await offsite(place, ['check', suite]);
+  expect(exitCode, stderr).toBe(1);
+  expect(stderr).toContain('broken: NOT OK');
+  expect(stdout).toContain('verify: if test -e; then fi cannot be read by bash: syntax error');
+});

@@ -137,7 +137,9 @@ async function checkState(
 }
 
 /** Whether nothing was solved. Tests of a task may need the work to give any reward. */
-function isUnsolved({ verdict, cause }: TrialResult, { tests, steps }: TrialSpec): boolean {
+function isUnsolved({ verdict, cause, verifySteps }: TrialResult, { tests, steps }: TrialSpec): boolean {
+  // It fails whatever an agent does.
+  if (verifySteps?.some(({ unreadable }) => unreadable)) return false;
   const hasNoReward =
     (tests ?? steps) !== undefined && cause?.kind === 'grading' && cause.phase === 'validate';
   return verdict === 'failed' || (verdict === 'void' && hasNoReward);

@@ -178,9 +178,9 @@ function remarkOn({ state, asExpected, verdicts, flaky, cause }: CheckedState): 
   if (flaky.length > 0) return `FLAKY, ${plural(flaky.length, 'check')}: ${flaky.join('; ')}`;
   const told = cause === undefined ? '' : `: ${firstLine(cause)}`;
   if (verdicts.includes('void')) return `NO VERDICT${told}`;
-  return state === 'untouched'
-    ? 'PASSES UNTOUCHED: the agent would have nothing to do'
-    : `FAILS ALTHOUGH SOLVED${told}`;
+  const passes = verdicts.includes('passed');
+  if (state === 'untouched' && passes) return 'PASSES UNTOUCHED: the agent would have nothing to do';
+  return state === 'untouched' ? `FAILS WHATEVER IS DONE${told}` : `FAILS ALTHOUGH SOLVED${told}`;
 }
 
 function firstLine(text = ''): string {

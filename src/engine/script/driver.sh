@@ -4,7 +4,7 @@
 # driver writes marks into the output. Each mark is a line that begins with the secret, so the script cannot
 # print a fake one:
 #   B first next micros    a command begins: its lines, counted from 0, and the time
-#   E status micros        it ended
+#   E status micros        it ended; `bad` for one that the parser does not take
 #   D micros               no line is left
 #   S yes|no micros        before all others: whether no process of this user can read this shell's memory
 #
@@ -81,8 +81,12 @@ __offsite_end_command() {
   builtin set +euxvfC
   [[ -n $__offsite_running ]] || builtin return 0
   __offsite_running=
-  [[ $__offsite_verdict == bad ]] && __offsite_last=2
-  __offsite_mark "E $__offsite_last"
+  if [[ $__offsite_verdict == bad ]]; then
+    __offsite_last=2
+    __offsite_mark 'E bad'
+  else
+    __offsite_mark "E $__offsite_last"
+  fi
 }
 
 # Sets $?, so that a command sees the status of the one before it.

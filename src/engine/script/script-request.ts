@@ -35,8 +35,9 @@ interface StepFacts {
 }
 
 export type ScriptStep = StepFacts &
+  /** `unreadable`: bash cannot read the command, and nothing of it ran. Its exit code is 2. */
   (
-    | { ended: 'exited'; exitCode: number }
+    | { ended: 'exited'; exitCode: number; unreadable?: true }
     /** `lost`: the next command began, or the script ended, without a mark for the end of this one. */
     | { ended: 'timed-out' | 'canceled' | 'out-of-disk' | 'lost'; exitCode?: undefined }
   );

@@ -22,8 +22,14 @@ interface OpenStep {
 const isCommand = (line: string) => !/^\s*(#.*)?$/.test(line);
 
 type StepEnd =
-  | { ended: 'exited'; exitCode: number }
+  | { ended: 'exited'; exitCode: number; unreadable?: true }
   | { ended: 'timed-out' | 'canceled' | 'out-of-disk' | 'lost' };
+
+/** The exit code of a command that bash cannot read is 2. */
+function endOf(status: string): StepEnd {
+  if (status === 'bad') return { ended: 'exited', exitCode: 2, unreadable: true };
+  return { ended: 'exited', exitCode: Number(status) };
+}
 
 /** Builds the steps of a script out of the marks and the output between them. */
 export class StepRecorder {
@@ -78,7 +84,7 @@ export class StepRecorder {
         };
         return undefined;
       case 'E':
-        if (this.#open) this.#close({ ended: 'exited', exitCode: Number(first) }, second);
+        if (this.#open) this.#close(endOf(first), second);
         else this.#lose({ ended: 'lost' });
         return undefined;
       case 'D':
