@@ -13,7 +13,10 @@ await runScript(async (signal) => {
     return 0;
   }
   await using named = await openNamed(name, process.env, signal);
-  console.log(`export DOCKER_HOST=${named.engine.host} OFFSITE_TEST_ENGINE=${name}`);
+  const { host, socketPath, env = {} } = named.engine;
+  const variables = { ...env, DOCKER_HOST: host, OFFSITE_TEST_ENGINE: name, OFFSITE_TEST_SOCKET: socketPath };
+  const words = Object.entries(variables).map(([key, value]) => `${key}='${value}'`);
+  console.log(`export ${words.join(' ')}`);
   const alive = setInterval(() => undefined, 2 ** 31 - 1); // an engine in a process of its own keeps none up
   await once(signal, 'abort');
   clearInterval(alive);

@@ -9,6 +9,7 @@ export interface EngineCheck {
 export const engineChecks: readonly EngineCheck[] = [
   { name: 'conformance', tests: ['test/engine/conformance.test.ts'] },
   { name: 'kill -9', tests: ['test/engines/'] },
+  { name: 'two at once', tests: ['test/cli/several-engines.test.ts'] },
   { name: 'containment', tests: ['test/engine/hostile/'] },
   { name: 'hostile', tests: ['test/hostile/'] },
   { name: 'engine', tests: ['test/engine/'] },

@@ -14,7 +14,7 @@ const packages = [
   'rootlesskit',
 ];
 
-const bookworm = { suite: 'bookworm', packages } as const;
+export const bookworm = { suite: 'bookworm', packages } as const;
 const trixie = { suite: 'trixie', packages } as const;
 const forky = { suite: 'forky', packages } as const;
 

@@ -1,11 +1,9 @@
-import { once } from 'node:events';
-import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { systemClock } from '../../src/clock.ts';
 import { clearLeftovers, isRunning } from '../set-up/clear-leftovers.ts';
-import { engineReady } from '../set-up/engine-readiness.ts';
 import { addBridge } from './bridge.ts';
 import { openRoom, type Room, type RoomRequest } from './room.ts';
+import { serviceProcess } from './service-process.ts';
 import type { EngineGround, TestEngine } from './test-engine.ts';
 
 export interface Dockerd extends Pick<RoomRequest, 'root' | 'withoutUnified'> {
@@ -17,6 +15,8 @@ export interface Dockerd extends Pick<RoomRequest, 'root' | 'withoutUnified'> {
   prepare?: (room: Room) => Promise<void>;
   /** Starts it through another command, which gets its arguments. */
   through?: (room: Room) => readonly string[];
+  /** Listens with TLS too, at this address and with the files of a folder: `ca.pem`, `cert.pem`, `key.pem`. */
+  tls?: { host: string; files: string };
   /** Its containers have no bridge of this machine, because they have a network stack of their own. */
   ownNetwork?: boolean;
   ground: EngineGround;
@@ -43,6 +43,15 @@ export async function startDockerd(dockerd: Dockerd): Promise<TestEngine> {
     ...['--data-root', at('data'), '--exec-root', at('exec'), '--config-file', at('daemon.json')],
     '--userland-proxy=false',
   ];
+  if (dockerd.tls !== undefined) {
+    const { host, files } = dockerd.tls;
+    await cp(files, at('tls'), { recursive: true });
+    const named = ['ca', 'cert', 'key'].flatMap((name) => [
+      `--tls${name === 'ca' ? 'cacert' : name}`,
+      at(`tls/${name}.pem`),
+    ]);
+    args.push('--host', host, '--tlsverify', ...named);
+  }
   if (!dockerd.ownNetwork) {
     const bridge = stack.use(await addBridge());
     args.push('--bridge', bridge.name, '--iptables=false', '--ip6tables=false', '--ip-masq=false');
@@ -50,30 +59,19 @@ export async function startDockerd(dockerd: Dockerd): Promise<TestEngine> {
   const [command = '', ...before] = dockerd.through?.(room) ?? [
     program === undefined ? 'dockerd' : at('dockerd'),
   ];
-  let running: Awaited<ReturnType<Room['start']>> | undefined;
-  const end = () => {
-    const code = running?.exitCode ?? running?.signalCode;
-    return code === null || code === undefined ? undefined : `ended with ${code}`;
-  };
   const engine: TestEngine = {
-    host: `unix://${home.socketPath}`,
-    async start() {
-      if (running === undefined || end() !== undefined) {
+    ...{ host: `unix://${home.socketPath}`, socketPath: home.socketPath },
+    ...serviceProcess({
+      ...{ name: 'dockerd', home, ground },
+      async launch() {
         await clearLeftovers(home.leftovers);
-        running = await room.start(command, [...before, ...args], home.logPath);
-        ground.log(`Started dockerd (process ${running.pid}); its log is ${home.logPath}.`);
-      }
-      await engineReady({ home, clock: systemClock, signal: ground.signal, gone: async () => end() });
-    },
-    async kill() {
-      if (running === undefined || end() !== undefined) return;
-      const gone = once(running, 'exit');
-      // Not the process that was started: a rootless engine has others around it.
-      if (await isRunning(daemonFile))
-        process.kill(Number(await readFile(daemonFile.path, 'utf8')), 'SIGKILL');
-      else running.kill('SIGKILL');
-      await gone;
-    },
+        return room.start(command, [...before, ...args], home.logPath);
+      },
+      // A rootless engine has other processes around it.
+      async daemon() {
+        return (await isRunning(daemonFile)) ? Number(await readFile(daemonFile.path, 'utf8')) : undefined;
+      },
+    }),
     async [Symbol.asyncDispose]() {
       await engine.kill();
       await disposal.disposeAsync();

@@ -1,10 +1,8 @@
-import { once } from 'node:events';
 import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { systemClock } from '../../src/clock.ts';
-import { engineReady } from '../set-up/engine-readiness.ts';
 import { openRoom, type Room } from './room.ts';
+import { serviceProcess } from './service-process.ts';
 import type { EngineGround, TestEngine } from './test-engine.ts';
 
 export interface PodmanService {
@@ -35,26 +33,12 @@ export async function startPodman({ root, rootless = false, ground }: PodmanServ
     ...['system', 'service', '--time', '0', address],
   ];
   const [program = '', ...before] = rootless ? await asTester(room) : ['podman'];
-  let running: Awaited<ReturnType<Room['start']>> | undefined;
-  const end = () => {
-    const code = running?.exitCode ?? running?.signalCode;
-    return code === null || code === undefined ? undefined : `ended with ${code}`;
-  };
   const engine: TestEngine = {
-    host: address,
-    async start() {
-      if (running === undefined || end() !== undefined) {
-        running = await room.start(program, [...before, ...args], home.logPath);
-        ground.log(`Started Podman's service (process ${running.pid}); its log is ${home.logPath}.`);
-      }
-      await engineReady({ home, clock: systemClock, signal: ground.signal, gone: async () => end() });
-    },
-    async kill() {
-      if (running === undefined || end() !== undefined) return;
-      const gone = once(running, 'exit');
-      running.kill('SIGKILL');
-      await gone;
-    },
+    ...{ host: address, socketPath: home.socketPath },
+    ...serviceProcess({
+      ...{ name: "Podman's service", home, ground },
+      launch: () => room.start(program, [...before, ...args], home.logPath),
+    }),
     async [Symbol.asyncDispose]() {
       await engine.kill();
       await disposal.disposeAsync();

@@ -1,11 +1,17 @@
 import { OffsiteError } from '../../src/offsite-error.ts';
 import { dockerEngines } from './docker.ts';
 import { podmanEngines } from './podman.ts';
+import { remoteEngines } from './remote.ts';
 import { runtimeEngines } from './runtimes.ts';
 import type { EngineEntry } from './test-engine.ts';
 
 /** Every engine that tests can be run against. */
-export const engineTable: readonly EngineEntry[] = [...dockerEngines, ...runtimeEngines, ...podmanEngines];
+export const engineTable: readonly EngineEntry[] = [
+  ...dockerEngines,
+  ...remoteEngines,
+  ...runtimeEngines,
+  ...podmanEngines,
+];
 
 /** Throws an `input` error if there is none of that name. */
 export function engineEntry(name: string): EngineEntry {

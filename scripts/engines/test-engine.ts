@@ -2,8 +2,10 @@ import type { During } from '../../src/base-image/progress.ts';
 
 /** An engine that runs for tests, in a folder of its own. Its disposal ends it and removes all it made. */
 export interface TestEngine extends AsyncDisposable {
-  /** As DOCKER_HOST takes it: `unix:///var/tmp/offsite-engine-x/docker.sock`. */
+  /** As DOCKER_HOST takes it: `unix:///var/tmp/offsite-engine-x/docker.sock`, `ssh://...`. */
   host: string;
+  /** Its socket on this machine, for what a test looks at by itself. */
+  socketPath: string;
   /** Further variables that a client needs, such as DOCKER_CERT_PATH. */
   env?: NodeJS.ProcessEnv;
   /** Starts it if it does not run, and resolves when it answers. */

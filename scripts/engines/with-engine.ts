@@ -10,7 +10,10 @@ export interface NamedEngine extends AsyncDisposable {
   entry: EngineEntry;
   engine: TestEngine;
   facts: Capabilities;
-  /** This process's environment, with the engine in DOCKER_HOST and its name in OFFSITE_TEST_ENGINE. */
+  /**
+   * This process's environment, with the engine in DOCKER_HOST, its name in OFFSITE_TEST_ENGINE, and its socket
+   * on this machine in OFFSITE_TEST_SOCKET.
+   */
   env: NodeJS.ProcessEnv;
 }
 
@@ -25,8 +28,10 @@ export async function openNamed(
   const engine = await entry.open(ground);
   try {
     const { DOCKER_CONTEXT: _, ...rest } = env;
-    const named = { ...rest, ...engine.env, DOCKER_HOST: engine.host, OFFSITE_TEST_ENGINE: name };
-    await copyBaseImage(engine.host, ground);
+    const { host, socketPath } = engine;
+    const forTests = { OFFSITE_TEST_ENGINE: name, OFFSITE_TEST_SOCKET: socketPath };
+    const named = { ...rest, ...engine.env, DOCKER_HOST: host, ...forTests };
+    await copyBaseImage(engine.socketPath, ground);
     const facts = await setUp(named, signal);
     return { entry, engine, facts, env: named, [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose]() };
   } catch (error) {

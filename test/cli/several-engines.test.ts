@@ -1,13 +1,14 @@
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { engineSocket } from '../engine/engine-socket.ts';
 import { type OwnEngine, ownEngine } from '../engine/faults/own-engine.ts';
 import { sshServer } from '../engine/ssh-server.ts';
 import { loadBaseImage } from '../engine/with-base-image.ts';
 import { offsite, start } from './offsite.ts';
 import { openPlace } from './place.ts';
 
-// The machine's engine, and one of the test's own.
-const local = 'unix:///var/run/docker.sock';
+// The engine that the tests use, and one of the test's own.
+const local = `unix://${engineSocket}`;
 let own: OwnEngine;
 beforeAll(async () => {
   own = await ownEngine({ storageDriver: 'overlay2' });

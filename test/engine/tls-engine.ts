@@ -1,8 +1,9 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { execa } from 'execa';
 import { freePort } from '../free-port.ts';
+import { authority, certificate } from './certificates.ts';
 import { type OwnEngine, ownEngine } from './faults/own-engine.ts';
 
 /** A dockerd of the test's own with --tlsverify, and certificates of two authorities. */
@@ -47,25 +48,4 @@ export async function tlsEngine(
       await rm(folder, { recursive: true, force: true });
     },
   };
-}
-
-async function authority(at: string): Promise<void> {
-  const subject = `/CN=${basename(at)}`;
-  await openssl(['req', '-x509', '-days', '2', '-subj', subject, '-keyout', `${at}.key`, '-out', at]);
-}
-
-async function certificate(own: string, issuer: string, extension: string): Promise<void> {
-  await mkdir(own);
-  const [request, extensions] = [join(own, 'request.pem'), join(own, 'extensions')];
-  await openssl(['req', '-subj', `/CN=${basename(own)}`, '-keyout', join(own, 'key.pem'), '-out', request]);
-  await writeFile(extensions, extension);
-  await execa('openssl', [
-    ...['x509', '-req', '-in', request, '-CA', issuer, '-CAkey', `${issuer}.key`, '-CAcreateserial'],
-    ...['-days', '2', '-extfile', extensions, '-out', join(own, 'cert.pem')],
-  ]);
-  await execa('cp', [issuer, join(own, 'ca.pem')]);
-}
-
-function openssl([command = '', ...args]: string[]) {
-  return execa('openssl', [command, '-newkey', 'rsa:2048', '-nodes', ...args]);
 }

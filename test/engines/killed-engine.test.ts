@@ -1,6 +1,7 @@
-import Docker from 'dockerode';
+import type Docker from 'dockerode';
 import { describe, expect, test } from 'vitest';
 import { copyBaseImage } from '../../scripts/engines/base-image.ts';
+import { clientOf } from '../../scripts/engines/client-of.ts';
 import { engineEntry } from '../../scripts/engines/table.ts';
 import { offsite, start } from '../cli/offsite.ts';
 import { openPlace } from '../cli/place.ts';
@@ -23,7 +24,7 @@ describe.skipIf(name === undefined)('an engine of its own (npm test -- --engine 
       env: process.env,
     };
     await using engine = await engineEntry(name ?? '').open(ground);
-    await copyBaseImage(engine.host, ground);
+    await copyBaseImage(engine.socketPath, ground);
     using place = openPlace();
     const act = 'sleep 2; echo done > done.txt';
     const cases = [
@@ -45,14 +46,12 @@ describe.skipIf(name === undefined)('an engine of its own (npm test -- --engine 
     // What the killed engine still held is swept by the next agent, as after any crash.
     await until(async () => {
       await offsite(place, ['clean'], { env });
-      return (await listed(engine.host)).length === 0;
+      return (await listed(engine.socketPath)).length === 0;
     });
   });
 });
 
 /** All containers of the engine: nobody else uses it. */
-async function listed(host: string): Promise<Docker.ContainerInfo[]> {
-  // DOCKER_HOST would win over the socket, were `host` not there to overrule it.
-  const docker = new Docker({ socketPath: host.replace('unix://', ''), host: undefined });
-  return docker.listContainers({ all: true });
+async function listed(socketPath: string): Promise<Docker.ContainerInfo[]> {
+  return clientOf(socketPath).listContainers({ all: true });
 }
