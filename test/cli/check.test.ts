@@ -93,7 +93,7 @@ test('a check shows whole lines of what failed, and why untouched work fails', a
   const { exitCode, stdout } = await offsite(place, ['check', suite]);
   expect(exitCode, stdout).toBe(1);
   expect(stdout).toMatch(/^sound +untouched +failed +verify: .* exited 1: looking for done$/m);
-  expect(stdout).toContain('sound, untouched, printed:\n│ looking for done\n');
+  expect(stdout, 'what should fail does not hide what should not').not.toContain('sound, untouched, printed');
   expect(stdout).toContain(`broken, untouched and solved, printed:\n│ ${long}\n`);
 });
 
@@ -103,4 +103,22 @@ test('a verify that bash cannot read is not ok, although it fails untouched', as
   expect(exitCode, stderr).toBe(1);
   expect(stderr).toContain('broken: NOT OK');
   expect(stdout).toContain('verify: if test -e; then fi cannot be read by bash: syntax error');
+});
+
+test('a pattern of protected files that matches none is told', async () => {
+  const suite = place.suite({
+    cases: [
+      {
+        id: 'a',
+        prepare: 'mkdir tests; touch tests/one.txt',
+        protected: ['tests/**', 'test/**'],
+        solution: 'touch out.txt',
+        verify: 'echo "looking for it"; test -e out.txt',
+      },
+    ],
+  });
+  const { exitCode, stdout } = await offsite(place, ['check', suite]);
+  expect(exitCode, stdout).toBe(0);
+  expect(stdout).toContain('a, untouched, printed:\n│ looking for it\n');
+  expect(stdout).toContain('a: protected: no file of the prepared workspace matches test/**\n');
 });

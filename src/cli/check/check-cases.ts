@@ -124,6 +124,7 @@ async function checkState(
   const wrong = results.find((result) => !isExpected(result));
   const told = wrong ?? results.find(({ verdict }) => verdict !== 'passed');
   const flaky = differing(results);
+  const notes = [...new Set(results.flatMap(notesOf))];
   return {
     state,
     verdicts,
@@ -132,6 +133,7 @@ async function checkState(
     output: told && printedBy(told),
     solution: wrong && failedCommands(wrong),
     causeKind: cause?.kind,
+    ...(notes.length > 0 && { notes }),
     asExpected: flaky.length === 0 && results.every(isExpected),
   };
 }
@@ -143,6 +145,10 @@ function isUnsolved({ verdict, cause, verifySteps }: TrialResult, { tests, steps
   const hasNoReward =
     (tests ?? steps) !== undefined && cause?.kind === 'grading' && cause.phase === 'validate';
   return verdict === 'failed' || (verdict === 'void' && hasNoReward);
+}
+
+function notesOf({ events = [] }: TrialResult): string[] {
+  return events.flatMap((event) => (event.kind === 'note' ? [event.text] : []));
 }
 
 /** Undefined if no command failed. That of the untouched state does nothing. */

@@ -14,6 +14,8 @@ export const CheckedState = z.object({
   output: z.string().optional(),
   /** If that was not as expected: the commands of the solution that failed, with what they printed. */
   solution: z.string().optional(),
+  /** What the gradings told besides, such as a pattern that matches no file. */
+  notes: z.array(z.string()).optional(),
   causeKind: z.enum(['task', 'agent', 'harness', 'model', 'infrastructure', 'grading', 'replay']).optional(),
   asExpected: z.boolean(),
   /** Whether an earlier check found this, with the same case, images and settings. */

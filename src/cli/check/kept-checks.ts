@@ -88,7 +88,7 @@ export class KeptChecks {
 }
 
 /** Raise it when grading itself changes, or what is kept of it. */
-const version = 3;
+const version = 4;
 
 /** The images that the environments of the agent, of the services and of the tests begin with. */
 function imagesOf({ sandbox, environment, tests, steps }: TrialSpec): string[] {

@@ -103,7 +103,10 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
       text`${before} of ${plural(states.length, 'result')} are from earlier checks; --again grades them again`,
     );
   if (options.json) out.json({ cases: checked, ...(leftOut.length > 0 && { leftOut }) });
-  else out.print(text`\n${stack([checkTable(checked), ...mappedLines(checked), ...outputsOf(checked)])}\n`);
+  else
+    out.print(
+      text`\n${stack([checkTable(checked), ...notesOf(checked), ...mappedLines(checked), ...outputsOf(checked)])}\n`,
+    );
   if (options.junit !== undefined) {
     const { checkJunitXml } = await import('../output/check-junit.ts');
     writeText(options.junit, checkJunitXml(checked, remarkOn, redact));
@@ -136,20 +139,29 @@ function checkTable(checked: readonly CheckedCase[]): Printable {
   );
 }
 
+/** What an author should know of a case, sound or not. */
+function notesOf(checked: readonly CheckedCase[]): Printable[] {
+  return checked.flatMap(({ id, states }) => {
+    const notes = new Set(states.flatMap(({ notes = [] }) => notes));
+    return [...notes].map((note) => text`${id}: ${note}`);
+  });
+}
+
 /** Whole lines: an assertion is often long, and its end says what was found. */
 const outputSize: Excerpt = { first: 6, last: 14, characters: 2_000, between: tellingLine };
 
-/** Up to this many cases, an author also sees what the gradings printed that failed as they should. */
+/** Of up to this many sound cases, an author also sees what the gradings printed that failed as they should. */
 const fewCases = 3;
 
 /**
- * What gradings printed: once for states that printed the same. Of a case that is not sound, all that did not
- * pass; of the others, if they are few.
+ * What gradings printed: once for states that printed the same. Of cases that are not sound, all that did not
+ * pass; if there are none, of the others, if they are few.
  */
 function outputsOf(checked: readonly CheckedCase[]): Printable[] {
-  return checked.flatMap(({ id, states }) => {
-    const isShown = checked.length <= fewCases || states.some(({ asExpected }) => !asExpected);
-    const told = states.filter(({ output = '' }) => isShown && output.trim() !== '');
+  const isSound = ({ states }: CheckedCase) => states.every(({ asExpected }) => asExpected);
+  const few = checked.length <= fewCases ? checked : [];
+  return (checked.every(isSound) ? few : checked.filter((one) => !isSound(one))).flatMap(({ id, states }) => {
+    const told = states.filter(({ output = '' }) => output.trim() !== '');
     const outputs = [...new Set(told.map(({ output = '' }) => output))];
     const printed = outputs.map((output) => {
       const names = told.filter((state) => state.output === output).map(({ state }) => state);

@@ -16,6 +16,7 @@ import {
   protectedPart,
   protectedState,
   protectionOf,
+  unmatchedGlobs,
 } from '../workspace/protected.ts';
 import { readWorkspace } from '../workspace/read-workspace.ts';
 import { shownPaths } from '../workspace/system-changes.ts';
@@ -34,7 +35,7 @@ async function run(input: PhaseInput): Promise<Found> {
   using deadline = startDeadline(parts.clock, ms, signal);
   const { filesChanged, changes, collection, carry, protectedChanged } = await read(input, deadline.signal);
   signal.throwIfAborted();
-  const told = [...notes, ...cacheNote(input, filesChanged)];
+  const told = [...notes, ...cacheNote(input, filesChanged), ...unmatchedNote(input)];
   const trajectory = await trajectoryArtifact(found.trajectory ?? [], parts.blobs);
   return {
     ...(told.length > 0 && { events: [...(found.events ?? []), ...told] }),
@@ -53,6 +54,15 @@ function cacheNote({ spec, parts }: PhaseInput, filesChanged: readonly string[])
   if (caches.length === 0) return [];
   const left = spec.verifyPlace.in === 'fresh' ? ', and are left out of grading' : '';
   const text = `caches of tools among the protected files do not count${left}: ${shownPaths(caches)}`;
+  return [{ kind: 'note', at: parts.clock.now(), text }];
+}
+
+/** Tells which patterns protect nothing that is there: one may be misspelled, or protect what must not be added. */
+function unmatchedNote({ spec, parts, before }: PhaseInput): HarnessEvent[] {
+  if (before === 'large') return [];
+  const unmatched = unmatchedGlobs(spec.protected, before.keys());
+  if (unmatched.length === 0) return [];
+  const text = `protected: no file of the prepared workspace matches ${unmatched.join(', ')}`;
   return [{ kind: 'note', at: parts.clock.now(), text }];
 }
 

@@ -37,6 +37,16 @@ function matcherOf({ globs, isCache }: Protection): (path: string) => boolean {
   return (path) => matches(path) && !isCache(path);
 }
 
+/** The globs that match none of the paths. */
+export function unmatchedGlobs(globs: readonly string[], paths: Iterable<string>): string[] {
+  const left = new Map(globs.map((glob) => [glob, globMatcher([glob], true)]));
+  for (const path of paths) {
+    if (left.size === 0) break;
+    for (const [glob, matches] of left) if (matches(path)) left.delete(glob);
+  }
+  return [...left.keys()];
+}
+
 /**
  * The changed files that the case protects.
  *
