@@ -89,11 +89,33 @@ export function tellingLine(lines: readonly string[]): number {
   return named === -1 ? lines.findLastIndex((line) => line.trim() !== '') : named;
 }
 
+/** How many lines that name failed tests or errors an excerpt shows, and how many from the most telling one on. */
+const evidence = { tests: 8, errors: 8, lines: 4 };
+
+/**
+ * The places of the lines that say what failed, in order: those that name failed tests or errors, and the most
+ * telling one with what follows it.
+ */
+export function failureLines(lines: readonly string[]): number[] {
+  const telling = tellingLine(lines);
+  const from = telling === -1 ? [] : Array.from({ length: evidence.lines }, (_, index) => telling + index);
+  const tests = failedTests(lines).map(({ at }) => at);
+  const errors = lines.flatMap((line, at) => (namesError(line.slice(0, printedText.bytes.line)) ? [at] : []));
+  const places = [...tests.slice(0, evidence.tests), ...errors.slice(0, evidence.errors), ...from];
+  return [...new Set(places)].filter((at) => at < lines.length).sort((one, other) => one - other);
+}
+
 /** `: ` and why a program failed, by what it printed: the tests that failed, and its most telling line. */
 export function told(text = ''): string {
   const lines = text.split('\n');
   const line = withNext(lines, tellingLine(lines));
-  const parts = [testsTold(failedTests(lines), line), shortened(line, toldCharacters)];
+  const parts = [
+    testsTold(
+      failedTests(lines).map(({ name }) => name),
+      line,
+    ),
+    shortened(line, toldCharacters),
+  ];
   return parts
     .filter((part) => part !== '')
     .map((part) => `: ${part}`)

@@ -1,4 +1,4 @@
-import { reachesThreshold, tellingLine } from '../../record/failures.ts';
+import { reachesThreshold } from '../../record/failures.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 import {
   type Excerpt,
@@ -89,7 +89,7 @@ function stepLines(
   const cut = outputTruncated && size === inFull ? [ours('  (the middle of the output was not kept)')] : [];
   return stack([
     text`${verdict} ${lines(command)}  ${styled('dim', ours(`exit ${exitCode}${took}`))}`,
-    ...outputLines(output, size === inFull ? size : { ...size, between: tellingLine }),
+    ...outputLines(output, size),
     ...cut,
   ]);
 }

@@ -80,6 +80,33 @@ test('a story begins with the verdict and the reasons, then shows the output of 
   );
 });
 
+test('what is left out of a long output does not say what failed', async () => {
+  using kept = keptLedger();
+  const noise = (name: string) => Array.from({ length: 30 }, (_, index) => `${name} ${index}`);
+  const output = [
+    ...['Error: a warning at the start', ...noise('before')],
+    ...['FAIL: sums negative numbers', '  expected -3, got 3', ...noise('between')],
+    ...['not ok 7 - rounds to even', ...noise('after'), '2 failed'],
+  ].join('\n');
+  const shown = await story(kept, {
+    verdict: 'failed',
+    verifySteps: [{ command: 'npm test', exitCode: 1, output, outputTruncated: false }],
+    validations: [
+      {
+        id: 'a',
+        index: 0,
+        name: 'hidden tests',
+        kind: 'tests',
+        exitCode: 1,
+        logs: [{ index: 0, value: { text: output } }],
+      },
+    ],
+  });
+  const line =
+    / {4}│ … \d+ lines left out …\n {4}│ (?:FAIL: sums negative numbers|not ok 7 - rounds to even)\n/g;
+  expect(shown.match(line)).toHaveLength(4);
+});
+
 test('a story tells the rest in the order in which somebody asks for it, in three screens at most', async () => {
   using kept = keptLedger();
   const told = await story(kept, failed);
