@@ -1,5 +1,5 @@
 import { printedText } from '../bounds/anybody.ts';
-import type { Judgment } from '../contract/validation.ts';
+import type { Judgment, Validation } from '../contract/validation.ts';
 import { failedTests } from './failed-tests.ts';
 import type { TrialResult } from './trial-record.ts';
 
@@ -53,10 +53,7 @@ export function failuresOf({ verifySteps = [], validations = [], judgments = [] 
   const judged = judgments
     // The rewards of tests are told with the tests.
     .filter((judgment) => judgment.evaluator !== 'tests' && !reachesThreshold(judgment))
-    .map(
-      ({ name, score, threshold, reason }) =>
-        `judgment "${name}": ${score ?? 'no score'} < ${threshold}${told(reason)}`,
-    );
+    .map((judgment) => `judgment "${judgment.name}": ${scoreText(judgment)}${told(judgment.reason)}`);
   return [...steps, ...failed, ...judged];
 }
 
@@ -131,4 +128,22 @@ function testsTold([first, ...more]: readonly string[], line: string): string {
 /** Whether a judgment passes. Without a threshold it always does. Without a score it never reaches one. */
 export function reachesThreshold({ score, threshold }: Judgment): boolean {
   return threshold === undefined || (score !== undefined && score >= threshold);
+}
+
+/** What a judgment gave, beside its threshold: `0.4 < 0.7`, `0.4`, `friendly`, `no score < 0.7`. */
+export function scoreText(judgment: Judgment): string {
+  const { choice, threshold } = judgment;
+  const given = String(judgment.score ?? choice ?? 'no score');
+  if (threshold === undefined) return given;
+  return `${given} ${reachesThreshold(judgment) ? '≥' : '<'} ${threshold}`;
+}
+
+/** Whether a validation passed: its own code, and the judgments that it asked for, which have its name. */
+export function hasPassed(validation: Validation, judgments: readonly Judgment[] = []): boolean {
+  return (validation.exitCode ?? 0) === 0 && lowJudgments(validation, judgments).length === 0;
+}
+
+/** The judgments of a validation that do not reach their thresholds. */
+export function lowJudgments({ name }: Pick<Validation, 'name'>, judgments: readonly Judgment[]): Judgment[] {
+  return judgments.filter((judgment) => judgment.name === name && !reachesThreshold(judgment));
 }
