@@ -122,6 +122,21 @@ test('a later grading shows the threshold that changed, even if its verdict is t
   ]);
 });
 
+test('a timeline has a row for the time of the judges', async () => {
+  using kept = keptLedger();
+  const asked = (role: 'agent' | 'judge', startedAt: number) => ({
+    ...{ model: 'model-1', wire: 'chat', path: '/', streamed: false, failedTries: [], usage: {} },
+    ...{ requestBytes: 0, responseBytes: 0 },
+    ...{ role, startedAt: at + startedAt, finishedAt: at + startedAt + 1000 },
+  });
+  const shown = await story(kept, {
+    verdict: 'failed',
+    phases: [{ name: 'validate', startedAt: at, durationMs: 5000 }],
+    models: { ...account, exchanges: [asked('agent', 0), asked('judge', 1000), asked('judge', 3000)] },
+  });
+  expect(shown).toMatch(/\+1\.0 s {2}judge {2}2 requests to model-1 +3\.0 s/);
+});
+
 test('what is left out of a long output does not say what failed', async () => {
   using kept = keptLedger();
   const noise = (name: string) => Array.from({ length: 30 }, (_, index) => `${name} ${index}`);
