@@ -7,6 +7,7 @@ import type { Verdict } from '../ledger/trials.ts';
 import type { KeptWorkspace } from '../ledger/workspaces.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { Cause, PhaseName } from '../record/cause.ts';
+import { type ThresholdChange, thresholdChanges } from '../record/checks-beside.ts';
 import { failuresOf } from '../record/failures.ts';
 import { readRecord } from '../record/read-record.ts';
 import { recordOf, type TrialRecord, type TrialResult } from '../record/trial-record.ts';
@@ -176,6 +177,7 @@ export interface RegradedTrial {
   now: Outcome;
   /** How the new grading differs from one in the trial. */
   notes: string[];
+  thresholds: ThresholdChange[];
   grading: StoredGrading;
 }
 
@@ -257,6 +259,7 @@ async function regrade(
   const regraded = {
     ...{ trial, was: outcomeOf(record), now: outcomeOf(now), grading },
     notes: now.regrade?.notes ?? [],
+    thresholds: thresholdChanges(record, now),
   };
   observe({ kind: 'graded', regraded });
   return regraded;

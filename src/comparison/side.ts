@@ -8,6 +8,7 @@ import { readRecord } from '../record/read-record.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { usageOf } from '../record/usage.ts';
 import type { CaseValues, CaseVerdicts } from '../stats/cases.ts';
+import { orNearest } from '../text/nearest.ts';
 
 /** What a reference of `offsite compare` names: one or several batches, and perhaps a variant. */
 export interface Reference {
@@ -74,10 +75,10 @@ export function variantsOf(ledger: Ledger, { name, batches, variant }: Reference
   const names = [...new Set(trials.map((trial) => trial.variant))];
   if (variant === undefined) return names;
   if (names.includes(variant)) return [variant];
-  throw new OffsiteError(`${name}: the batch has no variant ${variant}`, {
+  throw new OffsiteError(`${name}: the batch has no variant ${variant}${orNearest(variant, names)}`, {
     code: 'VARIANT_UNKNOWN',
     kind: 'input',
-    hint: `Its variants: ${names.join(', ')}.`,
+    hint: 'Name one of its variants, or none to compare all.',
   });
 }
 

@@ -1,4 +1,5 @@
 import { OffsiteError } from '../offsite-error.ts';
+import { orNearest } from '../text/nearest.ts';
 import { batchOf, type StoredBatch } from './batches.ts';
 import {
   ambiguous,
@@ -9,6 +10,7 @@ import {
   type ListedRun,
   type ListedTrial,
   lastBatch,
+  lastWord,
   listRuns,
   listTrials,
 } from './find.ts';
@@ -24,7 +26,7 @@ export type Target =
  * Finds a batch, a run or a trial. A reference is one of these:
  *
  * - nothing: the last batch
- * - an id of a batch or a run, or its beginning; a batch wins over its own runs
+ * - an id of a batch or a run, or its beginning, or `last` for the last batch; a batch wins over its own runs
  * - `case/variant`, or `case` if it has one variant: a run of the last batch
  * - `BATCH:case/variant`: a run of another batch
  * - any of those with `#ordinal`: a trial
@@ -75,7 +77,7 @@ function findName(records: Records, name: string): Found {
     .map((run) => ({ kind: 'run' as const, batch: batchOfRun(records, run), run }));
   const isWhole = (id: string, prefix: string) => id === name || id === `${prefix}${name}`;
   const whole: Found[] = [
-    ...batches.filter(({ batch }) => isWhole(batch.id, 'batch_')),
+    ...batches.filter(({ batch }) => name === lastWord || isWhole(batch.id, 'batch_')),
     ...runs.filter(({ run }) => isWhole(run.id, 'run_')),
   ];
   const byId = whole.length > 0 ? whole : [...batches, ...runs];
@@ -88,10 +90,14 @@ function findName(records: Records, name: string): Found {
     const labelled = label.join(':').trim();
     // As in git, nothing after the colon means the whole.
     if (labelled === '') return { kind: 'batch', batch };
-    return runNamed(records, batch, labelled, 'beginning') ?? unknown(`${batch.id} has no run ${labelled}`);
+    return (
+      runNamed(records, batch, labelled, 'beginning') ??
+      unknown(`${batch.id} has no run ${labelled}`, records, batch, labelled)
+    );
   }
   return (
-    runNamed(records, last, name, 'beginning') ?? unknown(`the data folder has no batch and no run ${name}`)
+    runNamed(records, last, name, 'beginning') ??
+    unknown(`the data folder has no batch and no run ${name}`, records, last, name)
   );
 }
 
@@ -156,8 +162,11 @@ function described(found: Found): string {
   return `run ${found.run.id} (${labelOf(found.run)} of ${found.batch.id})`;
 }
 
-function unknown(what: string): never {
-  throw new OffsiteError(what, {
+/** Names what the user may have meant, in the form that the user wrote: `case/variant`, or a case alone. */
+function unknown(what: string, records: Records, { key }: StoredBatch, name: string): never {
+  const runs = listRuns(records, key);
+  const names = name.includes('/') ? runs.map(labelOf) : runs.map(({ caseId }) => caseId);
+  throw new OffsiteError(`${what}${orNearest(name, [...new Set(names)])}`, {
     code: 'REFERENCE_UNKNOWN',
     kind: 'input',
     hint: '`offsite batches` lists batches, and `offsite show BATCH` the runs of one.',

@@ -98,7 +98,7 @@ export function lastBatch(records: Records): StoredBatch {
 }
 
 /**
- * Finds a batch by its id or by the beginning of its id. The `batch_` that ids begin with may be left out. A
+ * Finds a batch by its id or by the beginning of its id, or the last one by `last`. The `batch_` that ids begin with may be left out. A
  * whole id wins over a beginning. Throws `BATCH_UNKNOWN` if no batch fits, and `BATCH_AMBIGUOUS`, with the
  * candidates, if several do.
  */
@@ -110,7 +110,7 @@ export function findBatch(records: Records, reference: string): StoredBatch {
   throw new OffsiteError(`the data folder has no batch ${reference}`, {
     code: 'BATCH_UNKNOWN',
     kind: 'input',
-    hint: 'Name a batch by its id or by the beginning of its id.',
+    hint: 'Name a batch by its id or by the beginning of its id, or write `last`.',
   });
 }
 
@@ -144,8 +144,18 @@ export function ambiguous(
   });
 }
 
-/** The batches that a reference could mean, newest first. */
+/** The word for the batch that was started last, wherever a command takes a batch. */
+export const lastWord = 'last';
+
+/**
+ * The batches that a reference could mean, newest first. An id `last`, which a foreign service may give, wins
+ * over the word.
+ */
 export function fittingBatches(records: Records, reference: string): StoredBatch[] {
+  if (reference === lastWord) {
+    const named = records.all('SELECT * FROM batches WHERE id = ?', reference);
+    return named.length > 0 ? named.map(batchOf) : [lastBatch(records)];
+  }
   const rows = records.all(
     `SELECT * FROM batches WHERE ${begins('id', 'batch_')} ORDER BY started_at DESC, key DESC`,
     reference,

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 
-export const PhaseName = z.enum(['sandbox', 'harness', 'collect', 'verify', 'validate']).meta({
-  description: 'The phases of a trial, in order.',
+export const PhaseName = z.enum(['sandbox', 'harness', 'collect', 'verify', 'validate', 'control']).meta({
+  description:
+    'The phases of a trial, in order. `control`: only if grading gave no verdict, to find out whose fault that is.',
 });
 export type PhaseName = z.infer<typeof PhaseName>;
 

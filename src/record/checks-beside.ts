@@ -1,4 +1,4 @@
-import { reachesThreshold } from './failures.ts';
+import { hasPassed, reachesThreshold, scoreText } from './failures.ts';
 import type { TrialRecord } from './trial-record.ts';
 
 /** A check in two gradings of the same work. */
@@ -6,16 +6,17 @@ export interface CheckBeside {
   /** The command of a verify step, or the name of a validation or a judgment. Foreign text. */
   name: string;
   kind: 'verify' | 'validation' | 'judgment';
-  /** How it ended: `exit 1`, `passed`, `0.5`. Absent if that grading does not have it. */
+  /** How it ended: `exit 1`, `passed`, `0.5`, `0.5 < 0.7`. Absent if that grading does not have it. */
   was?: string | undefined;
   now?: string | undefined;
-  /** Whether one of them passed and the other did not, or is missing. */
+  /** Whether one of them passed and the other did not or is missing, or they have other thresholds. */
   changed: boolean;
 }
 
 interface Check extends Pick<CheckBeside, 'kind' | 'name'> {
   told: string;
   passed: boolean;
+  threshold?: number | undefined;
 }
 
 type Graded = Pick<TrialRecord, 'verifySteps' | 'validations' | 'judgments'>;
@@ -25,15 +26,37 @@ export function checksBeside(was: Graded, now: Graded): CheckBeside[] {
   const [before, after] = [checksOf(was), checksOf(now)];
   const rows = [...new Map([...before, ...after])].map(([key, { kind, name }]): CheckBeside => {
     const [one, other] = [before.get(key), after.get(key)];
-    return { kind, name, was: one?.told, now: other?.told, changed: one?.passed !== other?.passed };
+    return { kind, name, was: one?.told, now: other?.told, changed: isOther(one, other) };
   });
   return rows.toSorted((one, other) => Number(other.changed) - Number(one.changed));
+}
+
+function isOther(one: Check | undefined, other: Check | undefined): boolean {
+  return one?.passed !== other?.passed || one?.threshold !== other?.threshold;
+}
+
+/** A threshold that differs in two gradings. Absent on a side where the judgment has none. */
+export interface ThresholdChange {
+  /** The name of the judgment. Foreign text. */
+  name: string;
+  was?: number | undefined;
+  now?: number | undefined;
+}
+
+/** The thresholds of judgments that both gradings have, and that changed. */
+export function thresholdChanges(was: Graded, now: Graded): ThresholdChange[] {
+  const [before, after] = [checksOf(was), checksOf(now)];
+  return [...before].flatMap(([key, one]) => {
+    const other = after.get(key);
+    if (!other || one.threshold === other.threshold) return [];
+    return [{ name: one.name, was: one.threshold, now: other.threshold }];
+  });
 }
 
 /** By kind, name and how many of the same name came before. */
 function checksOf({ verifySteps = [], validations = [], judgments = [] }: Graded): Map<string, Check> {
   const checks = new Map<string, Check>();
-  const add = (kind: Check['kind'], name: string, check: Pick<Check, 'told' | 'passed'>) => {
+  const add = (kind: Check['kind'], name: string, check: Omit<Check, 'kind' | 'name'>) => {
     for (let same = 0; ; same++) {
       const key = JSON.stringify([kind, name, same]);
       if (checks.has(key)) continue;
@@ -43,11 +66,13 @@ function checksOf({ verifySteps = [], validations = [], judgments = [] }: Graded
   };
   for (const { command, exitCode } of verifySteps)
     add('verify', command, { told: `exit ${exitCode}`, passed: exitCode === 0 });
-  for (const { name, exitCode = 0 } of validations)
-    add('validation', name, { told: exitCode === 0 ? 'passed' : 'failed', passed: exitCode === 0 });
+  for (const validation of validations) {
+    const passed = hasPassed(validation, judgments);
+    add('validation', validation.name, { told: passed ? 'passed' : 'failed', passed });
+  }
   for (const judgment of judgments) {
-    const { name, score } = judgment;
-    add('judgment', name, { told: String(score ?? 'no score'), passed: reachesThreshold(judgment) });
+    const { name, threshold } = judgment;
+    add('judgment', name, { told: scoreText(judgment), passed: reachesThreshold(judgment), threshold });
   }
   return checks;
 }

@@ -30,17 +30,28 @@ const marks = ['FAIL', 'ERROR', '●', '✖', 'not ok'];
 const others = /^failing tests:$|#\s*(?:todo|skip)\b/i;
 const duration = / \([\d.]+ ?m?s\)$/;
 
-/** The names of the tests that failed, in the order of the output, each once. Empty if it names none. */
-export function failedTests(lines: readonly string[]): string[] {
+/** A failed test, and the place of the line that first names it. */
+export interface FailedTest {
+  name: string;
+  at: number;
+}
+
+/** The tests that failed, in the order of the output, each once. Empty if it names none. */
+export function failedTests(lines: readonly string[]): FailedTest[] {
   const read = lines
-    .map((line) => line.slice(0, printedText.bytes.line))
-    .filter((line) => marks.some((mark) => line.includes(mark)))
-    .map((line) => line.trimEnd());
+    .map((line, at) => ({ line: line.slice(0, printedText.bytes.line), at }))
+    .filter(({ line }) => marks.some((mark) => line.includes(mark)))
+    .map(({ line, at }) => ({ line: line.trimEnd(), at }));
   // A runner prints its tests in one form; another form is what a test printed itself.
   for (const pattern of patterns) {
-    const names = read.flatMap((line) => pattern.exec(line)?.[1] ?? []);
-    const tests = names.filter((name) => !others.test(name)).map((name) => name.replace(duration, ''));
-    if (tests.length > 0) return [...new Set(tests)];
+    const tests = new Map<string, FailedTest>();
+    for (const { line, at } of read) {
+      const given = pattern.exec(line)?.[1];
+      if (given === undefined || others.test(given)) continue;
+      const name = given.replace(duration, '');
+      if (!tests.has(name)) tests.set(name, { name, at });
+    }
+    if (tests.size > 0) return [...tests.values()];
   }
   return [];
 }

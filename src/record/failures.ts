@@ -1,5 +1,5 @@
 import { printedText } from '../bounds/anybody.ts';
-import type { Judgment } from '../contract/validation.ts';
+import type { Judgment, Validation } from '../contract/validation.ts';
 import { failedTests } from './failed-tests.ts';
 import type { TrialResult } from './trial-record.ts';
 
@@ -56,10 +56,7 @@ export function failuresOf({ verifySteps = [], validations = [], judgments = [] 
   const judged = judgments
     // The rewards of tests are told with the tests.
     .filter((judgment) => judgment.evaluator !== 'tests' && !reachesThreshold(judgment))
-    .map(
-      ({ name, score, threshold, reason }) =>
-        `judgment "${name}": ${score ?? 'no score'} < ${threshold}${told(reason)}`,
-    );
+    .map((judgment) => `judgment "${judgment.name}": ${scoreText(judgment)}${told(judgment.reason)}`);
   return [...steps, ...failed, ...judged];
 }
 
@@ -98,11 +95,33 @@ export function tellingLine(lines: readonly string[]): number {
   return named === -1 ? lines.findLastIndex((line) => line.trim() !== '') : named;
 }
 
+/** How many lines that name failed tests or errors an excerpt shows, and how many from the most telling one on. */
+const evidence = { tests: 8, errors: 8, lines: 4 };
+
+/**
+ * The places of the lines that say what failed, in order: those that name failed tests or errors, and the most
+ * telling one with what follows it.
+ */
+export function failureLines(lines: readonly string[]): number[] {
+  const telling = tellingLine(lines);
+  const from = telling === -1 ? [] : Array.from({ length: evidence.lines }, (_, index) => telling + index);
+  const tests = failedTests(lines).map(({ at }) => at);
+  const errors = lines.flatMap((line, at) => (namesError(line.slice(0, printedText.bytes.line)) ? [at] : []));
+  const places = [...tests.slice(0, evidence.tests), ...errors.slice(0, evidence.errors), ...from];
+  return [...new Set(places)].filter((at) => at < lines.length).sort((one, other) => one - other);
+}
+
 /** `: ` and why a program failed, by what it printed: the tests that failed, and its most telling line. */
 export function told(text = ''): string {
   const lines = text.split('\n');
   const line = withNext(lines, tellingLine(lines));
-  const parts = [testsTold(failedTests(lines), line), shortened(line, toldCharacters)];
+  const parts = [
+    testsTold(
+      failedTests(lines).map(({ name }) => name),
+      line,
+    ),
+    shortened(line, toldCharacters),
+  ];
   return parts
     .filter((part) => part !== '')
     .map((part) => `: ${part}`)
@@ -118,4 +137,22 @@ function testsTold([first, ...more]: readonly string[], line: string): string {
 /** Whether a judgment passes. Without a threshold it always does. Without a score it never reaches one. */
 export function reachesThreshold({ score, threshold }: Judgment): boolean {
   return threshold === undefined || (score !== undefined && score >= threshold);
+}
+
+/** What a judgment gave, beside its threshold: `0.4 < 0.7`, `0.4`, `friendly`, `no score < 0.7`. */
+export function scoreText(judgment: Judgment): string {
+  const { choice, threshold } = judgment;
+  const given = String(judgment.score ?? choice ?? 'no score');
+  if (threshold === undefined) return given;
+  return `${given} ${reachesThreshold(judgment) ? '≥' : '<'} ${threshold}`;
+}
+
+/** Whether a validation passed: its own code, and the judgments that it asked for, which have its name. */
+export function hasPassed(validation: Validation, judgments: readonly Judgment[] = []): boolean {
+  return (validation.exitCode ?? 0) === 0 && lowJudgments(validation, judgments).length === 0;
+}
+
+/** The judgments of a validation that do not reach their thresholds. */
+export function lowJudgments({ name }: Pick<Validation, 'name'>, judgments: readonly Judgment[]): Judgment[] {
+  return judgments.filter((judgment) => judgment.name === name && !reachesThreshold(judgment));
 }

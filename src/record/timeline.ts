@@ -1,4 +1,5 @@
 import { printedText } from '../bounds/anybody.ts';
+import { hasPassed } from './failures.ts';
 import type { TrialRecord } from './trial-record.ts';
 
 /**
@@ -50,7 +51,7 @@ export function commandsOf({
  * list stand.
  */
 export function timelineOf(record: TrialRecord): TimelineEntry[] {
-  const { phases, events = [], models, verifySteps = [], validations = [] } = record;
+  const { phases, events = [], models, verifySteps = [], validations = [], judgments = [] } = record;
   const phaseAt = (name: string) =>
     phases.find((phase) => phase.name === name)?.startedAt ?? record.startedAt;
   const entries: TimelineEntry[] = [
@@ -93,7 +94,7 @@ export function timelineOf(record: TrialRecord): TimelineEntry[] {
       until: startedAt === undefined ? undefined : startedAt + (durationMs ?? 0),
     })).map(({ item, index, at, until }) => ({
       ...{ kind: 'validation' as const, index, at, until, title: item.name },
-      failed: item.exitCode !== 0,
+      failed: !hasPassed(item, judgments),
     })),
   ];
   return entries.sort((one, other) => one.at - other.at);

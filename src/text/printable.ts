@@ -85,32 +85,30 @@ export interface Excerpt {
   first: number;
   last: number;
   characters: number;
-  /** Finds a line of what lies between, which is shown too, with the ones after it; -1 for none. */
-  between?: ((lines: readonly string[]) => number) | undefined;
+  /** Finds lines that are shown too, wherever they are, by their places in order. */
+  besides?: ((lines: readonly string[]) => readonly number[]) | undefined;
 }
 
-/** How many lines of what lies between are shown. */
-const betweenLines = 4;
-
 /** The beginning and the end of a text, every line behind a bar. */
-export function excerpt(foreign: string, { first, last, characters, between }: Excerpt): Printable {
+export function excerpt(foreign: string, { first, last, characters, besides }: Excerpt): Printable {
   return new Printable((redact) => {
     const all = redact(foreign).trimEnd().split(/\r?\n/);
-    const spare = all.length - first - last;
     const told = (line: string): Line => [bar, { text: escapedButTabs(cut(line, characters)), ours: false }];
     // To leave out one line takes one line too.
-    if (spare <= 1) return all.map(told);
-    const gap = (count: number): Line[] =>
-      count > 0 ? [[bar, { text: `… ${count} lines left out …`, ours: true, style: 'dim' }]] : [];
+    if (all.length - first - last <= 1) return all.map(told);
     const end = all.length - last;
-    const found = between?.(all) ?? -1;
-    const from = found >= first && found < end ? found : end;
-    const to = Math.min(end, from + betweenLines);
+    const between = (besides?.(all) ?? []).filter((at) => at >= first && at < end);
+    let next = first;
+    const gapTo = (at: number): Line[] => {
+      const [from, count] = [next, at - next];
+      next = at + 1;
+      if (count <= 1) return all.slice(from, at).map(told);
+      return [[bar, { text: `… ${count} lines left out …`, ours: true, style: 'dim' }]];
+    };
     return [
       ...all.slice(0, first).map(told),
-      ...gap(from - first),
-      ...all.slice(from, to).map(told),
-      ...gap(end - to),
+      ...between.flatMap((at) => [...gapTo(at), told(all[at] ?? '')]),
+      ...gapTo(end),
       ...all.slice(end).map(told),
     ];
   });

@@ -47,6 +47,12 @@ export async function grade(input: PhaseInput, runPhase: RunPhase): Promise<Foun
 
 async function graded(input: PhaseInput, runPhase: RunPhase): Promise<Found> {
   const first = await attempt(input, runPhase);
+  if (first.doubt === undefined) return first.found;
+  return await runPhase({ name: 'control', run: () => settled(first, input) }, input);
+}
+
+/** What a grading without a verdict comes to, after all that is graded and asked because of it. */
+async function settled(first: Graded, input: PhaseInput): Promise<Found> {
   const { graded: last, isTheAgents } = await settle(first, {
     again: () => gradeAgain(input, first.found),
     untouched: () => gradeUntouched(input),

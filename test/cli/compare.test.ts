@@ -247,6 +247,24 @@ describe('offsite compare', () => {
     expect(stdout).toContain('Variants only in B, not compared: new');
   });
 
+  test('says once what is the same for every variant', async () => {
+    const { stdout } = await compare('two', 'three');
+    expect(stdout.match(/^No case has repeats, /gm)).toHaveLength(1);
+    expect(stdout).toContain('\n\nOf every variant:\nNo case has repeats, ');
+    expect(stdout).not.toContain('\n\n\n');
+    expect((await compare('two:strong', 'two:weak')).stdout).not.toContain('Of every variant');
+  });
+
+  test('`last` is the last batch, and a batch is not compared with itself', async () => {
+    const { comparisons } = await compared('last:weak', 'two:weak');
+    expect(comparisons[0]?.a.batches).toEqual(['batch_three']);
+    const same = await compare('last');
+    expect(same.stderr).toContain('are the same trials');
+    expect(same.exitCode).toBe(2);
+    const wrong = await compare('last:waek', 'two:weak');
+    expect(wrong.stderr).toContain('last:waek: the batch has no variant waek; did you mean "weak"?');
+  });
+
   test('takes several batches of one suite as one side', async () => {
     const { comparisons } = await compared('worse', 'before+again');
     expect(comparisons[0]?.b).toMatchObject({
@@ -258,7 +276,7 @@ describe('offsite compare', () => {
   test.each([
     [['nix'], /the data folder has no batch nix/],
     [['batch_', 'batch_b'], /7 batches fit batch_:/],
-    [['before:nix', 'worse'], /no variant nix\n +Its variants: worker\./],
+    [['before:nix', 'worse'], /no variant nix; available: worker\n/],
     [['before', 'before'], /are the same trials/],
     [['before', 'two'], /have no variant of the same name\n.*Name one of each/],
   ])('refuses %j', async (args, message) => {

@@ -51,7 +51,8 @@ describe.concurrent('offsite run', () => {
     running.kill('SIGINT');
     const { exitCode, stdout, stderr } = await running.ended;
     expect(exitCode).toBe(130);
-    expect(stdout).toMatch(/^quick · worker +1 +0 +0 +100 %/m);
+    expect(stdout).toMatch(/^quick · worker +1 +0 +0 +0 +100 %/m);
+    expect(stdout).toMatch(/^all +1 +0 +0 +1 +100 %/m);
     expect(stdout).toMatch(/^interrupted by SIGINT: 1 trial finished, 1 left$/m);
     expect(stderr).toContain('SIGINT: stopping the trials');
     expect(stderr).not.toContain('    at ');

@@ -1,7 +1,7 @@
 import { Command } from '@commander-js/extra-typings';
 import { concurrencyFor } from '../../agent/engines/trials-at-a-time.ts';
 import { openBudget } from '../../gateway/budget.ts';
-import { tellingLine } from '../../record/failures.ts';
+import { failureLines } from '../../record/failures.ts';
 import { type Excerpt, excerpt, ours, type Printable, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
@@ -148,7 +148,7 @@ function notesOf(checked: readonly CheckedCase[]): Printable[] {
 }
 
 /** Whole lines: an assertion is often long, and its end says what was found. */
-const outputSize: Excerpt = { first: 6, last: 14, characters: 2_000, between: tellingLine };
+const outputSize: Excerpt = { first: 6, last: 14, characters: 2_000, besides: failureLines };
 
 /** Of up to this many sound cases, an author also sees what the gradings printed that failed as they should. */
 const fewCases = 3;

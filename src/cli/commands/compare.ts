@@ -2,8 +2,8 @@ import { Command } from '@commander-js/extra-typings';
 import { compareWithBaselines, readBaselines } from '../../comparison/baseline.ts';
 import { cellsOf } from '../../comparison/cells.ts';
 import { type ComparedBatches, compareBatches } from '../../comparison/comparison.ts';
-import { type Reference, readReference } from '../../comparison/side.ts';
-import { lastBatch } from '../../ledger/find.ts';
+import { readReference } from '../../comparison/side.ts';
+import { lastBatch, lastWord } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { CommandContext } from '../context.ts';
@@ -19,7 +19,8 @@ export function compareCommand() {
     .description('compare two batches or variants on this machine: is one better, or is it noise?')
     .argument(
       '<a>',
-      'BATCH, BATCH:VARIANT or BATCH+BATCH, the older one unless --baseline; ids may be cut short',
+      'BATCH, BATCH:VARIANT or BATCH+BATCH, the older one unless --baseline; ids may be cut short; ' +
+        '`last`: the last batch',
     )
     .argument('[b]', 'the newer one (default: the last batch)')
     .option('--baseline', "compare one batch with the service's baseline of its cases and variants")
@@ -55,7 +56,7 @@ async function compare(a: string, b: string | undefined, options: CompareOptions
 }
 
 function comparedBatches(ledger: Ledger, a: string, b: string | undefined): ComparedBatches {
-  const newer = b === undefined ? lastReference(ledger) : readReference(ledger, b);
+  const newer = readReference(ledger, b ?? lastWord);
   return compareBatches(ledger, readReference(ledger, a), newer);
 }
 
@@ -66,9 +67,4 @@ async function comparedWithBaseline(context: CommandContext, name: string): Prom
   const cells = cellsOf(ledger, reference);
   const { client } = await context.service();
   return compareWithBaselines(ledger, await readBaselines(client, cells, signal), reference);
-}
-
-function lastReference(ledger: Ledger): Reference {
-  const batch = lastBatch(ledger.records);
-  return { name: batch.id, batches: [batch], variant: undefined };
 }

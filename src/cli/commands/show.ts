@@ -19,7 +19,7 @@ export function showCommand() {
     )
     .argument(
       '[what...]',
-      'an id of a batch, a set or a run, or its beginning; case/variant, or BATCH:case/variant; ' +
+      'an id of a batch, a set or a run, or its beginning; `last`; case/variant, or BATCH:case/variant; ' +
         'with #ordinal a trial (default: the last batch)',
     )
     .option('--verify', 'only the checks of a trial: verify, validations, judgments, in full')

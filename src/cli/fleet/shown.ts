@@ -2,6 +2,7 @@ import type { OpenBatch } from '../../agent/batch-run.ts';
 import type { BatchTrial } from '../../agent/run-batch.ts';
 import type { WatchEvent } from '../../fleet/watch-batch.ts';
 import { type BatchOutcome, type TrialSummary, trialName } from '../../fleet/workflow/messages.ts';
+import { PhaseName } from '../../record/cause.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
 import { type Printable, text } from '../../text/printable.ts';
 import type { Progress } from '../output/progress.ts';
@@ -16,7 +17,7 @@ export interface Watched {
   trials?: ReadonlyMap<string, number> | undefined;
 }
 
-const phases = new Set<string>(['sandbox', 'harness', 'collect', 'verify', 'validate']);
+const phases = new Set<string>(PhaseName.options);
 
 /** Shows what happens on the fleet as `offsite run` shows what happens here. */
 export class Shown {

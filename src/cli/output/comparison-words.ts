@@ -22,18 +22,15 @@ export function differenceSentence({ value, low, high, finding, cases }: RateDif
 
 /** What a reader must know to trust that sentence. */
 export function explained({ difference }: Comparison): Printable[] {
-  const { cases, finding, low = 0, high = 0 } = difference;
-  if (finding === 'nothing-in-common') return [];
-  if (finding !== 'noise') return few(cases);
+  const { finding, low = 0, high = 0 } = difference;
+  if (finding !== 'noise') return [];
   const range = `${signed(low)} to ${signed(high)}`;
-  return [
-    text`That does not show that they are equal: the true difference may be ${ours(range)} points.`,
-    ...few(cases),
-  ];
+  return [text`That does not show that they are equal: the true difference may be ${ours(range)} points.`];
 }
 
-function few(cases: number): Printable[] {
-  return cases < fewCases
+/** That the cases are few, if they are. */
+export function fewCasesOf({ difference: { cases, finding } }: Comparison): Printable[] {
+  return cases < fewCases && finding !== 'nothing-in-common'
     ? [text`Only ${plural(cases, 'case')}: other cases of the same kind may tell otherwise.`]
     : [];
 }

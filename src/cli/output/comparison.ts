@@ -1,8 +1,9 @@
 import type { ComparedBatches, Comparison, SideSummary } from '../../comparison/comparison.ts';
+import { plainText } from '../../text/output.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
 import { percent, plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
-import { differenceSentence, explained, rangeOf, shownP } from './comparison-words.ts';
+import { differenceSentence, explained, fewCasesOf, rangeOf, shownP } from './comparison-words.ts';
 import { measureTables } from './measure-tables.ts';
 
 /** How many changed cases are listed; `--json` has all. */
@@ -15,8 +16,11 @@ const shownVersions = 3;
 /** Everything that a comparison says, for people. */
 export function comparisonText({ comparisons, variantsOnlyA, variantsOnlyB }: ComparedBatches): Printable {
   const [first] = comparisons;
+  const all = comparisons.map(sections);
+  const shared = sharedNotes(all);
   return stack([
-    ...comparisons.flatMap((comparison) => [...sections(comparison), ours('')]),
+    ...all.flatMap((parts) => [...withoutNotes(parts, shared), ours('')]),
+    ...(shared.size > 0 ? [ours('Of every variant:'), ...shared.values(), ours('')] : []),
     ...namesLine(variantsOnlyA, ours('Variants only in A, not compared: ')),
     ...namesLine(variantsOnlyB, ours('Variants only in B, not compared: ')),
     ...(first && comparisons.length > 1 ? [severalCompared(comparisons.length, first)] : []),
@@ -32,7 +36,34 @@ function severalCompared(variants: number, { difference }: Comparison): Printabl
   ]);
 }
 
-function sections(comparison: Comparison): Printable[] {
+/**
+ * A line of a comparison, or a note, which is said once if it is the same for every variant. `apart`: after an
+ * empty line.
+ */
+type Part = Printable | { note: Printable; apart?: boolean };
+
+/** The notes that all of several comparisons have, by their texts. */
+function sharedNotes(comparisons: readonly Part[][]): Map<string, Printable> {
+  const [first = [], ...others] = comparisons.map(
+    (parts) => new Map(parts.flatMap((part) => (isNote(part) ? [[plainText(part.note), part.note]] : []))),
+  );
+  if (others.length === 0) return new Map();
+  return new Map([...first].filter(([told]) => others.every((notes) => notes.has(told))));
+}
+
+function withoutNotes(parts: readonly Part[], shared: ReadonlyMap<string, Printable>): Printable[] {
+  return parts.flatMap((part) => {
+    if (!isNote(part)) return [part];
+    if (shared.has(plainText(part.note))) return [];
+    return part.apart ? [ours(''), part.note] : [part.note];
+  });
+}
+
+function isNote(part: Part): part is Exclude<Part, Printable> {
+  return 'note' in part;
+}
+
+function sections(comparison: Comparison): Part[] {
   const { a, b, difference } = comparison;
   const found = difference.finding === 'worse' || difference.finding === 'better';
   return [
@@ -43,6 +74,7 @@ function sections(comparison: Comparison): Printable[] {
     ours(''),
     found ? styled('bold', differenceSentence(difference)) : differenceSentence(difference),
     ...explained(comparison),
+    ...fewCasesOf(comparison).map((note) => ({ note })),
     ...changesOf(comparison),
     ...noiseOf(a, b),
     ...passAtKTable(a, b),
@@ -109,7 +141,7 @@ function changesOf({ changes, mcnemar }: Comparison): Printable[] {
   ];
 }
 
-function noiseOf(a: SideSummary, b: SideSummary): Printable[] {
+function noiseOf(a: SideSummary, b: SideSummary): Part[] {
   const sides = [
     ['A', a],
     ['B', b],
@@ -127,10 +159,10 @@ function noiseOf(a: SideSummary, b: SideSummary): Printable[] {
   const unknown = ours(
     'No case has repeats, so the noise of a single case is unknown. Run with more trials.',
   );
-  return [ours(''), ...(lines.length > 0 ? lines : [unknown])];
+  return lines.length > 0 ? [ours(''), ...lines] : [{ note: unknown, apart: true }];
 }
 
-function passAtKTable(a: SideSummary, b: SideSummary): Printable[] {
+function passAtKTable(a: SideSummary, b: SideSummary): Part[] {
   const highest = Math.max(a.passAtK.length, b.passAtK.length);
   if (highest < 2) return [];
   const shown = [...Array(highest).keys()].map((index) => index + 1).filter((k) => isShown(k, highest));
@@ -158,7 +190,7 @@ function passAtKTable(a: SideSummary, b: SideSummary): Printable[] {
         cell(b, k, 'all'),
       ]),
     ),
-    ours('pass@k: at least one of k trials passes. pass^k: all k pass.'),
+    { note: ours('pass@k: at least one of k trials passes. pass^k: all k pass.') },
   ];
 }
 
@@ -167,7 +199,7 @@ function isShown(k: number, highest: number): boolean {
   return k <= 3 || k === highest || k % 5 === 0;
 }
 
-function warnings({ a, b, onlyA, onlyB, redefined }: Comparison): Printable[] {
+function warnings({ a, b, onlyA, onlyB, redefined }: Comparison): Part[] {
   const sides = [
     ['A', a],
     ['B', b],
@@ -184,7 +216,7 @@ function warnings({ a, b, onlyA, onlyB, redefined }: Comparison): Printable[] {
         : []),
     ]),
   ];
-  return lines.length > 0 ? [ours(''), ...lines] : [];
+  return lines.map((note, index) => ({ note, apart: index === 0 }));
 }
 
 function namesLine(names: readonly string[], before: Printable): Printable[] {

@@ -73,9 +73,22 @@ export function regradeText(batch: RegradedBatch): Printable {
     ...(rows.length > 0 ? [table(titles, rows), ours('')] : []),
     sumsText(regradeSums(batch)),
     suite === undefined ? ours('graded as the batch was planned') : text`graded as ${suite} says`,
+    ...thresholdLines(graded),
     ...notes.map(([note, all]) => text`note: ${note} (${plural(all.length, 'trial')})`),
     ...leftOutLines(leftOut),
   ]);
+}
+
+/** Each threshold that changed, once. */
+function thresholdLines(graded: readonly RegradedTrial[]): Printable[] {
+  const changes = graded.flatMap(({ thresholds }) => thresholds);
+  const alike = Map.groupBy(changes, ({ name, was, now }) => JSON.stringify([name, was, now]));
+  return [...alike.values()].flatMap(([change, ...others]) => {
+    if (!change) return [];
+    const { name, was = 'none', now = 'none' } = change;
+    const count = plural(others.length + 1, 'trial');
+    return [text`threshold of the judgment "${name}": ${was} → ${now} (${ours(count)})`];
+  });
 }
 
 function nameOf({ caseId, variant, ordinal }: ListedTrial): Printable {
@@ -123,10 +136,10 @@ export function regradeDocument(batch: RegradedBatch): unknown {
     batchId,
     suite,
     ...regradeSums(batch),
-    trials: graded.map(({ trial, was, now, notes, grading }) => ({
+    trials: graded.map(({ trial, was, now, notes, thresholds, grading }) => ({
       ...named(trial),
       changed: was.verdict !== now.verdict,
-      ...{ was, now, notes },
+      ...{ was, now, notes, thresholds },
       gradedAt: grading.gradedAt,
       recordBlob: grading.result,
     })),

@@ -7,10 +7,12 @@ import type { BatchSummary, RunSummary, TrialSummary } from './summary.ts';
 
 /** The closing table. */
 export function summaryTable(summary: BatchSummary): Printable {
-  const cells = (row: Pick<RunSummary, 'passed' | 'failed' | 'void' | 'passRate'>) => [
+  const missing = summary.runs.some(({ unfinished = [] }) => unfinished.length > 0);
+  const cells = (row: Pick<RunSummary, 'passed' | 'failed' | 'void' | 'passRate' | 'unfinished'>) => [
     String(row.passed),
     row.failed > 0 ? styled('red', row.failed) : '0',
     row.void > 0 ? styled('yellow', row.void) : '0',
+    ...(missing ? [missingCell(row.unfinished?.length ?? 0)] : []),
     percent(row.passRate),
   ];
   const rows = [
@@ -18,6 +20,7 @@ export function summaryTable(summary: BatchSummary): Printable {
     {
       ...summary,
       name: ours('all'),
+      unfinished: summary.runs.flatMap(({ unfinished = [] }) => unfinished),
       harnessVersion: undefined,
       commands: summary.runs.reduce((sum, { commands }) => sum + commands, 0),
     },
@@ -38,6 +41,7 @@ export function summaryTable(summary: BatchSummary): Printable {
       { title: 'passed', align: 'right' },
       { title: 'failed', align: 'right' },
       { title: 'void', align: 'right' },
+      ...(missing ? [{ title: 'missing', align: 'right' as const }] : []),
       { title: 'pass rate', align: 'right' },
       ...columns,
     ],
@@ -50,6 +54,11 @@ export function summaryTable(summary: BatchSummary): Printable {
     ...sameSandboxLines(summary),
     ...replayedLines(summary.runs.flatMap(({ trials }) => trials)),
   ]);
+}
+
+/** Trials without a result: a pass rate says nothing about them. */
+function missingCell(count: number): Printable {
+  return count > 0 ? styled('yellow', count) : ours('0');
 }
 
 /** A line for each variant that was stopped. */

@@ -1,12 +1,13 @@
 import { messageOf } from '../../offsite-error.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
+import type { OlderSide } from '../compare-to.ts';
 import { summaryTable } from '../output/summary-table.ts';
 import { incompleteSummary, type UnfinishedWork } from './incomplete.ts';
 import { type Telling, tellStep, wantedDetail } from './tell-results.ts';
 import { type AnySummary, writeJunit, writePages } from './write-results.ts';
 
-export interface Unfinished extends Omit<Telling, 'signal' | 'older'> {
+export interface Unfinished extends Omit<Telling, 'signal'> {
   /** All that the command works on, with the batches that were started by now. */
   work(): Omit<UnfinishedWork, 'thrown'>[];
   /** The results of what is finished. */
@@ -40,12 +41,13 @@ export function saveWhenInterrupted(unfinished: Unfinished, signal: AbortSignal)
  * have none. Never throws: what ended the command is told after it.
  */
 export async function tellIncomplete(unfinished: Unfinished, thrown: unknown): Promise<void> {
-  const { context, options, progress, isList = false } = unfinished;
+  const { context, options, progress, older, isList = false } = unfinished;
   try {
     const summaries = summariesOf(unfinished, thrown);
     if (summaries.length === 0) return;
     if (options.json) context.out.json(isList ? summaries : summaries[0]);
     else for (const summary of summaries) printIncomplete(summary, context.out);
+    if (older) progress.note(notComparedText(older));
     writeJunit(summaries, options, context);
     // The first signal was for the trials; a second one ends the process at once.
     await writePages(summaries, options, context, new AbortController().signal);
@@ -66,6 +68,11 @@ function printIncomplete(summary: AnySummary, out: Telling['context']['out']): v
   const finished = summary.passed + summary.failed + summary.void;
   const results = finished > 0 ? [summaryTable(summary)] : [];
   out.print(text`\n${stack([...results, incompleteLine(summary)])}\n`);
+}
+
+/** Trials that are missing would look like a difference, so the results so far are not compared. */
+function notComparedText({ name }: OlderSide): Printable {
+  return text`not compared with ${name}: trials are missing; \`offsite resume\` takes --compare-to as well`;
 }
 
 function incompleteLine({ incomplete, ...summary }: AnySummary): Printable {

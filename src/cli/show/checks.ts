@@ -1,4 +1,4 @@
-import { reachesThreshold, tellingLine } from '../../record/failures.ts';
+import { hasPassed, lowJudgments, reachesThreshold, scoreText } from '../../record/failures.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 import {
   type Excerpt,
@@ -37,15 +37,15 @@ export function checkSections(record: TrialRecord, whole: boolean): Printable[] 
       place: verifiedIn,
     }),
     checks('validations', validations, {
-      passed: ({ exitCode = 0 }) => exitCode === 0,
-      shown: (validation) => validationLines(validation, size),
+      passed: (validation) => hasPassed(validation, judgments),
+      shown: (validation) => validationLines(validation, judgments, size),
       short: ({ name }) => name,
       place: validatedIn,
     }),
     checks('judgments', judgments, {
       passed: reachesThreshold,
       shown: (judgment) => judgmentLines(judgment, size),
-      short: ({ name, score }) => `${name} ${score ?? ''}`,
+      short: (judgment) => `${judgment.name}  ${scoreText(judgment)}`,
     }),
   ];
   return kinds.flatMap((kind) => kind(whole) ?? []);
@@ -89,19 +89,21 @@ function stepLines(
   const cut = outputTruncated && size === inFull ? [ours('  (the middle of the output was not kept)')] : [];
   return stack([
     text`${verdict} ${lines(command)}  ${styled('dim', ours(`exit ${exitCode}${took}`))}`,
-    ...outputLines(output, size === inFull ? size : { ...size, between: tellingLine }),
+    ...outputLines(output, size),
     ...cut,
   ]);
 }
 
-function validationLines(validation: Validation, size: Excerpt): Printable {
+function validationLines(validation: Validation, judgments: readonly Judgment[], size: Excerpt): Printable {
   const { name, message, exitCode = 0, durationMs, calls = [], logs = [], error, output } = validation;
   const failed = exitCode !== 0;
+  const low = lowJudgments(validation, judgments);
   const took = durationMs === undefined ? ours('') : styled('dim', ours(`  ${duration(durationMs)}`));
   const detailed = failed || size === inFull;
   const shownCalls = detailed ? calls.filter((call) => size === inFull || call.error !== undefined) : [];
   return stack([
-    text`${mark(failed ? 'failed' : 'passed')} ${name}${took}`,
+    text`${mark(failed || low.length > 0 ? 'failed' : 'passed')} ${name}${took}`,
+    ...low.map((judgment) => text`  its judgment does not reach the threshold: ${scoreText(judgment)}`),
     ...outputLines(message, size),
     // It repeats the message, with the stack.
     ...(size === inFull || message === undefined ? outputLines(error?.text, size) : []),
@@ -124,12 +126,13 @@ function callLines(
 }
 
 function judgmentLines(judgment: Judgment, size: Excerpt): Printable {
-  const { name, score, threshold, choice, model, evaluator, reason, error } = judgment;
-  const reached = reachesThreshold(judgment);
-  const compared = threshold === undefined ? '' : ` ${reached ? '≥' : '<'} ${threshold}`;
-  const by = [choice, model, evaluator].filter((one) => one !== undefined).join(', ');
+  const { name, score, choice, model, evaluator, durationMs, reason, error } = judgment;
+  const took = durationMs === undefined ? ours('') : styled('dim', ours(`  ${duration(durationMs)}`));
+  const by = [score === undefined ? undefined : choice, model, evaluator]
+    .filter((one) => one !== undefined)
+    .join(', ');
   return stack([
-    text`${mark(reached ? 'passed' : 'failed')} ${name}  ${score ?? 'no score'}${ours(compared)}  ${by}`,
+    text`${mark(reachesThreshold(judgment) ? 'passed' : 'failed')} ${name}  ${scoreText(judgment)}  ${by}${took}`,
     ...outputLines(reason, size),
     ...outputLines(error, size),
   ]);

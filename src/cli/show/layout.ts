@@ -1,3 +1,4 @@
+import { failureLines } from '../../record/failures.ts';
 import type { Excerpt, Printable, Value } from '../../text/printable.ts';
 import { ours, stack, styled, text } from '../../text/printable.ts';
 
@@ -27,8 +28,8 @@ export function firstOf<Item>(
 /** Much of a text, where somebody asks for it. A line of megabytes stays readable. */
 export const inFull: Excerpt = { first: 5_000, last: 5_000, characters: 10_000 };
 
-/** A text in a story: an output, a message. */
-export const inStory: Excerpt = { first: 4, last: 8, characters: 160 };
+/** A text in a story: an output, a message. What is left out does not say what failed. */
+export const inStory: Excerpt = { first: 4, last: 8, characters: 160, besides: failureLines };
 
 /** The first line of a text. */
 export function firstLine(given: string): string {

@@ -1,24 +1,30 @@
 import { type TimelineEntry, timelineOf } from '../../record/timeline.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 import { ours, type Printable, styled, text, type Value } from '../../text/printable.ts';
-import { duration } from '../../text/quantities.ts';
+import { duration, plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
 import { section } from './layout.ts';
 
 /** How many entries a story shows from the beginning and from the end. */
 const shown = { first: 8, last: 12 };
 
+/** A row of a story's timeline. */
+type Row = Omit<TimelineEntry, 'kind' | 'index'> & { kind: TimelineEntry['kind'] | 'judge' };
+
+/** Kinds that have a section of their own. */
+const elsewhere = ['verify', 'validation'];
+
 /** What happened, without what has a section of its own. Failed requests and connections are shown. */
 export function timelineSection(record: TrialRecord): Printable | undefined {
-  const entries = timelineOf(record).filter(
+  const told = timelineOf(record).filter(
     ({ kind, failed }) =>
-      !['verify', 'validation', 'exchange', 'connection'].includes(kind) ||
-      (failed && kind !== 'verify' && kind !== 'validation'),
+      !elsewhere.includes(kind) && (failed || (kind !== 'exchange' && kind !== 'connection')),
   );
+  const entries: Row[] = [...told, ...judgeRows(record)].toSorted((one, other) => one.at - other.at);
   if (entries.length === 0) return undefined;
   const { first, last } = shown;
   const spare = entries.length - first - last;
-  const rows = (some: readonly TimelineEntry[]) => some.map((entry) => rowOf(entry, record.startedAt));
+  const rows = (some: readonly Row[]) => some.map((entry) => rowOf(entry, record.startedAt));
   const body =
     spare <= 1
       ? rows(entries)
@@ -40,7 +46,7 @@ export function timelineSection(record: TrialRecord): Printable | undefined {
 /** The longest title in a row, so that most rows fit into a terminal of 80 columns. */
 const titleWidth = 44;
 
-function rowOf({ kind, at, until, title, failed }: TimelineEntry, start: number): Value[] {
+function rowOf({ kind, at, until, title, failed }: Row, start: number): Value[] {
   const name = title.length > titleWidth ? `${title.slice(0, titleWidth - 1)}…` : title;
   return [
     afterStart(at, start),
@@ -49,6 +55,20 @@ function rowOf({ kind, at, until, title, failed }: TimelineEntry, start: number)
     until === undefined ? '' : duration(until - at),
     failed ? styled('red', ours('✗')) : '',
   ];
+}
+
+/** A row for each phase in which judges were asked: grading often takes most of its time there. */
+function judgeRows({ models, phases }: TrialRecord): Row[] {
+  const asked = (models?.exchanges ?? []).filter(({ role }) => role === 'judge');
+  const phaseOf = (at: number) => phases.findLast(({ startedAt }) => startedAt <= at);
+  return [...Map.groupBy(asked, ({ startedAt }) => phaseOf(startedAt)).values()].map((some) => ({
+    kind: 'judge',
+    at: Math.min(...some.map(({ startedAt }) => startedAt)),
+    until: Math.max(...some.map(({ finishedAt, startedAt }) => finishedAt ?? startedAt)),
+    title: `${plural(some.length, 'request')} to ${[...new Set(some.map(({ model }) => model))].join(', ')}`,
+    // Each failed request has a row.
+    failed: false,
+  }));
 }
 
 /** `+1.2 s`. */

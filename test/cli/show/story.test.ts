@@ -4,6 +4,7 @@ import { openTrial } from '../../../src/cli/show/open-trial.ts';
 import { parts, partsOf, storyOf } from '../../../src/cli/show/story.ts';
 import { trialDocument } from '../../../src/cli/show/trial-document.ts';
 import { lastBatch } from '../../../src/ledger/find.ts';
+import { checksBeside, thresholdChanges } from '../../../src/record/checks-beside.ts';
 import type { FileChange } from '../../../src/record/files.ts';
 import type { TrialResult } from '../../../src/record/trial-record.ts';
 import { Output, plainText } from '../../../src/text/output.ts';
@@ -78,6 +79,89 @@ test('a story begins with the verdict and the reasons, then shows the output of 
   expect(first).toMatch(
     /│ … 491 lines left out …\n(.*\n){6} {4}│ AssertionError: 1 is not 2\n {4}│ end\n {2}✓ npm ci/,
   );
+});
+
+test('a validation whose judgment is too low is shown as failed, with the score and the threshold', async () => {
+  using kept = keptLedger();
+  const shown = await story(kept, {
+    verdict: 'failed',
+    validations: [
+      { id: 'a', index: 0, name: 'good reply', exitCode: 0 },
+      { id: 'b', index: 1, name: 'its tone', exitCode: 0 },
+    ],
+    judgments: [
+      { name: 'good reply', score: 0.1, threshold: 0.7, model: 'judge-1', durationMs: 4000 },
+      { name: 'its tone', choice: 'friendly', model: 'judge-1' },
+    ],
+  });
+  expect(shown).toContain(
+    [
+      'validations  1 of 2 failed',
+      '  ✗ good reply',
+      '    its judgment does not reach the threshold: 0.1 < 0.7',
+      '  ✓ its tone',
+    ].join('\n'),
+  );
+  expect(shown).toContain('✗ good reply  0.1 < 0.7  judge-1  4.0 s\n');
+  expect(shown).toContain('✓ its tone  friendly\n');
+});
+
+test('a later grading shows the threshold that changed, even if its verdict is the same', async () => {
+  const judged = (threshold: number) => ({
+    validations: [{ id: 'a', index: 0, name: 'good reply', exitCode: 0 }],
+    judgments: [{ name: 'good reply', score: 0.1, threshold }],
+  });
+  expect(checksBeside(judged(0.7), judged(0.6))[0]).toEqual({
+    ...{ kind: 'judgment', name: 'good reply', was: '0.1 < 0.7', now: '0.1 < 0.6', changed: true },
+  });
+  expect(thresholdChanges(judged(0.7), judged(0.05))).toEqual([{ name: 'good reply', was: 0.7, now: 0.05 }]);
+  expect(thresholdChanges(judged(0.7), judged(0.7))).toEqual([]);
+  expect(checksBeside(judged(0.7), judged(0.05)).map(({ kind, changed }) => [kind, changed])).toEqual([
+    ['validation', true],
+    ['judgment', true],
+  ]);
+});
+
+test('a timeline has a row for the time of the judges', async () => {
+  using kept = keptLedger();
+  const asked = (role: 'agent' | 'judge', startedAt: number) => ({
+    ...{ model: 'model-1', wire: 'chat', path: '/', streamed: false, failedTries: [], usage: {} },
+    ...{ requestBytes: 0, responseBytes: 0 },
+    ...{ role, startedAt: at + startedAt, finishedAt: at + startedAt + 1000 },
+  });
+  const shown = await story(kept, {
+    verdict: 'failed',
+    phases: [{ name: 'validate', startedAt: at, durationMs: 5000 }],
+    models: { ...account, exchanges: [asked('agent', 0), asked('judge', 1000), asked('judge', 3000)] },
+  });
+  expect(shown).toMatch(/\+1\.0 s {2}judge {2}2 requests to model-1 +3\.0 s/);
+});
+
+test('what is left out of a long output does not say what failed', async () => {
+  using kept = keptLedger();
+  const noise = (name: string) => Array.from({ length: 30 }, (_, index) => `${name} ${index}`);
+  const output = [
+    ...['Error: a warning at the start', ...noise('before')],
+    ...['FAIL: sums negative numbers', '  expected -3, got 3', ...noise('between')],
+    ...['not ok 7 - rounds to even', ...noise('after'), '2 failed'],
+  ].join('\n');
+  const shown = await story(kept, {
+    verdict: 'failed',
+    verifySteps: [{ command: 'npm test', exitCode: 1, output, outputTruncated: false }],
+    validations: [
+      {
+        id: 'a',
+        index: 0,
+        name: 'hidden tests',
+        kind: 'tests',
+        exitCode: 1,
+        logs: [{ index: 0, value: { text: output } }],
+      },
+    ],
+  });
+  const line =
+    / {4}│ … \d+ lines left out …\n {4}│ (?:FAIL: sums negative numbers|not ok 7 - rounds to even)\n/g;
+  expect(shown.match(line)).toHaveLength(4);
 });
 
 test('a story tells the rest in the order in which somebody asks for it, in three screens at most', async () => {

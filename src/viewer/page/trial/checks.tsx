@@ -1,5 +1,5 @@
-import type { Judgment } from '../../../contract/validation.ts';
-import { reachesThreshold } from '../../../record/failures.ts';
+import type { Judgment, Validation } from '../../../contract/validation.ts';
+import { hasPassed, reachesThreshold } from '../../../record/failures.ts';
 import { entryDetails } from '../../model/entry.ts';
 import { line } from '../parts/foreign.ts';
 import { duration } from '../parts/quantities.ts';
@@ -41,14 +41,14 @@ export function Checks() {
       {validations.length > 0 && (
         <section>
           <h2>Validations{validatedIn && <span class="dim"> in {place(validatedIn)}</span>}</h2>
-          {validations.map(({ id, name, exitCode, status, durationMs }, index) => (
+          {validations.map((validation, index) => (
             <Check
-              key={id}
+              key={validation.id}
               kind="validation"
               index={index}
-              isPassed={exitCode === undefined ? undefined : exitCode === 0}
-              title={name}
-              note={noteOf(status ?? '', durationMs)}
+              isPassed={validation.exitCode === undefined ? undefined : hasPassed(validation, judgments)}
+              title={validation.name}
+              note={noteOf(standingOf(validation, judgments), validation.durationMs)}
             />
           ))}
         </section>
@@ -73,6 +73,12 @@ export function Checks() {
       )}
     </div>
   );
+}
+
+/** The status of a validation; or that a judgment of its name is why the trial failed. */
+function standingOf(validation: Validation, judgments: readonly Judgment[]): string {
+  const { status = '', exitCode } = validation;
+  return exitCode === 0 && !hasPassed(validation, judgments) ? 'failed by its judgment' : status;
 }
 
 const place = (where: 'fresh' | 'same') => (where === 'fresh' ? 'a fresh sandbox' : "the agent's sandbox");
@@ -108,7 +114,7 @@ function Check({ kind, index, isPassed, title, note }: CheckProps) {
 }
 
 function JudgmentView({ judgment, index }: { judgment: Judgment; index: number }) {
-  const { name, score, threshold, choice, model, reason, error, evaluator } = judgment;
+  const { name, score, threshold, choice, model, reason, error, evaluator, durationMs } = judgment;
   const isPassed = threshold === undefined ? undefined : reachesThreshold(judgment);
   const facts = [
     `score ${score ?? 'none'}`,
@@ -116,6 +122,7 @@ function JudgmentView({ judgment, index }: { judgment: Judgment; index: number }
     ...(choice === undefined ? [] : [`choice ${line(choice)}`]),
     ...(model === undefined ? [] : [line(model)]),
     ...(evaluator === undefined ? [] : [line(evaluator)]),
+    ...(durationMs === undefined ? [] : [duration(durationMs)]),
   ];
   return (
     <details class="check" open>
