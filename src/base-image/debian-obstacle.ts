@@ -9,11 +9,11 @@ export interface DebianSituation {
   mayInstall: boolean;
   /** Node's name for the host's architecture: `x64`. */
   hostArch: string;
-  /** The engine's name for its architecture: `x86_64`. */
+  /** The kernel's name for the engine's architecture: `x86_64`. */
   engineArch: string;
 }
 
-const engineNames: Record<string, string> = {
+const kernelNames: Record<string, string> = {
   x64: 'x86_64',
   arm64: 'aarch64',
   arm: 'armv7l',
@@ -25,7 +25,7 @@ const engineNames: Record<string, string> = {
 export function debianObstacle(situation: DebianSituation): string | undefined {
   const { platform, uid, hasMmdebstrap, hasAptGet, mayInstall, hostArch, engineArch } = situation;
   if (platform !== 'linux') return `that needs Linux, and this is ${platform}`;
-  if (engineNames[hostArch] !== engineArch) return `the engine runs ${engineArch} and this host ${hostArch}`;
+  if (kernelNames[hostArch] !== engineArch) return `the engine runs ${engineArch} and this host ${hostArch}`;
   if (uid !== 0) return 'that needs root';
   if (hasMmdebstrap) return undefined;
   if (!mayInstall) return 'mmdebstrap is missing and OFFSITE_NO_INSTALL forbids installing it';

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { storedFile } from '../../src/engine/archive/stored-file.ts';
 import type { Engine } from '../../src/engine/engine.ts';
+import type { ContainerRequest } from '../../src/engine/port/containers.ts';
 import { testEngine } from './engine-fixture.ts';
 
 let engine: Engine;
@@ -24,4 +25,31 @@ test('a file in a volume is written once, and its helper is gone', async () => {
   expect(await store('one')).toBe(first);
   expect(await store('two')).not.toBe(first);
   expect(await port.list('container', [`offsite.instance=${instance}`])).toEqual([]);
+}, 60_000);
+
+test('its helper takes the image and labels of a container, and not its filter', async () => {
+  const { port, instance } = engine;
+  const imageId = (await engine.findImage('offsite/base'))?.id ?? '';
+  const like = {
+    imageId,
+    labels: { 'offsite.instance': instance },
+    filter: '{}',
+    name: 'taken',
+    stdin: true,
+  };
+  const volume = `offsite-test-${randomUUID()}`;
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => port.remove('volume', volume));
+  const asked: ContainerRequest[] = [];
+  const create: typeof port.containers.create = (request, signal) => {
+    asked.push(request);
+    return port.containers.create(request, signal);
+  };
+  const watched = { ...port, containers: { ...port.containers, create } };
+  const file = { content: Buffer.from('one'), ending: '.txt', mode: 0o644 };
+  await storedFile(watched, volume, file, like);
+  expect(asked).toHaveLength(1);
+  expect(asked[0]).toMatchObject({ imageId, labels: like.labels, stdin: false });
+  expect(asked[0]).not.toHaveProperty('filter');
+  expect(asked[0]).not.toHaveProperty('name');
 }, 60_000);

@@ -21,16 +21,18 @@ const folder = '/stored';
  * at the same moment, so a name proves nothing: the content is compared. A file that is there is never written
  * again, because containers may use it. Three or four round trips, by a container that is never started.
  *
- * @param helper of that container: any image will do, and a sweep needs the labels
+ * @param like whose image and labels that container gets: any image will do, and a sweep needs the labels
  */
 export async function storedFile(
   port: EnginePort,
   volume: string,
   { content, ending, mode }: StoredFile,
-  helper: Pick<ContainerRequest, 'imageId' | 'labels'>,
+  like: Pick<ContainerRequest, 'imageId' | 'labels'>,
 ): Promise<string> {
+  // The helper has no filter: on Podman, a filter is a stored file itself.
   const { id } = await port.containers.create({
-    ...helper,
+    imageId: like.imageId,
+    labels: like.labels,
     command: ['/never-started'],
     stdin: false,
     network: 'none',

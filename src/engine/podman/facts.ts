@@ -1,6 +1,7 @@
 import type { DockerClient } from '../docker/client.ts';
 import { readFacts } from '../docker/facts.ts';
 import type { Capabilities } from '../port/capabilities.ts';
+import { machineName } from './names.ts';
 
 interface Info {
   host: { cgroupControllers?: string[] | null; security?: { rootless?: boolean } };
@@ -23,6 +24,7 @@ export async function readPodmanFacts(
   return {
     ...facts,
     product: 'Podman',
+    arch: machineName(facts.arch),
     takesFilters: true,
     recordsNaming: false,
     tellsEvents: false,

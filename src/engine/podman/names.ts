@@ -10,3 +10,11 @@ const registries = /^(?:localhost|docker\.io(?:\/library)?)\//;
 export function imageName(name: string): string {
   return name.replace(registries, '');
 }
+
+/** Machines by Go's names, where the kernel's differ. */
+const machines: Readonly<Record<string, string>> = { amd64: 'x86_64', arm64: 'aarch64', arm: 'armv7l' };
+
+/** The kernel's name of a machine, as other engines tell it. Podman tells Go's. */
+export function machineName(name: string): string {
+  return machines[name] ?? name;
+}

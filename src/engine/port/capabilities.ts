@@ -6,7 +6,7 @@ export interface Capabilities {
   serverVersion: string;
   /** `linux` or `windows`: the system of the containers, not of the machine. */
   os: string;
-  /** As the engine names it: `x86_64`, `aarch64`. */
+  /** As the kernel names it: `x86_64`, `aarch64`. */
   arch: string;
   cpus: number;
   memoryBytes: number;

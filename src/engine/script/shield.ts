@@ -21,7 +21,7 @@ interface Machine {
   code: string;
 }
 
-/** Keys are the engine's names of architectures. */
+/** Keys are the kernel's names of architectures. */
 const machines: Readonly<Record<string, Machine>> = {
   // mov eax, 157; mov edi, 4; xor esi, esi; syscall; ret
   x86_64: { number: 62, code: 'b89d000000bf0400000031f60f05c3' },

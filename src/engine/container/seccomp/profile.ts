@@ -7,12 +7,10 @@ import { programSockets, sandboxSockets } from './sockets.ts';
  */
 export type FilterKind = 'sandbox' | 'program';
 
-/** Architectures by the engine's names, and their names in a filter. */
+/** Architectures by the kernel's names, and their names in a filter. */
 const architectures: Readonly<Record<string, string>> = {
   x86_64: 'SCMP_ARCH_X86_64',
-  amd64: 'SCMP_ARCH_X86_64',
   aarch64: 'SCMP_ARCH_AARCH64',
-  arm64: 'SCMP_ARCH_AARCH64',
 };
 
 /** The flags for new namespaces: mount points, control groups, names, IPC, users, processes and network. */
