@@ -1,7 +1,8 @@
-import { compareWithBaselines, readBaselines } from '../comparison/baseline.ts';
+import { baselineSides, compareWithBaselines, readBaselines } from '../comparison/baseline.ts';
 import { plannedCells } from '../comparison/cells.ts';
 import { type ComparedBatches, compareBatches, comparedVariants } from '../comparison/comparison.ts';
-import { type Reference, readReference, variantsOf } from '../comparison/side.ts';
+import { blindVariants } from '../comparison/planned.ts';
+import { type Reference, readReference, sideOf, variantsOf } from '../comparison/side.ts';
 import { listBatches, listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { OffsiteError } from '../offsite-error.ts';
@@ -13,6 +14,8 @@ export interface OlderSide {
   /** For people. */
   name: string;
   compare(newer: Reference): ComparedBatches;
+  /** The variants of the plan that cannot be found worse, however bad the run is. */
+  blind: readonly string[];
 }
 
 /**
@@ -29,11 +32,25 @@ export async function olderSide(
   const ledger = context.ledger();
   if (name !== 'baseline') {
     const batch = batchNamed(ledger, name, plan);
-    return { name: batch.name, compare: (newer) => compareBatches(ledger, batch, newer) };
+    const pairs = comparedVariants(
+      variantsOf(ledger, batch),
+      plan.variants.map((variant) => variant.name),
+    );
+    const before = pairs.map(([name, variant]) => ({ ...sideOf(ledger, batch.batches, name), variant }));
+    return {
+      name: batch.name,
+      compare: (newer) => compareBatches(ledger, batch, newer),
+      blind: blindVariants(plan, before),
+    };
   }
   const { client } = await context.service();
-  const baselines = await readBaselines(client, plannedCells(plan), signal);
-  return { name: 'the baseline', compare: (newer) => compareWithBaselines(ledger, baselines, newer) };
+  const cells = plannedCells(plan);
+  const baselines = await readBaselines(client, cells, signal);
+  return {
+    name: 'the baseline',
+    compare: (newer) => compareWithBaselines(ledger, baselines, newer),
+    blind: blindVariants(plan, baselineSides(cells, baselines)),
+  };
 }
 
 /**

@@ -2,6 +2,7 @@ import type { ComparedBatches, Comparison } from '../comparison/comparison.ts';
 import { casesToShowWorse, trialsToShowWorse } from '../stats/detectable.ts';
 import { type Printable, stack, text } from '../text/printable.ts';
 import { plural } from '../text/quantities.ts';
+import type { OlderSide } from './compare-to.ts';
 
 /** The gates that a comparison may have. */
 export interface RegressionGates {
@@ -16,6 +17,16 @@ const named = 5;
 export function hasRegression(compared: ComparedBatches, gates: RegressionGates): boolean {
   const isWorse = gates.failOnRegression === true && worseIn(compared).length > 0;
   return isWorse || (gates.failOnCaseRegression === true && lostIn(compared).length > 0);
+}
+
+/** What to say before a run whose gate cannot fail; undefined if it can. */
+export function blindGateText(
+  { name, blind }: OlderSide,
+  { failOnRegression, failOnCaseRegression }: RegressionGates,
+): Printable | undefined {
+  if (!failOnRegression || blind.length === 0) return undefined;
+  const besides = failOnCaseRegression ? '' : ', or add --fail-on-case-regression';
+  return text`--fail-on-regression cannot fail for ${blind.join(', ')}: compared with ${name}, with these cases and trials not even a fall to 0 % would be more than noise; use more of them${besides}`;
 }
 
 /** Why the gates fail a command, or do not. Empty if there is no gate. */

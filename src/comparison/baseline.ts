@@ -86,12 +86,7 @@ export function compareWithBaselines(
     ...baseline,
     runs: runs.filter(({ batchId }) => !own.has(batchId)),
   }));
-  const before = new Map(
-    [...cells.variants.keys()].flatMap((name) => {
-      const side = baselineSide(name, cells, others);
-      return side ? [[name, side] as const] : [];
-    }),
-  );
+  const before = new Map(baselineSides(cells, others).map((side) => [side.variant, side]));
   if (before.size === 0)
     throw noBaseline(`the service has no baseline for ${reference.name}, besides itself`);
   const confidence = confidenceOf(before.size);
@@ -103,6 +98,11 @@ export function compareWithBaselines(
     variantsOnlyA: [],
     variantsOnlyB: [...cells.variants.keys()].filter((name) => !before.has(name)),
   };
+}
+
+/** The baselines as sides of comparisons, one for each variant of the cells that has any. */
+export function baselineSides(cells: Cells, baselines: readonly Baseline[]): Side[] {
+  return [...cells.variants.keys()].flatMap((name) => baselineSide(name, cells, baselines) ?? []);
 }
 
 /** The baselines of a variant as a side of a comparison; undefined if there is none. */

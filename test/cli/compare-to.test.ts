@@ -162,6 +162,10 @@ describe('a suite of few cases', () => {
     await offsite(own, ['run', small('touch done')]);
     const gates = ['--fail-on-regression', '--compare-to', 'last'];
     const blind = await offsite(own, ['run', small('true'), ...gates]);
+    const [before = ''] = blind.stderr.split('service: ');
+    expect(before, 'said before anything runs').toMatch(
+      /^--fail-on-regression cannot fail for worker: compared with batch_\S+, .*, or add --fail-on-case-regression$/m,
+    );
     expect(blind.stderr).toMatch(
       /^cannot show a regression of worker with 2 cases and 1 trial of each: compared with batch_\S+, not even a/m,
     );

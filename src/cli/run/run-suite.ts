@@ -20,6 +20,7 @@ import { openProgress } from '../output/progress.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
 import { placedFailure } from '../placed-failure.ts';
 import { leftOutText, plannedSuite } from '../planned-suite.ts';
+import { blindGateText } from '../regression.ts';
 import { replayedBatch } from '../replayed-batch.ts';
 import { saveWhenInterrupted, tellIncomplete } from '../results/tell-incomplete.ts';
 import { tellResults, wantedDetail } from '../results/tell-results.ts';
@@ -53,6 +54,9 @@ export async function runSuite(file: string | undefined, options: RunOptions): P
   if (left) progress.note(left);
   const { compareTo } = options;
   const older = compareTo === undefined ? undefined : await olderSide(context, compareTo, plan, signal);
+  // With `--trials auto`, how many trials there will be is not known yet.
+  const blind = older && options.trials !== 'auto' ? blindGateText(older, options) : undefined;
+  if (blind) progress.note(blind);
   const workshop = await progress.step('connecting to engine and service', () => context.workshop(signal));
   const { service, ledger } = workshop;
   interrupted.noteCrashesIn({ dataFolder, redact, crashes: ledger.crashes });
