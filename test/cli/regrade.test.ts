@@ -200,7 +200,7 @@ test('asks the judges of today, and no model of an agent', slow, async () => {
   const { trials } = JSON.parse(again.stdout);
   expect(trials).toMatchObject([{ was: { verdict: 'failed' }, now: { verdict: 'passed' } }]);
   const { gradings } = JSON.parse((await offsite(at, ['show', 'reply#0', '--json'])).stdout);
-  const judgment = { kind: 'judgment', was: '0.1', now: '0.9', changed: true };
+  const judgment = { kind: 'judgment', was: '0.1 < 0.5', now: '0.9 ≥ 0.5', changed: true };
   expect(gradings[0].checks).toContainEqual(expect.objectContaining(judgment));
   const record = JSON.parse(readFileSync(gradings[0].recordBlob.path, 'utf8'));
   expect(record.models.usage).toMatchObject([{ role: 'judge', model: 'strict', requests: 1 }]);
