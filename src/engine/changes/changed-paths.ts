@@ -39,6 +39,7 @@ const notTheWork = [
   '/etc/hosts',
   '/etc/mtab',
   '/etc/resolv.conf',
+  '/run/.containerenv',
   shieldFolder,
 ];
 

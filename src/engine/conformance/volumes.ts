@@ -1,3 +1,4 @@
+import { readArchive } from '../archive/read.ts';
 import { INSTANCE_LABEL } from '../labels.ts';
 import type { ConformanceCheck } from './check.ts';
 import { failsAs, same } from './expect.ts';
@@ -27,6 +28,24 @@ export const volumeChecks: readonly ConformanceCheck[] = [
       await using reader = await place.start({ mounts, capabilities: ['DAC_OVERRIDE', 'CHOWN', 'FOWNER'] });
       const ran = await reader.shell(`echo changed > ${path}/file || rm ${path}/file || cat ${path}/file`);
       same('what a container has that tries to change it', ran.stdout, 'shared\n');
+    },
+  },
+  {
+    name: 'reads a volume in a container that does not run',
+    cost: 'What Offsite keeps in volumes is not found, so each process adds the same files again.',
+    async run(place) {
+      await using made = await newVolume(place);
+      const mounts = [{ volume: made.volume, path: '/offsite/check', readOnly: false }];
+      {
+        await using writer = await place.start({ mounts });
+        await writer.shell('echo kept > /offsite/check/file; ln /offsite/check/file /offsite/check/link');
+      }
+      await using reader = await place.create({ mounts });
+      const found: string[] = [];
+      for await (const entry of readArchive({ port: place.port, id: reader.id }, '/offsite/check')) {
+        found.push(`${entry.path} ${entry.type} ${entry.linkTarget ?? ''}`.trim());
+      }
+      same('what is read', found.sort().join(', '), 'file file, folder, link hardlink file');
     },
   },
 ];

@@ -8,6 +8,7 @@ import type { EnginePort } from '../port/engine-port.ts';
 import { engineFailure } from '../port/failure.ts';
 import { head } from './bare-request.ts';
 import { ownersAt, withOwners } from './owners.ts';
+import { withFolderName } from './rewrite.ts';
 
 type ArchivePort = Pick<ContainerPort, 'getArchive' | 'isFolder'>;
 
@@ -23,7 +24,9 @@ export function podmanArchives(
       if (isLink(stat)) return { archive: linkArchive(path, stat), isFolder: false };
       // Podman gives all entries to the container's own user.
       const known = owners ? await ownersAt(port(), id, path, signal) : undefined;
-      const { archive } = await same.getArchive(id, path, signal);
+      const { archive: given } = await same.getArchive(id, path, signal);
+      const folder = posix.basename(path);
+      const archive = isFolder(stat) && folder !== '' ? withFolderName(given, folder) : given;
       return { archive: known ? withOwners(archive, known) : archive, isFolder: isFolder(stat) };
     },
     isFolder: async (id, path, signal) => isFolder(await statOf(client, id, path, signal)),

@@ -1,12 +1,12 @@
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { pathLists } from '../../bounds/sandbox.ts';
 import { ByteStore } from '../../byte-store.ts';
 import { startDeadline } from '../../deadline.ts';
-import { paddingOf, tarEntries } from '../archive/tar-entries.ts';
-import { archiveEnd, tarHeader } from '../archive/write-header.ts';
+import type { TarHeader } from '../archive/tar-header.ts';
 import { longestPathList, tooManyPaths } from '../changes/path-room.ts';
 import { containerDamaged } from '../failure.ts';
 import type { EnginePort } from '../port/engine-port.ts';
+import { passed, rewritten } from './rewrite.ts';
 
 interface Owner {
   uid: number;
@@ -99,20 +99,9 @@ function readOwners(bytes: Buffer, path: string, owners: Map<string, Owner>): vo
  * files are left out.
  */
 export function withOwners(source: Readable, owners: Owners): Readable {
-  const archive = Readable.from(owned(source, owners), { objectMode: false });
-  archive.on('close', () => source.destroy());
-  return archive;
-}
-
-async function* owned(source: Readable, owners: Owners): AsyncGenerator<Buffer> {
-  for await (const { header, content } of tarEntries(source)) {
+  const change = (header: TarHeader): TarHeader => {
     const parts = header.name.toString('latin1').split('/').filter(Boolean);
-    const owner = owners.get(parts.slice(1).join('/'));
-    const hasContent = header.flag === '0' || header.flag === '7';
-    yield tarHeader({ ...header, ...owner, size: hasContent ? header.size : 0 });
-    if (!hasContent || header.size === 0) continue;
-    yield* content();
-    yield Buffer.alloc(paddingOf(header.size));
-  }
-  yield archiveEnd;
+    return { ...header, ...owners.get(parts.slice(1).join('/')) };
+  };
+  return passed(source, rewritten(source, change));
 }
