@@ -152,6 +152,12 @@ export function hasPassed(validation: Validation, judgments: readonly Judgment[]
   return (validation.exitCode ?? 0) === 0 && lowJudgments(validation, judgments).length === 0;
 }
 
+/** The status of a validation; or that a judgment of its name is why the trial failed. */
+export function standingOf(validation: Validation, judgments: readonly Judgment[] = []): string | undefined {
+  const { status, exitCode } = validation;
+  return exitCode === 0 && !hasPassed(validation, judgments) ? 'failed by its judgment' : status;
+}
+
 /** The judgments of a validation that do not reach their thresholds. */
 export function lowJudgments({ name }: Pick<Validation, 'name'>, judgments: readonly Judgment[]): Judgment[] {
   return judgments.filter((judgment) => judgment.name === name && !reachesThreshold(judgment));

@@ -1,3 +1,4 @@
+import { standingOf } from '../../record/failures.ts';
 import type { ModelExchange } from '../../record/model-account.ts';
 import { commandsOf, type TimelineEntry } from '../../record/timeline.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
@@ -113,7 +114,7 @@ function phaseDetails({ cause, harness, harnessOutput, subject }: TrialRecord, {
   ]);
 }
 
-function validationDetails({ validations }: TrialRecord, index: number): EntryDetails {
+function validationDetails({ validations, judgments }: TrialRecord, index: number): EntryDetails {
   const validation = validations?.[index];
   if (!validation) return details([], []);
   const at = `/validations/${index}`;
@@ -130,7 +131,7 @@ function validationDetails({ validations }: TrialRecord, index: number): EntryDe
   );
   return details(
     [
-      figure('Status', validation.status),
+      figure('Status', standingOf(validation, judgments)),
       figure('Score', judgment?.score),
       figure('Threshold', judgment?.threshold),
       figure('Choice', judgment?.choice),

@@ -1,5 +1,5 @@
-import type { Judgment, Validation } from '../../../contract/validation.ts';
-import { hasPassed, reachesThreshold } from '../../../record/failures.ts';
+import type { Judgment } from '../../../contract/validation.ts';
+import { hasPassed, reachesThreshold, standingOf } from '../../../record/failures.ts';
 import { entryDetails } from '../../model/entry.ts';
 import { line } from '../parts/foreign.ts';
 import { duration } from '../parts/quantities.ts';
@@ -48,7 +48,7 @@ export function Checks() {
               index={index}
               isPassed={validation.exitCode === undefined ? undefined : hasPassed(validation, judgments)}
               title={validation.name}
-              note={noteOf(standingOf(validation, judgments), validation.durationMs)}
+              note={noteOf(standingOf(validation, judgments) ?? '', validation.durationMs)}
             />
           ))}
         </section>
@@ -73,12 +73,6 @@ export function Checks() {
       )}
     </div>
   );
-}
-
-/** The status of a validation; or that a judgment of its name is why the trial failed. */
-function standingOf(validation: Validation, judgments: readonly Judgment[]): string {
-  const { status = '', exitCode } = validation;
-  return exitCode === 0 && !hasPassed(validation, judgments) ? 'failed by its judgment' : status;
 }
 
 const place = (where: 'fresh' | 'same') => (where === 'fresh' ? 'a fresh sandbox' : "the agent's sandbox");
