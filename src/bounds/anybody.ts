@@ -73,11 +73,3 @@ export const projectFiles = channel({
   time: 'only regular files are read',
   count: 'a fixed list of names',
 });
-
-export const localModelServers = channel({
-  sender: 'anyone',
-  over: 'model servers that `init` looks for on ports of the loopback address',
-  bytes: { list: bytes(256 * 1024, 'a list of models; a larger one counts as none') },
-  time: { answer: milliseconds(1_500, 'until a server has answered') },
-  count: { models: times(20, 'models of a server'), ports: times(32, 'ports') },
-});

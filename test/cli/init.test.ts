@@ -58,7 +58,7 @@ test('what is written names what was found, and editors get schemas for it', asy
   expect(made.exitCode, made.stderr).toBe(0);
   for (const part of ['a git repository', 'npm', 'tests with `npm test`', 'OPENAI_API_KEY is set'])
     expect(made.stderr).toContain(part);
-  expect(models.asked).toEqual(['/v1/models']);
+  expect(models.asked).toContain('/v1/models');
   const text = read('offsite.yaml');
   expect(text).not.toContain('key-12345678');
   const config = ConfigFile.parse(parse(text));
@@ -149,7 +149,7 @@ test('a hostile server on this machine leads nowhere else, and its names go nowh
   }));
   const evil = ['a\nmodels: {}', '\u001b]52;c;x\u0007', '# x', '"', 'good:7b'];
   using naming = await server(() => ({ body: JSON.stringify({ data: evil.map((id) => ({ id })) }) }));
-  using endless = await server(() => ({ body: `{"data":[${'{"id":"a"},'.repeat(100_000)}{"id":"b"}]}` }));
+  using endless = await server(() => ({ body: `{"data":[${'{"id":"a"},'.repeat(600_000)}{"id":"b"}]}` }));
   const servers = [leading, naming, endless].map(({ port }) => String(port));
   const made = await init(['--yes', '--model-ports', ...servers], {
     NODE_USE_ENV_PROXY: '1',

@@ -6,9 +6,10 @@ import { OffsiteError } from '../../offsite-error.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
 import { chooseVariant } from '../init/choose-variant.ts';
 import { firstFiles } from '../init/first-files.ts';
-import { findModelServers, usualPorts } from '../init/model-servers.ts';
 import { writeNewFiles } from '../init/new-files.ts';
 import { offeredModels } from '../init/offered-models.ts';
+import { nearbyServers } from '../models/nearby-servers.ts';
+import { usualPorts } from '../models/usual-ports.ts';
 import { port } from '../options.ts';
 import { lookAtProject, type Project } from '../project/look-at-project.ts';
 import { openTerminal, personsTerminal } from '../terminal.ts';
@@ -36,7 +37,11 @@ async function init({ yes, force = false, modelPorts = [...usualPorts] }: InitOp
   const { out, err } = openTerminal();
   const { env } = process;
   const project = lookAtProject('.');
-  const [servers, engine] = await Promise.all([findModelServers(modelPorts), lookAtEngine(env)]);
+  const { signal } = new AbortController();
+  const [servers, engine] = await Promise.all([
+    nearbyServers(modelPorts, { clock: systemClock, signal }),
+    lookAtEngine(env),
+  ]);
   const models = offeredModels(env, servers);
   err.print(foundText(project, engine, models));
   const person = yes ? undefined : personsTerminal();

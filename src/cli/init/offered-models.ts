@@ -1,4 +1,4 @@
-import type { ModelServer } from './model-servers.ts';
+import type { ServerLook } from '../../gateway/probe/look-at-server.ts';
 
 /** A model that the configuration will have, and a harness that suits it. */
 export interface OfferedModel {
@@ -47,8 +47,14 @@ const providers: readonly (Omit<OfferedModel, 'found'> & { variable: string })[]
   },
 ];
 
+/** A name goes into a file and onto the screen, so unusual ones are left out. */
+const plainName = /^[\w@][\w.:/@+-]{0,199}$/;
+
+/** How many models of one server are offered. */
+const offeredByServer = 20;
+
 /** The models that this machine can probably use: of the keys in its environment, and of its own servers. */
-export function offeredModels(env: NodeJS.ProcessEnv, servers: readonly ModelServer[]): OfferedModel[] {
+export function offeredModels(env: NodeJS.ProcessEnv, servers: readonly ServerLook[]): OfferedModel[] {
   const hosted = providers
     .filter(({ variable }) => Boolean(env[variable]))
     .map(({ variable, config, ...offered }) => ({
@@ -56,13 +62,16 @@ export function offeredModels(env: NodeJS.ProcessEnv, servers: readonly ModelSer
       found: `${variable} is set`,
       config: { ...config, apiKeyEnv: variable },
     }));
-  const local = servers.flatMap(({ baseUrl, models }) =>
-    models.map((model) => ({
-      name: shortName(model),
-      found: `served at ${baseUrl}`,
-      config: { wire: 'openai-chat', baseUrl, model },
-      harness: 'opencode',
-    })),
+  const local = servers.flatMap(({ baseUrl, models, wires: [wire = 'openai-chat'] }) =>
+    [...new Set(models.map(({ id }) => id))]
+      .filter((id) => plainName.test(id))
+      .slice(0, offeredByServer)
+      .map((model) => ({
+        name: shortName(model),
+        found: `served at ${baseUrl}`,
+        config: { wire, baseUrl, model },
+        harness: 'opencode',
+      })),
   );
   const offered = [...hosted, ...local];
   return offered.map((one, index) => {
