@@ -131,7 +131,7 @@ function refuseOutside(path: string, real: string, reach: Exclude<Reach, 'anywhe
     throw unreadable(path, `it is in git's own folder, which is not part of the suite; ${permit}`);
 }
 
-const permit = 'use --allow-outside to permit it';
+const permit = 'permit it with --allow-outside, or allowOutside in offsite.yaml';
 
 /**
  * Throws `FILE_UNREADABLE` for a path without links that is not within `reach`. Returns the ways to it from

@@ -25,3 +25,27 @@ export function keysAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): s
   if (schema instanceof z.ZodArray) return keysAt(schema.element, rest);
   return schema instanceof z.ZodRecord ? keysAt(schema.valueType, rest) : [];
 }
+
+/** How deep {@link placesOf} looks. Deeper keys are too far away to be meant. */
+const deepest = 3;
+
+/** Where a document may have a key, nearest to its root: `suite.prompt`, or `cases[].verify`. */
+export function placesOf(schema: z.core.$ZodType, key: string): string[] {
+  let level: { place: string; path: PropertyKey[] }[] = [{ place: '', path: [] }];
+  for (let depth = 0; depth < deepest; depth++) {
+    const inner = level.flatMap(({ place, path }) =>
+      keysAt(schema, path).map((each) => ({
+        each,
+        place: `${place}${place && '.'}${each}`,
+        path: [...path, each],
+      })),
+    );
+    const found = inner.filter(({ each }) => each === key);
+    if (found.length > 0) return found.map(({ place }) => place);
+    // The first item of a list stands for all.
+    level = inner.map(({ place, path }) =>
+      keysAt(schema, path).length > 0 ? { place, path } : { place: `${place}[]`, path: [...path, 0] },
+    );
+  }
+  return [];
+}

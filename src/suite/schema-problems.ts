@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { nearest } from '../text/nearest.ts';
-import { keysAt } from './schema-keys.ts';
+import { keysAt, placesOf } from './schema-keys.ts';
 
 /** A problem of a value, at its path in the document. */
 export interface SchemaProblem {
@@ -12,6 +12,7 @@ export interface SchemaProblem {
  * Zod's issues as paths and sentences: one for each unknown key, and for a union those of the member that was
  * meant.
  *
+ * @param error from a check with `reportInput`, for hints that need the value
  * @param schema what the value was checked by, for the keys that it knows
  */
 export function schemaProblems(error: z.ZodError, schema?: z.ZodType): SchemaProblem[] {
@@ -22,7 +23,7 @@ function flatten(issue: z.core.$ZodIssue, schema: z.ZodType | undefined): Schema
   const path = issue.path as SchemaProblem['path'];
   if (issue.code === 'unrecognized_keys') {
     const known = schema ? keysAt(schema, path) : [];
-    return issue.keys.map((key) => ({ path: [...path, key], message: unknownKey(key, known) }));
+    return issue.keys.map((key) => ({ path: [...path, key], message: unknownKey(key, known, schema) }));
   }
   if (issue.code === 'invalid_union') {
     const meant = issue.errors.find((issues) =>
@@ -38,21 +39,41 @@ function flatten(issue: z.core.$ZodIssue, schema: z.ZodType | undefined): Schema
       { path, message: `is required: ${expectation(issue.message).replace(/, received undefined$/, '')}` },
     ];
   }
-  return [{ path, message: expectationOf(issue) }];
+  return [{ path, message: `${expectationOf(issue)}${unquoted(issue)}` }];
 }
 
-function unknownKey(key: string, known: readonly string[]): string {
+/** What to do if a text was expected and YAML reads `true`, `12` or `2024-01-01` as something else. */
+function unquoted(issue: z.core.$ZodIssue): string {
+  const { input } = issue;
+  const isScalar = typeof input === 'boolean' || typeof input === 'number' || typeof input === 'bigint';
+  // A message of the schema's own may want a form that quotes do not give, such as a duration.
+  const saysText = /\b(?:string|script|text)\b/.test(issue.message);
+  return isScalar && saysText && wantsText(issue)
+    ? `; without quotes YAML reads it as a ${typeof input}: quote it`
+    : '';
+}
+
+function wantsText(issue: z.core.$ZodIssue): boolean {
+  if (issue.code === 'invalid_union')
+    return issue.errors.some((member) => member.some((one) => one.path.length === 0 && wantsText(one)));
+  return issue.code === 'invalid_type' && issue.expected === 'string';
+}
+
+function unknownKey(key: string, known: readonly string[], schema: z.ZodType | undefined): string {
   if (known.includes('apiKeyEnv') && /^(api[-_]?)?(key|token)$/i.test(key))
     return 'unknown key; keys stay in the environment: name the variable that holds it as apiKeyEnv';
   if (known.includes(key)) return 'is not possible together with the other keys here';
   const near = nearest(key, known);
   if (near !== undefined) return `unknown key; did you mean "${near}"?`;
-  if (known.length === 0 || known.length > mostListed) return 'unknown key; check its spelling';
+  const elsewhere = schema ? placesOf(schema, key) : [];
+  if (elsewhere.length > 0 && elsewhere.length <= mostPlaces)
+    return `unknown key here; it belongs at ${elsewhere.join(' or ')}`;
+  if (known.length === 0) return 'unknown key; check its spelling';
   return `unknown key; expected ${known.join(', ')}`;
 }
 
-/** A longer list of keys is in the documents, and in the schemas for editors. */
-const mostListed = 12;
+/** A key that stands in more places says nothing about which one is meant. */
+const mostPlaces = 3;
 
 /** Zod states the received value only in its message. */
 function isMissing(issue: z.core.$ZodIssue): boolean {

@@ -121,7 +121,7 @@ export class SuiteReader {
     const at = own ? [...path, 'source'] : ['source'];
     const fetched = this.#sources?.get(keyOfSource(source));
     if (fetched && 'commit' in fetched) return fetched;
-    this.report([...at, 'git'], fetched?.problem ?? 'this command takes no git sources');
+    this.report([...at, fetched?.key ?? 'git'], fetched?.problem ?? 'this command takes no git sources');
     return undefined;
   }
 

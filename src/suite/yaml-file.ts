@@ -72,7 +72,7 @@ export function yamlFileOf<Schema extends z.ZodType>(
     path: printPath(path),
     message,
   });
-  const result = schema.safeParse(toValue(document, file));
+  const result = schema.safeParse(toValue(document, file), { reportInput: true });
   if (!result.success) {
     const issues = schemaProblems(result.error, schema);
     const shown = issues.slice(0, yamlFiles.count.issues).map(({ path, message }) => issue(path, message));

@@ -157,7 +157,7 @@ cases:
     ).toEqual([
       'suite.yaml:2:1: trials: expected a number of at most 10',
       expect.stringMatching(/^suite\.yaml:4:\d+: variants\[0\]\.harness: "commando" is not a harness/),
-      'suite.yaml:7:5: cases[0].verify: expected a script, {file: path} or {source: script}, with in, keep, ignore',
+      'suite.yaml:7:5: cases[0].verify: expected a script, {file: path} or {source: script}, with in, keep, ignore; without quotes YAML reads it as a boolean: quote it',
       'suite.yaml:8:5: cases[0].prepear: unknown key; did you mean "prepare"?',
     ]);
   });

@@ -25,8 +25,7 @@ export function eventLines(isRehearsal = false): (event: BatchEvent) => Printabl
         ? text`  ${mark('void')} ${what} failed: ${images.needing(image)}\n${causeLines(state.cause)}`
         : undefined;
     }
-    if (event.kind === 'retried' && failures.isToldIn(event.message))
-      return text`  ${nameOf(event.trial)}  attempt ${event.attempt} failed for that reason, retrying`;
+    if (event.kind === 'retried' && failures.isToldIn(event.message)) return undefined;
     if (event.kind === 'finished') {
       const { trial, result } = event;
       const { cause } = result;

@@ -119,6 +119,7 @@ async function found(
     ref === undefined
       ? 'the repository has no commit at its HEAD'
       : `the repository has no branch and no tag ${ref}; a commit needs its whole id`,
+    'GIT_REF_MISSING',
   );
 }
 

@@ -11,7 +11,7 @@ import { type CommittedEntry, committedEntries, contentsOf } from './commit-file
 import { type FetchParts, fetchCommit } from './fetch-commit.ts';
 import { type GitSource, type PlannedSource, type Repository, withoutCredentials } from './git-source.ts';
 import { requireLocalRepository } from './local-repository.ts';
-import { failed } from './run-git.ts';
+import { failed, kindOfFailure } from './run-git.ts';
 
 export interface SourceParts extends Pick<FetchParts, 'env' | 'signal'> {
   dataFolder: string;
@@ -25,8 +25,14 @@ export interface SourceParts extends Pick<FetchParts, 'env' | 'signal'> {
   onProgress(message: string): void;
 }
 
+/** What is wrong with a source, and which of its keys that is about. */
+export interface SourceProblem {
+  problem: string;
+  key: 'git' | 'ref';
+}
+
 /** The sources of a suite by {@link keyOfSource}, or what is wrong with one. */
-export type FetchedSources = ReadonlyMap<string, PlannedSource | { problem: string }>;
+export type FetchedSources = ReadonlyMap<string, PlannedSource | SourceProblem>;
 
 export function keyOfSource({ git, ref, history }: GitSource): string {
   return JSON.stringify([git, ref, history]);
@@ -54,12 +60,13 @@ async function outcomeOf(
   source: GitSource,
   folder: string,
   parts: SourceParts,
-): Promise<PlannedSource | { problem: string }> {
+): Promise<PlannedSource | SourceProblem> {
   try {
     return await plannedSource(source, folder, parts);
   } catch (error) {
     if (!(error instanceof OffsiteError) || parts.signal.aborted) throw error;
-    return { problem: withoutCredentials(messageOf(error)) };
+    const key = source.ref !== undefined && kindOfFailure(error) === 'GIT_REF_MISSING' ? 'ref' : 'git';
+    return { problem: withoutCredentials(messageOf(error)), key };
   }
 }
 

@@ -133,6 +133,19 @@ function gitFailure(result: Failed, timeoutMs: number): OffsiteError {
 
 const saidLines = 4;
 
-export function failed(message: string): OffsiteError {
-  return new OffsiteError(message, { code: 'GIT_FAILED', kind: 'input' });
+export function failed(message: string, code: GitFailure = 'GIT_FAILED'): OffsiteError {
+  return new OffsiteError(message, { code, kind: 'input' });
+}
+
+/** `GIT_REF_MISSING`: the repository answers, and does not have the ref that was asked for. */
+export type GitFailure = 'GIT_FAILED' | 'GIT_REF_MISSING';
+
+/** As git and the hosts of repositories say that they do not have a commit. */
+const refMissing = /not our ref|remote ref|unadvertised object|not a valid object|did not contain/;
+
+export function kindOfFailure(error: unknown): GitFailure | undefined {
+  if (!(error instanceof OffsiteError)) return undefined;
+  if (error.code === 'GIT_REF_MISSING') return error.code;
+  if (error.code !== 'GIT_FAILED') return undefined;
+  return refMissing.test(error.message) ? 'GIT_REF_MISSING' : error.code;
 }

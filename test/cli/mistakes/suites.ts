@@ -55,8 +55,39 @@ cases:
     verify: "true"
 `,
     },
+    printed: ['suite.yaml:4:1: verify: unknown key here; it belongs at cases[].verify'],
+  },
+  {
+    mistake: 'a prompt for each case, and a key that no part of a suite has',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: bash }
+cases:
+  - id: a
+    prompt: Do this.
+    workspace: .
+    verify: "true"
+`,
+    },
     printed: [
-      'suite.yaml:4:1: verify: unknown key; expected suite, trials, variants, cases, tasks, judges, artifacts, environment, source',
+      'suite.yaml:6:5: cases[0].prompt: unknown key here; it belongs at suite.prompt',
+      'suite.yaml:7:5: cases[0].workspace: unknown key; expected id, name, tags, variables, source, prepare, verify, validator, user, tests, steps, overall, solution, protected, artifacts, artifactsExcept, agent, environment',
+    ],
+  },
+  {
+    mistake: 'a command that YAML reads as a boolean',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: bash }
+cases:
+  - id: a
+    verify: true
+`,
+    },
+    printed: [
+      'suite.yaml:6:5: cases[0].verify: expected a script, {file: path} or {source: script}, with in, keep, ignore; without quotes YAML reads it as a boolean: quote it',
     ],
   },
   {
@@ -170,7 +201,7 @@ cases:
 `,
     },
     printed: [
-      "suite.yaml:6:5: cases[0].verify: cannot read HOME/verify.sh: it is outside the suite's folder .; use --allow-outside to permit it",
+      "suite.yaml:6:5: cases[0].verify: cannot read HOME/verify.sh: it is outside the suite's folder .; permit it with --allow-outside, or allowOutside in offsite.yaml",
     ],
   },
   {

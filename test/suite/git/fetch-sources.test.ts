@@ -190,7 +190,7 @@ describe('a source is refused, with its place', () => {
     const repository = makeRepository(join(suiteFolder, 'repo'));
     repository.commit({ a: '1' });
     mkdirSync(join(suiteFolder, 'plain'));
-    const start = /^suite\.yaml:4:\d+: cases\[0\]\.source\.git: /;
+    const start = /^suite\.yaml:4:\d+: cases\[0\]\.source\.ref: /;
     const noRef = await problemOf('{ git: repo, ref: nope }');
     expect(noRef).toMatch(start);
     expect(noRef).toContain('the repository has no branch and no tag nope; a commit needs its whole id');
@@ -238,9 +238,9 @@ describe('a source is refused, with its place', () => {
   test('if it is outside of the suite, or borrows from a repository that is', async () => {
     const outside = makeRepository(join(folder, 'private'));
     const commit = outside.commit({ secret: 'x' });
-    const refused = /it is \S*private\S*, outside the suite's folder .*use --allow-outside/;
+    const refused = /it is \S*private\S*, outside the suite's folder .*permit it with --allow-outside/;
     expect(await problemOf('{ git: ../private }')).toMatch(
-      /cannot read \S*private: it is outside the suite's folder .*use --allow-outside/,
+      /cannot read \S*private: it is outside the suite's folder .*permit it with --allow-outside/,
     );
     const [allowed] = await sourcesOf(['{ git: ../private }'], { allowOutside: [outside.path] });
     expect(allowed?.commit).toBe(commit);
