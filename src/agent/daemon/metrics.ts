@@ -50,7 +50,7 @@ export class Metrics {
   });
   readonly #finished = new Counter({
     name: 'offsite_trials_finished_total',
-    help: 'Finished trials, by verdict and by the kind of cause that spoilt them.',
+    help: 'Finished trials, by verdict and by what made them void.',
     labelNames: ['verdict', 'cause'],
     registers: this.#registers,
   });

@@ -29,7 +29,7 @@ export function runCommand() {
         .choices(['fail', 'live'] as const)
         .default('fail' as const),
     )
-    .option('--dry-run', 'rehearse the suite: agents do nothing, judges answer in form, nothing is reported')
+    .option('--dry-run', 'rehearse the suite: agents do nothing, judges give full marks, nothing is reported')
     .action(async (file, options) => {
       process.exitCode = await runSuite(file, options);
     });
