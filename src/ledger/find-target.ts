@@ -13,6 +13,7 @@ import {
   lastWord,
   listRuns,
   listTrials,
+  unknownBatch,
 } from './find.ts';
 import type { Records } from './records.ts';
 
@@ -95,10 +96,10 @@ function findName(records: Records, name: string): Found {
       unknown(`${batch.id} has no run ${labelled}`, records, batch, labelled)
     );
   }
-  return (
-    runNamed(records, last, name, 'beginning') ??
-    unknown(`the data folder has no batch and no run ${name}`, records, last, name)
-  );
+  const begun = runNamed(records, last, name, 'beginning');
+  if (begun) return begun;
+  if (label.length > 0 || name.startsWith('batch_')) throw unknownBatch(records, before);
+  return unknown(`the data folder has no batch and no run ${name}`, records, last, name);
 }
 
 /**

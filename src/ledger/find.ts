@@ -1,4 +1,5 @@
 import { OffsiteError } from '../offsite-error.ts';
+import { nearest } from '../text/nearest.ts';
 import { batchOf, type StoredBatch } from './batches.ts';
 import type { BatchKey, Records, Row, RunKey, TrialKey } from './records.ts';
 import type { Verdict } from './trials.ts';
@@ -107,12 +108,36 @@ export function findBatch(records: Records, reference: string): StoredBatch {
   const [first] = fitting;
   if (first && fitting.length === 1) return first;
   if (first) throw ambiguous('BATCH_AMBIGUOUS', `batches fit ${reference}`, fitting.map(describedBatch));
-  throw new OffsiteError(`the data folder has no batch ${reference}`, {
-    code: 'BATCH_UNKNOWN',
-    kind: 'input',
-    hint: 'Name a batch by its id or by the beginning of its id, or write `last`.',
-  });
+  throw unknownBatch(records, reference);
 }
+
+/** The error about a name that no batch has, with the one that was probably meant. */
+export function unknownBatch(records: Records, name: string): OffsiteError {
+  const ids = records
+    .all('SELECT id FROM batches ORDER BY started_at DESC, key DESC LIMIT ?', mostCompared)
+    .map(({ id }) => (name.startsWith(idPrefix) ? String(id) : String(id).replace(idPrefix, '')));
+  // Who types an id by hand types its beginning.
+  const near = nearest(
+    name,
+    ids.map((id) => id.slice(0, Math.max(name.length, shortest))),
+  );
+  return new OffsiteError(
+    `the data folder has no batch ${name}${near === undefined ? '' : `; did you mean "${near}"?`}`,
+    {
+      code: 'BATCH_UNKNOWN',
+      kind: 'input',
+      hint: '`offsite batches` lists the ids. The beginning of one is enough, and `last` is the last batch.',
+    },
+  );
+}
+
+const idPrefix = 'batch_';
+
+/** How many batches a name is compared with. */
+const mostCompared = 500;
+
+/** How many characters of an id are suggested at least. */
+const shortest = 8;
 
 /**
  * The id that a reference means to a command that asks a service for the batch: that of the batch that fits, or

@@ -95,9 +95,20 @@ test('what fits nothing or several things is an error that lists them', () => {
   expect(() => meant()).toThrow(expect.objectContaining({ code: 'BATCH_UNKNOWN' }));
   batch('batch_xy', [['a', 'v']]);
   batch('batch_xyz', [['a', 'v']]);
-  for (const reference of ['nothing', 'nothing:a', '%', 'x_', 'xyz:nothing'])
+  for (const reference of ['nothing', '%', 'x_', 'xyz:nothing'])
     expect(() => meant(reference), reference).toThrow(expect.objectContaining({ code: 'REFERENCE_UNKNOWN' }));
+  for (const reference of ['nothing:a', 'batch_nothing'])
+    expect(() => meant(reference), reference).toThrow(expect.objectContaining({ code: 'BATCH_UNKNOWN' }));
   expect(() => meant('x')).toThrow(/^2 things fit x:\nbatch batch_xyz .*\nbatch batch_xy .*/);
+});
+
+test('an id with a typo is told with the one that was probably meant', () => {
+  batch('batch_Is8dgn-wG2HM', [['a', 'v']]);
+  const suggested = (reference: string) => expect(() => meant(reference), reference);
+  suggested('batch_Is8dgn-wG2HN').toThrow('; did you mean "batch_Is8dgn-wG2HM"?');
+  suggested('batch_Is8gdn').toThrow('; did you mean "batch_Is8dgn"?');
+  suggested('Is8dgm-w:a').toThrow('no batch Is8dgm-w; did you mean "Is8dgn-w"?');
+  suggested('batch_somethingelse').toThrow(/no batch batch_somethingelse$/);
 });
 
 test('the short id of a batch, which also begins the ids of its runs, means the batch', () => {
