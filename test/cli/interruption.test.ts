@@ -94,6 +94,17 @@ describe.concurrent('offsite run', () => {
     expectFiles(place, 'SIGINT');
   });
 
+  test('that is interrupted is not compared with another batch', async () => {
+    using place = openPlace();
+    const before = await offsite(place, ['run', place.suite({ cases: cases.slice(0, 1) }), '--json']);
+    const { batchId } = JSON.parse(before.stdout);
+    const { running } = await inTheMiddle(place, ['--compare-to', batchId]);
+    running.kill('SIGINT');
+    const { stderr } = await running.ended;
+    const told = `not compared with ${batchId}: trials are missing; \`offsite resume\` takes --compare-to as well`;
+    expect(stderr).toContain(told);
+  });
+
   test('that was killed leaves sandboxes, which the next run removes', async () => {
     using place = openPlace();
     const { running, instance } = await inTheMiddle(place);

@@ -73,10 +73,12 @@ describe.concurrent('an agent has failed, and is not excused,', () => {
 describe.concurrent('a trial is void whose grading gives no verdict on an untouched workspace either:', () => {
   test('its validator reads what nobody made', async () => {
     const broken = validator("import { readFileSync } from 'node:fs'; readFileSync('nowhere');");
-    expect(await bench.trial('echo right > result', { prepare, validator: broken })).toMatchObject({
+    const result = await bench.trial('echo right > result', { prepare, validator: broken });
+    expect(result).toMatchObject({
       verdict: 'void',
       cause: { kind: 'grading', message: 'the validator could not be loaded' },
     });
+    expect(result.phases.map(({ name }) => name)).toEqual(['sandbox', 'harness', 'collect', 'validate', 'control']);
   });
 });
 

@@ -67,9 +67,15 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
   const observeBuild: ObserveBuild = (build) => progress.event({ kind: 'build', build });
   const engine = await progress.step('connecting to the engine', () => context.engines.first(signal));
   const planned = { variants: [{ sandbox }], cases: plan.cases };
-  await checkSandboxes(engine, planned, signal, observeBuild).catch((error: unknown) => {
-    throw placedFailure(error, config);
-  });
+  const concurrency = options.concurrency ?? config.concurrency ?? concurrencyFor(engine, [sandbox]);
+  progress.note(
+    text`checking ${plural(plan.cases.length, 'case')}, untouched and solved; ${plural(concurrency, 'grading')} at a time`,
+  );
+  await progress
+    .step('looking for the image of the sandbox', () => checkSandboxes(engine, planned, signal, observeBuild))
+    .catch((error: unknown) => {
+      throw placedFailure(error, config);
+    });
   await using gateway = await context.models.gateway(context.config.models);
   await using sandboxes = new Sandboxes(engine, await context.certificates(), {
     ...{ runners, host, clock, observeBuild },
@@ -89,7 +95,7 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
     {
       repeat: options.repeat ?? 1,
       kept,
-      concurrency: options.concurrency ?? config.concurrency ?? concurrencyFor(engine, [sandbox]),
+      concurrency,
       signal,
       observe: progress.update,
       onCase: (one) => progress.note(text`${one.id}: ${standingOf(one)}`),

@@ -64,6 +64,7 @@ test('the last batch is shown with the reason of the trial that failed', async (
     /\n✗ answer\/worker#0 {2}verify: node -e .* exited 1: AssertionError \[ERR_ASSERTION\]: Expected/,
   );
   expect(stdout).toContain('see one: offsite show answer/worker#0');
+  expect((await offsite(place, ['show', 'last'])).stdout).toBe(stdout);
   const { stdout: batches } = await offsite(place, ['batches']);
   expect(batches).toMatch(/^batch .*\n\S{8} {2}\d{4}-\d\d-\d\d \d\d:\d\d {2}small {2}worker +1 +1 +50 % /);
 });
