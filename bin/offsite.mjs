@@ -4,10 +4,19 @@
 // is loaded only then: it takes as long as a short command.
 
 import { existsSync } from 'node:fs';
+import module from 'node:module';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 
 const neededNode = 24;
 
 if (Number.parseInt(process.versions.node, 10) >= neededNode) {
+  // Reading the program takes most of a short command's time, so later starts use a compiled one. We name the folder,
+  // because other users may write to the one that Node would choose. Before the first import: without a source to read,
+  // Node does not load what removes types from sources.
+  module.enableCompileCache(
+    join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'offsite', 'compiled'),
+  );
   // A checkout that was not built runs from its sources.
   const built = new URL('../dist/src/cli/main.js', import.meta.url);
   await import(existsSync(built) ? built : new URL('../src/cli/main.ts', import.meta.url));
@@ -17,9 +26,8 @@ if (Number.parseInt(process.versions.node, 10) >= neededNode) {
 
 /** The Node of a checkout; undefined if there is none. */
 async function ownNode() {
-  const { createRequire } = await import('node:module');
-  const { dirname, join } = await import('node:path');
-  const { resolve } = createRequire(import.meta.url);
+  const { dirname } = await import('node:path');
+  const { resolve } = module.createRequire(import.meta.url);
   try {
     const path = join(
       dirname(resolve(`node-${process.platform}-${process.arch}/package.json`)),

@@ -10,7 +10,7 @@ await runScript(async (signal) => {
   );
   await setUp(process.env, signal);
   console.log('');
-  const args = ['src/cli/main.ts', 'quickstart', ...process.argv.slice(2)];
+  const args = ['bin/offsite.mjs', 'quickstart', ...process.argv.slice(2)];
   const exitCode = await runTool(process.execPath, args, signal);
   if (exitCode !== 0) return exitCode;
   console.log('\nIn this checkout, `offsite` is `npm run -s offsite --`. What to read next: README.md.');

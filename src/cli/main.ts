@@ -1,13 +1,6 @@
-import { enableCompileCache } from 'node:module';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
-
-// Reading the sources takes most of a short command's time, so later starts use compiled ones. We name the
-// cache folder, because other users may write to the one that Node would choose.
-enableCompileCache(join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'offsite', 'compiled'));
-const { runProgram } = await import('./program.ts');
-const { catchTheRest } = await import('./the-rest.ts');
-const { openTerminal } = await import('./terminal.ts');
+import { runProgram } from './program.ts';
+import { openTerminal } from './terminal.ts';
+import { catchTheRest } from './the-rest.ts';
 
 // The reader of our output may be gone (`| head`), or the terminal may be closed. The trials continue, and
 // their results are stored and reported.

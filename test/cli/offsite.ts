@@ -44,7 +44,7 @@ export function start(
   const child = execa(process.execPath, [program, ...args, ...folder], {
     cwd: place.folder,
     extendEnv: false,
-    env: { ...ofThisMachine(), HOME: place.folder, XDG_CACHE_HOME: cache, NO_COLOR: '1', ...env },
+    env: { ...ofThisMachine(), HOME: place.folder, NODE_COMPILE_CACHE: cache, NO_COLOR: '1', ...env },
     reject: false,
     all: true,
     stdin: 'ignore',
@@ -105,7 +105,7 @@ export function startInTerminal(
     extendEnv: false,
     env: {
       ...ofThisMachine(),
-      ...{ HOME: place.folder, XDG_CACHE_HOME: cache, TERM: 'xterm-256color', LC_ALL: 'C.UTF-8' },
+      ...{ HOME: place.folder, NODE_COMPILE_CACHE: cache, TERM: 'xterm-256color', LC_ALL: 'C.UTF-8' },
       ...env,
     },
     reject: false,

@@ -65,7 +65,7 @@ export async function survive(
       const { kind = 'none', point = 0 } = (life === 1 && fault.agent) || {};
       const args = [program, dataFolder, front.url, front.key, kind, String(point), String(cases)];
       const ended = await execa(process.execPath, args, {
-        env: { XDG_CACHE_HOME: cache },
+        env: { NODE_COMPILE_CACHE: cache },
         reject: false,
         timeout: 120_000,
       });

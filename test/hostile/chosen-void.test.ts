@@ -78,7 +78,13 @@ describe.concurrent('a trial is void whose grading gives no verdict on an untouc
       verdict: 'void',
       cause: { kind: 'grading', message: 'the validator could not be loaded' },
     });
-    expect(result.phases.map(({ name }) => name)).toEqual(['sandbox', 'harness', 'collect', 'validate', 'control']);
+    expect(result.phases.map(({ name }) => name)).toEqual([
+      'sandbox',
+      'harness',
+      'collect',
+      'validate',
+      'control',
+    ]);
   });
 });
 
