@@ -5,6 +5,14 @@ import { failsAs, holds, same } from './expect.ts';
 /** Making, ending, listing and attaching to containers. */
 export const containerChecks: readonly ConformanceCheck[] = [
   {
+    name: 'names its machine as the kernel does',
+    cost: 'The filter of system calls and the programs that Offsite brings are chosen by that name.',
+    async run({ facts, start }) {
+      await using container = await start();
+      same('the name', facts.arch, (await container.shell('uname -m')).stdout.trim());
+    },
+  },
+  {
     name: 'starts a killed container again with its files and without its processes',
     cost: 'What an agent left running can change its work while it is graded.',
     async run(place) {

@@ -18,14 +18,6 @@ export const wallChecks: readonly ConformanceCheck[] = [
     },
   },
   {
-    name: 'names its machine as the kernel does',
-    cost: 'The filter of system calls and the programs that Offsite brings are chosen by that name.',
-    async run({ facts, start }) {
-      await using container = await start();
-      same('the name', facts.arch, (await container.shell('uname -m')).stdout.trim());
-    },
-  },
-  {
     name: 'takes a filter of system calls',
     cost: "Agents can reach the kernel's whole interface, with all its defects.",
     async run({ facts, start }) {
