@@ -7,10 +7,21 @@ export function sweptText(removed: readonly OwnedObject[], on: string): string |
     removed.filter(({ kind }) => (kind !== 'image') === isLeft),
   );
   const parts = [
-    ...(left?.length ? [`${countsOf(left)} of earlier Offsite processes that were killed`] : []),
+    ...(left?.length ? [`${countsOf(left)} that killed Offsite processes left there`] : []),
     ...(replaced?.length ? [`${plural(replaced.length, 'snapshot')} that newer ones replaced`] : []),
   ];
   return parts.length === 0 ? undefined : `removed from ${on}: ${parts.join(', and ')}`;
+}
+
+/** What to do about objects that an engine does not remove; undefined if there are none. */
+export function stuckText(stuck: readonly OwnedObject[], on: string): string | undefined {
+  const [first] = stuck;
+  if (first === undefined) return undefined;
+  const ids = stuck.map(({ id }) => id.replace('sha256:', '').slice(0, 12)).join(', ');
+  return (
+    `${on} does not remove ${countsOf(stuck)} that killed Offsite processes left there: ${ids}. ` +
+    'If `docker inspect` of one hangs, restart the engine; it is tried again at the next start'
+  );
 }
 
 /** Such as `2 containers, 1 volume`. */

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import { removeContainer } from './container/remove.ts';
 import { GRACE_MS, hasEnded, isDead, isMarker, RECONNECT_MS } from './liveness.ts';
 import {
@@ -17,6 +18,8 @@ export interface Swept {
   removed: OwnedObject[];
   /** The objects that something else still uses, so the engine keeps them. */
   left: OwnedObject[];
+  /** The objects whose removal the engine did not answer in time. A later sweep finds them again. */
+  stuck: OwnedObject[];
   /** The dead instances they belonged to. */
   instances: string[];
 }
@@ -41,19 +44,56 @@ export async function sweepDead(
   const volumes = await incompleteVolumes(port, signal);
   const dead = await deadInstances(port, instance, signal);
   const now = port.clock.now();
-  const found = [
-    ...dead.flatMap(([, objects]) => objects.sort(markersLast)),
+  const others = [
     // A new image gets its name a moment after it is created.
     ...images.filter(({ createdAt }) => now - createdAt > GRACE_MS),
     ...volumes.filter(({ createdAt }) => now - createdAt > LONGEST_BUILD_MS),
   ];
-  const swept: Swept = { removed: [], left: [], instances: dead.map(([name]) => name) };
-  for (const object of found) {
-    signal?.throwIfAborted();
-    const gone = dryRun || (await removeObject(port, object));
-    swept[gone ? 'removed' : 'left'].push(object);
-  }
+  const swept: Swept = { removed: [], left: [], stuck: [], instances: dead.map(([name]) => name) };
+  const limit = pLimit(removalsAtATime);
+  const remove = (objects: OwnedObject[]) =>
+    Promise.all(
+      objects.map((object) =>
+        limit(async () => {
+          const fate = dryRun ? 'removed' : await fateOf(port, object, signal);
+          swept[fate].push(object);
+          return fate;
+        }),
+      ),
+    );
+  const removed = dead.map(async ([, objects]) => {
+    const [markers, owned] = [true, false].map((is) => objects.filter((one) => isMarker(one) === is));
+    const fates = await remove(owned ?? []);
+    // The marker proves to the next sweep that the instance is dead.
+    if (!fates.includes('stuck')) await remove(markers ?? []);
+  });
+  await Promise.all([...removed, remove(others)]);
   return swept;
+}
+
+const removalsAtATime = 4;
+
+/** An engine may hold a container for ever: that of a command whose start somebody stopped. */
+const stuckMs = 30_000;
+
+async function fateOf(
+  port: EnginePort,
+  object: OwnedObject,
+  signal: AbortSignal | undefined,
+): Promise<'removed' | 'left' | 'stuck'> {
+  signal?.throwIfAborted();
+  const waiting = new AbortController();
+  const ended = signal ? AbortSignal.any([waiting.signal, signal]) : waiting.signal;
+  const removal = removeObject(port, object);
+  const late = port.clock.sleep(stuckMs, ended).then(() => 'stuck' as const);
+  try {
+    return await Promise.race([removal, late]);
+  } finally {
+    waiting.abort();
+    // Whoever lost the race says nothing any more.
+    removal.catch(() => undefined);
+    late.catch(() => undefined);
+  }
 }
 
 type Instances = [name: string, objects: OwnedObject[]][];
@@ -81,22 +121,17 @@ export async function removeOwned(port: EnginePort, instance: string): Promise<v
   await Promise.all(owned.map((container) => removeContainer(port, container.id)));
 }
 
-/** An interrupted sweep must leave the marker, which proves that the instance is dead. */
-function markersLast(a: OwnedObject, b: OwnedObject): number {
-  return Number(isMarker(a)) - Number(isMarker(b));
-}
-
-/** False if the engine keeps it because something else uses it. */
-async function removeObject(port: EnginePort, { kind, id }: OwnedObject): Promise<boolean> {
+/** `left`: the engine keeps it because something else uses it. */
+async function removeObject(port: EnginePort, { kind, id }: OwnedObject): Promise<'removed' | 'left'> {
   if (kind === 'container') {
     await removeContainer(port, id);
-    return true;
+    return 'removed';
   }
   try {
     await port.remove(kind, id);
-    return true;
+    return 'removed';
   } catch (thrown) {
-    if (isEngineFailure(thrown, 'conflict')) return false;
+    if (isEngineFailure(thrown, 'conflict')) return 'left';
     throw thrown;
   }
 }

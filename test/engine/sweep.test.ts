@@ -3,8 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { stuckText } from '../../src/cli/swept-text.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { Engine } from '../../src/engine/engine.ts';
+import type { EnginePort } from '../../src/engine/port/engine-port.ts';
+import { sweepDead } from '../../src/engine/sweep.ts';
 import { cuttingProxy } from './cutting-proxy.ts';
 import { dockerOf } from './docker-of.ts';
 import { startedContainer, testEngine, until } from './engine-fixture.ts';
@@ -61,6 +64,32 @@ test('what an agent that was killed left is removed; what living ones own stays'
   }
   // It was asked to end, and took its containers with it.
   expect(await ofInstance(living.instance)).toEqual([]);
+});
+
+test('a container that the engine never removes is told, and keeps nothing else from being removed', async () => {
+  const [held, other] = await Promise.all([anotherAgent(), anotherAgent()]);
+  for (const dead of [held, other]) {
+    dead.process.kill('SIGKILL');
+    await once(dead.process, 'close');
+    await until(async () => (await runningMarkers(dead.instance)).length === 0);
+  }
+  const { port } = engine;
+  const silent: EnginePort = {
+    ...port,
+    clock: {
+      now: () => port.clock.now(),
+      sleep: (ms, signal) => port.clock.sleep(Math.min(ms, 5_000), signal),
+    },
+    remove: (kind, id) => (id === held.containerId ? new Promise(() => undefined) : port.remove(kind, id)),
+  };
+  const { stuck } = await sweepDead(silent, engine.instance);
+  expect(stuck.map(({ id }) => id)).toEqual([held.containerId]);
+  expect(stuckText(stuck, 'the engine')).toContain(
+    `1 container that killed Offsite processes left there: ${held.containerId.slice(0, 12)}`,
+  );
+  expect(await ofInstance(other.instance)).toEqual([]);
+  await engine.sweep();
+  expect(await ofInstance(held.instance)).toEqual([]);
 });
 
 test('a living agent whose connection was cut, and its marker with it, keeps what it owns', async () => {

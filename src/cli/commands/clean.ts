@@ -45,12 +45,13 @@ export function cleanCommand() {
     });
 }
 
-function told({ removed, left, instances }: Swept, dryRun: boolean): Content {
-  if (removed.length + left.length === 0)
+function told({ removed, left, stuck, instances }: Swept, dryRun: boolean): Content {
+  if (removed.length + left.length + stuck.length === 0)
     return 'Offsite processes that were killed have left nothing on the engine';
   const rows = [
     ...removed.map((object) => row(object, dryRun ? 'would be removed' : 'removed')),
     ...left.map((object) => row(object, 'kept: something else uses it')),
+    ...stuck.map((object) => row(object, 'stuck: the engine did not answer; restart it')),
   ];
   const titles = ['', 'name or id', 'what it is', 'process', 'made (UTC)', ''].map((title) => ({ title }));
   const counts = countsOf(removed) || 'nothing';

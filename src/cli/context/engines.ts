@@ -6,7 +6,7 @@ import type { Engine } from '../../engine/engine.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { Config } from '../../suite/config-file.ts';
 import { type ConfiguredEngine, configuredEngines } from '../../suite/engines-config.ts';
-import { sweptText } from '../swept-text.ts';
+import { stuckText, sweptText } from '../swept-text.ts';
 
 /** An engine that does not answer. */
 export interface AwayEngine {
@@ -146,9 +146,9 @@ export class CommandEngines implements AsyncDisposable {
   async #sweep(engine: Engine, signal: AbortSignal): Promise<void> {
     const on = engine.name === undefined ? 'the engine' : `the engine ${engine.name}`;
     try {
-      const { removed } = await engine.sweep(signal);
-      const told = sweptText(removed, on);
-      if (told !== undefined) this.#options.note(told);
+      const { removed, stuck } = await engine.sweep(signal);
+      for (const told of [sweptText(removed, on), stuckText(stuck, on)])
+        if (told !== undefined) this.#options.note(told);
     } catch (error) {
       if (!signal.aborted)
         this.#options.note(
