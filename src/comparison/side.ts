@@ -8,6 +8,8 @@ import { readRecord } from '../record/read-record.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { usageOf } from '../record/usage.ts';
 import type { CaseValues, CaseVerdicts } from '../stats/cases.ts';
+import { environmentContent } from '../suite/environment-content.ts';
+import type { CaseExtras } from '../suite/plan.ts';
 import { orNearest } from '../text/nearest.ts';
 
 /** What a reference of `offsite compare` names: one or several batches, and perhaps a variant. */
@@ -160,7 +162,21 @@ function casesOf(ledger: Ledger, batch: StoredBatch): Map<string, unknown> | und
   const known = knownPlan(ledger, batch);
   if (!known) return undefined;
   const { plan, prompt } = known;
-  return new Map(plan.cases.map((planned) => [planned.request.id, { prompt, planned }]));
+  return new Map(
+    plan.cases.map(({ request, local }) => [request.id, { prompt, request, local: contentOf(local) }]),
+  );
+}
+
+/** Without what two clones of a suite, or two versions of its file, have at other places. */
+function contentOf({ environment, tests, ...local }: CaseExtras): unknown {
+  const own = tests?.fresh?.environment;
+  const fresh = tests?.fresh && { ...tests.fresh, environment: own && environmentContent(own) };
+  return {
+    ...local,
+    // A plan that an older Offsite stored has no environments.
+    environment: environment && environmentContent(environment),
+    tests: tests && { ...tests, fresh },
+  };
 }
 
 /** The plan of a batch; undefined if the ledger has none, or an Offsite of another version wrote it. */

@@ -19,6 +19,18 @@ test('where an environment is named does not matter, and what is in it does', ()
   const one = environment('one');
   expect(isSameEnvironment(one, environment('other'))).toBe(true);
   expect(isSameEnvironment({ ...one, user: undefined }, one)).toBe(true);
+  const from = (commit: string, repository: string) => ({
+    ...one,
+    source: {
+      url: '..',
+      ref: undefined,
+      commit,
+      history: 'commit' as const,
+      repository,
+    },
+  });
+  expect(isSameEnvironment(from('c1', '/a/sources/1'), from('c1', '/b/sources/2'))).toBe(true);
+  expect(isSameEnvironment(from('c1', '/a'), from('c2', '/a'))).toBe(false);
   expect(isSameEnvironment(one, environment('one', { hash: 'i' }))).toBe(false);
   expect(isSameEnvironment(one, environment('one', { place: 'x' }))).toBe(false);
   expect(isSameEnvironment(one, { ...one, services: undefined })).toBe(false);

@@ -122,3 +122,42 @@ test('a pattern of protected files that matches none is told', async () => {
   expect(stdout).toContain('a, untouched, printed:\n│ looking for it\n');
   expect(stdout).toContain('a: protected: no file of the prepared workspace matches test/**\n');
 });
+
+test('what judges give in each state is told, and another script of a judge is another judge', {
+  timeout: 120_000,
+}, async () => {
+  const script = (score: number) =>
+    place.write(
+      'judge.yaml',
+      JSON.stringify({
+        turns: [
+          { when: { user: 'a fine text' }, repeat: true, text: JSON.stringify({ reason: 'Fine.', score }) },
+        ],
+        otherwise: '{"reason": "Nothing is there.", "score": 0.1}',
+      }),
+    );
+  script(0.9);
+  const source = `import { readFileSync } from 'node:fs';
+import { validate } from 'offsite/validator';
+validate('the text', ({ judge }) => judge({ rubric: 'Is it fine?', material: readFileSync('text', 'utf8'), threshold: 0.7 }));
+`;
+  const validated = {
+    validator: { source },
+    prepare: 'echo none > text',
+    solution: 'echo a fine text > text',
+  };
+  const file = place.suite({
+    config: { models: { strict: { scripted: 'judge.yaml' } } },
+    cases: [{ id: 'a', ...validated }],
+    judges: ['strict'],
+  });
+  const good = await offsite(place, ['check', file]);
+  expect(good.exitCode, good.stderr).toBe(0);
+  expect(good.stdout).toContain('a, judgment "the text": untouched 0.1 < 0.7, solved 0.9 ≥ 0.7');
+  const kept = await offsite(place, ['check', file]);
+  expect(kept.stderr).toContain('2 of 2 results are from earlier checks');
+  script(0.5);
+  const changed = await offsite(place, ['check', file]);
+  expect(changed.exitCode, changed.stderr).toBe(1);
+  expect(changed.stdout).toContain('FAILS ALTHOUGH SOLVED');
+});

@@ -17,6 +17,7 @@ interface SuiteParts {
   cases: Record<string, unknown>[];
   variants?: Record<string, unknown>[];
   trials?: number;
+  judges?: string[];
   /** The `run` script of the profile `worker`, which the one variant has unless others are given. */
   run?: string;
   sandbox?: Record<string, unknown>;
@@ -35,13 +36,16 @@ export function openPlace(): Place {
     folder,
     dataFolder: join(folder, 'data'),
     write,
-    suite({ cases, variants, trials = 1, run = 'eval "$act"', sandbox = {}, config = {} }) {
+    suite({ cases, variants, trials = 1, judges, run = 'eval "$act"', sandbox = {}, config = {} }) {
       const profiles = { worker: { run } };
       const sandboxes = { local: { memory: '256m', ...sandbox } };
       write('offsite.yaml', stringify({ profiles, sandboxes, ...config }));
       const suite = { id: 'small', prompt: 'Do it.' };
       const worker = { name: 'worker', model: 'none', harness: 'command', profile: 'worker' };
-      return write('suite.yaml', stringify({ suite, trials, variants: variants ?? [worker], cases }));
+      return write(
+        'suite.yaml',
+        stringify({ suite, trials, variants: variants ?? [worker], cases, ...(judges && { judges }) }),
+      );
     },
     [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
   };

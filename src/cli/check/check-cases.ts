@@ -2,9 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
+import type { Judgment } from '../../contract/validation.ts';
 import { spentFrom } from '../../gateway/budget.ts';
 import { BlobStore } from '../../ledger/blobs.ts';
 import type { PhaseName } from '../../record/cause.ts';
+import { reachesThreshold, scoreText } from '../../record/failures.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import { mappedImages } from '../../trial/image/mapped-images.ts';
@@ -124,6 +126,8 @@ async function checkState(
   const wrong = results.find((result) => !isExpected(result));
   const told = wrong ?? results.find(({ verdict }) => verdict !== 'passed');
   const flaky = differing(results);
+  // The rewards of tests are told with the tests.
+  const judgments = (results[0]?.judgments ?? []).filter(({ evaluator }) => evaluator !== 'tests');
   const notes = [...new Set(results.flatMap(notesOf))];
   return {
     state,
@@ -134,8 +138,15 @@ async function checkState(
     solution: wrong && failedCommands(wrong),
     causeKind: cause?.kind,
     ...(notes.length > 0 && { notes }),
+    ...(judgments.length > 0 && { judgments: judgments.map(shownJudgment) }),
     asExpected: flaky.length === 0 && results.every(isExpected),
   };
+}
+
+function shownJudgment(judgment: Judgment): NonNullable<CheckedState['judgments']>[number] {
+  const { name, threshold } = judgment;
+  const reaches = threshold === undefined ? {} : { reaches: reachesThreshold(judgment) };
+  return { name, score: scoreText(judgment), ...reaches };
 }
 
 /** Whether nothing was solved. Tests of a task may need the work to give any reward. */

@@ -16,6 +16,18 @@ export const CheckedState = z.object({
   solution: z.string().optional(),
   /** What the gradings told besides, such as a pattern that matches no file. */
   notes: z.array(z.string()).optional(),
+  /** What judges gave, in the first grading. */
+  judgments: z
+    .array(
+      z.object({
+        name: z.string(),
+        /** `0.4 < 0.7` */
+        score: z.string(),
+        /** Undefined without a threshold. */
+        reaches: z.boolean().optional(),
+      }),
+    )
+    .optional(),
   causeKind: z.enum(['task', 'agent', 'harness', 'model', 'infrastructure', 'grading', 'replay']).optional(),
   asExpected: z.boolean(),
   /** Whether an earlier check found this, with the same case, images and settings. */

@@ -7,6 +7,7 @@ import { parseCheckedJson } from '../../parse-json.ts';
 import type { Redactor } from '../../redaction/redactor.ts';
 import { usedImages } from '../../suite/dockerfile.ts';
 import type { CaseEnvironment } from '../../suite/environment.ts';
+import { environmentContent } from '../../suite/environment-content.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
 import type { StateToCheck } from './check-spec.ts';
 import { CheckedState } from './checked-state.ts';
@@ -88,7 +89,7 @@ export class KeptChecks {
 }
 
 /** Raise it when grading itself changes, or what is kept of it. */
-const version = 4;
+const version = 5;
 
 /** The images that the environments of the agent, of the services and of the tests begin with. */
 function imagesOf({ sandbox, environment, tests, steps }: TrialSpec): string[] {
@@ -111,17 +112,8 @@ function imagesIn({ build, image }: Pick<CaseEnvironment, 'build' | 'image'>): s
  */
 function ownParts({ batchId, runId, taskIndex, ordinal, environment, tests, ...spec }: TrialSpec): unknown {
   const own = tests?.fresh?.environment;
-  const fresh = tests?.fresh && { ...tests.fresh, environment: own && withoutPlaces(own) };
-  return { ...spec, environment: withoutPlaces(environment), tests: tests && { ...tests, fresh } };
-}
-
-function withoutPlaces({ build, image, source, ...rest }: CaseEnvironment): unknown {
-  return {
-    ...rest,
-    image: image && [image.name, image.mappedTo],
-    source: source && [source.commit, source.history],
-    build: build && [build.dockerfile, build.target, build.args, build.images, build.context.hash],
-  };
+  const fresh = tests?.fresh && { ...tests.fresh, environment: own && environmentContent(own) };
+  return { ...spec, environment: environmentContent(environment), tests: tests && { ...tests, fresh } };
 }
 
 /** Files stand for their content. */

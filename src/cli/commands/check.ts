@@ -1,22 +1,23 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { Command } from '@commander-js/extra-typings';
 import { concurrencyFor } from '../../agent/engines/trials-at-a-time.ts';
 import { openBudget } from '../../gateway/budget.ts';
-import { failureLines } from '../../record/failures.ts';
-import { type Excerpt, excerpt, ours, type Printable, stack, text } from '../../text/printable.ts';
+import { type ModelConfig, whereOf } from '../../suite/model-config.ts';
+import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
-import { table } from '../../text/table.ts';
 import { passedEnvironment } from '../../trial/host-environment.ts';
 import { checkSandboxes } from '../../trial/image/base-image.ts';
 import type { ObserveBuild } from '../../trial/image/build-event.ts';
 import { Sandboxes } from '../../trial/sandboxes.ts';
 import { checkCases } from '../check/check-cases.ts';
-import type { CheckedCase, CheckedState } from '../check/checked-state.ts';
+import type { CheckedCase } from '../check/checked-state.ts';
+import { checkedText, remarkOn, standingOf } from '../check/checked-text.ts';
 import { KeptChecks } from '../check/kept-checks.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
-import { mappedLines } from '../output/summary-table.ts';
 import { placedFailure } from '../placed-failure.ts';
 import { leftOutText, plannedSuite, type TaskOptions, withTasks } from '../planned-suite.ts';
 import type { CommonOptions } from '../settings.ts';
@@ -81,7 +82,7 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
     ...{ runners, host, clock, observeBuild },
   });
   const batch = openBudget({}, clock.now());
-  const judges = plan.judges.map((name) => config.models[name]);
+  const judges = plan.judges.map((name) => [config.models[name], hashOfAnswers(config.models[name])]);
   const kept = new KeptChecks(dataFolder, {
     redactor,
     settings: [passed, await context.certificates(), judges],
@@ -109,10 +110,7 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
       text`${before} of ${plural(states.length, 'result')} are from earlier checks; --again grades them again`,
     );
   if (options.json) out.json({ cases: checked, ...(leftOut.length > 0 && { leftOut }) });
-  else
-    out.print(
-      text`\n${stack([checkTable(checked), ...notesOf(checked), ...mappedLines(checked), ...outputsOf(checked)])}\n`,
-    );
+  else out.print(text`\n${checkedText(checked)}\n`);
   if (options.junit !== undefined) {
     const { checkJunitXml } = await import('../output/check-junit.ts');
     writeText(options.junit, checkJunitXml(checked, remarkOn, redact));
@@ -120,10 +118,12 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
   return exitCodeOf(checked);
 }
 
-/** Without a solution, checks that nobody can pass look the same as good ones. */
-function standingOf({ states }: CheckedCase): string {
-  if (!states.every(({ asExpected }) => asExpected)) return 'NOT OK';
-  return states.length > 1 ? 'ok' : 'ok, but without a solution nothing shows that it can be solved';
+/** The hash of the file that a model answers from: another script is another judge. */
+function hashOfAnswers(model: ModelConfig | undefined): string | undefined {
+  if (!model || 'baseUrl' in model) return undefined;
+  return createHash('sha256')
+    .update(readFileSync(whereOf(model)))
+    .digest('hex');
 }
 
 /** 3 if the machine is at fault, so that nothing is known about the suite; 1 if the suite is at fault. */
@@ -131,76 +131,4 @@ function exitCodeOf(checked: readonly CheckedCase[]): number {
   const states = checked.flatMap((one) => one.states);
   if (states.some(({ causeKind }) => causeKind === 'infrastructure')) return exitCodes.infrastructure;
   return states.every(({ asExpected }) => asExpected) ? exitCodes.done : exitCodes.belowThreshold;
-}
-
-function checkTable(checked: readonly CheckedCase[]): Printable {
-  const rows = checked.flatMap(({ id, states }) => [
-    ...states.map((state) => [id, state.state, verdictsOf(state), remarkOn(state)]),
-    ...(states.length > 1 ? [] : [[id, 'solved', ours('–'), 'the case has no solution']]),
-  ]);
-  const titles = ['case', 'workspace', 'verdict', 'remark'];
-  return table(
-    titles.map((title) => ({ title })),
-    rows,
-  );
-}
-
-/** What an author should know of a case, sound or not. */
-function notesOf(checked: readonly CheckedCase[]): Printable[] {
-  return checked.flatMap(({ id, states }) => {
-    const notes = new Set(states.flatMap(({ notes = [] }) => notes));
-    return [...notes].map((note) => text`${id}: ${note}`);
-  });
-}
-
-/** Whole lines: an assertion is often long, and its end says what was found. */
-const outputSize: Excerpt = { first: 6, last: 14, characters: 2_000, besides: failureLines };
-
-/** Of up to this many sound cases, an author also sees what the gradings printed that failed as they should. */
-const fewCases = 3;
-
-/**
- * What gradings printed: once for states that printed the same. Of cases that are not sound, all that did not
- * pass; if there are none, of the others, if they are few.
- */
-function outputsOf(checked: readonly CheckedCase[]): Printable[] {
-  const isSound = ({ states }: CheckedCase) => states.every(({ asExpected }) => asExpected);
-  const few = checked.length <= fewCases ? checked : [];
-  return (checked.every(isSound) ? few : checked.filter((one) => !isSound(one))).flatMap(({ id, states }) => {
-    const told = states.filter(({ output = '' }) => output.trim() !== '');
-    const outputs = [...new Set(told.map(({ output = '' }) => output))];
-    const printed = outputs.map((output) => {
-      const names = told.filter((state) => state.output === output).map(({ state }) => state);
-      return stack([text`${id}, ${names.join(' and ')}, printed:`, excerpt(output, outputSize)]);
-    });
-    const solutions = states.flatMap(({ asExpected, solution }) =>
-      asExpected || solution === undefined
-        ? []
-        : [stack([text`${id}, its solution failed:`, excerpt(solution, outputSize)])],
-    );
-    return [...solutions, ...printed];
-  });
-}
-
-function verdictsOf({ verdicts }: CheckedState): string {
-  const counts = new Map<string, number>();
-  for (const verdict of verdicts) counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
-  return [...counts]
-    .map(([verdict, count]) => (verdicts.length > 1 ? `${count} × ${verdict}` : verdict))
-    .join(', ');
-}
-
-function remarkOn({ state, asExpected, verdicts, flaky, cause }: CheckedState): string {
-  // Why it fails tells whether it fails for the right reason.
-  if (asExpected) return state === 'untouched' ? firstLine(cause) : '';
-  if (flaky.length > 0) return `FLAKY, ${plural(flaky.length, 'check')}: ${flaky.join('; ')}`;
-  const told = cause === undefined ? '' : `: ${firstLine(cause)}`;
-  if (verdicts.includes('void')) return `NO VERDICT${told}`;
-  const passes = verdicts.includes('passed');
-  if (state === 'untouched' && passes) return 'PASSES UNTOUCHED: the agent would have nothing to do';
-  return state === 'untouched' ? `FAILS WHATEVER IS DONE${told}` : `FAILS ALTHOUGH SOLVED${told}`;
-}
-
-function firstLine(text = ''): string {
-  return text.split('\n', 1)[0] ?? '';
 }

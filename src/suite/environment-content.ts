@@ -1,0 +1,29 @@
+import type { CaseEnvironment, NamedImage, PlannedBuild } from './environment.ts';
+
+/**
+ * What an environment consists of, for comparisons. Where its files and its repository are, and the lines that
+ * name them, are left out: they differ between two clones of the same suite.
+ */
+export function environmentContent({ services, source, ...environment }: CaseEnvironment) {
+  return {
+    ...withoutPlaces(environment),
+    source: source && { commit: source.commit, history: source.history },
+    services: services?.map((service) => ({ ...withoutPlaces(service), place: undefined })),
+  };
+}
+
+function withoutPlaces<Parts extends { image?: NamedImage | undefined; build?: PlannedBuild | undefined }>({
+  image,
+  build,
+  ...rest
+}: Parts) {
+  return {
+    ...rest,
+    image: image && { ...image, place: undefined },
+    build: build && {
+      ...build,
+      ...{ name: undefined, file: undefined, place: undefined },
+      context: { ...build.context, folder: undefined },
+    },
+  };
+}
