@@ -75,7 +75,9 @@ export function finiteNumber(text: string): number {
 export function rate(text: string): number {
   const value = Number(text);
   if (text.trim() === '' || !(value >= 0 && value <= 1))
-    throw new InvalidArgumentError('expected a number from 0 to 1.');
+    throw new InvalidArgumentError(
+      `expected a number from 0 to 1${value > 1 && value <= 100 ? `: ${value} % is ${value / 100}` : ''}.`,
+    );
   return value;
 }
 

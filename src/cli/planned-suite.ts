@@ -12,6 +12,7 @@ import { type LeftOut, planTasks } from '../tasks/plan-tasks.ts';
 import { selectTasks } from '../tasks/selection.ts';
 import { type Printable, stack, text } from '../text/printable.ts';
 import { plural } from '../text/quantities.ts';
+import { refuseTaskOptions, withVariants } from './chosen-parts.ts';
 import type { CommandContext } from './context.ts';
 import { finiteNumber, seed, suiteOptions, wholeNumber } from './options.ts';
 import type { Progress } from './output/progress.ts';
@@ -26,9 +27,9 @@ export function withTasks<Arguments extends unknown[], Options extends OptionVal
     .option('--tasks <path>', 'tasks in a format of others, in place of a suite file')
     .addOption(new Option('--format <format>', 'only tasks of this format').choices(taskFormats))
     .option('--strict-tasks', 'start nothing if one of the tasks cannot run here')
-    .option('--variant <harness:model...>', 'with --tasks: the harnesses and their models')
+    .option('--variant <variant...>', 'only these variants of the suite; with --tasks: HARNESS:MODEL')
     .option('--profile <name>', 'with --tasks: a profile of offsite.yaml for the variants')
-    .option('--sandbox <name>', 'with --tasks: a sandbox of offsite.yaml for the variants', 'local');
+    .option('--sandbox <name>', 'with --tasks: a sandbox of offsite.yaml for the variants (default: local)');
 }
 
 /** Adds the options that choose tasks of a set, that set rows up, and that say what rewards must reach. */
@@ -40,7 +41,7 @@ export function withTaskChoice<Arguments extends unknown[], Options extends Opti
     .option('--exclude <glob...>', 'leave out cases or tasks whose ids match one of these')
     .option('--limit <n>', 'at most this many of them', wholeNumber)
     .option('--seed <n>', 'in an order that depends on this number, for a sample', seed)
-    .option('--threshold <number>', 'what each reward must reach (default: 1)', finiteNumber);
+    .option('--threshold <number>', 'for tasks: what each reward must reach (default: 1)', finiteNumber);
 }
 
 export interface TaskOptions
@@ -93,9 +94,10 @@ export async function plannedSuite(
   if ((file === undefined) === (tasks === undefined))
     throw badOption('expected a suite file, or --tasks with a folder', 'Name one of them.');
   if (file !== undefined) {
+    refuseTaskOptions(options);
     const sources = await sourcesOf(file, options, context, { progress, signal });
     const given = { ...reading, planTasks: casesOf, sources, unwritten: withoutHarness };
-    const plan = loadSuite(file, config, runners, given);
+    const plan = withVariants(loadSuite(file, config, runners, given), options.variant);
     const known = plan.cases.map((one) => ({ id: one.request.id, one }));
     const cases = selectTasks(known, options, 'case').map(({ one }) => one);
     return checked(fitted({ plan: { ...plan, cases }, leftOut }), options);

@@ -2,6 +2,7 @@ import { Command, Option } from '@commander-js/extra-typings';
 import { rate, wholeNumber, withAllowOutside, withService } from '../options.ts';
 import { withTasks } from '../planned-suite.ts';
 import { withResults } from '../results/options.ts';
+import { trialsWanted } from '../run/options.ts';
 import { runSuite } from '../run/run-suite.ts';
 
 export function runCommand() {
@@ -11,10 +12,10 @@ export function runCommand() {
     )
     .argument('[file]', 'the suite file (YAML)')
     .option('-c, --concurrency <n>', 'trials at a time (default: from cores and memory)', wholeNumber)
-    .addOption(
-      new Option('--trials <auto>', 'run further trials until the pass rate is known precisely')
-        .choices(['auto'] as const)
-        .conflicts('dryRun'),
+    .option(
+      '--trials <n>',
+      "trials of each run (default: the suite's); `auto`: further ones until the pass rate is known precisely",
+      trialsWanted,
     )
     .option('--precision <rate>', 'half the width of its 95 % interval (default: 0.05, ±5 points)', rate)
     .option('--max-trials <n>', 'the most trials of a case on a variant (default: 20)', wholeNumber)
@@ -22,7 +23,7 @@ export function runCommand() {
       new Option(
         '--replay <batch>',
         'answer all requests to models from the exchanges of a batch on this machine',
-      ).conflicts(['dryRun', 'trials']),
+      ).conflicts('dryRun'),
     )
     .addOption(
       new Option('--on-miss <what>', 'with --replay: what becomes of a request that is not recorded')

@@ -1,4 +1,6 @@
+import { InvalidArgumentError } from '@commander-js/extra-typings';
 import { planParts } from '../../agent/plan-parts.ts';
+import { limits } from '../../contract/definition.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import type { TaskOptions } from '../planned-suite.ts';
@@ -9,7 +11,8 @@ import type { CommonOptions } from '../settings.ts';
 /** Options of `offsite run`. */
 export interface RunOptions extends CommonOptions, TaskOptions, Omit<ResultOptions, keyof CommonOptions> {
   concurrency?: number | undefined;
-  trials?: 'auto' | undefined;
+  /** In place of those of the suite. */
+  trials?: number | 'auto' | undefined;
   precision?: number | undefined;
   maxTrials?: number | undefined;
   replay?: string | undefined;
@@ -18,12 +21,27 @@ export interface RunOptions extends CommonOptions, TaskOptions, Omit<ResultOptio
   allowOutside?: string[] | undefined;
 }
 
+/** `auto`, or how many trials each run has. */
+export function trialsWanted(text: string): number | 'auto' {
+  if (text === 'auto') return text;
+  const wanted = /^[1-9]\d*$/.test(text) ? Number(text) : Number.NaN;
+  if (wanted <= limits.trials) return wanted;
+  throw new InvalidArgumentError(`expected a whole number from 1 to ${limits.trials}, or auto.`);
+}
+
 /** Refuses options that mean something only together with another one. */
 export function refuseLoneOptions(options: RunOptions): void {
-  const { trials, precision, maxTrials, replay, onMiss } = options;
+  const { trials, precision, maxTrials, replay, onMiss, dryRun } = options;
   if (onMiss === 'live' && replay === undefined) refuseLone(['--on-miss', '--replay']);
   refuseBadResults(options);
-  if (trials === undefined && (precision !== undefined || maxTrials !== undefined))
+  const beside = replay === undefined ? (dryRun ? '--dry-run' : undefined) : '--replay';
+  if (trials === 'auto' && beside !== undefined)
+    throw new OffsiteError(`--trials auto cannot be used with ${beside}`, {
+      code: 'OPTIONS_CONFLICT',
+      kind: 'input',
+      hint: 'Leave one of them out, or name how many trials each run has: --trials 3.',
+    });
+  if (trials !== 'auto' && (precision !== undefined || maxTrials !== undefined))
     refuseLone([precision === undefined ? '--max-trials' : '--precision', '--trials auto']);
 }
 

@@ -8,10 +8,14 @@ export function rehearsedText(
   { variants, judges }: SuitePlan,
 ): string {
   const graded = `${plural(passed + failed, 'trial')} went through sandbox, prepare, harness and grading`;
+  const expected = failed > 0 ? ', so trials are expected to fail' : '';
   const without = missing > 0 ? `; ${plural(missing, 'trial')} got no verdict, for the causes above` : '';
   const models = variants.some(({ modelConfig }) => modelConfig !== undefined)
-    ? '. No model did any work, so their trials are expected to fail.'
+    ? `. No model did any work${expected}.`
     : '';
-  const asked = judges.length > 0 ? ' A judge is asked only where the checks before it pass.' : '';
+  const asked =
+    judges.length > 0
+      ? ' Judges gave full marks; what a validator asks after a check that failed was not tried.'
+      : '';
   return `rehearsed: ${graded}${without}${models}${asked}`;
 }

@@ -48,7 +48,8 @@ export async function runSuite(file: string | undefined, options: RunOptions): P
       : replayedBatch(context, options.replay, options.onMiss ?? 'fail');
   const planning = { progress, signal, models: recorded?.models };
   const { plan: read, leftOut } = await plannedSuite(file, options, context, planning);
-  const plan = { ...read, trigger: ciRun(env), ...(recorded && { replay: recorded.replay }) };
+  const trials = typeof options.trials === 'number' ? options.trials : read.trials;
+  const plan = { ...read, trials, trigger: ciRun(env), ...(recorded && { replay: recorded.replay }) };
   refuseManyAuto(plan, options);
   const left = leftOutText(leftOut);
   if (left) progress.note(left);

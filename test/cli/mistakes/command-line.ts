@@ -57,7 +57,7 @@ export const inTheCommandLine: readonly Mistake[] = [
     mistake: 'a percentage in place of a rate',
     args: ['run', 'suite.yaml', '--fail-under', '90'],
     printed: [
-      "error: option '--fail-under <rate>' argument '90' is invalid. expected a number from 0 to 1.",
+      "error: option '--fail-under <rate>' argument '90' is invalid. expected a number from 0 to 1: 90 % is 0.9.",
       'Run it with --help to see commands and options.',
     ],
   },
@@ -112,6 +112,38 @@ export const inTheCommandLine: readonly Mistake[] = [
     printed: [
       'error: --tasks needs a variant',
       '  Add --variant HARNESS:MODEL, such as --variant codex:sonnet.',
+    ],
+  },
+  {
+    mistake: 'an option for tasks beside a suite',
+    args: ['run', 'suite.yaml', '--profile', 'worker', '--threshold', '0.8'],
+    printed: [
+      'error: --profile, --threshold are for --tasks, and a suite file says that itself',
+      '  Change the suite file, or leave the option out.',
+    ],
+  },
+  {
+    mistake: 'a variant that the suite does not have',
+    args: ['run', 'suite.yaml', '--variant', 'm/bach'],
+    printed: [
+      'error: the suite has no variant m/bach; did you mean "m/bash"? available: m/bash',
+      '  With a suite file, --variant takes names of its variants; with --tasks, HARNESS:MODEL.',
+    ],
+  },
+  {
+    mistake: 'more trials than a batch may have',
+    args: ['run', 'suite.yaml', '--trials', '20'],
+    printed: [
+      "error: option '--trials <n>' argument '20' is invalid. expected a whole number from 1 to 10, or auto.",
+      'Run it with --help to see commands and options.',
+    ],
+  },
+  {
+    mistake: 'trials until a rate is known in a dry run',
+    args: ['run', 'suite.yaml', '--trials', 'auto', '--dry-run'],
+    printed: [
+      'error: --trials auto cannot be used with --dry-run',
+      '  Leave one of them out, or name how many trials each run has: --trials 3.',
     ],
   },
   {
