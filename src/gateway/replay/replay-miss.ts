@@ -7,12 +7,11 @@ export class ReplayMiss extends Refusal {
   /** What that person can do. */
   readonly advice: string;
 
-  constructor(detail: string, advice = recordAgain) {
+  constructor(detail: string, advice = `${recordAgain.slice(0, -1)}, or use --on-miss live.`) {
     super(400, 'REPLAY_MISS', 'there is no recorded answer for this request');
     this.detail = detail;
     this.advice = advice;
   }
 }
 
-const recordAgain =
-  'The harness, the case or the sandbox has changed since. Record it again, or use --on-miss live.';
+export const recordAgain = 'The harness, the case or the sandbox has changed since. Record it again.';

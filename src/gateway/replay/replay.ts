@@ -12,7 +12,7 @@ import { nearestTo } from './difference.ts';
 import type { Match, RecordedFinder } from './find-recorded.ts';
 import { writeRecorded } from './recorded-answer.ts';
 import type { AskedRequest, Recording } from './recording.ts';
-import { ReplayMiss } from './replay-miss.ts';
+import { ReplayMiss, recordAgain } from './replay-miss.ts';
 import { requestForms } from './request-forms.ts';
 
 interface RecordingParts {
@@ -25,6 +25,8 @@ interface RecordingParts {
   of: string | undefined;
   /** As in a session's replay. */
   live: 'never' | 'missing' | 'at-end';
+  /** Whether it is a file that the configuration names, and no batch of this machine. */
+  isCassette?: boolean;
   clock: Clock;
 }
 
@@ -39,7 +41,7 @@ export function recordingOf(parts: RecordingParts): Recording {
         return upstreamOf(() => recordedAnswer(parts, asked, read, match));
       const { live, finder } = parts;
       if (live === 'missing' || (live === 'at-end' && finder.isPlayed(asked.role))) return 'live';
-      throw new ReplayMiss(missText(parts, asked, read));
+      throw new ReplayMiss(missText(parts, asked, read), parts.isCassette ? recordAgain : undefined);
     },
   };
 }

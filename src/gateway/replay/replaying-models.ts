@@ -26,7 +26,15 @@ export function replayingModels(request: SessionRequest, parts: GatewayParts, se
     const finder = finders.get(cassette) ?? new RecordedFinder(cassette, label);
     finders.set(cassette, finder);
     const of = recordedName(name, config.replay, cassette);
-    const recording = recordingOf({ cassette, finder, model: name, of, live: 'never', clock: parts.clock });
+    const recording = recordingOf({
+      cassette,
+      finder,
+      model: name,
+      of,
+      live: 'never',
+      isCassette: true,
+      clock: parts.clock,
+    });
     return recordedModel(name, config, recording, undefined, parts);
   };
 }

@@ -29,6 +29,11 @@ const shapes: readonly (readonly [RegExp, string])[] = [
   [/\b\d{1,2}:\d{2}:\d{2}(?:[.,]\d{1,9})?\b/g, '<time>'],
   [/<date>(?:,? <time>)?(?: (?:UTC|GMT|[A-Z]{3,4}))?(?: \d{4})?/g, '<date>'],
   [/\b\d+(?:\.\d+)? ?(?:ns|µs|us|ms|s|secs?|seconds?|mins?|minutes?)\b/g, '<duration>'],
+  // `duration_ms 507.37`, `"duration": 0.5`, `time="0.001"`, as reports of tests have them.
+  [
+    /\b(?:\w{0,40}(?:duration|elapsed|latency|took)\w{0,40}["']?(?: ?[:=] ?| )|\w{0,40}time["']?(?: ?[:=] ?))["']?\d{1,15}(?:\.\d{1,15})?\b["']?/gi,
+    '<duration>',
+  ],
   // Seconds, milliseconds or nanoseconds since 1970, in this decade or the next.
   [/\b[12]\d{9}(?:\d{3}|\d{9})?(?:\.\d{1,9})?\b/g, '<epoch>'],
   [/\b0x[0-9a-f]{6,16}\b/gi, '<address>'],
