@@ -46,7 +46,9 @@ function freeBytes(folder: string): number {
     const above = nearestThatExists(folder);
     // What cannot be created fails here with its reason.
     if (above === folder || !canHoldFolders(above)) openDataFolder(folder);
-    const { bavail, bsize } = statfsSync(above);
+    const { blocks, bavail, bsize } = statfsSync(above);
+    // A file system such as /proc has no space, and is not full either.
+    if (blocks === 0) openDataFolder(folder);
     return bavail * bsize;
   } catch (error) {
     if (error instanceof OffsiteError) throw error;

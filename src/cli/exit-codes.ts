@@ -11,10 +11,12 @@ export const exitCodes = {
 
 /** Says that too little passed. Undefined if enough did, or nothing was asked for. */
 export function belowText(
-  { passRate = 0 }: { passRate: number | undefined },
+  { passRate }: { passRate: number | undefined },
   failUnder: number | undefined,
 ): string | undefined {
-  if (failUnder === undefined || passRate >= failUnder) return undefined;
+  if (failUnder === undefined || (passRate ?? 0) >= failUnder) return undefined;
+  if (passRate === undefined)
+    return `no trial has a verdict, so no pass rate reaches ${percent(failUnder)} (--fail-under)`;
   return `the pass rate of ${percent(passRate)} is below ${percent(failUnder)} (--fail-under)`;
 }
 

@@ -6,7 +6,7 @@ import type { CommandTree } from './command-tree.ts';
 import { exitCodes } from './exit-codes.ts';
 import { printFailure } from './failure.ts';
 import { openTerminal } from './terminal.ts';
-import { versionOf } from './version.ts';
+import { documentsFolder, versionOf } from './version.ts';
 
 /** Runs the command line and returns the exit code. */
 export async function runProgram(argv: readonly string[]): Promise<number> {
@@ -23,6 +23,10 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
       writeErr: (message) => err.print(stack(message.trimEnd().split('\n').map(lines))),
     })
     .showHelpAfterError('Run it with --help to see commands and options.');
+  program.addHelpText('after', () => {
+    const folder = documentsFolder();
+    return folder === undefined ? '' : `\nDocuments: ${folder}docs\nExamples:  ${folder}examples`;
+  });
   if (lasting.has(argv[0] ?? '')) settleHeap();
   for (const command of await needed(argv)) {
     program.addCommand(command, { hidden: internal.has(command.name()) });

@@ -114,12 +114,12 @@ export function findBatch(records: Records, reference: string): StoredBatch {
 /** The error about a name that no batch has, with the one that was probably meant. */
 export function unknownBatch(records: Records, name: string): OffsiteError {
   const ids = records
-    .all('SELECT id FROM batches ORDER BY started_at DESC, key DESC LIMIT ?', mostCompared)
+    .all('SELECT id FROM batches ORDER BY started_at DESC, key DESC LIMIT ?', batchesCompared)
     .map(({ id }) => (name.startsWith(idPrefix) ? String(id) : String(id).replace(idPrefix, '')));
   // Who types an id by hand types its beginning.
   const near = nearest(
     name,
-    ids.map((id) => id.slice(0, Math.max(name.length, shortest))),
+    ids.map((id) => id.slice(0, Math.max(name.length, suggestedCharacters))),
   );
   return new OffsiteError(
     `the data folder has no batch ${name}${near === undefined ? '' : `; did you mean "${near}"?`}`,
@@ -134,10 +134,10 @@ export function unknownBatch(records: Records, name: string): OffsiteError {
 const idPrefix = 'batch_';
 
 /** How many batches a name is compared with. */
-const mostCompared = 500;
+const batchesCompared = 500;
 
 /** How many characters of an id are suggested at least. */
-const shortest = 8;
+const suggestedCharacters = 8;
 
 /**
  * The id that a reference means to a command that asks a service for the batch: that of the batch that fits, or

@@ -27,12 +27,12 @@ export function keysAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): s
 }
 
 /** How deep {@link placesOf} looks. Deeper keys are too far away to be meant. */
-const deepest = 3;
+const levelsSearched = 3;
 
 /** Where a document may have a key, nearest to its root: `suite.prompt`, or `cases[].verify`. */
 export function placesOf(schema: z.core.$ZodType, key: string): string[] {
   let level: { place: string; path: PropertyKey[] }[] = [{ place: '', path: [] }];
-  for (let depth = 0; depth < deepest; depth++) {
+  for (let depth = 0; depth < levelsSearched; depth++) {
     const inner = level.flatMap(({ place, path }) =>
       keysAt(schema, path).map((each) => ({
         each,

@@ -82,6 +82,7 @@ describe.concurrent('a trial is void whose grading gives no verdict on an untouc
       'sandbox',
       'harness',
       'collect',
+      'verify',
       'validate',
       'control',
     ]);

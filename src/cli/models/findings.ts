@@ -30,7 +30,7 @@ const fewTokens = 16_384;
 /** Problems come first. */
 export function findingsOf(config: ModelConfig, found: Found): Finding[] {
   const all = [
-    ...toolFindings(found),
+    ...toolFindings(config, found),
     ...streamFindings(found),
     ...wireFindings(config, found),
     ...contextFindings(config, found),
@@ -39,8 +39,15 @@ export function findingsOf(config: ModelConfig, found: Found): Finding[] {
   return all.toSorted((one, other) => Number(one.level === 'advice') - Number(other.level === 'advice'));
 }
 
-function toolFindings({ tools, server, told }: Found): Finding[] {
+function toolFindings(config: ModelConfig, { tools, server, told }: Found): Finding[] {
   if (tools.state === 'works') return [];
+  if (!('baseUrl' in config))
+    return [
+      {
+        level: 'advice',
+        says: "It answers from a file, which may well drive a harness. This check's own questions are not in it.",
+      },
+    ];
   const what = {
     none: 'it called no tool',
     unused: 'it called a tool, but did not use the result',

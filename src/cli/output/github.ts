@@ -67,6 +67,11 @@ function markdown(summary: BatchSummary, redact: Redact): string {
     const counts = `${of.passed} | ${of.failed} | ${of.void} | ${percent(of.passRate)}`;
     return `| ${name} | ${counts} | ${duration(time)} | ${cost(of.costUsd)} |`;
   };
+  const missing = summary.incomplete?.unfinished ?? 0;
+  const incomplete =
+    missing > 0
+      ? [`Not complete: ${plural(missing, 'trial')} ${missing === 1 ? 'has' : 'have'} no result.`, '']
+      : [];
   const unreported =
     summary.unreported > 0 ? [`${plural(summary.unreported, 'result')} could not be reported yet.`, ''] : [];
   return [
@@ -77,6 +82,7 @@ function markdown(summary: BatchSummary, redact: Redact): string {
     ...summary.runs.map((run) => row(`${cell(run.case)} · ${cell(run.variant)}`, run, run.durationMs)),
     row('all', summary, summary.elapsedMs ?? summary.durationMs),
     '',
+    ...incomplete,
     ...unreported,
     '',
   ].join('\n');

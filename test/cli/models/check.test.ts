@@ -207,6 +207,16 @@ describe('models check', { timeout: 60_000 }, () => {
     });
   });
 
+  test('says of a model that answers from a file that this tells nothing of its tools', async () => {
+    using place = openPlace();
+    place.write('offsite.yaml', 'models: { filed: { scripted: a.yaml } }');
+    place.write('a.yaml', 'turns: [{ text: Done., repeat: true }]');
+    const { exitCode, stdout } = await modelsIn(place, ['check', 'filed']);
+    expect(exitCode, stdout).toBe(0);
+    expect(stdout).toContain("This check's own questions are not in it.");
+    expect(stdout).not.toContain('Tools do not work');
+  });
+
   test('refuses a model that repeats recorded answers', async () => {
     using place = openPlace();
     place.write('offsite.yaml', 'models: { again: { replay: a.jsonl } }');
