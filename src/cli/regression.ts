@@ -47,7 +47,7 @@ function regressionLine(compared: ComparedBatches, before: string, hasCaseGate: 
     return text`regression: ${worse.join(', ')} is worse than in ${before} by more than noise`;
   const blind = compared.comparisons.filter(({ difference }) => !difference.couldBeWorse);
   if (blind.length === 0)
-    return text`no regression: compared with ${before}, nothing is worse by more than noise`;
+    return text`no regression of a variant: compared with ${before}, no pass rate is worse by more than noise`;
   return stack(blind.map((comparison) => cannotShow(comparison, before, hasCaseGate)));
 }
 

@@ -56,7 +56,7 @@ describe('offsite run --compare-to', () => {
       passed: 8,
       comparison: { comparisons: [{ difference: { finding: 'noise', cases: 8 }, redefined: [] }] },
     });
-    expect(stderr).toMatch(/^no regression: compared with batch_/m);
+    expect(stderr).toMatch(/^no regression of a variant: compared with batch_/m);
     expect(exitCode).toBe(0);
   });
 

@@ -21,15 +21,18 @@ export class EngineUnreachable extends OffsiteError {
     tried: readonly TriedEngine[],
     { isNamed, hint, cause }: { isNamed: boolean; hint?: string | undefined; cause: unknown },
   ) {
-    const isForbidden = tried.some(({ failure }) => failure.includes('EACCES'));
+    const forbidden = tried.filter(({ failure }) => failure.includes('EACCES'));
+    const isForbidden = forbidden.length > 0;
+    const sockets = forbidden.map(({ host }) => host.replace('unix://', '')).join(', ');
+    const why = isForbidden ? `: your user may not open ${sockets}` : '';
     const lines = tried.map(({ host, source, failure }) => `  ${host} (${source}): ${failure}`);
-    super(`No Docker engine answers. Tried:\n${lines.join('\n')}`, {
+    super(`No Docker engine answers${why}. Tried:\n${lines.join('\n')}`, {
       code: 'ENGINE_UNREACHABLE',
       kind: 'infrastructure',
       hint:
         hint ??
         (isForbidden
-          ? 'Your user may not open the socket: add it to the group docker, or use a rootless engine.'
+          ? 'Add your user to the group docker and log in again, or use a rootless engine.'
           : 'Start Docker (or Podman, Colima, ...), set DOCKER_HOST, or run `docker context use`.'),
       cause,
     });
