@@ -63,7 +63,7 @@ test('a source that cannot be fetched is told with its place, before anything st
   for (const command of ['run', 'check', 'enqueue']) {
     const { exitCode, stderr } = await offsite(place, [command, suite]);
     expect(exitCode, stderr).toBe(2);
-    expect(stderr).toMatch(/suite\.yaml:\d+:\d+: cases\[0\]\.source\.git: .*no branch and no tag nope/);
+    expect(stderr).toMatch(/suite\.yaml:\d+:\d+: cases\[0\]\.source\.ref: .*no branch and no tag nope/);
   }
   const { stderr } = await offsite(place, ['start', suite]);
   expect(stderr).toContain('this command takes no git sources');
