@@ -52,7 +52,7 @@ export async function sweepDead(
   const swept: Swept = { removed: [], left: [], stuck: [], instances: dead.map(([name]) => name) };
   const limit = pLimit(removalsAtATime);
   const remove = (objects: OwnedObject[]) =>
-    Promise.all(
+    allOf(
       objects.map((object) =>
         limit(async () => {
           const fate = dryRun ? 'removed' : await fateOf(port, object, signal);
@@ -61,14 +61,29 @@ export async function sweepDead(
         }),
       ),
     );
-  const removed = dead.map(async ([, objects]) => {
-    const [markers, owned] = [true, false].map((is) => objects.filter((one) => isMarker(one) === is));
-    const fates = await remove(owned ?? []);
-    // The marker proves to the next sweep that the instance is dead.
-    if (!fates.includes('stuck')) await remove(markers ?? []);
-  });
-  await Promise.all([...removed, remove(others)]);
+  await allOf(
+    dead.map(async ([, objects]) => {
+      const { container = [], marker = [], other = [] } = Object.groupBy(objects, stageOf);
+      // Containers use networks and volumes.
+      const fates = [...(await remove(container)), ...(await remove(other))];
+      // The marker proves to the next sweep that the instance is dead.
+      if (!fates.includes('stuck')) await remove(marker);
+    }),
+  );
+  // Containers used them too.
+  await remove(others);
   return swept;
+}
+
+function stageOf(object: OwnedObject): 'container' | 'marker' | 'other' {
+  if (isMarker(object)) return 'marker';
+  return object.kind === 'container' ? 'container' : 'other';
+}
+
+/** Waits for all, also if one rejects: none goes on behind the back of whoever called. */
+async function allOf<Result>(promises: readonly Promise<Result>[]): Promise<Result[]> {
+  await Promise.allSettled(promises);
+  return Promise.all(promises);
 }
 
 const removalsAtATime = 4;

@@ -134,6 +134,25 @@ describe('what no marker speaks for', () => {
     expect(await isThere(young.inspect())).toBe(true);
   });
 
+  test('goes in one sweep, though containers use the volumes', async () => {
+    await using stack = new AsyncDisposableStack();
+    const image = await engine.findImage('offsite/base');
+    const given = labels(old());
+    const volumes = Array.from({ length: 3 }, () => `offsite-test-${randomUUID()}`);
+    for (const name of volumes) {
+      await dockerOf(engine).createVolume({ Name: name, Labels: given });
+      stack.defer(() => gone(dockerOf(engine).getVolume(name).remove()));
+      const container = await dockerOf(engine).createContainer({
+        ...{ Image: image?.id ?? '', Cmd: ['true'], Labels: given },
+        HostConfig: { Binds: [`${name}:/data`] },
+      });
+      stack.defer(() => gone(container.remove({ force: true })));
+    }
+    await engine.sweep();
+    for (const name of volumes)
+      await until(async () => !(await isThere(dockerOf(engine).getVolume(name).inspect())));
+  });
+
   test('goes, networks and volumes too; what living agents own, and what is nobody’s, stays', async () => {
     await using stack = new AsyncDisposableStack();
     await using _mine = await startedContainer(engine);

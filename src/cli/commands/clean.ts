@@ -41,7 +41,8 @@ export function cleanCommand() {
         }
       }
       for (const { name, error } of away) context.err.print(text`${name}: ${lines(error.message)}`);
-      if (away.length > 0) process.exitCode = exitCodes.infrastructure;
+      const isStuck = swept.some(({ stuck }) => stuck.length > 0);
+      if (isStuck || away.length > 0) process.exitCode = exitCodes.infrastructure;
     });
 }
 
