@@ -73,6 +73,8 @@ export const serverFacts = channel({
   time: { answer: milliseconds(10_000, 'for an answer'), nearby: milliseconds(2_000, 'on this machine') },
   count: {
     models: times(2_000, 'models of a server'),
+    offered: times(20, 'models of a server that `init` offers'),
+    ports: times(32, 'ports of this machine'),
     answers: times(4, 'answers of a model until its calls of a tool are done'),
   },
 });

@@ -1,3 +1,4 @@
+import { serverFacts } from '../../bounds/model.ts';
 import type { ServerLook } from '../../gateway/probe/look-at-server.ts';
 
 /** A model that the configuration will have, and a harness that suits it. */
@@ -50,9 +51,6 @@ const providers: readonly (Omit<OfferedModel, 'found'> & { variable: string })[]
 /** A name goes into a file and onto the screen, so unusual ones are left out. */
 const plainName = /^[\w@][\w.:/@+-]{0,199}$/;
 
-/** How many models of one server are offered. */
-const offeredByServer = 20;
-
 /** The models that this machine can probably use: of the keys in its environment, and of its own servers. */
 export function offeredModels(env: NodeJS.ProcessEnv, servers: readonly ServerLook[]): OfferedModel[] {
   const hosted = providers
@@ -65,7 +63,7 @@ export function offeredModels(env: NodeJS.ProcessEnv, servers: readonly ServerLo
   const local = servers.flatMap(({ baseUrl, models, wires: [wire = 'openai-chat'] }) =>
     [...new Set(models.map(({ id }) => id))]
       .filter((id) => plainName.test(id))
-      .slice(0, offeredByServer)
+      .slice(0, serverFacts.count.offered)
       .map((model) => ({
         name: shortName(model),
         found: `served at ${baseUrl}`,

@@ -6,7 +6,8 @@ export async function nearbyServers(
   ports: readonly number[],
   options: Pick<LookOptions, 'clock' | 'signal'>,
 ): Promise<ServerLook[]> {
-  const looks = ports.map((port) =>
+  const asked = [...new Set(ports)].slice(0, serverFacts.count.ports);
+  const looks = asked.map((port) =>
     lookAtServer(`http://127.0.0.1:${port}`, {
       ...options,
       env: {},
