@@ -8,7 +8,7 @@ import { readRecord } from '../record/read-record.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { usageOf } from '../record/usage.ts';
 import type { CaseValues, CaseVerdicts } from '../stats/cases.ts';
-import { environmentContent } from '../suite/environment-content.ts';
+import { environmentContent, stepsContent, testsContent } from '../suite/environment-content.ts';
 import type { CaseExtras } from '../suite/plan.ts';
 import { orNearest } from '../text/nearest.ts';
 
@@ -168,14 +168,13 @@ function casesOf(ledger: Ledger, batch: StoredBatch): Map<string, unknown> | und
 }
 
 /** Without what two clones of a suite, or two versions of its file, have at other places. */
-function contentOf({ environment, tests, ...local }: CaseExtras): unknown {
-  const own = tests?.fresh?.environment;
-  const fresh = tests?.fresh && { ...tests.fresh, environment: own && environmentContent(own) };
+function contentOf({ environment, tests, steps, ...local }: CaseExtras): unknown {
   return {
     ...local,
     // A plan that an older Offsite stored has no environments.
     environment: environment && environmentContent(environment),
-    tests: tests && { ...tests, fresh },
+    tests: tests && testsContent(tests),
+    steps: steps && stepsContent(steps),
   };
 }
 

@@ -1,3 +1,4 @@
+import type { CaseTests } from './case-tests.ts';
 import type { CaseEnvironment, NamedImage, PlannedBuild } from './environment.ts';
 
 /**
@@ -10,6 +11,18 @@ export function environmentContent({ services, source, ...environment }: CaseEnv
     source: source && { commit: source.commit, history: source.history },
     services: services?.map((service) => ({ ...withoutPlaces(service), place: undefined })),
   };
+}
+
+/** What tests consist of, in the same way. */
+export function testsContent(tests: CaseTests): unknown {
+  const own = tests.fresh?.environment;
+  const fresh = tests.fresh && { ...tests.fresh, environment: own && environmentContent(own) };
+  return { ...tests, fresh };
+}
+
+/** What steps consist of, in the same way. */
+export function stepsContent({ list, ...steps }: { list: readonly { tests: CaseTests }[] }): unknown {
+  return { ...steps, list: list.map((step) => ({ ...step, tests: testsContent(step.tests) })) };
 }
 
 function withoutPlaces<Parts extends { image?: NamedImage | undefined; build?: PlannedBuild | undefined }>({

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { isSameEnvironment } from '../../src/agent/same-environment.ts';
+import type { CaseTests } from '../../src/suite/case-tests.ts';
 import type { CaseEnvironment } from '../../src/suite/environment.ts';
+import { stepsContent } from '../../src/suite/environment-content.ts';
 
 function environment(folder: string, { hash = 'h', place = 'none' } = {}): CaseEnvironment {
   const build = {
@@ -37,4 +39,13 @@ test('where an environment is named does not matter, and what is in it does', ()
   const [service] = one.services ?? [];
   const changed = service && { ...service, command: ['x'] };
   expect(isSameEnvironment(one, { ...one, services: changed && [changed] })).toBe(false);
+});
+
+test('where the environments of the tests of steps are named does not matter either', () => {
+  const steps = (folder: string, hash = 'h') => {
+    const tests = { command: ['true'], fresh: { environment: environment(folder, { hash }) } };
+    return stepsContent({ list: [{ tests: tests as unknown as CaseTests }] });
+  };
+  expect(steps('one')).toEqual(steps('other'));
+  expect(steps('one')).not.toEqual(steps('one', 'i'));
 });

@@ -7,7 +7,7 @@ import { parseCheckedJson } from '../../parse-json.ts';
 import type { Redactor } from '../../redaction/redactor.ts';
 import { usedImages } from '../../suite/dockerfile.ts';
 import type { CaseEnvironment } from '../../suite/environment.ts';
-import { environmentContent } from '../../suite/environment-content.ts';
+import { environmentContent, stepsContent, testsContent } from '../../suite/environment-content.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
 import type { StateToCheck } from './check-spec.ts';
 import { CheckedState } from './checked-state.ts';
@@ -89,7 +89,7 @@ export class KeptChecks {
 }
 
 /** Raise it when grading itself changes, or what is kept of it. */
-const version = 5;
+const version = 6;
 
 /** The images that the environments of the agent, of the services and of the tests begin with. */
 function imagesOf({ sandbox, environment, tests, steps }: TrialSpec): string[] {
@@ -110,10 +110,22 @@ function imagesIn({ build, image }: Pick<CaseEnvironment, 'build' | 'image'>): s
  * The parts of a trial that decide its result. Names of places are not among them: any edit of the suite
  * changes them.
  */
-function ownParts({ batchId, runId, taskIndex, ordinal, environment, tests, ...spec }: TrialSpec): unknown {
-  const own = tests?.fresh?.environment;
-  const fresh = tests?.fresh && { ...tests.fresh, environment: own && environmentContent(own) };
-  return { ...spec, environment: environmentContent(environment), tests: tests && { ...tests, fresh } };
+function ownParts({
+  batchId,
+  runId,
+  taskIndex,
+  ordinal,
+  environment,
+  tests,
+  steps,
+  ...spec
+}: TrialSpec): unknown {
+  return {
+    ...spec,
+    environment: environmentContent(environment),
+    tests: tests && testsContent(tests),
+    steps: steps && stepsContent(steps),
+  };
 }
 
 /** Files stand for their content. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Command } from '@commander-js/extra-typings';
 import { concurrencyFor } from '../../agent/engines/trials-at-a-time.ts';
@@ -121,9 +121,7 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
 /** The hash of the file that a model answers from: another script is another judge. */
 function hashOfAnswers(model: ModelConfig | undefined): string | undefined {
   if (!model || 'baseUrl' in model) return undefined;
-  return createHash('sha256')
-    .update(readFileSync(whereOf(model)))
-    .digest('hex');
+  return hash('sha256', readFileSync(whereOf(model)));
 }
 
 /** 3 if the machine is at fault, so that nothing is known about the suite; 1 if the suite is at fault. */
