@@ -16,7 +16,7 @@ key=$(head -c 1 | od -An -tx1); stty sane
 printf 'key%s\\n' "$key"
 exit 7`;
 
-/** Commands on a terminal, for people. */
+/** Commands on a terminal, for people and for agents. */
 export const terminalChecks: readonly ConformanceCheck[] = [
   {
     name: 'runs a command on a terminal, with its keys and its size',
@@ -42,6 +42,15 @@ export const terminalChecks: readonly ConformanceCheck[] = [
       await until('key 03');
       await once(terminal.stream, 'close', { signal: AbortSignal.timeout(patienceMs) });
       same('the exit code', (await ended(terminal, port.clock.sleep)).exitCode, 7);
+    },
+  },
+  {
+    name: 'lets any user open a terminal where devices are protected',
+    cost: 'Agents that run commands on terminals of their own, such as Qwen Code, can run none.',
+    async run({ start }) {
+      await using container = await start({ readOnlyPaths: ['/dev'] });
+      const opened = await container.shell('script -qec tty /dev/null < /dev/null', { user: '1000:1000' });
+      same('what a command says of its terminal', `${opened.stdout}${opened.stderr}`, '/dev/pts/0\r\n');
     },
   },
 ];

@@ -61,7 +61,7 @@ function specOf(request: ContainerRequest): Record<string, unknown> {
     read_write_tmpfs: false,
     image_volume_mode: 'anonymous',
     volumes: mounts.map(volumeOf),
-    mounts: [...memoryFolders.map(memoryMount), ...(readOnlyPaths.includes('/dev') ? [readOnlyDevices] : [])],
+    mounts: [...memoryFolders.map(memoryMount), ...(readOnlyPaths.includes('/dev') ? readOnlyDevices : [])],
     oci_runtime: request.runtime,
   };
 }
@@ -72,13 +72,30 @@ function specOf(request: ContainerRequest): Record<string, unknown> {
  */
 const noHealthCheck = { Test: ['NONE'], Interval: 30e9, Timeout: 30e9, Retries: 3 };
 
-/** Podman always protects the paths in `/proc` and `/sys` that engines protect by default. */
-const readOnlyDevices = {
-  destination: '/dev',
-  type: 'tmpfs',
-  source: 'tmpfs',
-  options: ['ro', 'nosuid', 'noexec', 'strictatime', 'mode=755', 'size=65536k'],
-};
+/**
+ * Podman always protects the paths in `/proc` and `/sys` that engines protect by default. A request that mounts
+ * `/dev` gets none of Podman's own mounts below it but `/dev/shm`, so they are here, as Docker makes them.
+ */
+const readOnlyDevices = [
+  {
+    destination: '/dev',
+    type: 'tmpfs',
+    source: 'tmpfs',
+    options: ['ro', 'nosuid', 'noexec', 'strictatime', 'mode=755', 'size=65536k'],
+  },
+  {
+    destination: '/dev/pts',
+    type: 'devpts',
+    source: 'devpts',
+    options: ['nosuid', 'noexec', 'newinstance', 'ptmxmode=0666', 'mode=0620', 'gid=5'],
+  },
+  {
+    destination: '/dev/mqueue',
+    type: 'mqueue',
+    source: 'mqueue',
+    options: ['nosuid', 'noexec', 'nodev'],
+  },
+];
 
 /** As Docker sets them: a service without capabilities may listen at any port. */
 const sysctl = { 'net.ipv4.ip_unprivileged_port_start': '0', 'net.ipv4.ping_group_range': '0 2147483647' };
