@@ -11,9 +11,16 @@ export async function runTool(
   command: string,
   args: readonly string[],
   signal: AbortSignal,
+  env: NodeJS.ProcessEnv = process.env,
 ): Promise<number> {
   signal.throwIfAborted();
-  const tool = execa(command, args, { stdio: 'inherit', reject: false, preferLocal: true });
+  const tool = execa(command, args, {
+    stdio: 'inherit',
+    reject: false,
+    preferLocal: true,
+    env,
+    extendEnv: false,
+  });
   const passOn = () => {
     const name = signal.reason instanceof Interruption ? signal.reason.signalName : 'SIGTERM';
     // A terminal's Ctrl-C reaches the program by itself, and a second one would mean "at once".
