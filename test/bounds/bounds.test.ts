@@ -52,7 +52,7 @@ const own = [
   'src/cli/doctor/',
   'src/engine/container/remove.ts',
   // How many users are asked who owns what.
-  'src/engine/podman/owners.ts',
+  'src/engine/podman/attributes.ts',
   'src/engine/snapshot/',
   // How much memory a trial counts as at least, where a fleet places it.
   'src/fleet/placement/needs.ts',

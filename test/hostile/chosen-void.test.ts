@@ -167,7 +167,7 @@ for _ in range(275): os.mkdir('test'); os.chdir('test'); os.mkdir('fixtures'); o
 for n in range(200): open(str(n), 'w')"`;
     const began = performance.now();
     await bench.trial(nested, { ...one, protected: ['**/test/**/fixtures/**/*.json'] });
-    expect(performance.now() - began).toBeLessThan(60_000);
+    expect(performance.now() - began).toBeLessThan(150_000);
   });
 });
 

@@ -64,22 +64,27 @@ export async function changedPaths(container: Container, request: ChangesRequest
   return { paths: [...new Set([...reported.paths, ...byTimes.filter(isWanted)])].toSorted(), isCut: false };
 }
 
-/** Leaves out folders that the engine lists only because something below them changed. */
+/**
+ * Leaves out folders that the engine lists only because something below them changed. Some engines list the
+ * folder of a file that they write, and not the file.
+ */
 async function reportedChanges(
   container: Pick<Container, 'changes'>,
   isWanted: (path: string) => boolean,
 ): Promise<Changes> {
   const room = new PathRoom();
   const changes: FilesystemChange[] = [];
-  const parents = new Set<string>();
+  const parents = new Set(notTheWork.map(parentOf));
   let isCut = false;
   for await (const change of container.changes()) {
     if (!isWanted(change.path)) continue;
     isCut = !room.take(change.path);
     if (isCut) break;
     changes.push(change);
-    parents.add(change.path.slice(0, change.path.lastIndexOf('/')));
+    parents.add(parentOf(change.path));
   }
   const own = changes.filter(({ path, kind }) => kind === 'deleted' || !parents.has(path));
   return { paths: own.map(({ path }) => path).sort(), isCut };
 }
+
+const parentOf = (path: string) => path.slice(0, path.lastIndexOf('/'));

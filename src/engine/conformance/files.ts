@@ -73,6 +73,26 @@ export const fileChecks: readonly ConformanceCheck[] = [
     },
   },
   {
+    name: 'archives files with their times, and rounds none up',
+    cost: 'In the copy that is graded, git takes files for changed that are not.',
+    async run({ port: { containers }, start }) {
+      await using container = await start();
+      await container.shell(
+        'mkdir /tmp/times && cd /tmp/times && touch -d @1000000000.9 late && touch -d @1000000000.1 early',
+      );
+      const { archive: read } = await containers.getArchive(container.id, '/tmp/times', undefined, {
+        owners: true,
+      });
+      const seen: string[] = [];
+      for await (const entry of read.pipe(extract())) {
+        const { name, type, mtime } = entry.header;
+        if (type === 'file') seen.push(`${name} ${Math.floor(Number(mtime) / 1000)}`);
+        entry.resume();
+      }
+      same('the files and their times', seen.toSorted(), ['times/early 1000000000', 'times/late 1000000000']);
+    },
+  },
+  {
     name: 'tells a folder, another file and a missing path apart without reading them',
     cost: 'A missing workspace looks like an empty one.',
     async run({ port: { containers }, start }) {

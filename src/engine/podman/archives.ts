@@ -6,8 +6,9 @@ import type { DockerClient } from '../docker/client.ts';
 import type { ContainerPort } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { engineFailure } from '../port/failure.ts';
+import { attributesAt, withAttributes } from './attributes.ts';
 import { head } from './bare-request.ts';
-import { ownersAt, withOwners } from './owners.ts';
+
 import { withFolderName } from './rewrite.ts';
 
 type ArchivePort = Pick<ContainerPort, 'getArchive' | 'isFolder'>;
@@ -22,12 +23,13 @@ export function podmanArchives(
     async getArchive(id, path, signal, { owners = false } = {}) {
       const stat = await statOf(client, id, path, signal);
       if (isLink(stat)) return { archive: linkArchive(path, stat), isFolder: false };
-      // Podman gives all entries to the container's own user.
-      const known = owners ? await ownersAt(port(), id, path, signal) : undefined;
+      // Podman gives all entries to the container's own user, and rounds half of their times up: git takes that
+      // for a change.
+      const known = owners ? await attributesAt(port(), id, path, signal) : undefined;
       const { archive: given } = await same.getArchive(id, path, signal);
       const folder = posix.basename(path);
       const archive = isFolder(stat) && folder !== '' ? withFolderName(given, folder) : given;
-      return { archive: known ? withOwners(archive, known) : archive, isFolder: isFolder(stat) };
+      return { archive: known ? withAttributes(archive, known) : archive, isFolder: isFolder(stat) };
     },
     isFolder: async (id, path, signal) => isFolder(await statOf(client, id, path, signal)),
   };

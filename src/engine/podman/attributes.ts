@@ -8,46 +8,43 @@ import { containerDamaged } from '../failure.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { passed, rewritten } from './rewrite.ts';
 
-interface Owner {
-  uid: number;
-  gid: number;
-}
+type Attributes = Pick<TarHeader, 'uid' | 'gid' | 'modifiedAt'>;
 
 /** By path below the archived one, as bytes in latin1; '' is that one itself. */
-type Owners = ReadonlyMap<string, Owner>;
+type AttributesByPath = ReadonlyMap<string, Attributes>;
 
 /** How many users are asked. */
 const mostUsers = 4;
 
-/** Prints every path below `$1`, then in the same order each owner. `stat` of GNU and of busybox. */
+/** Prints every path below `$1`, then in the same order its owner and its time. `stat` of GNU and of busybox. */
 const list = `find "$1" -print0; first=$?; printf '\\0'
-find "$1" -exec stat -c '%u:%g' {} + || exit
+find "$1" -exec stat -c '%u:%g:%Y' {} + || exit
 exit $first`;
 
 /**
- * Asks a running container for the owners of all that is at a path. Its own programs tell them: whoever could
- * replace these can also change the owners. What none of them may see is missing. Three round trips, and three
+ * Asks a running container for the owners and times of all that is at a path. Its own programs tell them:
+ * whoever could replace these can also change the owners and times. What none of them may see is missing. Three round trips, and three
  * more for each user that hides something from root.
  */
-export async function ownersAt(
+export async function attributesAt(
   port: EnginePort,
   id: string,
   path: string,
   signal: AbortSignal | undefined,
-): Promise<Owners> {
-  const owners = new Map<string, Owner>();
+): Promise<AttributesByPath> {
+  const known = new Map<string, Attributes>();
   // Root without capabilities may not see what another user hides, but that user may.
   const users = ['0:0'];
   for (let next = 0; next < Math.min(users.length, mostUsers); next++) {
     const { bytes, exitCode } = await printed(port, id, { path, user: users[next], signal });
-    readOwners(bytes, path, owners);
+    readAttributes(bytes, path, known);
     if (exitCode === 0) break;
-    for (const { uid, gid } of owners.values()) {
+    for (const { uid, gid } of known.values()) {
       if (users.length === mostUsers) break;
       if (!users.includes(`${uid}:${gid}`)) users.push(`${uid}:${gid}`);
     }
   }
-  return owners;
+  return known;
 }
 
 async function printed(
@@ -75,11 +72,11 @@ async function printed(
   using deadline = startDeadline(port.clock, pathLists.time.listing, signal);
   const late = await Promise.race([exec.streamEnded, flooded.promise, deadline.reached]);
   signal?.throwIfAborted();
-  if (late !== undefined) throw containerDamaged('The owners of files were not listed in time.');
+  if (late !== undefined) throw containerDamaged('The owners and times of files were not listed in time.');
   return { bytes: store.take(), exitCode: (await exec.inspect()).exitCode };
 }
 
-function readOwners(bytes: Buffer, path: string, owners: Map<string, Owner>): void {
+function readAttributes(bytes: Buffer, path: string, known: Map<string, Attributes>): void {
   const end = bytes.indexOf('\0\0');
   if (end === -1) return;
   const paths = bytes.toString('latin1', 0, end).split('\0');
@@ -88,20 +85,22 @@ function readOwners(bytes: Buffer, path: string, owners: Map<string, Owner>): vo
   if (lines.length - 1 !== paths.length) return;
   const root = Buffer.from(path).toString('latin1');
   paths.forEach((full, index) => {
-    const [uid, gid] = (lines[index] ?? '').split(':').map(Number);
-    if (uid === undefined || gid === undefined || !(uid >= 0 && gid >= 0)) return;
-    owners.set(full.slice(root.length).replace(/^\/+/, ''), { uid, gid });
+    const [uid = Number.NaN, gid = Number.NaN, seconds = Number.NaN] = (lines[index] ?? '')
+      .split(':')
+      .map(Number);
+    if (!(uid >= 0 && gid >= 0 && Number.isInteger(seconds))) return;
+    known.set(full.slice(root.length).replace(/^\/+/, ''), { uid, gid, modifiedAt: seconds * 1000 });
   });
 }
 
 /**
- * The same archive with these owners; what has none here keeps the one that the engine gave. Capabilities of
- * files are left out.
+ * The same archive with these owners and times; what has none here keeps those that the engine gave.
+ * Capabilities of files are left out.
  */
-export function withOwners(source: Readable, owners: Owners): Readable {
+export function withAttributes(source: Readable, known: AttributesByPath): Readable {
   const change = (header: TarHeader): TarHeader => {
     const parts = header.name.toString('latin1').split('/').filter(Boolean);
-    return { ...header, ...owners.get(parts.slice(1).join('/')) };
+    return { ...header, ...known.get(parts.slice(1).join('/')) };
   };
   return passed(source, rewritten(source, change));
 }
