@@ -57,6 +57,28 @@ describe('what is one step', () => {
     ]);
   });
 
+  test('messages of bash name the lines of the script', async () => {
+    const script = [
+      'set -uv',
+      '',
+      '# a comment',
+      'for i in 1; do',
+      '  noted',
+      'done',
+      'echo $LINENO',
+      '( echo "a',
+    ];
+    const found = await steps(script.join('\n'));
+    const outputs = found.map(([, , output]) => output);
+    expect(outputs).toEqual([
+      '',
+      expect.stringMatching(/^script: line 5: noted: command not found$/m),
+      expect.stringMatching(/^7$/m),
+      expect.stringMatching(/^script: eval: line 8: unexpected EOF/m),
+    ]);
+    expect(outputs.join('')).not.toContain('\n\n');
+  });
+
   test('a syntax error is a step of its own with exit code 2, and the rest runs', async () => {
     expect(await steps('echo a\nif ;\necho b')).toEqual([
       ['echo a', 0, 'a\n'],

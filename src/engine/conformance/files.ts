@@ -78,9 +78,9 @@ export const fileChecks: readonly ConformanceCheck[] = [
     async run({ port: { containers }, start }) {
       await using container = await start();
       await container.shell(
-        'mkdir /tmp/times && cd /tmp/times && touch -d @1000000000.9 late && touch -d @1000000000.1 early',
+        'mkdir /times && cd /times && touch -d @1000000000.9 late && touch -d @1000000000.1 early',
       );
-      const { archive: read } = await containers.getArchive(container.id, '/tmp/times', undefined, {
+      const { archive: read } = await containers.getArchive(container.id, '/times', undefined, {
         owners: true,
       });
       const seen: string[] = [];

@@ -1,4 +1,5 @@
-# Runs a script command by command in this one shell, and reports where each begins and ends.
+# Runs a script command by command in this one shell, and reports where each begins and ends. What is here
+# prepares the shell; the loop is in loop.sh.
 #
 # Descriptor 3 carries a secret word; standard input carries the number of lines, and then the lines. The
 # driver writes marks into the output. Each mark is a line that begins with the secret, so the script cannot
@@ -89,6 +90,14 @@ __offsite_end_command() {
   fi
 }
 
+# Gives the command's text the script's options, and so many empty lines before it as the script has: bash
+# counts lines from the loop, which is line 1, and names them in its messages.
+__offsite_prepare_text() {
+  builtin local options
+  options=${__offsite_flags:+builtin set -$__offsite_flags$'\n'}
+  __offsite_text=${__offsite_newlines:0:__offsite_first - (${#options} > 0)}$options$__offsite_text
+}
+
 # Sets $?, so that a command sees the status of the one before it.
 __offsite_status() { builtin return "$1"; }
 
@@ -102,26 +111,10 @@ exec 3<&-
 IFS= builtin read -r __offsite_count
 __offsite_lines=()
 ((__offsite_count > 0)) && builtin mapfile -t -n "$__offsite_count" __offsite_lines
+builtin printf -v __offsite_newlines '%*s' "$__offsite_count" ''
+__offsite_newlines=${__offsite_newlines// /$'\n'}
 # Standard input is at its end here, so the script reads end-of-file without a file such as /dev/null.
 __offsite_next=0
 __offsite_running=
 if (builtin : < "/proc/$$/environ") 2>&-; then __offsite_mark 'S no'; else __offsite_mark 'S yes'; fi
 __offsite_last=0
-
-# A stray `continue` in the script goes to the inner condition, a stray `break` to the outer loop; both are
-# harmless. The loop cannot be a function, because `declare` would be local there.
-until ((__offsite_next >= __offsite_count)); do
-  while { __offsite_end_command; } 2>&-; __offsite_take_command; do
-    __offsite_mark "B $__offsite_first $__offsite_next"
-    __offsite_running=yes
-    if [[ -n $__offsite_flags ]]; then
-      __offsite_text="builtin set -$__offsite_flags"$'\n'$__offsite_text
-    fi
-    __offsite_status "$__offsite_last"
-    builtin eval "$__offsite_text"
-  done
-done
-{ __offsite_end_command; } 2>&-
-# No line is left. Without this mark the script left this shell, or something ended it.
-__offsite_mark D
-builtin exit 0

@@ -1,6 +1,6 @@
-# Starts the driver (the first argument) in bash, waits for it, and writes the last mark. So the end of a
-# script is known even if it left its shell by `exec`, by a signal or through its own trap. Written for plain
-# sh: dash starts in less than a millisecond.
+# Starts the loop (the first argument) with the driver (the second) in bash, waits for it, and writes the last
+# mark. So the end of a script is known even if it left its shell by `exec`, by a signal or through its own
+# trap. Written for plain sh: dash starts in less than a millisecond.
 #
 # Standard input carries a secret word, then the driver's input. The last mark is a line that begins with the
 # secret:
@@ -19,7 +19,7 @@ bash=$(PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:$PATH c
 [ -n "$bash" ] || echo 'there is no bash in this image'
 # Keeps this shell's own messages, such as "Killed", out of the output. The driver joins its two outputs.
 exec 2>&-
-"${bash:-bash}" --norc --noprofile -c "$1" script 3<< END
+"${bash:-bash}" --norc --noprofile -c "$1" script "$2" 3<< END
 $word
 END
 status=$?

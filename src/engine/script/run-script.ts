@@ -25,6 +25,10 @@ const heapPartOfOutput = 1 / 32;
 
 const GUARDIAN = readFileSync(new URL('./guardian.sh', import.meta.url), 'utf8');
 const DRIVER = readFileSync(new URL('./driver.sh', import.meta.url), 'utf8');
+const LOOP = readFileSync(new URL('./loop.sh', import.meta.url), 'utf8')
+  .split('\n')
+  .filter((line) => !line.startsWith('#'))
+  .join(' ');
 
 /**
  * Runs a bash script step by step in one process: two round trips, since marks in the output carry the exit
@@ -67,7 +71,7 @@ async function runLines(
   using tagged = tagExec(container, request.user);
   using deadline = startDeadline(clock, request.timeoutMs, request.signal);
   const opened = await container.port.containers.exec(container.id, {
-    argv: ['/bin/sh', '-c', GUARDIAN, 'guardian', DRIVER],
+    argv: ['/bin/sh', '-c', GUARDIAN, 'guardian', LOOP, DRIVER],
     env: {
       ...container.env,
       ...request.env,
