@@ -34,7 +34,12 @@ export function bootstrapInterval(
   const drawn = of === 'mean' ? drawnMeans(sorted, resamples, seed) : drawnMedians(sorted, resamples, seed);
   drawn.sort();
   const level = expandedLevel(confidence, values.length);
-  return { low: quantileOf(drawn, level), high: quantileOf(drawn, 1 - level) };
+  return { low: cleared(quantileOf(drawn, level)), high: cleared(quantileOf(drawn, 1 - level)) };
+}
+
+/** What sums of fractions leave of a zero must not decide whether an interval contains zero. */
+function cleared(bound: number): number {
+  return Math.abs(bound) < 1e-12 ? 0 : bound;
 }
 
 /** The level of the interval's lower end, below `(1 - confidence) / 2`. */

@@ -54,6 +54,13 @@ describe('a comparison of pass rates', () => {
     expect(found.cases).toEqual([{ id: 'both', a: 1, b: 0 }]);
   });
 
+  test('does not depend on which side is the first', () => {
+    const all = ['a', 'b', 'c', 'd'].map((id) => verdicts(id, 3, 0));
+    const few = ['a', 'b', 'c', 'd'].map((id) => (id === 'a' ? verdicts(id, 1, 2) : verdicts(id, 0, 3)));
+    expect(directionOf(compareRates(all, few).interval)).toBe('none');
+    expect(directionOf(compareRates(few, all).interval)).toBe('none');
+  });
+
   test('nothing in common gives no difference', () => {
     const found = compareRates(single('++'), []);
     expect(found.difference).toBeUndefined();
