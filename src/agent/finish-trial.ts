@@ -14,7 +14,13 @@ import type { Admission } from './admission.ts';
 import type { Circuits } from './circuits.ts';
 import { type Lease, noLease } from './lease.ts';
 import { NotClaimed } from './not-claimed.ts';
-import { crashedTooOften, isStopped, resultOfStopped, tellBrokenHarness } from './not-run.ts';
+import {
+  crashedTooOften,
+  isStopped,
+  resultOfStopped,
+  resultWithoutBudget,
+  tellBrokenHarness,
+} from './not-run.ts';
 
 export type AttemptEvent =
   | { kind: 'phase'; phase: PhaseName }
@@ -102,7 +108,7 @@ async function attemptTrial(
   const stopped = isStopped(ledger, key);
   const given = stopped
     ? resultOfStopped(spec, parts)
-    : crashedTooOften(ledger.crashes.of(key), parts.clock.now());
+    : (resultWithoutBudget(spec, parts) ?? crashedTooOften(ledger.crashes.of(key), parts.clock.now()));
   using lease = claim ? await claim(admitted) : noLease();
   const attempt = ledger.trials.beginAttempt(key);
   if (!given) begun();

@@ -1,5 +1,7 @@
 import { defects } from '../bounds/anybody.ts';
 import type { Clock } from '../clock.ts';
+import { spentMessage } from '../gateway/budget.ts';
+import type { BudgetAccount } from '../gateway/gateway.ts';
 import type { TrialKey } from '../ledger/batches.ts';
 import type { CrashCount } from '../ledger/crashes.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -23,18 +25,38 @@ export function isStopped(ledger: Ledger, trial: TrialKey): boolean {
   return ledger.trials.brokenHarnesses.count(trial) >= mostBroken;
 }
 
+/**
+ * The void result of a trial whose batch has no budget left before it begins; undefined for any other. What
+ * other trials have spent says nothing about its agent.
+ */
+export function resultWithoutBudget(
+  spec: TrialSpec,
+  parts: { clock: Clock; sandboxes: Sandboxes; budgets: { batch: BudgetAccount | undefined } },
+): TrialResult | undefined {
+  const { batch } = parts.budgets;
+  const asksModel = spec.modelConfig !== undefined && spec.replay === undefined;
+  const spent = batch && asksModel ? spentMessage(batch, parts.clock) : undefined;
+  if (spent === undefined) return undefined;
+  return notRun(spec, parts, { kind: 'infrastructure', phase: 'sandbox', message: `not run: ${spent}` });
+}
+
 /** The result of a trial that does not run. Gives up the sandbox that was started ahead for it. */
-export function resultOfStopped(
+export function resultOfStopped(spec: TrialSpec, parts: { clock: Clock; sandboxes: Sandboxes }): TrialResult {
+  const failure = `${spec.harness} ended with an error before it asked its model anything`;
+  const message = `not run: the variant was stopped after ${mostBroken} trials in which ${failure}`;
+  return notRun(spec, parts, { kind: 'harness', phase: 'harness', message });
+}
+
+function notRun(
   spec: TrialSpec,
   { clock, sandboxes }: { clock: Clock; sandboxes: Sandboxes },
+  cause: Cause,
 ): TrialResult {
   sandboxes.forget(spec);
   const now = clock.now();
-  const failure = `${spec.harness} ended with an error before it asked its model anything`;
-  const message = `not run: the variant was stopped after ${mostBroken} trials in which ${failure}`;
   return {
     verdict: 'void',
-    cause: { kind: 'harness', phase: 'harness', message },
+    cause,
     notRun: true,
     startedAt: now,
     finishedAt: now,

@@ -26,6 +26,17 @@ export function spentFrom({ spent, judges }: BudgetAccount): Spent {
   return { tokens: spent.tokens + judges.spent.tokens, usd: spent.usd + judges.spent.usd };
 }
 
+/** Why a batch's agents may ask their models nothing more; undefined if they may. */
+export function spentMessage(batch: BudgetAccount, clock: Clock): string | undefined {
+  const { limit, spent } = batch;
+  const prefix = "the batch's budget";
+  if (limit.requests !== undefined && spent.requests >= limit.requests)
+    return `${prefix} of ${limit.requests} requests is spent`;
+  if (limit.time !== undefined && clock.now() - spent.startedAt >= limit.time)
+    return timeMessage(prefix, limit.time);
+  return overMessage(prefix, batch, clock);
+}
+
 /** The budgets for one role of a session: the trial's and its batch's. */
 export interface Budgets extends Disposable {
   /** Counts one more request. Throws a {@link Refusal} and aborts `spent` if a budget has nothing left. */

@@ -71,7 +71,8 @@ export const TrialRecord = z.object({
   verdict: z.enum(['passed', 'failed', 'void']),
   cause: Cause.optional(),
   notRun: z.literal(true).optional().meta({
-    description: "It was not run because its variant's harness did not work; `cause` says so.",
+    description:
+      "It was not run, because its variant's harness did not work or its batch's budget was spent; `cause` says so.",
   }),
   startedAt: At,
   finishedAt: At,

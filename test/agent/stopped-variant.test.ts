@@ -8,6 +8,8 @@ import { Circuits } from '../../src/agent/circuits.ts';
 import { type AttemptEvent, type AttemptParts, finishTrial } from '../../src/agent/finish-trial.ts';
 import { systemClock } from '../../src/clock.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
+import { openBudget } from '../../src/gateway/budget.ts';
+import type { BudgetAccount } from '../../src/gateway/gateway.ts';
 import { openGateway } from '../../src/gateway/open-gateway.ts';
 import { scriptedUpstream } from '../../src/gateway/scripted/scripted-upstream.ts';
 import type { TrialKey } from '../../src/ledger/batches.ts';
@@ -35,7 +37,7 @@ interface Bench extends AsyncDisposable {
   begun: () => number;
 }
 
-async function openBench(concurrency: number): Promise<Bench> {
+async function openBench(concurrency: number, batch?: BudgetAccount): Promise<Bench> {
   const stack = new AsyncDisposableStack();
   const file = join(folder, 'model.yaml');
   writeFileSync(file, 'turns: [{ text: hello, repeat: true }]\n');
@@ -56,7 +58,7 @@ async function openBench(concurrency: number): Promise<Bench> {
   let begun = 0;
   const parts: AttemptParts = {
     ...{ sandboxes, runners: all, clock: systemClock, ledger, gateway, random: () => 0, attempts: 3 },
-    budgets: { trial: {}, batch: undefined },
+    budgets: { trial: {}, batch },
     admission: new Admission({
       clock: systemClock,
       concurrency,
@@ -117,6 +119,23 @@ const kindsOf = (results: readonly TrialResult[]) =>
 
 const brokenOne = ['void', 'harness', false];
 const stoppedOne = ['void', 'harness', true];
+
+test('a trial that begins when its batch has no budget left does not run, and is not to blame', async () => {
+  const batch = openBudget({ usd: 0.02 }, systemClock.now());
+  batch.spent.usd = 0.03;
+  await using bench = await openBench(1, batch);
+  const [keys] = queue(bench.ledger, ['fast'], 1);
+  const [result] = await bench.finish(of(keys, working));
+  expect(result).toMatchObject({
+    verdict: 'void',
+    notRun: true,
+    cause: {
+      kind: 'infrastructure',
+      message: "not run: the batch's budget of 0.02 USD is spent: 0.0300 were used",
+    },
+  });
+  expect(bench.begun()).toBe(0);
+});
 
 test('a variant whose harness does not work is warned of once, and stopped after three trials', async () => {
   await using bench = await openBench(1);

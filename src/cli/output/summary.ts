@@ -142,7 +142,7 @@ export function summaryOf(
     ofRuns.set(runId, run);
     const reported = !unreported.has(`${runId} ${ordinal}`);
     run.trials.push({ ...trialSummary(ordinal, result, reported), ...details });
-    run.notRun += result.notRun ? 1 : 0;
+    run.notRun += result.notRun && result.cause?.kind === 'harness' ? 1 : 0;
     times.push(result);
     if (result.harnessVersion !== undefined) run.harnessVersion ??= result.harnessVersion;
   }
