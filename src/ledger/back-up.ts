@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { makeFolder } from '../make-folder.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { BlobStore } from './blobs.ts';
+import { copyDatabase } from './database.ts';
 import type { Ledger } from './ledger.ts';
 
 export interface BackedUp {
@@ -17,11 +18,14 @@ export interface BackedUp {
 /**
  * Copies the ledger's current state and all blobs to a new folder, which can be used as a data folder. The
  * folder gets its name when it is complete. Throws `BACKUP_EXISTS` and `BACKUP_FAILED`.
+ *
+ * @param beside names of further databases of the data folder; those that do not exist are left out
  */
 export async function backUpLedger(
-  { records, blobs }: Ledger,
+  { dataFolder, records, blobs }: Ledger,
   target: string,
   signal: AbortSignal,
+  beside: readonly string[] = [],
 ): Promise<BackedUp> {
   const folder = resolve(target);
   if (existsSync(folder)) {
@@ -38,6 +42,10 @@ export async function backUpLedger(
     // We copy the database first: the blobs, listed later, then include all that it refers to.
     records.run('VACUUM INTO ?', join(partial, 'ledger.db'));
     await chmod(join(partial, 'ledger.db'), 0o600);
+    for (const name of beside) {
+      const file = join(dataFolder, name);
+      if (existsSync(file)) copyDatabase(file, join(partial, name));
+    }
     const copies = new BlobStore(join(partial, 'blobs'));
     const backedUp: BackedUp = { folder, blobs: 0, byteSize: 0, damaged: [] };
     for (const sha256 of (await blobs.list()).blobs) {

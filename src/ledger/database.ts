@@ -65,6 +65,16 @@ function migrate(
   });
 }
 
+/** Copies a database's current state, also while another process writes to it. An existing copy stays. */
+export function copyDatabase(file: string, target: string): void {
+  const database = new DatabaseSync(file, { readOnly: true, timeout: 10_000 });
+  try {
+    backUp(database, target);
+  } finally {
+    database.close();
+  }
+}
+
 function backUp(database: DatabaseSync, target: string): void {
   if (existsSync(target)) return;
   database.prepare('VACUUM INTO ?').run(target);

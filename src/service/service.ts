@@ -44,9 +44,12 @@ export interface Service extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+/** The name of the service's database in its data folder. */
+export const serviceDatabase = 'service.db';
+
 /** Throws an `infrastructure` error if service.db cannot be used: see `openDatabase`. */
 export function openService({ dataFolder, clock, integrations, platform, log }: ServiceOptions): Service {
-  const database = openDatabase(join(dataFolder, 'service.db'), migrations);
+  const database = openDatabase(join(dataFolder, serviceDatabase), migrations);
   // In KiB. With SQLite's default of 2 MiB, a large database reads its indexes from the file again and again.
   database.exec('PRAGMA cache_size = -65536');
   const stores = createStores(database, () => clock.now());

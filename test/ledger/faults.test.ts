@@ -113,8 +113,12 @@ describe('a backup', () => {
     using ledger = new Ledger(folder, systemClock);
     const result = await addFinished(ledger, 'batch_1', false);
     const target = join(folder, 'copy');
-    const backedUp = await backUpLedger(ledger, target, never);
+    using service = openDatabase(join(folder, 'service.db'), ['CREATE TABLE runs (id TEXT)']);
+    service.exec("INSERT INTO runs VALUES ('run_1')");
+    const backedUp = await backUpLedger(ledger, target, never, ['service.db', 'none.db']);
     expect(backedUp).toMatchObject({ folder: target, blobs: 3, damaged: [] });
+    using copied = openDatabase(join(target, 'service.db'), ['']);
+    expect(copied.prepare('SELECT id FROM runs').all()).toEqual([{ id: 'run_1' }]);
     using copy = new Ledger(target, systemClock);
     expect(copy.blobs.readJson(result)).toMatchObject({ id: 'batch_1' });
     expect(copy.outbox.pending()).toMatchObject([{ batchId: 'batch_1' }]);

@@ -4,6 +4,7 @@ import { backUpLedger } from '../../ledger/back-up.ts';
 import { type CheckedLedger, checkLedger } from '../../ledger/check.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { pruneLedger } from '../../ledger/prune.ts';
+import { serviceDatabase } from '../../service/service.ts';
 import { ByteSize } from '../../suite/quantities.ts';
 import type { Content } from '../../text/output.ts';
 import { stack, text } from '../../text/printable.ts';
@@ -45,7 +46,7 @@ function backUpCommand() {
     .argument('<folder>', 'a folder that does not exist yet')
     .action((folder, options) =>
       withLedger(options, async ({ ledger, signal, out, err }) => {
-        const backedUp = await backUpLedger(ledger, folder, signal);
+        const backedUp = await backUpLedger(ledger, folder, signal, [serviceDatabase]);
         out.print(
           `${backedUp.folder}: the record and ${plural(backedUp.blobs, 'blob')}, ${size(backedUp.byteSize)}`,
         );
