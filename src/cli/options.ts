@@ -74,11 +74,13 @@ export function finiteNumber(text: string): number {
 
 export function rate(text: string): number {
   const value = Number(text);
-  if (text.trim() === '' || !(value >= 0 && value <= 1))
-    throw new InvalidArgumentError(
-      `expected a number from 0 to 1${value > 1 && value <= 100 ? `: ${value} % is ${value / 100}` : ''}.`,
-    );
-  return value;
+  if (text.trim() !== '' && value >= 0 && value <= 1) return value;
+  // As people write percentages and fractions.
+  const meant = Number(text.replace(/\s*%$/, '').replace(',', '.'));
+  const isPercent = meant > 1 || /%$/.test(text);
+  const hint =
+    meant >= 0 && meant <= 100 ? `: ${isPercent ? `${meant} % is ${meant / 100}` : `write ${meant}`}` : '';
+  throw new InvalidArgumentError(`expected a number from 0 to 1${hint}.`);
 }
 
 export function port(text: string): number {

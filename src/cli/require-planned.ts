@@ -1,20 +1,27 @@
+import { basename } from 'node:path';
 import type { ConfigRevision } from '../agent/config-revision.ts';
 import type { Runner } from '../harness/runner.ts';
 import { OffsiteError } from '../offsite-error.ts';
+import { type ModelConfig, whereOf } from '../suite/model-config.ts';
 import type { SuitePlan } from '../suite/plan.ts';
+import { findModel } from '../suite/planned-variant.ts';
+import { type Printable, text } from '../text/printable.ts';
 import { passedEnvironment, refuseKeys } from '../trial/host-environment.ts';
 import { checkModels } from '../trial/models.ts';
 
 /**
  * Checks that everything a stored plan refers to still exists: harnesses, models and their keys. The plan
  * itself contains its profiles and sandboxes. Throws `PLAN_NEEDS_MORE`, an input error, with everything that
- * is missing, before any trial starts.
+ * is missing, before any trial starts; also if recorded answers and live ones would mix in a batch.
+ *
+ * @param note is told of each model that answers from another place than when the batch began
  */
 export async function requirePlanned(
   name: string,
   plan: SuitePlan | undefined,
   runners: readonly Runner[],
-  { gateway, host }: ConfigRevision,
+  { gateway, host, config }: ConfigRevision,
+  note: (line: Printable) => void,
 ): Promise<void> {
   if (!plan) return;
   const { variants, judges, replay } = plan;
@@ -27,7 +34,13 @@ export async function requirePlanned(
       missing.add(error.message);
     }
   };
+  const moved = new Map<string, string>();
   for (const { harness, model, modelConfig, userModel, sandbox } of variants) {
+    const now = findModel(model, config);
+    if (modelConfig && now && replay === undefined) {
+      if ('replay' in modelConfig !== 'replay' in now) missing.add(mixedText(model, modelConfig, now));
+      else if (placeOf(modelConfig) !== placeOf(now)) moved.set(model, movedText(model, modelConfig, now));
+    }
     if (!runners.some((runner) => runner.name === harness)) missing.add(`there is no harness ${harness}`);
     await attempt(() =>
       checkModels({ variants: [{ model, modelConfig, userModel: undefined }], judges: [], replay }, gateway),
@@ -39,7 +52,10 @@ export async function requirePlanned(
   for (const judge of judges)
     await attempt(() => checkModels({ variants: [], judges: [judge], replay }, gateway));
   await attempt(() => refuseKeys(plan, host));
-  if (missing.size === 0) return;
+  if (missing.size === 0) {
+    for (const line of moved.values()) note(text`${name}: ${line}`);
+    return;
+  }
   throw new OffsiteError(
     `${name} cannot be resumed with this configuration:\n- ${[...missing].join('\n- ')}`,
     {
@@ -50,4 +66,22 @@ export async function requirePlanned(
         'or give it up: offsite abandon BATCH',
     },
   );
+}
+
+/** Where a model answers from, the same in each clone of a repository. */
+function placeOf(model: ModelConfig): string {
+  return 'baseUrl' in model ? model.baseUrl : basename(whereOf(model));
+}
+
+function mixedText(name: string, before: ModelConfig, now: ModelConfig): string {
+  const source = (model: ModelConfig) =>
+    'replay' in model ? `the recording ${placeOf(model)}` : `${placeOf(model)}, which is no recording,`;
+  return `the model ${name} answered from ${source(before)} when the batch began, and now it would answer from ${source(now)}`.replace(
+    /,$/,
+    '',
+  );
+}
+
+function movedText(name: string, before: ModelConfig, now: ModelConfig): string {
+  return `the model ${name} answered from ${placeOf(before)} when the batch began, and answers from ${placeOf(now)} now`;
 }

@@ -108,7 +108,7 @@ export function compareBatches(ledger: Ledger, a: Reference, b: Reference): Comp
     throw new OffsiteError(`${a.name} and ${b.name} are the same trials, of the variant ${same[0]}`, {
       code: 'SAME_SIDES',
       kind: 'input',
-      hint: 'Name two batches, or two variants of one batch.',
+      hint: 'Name two batches, or two variants of one batch. If only one is named, it is compared with the last one.',
     });
   }
   const confidence = confidenceOf(pairs.length);

@@ -7,7 +7,7 @@ export const Healthcheck = z.strictObject({
   command: z.string().min(1).meta({ description: 'Bash. The sandbox is healthy once it exits with 0.' }),
   interval: Duration.default(5_000).meta({ description: 'Between two runs. Default: 5s.' }),
   timeout: Duration.default(30_000).meta({ description: 'For each run. Default: 30s.' }),
-  startPeriod: Duration.default(0).meta({ description: 'How long no failure counts. Default: 0s.' }),
+  startPeriod: Duration.default(0).meta({ description: 'How long no failure counts.' }),
   retries: z.int().min(1).max(1000).default(3).meta({ description: 'Failures until it is given up.' }),
 });
 export type Healthcheck = z.infer<typeof Healthcheck>;

@@ -26,7 +26,8 @@ export class BadFile extends OffsiteError {
     const sorted = issues.toSorted(
       (a, b) => a.file.localeCompare(b.file) || a.line - b.line || a.column - b.column,
     );
-    const printed = sorted.map(printFileIssue);
+    // Cases that share a value share its problem.
+    const printed = [...new Set(sorted.map(printFileIssue))];
     super(printed.join('\n'), { code: 'BAD_FILE', kind: 'input' });
     this.issues = sorted;
     this.printed = printed;

@@ -147,11 +147,12 @@ export function requireWithin(
   if (forbidden !== undefined)
     throw unreadable(path, `it is in ${forbidden}, where Offsite keeps its own files`);
   const inside = realRoots([own, ...allowed]).flatMap((root) => below(root, real) ?? []);
-  if (inside.length === 0)
-    throw unreadable(
-      path,
-      `it is ${real === path ? '' : `${real}, `}outside the suite's folder ${own}; ${permit}`,
-    );
+  if (inside.length === 0) {
+    const where = real === path ? '' : `${real}, `;
+    const gone = allowed.filter((root) => realRoots([root]).length === 0);
+    const noted = gone.length === 0 ? '' : `; what is permitted does not exist: ${gone.join(', ')}`;
+    throw unreadable(path, `it is ${where}outside the suite's folder ${own}; ${permit}${noted}`);
+  }
   return inside;
 }
 
@@ -180,7 +181,7 @@ function unreadable(path: string, why: string, cause?: unknown): OffsiteError {
   return new OffsiteError(`cannot read ${path}: ${why}`, {
     code: 'FILE_UNREADABLE',
     kind: 'input',
-    hint: 'Check the path. It is relative to the folder in which the command runs.',
+    hint: 'Check the path. In a file it is relative to that file, otherwise to the folder in which the command runs.',
     cause,
   });
 }

@@ -26,9 +26,7 @@ function flatten(issue: z.core.$ZodIssue, schema: z.ZodType | undefined): Schema
     return issue.keys.map((key) => ({ path: [...path, key], message: unknownKey(key, known, schema) }));
   }
   if (issue.code === 'invalid_union') {
-    const meant = issue.errors.find((issues) =>
-      issues.every((inner) => inner.path.length > 0 || inner.code === 'unrecognized_keys'),
-    );
+    const meant = meantMember(issue.errors);
     if (meant) return meant.flatMap((inner) => flatten({ ...inner, path: [...path, ...inner.path] }, schema));
   }
   if (issue.code === 'invalid_key') {
@@ -40,6 +38,31 @@ function flatten(issue: z.core.$ZodIssue, schema: z.ZodType | undefined): Schema
     ];
   }
   return [{ path, message: `${expectationOf(issue)}${unquoted(issue)}` }];
+}
+
+/**
+ * The member of a union that was meant: of those that take such a value, the one that fits its keys best, or
+ * the first of several.
+ */
+function meantMember(members: z.core.$ZodIssue[][]): z.core.$ZodIssue[] | undefined {
+  const possible = members.filter((issues) =>
+    issues.every((inner) => inner.path.length > 0 || inner.code === 'unrecognized_keys'),
+  );
+  return possible.toSorted((one, other) => misfits(one) - misfits(other))[0];
+}
+
+/** The keys that a member does not know. If there are any, those that it misses count too. */
+function misfits(issues: z.core.$ZodIssue[]): number {
+  const unknown = issues.flatMap((inner) =>
+    inner.code === 'unrecognized_keys' && inner.path.length === 0 ? inner.keys : [],
+  ).length;
+  return unknown === 0
+    ? 0
+    : unknown +
+        issues.filter(
+          (inner) =>
+            inner.path.length === 1 && inner.input === undefined && inner.code !== 'unrecognized_keys',
+        ).length;
 }
 
 /** What to do if a text was expected and YAML reads `true`, `12` or `2024-01-01` as something else. */

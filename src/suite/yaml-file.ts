@@ -100,7 +100,7 @@ export function readText(file: string, options?: ReadOptions): string {
     throw new OffsiteError(`cannot read ${file}: ${messageOf(error)}`, {
       code: 'FILE_UNREADABLE',
       kind: 'input',
-      hint: 'Check the path. It is relative to the folder in which the command runs.',
+      hint: 'Check the path. In a file it is relative to that file, otherwise to the folder in which the command runs.',
       cause: error,
     });
   }

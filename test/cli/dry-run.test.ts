@@ -24,7 +24,7 @@ test('a suite with a judge is rehearsed without its models, and what was not tri
   expect(stdout, stderr).toMatch(/polite · own +1 +0 +0/);
   expect(exitCode).toBe(0);
   expect(stderr).toMatch(
-    /^rehearsed: \d+ trials? went through .* No model did any work\. Judges gave full marks; what a validator asks after a check that failed was not tried\.$/m,
+    /^rehearsed: \d+ trials? went through .* No model did any work\. Judges that were asked gave full marks; what a validator asks after a check that failed was not tried\.$/m,
   );
   expect(stderr).toContain(
     'this dry run did not try models (agent, judge): agents did nothing, judges gave full marks or the first choice; keys (AGENT_KEY)',

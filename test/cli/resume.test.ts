@@ -80,6 +80,29 @@ test('without what a batch was planned with resuming says what is missing and be
   ]);
 });
 
+test('recorded and live answers never mix in a batch, and a model that has moved is told', async () => {
+  using place = openPlace();
+  const id = await started(place, []);
+  place.write('recorded.jsonl', '');
+  place.write('others.yaml', 'turns: [{ run: "echo hello > answer" }, { text: Done. }]\n');
+  const configured = (model: object) => [
+    '--config',
+    place.write('other.yaml', JSON.stringify({ models: { told: model } })),
+  ];
+  const replayed = await offsite(place, ['resume', ...configured({ replay: 'recorded.jsonl' })]);
+  expect([replayed.exitCode, replayed.stderr]).toEqual([
+    2,
+    expect.stringContaining(
+      'the model told answered from turns.yaml, which is no recording, when the batch began',
+    ),
+  ]);
+  const moved = await offsite(place, ['resume', ...configured({ scripted: 'others.yaml' })]);
+  expect(moved.exitCode, moved.stderr).toBe(0);
+  expect(moved.stderr).toContain(
+    `batch ${id}: the model told answered from turns.yaml when the batch began, and answers from others.yaml now`,
+  );
+});
+
 test('without the configuration that names its service resuming does not say that all is done', async () => {
   using place = openPlace();
   {

@@ -60,7 +60,8 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   await using revisions = new ConfigRevisions(revision);
   const chosen = chosenToResume(ledger, service, id);
   // Check all batches before the first one starts: trials without their model are void, even after retries.
-  const check = (what: Resumable) => requirePlanned(nameOf(what), planOfAny(what, ledger), runners, revision);
+  const check = (what: Resumable) =>
+    requirePlanned(nameOf(what), planOfAny(what, ledger), runners, revision, progress.note);
   const wanted = await thoseThatCan(chosen, check, progress.note);
   const older = await olderSideOf(wanted, options, context, signal);
   const telling = { context, workshop, progress, options, older, signal };

@@ -105,7 +105,9 @@ async function openAlone(context: CommandContext): Promise<Workshop> {
     throw new OffsiteError(`another daemon, or \`offsite resume\`, works in ${context.dataFolder}`, {
       code: 'DAEMON_RUNNING',
       kind: 'input',
-      hint: '`offsite status` shows what it is doing. A second daemon needs another --data-folder.',
+      hint:
+        '`offsite status` shows what a daemon is doing; wait until it, or `offsite resume`, has ended. A second daemon needs ' +
+        'another --data-folder.',
     });
   }
   context.closeWith(lock);

@@ -2,10 +2,11 @@ import { appendFileSync } from 'node:fs';
 import { messageOf } from '../../offsite-error.ts';
 import type { Annotation } from '../../text/annotation.ts';
 import { markdownCell } from '../../text/markdown.ts';
-import type { Content, Output } from '../../text/output.ts';
+import { type Content, type Output, plainText } from '../../text/output.ts';
 import { lines, type Printable, type Redact, stack, text } from '../../text/printable.ts';
 import { cost, duration, percent, plural } from '../../text/quantities.ts';
 import type { BatchSummary, RunSummary } from './summary.ts';
+import { replayedLines } from './summary-table.ts';
 
 /** What GitHub Actions sets for a step. */
 export interface GithubStep {
@@ -84,6 +85,10 @@ function markdown(summary: BatchSummary, redact: Redact): string {
     '',
     ...incomplete,
     ...unreported,
+    ...replayedLines(summary.runs.flatMap(({ trials }) => trials)).flatMap((line) => [
+      cell(plainText(line)),
+      '',
+    ]),
     '',
   ].join('\n');
 }

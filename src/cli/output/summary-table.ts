@@ -84,7 +84,7 @@ export function mappedLines(of: readonly Pick<TrialSummary, 'mappedImages'>[]): 
 }
 
 /** Says that recorded answers took the place of models, so that nobody takes the results for live ones. */
-function replayedLines(trials: readonly TrialSummary[]): Printable[] {
+export function replayedLines(trials: readonly TrialSummary[]): Printable[] {
   const replays = trials.flatMap(({ replay }) => replay ?? []);
   return [...Map.groupBy(replays, ({ of }) => of)].map(([of, all]) => {
     const sum = (one: 'answered' | 'live' | 'changed') =>

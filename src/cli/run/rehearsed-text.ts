@@ -15,7 +15,7 @@ export function rehearsedText(
     : '';
   const asked =
     judges.length > 0
-      ? ' Judges gave full marks; what a validator asks after a check that failed was not tried.'
+      ? ' Judges that were asked gave full marks; what a validator asks after a check that failed was not tried.'
       : '';
   return `rehearsed: ${graded}${without}${models}${asked}`;
 }

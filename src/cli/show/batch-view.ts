@@ -40,10 +40,19 @@ export function readBatch(ledger: Ledger, batch: StoredBatch, run?: ListedRun): 
       notPassed.push({ trial, verdict: read.record.verdict, why: whyText(read.record) });
   });
   const wanted = { ...stored, runs: runs.filter(({ id }) => isWanted({ runId: id })) };
-  const summary = summaryOf(wanted, batch.service, ledger.outbox.pending());
-  const left = listTrials(ledger.records, batch.key).filter(
+  const ofFinished = summaryOf(wanted, batch.service, ledger.outbox.pending());
+  const open = listTrials(ledger.records, batch.key).filter(
     (trial) => isWanted(trial) && trial.state !== 'finished',
-  ).length;
+  );
+  const left = open.length;
+  const openOf = Map.groupBy(open, ({ runId }) => runId);
+  const summary = {
+    ...ofFinished,
+    runs: ofFinished.runs.map((run) => {
+      const unfinished = openOf.get(run.id)?.map(({ ordinal, state }) => ({ ordinal, why: state }));
+      return { ...run, ...(unfinished && { unfinished }) };
+    }),
+  };
   const models = new Set(summary.runs.map(({ model }) => model));
   const limits = limitMoves(ledger, batch, { models, isOver: left === 0 });
   return { batch, run, summary, notPassed, left, limits };

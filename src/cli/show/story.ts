@@ -181,7 +181,7 @@ function moreSection(shown: ShownTrial): Printable {
   const { batch, run, details, words } = shown;
   return section('more', '', [
     text`whole    offsite show ${words} ${ours(parts.map((part) => `--${part}`).join(' | '))}`,
-    text`shell    offsite shell ${words}`,
+    ...(shown.record.imageId === undefined ? [] : [text`shell    offsite shell ${words}`]),
     ...regradeLine(shown),
     text`ids      ${batch.id}  ${run.id}`,
     text`record   ${details.record.path}`,

@@ -87,7 +87,7 @@ export const inTheCommandLine: readonly Mistake[] = [
     args: ['run', 'suit.yaml'],
     printed: [
       'error: cannot read suit.yaml: it does not exist',
-      '  Check the path. It is relative to the folder in which the command runs.',
+      '  Check the path. In a file it is relative to that file, otherwise to the folder in which the command runs.',
     ],
   },
   {
@@ -95,7 +95,7 @@ export const inTheCommandLine: readonly Mistake[] = [
     args: ['run', '.'],
     printed: [
       'error: cannot read .: it is a folder; only regular files can be read',
-      '  Check the path. It is relative to the folder in which the command runs.',
+      '  Check the path. In a file it is relative to that file, otherwise to the folder in which the command runs.',
     ],
   },
   {

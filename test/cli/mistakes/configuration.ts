@@ -17,6 +17,38 @@ sandboxes:
     ],
   },
   {
+    mistake: 'a misspelled price of a scripted model',
+    files: {
+      'offsite.yaml': `models:
+  m: { scripted: script.yaml, prices: { date: 2026-01-01, inptu: 1, output: 2 } }
+profiles:
+  worker: { run: "true" }
+sandboxes:
+  roomy: { memory: 3g }
+`,
+    },
+    printed: [
+      'offsite.yaml:2:31: models.m.prices.input: is required: expected number',
+      'offsite.yaml:2:59: models.m.prices.inptu: unknown key; did you mean "input"?',
+    ],
+  },
+  {
+    mistake: 'a misspelled key that says what kind of model it is',
+    files: {
+      'offsite.yaml': `models:
+  m: { script: script.yaml }
+profiles:
+  worker: { run: "true" }
+sandboxes:
+  roomy: { memory: 3g }
+`,
+    },
+    printed: [
+      'offsite.yaml:2:3: models.m.scripted: is required: expected string',
+      'offsite.yaml:2:8: models.m.script: unknown key; did you mean "scripted"?',
+    ],
+  },
+  {
     mistake: 'a wire that there is not',
     files: {
       'offsite.yaml': `models:
