@@ -20,9 +20,30 @@ export function testsContent(tests: CaseTests): unknown {
   return { ...tests, fresh };
 }
 
-/** What steps consist of, in the same way. */
-export function stepsContent({ list, ...steps }: { list: readonly { tests: CaseTests }[] }): unknown {
-  return { ...steps, list: list.map((step) => ({ ...step, tests: testsContent(step.tests) })) };
+/** Where tests run, in the same way. */
+export function testsInContent<Place extends TestsPlace>(place: Place): unknown {
+  return { ...place, environment: environmentContent(place.environment) };
+}
+
+interface TestsPlace {
+  environment: CaseEnvironment;
+}
+
+/** What steps consist of, in the same way: as they are planned, or as a trial has them. */
+export function stepsContent({
+  list,
+  ...steps
+}: {
+  list: readonly { tests: CaseTests; testsIn?: TestsPlace | undefined }[];
+}): unknown {
+  return {
+    ...steps,
+    list: list.map(({ tests, testsIn, ...step }) => ({
+      ...step,
+      tests: testsContent(tests),
+      testsIn: testsIn && testsInContent(testsIn),
+    })),
+  };
 }
 
 function withoutPlaces<Parts extends { image?: NamedImage | undefined; build?: PlannedBuild | undefined }>({

@@ -66,3 +66,23 @@ test.each([
   expect(same).toBe(one);
   expect(other).not.toBe(one);
 });
+
+test('a case is not graded again because its clone is elsewhere', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'offsite-kept-'));
+  const kept = new KeptChecks(folder, {
+    ...{ redactor: new Redactor([]), settings: undefined, again: false, now: 0 },
+    imageId: async (name) => name,
+  });
+  const keyAt = (clone: string) => {
+    const environment = { ...noEnvironment, image: { name: 'one', place: `${clone}/suite.yaml:1:1` } };
+    const { sandbox, ...spec } = specOf('true', { environment });
+    const testsIn = { environment, sandbox };
+    const steps = {
+      list: [{ ...step, tests: { ...tests, fresh: undefined }, testsIn }],
+      ...{ strategy: 'mean' as const, thresholds: { byName: {} } },
+    };
+    return kept.keyOf({ id: 'a', state: 'solved', spec: { ...spec, sandbox, testsIn, steps } }, 1);
+  };
+  expect(await keyAt('/one')).toBe(await keyAt('/two'));
+  rmSync(folder, { recursive: true });
+});

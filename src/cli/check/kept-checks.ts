@@ -7,7 +7,12 @@ import { parseCheckedJson } from '../../parse-json.ts';
 import type { Redactor } from '../../redaction/redactor.ts';
 import { usedImages } from '../../suite/dockerfile.ts';
 import type { CaseEnvironment } from '../../suite/environment.ts';
-import { environmentContent, stepsContent, testsContent } from '../../suite/environment-content.ts';
+import {
+  environmentContent,
+  stepsContent,
+  testsContent,
+  testsInContent,
+} from '../../suite/environment-content.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
 import type { StateToCheck } from './check-spec.ts';
 import { CheckedState } from './checked-state.ts';
@@ -118,6 +123,7 @@ function ownParts({
   environment,
   tests,
   steps,
+  testsIn,
   ...spec
 }: TrialSpec): unknown {
   return {
@@ -125,6 +131,7 @@ function ownParts({
     environment: environmentContent(environment),
     tests: tests && testsContent(tests),
     steps: steps && stepsContent(steps),
+    testsIn: testsIn && testsInContent(testsIn),
   };
 }
 
