@@ -139,11 +139,12 @@ export function reachesThreshold({ score, threshold }: Judgment): boolean {
   return threshold === undefined || (score !== undefined && score >= threshold);
 }
 
-/** What a judgment gave, beside its threshold: `0.4 < 0.7`, `0.4`, `friendly`, `no score < 0.7`. */
+/** What a judgment gave, beside its threshold: `0.4 < 0.7`, `0.4`, `friendly`, `no score, needs 0.7`. */
 export function scoreText(judgment: Judgment): string {
   const { choice, threshold } = judgment;
   const given = String(judgment.score ?? choice ?? 'no score');
   if (threshold === undefined) return given;
+  if (judgment.score === undefined) return `${given}, needs ${threshold}`;
   return `${given} ${reachesThreshold(judgment) ? '≥' : '<'} ${threshold}`;
 }
 

@@ -85,7 +85,7 @@ test('shows the new grading beside the first one, and the whole workspace in a s
   const shown = await offsite(at, ['show', 'one#0']);
   expect(shown.stdout).toContain('✗ one · worker #0  failed');
   expect(shown.stdout).toContain('graded again  1 time\n  ✓ passed, was failed');
-  expect(shown.stdout).toContain('verify: test -s missing  exit 1 → none');
+  expect(shown.stdout).toContain('verify: test -s missing  exit 1 → not there');
   const { gradings } = JSON.parse((await offsite(at, ['show', 'one#0', '--json'])).stdout);
   expect(gradings).toMatchObject([{ verdict: 'passed', suite, failures: [] }]);
   const command = ['shell', '--data-folder', at.dataFolder, 'one#0', '--', 'cksum', 'blob', 'greeting'];

@@ -104,7 +104,7 @@ describe('a failed trial says why:', () => {
     expect(failuresOf(result({ validations, judgments }))).toEqual([
       'validation "adds up": 3 is not 4',
       'judgment "short": 0.4 < 0.7: It rambles.',
-      'judgment "clear": no score < 0.5',
+      'judgment "clear": no score, needs 0.5',
     ]);
   });
 

@@ -161,12 +161,12 @@ function requestOf({ commit, range, diff, base }: AddOptions): ChangeRequest {
 function refuseUnprovable({ title, tests, rest }: Change, test: string | undefined): asserts test is string {
   if (rest.files.length === 0)
     throw refused(
-      `${title} changes nothing but tests`,
+      `the change "${title}" changes nothing but tests`,
       'Choose another change, or say which of its files are tests with --tests.',
     );
   if (tests.files.length === 0)
     throw refused(
-      `${title} changes no tests, so nothing tells the state before from the state after`,
+      `the change "${title}" changes no tests, so nothing tells the state before from the state after`,
       'Choose another change, or say which of its files are tests with --tests.',
     );
   const read = patchedFiles(tests.patch.toString('utf8'));

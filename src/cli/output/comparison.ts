@@ -24,7 +24,7 @@ export function comparisonText({ comparisons, variantsOnlyA, variantsOnlyB }: Co
     ...namesLine(variantsOnlyA, ours('Variants only in A, not compared: ')),
     ...namesLine(variantsOnlyB, ours('Variants only in B, not compared: ')),
     ...(first && comparisons.length > 1 ? [severalCompared(comparisons.length, first)] : []),
-    ours('In brackets: 95 % intervals, for other cases like these. See docs/comparing.md.'),
+    text`In ${ours(comparisons.length > 1 ? 'all other brackets' : 'brackets')}: 95 % intervals, for other cases like these. See docs/comparing.md.`,
   ]);
 }
 

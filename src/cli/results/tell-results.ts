@@ -82,6 +82,8 @@ export async function tellResults(
       for (const line of regressionLines(against, older.name, options)) progress.note(line);
     const below = belowText(summary, options.failUnder);
     if (below !== undefined) progress.note(below);
+    else if (summary.void > 0 && options.failUnder !== undefined)
+      progress.note(`${plural(summary.void, 'trial')} without a verdict: the exit code is 3`);
     const code = exitCodeOfRates(summary, options.failUnder);
     return code === exitCodes.done && against && hasRegression(against, options)
       ? exitCodes.belowThreshold

@@ -30,6 +30,6 @@ function gradingLines(
   ];
 }
 
-function checkLine({ kind, name, was = 'none', now = 'none' }: CheckBeside): Printable {
+function checkLine({ kind, name, was = 'not there', now = 'not there' }: CheckBeside): Printable {
   return text`  ${ours(`${kind}:`)} ${firstLine(name)}  ${was} → ${now}`;
 }

@@ -24,8 +24,16 @@ export function requireLocalRepository(path: string, reach: Exclude<Reach, 'anyw
     for (const part of [path, ...new Set(parts.flatMap(linksBelow))]) reached(part);
   } catch (error) {
     if (error instanceof OffsiteError) throw error;
-    throw failed(`cannot read ${path}: ${messageOf(error)}`);
+    throw unreadable(path, error);
   }
+}
+
+/** As people say it if there is nothing at the path. */
+function unreadable(path: string, error: unknown) {
+  const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+  return failed(
+    `cannot read ${path}: ${isMissing ? 'it, or a part of it, does not exist' : messageOf(error)}`,
+  );
 }
 
 /** The links in a repository, which git follows. */
@@ -75,7 +83,7 @@ function realPathOf(path: string): string {
   try {
     return realpathSync(path);
   } catch (error) {
-    throw failed(`cannot read ${path}: ${messageOf(error)}`);
+    throw unreadable(path, error);
   }
 }
 
