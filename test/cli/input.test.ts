@@ -26,7 +26,7 @@ cases:
     expect(stdout).toBe('');
     const lines = stderr.trim().split('\n');
     expect(lines.map((line) => line.replace(`${suite}:`, '').split(': ').slice(0, 2))).toEqual([
-      ['1:17', 'suite.prompt'],
+      // Once for both cases, which have the same id.
       ['1:17', 'suite.prompt'],
       ['4:38', 'variants[0].profile'],
       ['7:5', 'cases[0].verify'],
