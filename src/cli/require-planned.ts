@@ -74,12 +74,7 @@ function placeOf(model: ModelConfig): string {
 }
 
 function mixedText(name: string, before: ModelConfig, now: ModelConfig): string {
-  const source = (model: ModelConfig) =>
-    'replay' in model ? `the recording ${placeOf(model)}` : `${placeOf(model)}, which is no recording,`;
-  return `the model ${name} answered from ${source(before)} when the batch began, and now it would answer from ${source(now)}`.replace(
-    /,$/,
-    '',
-  );
+  return `${movedText(name, before, now)}: recorded and live answers do not mix in a batch`;
 }
 
 function movedText(name: string, before: ModelConfig, now: ModelConfig): string {

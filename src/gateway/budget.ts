@@ -28,13 +28,7 @@ export function spentFrom({ spent, judges }: BudgetAccount): Spent {
 
 /** Why a batch's agents may ask their models nothing more; undefined if they may. */
 export function spentMessage(batch: BudgetAccount, clock: Clock): string | undefined {
-  const { limit, spent } = batch;
-  const prefix = "the batch's budget";
-  if (limit.requests !== undefined && spent.requests >= limit.requests)
-    return `${prefix} of ${limit.requests} requests is spent`;
-  if (limit.time !== undefined && clock.now() - spent.startedAt >= limit.time)
-    return timeMessage(prefix, limit.time);
-  return overMessage(prefix, batch, clock);
+  return refusalOfNext(batchPrefix, batch, clock);
 }
 
 /** The budgets for one role of a session: the trial's and its batch's. */
@@ -67,7 +61,7 @@ export function holdRoleBudgets(
   const working = holdBudgets(
     [
       { prefix: "the trial's budget", account: nothingSpent(budget, clock.now()) },
-      ...(batchBudget ? [{ prefix: "the batch's budget", account: batchBudget }] : []),
+      ...(batchBudget ? [{ prefix: batchPrefix, account: batchBudget }] : []),
     ],
     clock,
   );
@@ -125,12 +119,7 @@ function holdBudgets(held: readonly Held[], clock: Clock): Budgets {
   }
   return {
     begin() {
-      for (const { prefix, account } of held) {
-        const { requests } = account.limit;
-        const { requests: used } = account.spent;
-        const over = requests !== undefined && used >= requests;
-        refuseIf(over ? `${prefix} of ${requests} requests is spent` : overMessage(prefix, account, clock));
-      }
+      for (const { prefix, account } of held) refuseIf(refusalOfNext(prefix, account, clock));
       for (const { account } of held) account.spent.requests += 1;
     },
     check() {
@@ -168,6 +157,16 @@ async function reached(clock: Clock, at: number, signal: AbortSignal): Promise<v
   for (let left = at - clock.now(); left > 0; left = at - clock.now()) {
     await clock.sleep(Math.min(left, longest), signal);
   }
+}
+
+const batchPrefix = "the batch's budget";
+
+/** Why an account allows not one more request; undefined if it does. */
+function refusalOfNext(prefix: string, account: Spending, clock: Clock): string | undefined {
+  const { requests } = account.limit;
+  if (requests !== undefined && account.spent.requests >= requests)
+    return `${prefix} of ${requests} requests is spent`;
+  return overMessage(prefix, account, clock);
 }
 
 function overMessage(prefix: string, { limit, spent }: Spending, clock: Clock): string | undefined {

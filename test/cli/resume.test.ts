@@ -93,7 +93,7 @@ test('recorded and live answers never mix in a batch, and a model that has moved
   expect([replayed.exitCode, replayed.stderr]).toEqual([
     2,
     expect.stringContaining(
-      'the model told answered from turns.yaml, which is no recording, when the batch began',
+      'the model told answered from turns.yaml when the batch began, and answers from recorded.jsonl now: recorded and live',
     ),
   ]);
   const moved = await offsite(place, ['resume', ...configured({ scripted: 'others.yaml' })]);
