@@ -40,6 +40,42 @@ function addDefectAndRepair(): { before: string } {
   return { before };
 }
 
+test('a case is prepared and tested as the project was before the change', async () => {
+  repository.commit({
+    'package.json': packageJson,
+    '.gitignore': 'evals\noffsite.yaml\ndata\n',
+    'sum.js': wrong,
+    'test/sum.test.js': head + zero,
+  });
+  repository.commit({ 'sum.js': right, 'test/sum.test.js': head + zero + adds });
+  const later = { type: 'module', scripts: { test: 'other' }, devDependencies: { offsite: '1.0.0' } };
+  repository.commit({ 'package.json': JSON.stringify(later), 'package-lock.json': '{}' });
+  await bare('init', '--yes', '--model-ports', '9');
+  const added = await bare('case', 'add', '--commit', 'HEAD~1', '--id', 'old');
+  expect(added.exitCode, added.stderr).toBe(0);
+  expect(suiteText().slice(suiteText().indexOf('id: old'))).not.toContain('npm ci');
+  const now = await bare('case', 'add', '--range', 'HEAD~2..HEAD', '--id', 'now');
+  expect(now.exitCode, now.stderr).toBe(0);
+  expect(now.stdout).toContain('graded by `npm test`');
+});
+
+test('tests in functions are run with pytest, which unittest would not find', async () => {
+  repository.commit({
+    '.gitignore': 'evals\noffsite.yaml\ndata\n',
+    'sum.py': 'def add(a, b):\n    return a - b\n',
+    'test_sum.py': 'from sum import add\n\n\ndef test_zero():\n    assert add(1, 0) == 1\n',
+  });
+  repository.commit({
+    'sum.py': 'def add(a, b):\n    return a + b\n',
+    'test_sum.py': 'from sum import add\n\n\ndef test_zero():\n    assert add(1, 2) == 3\n',
+  });
+  const made = await bare('init', '--yes', '--model-ports', '9');
+  expect(made.stderr).toContain('tests with `python3 -m pytest`');
+  const added = await bare('case', 'add');
+  expect(added.exitCode, added.stderr).toBe(0);
+  expect(added.stdout).toContain('graded by `python3 -m pytest`');
+});
+
 test('the last commit becomes a case that is sound, and that runs when its prompt is written', {
   timeout: 240_000,
 }, async () => {

@@ -43,7 +43,7 @@ describe.concurrent.each(signals)('%s', (signal) => {
     for (const run of ['offsite-run ./work', './work']) {
       const source = `#!/bin/bash\n${run}\n${right}`;
       const result = await bench.trial(work, { prepare, validator: validator(source) }, limits);
-      expect(result, run).toMatchObject({ verdict: 'failed' });
+      expect(result, `${run}: ${JSON.stringify(result.cause)}`).toMatchObject({ verdict: 'failed' });
     }
   });
 });

@@ -5,6 +5,8 @@ import { addedCases, gitSources } from '../../bounds/suite.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { runGit } from '../../suite/git/run-git.ts';
 import { readFile } from '../../suite/read-file.ts';
+import type { ProjectFiles } from '../project/project-files.ts';
+import { projectFilesAt } from './project-files-at.ts';
 
 /** What to make a case of: a commit, a range of commits, or a diff onto a commit. */
 export type ChangeRequest =
@@ -18,6 +20,8 @@ export interface Change {
   repository: string;
   /** The id of the commit before the change. */
   before: string;
+  /** What the project has before the change, and its tests after it. */
+  project: ProjectFiles;
   /** One line that says what it is: the subject of the commit, or the name of the diff. */
   title: string;
   /** The files that the predicate chose, and a patch of these alone. */
@@ -80,8 +84,11 @@ export async function readChange(
         throw refused(`the patch of ${title} is too large`, 'Make a case of a smaller change.');
       return { files: chosen, patch };
     };
+    const project = await projectFilesAt({ before, after, tests: files.filter(isTest) }, (args) =>
+      git(args, set),
+    );
     return {
-      ...{ repository, before, title },
+      ...{ repository, before, title, project },
       tests: await partOf(files.filter(isTest)),
       rest: await partOf(files.filter((path) => !isTest(path))),
     };

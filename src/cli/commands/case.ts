@@ -16,7 +16,7 @@ import { testFileMatcher } from '../case/test-files.ts';
 import { exampleCase } from '../init/first-files.ts';
 import { writeNewFiles } from '../init/new-files.ts';
 import { interruption } from '../interruption.ts';
-import { lookAtProject } from '../project/look-at-project.ts';
+import { toolsOf } from '../project/look-at-project.ts';
 import { openTerminal } from '../terminal.ts';
 
 export function caseCommand() {
@@ -38,9 +38,18 @@ function addCommand() {
     .option('--suite <file>', 'the suite that gets the case (default: evals/suite.yaml)')
     .option('--id <id>', 'the id of the case (default: from the subject of the commit)', caseId)
     .option('--tests <glob...>', 'which files of the change are tests (default: by the usual names)')
-    .option('--test <command>', 'the command that runs the tests (default: as found in the project)')
-    .option('--prepare <script>', 'gets the dependencies (default: as found in the project)')
-    .option('--force', 'replace the files of a case of this id, and allow a second case of the change')
+    .option(
+      '--test <command>',
+      'the command that runs the tests (default: as the project before the change suggests)',
+    )
+    .option(
+      '--prepare <script>',
+      'gets the dependencies (default: as the project before the change suggests)',
+    )
+    .option(
+      '--force',
+      'replace the files of a case of this id, and allow a second case of the change with a free id',
+    )
     .action(add);
 }
 
@@ -78,7 +87,7 @@ async function add(options: AddOptions): Promise<void> {
   const isTest = testFileMatcher(options.tests);
   const reading = { folder: '.', isTest, env: process.env, signal: interrupted.signal };
   const change = await readChange(request, reading);
-  const project = lookAtProject(change.repository);
+  const project = toolsOf(change.project);
   const test = options.test ?? project.test;
   refuseUnprovable(change, test);
   const folder = dirname(file);
@@ -176,7 +185,10 @@ function refuseUnprovable({ title, tests, rest }: Change, test: string | undefin
       'Choose another change, or leave files out with --tests.',
     );
   if (test === undefined)
-    throw refused('no command that runs the tests was found', 'Name it: --test "make check"');
+    throw refused(
+      'the project before the change does not say what runs its tests',
+      'Name the command: --test "make check"',
+    );
 }
 
 /** The variables of the suite's prompt, which each case has. */

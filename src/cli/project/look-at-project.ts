@@ -1,16 +1,11 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { projectFiles } from '../../bounds/anybody.ts';
 import { parseForeignJson } from '../../parse-json.ts';
-import { readText } from '../../suite/yaml-file.ts';
+import { filesIn, type ProjectFiles } from './project-files.ts';
 
-/** What a folder with somebody's program tells about itself. Nothing of it is run. */
-export interface Project {
-  /** The name of the folder, in characters that any name here may have. */
-  name: string;
-  /** The root of the git repository that the folder is in. */
-  repository: string | undefined;
+/** What the files of somebody's program tell about it. Nothing of it is run. */
+export interface ProjectTools {
   /** What its dependencies come with: npm, pnpm, yarn, bun, pip, cargo, go. */
   packageManager: string | undefined;
   /** A script that gets its dependencies. Undefined if it has none. */
@@ -19,25 +14,39 @@ export interface Project {
   test: string | undefined;
 }
 
-/** Looks at the files of a project. Those that cannot be read count as missing. */
+export interface Project extends ProjectTools {
+  /** The name of the folder, in characters that any name here may have. */
+  name: string;
+  /** The root of the git repository that the folder is in. */
+  repository: string | undefined;
+}
+
+/** Looks at the files of a project in a folder. Those that cannot be read count as missing. */
 export function lookAtProject(folder: string): Project {
-  const found = kinds.map((kind) => kind(folder)).filter((kind) => kind !== undefined);
   return {
     name:
       basename(resolve(folder))
         .replaceAll(/[^\w.-]+/g, '-')
         .replaceAll(/^[-.]+|[-.]+$/g, '') || 'project',
     repository: repositoryOf(resolve(folder)),
+    ...toolsOf(filesIn(folder)),
+  };
+}
+
+/** What to install and test a project with. */
+export function toolsOf(files: ProjectFiles): ProjectTools {
+  const found = kinds.map((kind) => kind(files)).filter((kind) => kind !== undefined);
+  return {
     packageManager: found.find(({ packageManager }) => packageManager)?.packageManager,
     install: found.find(({ install }) => install)?.install,
     test: found.find(({ test }) => test)?.test,
   };
 }
 
-type Found = Partial<Pick<Project, 'packageManager' | 'install' | 'test'>>;
+type Found = Partial<ProjectTools>;
 
 /** The most specific one first. */
-const kinds: readonly ((folder: string) => Found | undefined)[] = [
+const kinds: readonly ((files: ProjectFiles) => Found | undefined)[] = [
   nodeProject,
   pythonProject,
   cargo,
@@ -61,12 +70,12 @@ const lockFiles = [
   ['npm-shrinkwrap.json', 'npm', 'npm ci'],
 ] as const;
 
-function nodeProject(folder: string): Found | undefined {
-  const text = textIn(folder, 'package.json');
+function nodeProject(files: ProjectFiles): Found | undefined {
+  const text = files.text('package.json');
   const parsed = PackageJson.safeParse(text === undefined ? undefined : jsonOf(text));
   if (!parsed.success) return undefined;
   const { packageManager, scripts, dependencies, devDependencies } = parsed.data;
-  const locked = lockFiles.find(([file]) => existsSync(join(folder, file)));
+  const locked = lockFiles.find(([file]) => files.has(file));
   const named = /^(npm|pnpm|yarn|bun)@/.exec(packageManager ?? '')?.[1];
   const manager = locked?.[1] ?? named ?? 'npm';
   const needs = Object.keys(dependencies).length + Object.keys(devDependencies).length > 0;
@@ -80,10 +89,15 @@ function nodeProject(folder: string): Found | undefined {
   };
 }
 
-function pythonProject(folder: string): Found | undefined {
-  const files = ['pyproject.toml', 'setup.py', 'setup.cfg', 'requirements.txt', 'tox.ini', 'pytest.ini'];
-  const texts = new Map(files.map((file) => [file, textIn(folder, file)]));
-  if ([...texts.values()].every((text) => text === undefined)) return undefined;
+const ofPython = ['pyproject.toml', 'setup.py', 'setup.cfg', 'requirements.txt', 'tox.ini', 'pytest.ini'];
+
+/** The files whose texts are read. */
+export const toldBy: readonly string[] = ['package.json', ...ofPython, 'Makefile'];
+
+function pythonProject(files: ProjectFiles): Found | undefined {
+  const texts = new Map(ofPython.map((name) => [name, files.text(name)]));
+  const tests = files.pythonTests();
+  if (tests.length === 0 && [...texts.values()].every((text) => text === undefined)) return undefined;
   const isPackage = /^\[(project|build-system)\]/m.test(texts.get('pyproject.toml') ?? '');
   // Debian's Python refuses to install for everyone without the option.
   const pip = 'python3 -m pip install --break-system-packages';
@@ -94,7 +108,9 @@ function pythonProject(folder: string): Found | undefined {
         ? undefined
         : `${pip} --requirement requirements.txt`;
   const usesPytest =
-    existsSync(join(folder, 'conftest.py')) || [...texts.values()].some((text) => text?.includes('pytest'));
+    files.has('conftest.py') ||
+    [...texts.values()].some((text) => text?.includes('pytest')) ||
+    tests.some((text) => ofPytest.test(text));
   return {
     packageManager: 'pip',
     ...(install && { install }),
@@ -102,18 +118,21 @@ function pythonProject(folder: string): Found | undefined {
   };
 }
 
-function cargo(folder: string): Found | undefined {
-  if (!existsSync(join(folder, 'Cargo.toml'))) return undefined;
+/** In a test: unittest finds no functions outside of classes, and exits with 0. */
+const ofPytest = /^(import|from) pytest\b|^(async )?def test/m;
+
+function cargo(files: ProjectFiles): Found | undefined {
+  if (!files.has('Cargo.toml')) return undefined;
   return { packageManager: 'cargo', install: 'cargo fetch', test: 'cargo test' };
 }
 
-function go(folder: string): Found | undefined {
-  if (!existsSync(join(folder, 'go.mod'))) return undefined;
+function go(files: ProjectFiles): Found | undefined {
+  if (!files.has('go.mod')) return undefined;
   return { packageManager: 'go', install: 'go mod download', test: 'go test ./...' };
 }
 
-function make(folder: string): Found | undefined {
-  const text = textIn(folder, 'Makefile') ?? '';
+function make(files: ProjectFiles): Found | undefined {
+  const text = files.text('Makefile') ?? '';
   return /^test\s*:(?!=)/m.test(text) ? { test: 'make test' } : undefined;
 }
 
@@ -121,16 +140,6 @@ function repositoryOf(folder: string): string | undefined {
   if (existsSync(join(folder, '.git'))) return folder;
   const above = dirname(folder);
   return above === folder ? undefined : repositoryOf(above);
-}
-
-function textIn(folder: string, name: string): string | undefined {
-  const file = join(folder, name);
-  if (!existsSync(file)) return undefined;
-  try {
-    return readText(file, { maximumBytes: projectFiles.bytes.file });
-  } catch {
-    return undefined;
-  }
 }
 
 function jsonOf(text: string): unknown {
