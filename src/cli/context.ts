@@ -30,6 +30,7 @@ import { openTerminal, type Terminal } from './terminal.ts';
 
 interface ContextParts {
   config: Config;
+  configured?: Config['models'] | undefined;
   env: NodeJS.ProcessEnv;
   dataFolder: string;
   insecureHttp: boolean | undefined;
@@ -73,6 +74,8 @@ export interface Workshop extends Reporting, SomeEngines {
  */
 export class CommandContext implements AsyncDisposable {
   readonly config: Config;
+  /** The models that the user configured. A dry run has others. */
+  readonly configured: Config['models'];
   readonly env: NodeJS.ProcessEnv;
   readonly dataFolder: string;
   readonly clock: Clock;
@@ -102,6 +105,7 @@ export class CommandContext implements AsyncDisposable {
   constructor(given: ContextParts) {
     const { config, env, dataFolder, insecureHttp, clock, redactor, host, terminal, untried } = given;
     this.config = config;
+    this.configured = given.configured ?? config.models;
     this.env = env;
     this.dataFolder = dataFolder;
     this.clock = clock ?? systemClock;
@@ -160,7 +164,9 @@ export class CommandContext implements AsyncDisposable {
     // The redactor knows all keys, including those that a dry run does not use.
     const redactor = new Redactor(secretsOf(config, env));
     const host = hostEnvironmentOf(config, env);
-    const context = new CommandContext({ ...dryRun, insecureHttp, clock, terminal, redactor, host });
+    const context = new CommandContext({
+      ...{ ...dryRun, configured: config.models, insecureHttp, clock, terminal, redactor, host },
+    });
     context.#opened.use(dryRun);
     return context;
   }

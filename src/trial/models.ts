@@ -78,21 +78,23 @@ interface AskedModels {
   replay?: PlannedReplay | undefined;
 }
 
-/**
- * Throws an `input` error for a model that cannot be used, for example because its key is not set. Call this
- * before anything starts.
- */
-export async function checkModels(
-  { variants, judges, replay }: AskedModels,
-  gateway: Gateway,
-): Promise<void> {
-  // A recording needs neither a configuration nor a key.
-  if (replay?.live === 'never') return;
+/** The names of all models that are asked, each once. */
+export function askedBy({ variants, judges }: AskedModels): string[] {
   const names = variants.flatMap(({ model, modelConfig, userModel }) => [
     ...(modelConfig ? [model] : []),
     ...(userModel === undefined ? [] : [userModel]),
   ]);
-  const agent = [...new Set([...names, ...judges])];
+  return [...new Set([...names, ...judges])];
+}
+
+/**
+ * Throws an `input` error for a model that cannot be used, for example because its key is not set. Call this
+ * before anything starts.
+ */
+export async function checkModels(asked: AskedModels, gateway: Gateway): Promise<void> {
+  // A recording needs neither a configuration nor a key.
+  if (asked.replay?.live === 'never') return;
+  const agent = askedBy(asked);
   if (agent.length === 0) return;
   const request = { trial: 'check', models: { agent }, budget: {}, hosts: [] };
   await using _session = gateway.open({

@@ -30,3 +30,33 @@ test('a suite with a judge is rehearsed without its models, and what was not tri
     'this dry run did not try models (agent, judge): agents did nothing, judges gave full marks or the first choice; keys (AGENT_KEY)',
   );
 }, 120_000);
+
+test('a script that no run could use is refused by a dry run and by check, with all of its mistakes', async () => {
+  using place = openPlace();
+  place.write('validator.mjs', validator);
+  const turns = [
+    { when: { user: { matches: '(?i)yes' } }, text: 'a' },
+    { when: { user: { matches: '(' } }, text: 'b' },
+  ];
+  const script = place.write('judge.yaml', stringify({ turns }));
+  const models = { agent: { scripted: 'judge.yaml' }, judge: { scripted: 'judge.yaml' } };
+  place.write('offsite.yaml', stringify({ models, sandboxes: { local: { memory: '256m' } } }));
+  const cases = [{ id: 'polite', validator: { file: 'validator.mjs' } }];
+  const suite = { suite: { id: 'small', prompt: 'Do it.' }, judges: ['judge'], cases };
+  const variants = [{ name: 'own', model: 'agent', harness: 'bash' }];
+  const file = place.write('suite.yaml', stringify({ ...suite, variants }));
+
+  for (const args of [
+    ['check', file],
+    ['run', file, '--dry-run'],
+    ['run', file],
+  ]) {
+    const { stderr, exitCode } = await offsite(place, args);
+    expect(exitCode, stderr).toBe(2);
+    const told = stderr
+      .split('\n')
+      .filter((line) => line.includes('expected a JavaScript regular expression'));
+    expect(told, stderr).toHaveLength(2);
+    expect(told.every((line) => line.includes(`${script.split('/').at(-1)}:`))).toBe(true);
+  }
+}, 120_000);

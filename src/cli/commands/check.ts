@@ -20,6 +20,7 @@ import { wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts'
 import { openProgress } from '../output/progress.ts';
 import { placedFailure } from '../placed-failure.ts';
 import { leftOutText, plannedSuite, type TaskOptions, withTasks } from '../planned-suite.ts';
+import { requireScripts } from '../require-scripts.ts';
 import type { CommonOptions } from '../settings.ts';
 import { writeText } from '../write-text.ts';
 
@@ -59,6 +60,7 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
   const { signal } = context.interruption();
   const planning = { progress, signal, withoutHarness: true };
   const { plan, leftOut } = await plannedSuite(file, options, context, planning);
+  requireScripts(plan.judges, config.models);
   const left = leftOutText(leftOut);
   if (left) progress.note(left);
 

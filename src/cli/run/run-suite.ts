@@ -9,7 +9,7 @@ import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { passedEnvironment } from '../../trial/host-environment.ts';
 import { SandboxImageMissing } from '../../trial/image/base-image.ts';
-import { checkModels } from '../../trial/models.ts';
+import { askedBy, checkModels } from '../../trial/models.ts';
 import { ciRun } from '../ci-run.ts';
 import { olderSide } from '../compare-to.ts';
 import { CommandContext, type Workshop } from '../context.ts';
@@ -22,6 +22,7 @@ import { placedFailure } from '../placed-failure.ts';
 import { leftOutText, plannedSuite } from '../planned-suite.ts';
 import { blindGateText } from '../regression.ts';
 import { replayedBatch } from '../replayed-batch.ts';
+import { requireScripts } from '../require-scripts.ts';
 import { saveWhenInterrupted, tellIncomplete } from '../results/tell-incomplete.ts';
 import { tellResults, wantedDetail } from '../results/tell-results.ts';
 import { type RunOptions, refuseLoneOptions, refuseManyAuto } from './options.ts';
@@ -48,6 +49,8 @@ export async function runSuite(file: string | undefined, options: RunOptions): P
       : replayedBatch(context, options.replay, options.onMiss ?? 'fail');
   const planning = { progress, signal, models: recorded?.models };
   const { plan: read, leftOut } = await plannedSuite(file, options, context, planning);
+  // A dry run uses other models, and refuses what the run would refuse.
+  if (options.dryRun) requireScripts(askedBy(read), context.configured);
   const trials = typeof options.trials === 'number' ? options.trials : read.trials;
   const plan = { ...read, trials, trigger: ciRun(env), ...(recorded && { replay: recorded.replay }) };
   refuseManyAuto(plan, options);
