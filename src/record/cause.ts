@@ -1,9 +1,11 @@
 import { z } from 'zod';
 
-export const PhaseName = z.enum(['sandbox', 'harness', 'collect', 'verify', 'validate', 'control']).meta({
-  description:
-    'The phases of a trial, in order. `control`: only if grading gave no verdict, to find out whose fault that is.',
-});
+export const PhaseName = z
+  .enum(['sandbox', 'harness', 'collect', 'keep', 'verify', 'validate', 'control'])
+  .meta({
+    description:
+      'The phases of a trial, in order. `keep`: only if grading waits until what the agent left is kept. `control`: only if grading gave no verdict, to find out whose fault that is.',
+  });
 export type PhaseName = z.infer<typeof PhaseName>;
 
 export const Cause = z

@@ -19,6 +19,15 @@ export type RunPhase = (phase: Phase, input: PhaseInput) => Promise<Found>;
 
 const untimed: RunPhase = (phase, input) => phase.run(input);
 
+/** Waits until what the agent left is kept: grading in its sandbox changes that. */
+const keep: Phase = {
+  name: 'keep',
+  async run({ keeping }) {
+    await keeping?.done;
+    return {};
+  },
+};
+
 interface Graded {
   found: Found;
   /**
@@ -101,7 +110,8 @@ async function attempt(input: PhaseInput, runPhase: RunPhase, carry?: Found['car
   for (const phase of gradingPhases) {
     if (phase === collect && found.artifacts !== undefined) continue;
     // From here on, the agent's sandbox may be changed.
-    if (phase === verify && gradesInOwnSandbox(input.spec)) await input.keeping?.done;
+    if (phase === verify && gradesInOwnSandbox(input.spec) && input.keeping?.done)
+      await runPhase(keep, input);
     try {
       found = { ...found, ...(await runPhase(phase, { ...input, found })), ...(carry && { carry }) };
     } catch (error) {

@@ -185,8 +185,8 @@ function seconds(ms: number): string {
 export interface Keeping {
   /** Begins, after collect. */
   begin(input: LeftSandbox): void;
-  /** Resolves when the sandbox may be changed. Never rejects. */
-  readonly done: Promise<unknown>;
+  /** Resolves when the sandbox may be changed. Never rejects. Undefined if nothing is being kept. */
+  readonly done: Promise<unknown> | undefined;
   /** What was kept; undefined if there was nothing to keep. */
   result(): Promise<{ left?: LeftState }>;
 }
@@ -201,7 +201,7 @@ export function keeping(parts: KeepParts | undefined): Keeping {
       kept.catch(() => undefined);
     },
     get done() {
-      return kept?.catch(() => undefined) ?? Promise.resolve();
+      return kept?.catch(() => undefined);
     },
     async result() {
       const left = await kept;
