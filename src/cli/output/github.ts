@@ -19,6 +19,12 @@ export function githubStep(env: NodeJS.ProcessEnv): GithubStep | undefined {
   return env.GITHUB_ACTIONS === 'true' ? { summaryFile: env.GITHUB_STEP_SUMMARY } : undefined;
 }
 
+/** A batch, and what was said of its thresholds and gates. */
+interface TellableBatch {
+  summary: BatchSummary;
+  concluded: readonly Printable[];
+}
+
 export interface GithubMeans {
   /** The stream for annotations. GitHub reads them from both. */
   output: Pick<Output, 'annotation'>;
@@ -31,13 +37,13 @@ export interface GithubMeans {
  */
 export function tellGithub(
   step: GithubStep,
-  summary: BatchSummary,
+  { summary, concluded }: TellableBatch,
   { output, warn, redact }: GithubMeans,
 ): void {
   for (const annotation of annotations(summary)) output.annotation(annotation);
   if (step.summaryFile === undefined) return;
   try {
-    appendFileSync(step.summaryFile, markdown(summary, redact));
+    appendFileSync(step.summaryFile, markdown({ summary, concluded }, redact));
   } catch (error) {
     // The results are in the ledger; a summary that cannot be written must not hide them.
     warn(text`cannot write the step summary to ${step.summaryFile}: ${messageOf(error)}`);
@@ -58,7 +64,7 @@ export function annotations({ runs }: BatchSummary): Annotation[] {
   });
 }
 
-function markdown(summary: BatchSummary, redact: Redact): string {
+function markdown({ summary, concluded }: TellableBatch, redact: Redact): string {
   const cell = (text: string) => markdownCell(text, redact);
   const row = (
     name: string,
@@ -85,7 +91,7 @@ function markdown(summary: BatchSummary, redact: Redact): string {
     '',
     ...incomplete,
     ...unreported,
-    ...replayedLines(summary.runs.flatMap(({ trials }) => trials)).flatMap((line) => [
+    ...[...concluded, ...replayedLines(summary.runs.flatMap(({ trials }) => trials))].flatMap((line) => [
       cell(plainText(line)),
       '',
     ]),

@@ -1,6 +1,6 @@
 import type { ComparedBatches } from '../../comparison/comparison.ts';
 import type { Reference } from '../../comparison/side.ts';
-import { type Printable, text } from '../../text/printable.ts';
+import { ours, type Printable, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import type { OlderSide } from '../compare-to.ts';
 import type { CommandContext, Workshop } from '../context.ts';
@@ -70,38 +70,58 @@ export async function tellResults(
   const summaries = all.map(({ summary }) => summary);
   writeJunit(summaries, options, context);
   await writePages(summaries, options, context, signal);
-  tellStep(summaries, context, options);
+  const concluded = all.map(({ summary }, index) =>
+    conclusionOf(summary, compared[index], { older, options }),
+  );
+  tellStep(
+    summaries,
+    context,
+    options,
+    concluded.map(({ told }) => told),
+  );
   const unreported = summaries.reduce((sum, summary) => sum + summary.unreported, 0);
   if (unreported > 0) {
     const results = plural(unreported, 'result');
     progress.note(`${results} could not be reported and are kept in ${context.dataFolder}: offsite outbox`);
   }
-  const codes = all.map(({ summary }, index) => {
-    const against = compared[index];
-    if (against && older)
-      for (const line of regressionLines(against, older.name, options)) progress.note(line);
-    const below = belowText(summary, options.failUnder);
-    if (below !== undefined) progress.note(below);
-    else if (summary.void > 0 && options.failUnder !== undefined)
-      progress.note(`${plural(summary.void, 'trial')} without a verdict: the exit code is 3`);
-    const code = exitCodeOfRates(summary, options.failUnder);
-    return code === exitCodes.done && against && hasRegression(against, options)
-      ? exitCodes.belowThreshold
-      : code;
-  });
+  for (const line of concluded.flatMap(({ told }) => told)) progress.note(line);
+  const codes = concluded.map(({ code }) => code);
   return Math.max(exitCodes.done, ...codes);
 }
 
-/** Adds the results to the step of GitHub Actions that this process runs in. */
+/** The exit code of a result, and what to say of thresholds and gates. */
+function conclusionOf(
+  summary: AnySummary,
+  compared: ComparedBatches | undefined,
+  { older, options }: Pick<Telling, 'older' | 'options'>,
+): { code: number; told: Printable[] } {
+  const told = compared && older ? regressionLines(compared, older.name, options) : [];
+  const below = belowText(summary, options.failUnder);
+  const voided = `${plural(summary.void, 'trial')} without a verdict: the exit code is 3`;
+  if (below !== undefined) told.push(ours(below));
+  else if (summary.void > 0 && options.failUnder !== undefined) told.push(ours(voided));
+  const rates = exitCodeOfRates(summary, options.failUnder);
+  const isWorse = rates === exitCodes.done && compared !== undefined && hasRegression(compared, options);
+  return { code: isWorse ? exitCodes.belowThreshold : rates, told };
+}
+
+/**
+ * Adds the results to the step of GitHub Actions that this process runs in.
+ *
+ * @param concluded what was said of thresholds and gates, for each result
+ */
 export function tellStep(
   summaries: readonly AnySummary[],
   { env, out, err, redact, note }: CommandContext,
   { json }: ResultOptions,
+  concluded: readonly (readonly Printable[])[] = [],
 ): void {
   const step = githubStep(env);
   // With --json stdout is one document; annotations are read from stderr as well.
   const means = { output: json ? err : out, warn: note, redact };
-  if (step) for (const summary of summaries) tellGithub(step, summary, means);
+  if (!step) return;
+  for (const [index, summary] of summaries.entries())
+    tellGithub(step, { summary, concluded: concluded[index] ?? [] }, means);
 }
 
 function printTold(

@@ -7,6 +7,7 @@ import { annotations, githubStep, tellGithub } from '../../../src/cli/output/git
 import { junitXml } from '../../../src/cli/output/junit.ts';
 import type { BatchSummary, TrialSummary } from '../../../src/cli/output/summary.ts';
 import { type Content, Output, plainText } from '../../../src/text/output.ts';
+import { ours } from '../../../src/text/printable.ts';
 
 const trial = (ordinal: number, change: Partial<TrialSummary>): TrialSummary => ({
   ordinal,
@@ -114,14 +115,16 @@ describe('in GitHub Actions', () => {
       };
       const step = githubStep({ GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: file });
       if (!step) throw new Error('not taken for a step');
-      tellGithub(step, mixed, printers);
-      tellGithub(step, mixed, printers);
+      const concluded = [ours('the pass rate of 50 % is below 80 % (--fail-under)')];
+      tellGithub(step, { summary: mixed, concluded }, printers);
+      tellGithub(step, { summary: mixed, concluded: [] }, printers);
       const text = readFileSync(file, 'utf8');
       expect(text.match(/^### Offsite: batch <code>b1<\/code>$/gm)).toHaveLength(2);
       expect(text).toContain(
         '| <code>hello</code> · <code>codex, fast&#58; &#34;mine&#34;</code> | 1 | 1 | 1 | 50 % | 4.5 s | $0.0300 |',
       );
-      tellGithub({ summaryFile: join(folder, 'none', 'x') }, mixed, printers);
+      expect(text.match(/^<code>the pass rate of 50 &#37; is below 80 &#37; .*$/gm), text).toHaveLength(1);
+      tellGithub({ summaryFile: join(folder, 'none', 'x') }, { summary: mixed, concluded: [] }, printers);
       expect(warnings).toEqual([expect.stringContaining('cannot write the step summary')]);
       expect(githubStep({})).toBeUndefined();
     } finally {
