@@ -30,7 +30,8 @@ export const printedText = channel({
   time: 'bytes and count bound it',
   count: {
     lines: times(100, 'lines of a text: the first and the last ones'),
-    outputLines: times(8, "lines of a script's output"),
+    firstLines: times(4, "first lines of a script's output"),
+    outputLines: times(8, "last lines of a script's output"),
     lastLines: times(40, 'last lines of what a failed check printed, in JUnit XML and JSON'),
     listed: times(1_000, "entries of a trial's list in the JSON document"),
   },

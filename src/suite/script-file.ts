@@ -7,14 +7,20 @@ import { Duration } from './quantities.ts';
  * `docs/models.md` describes it for users.
  */
 
-const Pattern = z.string().refine(isPattern, 'expected a JavaScript regular expression');
+const Pattern = z
+  .string()
+  .refine(isPattern, 'expected a JavaScript regular expression, in which (?i:text) ignores case');
 
 /** A plain string must occur in the text literally. */
 const TextMatch = z.union(
   [
     z.string().min(1),
     z.strictObject({ contains: z.string().min(1).meta({ description: 'The text contains this.' }) }),
-    z.strictObject({ matches: Pattern.meta({ description: 'A regular expression that matches the text.' }) }),
+    z.strictObject({
+      matches: Pattern.meta({
+        description: 'A regular expression of JavaScript that matches the text; `(?i:text)` ignores case.',
+      }),
+    }),
   ],
   { error: 'expected a text, {contains: text} or {matches: expression}' },
 );

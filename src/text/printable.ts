@@ -68,16 +68,9 @@ export function lines(foreign: string): Printable {
   });
 }
 
-/**
- * The same with every line behind a bar, as for output of programs.
- *
- * @param last prints only this many lines, from the end
- */
-export function quoted(foreign: string, last?: number): Printable {
-  return new Printable((redact) => {
-    const all = linesIn(redact(foreign));
-    return (last === undefined ? all : all.slice(-last)).map((line) => [bar, theirs(line)]);
-  });
+/** The same with every line behind a bar, as for output of programs. */
+export function quoted(foreign: string): Printable {
+  return new Printable((redact) => linesIn(redact(foreign)).map((line) => [bar, theirs(line)]));
 }
 
 /** How much of a text to show: lines from its beginning and its end, and characters of each line. */

@@ -59,7 +59,7 @@ test('whatever is put into lines, blocks, tables and documents: nothing steers, 
       const output = new Output({ write: (characters) => written.push(characters) });
       output.print(a);
       output.print(text`${a}:${b}`);
-      output.print(text`  ${styled('red', a)}${b}\n      ${lines(c)}\n    ${quoted(a, 3)}`);
+      output.print(text`  ${styled('red', a)}${b}\n      ${lines(c)}\n    ${quoted(a)}`);
       output.print(whole(b));
       output.print(stack([text`${a} #${b}[x`, text`#${a}`, lines(b), '']));
       const columns = [{ title: 'one' }, { title: 'two', align: 'right' as const }, { title: c }];

@@ -65,26 +65,42 @@ const outputSize: Excerpt = { first: 6, last: 14, characters: 2_000, besides: fa
 const fewCases = 3;
 
 /**
- * What gradings printed: once for states that printed the same. Of cases that are not sound, all that did not
+ * What gradings printed: once for all that printed the same. Of cases that are not sound, all that did not
  * pass; if there are none, of the others, if they are few.
  */
 function outputsOf(checked: readonly CheckedCase[]): Printable[] {
   const isSound = ({ states }: CheckedCase) => states.every(({ asExpected }) => asExpected);
   const few = checked.length <= fewCases ? checked : [];
-  return (checked.every(isSound) ? few : checked.filter((one) => !isSound(one))).flatMap(({ id, states }) => {
-    const told = states.filter(({ output = '' }) => output.trim() !== '');
-    const outputs = [...new Set(told.map(({ output = '' }) => output))];
-    const printed = outputs.map((output) => {
-      const names = told.filter((state) => state.output === output).map(({ state }) => state);
-      return stack([text`${id}, ${names.join(' and ')}, printed:`, excerpt(output, outputSize)]);
-    });
-    const solutions = states.flatMap(({ asExpected, solution }) =>
+  const shown = checked.every(isSound) ? few : checked.filter((one) => !isSound(one));
+  const printedBy = new Map<string, Map<string, string[]>>();
+  for (const { id, states } of shown) {
+    for (const { state, output = '' } of states) {
+      if (output.trim() === '') continue;
+      const ids = printedBy.get(output) ?? new Map<string, string[]>();
+      printedBy.set(output, ids.set(id, [...(ids.get(id) ?? []), state]));
+    }
+  }
+  const solutions = shown.flatMap(({ id, states }) =>
+    states.flatMap(({ asExpected, solution }) =>
       asExpected || solution === undefined
         ? []
         : [stack([text`${id}, its solution failed:`, excerpt(solution, outputSize)])],
-    );
-    return [...solutions, ...printed];
-  });
+    ),
+  );
+  const outputs = [...printedBy].map(([output, ids]) =>
+    stack([text`${printersText(ids)} printed:`, excerpt(output, outputSize)]),
+  );
+  return [...solutions, ...outputs];
+}
+
+/** How many cases a line names. */
+const namedCases = 5;
+
+/** `a, untouched and solved; b, untouched` */
+function printersText(ids: ReadonlyMap<string, readonly string[]>): Printable {
+  const named = [...ids].slice(0, namedCases).map(([id, states]) => `${id}, ${states.join(' and ')}`);
+  const more = ids.size - named.length;
+  return text`${named.join('; ')}${ours(more > 0 ? ` and ${plural(more, 'more case')}` : ',')}`;
 }
 
 function verdictsOf({ verdicts }: CheckedState): string {
@@ -102,7 +118,8 @@ export function remarkOn({ state, asExpected, verdicts, flaky, cause }: CheckedS
   const told = cause === undefined ? '' : `: ${firstLine(cause)}`;
   if (verdicts.includes('void')) return `NO VERDICT${told}`;
   const passes = verdicts.includes('passed');
-  if (state === 'untouched' && passes) return 'PASSES UNTOUCHED: the agent would have nothing to do';
+  if (state === 'untouched' && passes)
+    return 'PASSES UNTOUCHED: nothing is left to do, or the checks check nothing';
   return state === 'untouched' ? `FAILS WHATEVER IS DONE${told}` : `FAILS ALTHOUGH SOLVED${told}`;
 }
 

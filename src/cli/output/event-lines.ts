@@ -5,7 +5,7 @@ import type { Cause } from '../../record/cause.ts';
 import { failuresOf } from '../../record/failures.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
 import { usedImages } from '../../suite/dockerfile.ts';
-import { lines, ours, type Printable, quoted, stack, styled, text } from '../../text/printable.ts';
+import { excerpt, lines, ours, type Printable, stack, styled, text } from '../../text/printable.ts';
 import { duration, plural } from '../../text/quantities.ts';
 
 /**
@@ -172,10 +172,17 @@ function finishedLine(
   return stack([line, causeLines(cause)]);
 }
 
+/** A program may say what is wrong at once, and then print how it is used. */
+const printedOutput = {
+  first: printedText.count.firstLines,
+  last: printedText.count.outputLines,
+  characters: printedText.bytes.line,
+};
+
 function causeLines({ kind, phase, message, output = '' }: Cause): Printable {
   const why = text`      ${kind}, in ${phase}: ${lines(message)}`;
   if (output.trim() === '') return why;
-  return stack([why, text`      ${quoted(withoutNotices(output).trim(), printedText.count.outputLines)}`]);
+  return stack([why, text`      ${excerpt(withoutNotices(output).trim(), printedOutput)}`]);
 }
 
 /** Why a trial failed: the first reason, and how many more there are. */

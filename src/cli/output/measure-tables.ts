@@ -59,7 +59,11 @@ function quantileCell({ quantiles }: SideSummary, measure: Measure, index: numbe
 
 function differenceCell(measure: Measure, value: number | undefined, interval: Interval | undefined): string {
   if (value === undefined) return '–';
-  const sign = (one: number) => (one === 0 ? '' : one < 0 ? '-' : '+');
-  const shown = (one: number) => `${sign(one)}${shownAs[measure].shown(Math.abs(one))}`;
+  const shown = (one: number) => {
+    const size = shownAs[measure].shown(Math.abs(one));
+    // What rounds to nothing has no sign.
+    if (size === shownAs[measure].shown(0) || Number(size.replace('$', '')) === 0) return size;
+    return `${one < 0 ? '-' : '+'}${size}`;
+  };
   return interval ? `${shown(value)} (${rangeOf(interval, shown)})` : shown(value);
 }

@@ -117,7 +117,9 @@ function triedSection({ batch, run, record }: ShownTrial): Printable {
     ...images.flatMap(({ name, digest }) => (digest ? [text`         ${name}@${digest}`] : [])),
     ...mappedImages.map(({ name, usedInstead }) => text`         ${usedInstead} in place of ${name}`),
     ...(record.engine === undefined ? [] : [text`engine   ${record.engine}`]),
-    ...(source ? [text`source   ${source.commit}, ${source.ref ?? 'HEAD'} of ${source.url}`] : []),
+    ...(source
+      ? [text`source   ${[...new Set([source.commit, source.ref ?? 'HEAD'])].join(', ')} of ${source.url}`]
+      : []),
     ...(subject?.tellDeadline ? [ours('told     how much time and budget it had left')] : []),
     ...sandboxLacks.map((lack) => text`         without ${lack}`),
     ...hostLines(record),
