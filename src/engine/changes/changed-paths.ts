@@ -77,11 +77,12 @@ async function reportedChanges(
   const parents = new Set(notTheWork.map(parentOf));
   let isCut = false;
   for await (const change of container.changes()) {
+    const parent = parentOf(change.path);
+    if (isWanted(parent)) parents.add(parent);
     if (!isWanted(change.path)) continue;
     isCut = !room.take(change.path);
     if (isCut) break;
     changes.push(change);
-    parents.add(parentOf(change.path));
   }
   const own = changes.filter(({ path, kind }) => kind === 'deleted' || !parents.has(path));
   return { paths: own.map(({ path }) => path).sort(), isCut };

@@ -2,20 +2,23 @@ import type { DockerClient } from '../docker/client.ts';
 import { dockerImages } from '../docker/images.ts';
 import type { ImagePort, ImportRequest, ListedImage } from '../port/images.ts';
 import { imageId, imageName } from './names.ts';
+import { listedAgain } from './tried-again.ts';
 
 /** Milliseconds: the engine answers only once, after the import. */
 const importMs = 600_000;
 
 export function podmanImages({ docker, native }: { docker: DockerClient; native: DockerClient }): ImagePort {
   const same = dockerImages(docker);
+  const { clock } = docker;
   return {
     ...same,
     async find(name, signal) {
       const found = await same.find(name, signal);
       return found && { ...found, id: imageId(found.id), ...named(found) };
     },
-    list: async (signal) => (await same.list(signal)).map(listed),
-    listNameless: async (labels, signal) => (await same.listNameless(labels, signal)).map(listed),
+    list: async (signal) => (await listedAgain(() => same.list(signal), { clock, signal })).map(listed),
+    listNameless: async (labels, signal) =>
+      (await listedAgain(() => same.listNameless(labels, signal), { clock, signal })).map(listed),
     import: (request) => importImage(native, request),
   };
 }

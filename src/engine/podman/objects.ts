@@ -3,6 +3,7 @@ import { listObjects as listAsDocker, removeObject as removeAsDocker } from '../
 import { isEngineFailure } from '../port/failure.ts';
 import type { ListedObject, ObjectKind } from '../port/objects.ts';
 import { imageId } from './names.ts';
+import { isBusy, listedAgain, triedAgain } from './tried-again.ts';
 
 export async function listObjects(
   client: DockerClient,
@@ -10,7 +11,8 @@ export async function listObjects(
   labels: readonly string[],
   signal?: AbortSignal,
 ): Promise<ListedObject[]> {
-  const listed = await listAsDocker(client, kind, labels, signal);
+  const { clock } = client;
+  const listed = await listedAgain(() => listAsDocker(client, kind, labels, signal), { clock, signal });
   return listed.map((object) => ({
     ...object,
     // The moment between the end of its program and what Podman does after it.
@@ -32,8 +34,11 @@ export async function removeObject(
   if (kind !== 'container') return await removeAsDocker(docker, kind, id, signal);
   const path = `/libpod/containers/${id}?force=true&depend=true&volumes=true&timeout=0&ignore=true&`;
   const request = { method: 'DELETE' as const, path, expected: [200, 204, 404] };
+  const { clock } = native;
   try {
-    await native.ask('removing a container', request, { signal });
+    await triedAgain(() => native.ask('removing a container', request, { signal }), {
+      ...{ isPassing: isBusy, clock, signal },
+    });
   } catch (thrown) {
     if (!isEngineFailure(thrown, 'not-found')) throw thrown;
   }
