@@ -6,7 +6,7 @@ import type { Container } from '../../src/engine/container.ts';
 function changed(...paths: string[]): Container {
   const listed: Pick<Container, 'changes' | 'layerPaths'> = {
     async *changes() {
-      for (const path of paths) yield { path, kind: 'changed' };
+      for (const path of paths) yield { path, kind: 'modified' as const };
     },
     layerPaths: () => Promise.resolve(undefined),
   };
