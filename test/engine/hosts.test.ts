@@ -45,11 +45,16 @@ process.exit();
  * @param tried addresses of the server's name that the client tries. Engines from 26 on give a container that is on
  * a network without IPv6 the loopback address ::1, where servers listen then, and Node's clients do not look.
  */
-async function expectNames(container: Container, tried: 'usual' | 'every' = 'usual'): Promise<void> {
+async function expectNames(
+  container: Container,
+  tried: 'usual' | 'every' = 'usual',
+  user?: string,
+): Promise<void> {
   const more = tried === 'every' ? ['every-address'] : [];
   const result = await container.exec({
     argv: ['node', '--input-type=module', '--eval', look, '--', ...more],
     timeoutMs: 60_000,
+    ...(user !== undefined && { user }),
   });
   expect(result.stderr.text).toBe('');
   expect(JSON.parse(result.stdout.text)).toEqual({
@@ -84,6 +89,11 @@ describe.each(users)('as %s, localhost and the own name are the loopback', (_, u
     await using second = await startedContainer(engine, { ...user, network: { sharedWith: first.id } });
     await expectNames(second);
   });
+});
+
+test('a user who is not that of the container finds them too', async () => {
+  await using container = await startedContainer(engine);
+  await expectNames(container, 'usual', '64201:64201');
 });
 
 test('beside a relay as well', async () => {

@@ -28,7 +28,7 @@ export function requestOf(
     network,
     networkByEngine,
     // A container that shares a network also shares its host name.
-    ...(typeof network === 'string' && { hostName: spec.hostName ?? hostName }),
+    hostName: spec.hostName ?? hostName,
     ...(hostsByEngine && { hosts: { ...ownAddress, ...spec.hosts } }),
     processesOf: networkAdmin?.processesOf,
     ...(service && { env: service.env, memoryFolders: service.memoryFolders }),

@@ -12,9 +12,10 @@ const quoted = lines.map((line) => `'${line}'`).join(' ');
 
 /**
  * Shell code that writes the names of the loopback addresses. The engine writes them if it sets up a network;
- * without one the file is empty. An init that is root writes the file, which needs no round trip.
+ * without one the file is empty. An init that is root writes the file, which needs no round trip. Podman's
+ * empty file is for root alone.
  */
-export const writeHosts = `[ -s /etc/hosts ] || printf '%s\\n' ${quoted} > /etc/hosts`;
+export const writeHosts = `[ -s /etc/hosts ] || { printf '%s\\n' ${quoted} > /etc/hosts; chmod 644 /etc/hosts; }`;
 
 /**
  * In a network of the engine, the container's own name resolves to an address that is gone once the container

@@ -107,7 +107,8 @@ function onlyFile(dockerfile: string): Readable {
 }
 
 /** Ends with it, unlike the failure of a command that has such words in it. */
-const removed = /(?:unable to find image|no such image:|unknown parent image id) "?sha256:[0-9a-f]{64}"?$/i;
+const removed =
+  /(?:(?:unable to find image|no such image:|unknown parent image id) "?sha256:[0-9a-f]{64}"?|from a previous build: getting top layer info: layer not known)$/i;
 
 /**
  * The classic builder keeps what its steps made as images without a name. Whoever removes images may take one

@@ -29,7 +29,7 @@ export interface ContainerRequest {
    * has not even a loopback.
    */
   networkByEngine?: boolean;
-  /** Its own host name; leave it out if the container shares a network. */
+  /** Its own host name. An engine may give it that of the container whose network it shares. */
   hostName?: string | undefined;
   /** Another running container whose processes it sees, and which end with that one's first process. */
   processesOf?: string | undefined;
