@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { Engine } from '../engine.ts';
+import { NotChecked, Unmet } from './expect.ts';
 import { type Place, placeOn } from './place.ts';
 
 /** One thing that an engine must do for Offsite. */
@@ -12,12 +13,6 @@ export interface ConformanceCheck {
   /** Checks a real container. Throws {@link Unmet} or {@link NotChecked}; leaves nothing behind. */
   run(place: Place): Promise<void>;
 }
-
-/** The engine does something else. The message says what. */
-export class Unmet extends Error {}
-
-/** This cannot be checked on this engine, and Offsite works without it. The message says why. */
-export class NotChecked extends Error {}
 
 export type Conformance = Pick<ConformanceCheck, 'name' | 'cost'> &
   ({ state: 'held' } | { state: 'failed' | 'skipped'; found: string });

@@ -1,6 +1,6 @@
 import type { OpenExec } from '../port/exec.ts';
-import { type ConformanceCheck, Unmet } from './check.ts';
-import { failsAs, holds, same } from './expect.ts';
+import type { ConformanceCheck } from './check.ts';
+import { failsAs, holds, same, Unmet } from './expect.ts';
 import type { Place } from './place.ts';
 
 /** The exit code of a command that was killed with SIGKILL. */

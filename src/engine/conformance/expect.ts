@@ -1,5 +1,10 @@
 import { type EngineFailureKind, isEngineFailure } from '../port/failure.ts';
-import { Unmet } from './check.ts';
+
+/** The engine does something else. The message says what. */
+export class Unmet extends Error {}
+
+/** This cannot be checked on this engine, and Offsite works without it. The message says why. */
+export class NotChecked extends Error {}
 
 /** Throws an `Unmet` unless both are the same as JSON. `what` names the value: `the exit code`. */
 export function same(what: string, seen: unknown, expected: unknown): void {

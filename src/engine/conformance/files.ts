@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { extract, pack } from 'tar-stream';
-import { type ConformanceCheck, NotChecked } from './check.ts';
-import { failsAs, holds, same } from './expect.ts';
+import type { ConformanceCheck } from './check.ts';
+import { failsAs, holds, NotChecked, same } from './expect.ts';
 
 /** An archive of one folder, with entries that an engine may get wrong. */
 function archive(): Readable {
@@ -36,7 +36,7 @@ export const fileChecks: readonly ConformanceCheck[] = [
       await containers.putArchive(container.id, '/', archive());
       await containers.start(container.id);
       same('what was unpacked before the start', linesOf((await container.shell(look)).stdout), asMade);
-      await container.shell('rm -r /made');
+      await container.prepare('rm -r /made');
       await containers.putArchive(container.id, '/', archive());
       same('what was unpacked after it', linesOf((await container.shell(look)).stdout), asMade);
     },
@@ -77,10 +77,10 @@ export const fileChecks: readonly ConformanceCheck[] = [
     cost: 'In the copy that is graded, git takes files for changed that are not.',
     async run({ port: { containers }, start }) {
       await using container = await start();
-      await container.shell(
-        'mkdir /times && cd /times && touch -d @1000000000.9 late && touch -d @1000000000.1 early',
+      await container.prepare(
+        'mkdir /tmp/times && cd /tmp/times && touch -d @1000000000.9 late && touch -d @1000000000.1 early',
       );
-      const { archive: read } = await containers.getArchive(container.id, '/times', undefined, {
+      const { archive: read } = await containers.getArchive(container.id, '/tmp/times', undefined, {
         owners: true,
       });
       const seen: string[] = [];
@@ -97,7 +97,7 @@ export const fileChecks: readonly ConformanceCheck[] = [
     cost: 'A missing workspace looks like an empty one.',
     async run({ port: { containers }, start }) {
       await using container = await start();
-      await container.shell('ln -s /usr /tmp/link');
+      await container.prepare('ln -s /usr /tmp/link');
       same('whether /usr is a folder', await containers.isFolder(container.id, '/usr'), true);
       same('whether a link to it is', await containers.isFolder(container.id, '/tmp/link'), false);
       await failsAs('a look at nothing', 'not-found', containers.isFolder(container.id, '/no/such'));
@@ -126,7 +126,7 @@ export const fileChecks: readonly ConformanceCheck[] = [
     cost: 'If the disk cannot be read, changes that an agent made are missed.',
     async run({ port: { containers }, start }) {
       await using container = await start();
-      await container.shell('touch /tmp/now');
+      await container.prepare('touch /tmp/now');
       const changedAt = Number((await container.shell('stat -c %.3Z /tmp/now')).stdout) * 1000;
       const { createdAt } = await containers.state(container.id);
       const after = changedAt - createdAt;
@@ -148,7 +148,7 @@ export const fileChecks: readonly ConformanceCheck[] = [
         () => false,
       );
       if (!canRead) throw new NotChecked('its disk is unreadable; Offsite asks the engine instead');
-      await container.shell('echo new > /tmp/added');
+      await container.prepare('echo new > /tmp/added');
       const isThere = await access(join(layer, 'tmp/added')).then(
         () => true,
         () => false,

@@ -1,6 +1,6 @@
 import { CREATED_LABEL, INSTANCE_LABEL, OWNED_LABEL, PARENT_LABEL, ROLE_LABEL } from '../labels.ts';
-import { type ConformanceCheck, NotChecked } from './check.ts';
-import { failsAs, holds, same } from './expect.ts';
+import type { ConformanceCheck } from './check.ts';
+import { failsAs, holds, NotChecked, same } from './expect.ts';
 import type { Place } from './place.ts';
 
 /**

@@ -7,6 +7,7 @@ import type { Capabilities } from '../port/capabilities.ts';
 import type { ContainerRequest } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import type { ExecCommand } from '../port/exec.ts';
+import { holds } from './expect.ts';
 
 /** What a check works with: an engine, and an image for its containers. */
 export interface Place {
@@ -34,6 +35,8 @@ export interface Probe extends AsyncDisposable {
   readonly id: string;
   /** Runs a line of shell for at most a minute; after that its exit code is `null`. */
   shell(script: string, more?: Partial<ExecCommand>): Promise<Ran>;
+  /** Runs what a check only needs to be done. Throws an `Unmet` with its message if it fails. */
+  prepare(script: string): Promise<void>;
 }
 
 /** Milliseconds that a command of a check may take on a very busy machine. */
@@ -57,9 +60,15 @@ export function placeOn(engine: Engine, { imageId, clock }: { imageId: string; c
       readOnlyRoot: false,
       ...changes,
     });
+    const shell: Probe['shell'] = (script, more) =>
+      run(port, clock, id, { argv: ['/bin/sh', '-c', script], ...more });
     return {
       id,
-      shell: (script, more) => run(port, clock, id, { argv: ['/bin/sh', '-c', script], ...more }),
+      shell,
+      async prepare(script) {
+        const { exitCode, stderr } = await shell(script);
+        holds(exitCode === 0, `\`${script}\` ends with ${exitCode}: ${stderr.trim()}`);
+      },
       [Symbol.asyncDispose]: () => removeContainer(port, id),
     };
   };

@@ -1,6 +1,6 @@
 import { networkObstacle } from '../network/network.ts';
-import { type ConformanceCheck, NotChecked } from './check.ts';
-import { holds, same } from './expect.ts';
+import type { ConformanceCheck } from './check.ts';
+import { holds, NotChecked, same } from './expect.ts';
 
 const timeless = new AbortController().signal;
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { OpenTerminal } from '../port/terminal.ts';
-import { type ConformanceCheck, Unmet } from './check.ts';
-import { same } from './expect.ts';
+import type { ConformanceCheck } from './check.ts';
+import { same, Unmet } from './expect.ts';
 
 /** Milliseconds that a command on a terminal may take on a very busy machine. */
 const patienceMs = 30_000;

@@ -21,7 +21,7 @@ export const volumeChecks: readonly ConformanceCheck[] = [
       const path = '/offsite/check';
       {
         await using writer = await place.start({ mounts: [{ volume, path, readOnly: false }] });
-        await writer.shell(`echo shared > ${path}/file`);
+        await writer.prepare(`echo shared > ${path}/file`);
         await failsAs('removing a volume in use', 'conflict', place.port.remove('volume', volume));
       }
       const mounts = [{ volume, path, readOnly: true }];

@@ -1,5 +1,5 @@
-import { type ConformanceCheck, NotChecked } from './check.ts';
-import { holds, same } from './expect.ts';
+import type { ConformanceCheck } from './check.ts';
+import { holds, NotChecked, same } from './expect.ts';
 
 /** What a container must not be able to do. */
 export const wallChecks: readonly ConformanceCheck[] = [
