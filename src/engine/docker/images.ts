@@ -72,17 +72,24 @@ function programOf({ Config }: Docker.ImageInspectInfo) {
   const { Entrypoint, Cmd, Healthcheck } = (Config ?? {}) as {
     Entrypoint?: string | string[] | null;
     Cmd?: string[] | null;
-    Healthcheck?: { Test?: string[]; [nanoseconds: string]: unknown } | null;
+    Healthcheck?: EngineHealthcheck | null;
   };
   const entrypoint = typeof Entrypoint === 'string' ? [Entrypoint] : (Entrypoint ?? []);
   return {
     entrypoint,
     command: Cmd ?? [],
-    healthcheck: Healthcheck ? healthcheckOf(Healthcheck) : undefined,
+    healthcheck: healthcheckOf(Healthcheck),
   };
 }
 
-function healthcheckOf(check: { Test?: string[]; [nanoseconds: string]: unknown }) {
+/** A health check as engines write it, with times in nanoseconds. */
+export interface EngineHealthcheck {
+  Test?: string[];
+  [nanoseconds: string]: unknown;
+}
+
+export function healthcheckOf(check: EngineHealthcheck | null | undefined) {
+  if (!check) return undefined;
   const [kind, ...rest] = check.Test ?? [];
   if (kind !== 'CMD' && kind !== 'CMD-SHELL') return undefined;
   // The engine leaves out zeros, which stand for its defaults.

@@ -1,5 +1,6 @@
 import type { DockerClient } from '../docker/client.ts';
-import { dockerImages } from '../docker/images.ts';
+import { dockerImages, type EngineHealthcheck, healthcheckOf } from '../docker/images.ts';
+import { isEngineFailure } from '../port/failure.ts';
 import type { ImagePort, ImportRequest, ListedImage } from '../port/images.ts';
 import { imageId, imageName } from './names.ts';
 import { listedAgain } from './tried-again.ts';
@@ -14,13 +15,30 @@ export function podmanImages({ docker, native }: { docker: DockerClient; native:
     ...same,
     async find(name, signal) {
       const found = await same.find(name, signal);
-      return found && { ...found, id: imageId(found.id), ...named(found) };
+      const more = found && (await nativeFacts(native, found.id, signal));
+      return more && { ...found, id: imageId(found.id), ...named(found), ...more };
     },
     list: async (signal) => (await listedAgain(() => same.list(signal), { clock, signal })).map(listed),
     listNameless: async (labels, signal) =>
       (await listedAgain(() => same.listNameless(labels, signal), { clock, signal })).map(listed),
     import: (request) => importImage(native, request),
   };
+}
+
+/** What the Docker API of Podman 4 leaves out of an image; undefined if the image is gone. One round trip. */
+async function nativeFacts(client: DockerClient, id: string, signal: AbortSignal | undefined) {
+  const request = { method: 'GET' as const, path: `/libpod/images/${id}/json` };
+  try {
+    const { Healthcheck } = await client.ask<{ Healthcheck?: EngineHealthcheck }>(
+      'looking for the health check of an image',
+      request,
+      { signal },
+    );
+    return { healthcheck: healthcheckOf(Healthcheck) };
+  } catch (thrown) {
+    if (isEngineFailure(thrown, 'not-found')) return undefined;
+    throw thrown;
+  }
 }
 
 function listed(image: ListedImage): ListedImage {
