@@ -1,8 +1,8 @@
-import type { Readable } from 'node:stream';
 import { pack } from 'tar-stream';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import type { NewEntries, NewEntry } from './entries.ts';
+import { nodeReadable } from './node-readable.ts';
 
 /**
  * Writes entries below the absolute folder `at` (which must exist) in one round trip. Throws an input error
@@ -15,7 +15,8 @@ export async function putEntries(
   signal?: AbortSignal,
 ): Promise<void> {
   const archive = pack();
-  const put = () => port.containers.putArchive(id, at, archive as unknown as Readable, signal);
+  const stream = nodeReadable(archive);
+  const put = () => port.containers.putArchive(id, at, stream, signal);
   try {
     if (Symbol.asyncIterator in entries) {
       await Promise.all([put(), addAll(archive, entries)]);
@@ -25,7 +26,7 @@ export async function putEntries(
     archive.finalize();
     await put();
   } finally {
-    archive.destroy();
+    stream.destroy();
   }
 }
 

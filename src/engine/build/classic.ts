@@ -5,6 +5,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { pack } from 'tar-stream';
 import { startDeadline } from '../../deadline.ts';
+import { nodeReadable } from '../archive/node-readable.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { tookTooLong } from './failure.ts';
 import type { ImageBuild } from './image-builder.ts';
@@ -56,5 +57,5 @@ function archiveOf(
     archive.finalize();
   };
   fill().catch((error: Error) => archive.destroy(error));
-  return archive as unknown as Readable;
+  return nodeReadable(archive);
 }

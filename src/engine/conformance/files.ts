@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { extract, pack } from 'tar-stream';
+import { nodeReadable } from '../archive/node-readable.ts';
 import type { ConformanceCheck } from './check.ts';
 import { failsAs, holds, NotChecked, same } from './expect.ts';
 
@@ -14,7 +15,7 @@ function archive(): Readable {
   made.entry({ name: 'made/link', type: 'symlink', linkname: '/etc/shadow' });
   made.entry({ name: `made/${'long '.repeat(30)}ü` }, 'long');
   made.finalize();
-  return made as unknown as Readable;
+  return nodeReadable(made);
 }
 
 /** What `find` prints about it: kind, mode, owner, link target, name. */

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { pack } from 'tar-stream';
 import { registryLayers } from '../../bounds/suite.ts';
 import { OffsiteError } from '../../offsite-error.ts';
+import { nodeReadable } from '../archive/node-readable.ts';
 import type { BuildRequest, ImportRequest, PullOptions, RegistryLogin } from '../port/images.ts';
 import type { DockerClient } from './client.ts';
 import { engineLines } from './engine-lines.ts';
@@ -103,7 +104,7 @@ function onlyFile(dockerfile: string): Readable {
   const context = pack();
   context.entry({ name: 'Dockerfile' }, dockerfile);
   context.finalize();
-  return context as unknown as Readable;
+  return nodeReadable(context);
 }
 
 /** Ends with it, unlike the failure of a command that has such words in it. */

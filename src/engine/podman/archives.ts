@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pack } from 'tar-stream';
 import { parseForeignJson } from '../../parse-json.ts';
+import { nodeReadable } from '../archive/node-readable.ts';
 import type { DockerClient } from '../docker/client.ts';
 import type { ContainerPort } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
@@ -63,5 +64,5 @@ function linkArchive(path: string, { linkTarget }: Stat): Readable {
   const archive = pack();
   archive.entry({ name: posix.basename(path), type: 'symlink', linkname: linkTarget });
   archive.finalize();
-  return archive as unknown as Readable;
+  return nodeReadable(archive);
 }

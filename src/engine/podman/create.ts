@@ -97,6 +97,9 @@ const readOnlyDevices = [
   },
 ];
 
+/** Mounts of the kernel's own file systems, which hold no files of an image. */
+export const kernelMounts = readOnlyDevices.map(({ destination }) => destination);
+
 /** As Docker sets them: a service without capabilities may listen at any port. */
 const sysctl = { 'net.ipv4.ip_unprivileged_port_start': '0', 'net.ipv4.ping_group_range': '0 2147483647' };
 

@@ -1,13 +1,14 @@
 import type { DockerClient } from '../docker/client.ts';
 import type { ContainerState } from '../port/containers.ts';
 import { plainRuntimes } from '../port/plain-runtimes.ts';
+import { kernelMounts } from './create.ts';
 
 interface Inspected {
   Created: string;
   State: { Pid: number; Running: boolean; Status: string; ExitCode: number };
   OCIRuntime?: string;
   GraphDriver?: { Name: string; Data?: { UpperDir?: string } | null } | null;
-  Mounts?: { RW: boolean }[] | null;
+  Mounts?: { Destination: string; RW: boolean }[] | null;
   NetworkSettings?: { Networks?: Record<string, unknown> | null };
 }
 
@@ -37,6 +38,6 @@ function layerOf({ GraphDriver, OCIRuntime = '', Mounts }: Inspected): string | 
   const isWhole =
     GraphDriver?.Name === 'overlay' &&
     plainRuntimes.includes(OCIRuntime) &&
-    !(Mounts ?? []).some(({ RW }) => RW);
+    !(Mounts ?? []).some(({ Destination, RW }) => RW && !kernelMounts.includes(Destination));
   return isWhole ? GraphDriver.Data?.UpperDir : undefined;
 }
