@@ -210,6 +210,9 @@ describe('a trial', () => {
     await expect.poll(() => content.textContent()).toContain('return a + b + 1;');
     expect(await content.locator('mark').allTextContents()).toEqual(['- b', '+ b + 1']);
     await expect.poll(() => content.textContent()).toContain('It is not text');
+    expect(await content.getByText('node_modules/.cache/build.bin').count()).toBe(0);
+    await content.getByText('and 1 file in caches of tools').click();
+    await content.getByText('node_modules/.cache/build.bin').waitFor();
     await tab('Checks');
     await expect.poll(() => content.textContent()).toContain('add(1, 2) is 4');
     expect(await content.textContent()).toContain('It adds one for no reason.');

@@ -130,8 +130,8 @@ export async function story(ledger: Ledger): Promise<Found> {
       modelMs: 6_300,
       agent: { acted: true },
     },
-    filesChanged: ['math.js', 'logo.png'],
-    filesChangedCount: 2,
+    filesChanged: ['math.js', 'logo.png', 'node_modules/.cache/build.bin'],
+    filesChangedCount: 3,
     changes: [
       {
         ...{ path: 'math.js', kind: 'modified' },
@@ -140,6 +140,12 @@ export async function story(ledger: Ledger): Promise<Found> {
       },
       {
         path: 'logo.png',
+        kind: 'added',
+        omitted: 'binary',
+        after: { type: 'file', mode: 0o644, byteSize: 68 },
+      },
+      {
+        path: 'node_modules/.cache/build.bin',
         kind: 'added',
         omitted: 'binary',
         after: { type: 'file', mode: 0o644, byteSize: 68 },

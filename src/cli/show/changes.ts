@@ -1,5 +1,6 @@
 import { structuredPatch } from 'diff';
 import type { FileChange, FileVersion } from '../../record/files.ts';
+import { partPaths } from '../../record/tool-files.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 import { ours, type Printable, quotedLine, type Style, stack, styled, text } from '../../text/printable.ts';
 import { size } from '../../text/quantities.ts';
@@ -125,22 +126,31 @@ export function changesSection(record: TrialRecord, read: ReadText, whole: boole
   const count = record.filesChangedCount ?? filesChanged.length;
   if (count === 0 && !changes?.length) return undefined;
   const total = Math.max(count, changes?.length ?? 0);
-  // Git's own files say nothing about the work that its files do not say.
-  const isShown = (path: string) => whole || !/(^|\/)\.git(\/|$)/.test(path);
-  const gitLine = (hidden: number) => (hidden > 0 ? [styled('dim', ours(`and ${hidden} below .git`))] : []);
   const most = whole ? Number.POSITIVE_INFINITY : inStoryMost.files;
   if (!changes) {
-    const own = filesChanged.filter(isShown);
+    const { own, rest } = shownOf(filesChanged, (path) => path, whole);
     return section('changed files', `${total}, their contents were not kept`, [
       ...firstOf(own, most, (path) => path),
-      ...gitLine(filesChanged.length - own.length),
+      ...rest,
     ]);
   }
-  const own = changes.filter(({ path }) => isShown(path));
+  const { own, rest } = shownOf(changes, ({ path }) => path, whole);
   const room = { lines: whole ? Number.POSITIVE_INFINITY : inStoryMost.lines };
   const time = comparisonTime();
   const body = firstOf(own, most, (change) => fileLines(diffOf(change, read, time), room, whole));
-  return section('changed files', String(total), [...body, ...gitLine(changes.length - own.length)]);
+  return section('changed files', String(total), [...body, ...rest]);
+}
+
+/** The files to show, and a line that counts those that say nothing about the work that these do not say. */
+function shownOf<File>(files: readonly File[], pathOf: (file: File) => string, whole: boolean) {
+  if (whole) return { own: files, rest: [] };
+  const { own, git, caches } = partPaths(files, pathOf);
+  const counts = [
+    ...(git.length > 0 ? [`${git.length} below .git`] : []),
+    ...(caches.length > 0 ? [`${caches.length} in caches of tools`] : []),
+  ];
+  const rest = counts.length > 0 ? [styled('dim', ours(`and ${counts.join(', ')}`))] : [];
+  return { own, rest };
 }
 
 const signs = { added: 'A', modified: 'M', deleted: 'D' } as const;

@@ -1,10 +1,5 @@
 import { posix } from 'node:path';
-
-/** The folders in which Python keeps bytecode, and tools of Python what they can make again. */
-const ofPython = ['__pycache__', '.pytest_cache', '.mypy_cache', '.ruff_cache'];
-
-/** The same for tools of Node. Tests may run what is in them in place of the source. */
-const ofNode = ['node_modules/.cache', 'node_modules/.vite', 'node_modules/.vitest'];
+import { isBelow, nodeCaches, pythonCaches } from '../../record/tool-files.ts';
 
 /** Where the state that an agent left is graded: in a copy, from which caches can be left out, or in its sandbox. */
 export type GradedIn = 'fresh' | 'same';
@@ -18,7 +13,7 @@ export type GradedIn = 'fresh' | 'same';
  */
 export function toolCaches(globs: readonly string[], gradedIn: GradedIn): (path: string) => boolean {
   if (globs.length === 0) return () => false;
-  const folders = gradedIn === 'fresh' ? [...ofPython, ...ofNode] : ofPython;
+  const folders = gradedIn === 'fresh' ? [...pythonCaches, ...nodeCaches] : pythonCaches;
   const names = folders.filter((folder) => !globs.some((glob) => glob.includes(posix.basename(folder))));
-  return (path) => names.some((name) => `/${path}/`.includes(`/${name}/`));
+  return (path) => isBelow(path, names);
 }

@@ -208,17 +208,18 @@ test('a diff is shown as git shows it; what was not kept is told', async () => {
     },
     { path: 'link', kind: 'added', after: { type: 'symlink', mode: 0o777, linkTarget: '/etc/passwd' } },
     { path: '.git/index', kind: 'modified', omitted: 'binary' },
+    { path: 'src/__pycache__/a.pyc', kind: 'added', omitted: 'binary' },
   ];
   const told = await story(kept, { ...failed, filesChanged: changes.map(({ path }) => path), changes });
   expect(told).toContain(
-    'changed files  7\n  M a.txt  +1 −1\n    │ @@ -1,3 +1,3 @@\n    │  1\n    │ -2\n    │ +--two\n    │  3',
+    'changed files  8\n  M a.txt  +1 −1\n    │ @@ -1,3 +1,3 @@\n    │  1\n    │ -2\n    │ +--two\n    │  3',
   );
   expect(told).toContain('A new.sh  +1\n    │ @@ -0,0 +1,1 @@\n    │ +echo');
   expect(told).toContain('D old  −1\n    │ @@ -1,1 +0,0 @@\n    │ -gone\\u{d}');
   expect(told).toContain('M run.sh  mode 0644 → 0755');
   expect(told).toContain('M logo.png  binary file, 5 B → 2.0 KiB');
   expect(told).toContain('A link  +1\n    │ @@ -0,0 +1,1 @@\n    │ +symlink to /etc/passwd');
-  expect(told).toContain('and 1 below .git');
+  expect(told).toContain('and 1 below .git, 1 in caches of tools');
   expect(plainText(partsOf(openTrial(kept.ledger, 'a' + '#0'), ['diff']))).toContain(
     'M .git/index  binary file',
   );

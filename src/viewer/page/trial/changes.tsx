@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { FileChange } from '../../../record/files.ts';
+import { partPaths } from '../../../record/tool-files.ts';
 import type { DataSource } from '../../model/data-source.ts';
 import { useData } from '../data/source.tsx';
 import { Comparisons, type DiffLine, type FileDiff } from '../parts/diff.ts';
@@ -37,12 +38,40 @@ export function Changes() {
     );
   }
   if (changes.length === 0) return <p class="notice">No file changed.</p>;
+  const { own, git, caches } = partPaths(changes, ({ path }) => path);
   return (
     <div class="scroll-pane">
-      {changes.map((change, index) => (
+      {own.map((change, index) => (
         <Change key={change.path} change={change} comparisons={comparisons} isOpen={index < openAtFirst} />
       ))}
+      <ByTheWay title="below .git" changes={git} comparisons={comparisons} />
+      <ByTheWay title="in caches of tools" changes={caches} comparisons={comparisons} />
     </div>
+  );
+}
+
+/** Files that say nothing about the work that the others do not say, closed. */
+function ByTheWay({
+  title,
+  changes,
+  comparisons,
+}: {
+  title: string;
+  changes: FileChange[];
+  comparisons: Comparisons;
+}) {
+  const [wasOpened, setOpened] = useState(false);
+  if (changes.length === 0) return null;
+  return (
+    <details onToggle={(event) => event.currentTarget.open && setOpened(true)}>
+      <summary>
+        and {plural(changes.length, 'file')} {title}
+      </summary>
+      {wasOpened &&
+        changes.map((change) => (
+          <Change key={change.path} change={change} comparisons={comparisons} isOpen={false} />
+        ))}
+    </details>
   );
 }
 
