@@ -1,7 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type KnownPlan, readPlan } from '../agent/stored-plan.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
-import { findBatch, type ListedTrial, listTrials } from '../ledger/find.ts';
+import {
+  findBatch,
+  fittingBatches,
+  type ListedTrial,
+  lastBatch,
+  lastWord,
+  listTrials,
+} from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { readRecord } from '../record/read-record.ts';
@@ -50,8 +57,9 @@ export interface SideCase extends CaseVerdicts {
 }
 
 /**
- * Reads `BATCH`, `BATCH:VARIANT` or `BATCH+BATCH:VARIANT`. A set stands for its batches. Batches are named as
- * {@link findBatch} takes them, and it throws as that does. Several batches of one suite count as one: further batches have further trials.
+ * Reads `BATCH`, `BATCH:VARIANT`, `BATCH+BATCH:VARIANT`, or `:VARIANT` of the last batch. A set stands for its
+ * batches. Batches are named as {@link findBatch} takes them, and it throws as that does. Several batches of
+ * one suite count as one: further batches have further trials.
  */
 export function readReference(ledger: Ledger, name: string): Reference {
   const { records } = ledger;
@@ -60,8 +68,21 @@ export function readReference(ledger: Ledger, name: string): Reference {
     return { name, batches: [findBatch(records, name)], variant: undefined };
   const colon = name.indexOf(':');
   const variant = colon === -1 ? undefined : name.slice(colon + 1);
-  const batches = (colon === -1 ? name : name.slice(0, colon)).split('+');
+  const batches = (colon === -1 ? name : name.slice(0, colon) || lastWord).split('+');
+  if (colon === -1) refuseBareVariant(ledger, name);
   return { name, variant, batches: batches.flatMap((reference) => batchesNamed(ledger, reference)) };
+}
+
+/** Throws `BATCH_UNKNOWN` for a name that is none of a batch, but one of a variant of the last one. */
+function refuseBareVariant({ records, sets }: Ledger, name: string): void {
+  if (name === lastWord || sets.find(name) || fittingBatches(records, name).length > 0) return;
+  const isVariant = () => listTrials(records, lastBatch(records).key).some(({ variant }) => variant === name);
+  if (name.includes('+') || !isVariant()) return;
+  throw new OffsiteError(`the data folder has no batch ${name}`, {
+    code: 'BATCH_UNKNOWN',
+    kind: 'input',
+    hint: `For the variant ${name} of the last batch, write :${name}. For that of another, put the batch before it: BATCH:${name}.`,
+  });
 }
 
 /** A batch, or the batches of a set that were started. */

@@ -113,7 +113,9 @@ async function attempt(input: PhaseInput, runPhase: RunPhase, carry?: Found['car
     if (phase === verify && gradesInOwnSandbox(input.spec) && input.keeping?.done)
       await runPhase(keep, input);
     try {
-      found = { ...found, ...(await runPhase(phase, { ...input, found })), ...(carry && { carry }) };
+      const given = { ...input, found };
+      const more = phase.idle?.(given) ?? (await runPhase(phase, given));
+      found = { ...found, ...more, ...(carry && { carry }) };
     } catch (error) {
       signal.throwIfAborted();
       const doubt = `${phase.name} ${error instanceof OffsiteError ? error.code : 'unexpected'}`;

@@ -258,6 +258,11 @@ describe('offsite compare', () => {
   test('`last` is the last batch, and a batch is not compared with itself', async () => {
     const { comparisons } = await compared('last:weak', 'two:weak');
     expect(comparisons[0]?.a.batches).toEqual(['batch_three']);
+    const variants = await compared(':weak', ':strong');
+    expect(variants.comparisons[0]).toMatchObject({
+      a: { batches: ['batch_three'], variant: 'weak' },
+      b: { batches: ['batch_three'], variant: 'strong' },
+    });
     const same = await compare('last');
     expect(same.stderr).toContain('are the same trials');
     expect(same.exitCode).toBe(2);
@@ -275,6 +280,7 @@ describe('offsite compare', () => {
 
   test.each([
     [['nix'], /the data folder has no batch nix/],
+    [['weak', 'strong'], /no batch weak\n.*variant weak of the last batch, write :weak/],
     [['batch_', 'batch_b'], /7 batches fit batch_:/],
     [['before:nix', 'worse'], /no variant nix; available: worker\n/],
     [['before', 'before'], /are the same trials/],

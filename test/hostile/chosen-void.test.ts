@@ -82,7 +82,6 @@ describe.concurrent('a trial is void whose grading gives no verdict on an untouc
       'sandbox',
       'harness',
       'collect',
-      'verify',
       'validate',
       'control',
     ]);

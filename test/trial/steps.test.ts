@@ -65,7 +65,7 @@ describe.concurrent('the steps of a trial', { timeout: 180_000 }, () => {
     expect(result.phases.map(({ name, step }) => [step, name])).toEqual([
       [undefined, 'sandbox'],
       ...['first', 'second'].flatMap((name) =>
-        ['sandbox', 'harness', 'collect', 'verify', 'validate'].map((phase) => [name, phase]),
+        ['sandbox', 'harness', 'collect', 'validate'].map((phase) => [name, phase]),
       ),
     ]);
     expect(result.steps).toMatchObject([

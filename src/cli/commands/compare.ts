@@ -20,7 +20,7 @@ export function compareCommand() {
     .argument(
       '<a>',
       'BATCH, BATCH:VARIANT or BATCH+BATCH, the older one unless --baseline; ids may be cut short; ' +
-        '`last`: the last batch',
+        '`last`: the last batch; :VARIANT: a variant of it',
     )
     .argument('[b]', 'the newer one (default: the last batch)')
     .option('--baseline', "compare one batch with the service's baseline of its cases and variants")
@@ -56,8 +56,8 @@ async function compare(a: string, b: string | undefined, options: CompareOptions
 }
 
 function comparedBatches(ledger: Ledger, a: string, b: string | undefined): ComparedBatches {
-  const newer = readReference(ledger, b ?? lastWord);
-  return compareBatches(ledger, readReference(ledger, a), newer);
+  const older = readReference(ledger, a);
+  return compareBatches(ledger, older, readReference(ledger, b ?? lastWord));
 }
 
 async function comparedWithBaseline(context: CommandContext, name: string): Promise<ComparedBatches> {

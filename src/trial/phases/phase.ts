@@ -81,6 +81,8 @@ export interface StepPlace {
 
 export interface Phase {
   name: PhaseName;
+  /** What it finds where it has nothing to do, which takes no time. Undefined if it has something to do. */
+  idle?(input: PhaseInput): Found | undefined;
   /**
    * Returns what the phase found, which is added to the result. A verdict ends the trial. Throws if the phase
    * fails.

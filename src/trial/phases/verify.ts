@@ -23,7 +23,11 @@ import { largestWorkspace } from './largest-workspace.ts';
 import type { Found, Phase, PhaseInput } from './phase.ts';
 
 /** Runs the case's verify steps, in a fresh sandbox unless the case sets `in: same`. */
-export const verify: Phase = { name: 'verify', run };
+export const verify: Phase = {
+  name: 'verify',
+  idle: ({ spec }) => (spec.verify === undefined ? { verifySteps: [] } : undefined),
+  run,
+};
 
 /**
  * Python writes no bytecode, which would be an unintended change of the system. It also reads no bytecode
