@@ -75,7 +75,7 @@ export function readReference(ledger: Ledger, name: string): Reference {
 
 /** Throws `BATCH_UNKNOWN` for a name that is none of a batch, but one of a variant of the last one. */
 function refuseBareVariant({ records, sets }: Ledger, name: string): void {
-  if (name === lastWord || sets.find(name) || fittingBatches(records, name).length > 0) return;
+  if (sets.find(name) || fittingBatches(records, name).length > 0) return;
   const isVariant = () => listTrials(records, lastBatch(records).key).some(({ variant }) => variant === name);
   if (name.includes('+') || !isVariant()) return;
   throw new OffsiteError(`the data folder has no batch ${name}`, {

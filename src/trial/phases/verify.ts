@@ -22,10 +22,13 @@ import { protectedBefore } from './collect.ts';
 import { largestWorkspace } from './largest-workspace.ts';
 import type { Found, Phase, PhaseInput } from './phase.ts';
 
+/** What a case without verify comes to. */
+const nothingToRun: Found = { verifySteps: [] };
+
 /** Runs the case's verify steps, in a fresh sandbox unless the case sets `in: same`. */
 export const verify: Phase = {
   name: 'verify',
-  idle: ({ spec }) => (spec.verify === undefined ? { verifySteps: [] } : undefined),
+  idle: ({ spec }) => (spec.verify === undefined ? nothingToRun : undefined),
   run,
 };
 
@@ -57,7 +60,7 @@ export function verifyRequest({
 
 async function run(input: PhaseInput): Promise<Found> {
   const request = verifyRequest(input);
-  if (!request) return { verifySteps: [] };
+  if (!request) return nothingToRun;
   return input.spec.verifyPlace.in === 'same' ? inSame(input, request) : inFresh(input, request);
 }
 
