@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
+import { canonicalJson } from '../../canonical-json.ts';
 import type { Content, NeutralMessage, NeutralRequest } from '../translation/neutral-request.ts';
-import { isObject, parsed } from '../wires/lenient.ts';
+import { parsed } from '../wires/lenient.ts';
 
 /**
  * A request to a model without what varies between wires and runs and has no meaning: ids of calls, marks for
@@ -159,11 +160,4 @@ function mediaHash(part: Exclude<Content, { type: 'text' }>): string {
 function canonicalArguments(text: string): string {
   const value = parsed(text);
   return value === undefined ? text : canonicalJson(value);
-}
-
-/** JSON with sorted members, without those that are undefined. */
-export function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_name, inner: unknown) =>
-    isObject(inner) ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1))) : inner,
-  );
 }

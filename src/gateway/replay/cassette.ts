@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
+import { canonicalJson } from '../../canonical-json.ts';
 import type { ModelExchange } from '../../record/model-account.ts';
 import type { Wire } from '../../suite/model-config.ts';
-import { type CanonicalRequest, canonicalJson } from './canonical-request.ts';
+import type { CanonicalRequest } from './canonical-request.ts';
 import { withoutVolatile } from './volatile.ts';
 
 export type Role = ModelExchange['role'];

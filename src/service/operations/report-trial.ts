@@ -1,6 +1,6 @@
+import { canonicalJson } from '../../canonical-json.ts';
 import type { ReportRequest } from '../../contract/report.ts';
 import { refuse } from '../api-error.ts';
-import { canonicalJson } from '../canonical-json.ts';
 import { trialIdentifier } from '../identifiers.ts';
 import { storedTrial } from '../record/stored-trial.ts';
 import type { Call } from './call.ts';

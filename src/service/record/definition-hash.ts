@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
+import { canonicalJson } from '../../canonical-json.ts';
 import type { Case, Variant } from '../../contract/definition.ts';
 import { wholeCase } from '../../contract/whole-case.ts';
-import { canonicalJson } from '../canonical-json.ts';
 
 /**
  * The hash of a prompt, a case and a variant, as canonical JSON. A missing field counts as its default, so a

@@ -1,6 +1,6 @@
+import { canonicalJson, sha256 } from '../../canonical-json.ts';
 import type { Variant } from '../../contract/definition.ts';
 import type { RunVariant } from '../../contract/record.ts';
-import { canonicalJson, sha256 } from '../canonical-json.ts';
 
 /**
  * The variants as run records carry them. The same model, harness and sandbox have the same id in every

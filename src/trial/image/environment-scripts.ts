@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { canonicalJson } from '../../canonical-json.ts';
 import type { Mount } from '../../engine/port/containers.ts';
 import { harnessFolder } from '../../harness/npm-cli.ts';
 import { usualPlace } from '../container-spec.ts';
@@ -58,14 +59,14 @@ export function scriptsOf(
   return steps.filter(({ files, script }) => files.length > 0 || script !== undefined);
 }
 
-/** All inputs of a step's result. */
+/** All inputs of a step's result. The order of members means nothing: a plan from the ledger has another one. */
 export function keyOf(
   { phase, files, placed, source, script, variables, user, extraCertificates, mount }: EnvironmentScript,
   workspace: string,
   security: string,
   env: Record<string, string>,
 ): string {
-  return JSON.stringify({
+  return canonicalJson({
     phase,
     files: files.map(({ path, content, mode }) => [path, Buffer.from(content).toString('base64'), mode]),
     placed: placed?.map((file) => ('content' in file ? { ...file, content: sha256Of(file.content) } : file)),

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 
 /**
- * JSON whose object fields are sorted, so that equal values give equal text. Takes only values that JSON can
- * express.
+ * JSON with sorted members, without those that are undefined: equal values give equal text. Takes only values
+ * that JSON can express.
  */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
@@ -13,7 +13,7 @@ export function canonicalJson(value: unknown): string {
       .map(([name, field]) => `${JSON.stringify(name)}:${canonicalJson(field)}`);
     return `{${fields.join(',')}}`;
   }
-  return JSON.stringify(value);
+  return JSON.stringify(value) ?? 'null';
 }
 
 export function sha256(text: string): Buffer {
