@@ -34,8 +34,44 @@ function namesError(line: string): boolean {
   return word !== null && line.slice(word.index + word[0].length).trim() !== '';
 }
 
-/** Why a trial failed: one line for each verify step, validation and judgment that failed. */
-export function failuresOf({ verifySteps = [], validations = [], judgments = [] }: TrialResult): string[] {
+/**
+ * Why a trial failed: one line for each verify step, validation and judgment that failed, and then how the
+ * harness ended, if that was not as it should.
+ */
+export function failuresOf(result: TrialResult): string[] {
+  const ending = harnessFailure(result);
+  return [...failedChecks(result), ...(ending === undefined ? [] : [ending])];
+}
+
+/**
+ * How the harness of a trial that did not pass ended, with what it printed, if that was not by itself with exit
+ * code 0. Undefined also if the trial's cause tells it.
+ */
+export function harnessFailure(result: TrialResult): string | undefined {
+  const { verdict, harness, cause } = result;
+  if (!harness || verdict === 'passed' || cause?.phase === 'harness') return undefined;
+  switch (harness.ended) {
+    case 'exited':
+      return harness.exitCode === 0 ? undefined : `harness: ${exitText(result, harness.exitCode)}`;
+    case 'timed-out':
+      return `harness: ended after ${Math.round(harness.afterMs / 1000)} s: its time was up`;
+    case 'out-of-disk':
+      return 'harness: the sandbox ran out of disk space';
+    case 'out-of-memory':
+      return 'harness: the sandbox ran out of memory';
+    default:
+      return `harness: ${firstLine(harness.message, toldCharacters)}`;
+  }
+}
+
+/** The exit code, with the command that ended so, if the harness is a script of a profile. */
+function exitText({ harnessTellsCommands, trajectory, harnessOutput }: TrialResult, code: number): string {
+  const last = harnessTellsCommands === false ? trajectory?.at(-1) : undefined;
+  if (last === undefined) return `exited ${code}${told(harnessOutput)}`;
+  return `${firstLine(last.command, commandCharacters)} exited ${code}${told(last.output)}`;
+}
+
+function failedChecks({ verifySteps = [], validations = [], judgments = [] }: TrialResult): string[] {
   const steps = verifySteps
     .filter(({ exitCode }) => exitCode !== 0)
     // No work makes it pass.

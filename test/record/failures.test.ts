@@ -137,3 +137,43 @@ test.each([
   const verifySteps = [{ command: output, exitCode: 1, output, outputTruncated: false }];
   expect(failuresOf(result({ verifySteps }))[0]?.length).toBeLessThan(1_000);
 });
+
+describe('a failed trial says how its harness ended:', () => {
+  const endings: [Partial<TrialResult>, string | undefined][] = [
+    [{ harness: { ended: 'exited', exitCode: 0 } }, undefined],
+    [
+      { harness: { ended: 'exited', exitCode: 2 }, harnessOutput: 'Error: no\n' },
+      'harness: exited 2: Error: no',
+    ],
+    [{ harness: { ended: 'timed-out', afterMs: 60_400 } }, 'harness: ended after 60 s: its time was up'],
+    [{ harness: { ended: 'agent-failed', message: 'gave up\nat once' } }, 'harness: gave up …'],
+    [{ harness: { ended: 'out-of-memory' } }, 'harness: the sandbox ran out of memory'],
+    [{ verdict: 'passed', harness: { ended: 'exited', exitCode: 2 } }, undefined],
+    [
+      {
+        harness: { ended: 'exited', exitCode: 2 },
+        cause: { kind: 'agent', phase: 'harness', message: 'exited 2' },
+      },
+      undefined,
+    ],
+  ];
+  test.each(endings)('%j', (found, expected) => {
+    const verifySteps = [step('test -f x', 1)];
+    const [, ending] = failuresOf(result({ verifySteps, ...found }));
+    expect(ending).toBe(expected);
+  });
+
+  test('with the command of a script, and what it printed', () => {
+    const command = 'node /opt/agent/main.mjs "$(cat "$OFFSITE_PROMPT_FILE")"';
+    const output = 'node:internal\n  throw err;\n\nError: Cannot find module\n';
+    const entry = { _tag: 'command' as const, command, output, outputTruncated: false, exitCode: 1 };
+    const found = failuresOf(
+      result({
+        harness: { ended: 'exited', exitCode: 1 },
+        harnessTellsCommands: false,
+        trajectory: [{ ...entry, startedAtMillis: 0, finishedAtMillis: 1 }],
+      }),
+    );
+    expect(found).toEqual([`harness: ${command} exited 1: Error: Cannot find module`]);
+  });
+});

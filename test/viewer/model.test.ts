@@ -167,7 +167,7 @@ describe('whose fault it is:', () => {
       }),
     );
     expect(isAgents).toBe(true);
-    expect(reasons).toEqual(['verify: make exited 2', 'the harness was ended after 60 s: its time was up']);
+    expect(reasons).toEqual(['verify: make exited 2', 'harness: ended after 60 s: its time was up']);
   });
 
   test('nothing, for a trial that passed', () => {

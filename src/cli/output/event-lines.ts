@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { BatchEvent, BatchTrial } from '../../agent/run-batch.ts';
 import { printedText } from '../../bounds/anybody.ts';
 import type { Cause } from '../../record/cause.ts';
-import { failuresOf } from '../../record/failures.ts';
+import { failuresOf, harnessFailure } from '../../record/failures.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
 import { usedImages } from '../../suite/dockerfile.ts';
 import { excerpt, lines, ours, type Printable, stack, styled, text } from '../../text/printable.ts';
@@ -147,7 +147,6 @@ function startedWords({ trials, before }: BatchEvent & { kind: 'started' }): str
   return `${trials.length} of ${all} ${trials.length === 1 ? 'runs' : 'run'} now; ${before} finished before`;
 }
 
-/** @param isTold whether the cause was printed before */
 interface HowFinished {
   /** Whether its cause was printed before. */
   isTold: boolean;
@@ -185,12 +184,16 @@ function causeLines({ kind, phase, message, output = '' }: Cause): Printable {
   return stack([why, text`      ${excerpt(withoutNotices(output).trim(), printedOutput)}`]);
 }
 
-/** Why a trial failed: the first reason, and how many more there are. */
+/**
+ * Why a trial failed: the first reason, how the harness ended if that was not as it should, and how many more
+ * reasons there are.
+ */
 function failureLines(result: TrialResult): Printable[] {
-  const [first, ...more] = failuresOf(result);
-  if (first === undefined) return [];
-  const others = more.length > 0 ? [text`      and ${more.length} more`] : [];
-  return [text`      ${oneLine(first)}`, ...others];
+  const reasons = failuresOf(result);
+  const shown = reasons.filter((reason, index) => index === 0 || reason === harnessFailure(result));
+  const more = reasons.length - shown.length;
+  const others = more > 0 ? [text`      and ${more} more`] : [];
+  return [...shown.map((reason) => text`      ${oneLine(reason)}`), ...others];
 }
 
 /** A text's first line, with the next one if a colon announces it, as assertions have it. */

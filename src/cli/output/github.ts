@@ -66,13 +66,14 @@ export function annotations({ runs }: BatchSummary): Annotation[] {
 
 function markdown({ summary, concluded }: TellableBatch, redact: Redact): string {
   const cell = (text: string) => markdownCell(text, redact);
+  const priced = summary.runs.some(({ costUsd = 0 }) => costUsd > 0);
   const row = (
     name: string,
     of: Pick<RunSummary, 'passed' | 'failed' | 'void' | 'passRate' | 'costUsd'>,
     time: number,
   ) => {
     const counts = `${of.passed} | ${of.failed} | ${of.void} | ${percent(of.passRate)}`;
-    return `| ${name} | ${counts} | ${duration(time)} | ${cost(of.costUsd)} |`;
+    return `| ${name} | ${counts} | ${duration(time)} |${priced ? ` ${cost(of.costUsd)} |` : ''}`;
   };
   const missing = summary.incomplete?.unfinished ?? 0;
   const incomplete =
@@ -84,13 +85,14 @@ function markdown({ summary, concluded }: TellableBatch, redact: Redact): string
   return [
     `### Offsite: batch ${cell(summary.batchId)}`,
     '',
-    '| run | passed | failed | void | pass rate | time | cost |',
-    '|---|--:|--:|--:|--:|--:|--:|',
+    `| run | passed | failed | void | pass rate | time |${priced ? ' cost |' : ''}`,
+    `|---|--:|--:|--:|--:|--:|${priced ? '--:|' : ''}`,
     ...summary.runs.map((run) => row(`${cell(run.case)} · ${cell(run.variant)}`, run, run.durationMs)),
     row('all', summary, summary.elapsedMs ?? summary.durationMs),
     '',
     ...incomplete,
     ...unreported,
+    ...whyRows(summary, cell),
     ...[...concluded, ...replayedLines(summary.runs.flatMap(({ trials }) => trials))].flatMap((line) => [
       cell(plainText(line)),
       '',
@@ -99,11 +101,32 @@ function markdown({ summary, concluded }: TellableBatch, redact: Redact): string
   ].join('\n');
 }
 
+/** How many runs the step's summary gives reasons of. */
+const explainedRuns = 20;
+
+/** A row for each run with trials that did not pass: what the first of them says. */
+function whyRows({ runs }: BatchSummary, cell: (text: string) => string): string[] {
+  const rows = runs.flatMap(({ case: id, variant, trials }) => {
+    const first = trials.find(({ verdict }) => verdict !== 'passed');
+    if (first === undefined) return [];
+    return [`| ${cell(id)} · ${cell(variant)} | ${reasonsOf(first).map(cell).join('<br>')} |`];
+  });
+  if (rows.length === 0) return [];
+  const more = rows.length - explainedRuns;
+  return [
+    ...['| did not pass | why, in the first such trial |', '|---|---|', ...rows.slice(0, explainedRuns), ''],
+    ...(more > 0 ? [`${plural(more, 'more run')} did not pass.`, ''] : []),
+  ];
+}
+
+/** How many reasons of a trial are told. */
+const toldReasons = 3;
+
 function reasons(trials: RunSummary['trials']): Printable {
-  return stack(
-    trials.map(
-      ({ ordinal, cause, failures }) =>
-        text`#${ordinal}: ${lines(cause?.message ?? failures[0] ?? 'no reason is known')}`,
-    ),
-  );
+  return stack(trials.map((trial) => text`#${trial.ordinal}: ${lines(reasonsOf(trial).join('\n'))}`));
+}
+
+function reasonsOf({ cause, failures }: RunSummary['trials'][number]): string[] {
+  const all = [...(cause === undefined ? [] : [cause.message]), ...failures];
+  return all.length === 0 ? ['no reason is known'] : all.slice(0, toldReasons);
 }

@@ -1,7 +1,7 @@
 import type { ComparedBatches } from '../../comparison/comparison.ts';
 import type { Reference } from '../../comparison/side.ts';
 import { ours, type Printable, text } from '../../text/printable.ts';
-import { plural } from '../../text/quantities.ts';
+import { percent, plural } from '../../text/quantities.ts';
 import type { OlderSide } from '../compare-to.ts';
 import type { CommandContext, Workshop } from '../context.ts';
 import { belowText, exitCodeOfRates, exitCodes } from '../exit-codes.ts';
@@ -64,9 +64,13 @@ export async function tellResults(
     });
     out.json(isList ? documents : documents[0]);
   } else {
-    for (const [index, told] of all.entries())
-      printTold(told, compared[index], { context, progress, options });
+    for (const [index, told] of all.entries()) printTold(told, compared[index], out);
   }
+  if (!options.dryRun)
+    for (const { batches } of all) {
+      const see = seeWhy(batches, options.dataFolder);
+      if (see) progress.note(see);
+    }
   const summaries = all.map(({ summary }) => summary);
   writeJunit(summaries, options, context);
   await writePages(summaries, options, context, signal);
@@ -96,13 +100,19 @@ function conclusionOf(
   { older, options }: Pick<Telling, 'older' | 'options'>,
 ): { code: number; told: Printable[] } {
   const told = compared && older ? regressionLines(compared, older.name, options) : [];
-  const below = belowText(summary, options.failUnder);
-  const voided = `${plural(summary.void, 'trial')} without a verdict: the exit code is 3`;
-  if (below !== undefined) told.push(ours(below));
-  else if (summary.void > 0 && options.failUnder !== undefined) told.push(ours(voided));
+  const { failUnder } = options;
+  if (failUnder !== undefined) told.push(ours(thresholdText(summary, failUnder)));
   const rates = exitCodeOfRates(summary, options.failUnder);
   const isWorse = rates === exitCodes.done && compared !== undefined && hasRegression(compared, options);
   return { code: isWorse ? exitCodes.belowThreshold : rates, told };
+}
+
+/** How the results stand to `--fail-under`. */
+function thresholdText(summary: AnySummary, failUnder: number): string {
+  const below = belowText(summary, failUnder);
+  if (below !== undefined) return below;
+  if (summary.void > 0) return `${plural(summary.void, 'trial')} without a verdict: the exit code is 3`;
+  return `the pass rate of ${percent(summary.passRate)} reaches ${percent(failUnder)} (--fail-under)`;
 }
 
 /**
@@ -125,16 +135,14 @@ export function tellStep(
 }
 
 function printTold(
-  { summary, batches, title, below }: Told,
+  { summary, title, below }: Told,
   compared: ComparedBatches | undefined,
-  { context: { out }, progress, options }: Pick<Telling, 'context' | 'progress' | 'options'>,
+  out: CommandContext['out'],
 ): void {
   const table = summaryTable(summary);
   out.print(title ? text`\n${title}\n${table}\n` : text`\n${table}\n`);
   if (below) out.print(text`${below}\n`);
   if (compared) out.print(comparisonText(compared));
-  const see = options.dryRun ? undefined : seeWhy(batches, options.dataFolder);
-  if (see) progress.note(see);
 }
 
 /** The batches as one side of a comparison. */

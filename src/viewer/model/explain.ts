@@ -30,12 +30,7 @@ export function faultOf(kind: Cause['kind']): string {
 export function explain(record: TrialRecord): Explanation {
   const { verdict, cause } = record;
   if (verdict === 'passed') return { isAgents: false, reasons: [] };
-  const ending = endingOf(record);
-  const reasons = [
-    ...(cause ? [`${cause.phase}: ${cause.message}`] : []),
-    ...failuresOf(record),
-    ...(ending === undefined ? [] : [ending]),
-  ];
+  const reasons = [...(cause ? [`${cause.phase}: ${cause.message}`] : []), ...failuresOf(record)];
   if (cause) return { fault: faults[cause.kind], isAgents: cause.kind === 'agent', reasons };
   if (verdict === 'void')
     return {
@@ -50,21 +45,4 @@ export function explain(record: TrialRecord): Explanation {
 export function reasonOf(record: TrialRecord): string | undefined {
   const { reasons, fault } = explain(record);
   return reasons[0] ?? fault;
-}
-
-/** How the harness ended, if that was not by itself with exit code 0. */
-function endingOf({ harness, cause }: TrialRecord): string | undefined {
-  if (!harness || cause?.phase === 'harness') return undefined;
-  switch (harness.ended) {
-    case 'exited':
-      return harness.exitCode === 0 ? undefined : `the harness exited ${harness.exitCode}`;
-    case 'timed-out':
-      return `the harness was ended after ${Math.round(harness.afterMs / 1000)} s: its time was up`;
-    case 'out-of-disk':
-      return 'the sandbox ran out of disk space';
-    case 'out-of-memory':
-      return 'the sandbox ran out of memory';
-    default:
-      return `the harness ended: ${harness.message}`;
-  }
 }

@@ -123,6 +123,8 @@ describe('in GitHub Actions', () => {
       expect(text).toContain(
         '| <code>hello</code> · <code>codex, fast&#58; &#34;mine&#34;</code> | 1 | 1 | 1 | 50 % | 4.5 s | $0.0300 |',
       );
+      expect(text).toContain('| did not pass | why, in the first such trial |');
+      expect(text).toMatch(/^\| <code>hello<\/code> · .* \| <code>verify&#58;.*<br><code>validation .*\|$/m);
       expect(text.match(/^<code>the pass rate of 50 &#37; is below 80 &#37; .*$/gm), text).toHaveLength(1);
       tellGithub({ summaryFile: join(folder, 'none', 'x') }, { summary: mixed, concluded: [] }, printers);
       expect(warnings).toEqual([expect.stringContaining('cannot write the step summary')]);
