@@ -13,7 +13,7 @@ export interface RefusalIssue {
   message: string;
 }
 
-export interface RefusalParts {
+export interface ServiceRefusalParts {
   status: number;
   /** The body's `_tag`; undefined if it had none. Unknown tags are kept. */
   tag: string | undefined;
@@ -39,7 +39,7 @@ export class ServiceRefusal extends ClientError {
   readonly authenticate: string | undefined;
   readonly retryAfterMs: number | undefined;
 
-  constructor(parts: RefusalParts, context: CallContext, code: string, hint?: string) {
+  constructor(parts: ServiceRefusalParts, context: CallContext, code: string, hint?: string) {
     super(describe(parts), {
       code,
       // Waiting helps with these. With the others, the caller has to change something.
@@ -91,7 +91,7 @@ const RefusalBody = z.looseObject({
  */
 export function readRefusal(
   json: unknown,
-  parts: Pick<RefusalParts, 'status' | 'authenticate' | 'retryAfterMs'>,
+  parts: Pick<ServiceRefusalParts, 'status' | 'authenticate' | 'retryAfterMs'>,
   quote: Quote,
   context: CallContext,
 ): ServiceRefusal | undefined {
@@ -115,7 +115,7 @@ export function readRefusal(
 }
 
 /** The `_tag` gives the kind; if it is missing or unknown, the status does. */
-function refusalOf(parts: RefusalParts, context: CallContext): ServiceRefusal {
+function refusalOf(parts: ServiceRefusalParts, context: CallContext): ServiceRefusal {
   const known: readonly string[] = Object.values(errorTags);
   const byStatus = errorTags[parts.status as keyof typeof errorTags];
   switch (parts.tag !== undefined && known.includes(parts.tag) ? parts.tag : byStatus) {
@@ -139,7 +139,7 @@ function refusalOf(parts: RefusalParts, context: CallContext): ServiceRefusal {
   }
 }
 
-function describe({ status, tag, said, issues, authenticate }: RefusalParts): string {
+function describe({ status, tag, said, issues, authenticate }: ServiceRefusalParts): string {
   const lines = issues
     .slice(0, serviceAnswers.count.issues)
     .map(({ path, message }) => `\n  ${path || 'body'}: ${message}`);

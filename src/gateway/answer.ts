@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts';
 import { startDeadline } from '../deadline.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { Wire } from '../suite/model-config.ts';
-import { Refusal } from './refusal.ts';
+import { GatewayRefusal } from './refusal.ts';
 import type { UpstreamAnswer } from './upstream.ts';
 import { wireTable } from './wires/wire-table.ts';
 
@@ -48,7 +48,7 @@ export function answerText(response: ServerResponse, thrown: unknown): void {
 export function told(thrown: unknown): { status: number; message: string } {
   const hint = thrown instanceof OffsiteError ? thrown.hint : undefined;
   return {
-    status: thrown instanceof Refusal ? thrown.status : 502,
+    status: thrown instanceof GatewayRefusal ? thrown.status : 502,
     message: [messageOf(thrown), hint].filter(Boolean).join('. '),
   };
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { Budget } from '../suite/model-config.ts';
 import type { BudgetAccount, BudgetLeft, ModelRole, SessionRequest, Spending } from './gateway.ts';
-import { Refusal } from './refusal.ts';
+import { GatewayRefusal } from './refusal.ts';
 
 /** An account with nothing spent yet. Its time begins at `startedAt`, epoch milliseconds. */
 export function openBudget(limit: Budget, startedAt: number): BudgetAccount {
@@ -33,7 +33,7 @@ export function spentMessage(batch: BudgetAccount, clock: Clock): string | undef
 
 /** The budgets for one role of a session: the trial's and its batch's. */
 export interface Budgets extends Disposable {
-  /** Counts one more request. Throws a {@link Refusal} and aborts `spent` if a budget has nothing left. */
+  /** Counts one more request. Throws a {@link GatewayRefusal} and aborts `spent` if a budget has nothing left. */
   begin(): void;
   /** As `begin`, for a request that is already counted. */
   check(): void;
@@ -104,7 +104,7 @@ function holdBudgets(held: readonly Held[], clock: Clock): Budgets {
   const refuseIf = (message: string | undefined) => {
     if (message === undefined) return;
     end(message);
-    throw new Refusal(400, 'BUDGET_EXCEEDED', message);
+    throw new GatewayRefusal(400, 'BUDGET_EXCEEDED', message);
   };
   for (const { prefix, account } of held) {
     const { time } = account.limit;

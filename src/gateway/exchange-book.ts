@@ -4,7 +4,7 @@ import type { ModelExchange } from './gateway.ts';
 import { type Meter, meterOf, type Reading } from './metering.ts';
 import { type ExchangeParts, heldBy, type ModelAsk } from './model-ask.ts';
 import { costOf } from './prices.ts';
-import { clientGone, Refusal } from './refusal.ts';
+import { clientGone, GatewayRefusal } from './refusal.ts';
 import { type ExchangeEntry, type InFlight, newExchange } from './session-record.ts';
 import { faultOf, type Outcome } from './standing.ts';
 import type { Transcoder } from './translation/transcoder.ts';
@@ -195,10 +195,10 @@ export function openExchange(
     rejected(error) {
       const { aborted, reason } = stopping.signal;
       if (aborted) {
-        if (reason instanceof Refusal) told.status = reason.status;
+        if (reason instanceof GatewayRefusal) told.status = reason.status;
         void finish(messageOf(reason), false);
       } else {
-        const refusal = error instanceof Refusal ? error : undefined;
+        const refusal = error instanceof GatewayRefusal ? error : undefined;
         told.status = refusal?.status ?? 502;
         entry.use = refusal && [400, 429, 503].includes(refusal.status) ? 'refused' : 'free';
         // A lack of room in this process says nothing about the model.
@@ -223,7 +223,7 @@ export function openExchange(
         wholeRead = true;
         void finish(undefined, false);
       } catch (error) {
-        if (!stopping.signal.aborted) void finish(messageOf(error), !(error instanceof Refusal));
+        if (!stopping.signal.aborted) void finish(messageOf(error), !(error instanceof GatewayRefusal));
         throw error;
       } finally {
         // The client has disconnected, or this process ended the exchange.

@@ -1,7 +1,7 @@
 import { modelRequests } from '../bounds/sandbox.ts';
 import { openExchange } from './exchange-book.ts';
 import { type ExchangeParts, heldBy, type ModelAsk } from './model-ask.ts';
-import { Refusal } from './refusal.ts';
+import { GatewayRefusal } from './refusal.ts';
 import { send } from './send.ts';
 import { translateAnswer } from './translation/translate-answer.ts';
 import type { UpstreamAnswer } from './upstream.ts';
@@ -16,7 +16,7 @@ export interface PassedAnswer extends UpstreamAnswer {
 
 /**
  * Makes one request to a model: checks its budget, sends it and records it. `signal` is the client's: if it
- * aborts, so does the upstream request. Throws a {@link Refusal} if the request may not be sent or the answer
+ * aborts, so does the upstream request. Throws a {@link GatewayRefusal} if the request may not be sent or the answer
  * is a redirect, and the connection's error if no answer began.
  */
 export async function exchange(
@@ -28,7 +28,7 @@ export async function exchange(
   const open = openExchange(parts, ask, signal);
   try {
     if (parts.record.isFull(ask.role)) {
-      throw new Refusal(
+      throw new GatewayRefusal(
         429,
         'TOO_MANY_REQUESTS',
         `the ${ask.role} of this trial has made ${modelRequests.count.exchanges} model requests, the limit`,
@@ -52,7 +52,7 @@ export async function exchange(
     open.answered(answer, release);
     open.signal.throwIfAborted();
     if (answer.status >= 300 && answer.status < 400) {
-      throw new Refusal(
+      throw new GatewayRefusal(
         502,
         'MODEL_REDIRECTED',
         `${ask.model.name} answered with a redirect, which is never followed`,

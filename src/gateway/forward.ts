@@ -7,7 +7,7 @@ import { exchange } from './exchange.ts';
 import type { ModelRole } from './gateway.ts';
 import { judgeMembers } from './judge-members.ts';
 import type { ExchangeParts } from './model-ask.ts';
-import { clientGone, Refusal } from './refusal.ts';
+import { clientGone, GatewayRefusal } from './refusal.ts';
 import { ReplayMiss } from './replay/replay-miss.ts';
 import { bytesForUpstream, readBody, readRequestBody } from './request-body.ts';
 import { requireReadable, toUpstream } from './request-head.ts';
@@ -114,7 +114,7 @@ async function ask(
     model = judged();
   } catch (error) {
     const { message, status } =
-      error instanceof Refusal ? error : new Refusal(400, 'BODY_INVALID', String(error));
+      error instanceof GatewayRefusal ? error : new GatewayRefusal(400, 'BODY_INVALID', String(error));
     const told = newExchange(parts.clock, {
       role,
       model: asked,
@@ -190,5 +190,5 @@ export function answerModels(
 function roleOf(tokens: Tokens, headers: IncomingHttpHeaders): ModelRole {
   const role = tokens.roleOf(headers);
   if (role) return role;
-  throw new Refusal(401, 'INVALID_API_KEY', "the request does not carry this trial's token");
+  throw new GatewayRefusal(401, 'INVALID_API_KEY', "the request does not carry this trial's token");
 }

@@ -1,12 +1,12 @@
 import type { Wire } from '../suite/model-config.ts';
-import { Refusal } from './refusal.ts';
+import { GatewayRefusal } from './refusal.ts';
 import type { ServedModel } from './served-model.ts';
 import { isNothing, type JsonObject } from './wires/lenient.ts';
 import { providerSide } from './wires/provider-side.ts';
 import { hostedMembers, knownMembers, wireTable } from './wires/wire-table.ts';
 
 /**
- * Throws a {@link Refusal} for a request with a member that this gateway does not know: it may select another
+ * Throws a {@link GatewayRefusal} for a request with a member that this gateway does not know: it may select another
  * model or open a way out of the sandbox. Also refuses a request that makes the provider work outside the
  * conversation, unless the model's configuration allows it.
  */
@@ -25,7 +25,7 @@ export function judgeMembers(
   );
   if (unknown !== undefined) {
     const shown = JSON.stringify(unknown.slice(0, 100));
-    throw new Refusal(
+    throw new GatewayRefusal(
       400,
       'MEMBER_UNKNOWN',
       `${shown} is not a request member that Offsite knows. If the model's server accepts it, ` +
@@ -35,7 +35,7 @@ export function judgeMembers(
   if (config.hostedTools === 'allow') return;
   const hosted = ownJudge ? ownJudge(body) : providerSide(body, accepted, hostedTool);
   if (hosted === undefined) return;
-  throw new Refusal(
+  throw new GatewayRefusal(
     400,
     'HOSTED_TOOL_DENIED',
     `${hosted} would work at the model's provider, outside the sandbox. ` +

@@ -1,5 +1,5 @@
 import type { Wire } from '../suite/model-config.ts';
-import { Refusal } from './refusal.ts';
+import { GatewayRefusal } from './refusal.ts';
 import { hostedMembers, knownMembers, wireTable } from './wires/wire-table.ts';
 
 /**
@@ -85,7 +85,7 @@ export function isFreeForm(name: string, level: number): boolean {
 
 /**
  * Reads a name with its quotes and returns the form to compare. Outside free-form members, that form ignores
- * the differences that some servers ignore (case, camel case). There it also throws a {@link Refusal} for a
+ * the differences that some servers ignore (case, camel case). There it also throws a {@link GatewayRefusal} for a
  * name that is not plain, or that such a server reads as a judged member.
  */
 export function nameOf(
@@ -110,7 +110,7 @@ function readName(bytes: Buffer, start: number, end: number): string {
     // A string contains no other values, so its memory need not be estimated.
     return String(JSON.parse(bytes.toString('utf8', start, end)));
   } catch (cause) {
-    throw new Refusal(400, 'BODY_NOT_JSON', 'the body is not JSON', { cause });
+    throw new GatewayRefusal(400, 'BODY_NOT_JSON', 'the body is not JSON', { cause });
   }
 }
 
@@ -122,6 +122,6 @@ function shown(name: string): string {
   return JSON.stringify(name.slice(0, 100));
 }
 
-function refused(message: string): Refusal {
-  return new Refusal(400, 'BODY_INVALID', message);
+function refused(message: string): GatewayRefusal {
+  return new GatewayRefusal(400, 'BODY_INVALID', message);
 }

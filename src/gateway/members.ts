@@ -1,6 +1,6 @@
 import { modelRequests } from '../bounds/sandbox.ts';
 import { commonNames, type MemberNames, nameOf } from './member-names.ts';
-import { Refusal } from './refusal.ts';
+import { GatewayRefusal } from './refusal.ts';
 
 /** The position of a member of a JSON object in its bytes. */
 export interface Member {
@@ -144,6 +144,6 @@ function shown(name: string): string {
   return JSON.stringify(name.slice(0, 100));
 }
 
-function invalid(message: string): Refusal {
-  return new Refusal(400, 'BODY_INVALID', message);
+function invalid(message: string): GatewayRefusal {
+  return new GatewayRefusal(400, 'BODY_INVALID', message);
 }

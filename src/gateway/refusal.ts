@@ -4,7 +4,7 @@ import { OffsiteError } from '../offsite-error.ts';
  * Why a request is not forwarded, or its answer not passed on. Has the status and code for the wire's own
  * error.
  */
-export class Refusal extends OffsiteError {
+export class GatewayRefusal extends OffsiteError {
   readonly status: number;
 
   /** `code` is upper-case, as in every error; wires that have codes show it in lower case. */

@@ -6,14 +6,14 @@ import { DocumentTooDeep, DocumentTooHeavy, heaviestDocument, weighedJson } from
 import type { Wire } from '../suite/model-config.ts';
 import { memberNames } from './member-names.ts';
 import { type Member, membersOf } from './members.ts';
-import { Refusal } from './refusal.ts';
+import { GatewayRefusal } from './refusal.ts';
 import type { Hold } from './room.ts';
 import { isObject, type JsonObject, member } from './wires/lenient.ts';
 import type { PathTarget } from './wires/path-target.ts';
 import { wireTable } from './wires/wire-table.ts';
 
 /**
- * Reads a request's body, no faster than `hold` has room for it. Throws a {@link Refusal}: 413 if it is too
+ * Reads a request's body, no faster than `hold` has room for it. Throws a {@link GatewayRefusal}: 413 if it is too
  * large, 503 if there is no room. Rejects if the client disconnects.
  */
 export async function readBody(request: IncomingMessage, hold: Hold, signal: AbortSignal): Promise<Buffer> {
@@ -37,8 +37,8 @@ export async function readBody(request: IncomingMessage, hold: Hold, signal: Abo
   return store.take();
 }
 
-function tooLarge(largest: number): Refusal {
-  return new Refusal(413, 'REQUEST_TOO_LARGE', `the body is larger than ${largest} bytes`);
+function tooLarge(largest: number): GatewayRefusal {
+  return new GatewayRefusal(413, 'REQUEST_TOO_LARGE', `the body is larger than ${largest} bytes`);
 }
 
 /** A request to a model, read. */
@@ -55,7 +55,7 @@ export interface ModelRequestBody {
 }
 
 /**
- * Reads a request's body. Throws a {@link Refusal} if it is not a JSON object with a model in UTF-8, or if
+ * Reads a request's body. Throws a {@link GatewayRefusal} if it is not a JSON object with a model in UTF-8, or if
  * the upstream might read it differently than this gateway. `inPath`: what the path told.
  */
 export function readRequestBody(
@@ -64,7 +64,7 @@ export function readRequestBody(
   inPath?: Pick<PathTarget, 'model' | 'streamed'>,
 ): ModelRequestBody {
   // Some readers replace invalid bytes, and others decode overlong ones.
-  if (!isUtf8(bytes)) throw new Refusal(400, 'BODY_NOT_JSON', 'the body is not UTF-8');
+  if (!isUtf8(bytes)) throw new GatewayRefusal(400, 'BODY_NOT_JSON', 'the body is not UTF-8');
   const members = membersOf(bytes, memberNames(wire));
   const { json, weight } = parse(bytes);
   if (inPath) return { bytes, json, members, weight, model: inPath.model, streamed: inPath.streamed };
@@ -75,7 +75,7 @@ export function readRequestBody(
       throw invalid(`"${name}" is neither true nor false`);
   }
   if (json.background === true) {
-    throw new Refusal(400, 'BACKGROUND_NOT_ALLOWED', 'a background response cannot be metered');
+    throw new GatewayRefusal(400, 'BACKGROUND_NOT_ALLOWED', 'a background response cannot be metered');
   }
   return { bytes, json, model, streamed: json.stream === true, members, weight };
 }
@@ -121,13 +121,13 @@ function parse(bytes: Buffer): { json: JsonObject; weight: number } {
   } catch (cause) {
     if (cause instanceof DocumentTooDeep) throw invalid(cause.message);
     if (cause instanceof DocumentTooHeavy)
-      throw new Refusal(413, 'REQUEST_TOO_LARGE', cause.message, { cause });
-    throw new Refusal(400, 'BODY_NOT_JSON', 'the body is not JSON', { cause });
+      throw new GatewayRefusal(413, 'REQUEST_TOO_LARGE', cause.message, { cause });
+    throw new GatewayRefusal(400, 'BODY_NOT_JSON', 'the body is not JSON', { cause });
   }
   if (!isObject(json)) throw invalid('the body is not a JSON object');
   return { json, weight };
 }
 
-function invalid(message: string): Refusal {
-  return new Refusal(400, 'BODY_INVALID', message);
+function invalid(message: string): GatewayRefusal {
+  return new GatewayRefusal(400, 'BODY_INVALID', message);
 }

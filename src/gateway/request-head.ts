@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { Refusal } from './refusal.ts';
+import { GatewayRefusal } from './refusal.ts';
 import { allWires } from './wires/wire-table.ts';
 
 /** The allowed value of a header on the list. */
@@ -52,16 +52,16 @@ export function toUpstream(
 }
 
 /**
- * Throws a {@link Refusal} (415) if the headers declare anything but JSON in UTF-8, because the gateway reads
+ * Throws a {@link GatewayRefusal} (415) if the headers declare anything but JSON in UTF-8, because the gateway reads
  * the body as that.
  */
 export function requireReadable(headers: IncomingHttpHeaders): void {
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
-    throw new Refusal(415, 'BODY_COMPRESSED', 'the gateway accepts no compressed bodies');
+    throw new GatewayRefusal(415, 'BODY_COMPRESSED', 'the gateway accepts no compressed bodies');
   }
   const type = headers['content-type'];
   if (type === undefined || /^application\/json\s*(;\s*charset=("utf-8"|utf-8)\s*)?$/i.test(type)) return;
-  throw new Refusal(
+  throw new GatewayRefusal(
     415,
     'BODY_TYPE_UNKNOWN',
     'the gateway accepts only bodies of the type application/json in UTF-8',

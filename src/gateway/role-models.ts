@@ -1,12 +1,12 @@
 import type { ModelRole, SessionRequest } from './gateway.ts';
-import { Refusal } from './refusal.ts';
+import { GatewayRefusal } from './refusal.ts';
 import type { ServedModel } from './served-model.ts';
 
 /** The models that each role of a session may use. */
 export interface RoleModels {
-  /** Finds a model by its exact name or alias. Throws a {@link Refusal} (404) for any other. */
+  /** Finds a model by its exact name or alias. Throws a {@link GatewayRefusal} (404) for any other. */
   named(role: ModelRole, name: string): ServedModel;
-  /** The default model of a role. Throws a {@link Refusal} if the role has none. */
+  /** The default model of a role. Throws a {@link GatewayRefusal} if the role has none. */
   first(role: ModelRole): ServedModel;
   /** Names and aliases. */
   namesOf(role: ModelRole): string[];
@@ -28,7 +28,7 @@ export function roleModels(
         models.find((one) => one.name === name) ?? models.find((one) => namesOf(one).includes(name));
       if (model) return model;
       const known = models.flatMap(namesOf).join(', ') || 'none';
-      throw new Refusal(
+      throw new GatewayRefusal(
         404,
         'MODEL_NOT_FOUND',
         `there is no model ${JSON.stringify(name.slice(0, 200))} for this trial; there is: ${known}`,
@@ -37,7 +37,7 @@ export function roleModels(
     first(role) {
       const [model] = of(role);
       if (model) return model;
-      throw new Refusal(404, 'MODEL_NOT_FOUND', `this trial has no model for the role ${role}`);
+      throw new GatewayRefusal(404, 'MODEL_NOT_FOUND', `this trial has no model for the role ${role}`);
     },
     namesOf: (role) => of(role).flatMap(namesOf),
     all: () => [...new Set([...byRole.values()].flat())],

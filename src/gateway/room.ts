@@ -3,7 +3,7 @@ import { abortable } from '../abortable.ts';
 import { modelRequests } from '../bounds/sandbox.ts';
 import type { Clock } from '../clock.ts';
 import { startDeadline } from '../deadline.ts';
-import { Refusal } from './refusal.ts';
+import { GatewayRefusal } from './refusal.ts';
 
 /**
  * The memory for the data that passes through the gateway. A trial may hold at most as much as is left free:
@@ -28,7 +28,7 @@ export interface Hold extends Disposable {
   readonly bytes: number;
   /**
    * Changes the held bytes to `bytes`. Returns undefined if there is room at once; otherwise a promise that
-   * resolves once there is. Rejects with a {@link Refusal} (503) if there is none in time, or with the
+   * resolves once there is. Rejects with a {@link GatewayRefusal} (503) if there is none in time, or with the
    * signal's reason.
    */
   resize(bytes: number, signal: AbortSignal): Promise<void> | undefined;
@@ -116,8 +116,8 @@ export function openRoom(clock: Clock, limit = roomLimit()): Room {
   };
 }
 
-function noRoom(limit: number): Refusal {
-  return new Refusal(
+function noRoom(limit: number): GatewayRefusal {
+  return new GatewayRefusal(
     503,
     'NO_ROOM',
     `requests and answers have used their whole ${Math.round(limit / 2 ** 20)} MiB ` +

@@ -4,7 +4,7 @@ import { retryAfter } from '../client/retry-after.ts';
 import type { Clock } from '../clock.ts';
 import { messageOf } from '../offsite-error.ts';
 import { type Permit, retryLimits } from './pacing.ts';
-import { Refusal } from './refusal.ts';
+import { GatewayRefusal } from './refusal.ts';
 import type { ServedModel } from './served-model.ts';
 import type { UpstreamAnswer, UpstreamRequest } from './upstream.ts';
 import { codesOf } from './wires/answer-facts.ts';
@@ -62,7 +62,7 @@ export async function send(parts: SendParts, request: UpstreamRequest, signal: A
       } else wait = waitBefore(attempt, verdict.asked, retryLimits, random);
     } catch (error) {
       permit.release();
-      if (signal.aborted || error instanceof Refusal) throw error;
+      if (signal.aborted || error instanceof GatewayRefusal) throw error;
       permit.backOff(undefined, messageOf(error));
       if (last) throw error;
       failed(messageOf(error));

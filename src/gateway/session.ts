@@ -16,7 +16,7 @@ import { answerModels, type ForwardParts, forward } from './forward.ts';
 import type { GatewaySession, SessionRequest } from './gateway.ts';
 import type { GatewayParts } from './gateway-parts.ts';
 import { type ProxyParts, proxyRequest, proxyTunnel } from './hosts/proxy.ts';
-import { Refusal } from './refusal.ts';
+import { GatewayRefusal } from './refusal.ts';
 import { plainAnswer } from './relay/plain-answer.ts';
 import { bytesForUpstream, readRequestBody } from './request-body.ts';
 import { roleModels } from './role-models.ts';
@@ -54,7 +54,7 @@ export function openSession(
     observe: request.observe,
     share: gateway.room.share(),
   };
-  let closed: Refusal | undefined;
+  let closed: GatewayRefusal | undefined;
   // Run the sandbox's requests in the context of the trial that opened the session, whichever trial opened
   // the connection.
   const within = AsyncLocalStorage.snapshot();
@@ -65,7 +65,7 @@ export function openSession(
     await Promise.all(ending.map(({ done }) => done));
   };
   const close = (reason: string) => {
-    closed ??= new Refusal(400, 'SESSION_CLOSED', reason);
+    closed ??= new GatewayRefusal(400, 'SESSION_CLOSED', reason);
     return end(({ from }) => from === 'sandbox', closed);
   };
 
@@ -112,7 +112,7 @@ export function openSession(
       allowed = allowList(hosts);
       await end(
         ({ kind }) => kind === 'connection',
-        new Refusal(403, 'HOST_NOT_ALLOWED', 'what this sandbox may reach has changed'),
+        new GatewayRefusal(403, 'HOST_NOT_ALLOWED', 'what this sandbox may reach has changed'),
       );
     },
     close: (reason) => void close(reason),
@@ -144,7 +144,7 @@ export function openSession(
 
 async function answer(
   parts: ForwardParts & ProxyParts,
-  closed: Refusal | undefined,
+  closed: GatewayRefusal | undefined,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -160,7 +160,7 @@ async function answer(
   }
   try {
     if (closed) throw closed;
-    if (route.to === 'nothing') throw new Refusal(route.status, 'UNKNOWN_URL', route.why);
+    if (route.to === 'nothing') throw new GatewayRefusal(route.status, 'UNKNOWN_URL', route.why);
     if (route.to === 'model') await forward(parts, route, request, response);
     else answerModels(parts, route, request, response);
   } catch (error) {

@@ -12,7 +12,7 @@ export interface Platform {
    * `evals.rerunCell` of a platform batch. 409 if nothing can run trials here, 404 if the request names a
    * connection or a model that the configuration does not have.
    */
-  refusal(request: PlatformRequest): Promise<Refusal | undefined>;
+  refusal(request: PlatformRequest): Promise<PlatformRefusal | undefined>;
   /** Called after runs were queued and are on disk. Must not throw. */
   queued(): void;
 }
@@ -23,7 +23,7 @@ export interface PlatformRequest extends StartRequest {
   rerunOf?: string;
 }
 
-export interface Refusal {
+export interface PlatformRefusal {
   status: 404 | 409;
   message: string;
 }

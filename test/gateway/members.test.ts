@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { membersOf } from '../../src/gateway/members.ts';
-import { Refusal } from '../../src/gateway/refusal.ts';
+import { GatewayRefusal } from '../../src/gateway/refusal.ts';
 
 /** Any value, with the names that decide nothing. */
 const value = fc.dictionary(fc.constantFrom('parameters', 'schema'), fc.jsonValue());
@@ -68,7 +68,7 @@ test('whatever bytes come, they are read to their end or refused', () => {
       try {
         membersOf(bytes);
       } catch (error) {
-        expect(error).toBeInstanceOf(Refusal);
+        expect(error).toBeInstanceOf(GatewayRefusal);
       }
     }),
     { numRuns: 2000 },

@@ -1,6 +1,6 @@
 import type { StartRequest } from '../../src/contract/definition.ts';
 import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
-import type { Platform, Refusal } from '../../src/service/platform.ts';
+import type { Platform, PlatformRefusal } from '../../src/service/platform.ts';
 
 /** A platform that notes what it is asked, and runs nothing by itself. */
 export interface TestPlatform extends Platform {
@@ -9,7 +9,7 @@ export interface TestPlatform extends Platform {
   told: number;
 }
 
-export function testPlatform(refusal?: Refusal): TestPlatform {
+export function testPlatform(refusal?: PlatformRefusal): TestPlatform {
   const asked: StartRequest[] = [];
   return {
     asked,

@@ -3,7 +3,7 @@ import { pause } from '../../abortable.ts';
 import { platformLock, platformService } from '../../ledger/platform.ts';
 import type { QueueScope } from '../../ledger/queue.ts';
 import { isExpected, messageOf, OffsiteError } from '../../offsite-error.ts';
-import type { Platform, PlatformRequest, PlatformTrials, Refusal } from '../../service/platform.ts';
+import type { Platform, PlatformRefusal, PlatformRequest, PlatformTrials } from '../../service/platform.ts';
 import type { Config } from '../../suite/config-file.ts';
 import type { HostEnvironment } from '../../trial/host-environment.ts';
 import { watchedLoop } from '../daemon/loops.ts';
@@ -74,7 +74,7 @@ export class Executor implements Platform, AsyncDisposable {
     this.#workplace = new LazyWorkplace(() => parts.open(this.#ending.signal));
   }
 
-  async refusal(request: PlatformRequest): Promise<Refusal | undefined> {
+  async refusal(request: PlatformRequest): Promise<PlatformRefusal | undefined> {
     const signal = this.#ending.signal;
     return refusalOf(request, { ...this.#parts, open: () => this.#workplace.get() }, signal);
   }

@@ -4,7 +4,7 @@ import type { Runner } from '../../harness/runner.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { platformService } from '../../ledger/platform.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-import type { PlatformRequest, Refusal } from '../../service/platform.ts';
+import type { PlatformRefusal, PlatformRequest } from '../../service/platform.ts';
 import type { Config } from '../../suite/config-file.ts';
 import { noExtras, type PlannedVariant, type SuitePlan } from '../../suite/plan.ts';
 import { type HostEnvironment, passedEnvironment, refuseKeys } from '../../trial/host-environment.ts';
@@ -16,7 +16,7 @@ import { knownVariant } from '../variants.ts';
 import { unknownNames } from './unknown-names.ts';
 import type { Workplace } from './workplace.ts';
 
-export interface RefusalParts {
+export interface PlatformRefusalContext {
   config: Config;
   runners: readonly Runner[];
   ledger: Ledger;
@@ -28,9 +28,9 @@ export interface RefusalParts {
 /** Why the trials of a platform batch cannot run here; undefined if they can. */
 export async function refusalOf(
   request: PlatformRequest,
-  parts: RefusalParts,
+  parts: PlatformRefusalContext,
   signal: AbortSignal,
-): Promise<Refusal | undefined> {
+): Promise<PlatformRefusal | undefined> {
   const plan = request.rerunOf === undefined ? undefined : planOf(request.rerunOf, parts.ledger);
   const unknown = plan ? [] : unknownNames(request.variants, parts);
   if (unknown.length > 0) return { status: 404, message: sentences(unknown) };
@@ -57,7 +57,10 @@ function planOf(batchId: string, ledger: Ledger): Planned | undefined {
 type Planned = Pick<SuitePlan, 'variants' | 'judges' | 'cases'>;
 
 /** What the configuration has for a request. Throws an OffsiteError if something does not fit. */
-function requestedParts({ cases, variants }: PlatformRequest, { config, runners }: RefusalParts): Planned {
+function requestedParts(
+  { cases, variants }: PlatformRequest,
+  { config, runners }: PlatformRefusalContext,
+): Planned {
   for (const { id, user, source } of cases) {
     if (user) throw noUserModel(id);
     if (source && source.kind !== 'empty') throw sourceUnknown(id, source.kind);

@@ -14,7 +14,7 @@ import { type Authority, hostHeader, readAuthority } from '../../suite/hosts/aut
 import { answerText, pass, told } from '../answer.ts';
 import { endToEnd, toHost } from '../end-to-end-headers.ts';
 import type { HostConnection } from '../gateway.ts';
-import { clientGone, Refusal } from '../refusal.ts';
+import { clientGone, GatewayRefusal } from '../refusal.ts';
 import { plainAnswer } from '../relay/plain-answer.ts';
 import type { Share } from '../room.ts';
 import type { InFlight, SessionRecord } from '../session-record.ts';
@@ -112,7 +112,7 @@ async function connected(
   client.stream.once('close', gone);
   try {
     const authority = readAuthority(asked.authority, asked.usualPort);
-    if (!authority) throw new Refusal(400, 'AUTHORITY_INVALID', 'the request names no host and port');
+    if (!authority) throw new GatewayRefusal(400, 'AUTHORITY_INVALID', 'the request names no host and port');
     Object.assign(connection, { host: authority.host, port: authority.port });
     await hold.resize(hostConnections.bytes.held, stopping.signal);
     socket = await reach(parts, authority, stopping.signal);

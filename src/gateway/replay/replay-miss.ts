@@ -1,7 +1,7 @@
-import { Refusal } from '../refusal.ts';
+import { GatewayRefusal } from '../refusal.ts';
 
 /** No recorded exchange answers a request. */
-export class ReplayMiss extends Refusal {
+export class ReplayMiss extends GatewayRefusal {
   /** What a person needs to know. The client does not get this: it quotes what was recorded. */
   readonly detail: string;
   /** What that person can do. */

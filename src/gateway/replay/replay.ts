@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../offsite-error.ts';
 import type { ReplayedExchange } from '../../record/replayed-exchange.ts';
-import { Refusal } from '../refusal.ts';
+import { GatewayRefusal } from '../refusal.ts';
 import { estimateTokens } from '../scripted/answer.ts';
 import { Losses } from '../translation/losses.ts';
 import type { NeutralRequest } from '../translation/neutral-request.ts';
@@ -59,7 +59,7 @@ function recordedAnswer(
     return { ...head, body: one(body), replayed: toldOf(cassette, match) };
   } catch (cause) {
     const what = `the recorded answer ${exchange.number} of ${trialName(trial.label)} cannot be read`;
-    throw new Refusal(502, 'REPLAY_UNREADABLE', `${what}: ${messageOf(cause)}`, { cause });
+    throw new GatewayRefusal(502, 'REPLAY_UNREADABLE', `${what}: ${messageOf(cause)}`, { cause });
   }
 }
 

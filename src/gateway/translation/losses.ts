@@ -1,5 +1,5 @@
 import { modelRequests } from '../../bounds/sandbox.ts';
-import { Refusal } from '../refusal.ts';
+import { GatewayRefusal } from '../refusal.ts';
 import { isNothing, type JsonObject } from '../wires/lenient.ts';
 
 /** What a kind of loss is, so that losses can be counted over trials. */
@@ -57,7 +57,7 @@ export class Losses {
     this.#model = model;
   }
 
-  /** Leaves out something that does not change the meaning. With `strict`, throws a {@link Refusal}. */
+  /** Leaves out something that does not change the meaning. With `strict`, throws a {@link GatewayRefusal}. */
   drop(path: string, kind: LossKind): void {
     if (this.#mode === 'strict') throw this.#refusal(path, 'and its translation is strict');
     this.tell(path, kind);
@@ -70,7 +70,7 @@ export class Losses {
     else if (this.#found.size < modelRequests.count.losses) this.#found.set(path, { path, kind, times: 1 });
   }
 
-  /** Throws a {@link Refusal}: without this, the request would mean something else. */
+  /** Throws a {@link GatewayRefusal}: without this, the request would mean something else. */
   refuse(path: string): never {
     throw this.#refusal(path, 'and it cannot be left out');
   }
@@ -88,8 +88,8 @@ export class Losses {
     return [...this.#found.values()];
   }
 
-  #refusal(path: string, why: string): Refusal {
-    return new Refusal(
+  #refusal(path: string, why: string): GatewayRefusal {
+    return new GatewayRefusal(
       400,
       'NOT_TRANSLATABLE',
       `the model ${this.#model} cannot be asked for ${JSON.stringify(path)} over its wire, ${why}`,

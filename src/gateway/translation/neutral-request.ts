@@ -40,9 +40,9 @@ const Call = z.object({
   arguments: z.string(),
 });
 
-const Refusal = z.object({ type: z.literal('refusal'), text: z.string() });
+const RefusalText = z.object({ type: z.literal('refusal'), text: z.string() });
 
-export const ModelPart = z.union([Text, Refusal, Reasoning, Call]);
+export const ModelPart = z.union([Text, RefusalText, Reasoning, Call]);
 export type ModelPart = z.infer<typeof ModelPart>;
 const Content = z.union([Text, Image, Document]);
 export type Content = z.infer<typeof Content>;

@@ -10,7 +10,7 @@ import type { UnreadableAnswer } from './unreadable-answer.ts';
 /** How one wire is translated: into the neutral form, and out of it. */
 export interface WireTranslation {
   /**
-   * Reads a request of a client. `model` and `streamed` are known from it or its path. Throws a Refusal for
+   * Reads a request of a client. `model` and `streamed` are known from it or its path. Throws a GatewayRefusal for
    * what the neutral form cannot say.
    */
   readRequest(body: JsonObject, losses: Losses): Omit<NeutralRequest, 'model' | 'streamed'>;

@@ -1,5 +1,5 @@
 /** Why a request is refused. */
-export interface Refusal {
+export interface RequestRefusal {
   status: 400 | 401 | 403 | 405;
   message: string;
 }
@@ -10,7 +10,7 @@ export interface Refusal {
  *
  * @param port the port that the server listens on
  */
-export function refusalOf(request: Request, port: number): Refusal | undefined {
+export function refusalOf(request: Request, port: number): RequestRefusal | undefined {
   const hosts = [`127.0.0.1:${port}`, `localhost:${port}`];
   const host = request.headers.get('host') ?? '';
   if (!hosts.includes(host)) return { status: 403, message: 'The Host header names another server.' };
