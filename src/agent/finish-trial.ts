@@ -2,8 +2,8 @@ import { type BackoffLimits, backoff } from '../backoff.ts';
 import type { Clock } from '../clock.ts';
 import type { TrialKey } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { AttemptRecord } from '../ledger/trials.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
+import type { BegunAttempt } from '../record/attempt.ts';
 import type { Cause, PhaseName } from '../record/cause.ts';
 import { recordOf, type TrialResult } from '../record/trial-record.ts';
 import { reportOf } from '../trial/report.ts';
@@ -91,7 +91,7 @@ export async function finishTrial(
 
 type Attempted =
   | { kind: 'stands'; result: TrialResult }
-  | { kind: 'spoilt' | 'outage'; attempt: AttemptRecord; cause: Cause };
+  | { kind: 'spoilt' | 'outage'; attempt: BegunAttempt; cause: Cause };
 
 async function attemptTrial(
   spec: TrialSpec,
@@ -157,7 +157,7 @@ async function attemptTrial(
 /** Rejects if another agent has the trial; the attempt keeps what it found then, and is not reported. */
 async function confirmLease(
   lease: Lease,
-  attempt: AttemptRecord,
+  attempt: BegunAttempt,
   result: TrialResult,
   { ledger }: AttemptParts,
   signal: AbortSignal,
@@ -173,7 +173,7 @@ async function confirmLease(
 
 async function runAttempt(
   spec: TrialSpec,
-  attempt: AttemptRecord,
+  attempt: BegunAttempt,
   parts: AttemptParts,
   signal: AbortSignal,
   observe: (event: AttemptEvent) => void,

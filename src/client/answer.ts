@@ -11,8 +11,8 @@ import { readRefusal } from './refusal.ts';
 import { printIssues } from './request.ts';
 import { retryAfter } from './retry-after.ts';
 
-/** The outcome of one attempt. */
-export type AttemptOutcome =
+/** How one sending of a request ended. */
+export type RequestOutcome =
   | {
       _tag: 'succeeded';
       value: unknown;
@@ -53,7 +53,7 @@ export function readAnswer(
   quote: Quote,
   context: CallContext,
   page?: PageReader,
-): AttemptOutcome {
+): RequestOutcome {
   const { status, headers } = answered;
   if (status >= 200 && status < 300)
     return page ? readPage(page, answered, quote, context) : readSuccess(answered, quote, context);
@@ -77,7 +77,7 @@ export function readAnswer(
   return { _tag: 'failed', error, acted, transient, retryAfterMs };
 }
 
-function readSuccess(answered: Answered, quote: Quote, context: CallContext): AttemptOutcome {
+function readSuccess(answered: Answered, quote: Quote, context: CallContext): RequestOutcome {
   const json = parseJson(answered.body);
   if (unshown.has(context.operation) && !isPage(answered)) {
     const value = json._tag === 'parsed' ? json.value : undefined;
@@ -89,7 +89,7 @@ function readSuccess(answered: Answered, quote: Quote, context: CallContext): At
   return unlike(read.error.issues, answered, quote, context);
 }
 
-function readPage(page: PageReader, answered: Answered, quote: Quote, context: CallContext): AttemptOutcome {
+function readPage(page: PageReader, answered: Answered, quote: Quote, context: CallContext): RequestOutcome {
   const reading = page.finish();
   switch (reading._tag) {
     case 'read':
@@ -101,7 +101,7 @@ function readPage(page: PageReader, answered: Answered, quote: Quote, context: C
   }
 }
 
-function notJson(answered: Answered, quote: Quote, context: CallContext): AttemptOutcome {
+function notJson(answered: Answered, quote: Quote, context: CallContext): RequestOutcome {
   const error = undecodable('is not JSON', answered, quote, context);
   return { _tag: 'failed', error, acted: true, transient: true };
 }
@@ -111,7 +111,7 @@ function unlike(
   answered: Answered,
   quote: Quote,
   context: CallContext,
-): AttemptOutcome {
+): RequestOutcome {
   const reason = `is not as documented:${printIssues(issues, quote)}\n `;
   const error = undecodable(reason, answered, quote, context);
   return { _tag: 'failed', error, acted: true, transient: true };
@@ -120,7 +120,7 @@ function unlike(
 /**
  * Redirects are not followed: the key is for this host only. 303 points to the result of a completed action.
  */
-function readRedirect({ status, headers }: Answered, quote: Quote, context: CallContext): AttemptOutcome {
+function readRedirect({ status, headers }: Answered, quote: Quote, context: CallContext): RequestOutcome {
   const location = headers.location === undefined ? null : URL.parse(headers.location, 'relative:/');
   const target = location?.host ? quote(`${location.protocol}//${location.host}`, 200) : 'another path';
   const error = new UndecodableAnswer(
@@ -140,7 +140,7 @@ function readRedirect({ status, headers }: Answered, quote: Quote, context: Call
 export function oversizedAnswer(
   { status, maximumBytes }: { status: number; maximumBytes: number },
   context: CallContext,
-): AttemptOutcome {
+): RequestOutcome {
   const error = new UndecodableAnswer(`the service's answer is larger than ${maximumBytes} bytes`, {
     code: 'CLIENT_ANSWER_TOO_LARGE',
     status,

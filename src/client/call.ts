@@ -3,7 +3,7 @@ import { type OperationName, operations } from '../contract/operations.ts';
 import { type Deadline, startDeadline } from '../deadline.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
 import type { Address } from './address.ts';
-import { type AttemptOutcome, oversizedAnswer, readAnswer } from './answer.ts';
+import { oversizedAnswer, type RequestOutcome, readAnswer } from './answer.ts';
 import type { Quote } from './api-key.ts';
 import { connectionFailure } from './connection-failure.ts';
 import type { Connections } from './connections.ts';
@@ -92,7 +92,7 @@ async function attempt(
   body: string,
   whole: Deadline,
   pageParts: PageParts<RunParts> | undefined,
-): Promise<AttemptOutcome | Stopped> {
+): Promise<RequestOutcome | Stopped> {
   const { operation } = context;
   using limit = startDeadline(
     clock,

@@ -1,4 +1,5 @@
 import { OffsiteError } from '../offsite-error.ts';
+import type { ListedAttempt } from '../record/attempt.ts';
 import { nearest } from '../text/nearest.ts';
 import { batchOf, type StoredBatch } from './batches.ts';
 import type { BatchKey, Records, Row, RunKey, TrialKey } from './records.ts';
@@ -45,22 +46,6 @@ export interface ListedRun {
   variant: string;
   /** The variant's index in the batch's plan; undefined for a run that was found. */
   variantIndex: number | undefined;
-}
-
-/** An attempt at a trial, as the ledger keeps it. */
-export interface ListedAttempt {
-  /** From 1. */
-  number: number;
-  /** Epoch milliseconds. */
-  startedAt: number;
-  /** Epoch milliseconds; undefined while it runs. */
-  endedAt: number | undefined;
-  /** A verdict, or how it was abandoned; undefined while it runs. */
-  ending: string | undefined;
-  /** Why it has no verdict. */
-  cause: { kind?: string; phase?: string; message?: string } | undefined;
-  /** The sha256 of the blob with what an attempt that does not count had found. */
-  result: string | undefined;
 }
 
 /** How many candidates an error names. */

@@ -1,4 +1,5 @@
-import { attemptOf, type ListedAttempt, type ListedTrial } from './find.ts';
+import type { ListedAttempt } from '../record/attempt.ts';
+import { attemptOf, type ListedTrial } from './find.ts';
 import type { BatchKey, Records, TrialKey } from './records.ts';
 
 /** A trial with the batch that it belongs to; undefined if the ledger has none with the key. */

@@ -1,4 +1,5 @@
 import type { ReportedTrial } from '../contract/report.ts';
+import type { BegunAttempt } from '../record/attempt.ts';
 import type { LeftState } from '../record/files.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import type { TrialKey } from './batches.ts';
@@ -9,14 +10,6 @@ import { finishAbove } from './trial-states.ts';
 import type { Workspaces } from './workspaces.ts';
 
 export type Verdict = 'passed' | 'failed' | 'void';
-
-/** An attempt as the ledger knows it. */
-export interface AttemptRecord {
-  key: number;
-  trial: TrialKey;
-  /** From 1. */
-  number: number;
-}
 
 /**
  * How an attempt ended that did not give the trial its result. `void`: it failed by itself, which counts
@@ -62,7 +55,7 @@ export class Trials {
     this.brokenHarnesses = new BrokenHarnesses(records);
   }
 
-  beginAttempt(trial: TrialKey): AttemptRecord {
+  beginAttempt(trial: TrialKey): BegunAttempt {
     const records = this.#records;
     return records.transaction(() => {
       const last = records.get('SELECT max(number) AS number FROM attempts WHERE trial = ?', trial);
@@ -94,7 +87,7 @@ export class Trials {
    * @param result what the attempt found; the ledger keeps it with the attempt
    */
   async abandonAttempt(
-    attempt: AttemptRecord,
+    attempt: BegunAttempt,
     ending: Exclude<Abandonment, 'interrupted'>,
     cause?: unknown,
     result?: unknown,
@@ -109,7 +102,7 @@ export class Trials {
   /**
    * Stores a trial's result and queues its report, both or neither. Throws if they cannot be written to disk.
    */
-  async finish(attempt: AttemptRecord, finished: FinishedTrial): Promise<void> {
+  async finish(attempt: BegunAttempt, finished: FinishedTrial): Promise<void> {
     const result = await this.#blobs.putJson(finished.result);
     const body = await this.#blobs.putJson(finished.report);
     const records = this.#records;

@@ -1,6 +1,7 @@
 import { printedText } from '../../bounds/anybody.ts';
-import { type ListedAttempt, type ListedTrial, listAttempts } from '../../ledger/find.ts';
+import { type ListedTrial, listAttempts } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import type { ListedAttempt } from '../../record/attempt.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 import { cut } from '../../text/cut.ts';
 

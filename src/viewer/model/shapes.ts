@@ -1,3 +1,4 @@
+import type { Attempt } from '../../record/attempt.ts';
 import type { Cause } from '../../record/cause.ts';
 import type { LaterGrading } from '../../record/later-grading.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
@@ -70,17 +71,12 @@ export interface BatchPage {
   trials: TrialRow[];
 }
 
-export interface AttemptRow {
-  /** From 1. */
-  number: number;
-  startedAt: number;
-  endedAt?: number | undefined;
-  /** How it ended: a verdict, or why it did not give the trial its result. */
-  ending?: string | undefined;
-  cause?: Cause | undefined;
-  /** Whether a record of what it found is kept. */
-  hasRecord: boolean;
-}
+export type AttemptRow = Pick<Attempt, 'number' | 'startedAt'> &
+  Partial<Pick<Attempt, 'endedAt' | 'ending'>> & {
+    cause?: Cause | undefined;
+    /** Whether a record of what it found is kept. */
+    hasRecord: boolean;
+  };
 
 /** A record whose long texts are cut. */
 export interface CutRecord {

@@ -1,12 +1,7 @@
-import {
-  type ListedAttempt,
-  type ListedBatch,
-  type ListedTrial,
-  listBatches,
-  listTrials,
-} from '../../ledger/find.ts';
+import { type ListedBatch, type ListedTrial, listBatches, listTrials } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { lastAttempts } from '../../ledger/trial-rows.ts';
+import type { ListedAttempt } from '../../record/attempt.ts';
 import type { Cause } from '../../record/cause.ts';
 import { tallyOf } from '../model/grid.ts';
 import type { BatchName, BatchPage, BatchRow, CauseOfRow, TrialRow } from '../model/shapes.ts';
