@@ -20,7 +20,7 @@ interface Terminal {
   ended: Promise<TerminalExitStatus>;
 }
 
-interface Place extends Pick<HarnessContext, 'container' | 'workspace' | 'clock'> {
+interface TerminalContext extends Pick<HarnessContext, 'container' | 'workspace' | 'clock'> {
   env: Record<string, string>;
   commandOf(line: string): string;
   /** Milliseconds that a command may take. The end of the session ends it too. */
@@ -34,16 +34,16 @@ interface Place extends Pick<HarnessContext, 'container' | 'workspace' | 'clock'
  * with its exit code.
  */
 export class Terminals {
-  readonly #place: Place;
+  readonly #context: TerminalContext;
   readonly #terminals = new Map<string, Terminal>();
   #count = 0;
 
-  constructor(place: Place) {
-    this.#place = place;
+  constructor(context: TerminalContext) {
+    this.#context = context;
   }
 
   create(request: CreateTerminalRequest): { terminalId: string } {
-    const { container, workspace, env, clock, timeoutMs, commandOf } = this.#place;
+    const { container, workspace, env, clock, timeoutMs, commandOf } = this.#context;
     const { command, args = [], env: added = [], cwd, outputByteLimit } = request;
     if (this.#terminals.size >= acpMessages.count.terminals)
       throw RequestError.invalidRequest(undefined, 'too many terminals are not released');
@@ -56,7 +56,7 @@ export class Terminals {
     const terminalId = `terminal-${this.#count}`;
     const output = new OutputCapture(commandOutput.bytes.kept);
     const stop = new AbortController();
-    const record = this.#place.record();
+    const record = this.#context.record();
     record.beginCommand(terminalId, commandOf(commandText(command, args)), clock.now());
     const running = container.exec({
       argv,

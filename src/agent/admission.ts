@@ -45,7 +45,7 @@ export interface Applicant {
   adapting?: AdaptingLimit | undefined;
   size: TrialSize;
   /** The permits of its engine, if the agent has several. */
-  place?: { acquire(signal: AbortSignal, size: TrialSize): Promise<Disposable> };
+  enginePermits?: { acquire(signal: AbortSignal, size: TrialSize): Promise<Disposable> };
 }
 
 /**
@@ -83,12 +83,12 @@ export class Admission {
    * room, and if the signal aborts.
    */
   async enter(applicant: Applicant, signal: AbortSignal): Promise<Disposable> {
-    const { maxParallel, size, place } = applicant;
+    const { maxParallel, size, enginePermits } = applicant;
     using permits = new DisposableStack();
     // The model's permit comes first, so that a trial that waits for its model takes no permit from others.
     if (maxParallel !== undefined)
       permits.use(await this.#acquire(this.#permitsOf({ ...applicant, maxParallel }), applicant, signal));
-    if (place) permits.use(await place.acquire(signal, size));
+    if (enginePermits) permits.use(await enginePermits.acquire(signal, size));
     permits.use(await this.#acquire(this.trials, applicant, signal));
     await this.#parts.requireRoom();
     await this.#pace(signal);

@@ -96,6 +96,6 @@ function lastOfSuite(ledger: Ledger, { id, name }: SuitePlan['suite']): Referenc
       kind: 'input',
       hint: 'Run the suite once without --compare-to, or name a batch of another data folder with --data-folder.',
     });
-  const place = sets.places().get(last.key);
+  const place = sets.partNumbers().get(last.key);
   return place ? readReference(ledger, place.id) : { name: last.id, batches: [last], variant: undefined };
 }

@@ -1,5 +1,5 @@
 import { Redactor } from '../redaction/redactor.ts';
-import { configPlace } from '../suite/config-place.ts';
+import { findConfig } from '../suite/find-config.ts';
 import { type CredentialConfig, credentialNames } from '../trial/credential-names.ts';
 import { dataFolderOf } from './data-folder.ts';
 import { openTerminal, type Terminal } from './terminal.ts';
@@ -22,7 +22,7 @@ export interface Settings extends Terminal {
  */
 export async function openSettings({ config: named, dataFolder }: CommonOptions): Promise<Settings> {
   const { env } = process;
-  const isThere = configPlace({ named, env }) !== undefined;
+  const isThere = findConfig({ named, env }) !== undefined;
   const config = isThere ? (await import('../suite/load-config.ts')).loadConfig({ named, env }) : noConfig;
   const redactor = new Redactor(secretsOf(config, env));
   return {

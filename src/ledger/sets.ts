@@ -44,7 +44,7 @@ export interface SetPart {
 }
 
 /** Which part of a set a batch is. */
-export interface BatchPlace {
+export interface PartNumber {
   /** The set's id. */
   id: string;
   /** From 1. */
@@ -134,8 +134,8 @@ export class Sets {
     return row && this.ofStart(Number(row.start));
   }
 
-  /** The place of each batch that belongs to a set. */
-  places(): Map<BatchKey, BatchPlace> {
+  /** The part number of each batch that belongs to a set. */
+  partNumbers(): Map<BatchKey, PartNumber> {
     const rows = this.#records.all(
       `SELECT batches.key AS batch, set_parts.number, ${columns} FROM set_parts
        JOIN sets ON sets.key = set_parts.of_set JOIN batches ON batches.start = set_parts.start`,

@@ -21,11 +21,11 @@ export function testsContent(tests: CaseTests): unknown {
 }
 
 /** Where tests run, in the same way. */
-export function testsInContent<Place extends TestsPlace>(place: Place): unknown {
-  return { ...place, environment: environmentContent(place.environment) };
+export function testsInContent<Tests extends WithEnvironment>(tests: Tests): unknown {
+  return { ...tests, environment: environmentContent(tests.environment) };
 }
 
-interface TestsPlace {
+interface WithEnvironment {
   environment: CaseEnvironment;
 }
 
@@ -34,7 +34,7 @@ export function stepsContent({
   list,
   ...steps
 }: {
-  list: readonly { tests: CaseTests; testsIn?: TestsPlace | undefined }[];
+  list: readonly { tests: CaseTests; testsIn?: WithEnvironment | undefined }[];
 }): unknown {
   return {
     ...steps,

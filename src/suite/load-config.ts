@@ -1,8 +1,8 @@
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { type Config, ConfigFile } from './config-file.ts';
-import { type ConfigSearch, configPlace } from './config-place.ts';
 import { withDefaultBudgets } from './default-budgets.ts';
+import { type ConfigSearch, findConfig } from './find-config.ts';
 import { readYamlFile } from './yaml-file.ts';
 
 /** A file may have only comments. */
@@ -14,7 +14,7 @@ const ConfigOrNothing = z.preprocess((value) => value ?? {}, ConfigFile);
  * Files are not merged. Throws an `input` error if a named file does not exist.
  */
 export function loadConfig(options: ConfigSearch): Config {
-  const file = configPlace(options);
+  const file = findConfig(options);
   if (file === undefined) return { ...ConfigFile.parse({}), file };
   const { value: config, issue } = readYamlFile(file, ConfigOrNothing);
   const absolute = (path: string | undefined) =>

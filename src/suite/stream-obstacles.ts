@@ -7,7 +7,7 @@ export interface StreamOffer {
   tellsCommands: boolean;
 }
 
-interface StreamPlace {
+interface StreamSupport {
   harness: string;
   /** The streams that the harness reads. Empty if it reads its own only. */
   streams: readonly StreamOffer[];
@@ -24,7 +24,7 @@ export interface ProfileObstacle {
 /** Why what a profile says about its stream and its commands cannot be done. */
 export function streamObstacles(
   { stream, trajectory }: Pick<Profile, 'stream' | 'trajectory'>,
-  { harness, streams, noTraffic }: StreamPlace,
+  { harness, streams, noTraffic }: StreamSupport,
 ): ProfileObstacle[] {
   const obstacles: ProfileObstacle[] = [];
   const report = (key: ProfileObstacle['key'], message: string) => obstacles.push({ key, message });

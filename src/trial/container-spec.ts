@@ -2,8 +2,8 @@ import type { ContainerSpec } from '../engine/container/container-spec.ts';
 import type { Sandbox } from '../suite/plan.ts';
 import { sandboxPaths } from './sandbox-paths.ts';
 
-/** Where and as whom the commands of a sandbox run, and with which variables besides those of the host. */
-export interface Place {
+/** Folder, user and variables of the commands of a sandbox. The host's variables are added. */
+export interface CommandContext {
   /** Absolute; the folder of the workspace. */
   workspace: string;
   /** Default: root. */
@@ -11,8 +11,8 @@ export interface Place {
   env: Readonly<Record<string, string>>;
 }
 
-/** The place in an image that has no say in it. */
-export const usualPlace: Place = { workspace: sandboxPaths.workspace, user: undefined, env: {} };
+/** What commands get in an image that sets nothing itself. */
+export const defaultContext: CommandContext = { workspace: sandboxPaths.workspace, user: undefined, env: {} };
 
 /**
  * A sandbox's container with the sandbox's limits. The caller adds the image.
@@ -21,7 +21,7 @@ export const usualPlace: Place = { workspace: sandboxPaths.workspace, user: unde
  */
 export function containerSpec(
   sandbox: Sandbox,
-  { workspace, user = sandbox.user, env }: Place,
+  { workspace, user = sandbox.user, env }: CommandContext,
   container: Pick<ContainerSpec, 'network' | 'labels'>,
   passed: Record<string, string> = {},
 ): Omit<ContainerSpec, 'imageId'> {

@@ -37,7 +37,7 @@ function place() {
   return { engines, enter: (seat: Seat) => seat.enter(specOf(''), admission, never) };
 }
 
-const nameOf = (seat: Seat) => seat.place.engine.name;
+const nameOf = (seat: Seat) => seat.pooled.engine.name;
 
 test('trials go where most is free, and to the engine that has what they need', async () => {
   const { engines } = place();
@@ -57,12 +57,12 @@ test('a trial that waits moves to the engine that has room first, and one that r
   using second = await engines.seat(specOf(''), never);
   using running = await enter(first);
   const ending = await enter(second);
-  using third = await engines.seat(specOf(''), never, first.place);
+  using third = await engines.seat(specOf(''), never, first.pooled);
   const waits = enter(third);
   ending[Symbol.dispose]();
   const moved: unknown = await waits.catch((error: unknown) => error);
   expect(moved).toBeInstanceOf(Moved);
-  expect((moved as Moved).to).toBe(second.place);
+  expect((moved as Moved).to).toBe(second.pooled);
   expect(running).toBeDefined();
   using there = await engines.seat(specOf(''), never, (moved as Moved).to);
   using _permit = await enter(there);

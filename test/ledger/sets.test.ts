@@ -83,7 +83,7 @@ test('a set is open until the trials of its last part have results', async () =>
   expect(isOpen()).toBe(false);
   const [batch] = ledger.batches.find(`batch-${second.key}`);
   expect(batch && ledger.sets.ofBatch(batch.key)?.id).toBe(set.id);
-  expect(batch && ledger.sets.places().get(batch.key)).toEqual({ id: set.id, number: 2, of: 2 });
+  expect(batch && ledger.sets.partNumbers().get(batch.key)).toEqual({ id: set.id, number: 2, of: 2 });
 });
 
 test('a set is found by the beginning of its id, and several that fit are refused', async () => {

@@ -37,7 +37,7 @@ export class HealthWatch {
   #engines: { name: string; finding: Finding }[] = [];
   #service: Finding = { ok: true };
   #askedServiceAt = Number.NEGATIVE_INFINITY;
-  #told = '';
+  #reported = '';
 
   constructor(parts: HealthParts) {
     this.#parts = parts;
@@ -59,9 +59,9 @@ export class HealthWatch {
       this.#service = await this.#askService(signal);
     }
     const { health } = this;
-    const told = health.troubles.join('\n');
-    if (told !== this.#told) changed(health);
-    this.#told = told;
+    const reported = health.troubles.join('\n');
+    if (reported !== this.#reported) changed(health);
+    this.#reported = reported;
     // A new process cures a stuck loop, but not an engine or a service that is down.
     if (watchdog.stuck().length === 0) await alive();
     return everyMs;

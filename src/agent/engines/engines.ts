@@ -5,7 +5,7 @@ import type { TrialSpec } from '../../trial/spec.ts';
 import { type Circuit, type CircuitEvent, Circuits } from '../circuits.ts';
 import { sizeOfTrial } from '../trial-size.ts';
 import type { FitCheck } from './check.ts';
-import { Place } from './place.ts';
+import { PooledEngine } from './pooled-engine.ts';
 import { Seat } from './seat.ts';
 
 /** Milliseconds between two tries of an engine that no trial waits for any more. */
@@ -43,7 +43,7 @@ export interface EnginesParts {
  * if another one has room and this one has not. A trial that runs never moves.
  */
 export class Engines implements Disposable {
-  readonly #places: Place[] = [];
+  readonly #pool: PooledEngine[] = [];
   readonly #models = new Map<string, Circuit>();
   readonly #parts: EnginesParts;
   readonly #seats = new Set<Seat>();
@@ -54,35 +54,35 @@ export class Engines implements Disposable {
     for (const engine of parts.engines) this.#add(engine);
   }
 
-  get places(): readonly Place[] {
-    return this.#places;
+  get pool(): readonly PooledEngine[] {
+    return this.#pool;
   }
 
   /** Adds an engine. Trials that wait elsewhere move to it if it can run them and has room. */
   join(engine: Engine): void {
-    const place = this.#add(engine);
-    for (const seat of this.#seats) void this.#offer(place, seat);
+    const pooled = this.#add(engine);
+    for (const seat of this.#seats) void this.#offer(pooled, seat);
   }
 
-  #add(engine: Engine): Place {
+  #add(engine: Engine): PooledEngine {
     const parts = this.#parts;
     const { areSeveral } = parts;
     const observe = (event: CircuitEvent) => {
       parts.observe(event);
-      if (areSeveral && event.for === name) this.#changed(place, event);
+      if (areSeveral && event.for === name) this.#changed(pooled, event);
     };
     const name = areSeveral ? `the engine ${engine.name}` : 'the engine';
     const circuits = new Circuits({ ...parts, engine, models: this.#models, engineName: name, observe });
-    const place = new Place({ engine, circuits, isOneOfSeveral: areSeveral });
-    this.#places.push(place);
-    return place;
+    const pooled = new PooledEngine({ engine, circuits, isOneOfSeveral: areSeveral });
+    this.#pool.push(pooled);
+    return pooled;
   }
 
   /** Never rejects. */
-  async #offer(place: Place, seat: Seat): Promise<void> {
-    const fits = this.#parts.check.fits(place.engine, seat.spec, this.#disposed.signal);
+  async #offer(pooled: PooledEngine, seat: Seat): Promise<void> {
+    const fits = this.#parts.check.fits(pooled.engine, seat.spec, this.#disposed.signal);
     if (!(await fits.catch(() => false))) return;
-    seat.fitsAt(place);
+    seat.fitsAt(pooled);
     this.rebalance();
   }
 
@@ -92,16 +92,17 @@ export class Engines implements Disposable {
    *
    * @param wanted where it moves to
    */
-  async seat(spec: TrialSpec, signal: AbortSignal, wanted?: Place): Promise<Seat> {
+  async seat(spec: TrialSpec, signal: AbortSignal, wanted?: PooledEngine): Promise<Seat> {
     const size = sizeOfTrial(spec);
     const fitting = await this.#fitting(spec, signal);
-    const up = fitting.filter((place) => !place.circuits.isEngineOpen);
+    const up = fitting.filter((pooled) => !pooled.circuits.isEngineOpen);
     const [first, ...others] = up.length > 0 ? up : fitting;
     if (!first) throw new Error('the agent has no engine');
-    const least = (one: Place, other: Place) => (other.loadWith(size) < one.loadWith(size) ? other : one);
-    const place = wanted && fitting.includes(wanted) ? wanted : others.reduce(least, first);
+    const least = (one: PooledEngine, other: PooledEngine) =>
+      other.loadWith(size) < one.loadWith(size) ? other : one;
+    const pooled = wanted && fitting.includes(wanted) ? wanted : others.reduce(least, first);
     const seat = new Seat({
-      ...{ place, spec, fitting },
+      ...{ pooled, spec, fitting },
       clock: this.#parts.clock,
       hasMoved: wanted !== undefined,
       changed: () => this.rebalance(),
@@ -113,8 +114,8 @@ export class Engines implements Disposable {
 
   /** Moves trials that wait at one engine and could run at another. */
   rebalance(): void {
-    if (this.places.length === 1) return;
-    const promised = new Set<Place>();
+    if (this.pool.length === 1) return;
+    const promised = new Set<PooledEngine>();
     for (const seat of this.#seats) {
       const better = seat.better(promised);
       if (!better) continue;
@@ -125,17 +126,17 @@ export class Engines implements Disposable {
 
   /** Whether a model is down, so that its trials wait. */
   isModelOpen(model: string): boolean {
-    return this.places.some(({ circuits }) => circuits.isOpen(model));
+    return this.pool.some(({ circuits }) => circuits.isOpen(model));
   }
 
   /** Whether no engine answers. */
   get areAllDown(): boolean {
-    return this.places.every(({ circuits }) => circuits.isEngineOpen);
+    return this.pool.every(({ circuits }) => circuits.isEngineOpen);
   }
 
   /** Finds out which engines answer. */
   async suspect(reason: string, signal: AbortSignal): Promise<void> {
-    await Promise.all(this.places.map(({ circuits }) => circuits.suspectEngine(reason, signal)));
+    await Promise.all(this.pool.map(({ circuits }) => circuits.suspectEngine(reason, signal)));
   }
 
   /** Resolves when an engine answers. */
@@ -144,33 +145,33 @@ export class Engines implements Disposable {
     const enough = new AbortController();
     settled.defer(() => enough.abort());
     const either = AbortSignal.any([signal, enough.signal]);
-    await Promise.race(this.places.map(({ circuits }) => circuits.engineAnswers(either)));
+    await Promise.race(this.pool.map(({ circuits }) => circuits.engineAnswers(either)));
   }
 
   [Symbol.dispose](): void {
     this.#disposed.abort();
   }
 
-  async #fitting(spec: TrialSpec, signal: AbortSignal): Promise<readonly Place[]> {
-    const { places } = this;
-    if (places.length === 1) return places;
+  async #fitting(spec: TrialSpec, signal: AbortSignal): Promise<readonly PooledEngine[]> {
+    const { pool } = this;
+    if (pool.length === 1) return pool;
     const fits = await Promise.all(
-      places.map(
-        (place) => place.circuits.isEngineOpen || this.#parts.check.fits(place.engine, spec, signal),
+      pool.map(
+        (pooled) => pooled.circuits.isEngineOpen || this.#parts.check.fits(pooled.engine, spec, signal),
       ),
     );
-    const fitting = places.filter((_, index) => fits[index]);
-    return fitting.length > 0 ? fitting : places;
+    const fitting = pool.filter((_, index) => fits[index]);
+    return fitting.length > 0 ? fitting : pool;
   }
 
-  #changed(place: Place, event: CircuitEvent): void {
-    if (event.kind === 'waiting') void this.#watch(place);
+  #changed(pooled: PooledEngine, event: CircuitEvent): void {
+    if (event.kind === 'waiting') void this.#watch(pooled);
     // The circuit's own state changes before those who wait for it go on.
     this.rebalance();
   }
 
   /** Tries an engine that is down until it answers, even if no trial waits for it. Never rejects. */
-  async #watch({ circuits }: Place): Promise<void> {
+  async #watch({ circuits }: PooledEngine): Promise<void> {
     const { signal } = this.#disposed;
     while (circuits.isEngineOpen && !signal.aborted) {
       try {

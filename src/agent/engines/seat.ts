@@ -3,7 +3,7 @@ import type { TrialSpec } from '../../trial/spec.ts';
 import type { AdaptingLimit, Admission, Applicant } from '../admission.ts';
 import type { Permit } from '../circuits.ts';
 import { sizeOfTrial, type TrialSize } from '../trial-size.ts';
-import type { Place } from './place.ts';
+import type { PooledEngine } from './pooled-engine.ts';
 
 /**
  * Milliseconds for which a trial that moved stays where it is, whatever room there is elsewhere. Trials that
@@ -14,23 +14,23 @@ const stayMs = 1_000;
 /** A trial that waits at one engine is to wait at another. The caller takes a seat there. */
 export class Moved extends Error {
   override readonly name = 'Moved';
-  readonly to: Place;
+  readonly to: PooledEngine;
 
-  constructor(to: Place) {
+  constructor(to: PooledEngine) {
     super('the trial moves to another engine');
     this.to = to;
   }
 }
 
 export interface SeatParts {
-  place: Place;
+  pooled: PooledEngine;
   spec: TrialSpec;
-  /** The places whose engine can run the trial. */
-  fitting: readonly Place[];
+  /** The engines that can run the trial. */
+  fitting: readonly PooledEngine[];
   clock: Clock;
   /** Whether the trial has just moved here. */
   hasMoved: boolean;
-  /** Called when a permit of the place is free, or the trial begins to wait. */
+  /** Called when a permit of the engine is free, or the trial begins to wait. */
   changed(): void;
   left(): void;
 }
@@ -38,16 +38,16 @@ export interface SeatParts {
 /** Of a trial that waits. */
 interface Waiting {
   moving: AbortController;
-  /** What it asked the place for: it is in the line there, or has its permit. */
+  /** What it asked the engine for: it is in the line there, or has its permit. */
   asked: TrialSize | undefined;
 }
 
 /** What a trial in flight has at an engine. */
 export class Seat implements Disposable {
-  readonly place: Place;
+  readonly pooled: PooledEngine;
   readonly spec: TrialSpec;
   readonly #parts: SeatParts;
-  readonly #fitting: Set<Place>;
+  readonly #fitting: Set<PooledEngine>;
   readonly #size: TrialSize;
   readonly #taken: Disposable;
   readonly #ended = new AbortController();
@@ -57,12 +57,12 @@ export class Seat implements Disposable {
 
   constructor(parts: SeatParts) {
     this.#parts = parts;
-    this.place = parts.place;
+    this.pooled = parts.pooled;
     this.spec = parts.spec;
     this.#fitting = new Set(parts.fitting);
     this.#size = sizeOfTrial(parts.spec);
     if (parts.hasMoved) this.#stay();
-    this.#taken = parts.place.take(this.#size);
+    this.#taken = parts.pooled.take(this.#size);
   }
 
   /** As the circuits' own. Rejects with {@link Moved} if the trial is to wait elsewhere. */
@@ -74,8 +74,8 @@ export class Seat implements Disposable {
   ): Promise<Permit> {
     const waiting: Waiting = { moving: new AbortController(), asked: undefined };
     this.#waiting = waiting;
-    const { place, changed } = this.#parts;
-    const { permits } = place;
+    const { pooled, changed } = this.#parts;
+    const { permits } = pooled;
     const acquire = async (signal: AbortSignal, size: TrialSize) => {
       waiting.asked = size;
       const permit = await permits?.acquire(signal, size);
@@ -89,12 +89,15 @@ export class Seat implements Disposable {
     };
     const here = {
       enter: (applicant: Applicant, signal: AbortSignal) =>
-        admission.enter(permits === undefined ? applicant : { ...applicant, place: { acquire } }, signal),
+        admission.enter(
+          permits === undefined ? applicant : { ...applicant, enginePermits: { acquire } },
+          signal,
+        ),
     };
     changed();
     try {
       const either = AbortSignal.any([signal, waiting.moving.signal]);
-      return await place.circuits.enter(spec, here, either, adapting);
+      return await pooled.circuits.enter(spec, here, either, adapting);
     } catch (error) {
       // Whatever was waited for rejects in its own way.
       if (!signal.aborted && waiting.moving.signal.aborted) throw waiting.moving.signal.reason;
@@ -105,26 +108,26 @@ export class Seat implements Disposable {
   }
 
   /** Where the trial had better wait, or run at once. */
-  better(promised: ReadonlySet<Place>): Place | undefined {
-    const place = this.place;
+  better(promised: ReadonlySet<PooledEngine>): PooledEngine | undefined {
+    const pooled = this.pooled;
     if (!this.#waiting) return undefined;
     const { asked } = this.#waiting;
     // A trial that has its permit does not know yet. If it moved, two could make each other move forever.
-    if (asked && !place.permits?.line.includes(asked)) return undefined;
+    if (asked && !pooled.permits?.line.includes(asked)) return undefined;
     const size = this.#size;
-    const up = [...this.#fitting].filter((one) => one !== place && !one.circuits.isEngineOpen);
+    const up = [...this.#fitting].filter((one) => one !== pooled && !one.circuits.isEngineOpen);
     const roomy = up.find((one) => !promised.has(one) && one.hasRoomFor(size));
-    if (place.circuits.isEngineOpen) return roomy ?? up[0];
+    if (pooled.circuits.isEngineOpen) return roomy ?? up[0];
     if (this.#stays) return undefined;
-    return place.permits?.fits(size) === false ? roomy : undefined;
+    return pooled.permits?.fits(size) === false ? roomy : undefined;
   }
 
   /** The trial may run there too. */
-  fitsAt(place: Place): void {
-    this.#fitting.add(place);
+  fitsAt(pooled: PooledEngine): void {
+    this.#fitting.add(pooled);
   }
 
-  move(to: Place): void {
+  move(to: PooledEngine): void {
     this.#waiting?.moving.abort(new Moved(to));
     this.#waiting = undefined;
   }

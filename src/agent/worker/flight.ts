@@ -4,7 +4,7 @@ import type { PhaseName } from '../../record/cause.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
 import type { EngineContext } from '../batch-contexts.ts';
 import { maxParallelOf } from '../circuits.ts';
-import type { Place } from '../engines/place.ts';
+import type { PooledEngine } from '../engines/pooled-engine.ts';
 import type { Lease } from '../lease.ts';
 
 /** A trial that runs, or soon will. */
@@ -18,7 +18,7 @@ export interface InFlight {
 export interface WorkedTrial extends InFlight {
   spec: TrialSpec;
   /** The engine it runs on, or will, with what it shares there. Undefined until one is chosen. */
-  at: { place: Place; context: EngineContext } | undefined;
+  at: { pooled: PooledEngine; context: EngineContext } | undefined;
   /** Aborted when a person cancels its run. */
   canceling: AbortController;
   running: Running | undefined;

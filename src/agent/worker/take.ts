@@ -5,7 +5,7 @@ import type { Admission } from '../admission.ts';
 import type { BatchContext, BatchContexts, EngineContext } from '../batch-contexts.ts';
 import type { ConfigRevision } from '../config-revision.ts';
 import type { FitCheck } from '../engines/check.ts';
-import type { Place } from '../engines/place.ts';
+import type { PooledEngine } from '../engines/pooled-engine.ts';
 import { Moved, type Seat } from '../engines/seat.ts';
 import { type AttemptEvent, type AttemptSignals, finishTrial } from '../finish-trial.ts';
 import { plannedCassette } from '../ledger-cassette.ts';
@@ -83,9 +83,9 @@ async function run(
   const signal = AbortSignal.any([gate.stopped, canceling.signal]);
   const admitted = AbortSignal.any([signal, gate.admitted]);
   try {
-    for (let wanted: Place | undefined; ; ) {
+    for (let wanted: PooledEngine | undefined; ; ) {
       using seat = await engines.seat(spec, admitted, wanted);
-      one.at = { place: seat.place, context: context.on(seat.place.engine) };
+      one.at = { pooled: seat.pooled, context: context.on(seat.pooled.engine) };
       wanted = await runAt(seat, one, one.at.context, { signal, admitted }, revision, parts);
       if (!wanted) break;
     }
@@ -103,7 +103,7 @@ async function runAt(
   signals: AttemptSignals,
   revision: ConfigRevision,
   parts: TakeParts,
-): Promise<Place | undefined> {
+): Promise<PooledEngine | undefined> {
   const { ahead, batches, check, fitCheck } = parts;
   const { trial, spec } = one;
   const { gateway, config } = revision;

@@ -55,7 +55,7 @@ export function putBack(
   const { ledger, scope, gate, flight, engines } = parts;
   if (failure && isOutage(failure.error)) {
     // Other engines may still run other trials of the model.
-    const isEngine = one.at?.place.circuits.isEngineOpen === true && !engines.isModelOpen(one.spec.model);
+    const isEngine = one.at?.pooled.circuits.isEngineOpen === true && !engines.isModelOpen(one.spec.model);
     if (isEngine && !engines.areAllDown) flight.giveUpRun(one.trial.run, failure.error);
     else flight.giveUp(one.spec.model, failure.error);
     if (engines.areAllDown) gate.hold();

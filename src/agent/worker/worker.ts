@@ -256,7 +256,7 @@ export class Worker implements AsyncDisposable {
   running(): { trial: QueuedTrial; running: Running; engine: string | undefined }[] {
     const { trials } = this.#parts.flight;
     return trials.flatMap(({ trial, running, at }) =>
-      running ? [{ trial, running, engine: at?.place.engine.name }] : [],
+      running ? [{ trial, running, engine: at?.pooled.engine.name }] : [],
     );
   }
 
@@ -266,11 +266,13 @@ export class Worker implements AsyncDisposable {
     const away = (lateEngines?.away ?? []).map(({ name, address, trials }) => {
       return { name, address, works: false, running: 0, trials };
     });
-    const running = this.#parts.flight.trials.flatMap(({ running, at }) => (running && at ? [at.place] : []));
-    const connected = this.#parts.engines.places.map((place) => {
-      const { name = '', address, trials } = place.engine;
-      const here = running.filter((one) => one === place).length;
-      return { name, address, works: !place.circuits.isEngineOpen, running: here, trials };
+    const running = this.#parts.flight.trials.flatMap(({ running, at }) =>
+      running && at ? [at.pooled] : [],
+    );
+    const connected = this.#parts.engines.pool.map((pooled) => {
+      const { name = '', address, trials } = pooled.engine;
+      const here = running.filter((one) => one === pooled).length;
+      return { name, address, works: !pooled.circuits.isEngineOpen, running: here, trials };
     });
     return [...connected, ...away];
   }

@@ -2,7 +2,7 @@ import { Command } from '@commander-js/extra-typings';
 import { type ListedBatch, listBatches, listRuns, listTrials, shortBatchIds } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { platformService } from '../../ledger/platform.ts';
-import type { BatchPlace } from '../../ledger/sets.ts';
+import type { PartNumber } from '../../ledger/sets.ts';
 import { fittedRows } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
 import { cost, count, duration, minute, percent } from '../../text/quantities.ts';
@@ -23,10 +23,10 @@ export function batchesCommand() {
       const { out, env } = context;
       const ledger = context.ledger();
       const all = listBatches(ledger.records);
-      const places = ledger.sets.places();
+      const parts = ledger.sets.partNumbers();
       const listed = all
         .slice(0, options.number)
-        .map((batch) => ({ ...batchRow(ledger, batch), set: places.get(batch.key) }));
+        .map((batch) => ({ ...batchRow(ledger, batch), set: parts.get(batch.key) }));
       if (options.json) return out.json(listed);
       const unstarted = unstartedLines(ledger);
       if (listed.length === 0 && unstarted.length > 0) return out.print(stack(unstarted));
@@ -45,8 +45,8 @@ export function batchesCommand() {
 
 interface BatchRow {
   id: string;
-  /** Its place in its set; absent if it belongs to none. */
-  set: BatchPlace | undefined;
+  /** Which part of its set it is; absent if it belongs to none. */
+  set: PartNumber | undefined;
   service: string;
   suite: string;
   /** Epoch milliseconds. */

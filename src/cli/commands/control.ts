@@ -3,7 +3,7 @@ import { askDaemon } from '../daemon/ask-daemon.ts';
 import { wholeNumber, withConfigAndData } from '../options.ts';
 import { openSettings } from '../settings.ts';
 
-interface Places {
+interface DaemonAddress {
   config?: string | undefined;
   dataFolder?: string | undefined;
 }
@@ -41,7 +41,7 @@ export function concurrencyCommand() {
 }
 
 /** Sends the daemon a command and prints its answer. */
-async function tell(options: Places, path: string): Promise<void> {
+async function tell(options: DaemonAddress, path: string): Promise<void> {
   const { dataFolder, out } = await openSettings(options);
   const answer = await askDaemon(dataFolder, 'POST', path);
   out.print((answer as { message: string }).message);

@@ -57,14 +57,14 @@ async function show(context: CommandContext, reference: string, options: ShowOpt
     return;
   }
   const { batch } = target;
-  const place = ledger.sets.places().get(batch.key);
+  const part = ledger.sets.partNumbers().get(batch.key);
   const shown = readBatch(ledger, batch, target.kind === 'run' ? target.run : undefined);
   if (options.json) {
     const { suite, startedAt, state } = batch;
     const { notPassed: _, summary, left, limits } = shown;
-    out.json({ suite, startedAt, state, set: place, left, ...summary, ...(limits.length > 0 && { limits }) });
+    out.json({ suite, startedAt, state, set: part, left, ...summary, ...(limits.length > 0 && { limits }) });
     return;
   }
   const short = shortBatchIds(ledger.records)(batch.id);
-  await print(batchView(shown, { short, isLast: isLast(ledger, batch), place, width }));
+  await print(batchView(shown, { short, isLast: isLast(ledger, batch), part, width }));
 }

@@ -1,6 +1,6 @@
 import { OffsiteError } from '../../offsite-error.ts';
 import type { Config } from '../../suite/config-file.ts';
-import { configPlace } from '../../suite/config-place.ts';
+import { findConfig } from '../../suite/find-config.ts';
 import type { ValuesOf, Word } from './candidates.ts';
 
 /**
@@ -15,7 +15,7 @@ export function machineValues(env: NodeJS.ProcessEnv): ValuesOf {
     if (!batchNames.has(name)) return undefined;
     const { dataFolderOf } = await import('../data-folder.ts');
     const { recentBatches } = await import('../../ledger/recent-batches.ts');
-    const isThere = env.OFFSITE_CONFIG !== undefined || configPlace({ env }) !== undefined;
+    const isThere = env.OFFSITE_CONFIG !== undefined || findConfig({ env }) !== undefined;
     const config = isThere ? await configOf(env) : {};
     const dataFolder = dataFolderOf(undefined, config, env);
     return recentBatches(dataFolder, shown).map(({ id, suite }) => ({ value: id, description: suite }));

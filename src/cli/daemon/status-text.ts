@@ -45,9 +45,9 @@ export function statusText(status: DaemonStatus): Printable {
         text`${trial.case} · ${trial.run} #${trial.ordinal}  free in ${duration(trial.freeInMs)} unless renewed`,
     ),
     ...section(
-      'cannot look for runs',
+      'poll targets that failed',
       status.polls,
-      ({ place, trouble }) => text`${place}: ${lines(trouble)}`,
+      ({ place: target, trouble: problem }) => text`${target}: ${lines(problem)}`,
     ),
   ]);
 }

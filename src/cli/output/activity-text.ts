@@ -55,10 +55,10 @@ const namedBuilds = 2;
 /** Lines that say what is going on where nothing can be drawn over. */
 export function activityLines(state: ActivityState, words: VerdictWords, width: number): Printable {
   const parts = groupsOf(state, words).filter((group) => group.length > 0);
-  const punctuated = parts.flatMap((group, place) =>
+  const punctuated = parts.flatMap((group, position) =>
     group.map((part, index) => {
       if (index < group.length - 1) return text`${part},`;
-      return place < parts.length - 1 ? text`${part};` : part;
+      return position < parts.length - 1 ? text`${part};` : part;
     }),
   );
   return flowed(punctuated, { width, indent: 2, gap: 1 });

@@ -9,7 +9,7 @@ import { noEnvironment, sandboxIn } from '../../suite/environment.ts';
 import { SandboxConfig } from '../../suite/sandbox-config.ts';
 import { ours, type Printable, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
-import { containerSpec, usualPlace } from '../../trial/container-spec.ts';
+import { containerSpec, defaultContext } from '../../trial/container-spec.ts';
 import { type StartSpec, startOf } from '../../trial/image/start-image.ts';
 import { obstacleOf, restoreArchive } from '../../trial/left/restore-left.ts';
 import { restoreWorkspace, type Unrestored } from '../../trial/workspace/restore-workspace.ts';
@@ -42,7 +42,7 @@ export async function openSandbox(
   const planned = plannedSandbox(ledger, shown);
   const environment = planned?.environment ?? noEnvironment;
   const sandbox = planned?.sandbox ?? { ...SandboxConfig.parse({}), name: 'local' };
-  const { workspace = usualPlace.workspace, user } = record;
+  const { workspace = defaultContext.workspace, user } = record;
   const start = { ...startOf({ ...image, user: user ?? '' }, { sandbox, environment }), workspace };
   const labels = { 'offsite.run': shown.run.id };
   const env = { ...environment.env, ...start.env };

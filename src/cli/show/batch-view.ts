@@ -3,7 +3,7 @@ import { type ListedRun, type ListedTrial, listTrials } from '../../ledger/find.
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Stretch } from '../../ledger/limits.ts';
 import { platformService } from '../../ledger/platform.ts';
-import type { BatchPlace } from '../../ledger/sets.ts';
+import type { PartNumber } from '../../ledger/sets.ts';
 import { fittedLine } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
 import { duration, minute, plural } from '../../text/quantities.ts';
@@ -66,7 +66,7 @@ const narrow = 120;
  * with the name by which `offsite show` finds the trial.
  *
  * @param short the short id, and whether it is the last batch, which trials need not name
- * @param place if it belongs to a set
+ * @param part if it belongs to a set
  * @param width of the terminal, in cells
  */
 export function batchView(
@@ -74,16 +74,16 @@ export function batchView(
   {
     short,
     isLast,
-    place,
+    part,
     width,
-  }: { short: string; isLast: boolean; place?: BatchPlace | undefined; width: number },
+  }: { short: string; isLast: boolean; part?: PartNumber | undefined; width: number },
 ): Printable {
   const waiting = left > 0 ? [text`${plural(left, 'trial')} left`] : [];
   const unreported =
     summary.unreported > 0 ? [text`${plural(summary.unreported, 'result')} not reported`] : [];
   const byPlatform = batch.service === platformService ? [ours('run by the platform')] : [];
   const started = ours(minute(batch.startedAt));
-  const ofSet = place ? [text`${place.number} of ${place.of} of ${place.id}`] : [];
+  const ofSet = part ? [text`${part.number} of ${part.of} of ${part.id}`] : [];
   const facts = [text`${batch.suite}`, ...ofSet, started, ...byPlatform, ...waiting, ...unreported];
   const head = facts.reduce(
     (all, fact) => text`${all}, ${fact}`,

@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { Engine } from '../engine.ts';
 import { NotChecked, Unmet } from './expect.ts';
-import { type Place, placeOn } from './place.ts';
+import { type Testbed, testbedOn } from './testbed.ts';
 
 /** One thing that an engine must do for Offsite. */
 export interface ConformanceCheck {
@@ -11,7 +11,7 @@ export interface ConformanceCheck {
   /** What goes wrong in trials if it does not. */
   cost: string;
   /** Checks a real container. Throws {@link Unmet} or {@link NotChecked}; leaves nothing behind. */
-  run(place: Place): Promise<void>;
+  run(testbed: Testbed): Promise<void>;
 }
 
 export type Conformance = Pick<ConformanceCheck, 'name' | 'cost'> &
@@ -33,7 +33,7 @@ export async function examineConformance(
   const seen: Conformance[] = [];
   for (const { name, cost, run } of checks) {
     options.signal?.throwIfAborted();
-    seen.push({ name, cost, ...(await outcomeOf(run(placeOn(engine, options)))) });
+    seen.push({ name, cost, ...(await outcomeOf(run(testbedOn(engine, options)))) });
   }
   return seen;
 }

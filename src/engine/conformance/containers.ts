@@ -15,9 +15,9 @@ export const containerChecks: readonly ConformanceCheck[] = [
   {
     name: 'starts a killed container again with its files and without its processes',
     cost: 'What an agent left running can change its work while it is graded.',
-    async run(place) {
-      await using container = await place.start();
-      const { containers } = place.port;
+    async run(testbed) {
+      await using container = await testbed.start();
+      const { containers } = testbed.port;
       await container.shell('echo kept > /tmp/kept; sleep 600 > /dev/null 2>&1 &');
       await containers.kill(container.id);
       same('whether it runs after it was killed', (await containers.state(container.id)).isRunning, false);

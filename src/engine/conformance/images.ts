@@ -1,13 +1,13 @@
 import { CREATED_LABEL, INSTANCE_LABEL, OWNED_LABEL, PARENT_LABEL, ROLE_LABEL } from '../labels.ts';
 import type { ConformanceCheck } from './check.ts';
 import { failsAs, holds, NotChecked, same } from './expect.ts';
-import type { Place } from './place.ts';
+import type { Testbed } from './testbed.ts';
 
 /**
  * A snapshot of a container that wrote a file. Removed when disposed of; a sweep finds it if this process
  * dies.
  */
-async function committed({ port, start, imageId, labels, clock }: Place) {
+async function committed({ port, start, imageId, labels, clock }: Testbed) {
   await using container = await start({ capabilities: ['CHOWN'] });
   await container.shell(
     'echo kept > /tmp/kept; chmod 754 /tmp/kept; chown 1234:4321 /tmp/kept; rm /etc/debian_version',
@@ -33,12 +33,12 @@ export const imageChecks: readonly ConformanceCheck[] = [
   {
     name: 'makes an image of a container with all that it wrote',
     cost: 'Trials start without the software and files that were prepared for them.',
-    async run(place) {
-      await using image = await committed(place);
-      const found = await place.port.images.find(image.name);
+    async run(testbed) {
+      await using image = await committed(testbed);
+      const found = await testbed.port.images.find(image.name);
       same('the image of that name', found?.id, image.id);
-      same('its labels', found?.labels[PARENT_LABEL], place.imageId);
-      await using container = await place.start({ imageId: image.id });
+      same('its labels', found?.labels[PARENT_LABEL], testbed.imageId);
+      await using container = await testbed.start({ imageId: image.id });
       const seen = await container.shell(
         'cat /tmp/kept; stat -c "%a %u:%g" /tmp/kept; ls /etc/debian_version 2> /dev/null',
       );
@@ -48,9 +48,9 @@ export const imageChecks: readonly ConformanceCheck[] = [
   {
     name: 'keeps an image while a container uses it, and removes it after that',
     cost: 'Snapshots disappear while trials start from them, or fill the disk.',
-    async run(place) {
-      const { port, create } = place;
-      await using image = await committed(place);
+    async run(testbed) {
+      const { port, create } = testbed;
+      await using image = await committed(testbed);
       {
         await using _container = await create({ imageId: image.id });
         await failsAs('removing an image in use', 'conflict', port.remove('image', image.name));
@@ -62,9 +62,9 @@ export const imageChecks: readonly ConformanceCheck[] = [
   {
     name: 'lists images with their names, labels and sizes',
     cost: 'Old snapshots are never removed, and fill the disk.',
-    async run(place) {
-      await using image = await committed(place);
-      const listed = (await place.port.images.list()).find(({ id }) => id === image.id);
+    async run(testbed) {
+      await using image = await committed(testbed);
+      const listed = (await testbed.port.images.list()).find(({ id }) => id === image.id);
       same('its names', listed?.names, [image.name]);
       same('its label', listed?.labels[ROLE_LABEL], 'snapshot');
       holds((listed?.bytes ?? 0) > 0, `its size is ${listed?.bytes}`);
@@ -73,13 +73,13 @@ export const imageChecks: readonly ConformanceCheck[] = [
   {
     name: 'records when an image was last given its name',
     cost: 'Snapshots are removed by age, and not by when they were last used.',
-    async run(place) {
-      if (!place.facts.recordsNaming)
+    async run(testbed) {
+      if (!testbed.facts.recordsNaming)
         throw new NotChecked('it does not; the oldest snapshots are removed first');
-      const { images } = place.port;
-      await using image = await committed(place);
+      const { images } = testbed.port;
+      await using image = await committed(testbed);
       const before = (await images.find(image.name))?.namedAt ?? 0;
-      await place.clock.sleep(20);
+      await testbed.clock.sleep(20);
       await images.tag(image.id, image.name);
       const after = (await images.find(image.name))?.namedAt ?? 0;
       holds(after > before, 'the time of the name is the same after it was given again');

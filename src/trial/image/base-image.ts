@@ -5,7 +5,7 @@ import type { Image } from '../../engine/port/images.ts';
 import { OffsiteError, type OffsiteErrorOptions } from '../../offsite-error.ts';
 import { missingLabel } from '../../suite/labels.ts';
 import type { CaseExtras, Sandbox } from '../../suite/plan.ts';
-import { containerSpec, engineNetwork, usualPlace } from '../container-spec.ts';
+import { containerSpec, defaultContext, engineNetwork } from '../container-spec.ts';
 import type { ObserveBuild } from './build-event.ts';
 import { obtainImage, ownImage, type PullParts } from './obtain-image.ts';
 
@@ -67,7 +67,7 @@ export async function checkSandboxes(
   for (const sandbox of new Map(variants.map(({ sandbox }) => [sandbox.name, sandbox])).values()) {
     const imageId = usesImage ? (await baseImage({ engine, observeBuild }, sandbox, signal)).id : '';
     const network = engineNetwork(sandbox);
-    const spec = { ...containerSpec(sandbox, usualPlace, { network, labels: {} }), imageId };
+    const spec = { ...containerSpec(sandbox, defaultContext, { network, labels: {} }), imageId };
     assertEnforceable(spec, engine.capabilities);
     requireLabels([...(sandbox.needs ?? []), ...cases.flatMap(needsOf)], engine);
   }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../canonical-json.ts';
 import type { Mount } from '../../engine/port/containers.ts';
 import { harnessFolder } from '../../harness/npm-cli.ts';
-import { usualPlace } from '../container-spec.ts';
+import { defaultContext } from '../container-spec.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
 import type { TrialSpec } from '../spec.ts';
 import type { ImageParts } from './image-parts.ts';
@@ -74,7 +74,7 @@ export function keyOf(
     source: source && [source.planned.commit, source.planned.history],
     script,
     variables,
-    workspace: workspace === usualPlace.workspace ? undefined : workspace,
+    workspace: workspace === defaultContext.workspace ? undefined : workspace,
     security,
     user,
     harness: mount?.volume,

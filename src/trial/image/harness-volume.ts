@@ -8,7 +8,7 @@ import { harnessFolder } from '../../harness/npm-cli.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { EnvironmentStep } from '../../record/environment.ts';
 import type { Sandbox } from '../../suite/plan.ts';
-import { usualPlace } from '../container-spec.ts';
+import { defaultContext } from '../container-spec.ts';
 import { baseEnvironment } from '../environment.ts';
 import { relayImage } from '../model-port.ts';
 import type { TrialSpec } from '../spec.ts';
@@ -120,7 +120,7 @@ function installSpec(
     labels: { 'offsite.batch': given.batchId },
     security,
     filter: seccomp,
-    workingDir: usualPlace.workspace,
+    workingDir: defaultContext.workspace,
     user: given.user,
     env: { ...given.passed, ...baseEnvironment(image), HOME: home },
     runtime,

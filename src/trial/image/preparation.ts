@@ -7,7 +7,7 @@ import type { Variables } from '../../suite/variables.ts';
 import { preparationEnvironment } from '../environment.ts';
 import { TrialFailure } from '../failure.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
-import { putSource, type SourcePlace } from './put-source.ts';
+import { putSource, type SourceToPut } from './put-source.ts';
 import { unreachableText } from './unreachable-host.ts';
 
 interface Owner {
@@ -22,7 +22,7 @@ export interface Preparation {
   /** What the case puts into the sandbox, for its user. Relative paths are in the workspace. */
   placed?: readonly PlacedFile[] | undefined;
   /** A repository that is put into the workspace before `placed`. */
-  source?: Pick<SourcePlace, 'planned' | 'env'> | undefined;
+  source?: Pick<SourceToPut, 'planned' | 'env'> | undefined;
   script: string | undefined;
   variables: Variables;
   /** The user that runs everything, if it is not root by default. */

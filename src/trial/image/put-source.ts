@@ -6,7 +6,7 @@ import type { PlannedSource } from '../../suite/git/git-source.ts';
 import { sourceEntries } from '../../suite/git/source-entries.ts';
 import { TrialFailure } from '../failure.ts';
 
-export interface SourcePlace {
+export interface SourceToPut {
   planned: PlannedSource;
   /** The sandbox's user; none for root. Git refuses a repository that belongs to somebody else. */
   owner: { uid?: number; gid?: number };
@@ -20,7 +20,7 @@ export interface SourcePlace {
  */
 export async function putSource(
   container: Container,
-  { planned, owner, env }: SourcePlace,
+  { planned, owner, env }: SourceToPut,
   signal: AbortSignal,
 ): Promise<void> {
   const { workingDir } = container;

@@ -6,7 +6,7 @@ import { messageOf } from '../../offsite-error.ts';
 import type { UsedImage } from '../../record/environment.ts';
 import { workdirObstacle } from '../../suite/environment.ts';
 import type { Sandbox } from '../../suite/plan.ts';
-import { containerSpec, type Place, usualPlace } from '../container-spec.ts';
+import { type CommandContext, containerSpec, defaultContext } from '../container-spec.ts';
 import { baseEnvironment } from '../environment.ts';
 import { TrialFailure, unusable } from '../failure.ts';
 import type { TrialSpec } from '../spec.ts';
@@ -16,7 +16,7 @@ import { contentsOf } from './image-contents.ts';
 import { blameFor, imageOfBuild, noImage, obtainImage, type PullParts, usedImage } from './obtain-image.ts';
 
 /** The image that a trial's environment begins with, and how commands run in it. */
-export interface StartImage extends Place {
+export interface StartImage extends CommandContext {
   id: string;
   /** What results say about it. */
   used: UsedImage;
@@ -112,7 +112,7 @@ function requireResources(
 export function startOf(image: Image, { sandbox, environment }: StartSpec): StartImage {
   const isOwn = environment.image !== undefined || environment.build !== undefined;
   const own = isOwn && image.workingDir !== '/' ? image.workingDir : '';
-  const workspace = environment.workdir ?? (own || usualPlace.workspace);
+  const workspace = environment.workdir ?? (own || defaultContext.workspace);
   const home = homeOf(image, { sandbox, environment });
   const closedEnv = closedVariables({ ...image.env, ...environment.env, ...home }, workspace);
   return {

@@ -35,13 +35,13 @@ interface LeftSandbox
 class NotKept extends Error {}
 
 /** Whether the grading of a trial runs in the sandbox of the agent, or runs its programs there. */
-export function gradesInOwnSandbox({ verify, verifyPlace, tests, validator }: GradingPlaces): boolean {
+export function gradesInOwnSandbox({ verify, verifyPlace, tests, validator }: GradingParts): boolean {
   return (
     tests !== undefined || (verify !== undefined && verifyPlace.in === 'same') || validator?.runsIn === 'same'
   );
 }
 
-type GradingPlaces = Pick<TrialSpec, 'verify' | 'verifyPlace' | 'tests' | 'validator'>;
+type GradingParts = Pick<TrialSpec, 'verify' | 'verifyPlace' | 'tests' | 'validator'>;
 
 /**
  * Keeps what a harness left, so that it can be graded again: an archive of the workspace, or an image of the

@@ -13,7 +13,7 @@ const atATime = 4;
 /**
  * Looks for keys in everything that was created or changed in a container: in the contents, names and link
  * targets, as the engine gives them. No program of the container takes part, and nothing may run in it. One
- * round trip, and one or two more for each place. Throws `ENGINE_TOO_LARGE`.
+ * round trip, and one or two more for each path. Throws `ENGINE_TOO_LARGE`.
  *
  * @param store knows the keys; if it knows none, nothing is read
  */
@@ -23,33 +23,33 @@ export async function searchChanges(
   signal: AbortSignal,
 ): Promise<Searched> {
   if (!store.search()) return 'no-key';
-  const places = await changedPlaces(container);
-  if (places === undefined) return 'too-many';
+  const paths = await pathsToSearch(container);
+  if (paths === undefined) return 'too-many';
   const limit = pLimit(atATime);
   const found = new AbortController();
   const either = AbortSignal.any([signal, found.signal]);
-  const look = async ({ path, isAdded }: Place) => {
+  const look = async ({ path, isAdded }: ChangedPath) => {
     if (either.aborted) return;
-    // What changed in a folder is a place of its own.
+    // What changed in a folder has paths of its own.
     if (!isAdded && (await container.kindOf(path, either)) === 'folder') return;
     const search = store.search();
     if (search && (await hasKey(container, path, search, either))) found.abort(new Error('a key was found'));
   };
-  const all = await Promise.allSettled(places.map((place) => limit(() => look(place))));
+  const all = await Promise.allSettled(paths.map((path) => limit(() => look(path))));
   signal.throwIfAborted();
   if (found.signal.aborted) return 'key';
   for (const one of all) if (one.status === 'rejected') throw one.reason;
   return 'no-key';
 }
 
-interface Place {
+interface ChangedPath {
   path: string;
   isAdded: boolean;
 }
 
 /** The changed files, and the topmost of the added folders; undefined if there are too many changes. */
-async function changedPlaces(container: Pick<Container, 'changes'>): Promise<Place[] | undefined> {
-  const changes: Place[] = [];
+async function pathsToSearch(container: Pick<Container, 'changes'>): Promise<ChangedPath[] | undefined> {
+  const changes: ChangedPath[] = [];
   const added = new Set<string>();
   const parents = new Set<string>();
   for await (const { path, kind } of container.changes()) {
@@ -60,10 +60,10 @@ async function changedPlaces(container: Pick<Container, 'changes'>): Promise<Pla
     if (isAdded) added.add(path);
     parents.add(parentOf(path));
   }
-  const places = changes.filter(({ path, isAdded }) => {
+  const paths = changes.filter(({ path, isAdded }) => {
     return isAdded ? !added.has(parentOf(path)) : !parents.has(path);
   });
-  return places.length > keptWorkspaces.count.places ? undefined : places;
+  return paths.length > keptWorkspaces.count.paths ? undefined : paths;
 }
 
 function parentOf(path: string): string {

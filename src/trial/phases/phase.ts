@@ -32,7 +32,7 @@ export interface PhaseInput {
   spec: TrialSpec;
   /** The whole trial. */
   whole: TrialSpec;
-  step: StepPlace;
+  step: CurrentStep;
   users: AgentUsers;
   parts: TrialParts;
   container: Container;
@@ -71,7 +71,7 @@ export interface Restored {
   systemPaths: readonly string[];
 }
 
-export interface StepPlace {
+export interface CurrentStep {
   /** From 0. */
   index: number;
   isLast: boolean;

@@ -121,13 +121,17 @@ function validationDetails({ validations, judgments }: TrialRecord, index: numbe
   const captured = (label: string, name: 'input' | 'output' | 'error' | 'metadata') =>
     text(label, `${at}/${name}/text`, validation[name]?.text);
   const { calls = [], logs = [], judgment } = validation;
-  const callTexts = calls.flatMap((call, place) => [
-    text(`Call ${place + 1}: input`, `${at}/calls/${place}/input/text`, call.input?.text),
-    text(`Call ${place + 1}: output`, `${at}/calls/${place}/output/text`, call.output?.text),
-    text(`Call ${place + 1}: error`, `${at}/calls/${place}/error/text`, call.error?.text),
+  const callTexts = calls.flatMap((call, position) => [
+    text(`Call ${position + 1}: input`, `${at}/calls/${position}/input/text`, call.input?.text),
+    text(`Call ${position + 1}: output`, `${at}/calls/${position}/output/text`, call.output?.text),
+    text(`Call ${position + 1}: error`, `${at}/calls/${position}/error/text`, call.error?.text),
   ]);
-  const logTexts = logs.map((log, place) =>
-    text(log.level === 'stderr' ? 'Log (stderr)' : 'Log', `${at}/logs/${place}/value/text`, log.value?.text),
+  const logTexts = logs.map((log, position) =>
+    text(
+      log.level === 'stderr' ? 'Log (stderr)' : 'Log',
+      `${at}/logs/${position}/value/text`,
+      log.value?.text,
+    ),
   );
   return details(
     [
@@ -176,8 +180,8 @@ function exchangeDetails(exchange: ModelExchange, index: number): EntryDetails {
     figure('Matched', replayed && [replayed.how, ...(replayed.differs ?? [])].join(', ')),
     ...(exchange.translation?.losses ?? []).map(({ path, kind }) => figure(`Left out: ${kind}`, path)),
   ];
-  const tries = failedTries.map(({ reason }, place) =>
-    text(`Failed try ${place + 1}`, `/models/exchanges/${index}/failedTries/${place}/reason`, reason),
+  const tries = failedTries.map(({ reason }, position) =>
+    text(`Failed try ${position + 1}`, `/models/exchanges/${index}/failedTries/${position}/reason`, reason),
   );
   return {
     ...details(figures, [text('Failure', `/models/exchanges/${index}/failure`, exchange.failure), ...tries]),

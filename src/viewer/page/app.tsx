@@ -6,7 +6,7 @@ import { ComparePage } from './compare/compare-page.tsx';
 import { type Data, DataContext } from './data/source.tsx';
 import { Help } from './help.tsx';
 import { Heading, Notice } from './parts/heading.tsx';
-import { addressOf, go, type Place, usePlace } from './router.ts';
+import { addressOf, go, type Route, useRoute } from './router.ts';
 import { useShortcuts } from './shortcuts.ts';
 import { currentTheme, nextTheme } from './theme.ts';
 import { TrialPage } from './trial/trial-page.tsx';
@@ -16,7 +16,7 @@ export function App({ source }: { source: DataSource }) {
   const [state, setState] = useState<WatchState>();
   const [isHelpOpen, setHelpOpen] = useState(false);
   const [theme, setTheme] = useState(currentTheme);
-  const place = usePlace();
+  const route = useRoute();
 
   useEffect(() => {
     const ended = new AbortController();
@@ -55,14 +55,14 @@ export function App({ source }: { source: DataSource }) {
         </button>
       </header>
       <main id="content" tabIndex={-1}>
-        <Page place={place} />
+        <Page route={route} />
       </main>
       {isHelpOpen && <Help onClose={() => setHelpOpen(false)} />}
     </DataContext.Provider>
   );
 }
 
-function Page({ place: { path, query } }: { place: Place }) {
+function Page({ route: { path, query } }: { route: Route }) {
   const [name, key = ''] = path;
   const last = useRef(path.join('/'));
   // The focus was on something of the page before; the new heading takes it.

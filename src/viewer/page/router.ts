@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** A place in the app: `#/trial/17?tab=changes`. All that a person chose is in it. */
-export interface Place {
+/** A route of the page: `#/trial/17?tab=changes`. All that a person chose is in it. */
+export interface Route {
   path: string[];
   query: URLSearchParams;
 }
@@ -15,7 +15,7 @@ function announce(): void {
   for (const listener of listeners) listener();
 }
 
-function readPlace(): Place {
+function readRoute(): Route {
   const [path = '', query = ''] = location.hash.replace(/^#/, '').split(/\?(.*)/s);
   return {
     path: path
@@ -34,25 +34,25 @@ function decoded(part: string): string {
   }
 }
 
-export function usePlace(): Place {
-  const [place, setPlace] = useState(readPlace);
+export function useRoute(): Route {
+  const [route, setRoute] = useState(readRoute);
   useEffect(() => {
-    const update = () => setPlace(readPlace());
+    const update = () => setRoute(readRoute());
     listeners.add(update);
     update();
     return () => void listeners.delete(update);
   }, []);
-  return place;
+  return route;
 }
 
-/** The address of a place. */
+/** The address of a route. */
 export function addressOf(path: string, query: Query = {}): string {
   const entries = Object.entries(query).filter((entry): entry is [string, string] => Boolean(entry[1]));
   const written = new URLSearchParams(entries).toString();
   return `#${path}${written === '' ? '' : `?${written}`}`;
 }
 
-/** Goes to a place at once, so that the next key already concerns it: the browser's own event comes later. */
+/** Goes to an address at once, so that the next key already concerns it: the browser's own event comes later. */
 export function go(address: string): void {
   location.hash = address;
   announce();
@@ -60,7 +60,7 @@ export function go(address: string): void {
 
 /** Changes parts of the query without a new entry in the history. An empty value removes its part. */
 export function setQuery(changes: Query): void {
-  const { path, query } = readPlace();
+  const { path, query } = readRoute();
   const all = { ...Object.fromEntries(query), ...changes };
   history.replaceState(null, '', addressOf(`/${path.map(encodeURIComponent).join('/')}`, all));
   announce();

@@ -8,8 +8,8 @@ import type { BatchName, BatchPage, BatchRow, CauseOfRow, TrialRow } from '../mo
 
 /** All batches, newest first. */
 export function readBatches({ records, sets }: Ledger): BatchRow[] {
-  const places = sets.places();
-  return listBatches(records).map((batch) => ({ ...batchRow(batch), set: places.get(batch.key) }));
+  const parts = sets.partNumbers();
+  return listBatches(records).map((batch) => ({ ...batchRow(batch), set: parts.get(batch.key) }));
 }
 
 /** A batch with its trials; undefined if the ledger has none with the key. */
@@ -26,7 +26,7 @@ export function readBatch(ledger: Ledger, key: number): BatchPage | undefined {
 export function batchName({ records, batches, sets }: Ledger, key: number): BatchName | undefined {
   if (!records.get('SELECT 1 FROM batches WHERE key = ?', key)) return undefined;
   const { id, suite, service, startedAt } = batches.byKey(key);
-  return { key, id, suite, service, startedAt, set: sets.places().get(key) };
+  return { key, id, suite, service, startedAt, set: sets.partNumbers().get(key) };
 }
 
 function batchRow({

@@ -1,5 +1,5 @@
 import { assertEnforceable } from '../../../engine/capabilities.ts';
-import { containerSpec, engineNetwork, usualPlace } from '../../../trial/container-spec.ts';
+import { containerSpec, defaultContext, engineNetwork } from '../../../trial/container-spec.ts';
 import { engineCheck } from '../check.ts';
 import { attempt, failureOf } from '../examine.ts';
 
@@ -18,7 +18,7 @@ export const sandboxes = engineCheck('sandboxes', async (engine, { config, signa
         mend: `Get it before running in that sandbox: docker pull ${sandbox.image}`,
       };
     }
-    const spec = containerSpec(sandbox, usualPlace, { network: engineNetwork(sandbox), labels: {} });
+    const spec = containerSpec(sandbox, defaultContext, { network: engineNetwork(sandbox), labels: {} });
     const held = await attempt(() => assertEnforceable({ ...spec, imageId: image.id }, engine.capabilities));
     if (!held.got) {
       const failure = failureOf(held.error);

@@ -49,11 +49,11 @@ export function BatchGrid({ trials, variants, at, addressOf }: BatchGridProps) {
         count={rows.length}
         rowHeight={rowHeight}
         shown={shown}
-        row={(index, place) => {
+        row={(index, attributes) => {
           const row = rows[index];
           return (
             row && (
-              <div key={row.caseId} class="row" role="row" aria-rowindex={index + 2} {...place}>
+              <div key={row.caseId} class="row" role="row" aria-rowindex={index + 2} {...attributes}>
                 <span role="rowheader" class="name" title={`${line(row.caseName)} (${line(row.caseId)})`}>
                   {line(row.caseName)}
                   {row.caseId !== row.caseName && <span class="dim"> {line(row.caseId)}</span>}

@@ -1,8 +1,8 @@
 import { passRate } from '../../../stats/pass-rate.ts';
 import { caseVerdicts } from '../../model/compare.ts';
 import { type ListedTrial, tallyOf } from '../../model/grid.ts';
+import { partText } from '../../model/part-text.ts';
 import { isPlatforms } from '../../model/platform.ts';
-import { placeText } from '../../model/set-place.ts';
 import type { BatchRow } from '../../model/shapes.ts';
 import { line } from '../parts/foreign.ts';
 import { Heading } from '../parts/heading.tsx';
@@ -37,7 +37,7 @@ export function BatchHead({ batch, trials, isFiltered, variants }: BatchHeadProp
           {isPlatforms(batch.service) && 'run by the platform · '}
           started {ago(batch.startedAt)}
         </span>
-        {batch.set && <a href={addressOf('/', { q: batch.set.id })}>{placeText(batch.set)}</a>}
+        {batch.set && <a href={addressOf('/', { q: batch.set.id })}>{partText(batch.set)}</a>}
         <span class="grow" />
         {left !== undefined && right !== undefined && (
           <a

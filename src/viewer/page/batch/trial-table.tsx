@@ -35,7 +35,7 @@ export function TrialTable({ trials, at, addressOf }: TrialTableProps) {
         count={trials.length}
         rowHeight={isNarrow ? 4.4 : 2.2}
         shown={at === undefined ? undefined : trials.findIndex(({ key }) => key === at)}
-        row={(index, place) => {
+        row={(index, attributes) => {
           const trial = trials[index];
           if (!trial) return null;
           const { key, caseName, variant, ordinal, cause, durationMs, summary, attempts } = trial;
@@ -47,7 +47,7 @@ export function TrialTable({ trials, at, addressOf }: TrialTableProps) {
               role="row"
               aria-rowindex={index + 2}
               aria-current={key === at ? 'true' : undefined}
-              {...place}
+              {...attributes}
             >
               <span role="cell">
                 <Verdict standing={standingOf(trial)} />

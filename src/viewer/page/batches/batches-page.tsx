@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import { passRate } from '../../model/grid.ts';
+import { partText } from '../../model/part-text.ts';
 import { passRates } from '../../model/pass-rates.ts';
 import { isPlatforms } from '../../model/platform.ts';
-import { placeText } from '../../model/set-place.ts';
 import type { BatchRow } from '../../model/shapes.ts';
 import { useLoaded } from '../data/source.tsx';
 import { FilterBox } from '../parts/filter-box.tsx';
@@ -11,7 +11,7 @@ import { Heading, Notice } from '../parts/heading.tsx';
 import { ago, percent, plural, when } from '../parts/quantities.ts';
 import { narrow, useMedia } from '../parts/use-media.ts';
 import { TallyBar, tallyText } from '../parts/verdict.tsx';
-import { type RowPlace, VirtualList } from '../parts/virtual-list.tsx';
+import { type RowAttributes, VirtualList } from '../parts/virtual-list.tsx';
 import { addressOf, go, setQuery } from '../router.ts';
 import { useShortcuts } from '../shortcuts.ts';
 import { RateChart } from './rate-chart.tsx';
@@ -114,13 +114,13 @@ function Batches({ batches, query }: { batches: BatchRow[]; query: URLSearchPara
           count={shown.length}
           rowHeight={isNarrow ? 4.4 : 2.6}
           shown={at}
-          row={(index, place) => {
+          row={(index, attributes) => {
             const batch = shown[index];
             return (
               batch && (
                 <Row
                   key={batch.key}
-                  {...{ batch, index, place, mark }}
+                  {...{ batch, index, attributes, mark }}
                   isMarked={marked.includes(String(batch.key))}
                   isCurrent={batch === current}
                 />
@@ -137,13 +137,13 @@ function Batches({ batches, query }: { batches: BatchRow[]; query: URLSearchPara
 interface RowProps {
   batch: BatchRow;
   index: number;
-  place: RowPlace;
+  attributes: RowAttributes;
   isMarked: boolean;
   isCurrent: boolean;
   mark: (key: number) => void;
 }
 
-function Row({ batch, index, place, isMarked, isCurrent, mark }: RowProps) {
+function Row({ batch, index, attributes, isMarked, isCurrent, mark }: RowProps) {
   const { key, id, suite, service, startedAt, unfinished, set } = batch;
   return (
     <div
@@ -151,7 +151,7 @@ function Row({ batch, index, place, isMarked, isCurrent, mark }: RowProps) {
       role="row"
       aria-rowindex={index + 2}
       aria-current={isCurrent ? 'true' : undefined}
-      {...place}
+      {...attributes}
     >
       <span role="cell">
         <input
@@ -169,7 +169,7 @@ function Row({ batch, index, place, isMarked, isCurrent, mark }: RowProps) {
       <span role="cell" class="id">
         {line(id)}
         {isPlatforms(service) && ' · platform'}
-        {set && ` · ${placeText(set)}`}
+        {set && ` · ${partText(set)}`}
       </span>
       <span role="cell" class="verdicts">
         <TallyBar tally={batch} />

@@ -5,7 +5,7 @@ import { FilterBox } from '../parts/filter-box.tsx';
 import { line } from '../parts/foreign.ts';
 import { Notice } from '../parts/heading.tsx';
 import { narrow, useMedia } from '../parts/use-media.ts';
-import { type RowPlace, VirtualList } from '../parts/virtual-list.tsx';
+import { type RowAttributes, VirtualList } from '../parts/virtual-list.tsx';
 import { addressOf, go, setQuery } from '../router.ts';
 import { useShortcuts } from '../shortcuts.ts';
 import { delta, shownAs } from './measures.tsx';
@@ -85,13 +85,13 @@ export function CaseList({ cases, query }: { cases: ComparedCase[]; query: URLSe
                 ))}
               </div>
             }
-            row={(index, place) => {
+            row={(index, attributes) => {
               const one = shown[index];
               return (
                 one && (
                   <Row
                     key={one.caseId}
-                    {...{ one, index, place }}
+                    {...{ one, index, attributes }}
                     address={address(one)}
                     isCurrent={index === at}
                   />
@@ -108,19 +108,19 @@ export function CaseList({ cases, query }: { cases: ComparedCase[]; query: URLSe
 interface RowProps {
   one: ComparedCase;
   index: number;
-  place: RowPlace;
+  attributes: RowAttributes;
   address: string;
   isCurrent: boolean;
 }
 
-function Row({ one, index, place, address, isCurrent }: RowProps) {
+function Row({ one, index, attributes, address, isCurrent }: RowProps) {
   return (
     <div
       class={`row ${isCurrent ? 'current' : ''}`}
       role="row"
       aria-rowindex={index + 2}
       aria-current={isCurrent ? 'true' : undefined}
-      {...place}
+      {...attributes}
     >
       <span role="cell" class={`change ${one.change}`}>
         {names[one.change]}

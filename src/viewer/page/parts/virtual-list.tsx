@@ -14,7 +14,7 @@ interface VirtualListProps {
   /** In root font sizes, so that rows grow with the reader's text. */
   rowHeight: number;
   /** Renders a row. Its outermost element gets `style` and `index`. */
-  row: (index: number, place: RowPlace) => ComponentChildren;
+  row: (index: number, attributes: RowAttributes) => ComponentChildren;
   /** A row that stays above the others. */
   header?: ComponentChildren;
   /** Scrolls this row into view whenever it changes. */
@@ -27,7 +27,7 @@ interface VirtualListProps {
   onKeyDown?: (event: KeyboardEvent) => void;
 }
 
-export interface RowPlace {
+export interface RowAttributes {
   style: { position: 'absolute'; insetInline: string; top: string; height: string };
 }
 

@@ -25,7 +25,7 @@ export function Checks() {
       <Steps />
       {verifySteps.length > 0 && (
         <section>
-          <h2>Verify{verifiedIn && <span class="dim"> in {place(verifiedIn)}</span>}</h2>
+          <h2>Verify{verifiedIn && <span class="dim"> in {sandboxText(verifiedIn)}</span>}</h2>
           {verifySteps.map((step, index) => (
             <Check
               key={index}
@@ -40,7 +40,7 @@ export function Checks() {
       )}
       {validations.length > 0 && (
         <section>
-          <h2>Validations{validatedIn && <span class="dim"> in {place(validatedIn)}</span>}</h2>
+          <h2>Validations{validatedIn && <span class="dim"> in {sandboxText(validatedIn)}</span>}</h2>
           {validations.map((validation, index) => (
             <Check
               key={validation.id}
@@ -75,7 +75,8 @@ export function Checks() {
   );
 }
 
-const place = (where: 'fresh' | 'same') => (where === 'fresh' ? 'a fresh sandbox' : "the agent's sandbox");
+const sandboxText = (where: 'fresh' | 'same') =>
+  where === 'fresh' ? 'a fresh sandbox' : "the agent's sandbox";
 
 function noteOf(ending: string, durationMs: number | undefined): string {
   return durationMs === undefined ? ending : `${ending} · ${duration(durationMs)}`;

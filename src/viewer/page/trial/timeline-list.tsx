@@ -5,7 +5,7 @@ import { entryName } from '../../model/entry.ts';
 import { line } from '../parts/foreign.ts';
 import { cost, count, duration } from '../parts/quantities.ts';
 import { narrow, useMedia } from '../parts/use-media.ts';
-import { type RowPlace, VirtualList } from '../parts/virtual-list.tsx';
+import { type RowAttributes, VirtualList } from '../parts/virtual-list.tsx';
 
 interface TimelineListProps {
   entries: TimelineEntry[];
@@ -29,14 +29,14 @@ export function TimelineList({ entries, record, selected, onSelect }: TimelineLi
       rowHeight={isNarrow ? 2.4 : 1.9}
       shown={selected}
       activeId={entry && idOf(list, entry)}
-      row={(index, place) => {
+      row={(index, attributes) => {
         const each = entries[index];
         return (
           each && (
             <EntryRow
               key={entryName(each)}
               entry={each}
-              {...{ list, index, place, record, span, onSelect }}
+              {...{ list, index, attributes, record, span, onSelect }}
               count={entries.length}
               isSelected={index === selected}
             />
@@ -55,7 +55,7 @@ interface EntryRowProps {
   entry: TimelineEntry;
   index: number;
   count: number;
-  place: RowPlace;
+  attributes: RowAttributes;
   record: TrialRecord;
   /** Milliseconds of the whole trial. */
   span: number;
@@ -68,7 +68,7 @@ function EntryRow({
   entry,
   index,
   count: all,
-  place,
+  attributes,
   record,
   span,
   isSelected,
@@ -87,7 +87,7 @@ function EntryRow({
       aria-posinset={index + 1}
       aria-setsize={all}
       onClick={() => onSelect(index)}
-      {...place}
+      {...attributes}
     >
       <span class="at">+{duration(at - record.startedAt)}</span>
       <span class="kind">{kind}</span>

@@ -16,7 +16,7 @@ export interface ConfigSearch {
  * suite, in the working folder, or in the user's config folder. Throws an `input` error if a named file does not
  * exist.
  */
-export function configPlace(options: ConfigSearch): string | undefined {
+export function findConfig(options: ConfigSearch): string | undefined {
   const { env, suiteFolder } = options;
   const named = options.named ?? env.OFFSITE_CONFIG;
   if (named !== undefined && !existsSync(named)) {

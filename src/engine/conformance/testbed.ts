@@ -10,7 +10,7 @@ import type { ExecCommand } from '../port/exec.ts';
 import { holds } from './expect.ts';
 
 /** What a check works with: an engine, and an image for its containers. */
-export interface Place {
+export interface Testbed {
   readonly port: EnginePort;
   readonly clock: Clock;
   readonly facts: Capabilities;
@@ -43,10 +43,10 @@ export interface Probe extends AsyncDisposable {
 const commandMs = 60_000;
 const pollMs = 20;
 
-export function placeOn(engine: Engine, { imageId, clock }: { imageId: string; clock: Clock }): Place {
+export function testbedOn(engine: Engine, { imageId, clock }: { imageId: string; clock: Clock }): Testbed {
   const { port, instance } = engine;
   const labels = ownershipLabels({ instance, role: 'container', createdAt: clock.now() });
-  const create: Place['create'] = async (changes) => {
+  const create: Testbed['create'] = async (changes) => {
     const { id } = await port.containers.create({
       imageId,
       command: ['/bin/sleep', 'infinity'],

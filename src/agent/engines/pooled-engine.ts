@@ -3,7 +3,7 @@ import { Semaphore } from '../../semaphore.ts';
 import type { Circuits } from '../circuits.ts';
 import { fitsBeside, roomOf, type Size, sumOf, type TrialSize } from '../trial-size.ts';
 
-export interface PlaceParts {
+export interface PooledEngineParts {
   engine: Engine;
   circuits: Circuits;
   /** Whether the agent has other engines too. */
@@ -11,9 +11,9 @@ export interface PlaceParts {
 }
 
 /** One of the agent's engines, with the trials that are there or wait for it. */
-export class Place {
+export class PooledEngine {
   readonly engine: Engine;
-  /** Those of the engine; the circuits of models are shared by all places. */
+  /** Those of the engine; the circuits of models are shared by all engines. */
   readonly circuits: Circuits;
   /**
    * Permits for trials on this engine. Undefined if it is the only one and has no limit: then the agent's
@@ -24,7 +24,7 @@ export class Place {
   readonly #taken = new Set<TrialSize>();
   readonly #room: Size;
 
-  constructor({ engine, circuits, isOneOfSeveral }: PlaceParts) {
+  constructor({ engine, circuits, isOneOfSeveral }: PooledEngineParts) {
     this.engine = engine;
     this.circuits = circuits;
     this.#room = roomOf(engine.capabilities);
@@ -38,14 +38,14 @@ export class Place {
     }
   }
 
-  /** Counts a trial as one of this place, until it is disposed. */
+  /** Counts a trial as one of this engine, until it is disposed. */
   take(size: TrialSize): Disposable {
     const own = { ...size };
     this.#taken.add(own);
     return { [Symbol.dispose]: () => void this.#taken.delete(own) };
   }
 
-  /** How full this place would be with one more trial. More than 1 if it would have to wait. */
+  /** How full this engine would be with one more trial. More than 1 if it would have to wait. */
   loadWith(size: TrialSize): number {
     const all = [...this.#taken, size];
     const { trials } = this.engine;
