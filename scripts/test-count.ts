@@ -23,7 +23,7 @@ export interface TestCount {
 }
 
 /** So many files are run once more, alone. Where more fail, something is broken rather than unsteady. */
-const MAX_RERUN_FILES = 6;
+const maxRerunFiles = 6;
 
 /**
  * The files whose failure may come from what ran beside them: paths to run once more, alone. None where too
@@ -31,7 +31,7 @@ const MAX_RERUN_FILES = 6;
  */
 export function filesToRerun(report: TestReport | undefined): string[] {
   const failed = (report?.testResults ?? []).filter(({ status }) => status === 'failed');
-  return failed.length > MAX_RERUN_FILES ? [] : failed.map(({ name }) => name);
+  return failed.length > maxRerunFiles ? [] : failed.map(({ name }) => name);
 }
 
 /** The report of both runs: a file that ran again counts as it ended the second time. */

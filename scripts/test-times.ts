@@ -2,8 +2,8 @@ import { dirname, relative } from 'node:path';
 import type { FileResult, TestReport } from './test-count.ts';
 
 /** With fewer files, the lines of vitest tell it. */
-const MIN_FILES = 50;
-const MOST = 12;
+const minFiles = 50;
+const maxListed = 12;
 
 /**
  * Where the time of a run went, as lines to print: folders and files, the longest first. Seconds are those of
@@ -12,7 +12,7 @@ const MOST = 12;
  * @param root the folder that paths are told relative to
  */
 export function timesText({ testResults }: TestReport, root: string): string[] {
-  if (testResults.length < MIN_FILES) return [];
+  if (testResults.length < minFiles) return [];
   const files = testResults.map((file) => ({ path: relative(root, file.name), seconds: secondsOf(file) }));
   const folders = [...Map.groupBy(files, ({ path }) => dirname(path))].map(([path, within]) => ({
     path: `${path}/ (${within.length})`,
@@ -25,7 +25,7 @@ export function timesText({ testResults }: TestReport, root: string): string[] {
 function longest(all: readonly { path: string; seconds: number }[]): string[] {
   return all
     .toSorted((a, b) => b.seconds - a.seconds)
-    .slice(0, MOST)
+    .slice(0, maxListed)
     .map(({ path, seconds }) => `${seconds.toFixed(0).padStart(6)} s  ${path}`);
 }
 

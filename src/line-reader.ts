@@ -1,6 +1,6 @@
 import { ByteStore } from './byte-store.ts';
 
-const NEWLINE = 0x0a;
+const lineFeed = 0x0a;
 
 /**
  * Splits a stream of bytes into lines, wherever its chunks begin and end. A line is decoded as a whole, so
@@ -24,7 +24,7 @@ export class LineReader {
   push(chunk: Buffer): void {
     let at = 0;
     for (;;) {
-      const end = chunk.indexOf(NEWLINE, at);
+      const end = chunk.indexOf(lineFeed, at);
       if (end === -1) break;
       this.#add(chunk.subarray(at, end));
       this.end();

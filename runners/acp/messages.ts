@@ -8,7 +8,7 @@ type Id = string | number;
 type Message = Record<string, unknown>;
 
 /** JSON-RPC's code for a request that cannot be taken. */
-const INVALID_REQUEST = -32600;
+const invalidRequestCode = -32600;
 
 interface MessageParts {
   /** Sends a line to the agent. Returns the number of bytes that it has not read yet. */
@@ -106,7 +106,7 @@ export class AcpMessages {
   }
 
   #refuse(id: Id, message: string): void {
-    this.#write({ jsonrpc: '2.0', id, error: { code: INVALID_REQUEST, message } });
+    this.#write({ jsonrpc: '2.0', id, error: { code: invalidRequestCode, message } });
   }
 
   #send(message: AnyMessage): void {

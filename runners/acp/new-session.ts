@@ -10,7 +10,7 @@ import { acpMessages } from '../../src/bounds/sandbox.ts';
 import { type McpServer, transportOf } from '../../src/suite/mcp-server.ts';
 
 /** The protocol's code for an agent that wants to be authenticated first. */
-const AUTH_REQUIRED = -32000;
+const authRequiredCode = -32000;
 
 interface SessionParts {
   workspace: string;
@@ -34,7 +34,7 @@ export async function newSession(
   const mcpServers = Object.entries(servers).map(([name, server]) => protocolServer(name, server));
   const open = () => agent.request(methods.agent.session.new, { cwd: workspace, mcpServers });
   const { sessionId } = await open().catch(async (error: unknown) => {
-    if (!(error instanceof RequestError) || error.code !== AUTH_REQUIRED) throw error;
+    if (!(error instanceof RequestError) || error.code !== authRequiredCode) throw error;
     await agent.request(methods.agent.authenticate, { methodId: keyMethod(authMethods) });
     return open();
   });

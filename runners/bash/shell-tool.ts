@@ -8,13 +8,13 @@ export type BashContext = HarnessContext & { model: ModelAccess };
 /** The result of a turn, without its ending. */
 export type Turn = Omit<HarnessRun, 'ending'>;
 
-const DEFAULT_TIMEOUT_SECONDS = 120;
-const MAX_TIMEOUT_SECONDS = 600;
+const defaultTimeoutSeconds = 120;
+const maxTimeoutSeconds = 600;
 /**
  * The bytes kept of a command's output, from its beginning and end, for the model and the trajectory. About
  * 8,000 tokens.
  */
-const OUTPUT_BYTES = 32 * 1024;
+const outputBytes = 32 * 1024;
 
 export const shellTool: ChatTool = {
   name: 'bash',
@@ -28,8 +28,8 @@ export const shellTool: ChatTool = {
       timeout: {
         type: 'integer',
         minimum: 1,
-        maximum: MAX_TIMEOUT_SECONDS,
-        description: `Seconds until it is killed. Default: ${DEFAULT_TIMEOUT_SECONDS}.`,
+        maximum: maxTimeoutSeconds,
+        description: `Seconds until it is killed. Default: ${defaultTimeoutSeconds}.`,
       },
     },
     required: ['command'],
@@ -69,7 +69,7 @@ export async function runCall(
     cwd: context.workspace,
     timeoutMs: wanted.seconds * 1000,
     signal: deadline,
-    capBytes: OUTPUT_BYTES,
+    capBytes: outputBytes,
   });
   run.trajectory.push(entryOf(wanted.command, result));
   const outcome = { result: { text: tell(result, wanted.seconds), failed: result.exitCode !== 0 } };
@@ -83,13 +83,13 @@ function commandOf(call: ToolCall, cut: boolean): { command: string; seconds: nu
     return { mistake: 'Your answer was cut at its limit of tokens, so nothing was run. Take smaller steps.' };
   if (call.name !== shellTool.name)
     return { mistake: `There is no tool ${call.name}; the only one is ${shellTool.name}.` };
-  const { command, timeout = DEFAULT_TIMEOUT_SECONDS } = call.arguments as Record<string, unknown>;
+  const { command, timeout = defaultTimeoutSeconds } = call.arguments as Record<string, unknown>;
   if (typeof command !== 'string' || command.trim() === '')
     return { mistake: 'The arguments must be a JSON object with a string "command".' };
   if (command.includes('\0')) return { mistake: 'A command cannot contain a NUL character.' };
   if (typeof timeout !== 'number' || !(timeout > 0))
     return { mistake: '"timeout" must be a number of seconds.' };
-  return { command, seconds: Math.min(timeout, MAX_TIMEOUT_SECONDS) };
+  return { command, seconds: Math.min(timeout, maxTimeoutSeconds) };
 }
 
 function tell(result: ExecResult, seconds: number): string {

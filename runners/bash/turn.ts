@@ -5,8 +5,8 @@ import { OffsiteError } from '../../src/offsite-error.ts';
 import { type BashContext, runCall, shellTool, type Turn } from './shell-tool.ts';
 
 /** Raise this when a change of the prompt, the tool or the loop changes what agents can do. */
-const VERSION = '1';
-const DEFAULT_MAX_TURNS = 50;
+const harnessVersion = '1';
+const defaultMaxTurns = 50;
 
 const system = `You solve the user's task by running commands in a Linux sandbox with the tool "bash".
 Each command starts in a new shell in the task's folder: changes of folder and variables do not last, \
@@ -33,7 +33,7 @@ export async function takeTurn(
   const run: Turn = {
     trajectory: [],
     events: [],
-    version: VERSION,
+    version: harnessVersion,
   };
   conversation.push({ from: 'user', text: withLeft(message, left) });
   const ending = await work(context, conversation, run, { cutOff, left });
@@ -49,7 +49,7 @@ async function work(
   run: Turn,
   { cutOff, left }: { cutOff: AbortSignal; left: TurnLimits['left'] },
 ): Promise<HarnessEnding | 'cut-off'> {
-  const maxTurns = context.profile.maxTurns ?? DEFAULT_MAX_TURNS;
+  const maxTurns = context.profile.maxTurns ?? defaultMaxTurns;
   for (let turn = 0; turn < maxTurns; turn++) {
     const answer = await ask(context, conversation, cutOff);
     // An answer that arrives when the time is over is ignored.

@@ -78,7 +78,7 @@ const Details = z.object({
 });
 
 /** A line that the CLI adds to stderr when a command leaves the workspace. */
-const OWN_REMARK = /\n?Shell cwd was reset to [^\n]*$/;
+const ownRemark = /\n?Shell cwd was reset to [^\n]*$/;
 
 /**
  * How a command ended. The text of a failed command begins with its exit code, and its details add nothing.
@@ -94,7 +94,7 @@ function outcomeOf({ text, failed, details }: CommandResult): CommandOutcome {
   // The command was refused, stopped or moved to the background, so it has no exit code yet.
   if (failed || known === undefined || known.backgroundTaskId !== undefined) return { output: text };
   const { stdout, stderr, persistedOutputPath } = known;
-  const remarks = stderr.replace(OWN_REMARK, '');
+  const remarks = stderr.replace(ownRemark, '');
   const output = [stdout, remarks].filter((part) => part !== '').join('\n');
   return { exitCode: 0, output, truncated: persistedOutputPath !== undefined };
 }

@@ -158,8 +158,8 @@ function endCall(
 }
 
 /** What Cline puts before the output of a command that failed, and in place of the middle of a long output. */
-const FAILED = /^\[Command exited with code \d+\]\n?/;
-const CUT = /\n\[\.\.\. output truncated: \d+ chars total\.[^\n]*\]\n/;
+const failedPrefix = /^\[Command exited with code \d+\]\n?/;
+const cutMarker = /\n\[\.\.\. output truncated: \d+ chars total\.[^\n]*\]\n/;
 
 /** How a command ended. The pieces have its output as it was printed, but a large piece is cut. */
 function outcomeOf(
@@ -170,8 +170,8 @@ function outcomeOf(
   const exitCode = success ? 0 : code === undefined ? undefined : Number(code);
   const ending = exitCode === undefined ? {} : { exitCode };
   if (exitCode === undefined || !isWhole) {
-    const output = success ? result : result.replace(FAILED, '');
-    return { ...ending, output, truncated: CUT.test(result) };
+    const output = success ? result : result.replace(failedPrefix, '');
+    return { ...ending, output, truncated: cutMarker.test(result) };
   }
   const { text, truncated } = printed.result();
   return { ...ending, output: text, truncated };

@@ -6,7 +6,7 @@ import { versions } from '../versions.ts';
 import { codexLines } from './stream.ts';
 
 /** Not OPENAI_API_KEY: with that variable, Codex would also look for an account. */
-const KEY = 'OFFSITE_MODEL_KEY';
+const keyVariable = 'OFFSITE_MODEL_KEY';
 
 /** Settings are arguments, so that a `~/.codex/config.toml` of the profile keeps its other settings. */
 export function codexCli({ profile }: HarnessContext, model: ModelAccess): Cli {
@@ -15,7 +15,7 @@ export function codexCli({ profile }: HarnessContext, model: ModelAccess): Cli {
     model_provider: 'offsite',
     'model_providers.offsite.name': 'offsite',
     'model_providers.offsite.base_url': `${model.origin}/v1`,
-    'model_providers.offsite.env_key': KEY,
+    'model_providers.offsite.env_key': keyVariable,
     'model_providers.offsite.wire_api': 'responses',
     // The gateway retries, and it knows better when.
     'model_providers.offsite.request_max_retries': 0,
@@ -45,7 +45,7 @@ export function codexCli({ profile }: HarnessContext, model: ModelAccess): Cli {
       '-',
     ],
     defaults: {},
-    access: { [KEY]: model.token },
+    access: { [keyVariable]: model.token },
     files:
       servers.length === 0
         ? []

@@ -6,10 +6,10 @@ import { versions } from '../versions.ts';
 import { geminiStream } from './stream.ts';
 
 /** The context window, in tokens, that it assumes for a model that it does not know. */
-const ASSUMED_WINDOW = 1_048_576;
+const assumedWindow = 1_048_576;
 
 /** The part of the context window at which it compresses the conversation, by default. */
-const COMPRESSED_AT = 0.5;
+const compressedAt = 0.5;
 
 /** Its own sub-agents. Each names a model of its own, and so do its utilities, in the scope `core`. */
 const scopes = ['core', 'codebase_investigator', 'cli_help', 'generalist'];
@@ -65,7 +65,7 @@ function settings({ maxTurns, mcpServers }: HarnessContext['profile'], model: Mo
     model: {
       ...(maxTurns !== undefined && { maxSessionTurns: maxTurns }),
       ...(contextWindow !== undefined && {
-        compressionThreshold: (COMPRESSED_AT * contextWindow) / ASSUMED_WINDOW,
+        compressionThreshold: (compressedAt * contextWindow) / assumedWindow,
       }),
     },
     modelConfigs: {

@@ -75,12 +75,12 @@ function geminiLines(record: TurnRecord): LineTaker {
 export const geminiStream: StreamReader = { takerFor: geminiLines, logsToStderr: true };
 
 /** The beginning of a message about a failure of the model's API. Nothing else distinguishes it. */
-const API_ERROR = '[API Error';
+const apiErrorPrefix = '[API Error';
 
 function statusOf(status: string, trouble: string | undefined): TurnStatus {
   if (status === 'success' && trouble === undefined) return { kind: 'done' };
   const message = trouble ?? `Gemini CLI ended with the status ${status}`;
-  return message.startsWith(API_ERROR) ? modelFailure(message) : { kind: 'agent-failed', message };
+  return message.startsWith(apiErrorPrefix) ? modelFailure(message) : { kind: 'agent-failed', message };
 }
 
 function begin(record: TurnRecord, { tool_id, tool_name, parameters, timestamp }: z.infer<typeof Use>): void {
@@ -102,23 +102,23 @@ function end(
 }
 
 /** A shell's exit code for a killed program is 128 plus the signal. */
-const SIGNAL_BASE = 128;
+const signalBase = 128;
 
 /** What follows a command's output. A command that succeeds has no exit code there. */
-const ENDING =
+const endingLines =
   /(?:\nError: (?<error>[^\n]*))?(?:\nExit Code: (?<code>\d+))?(?:\nSignal: (?<signal>\d+))?(?:\nBackground PIDs: [\d, ]*)?\nProcess Group PGID: \d+$/;
 /** The text that replaces output beyond 16 MB. */
-const CUT = /\n\[GEMINI_CLI_WARNING: Output truncated\.[^\n]*\]$/;
-const START = 'Output: ';
+const cutMarker = /\n\[GEMINI_CLI_WARNING: Output truncated\.[^\n]*\]$/;
+const outputPrefix = 'Output: ';
 
 /** How a command ended. A command that was refused, stopped or moved to the background has no such block. */
 function outcomeOf(text: string): CommandOutcome {
-  const ending = text.startsWith(START) ? ENDING.exec(text) : null;
+  const ending = text.startsWith(outputPrefix) ? endingLines.exec(text) : null;
   if (ending === null) return { output: text };
   const { error, code, signal } = ending.groups ?? {};
-  const said = text.slice(START.length, ending.index);
-  const output = said.replace(CUT, '');
-  const exitCode = signal === undefined ? Number(code ?? 0) : SIGNAL_BASE + Number(signal);
+  const said = text.slice(outputPrefix.length, ending.index);
+  const output = said.replace(cutMarker, '');
+  const exitCode = signal === undefined ? Number(code ?? 0) : signalBase + Number(signal);
   return {
     ...((error === undefined || code !== undefined) && { exitCode }),
     output: output === '(empty)' ? '' : output,

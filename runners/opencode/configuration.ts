@@ -6,10 +6,10 @@ import type { Wire } from '../../src/suite/model-config.ts';
 import { versions } from '../versions.ts';
 import { opencodeLines } from './stream.ts';
 
-const KEY = 'OFFSITE_MODEL_KEY';
+const keyVariable = 'OFFSITE_MODEL_KEY';
 
 /** opencode needs an output limit whenever it has a context window. Tokens. */
-const DEFAULT_OUTPUT = 32_000;
+const defaultOutput = 32_000;
 
 /** These adapters are part of opencode's binary. It would download any other. */
 const adapters: Partial<Record<Wire, string>> = {
@@ -40,7 +40,7 @@ export function opencodeCli({ profile, home }: HarnessContext, model: ModelAcces
       OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
       OPENCODE_DISABLE_SHARE: '1',
     },
-    access: { [KEY]: model.token, OPENCODE_CONFIG: configFile },
+    access: { [keyVariable]: model.token, OPENCODE_CONFIG: configFile },
     files: [{ path: configFile, content: JSON.stringify(configuration(profile.mcpServers, model)) }],
     versionFile: versionFile(versions.opencode),
     takerFor: opencodeLines,
@@ -50,7 +50,7 @@ export function opencodeCli({ profile, home }: HarnessContext, model: ModelAcces
 
 function configuration(servers: Record<string, McpServer>, model: ModelAccess): unknown {
   const limit = model.contextWindow !== undefined && {
-    limit: { context: model.contextWindow, output: model.maxOutputTokens ?? DEFAULT_OUTPUT },
+    limit: { context: model.contextWindow, output: model.maxOutputTokens ?? defaultOutput },
   };
   return {
     autoupdate: false,
@@ -61,7 +61,7 @@ function configuration(servers: Record<string, McpServer>, model: ModelAccess): 
     provider: {
       offsite: {
         npm: adapters[model.wire],
-        options: { baseURL: `${model.origin}/v1`, apiKey: `{env:${KEY}}` },
+        options: { baseURL: `${model.origin}/v1`, apiKey: `{env:${keyVariable}}` },
         models: { [model.name]: { ...limit } },
       },
     },

@@ -72,7 +72,7 @@ function takeTool(record: TurnRecord, { tool, callID, state }: z.infer<typeof To
     record.endCommand(callID, {
       at: end,
       exitCode: metadata?.exit ?? undefined,
-      output: output === NO_OUTPUT ? '' : output,
+      output: output === noOutput ? '' : output,
       truncated: metadata?.truncated,
     });
   } else {
@@ -82,7 +82,7 @@ function takeTool(record: TurnRecord, { tool, callID, state }: z.infer<typeof To
 }
 
 /** Stands for no output. If a command really prints this text, a newline follows. */
-const NO_OUTPUT = '(no output)';
+const noOutput = '(no output)';
 
 /** The status of a turn, by opencode's name for the error. */
 function statusOf({ name, data }: z.infer<typeof Failure>['error']): TurnStatus {

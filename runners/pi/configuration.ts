@@ -5,7 +5,7 @@ import type { Wire } from '../../src/suite/model-config.ts';
 import { versions } from '../versions.ts';
 import { piStream } from './stream.ts';
 
-const KEY = 'OFFSITE_MODEL_KEY';
+const keyVariable = 'OFFSITE_MODEL_KEY';
 
 const apis: Partial<Record<Wire, string>> = {
   'openai-chat': 'openai-completions',
@@ -28,7 +28,7 @@ export function piCli({ profile }: HarnessContext, model: ModelAccess): Cli {
       ...profile.args,
     ],
     defaults: { PI_OFFLINE: '1', PI_TELEMETRY: '0' },
-    access: { [KEY]: model.token },
+    access: { [keyVariable]: model.token },
     files: [
       { path: '~/.pi/agent/models.json', content: JSON.stringify(provider(model)) },
       {
@@ -50,7 +50,7 @@ function provider({ wire, origin, name, contextWindow, maxOutputTokens }: ModelA
       offsite: {
         baseUrl: wire === 'anthropic-messages' ? origin : `${origin}/v1`,
         api: apis[wire],
-        apiKey: `$${KEY}`,
+        apiKey: `$${keyVariable}`,
         models: [{ id: name, contextWindow, maxTokens: maxOutputTokens }],
       },
     },

@@ -103,13 +103,13 @@ function statusOf(last: Answer | undefined): TurnStatus {
 }
 
 /** The text that pi adds after the output of a failed command. */
-const EXIT_CODE = /\n\nCommand exited with code (\d+)$/;
+const exitCodeSuffix = /\n\nCommand exited with code (\d+)$/;
 /** The text that pi adds for a command that pi stopped. */
-const STOPPED = /\n*Command (?:aborted|timed out after [\d.]+ seconds)$/;
+const stoppedSuffix = /\n*Command (?:aborted|timed out after [\d.]+ seconds)$/;
 /** The text that pi adds to output that it cut. */
-const CUT = /\n\n\[Showing [^\n]*Full output: [^\n]*\]$/;
+const cutMarker = /\n\n\[Showing [^\n]*Full output: [^\n]*\]$/;
 /** Stands for no output. If a command really prints this text, a newline follows. */
-const NO_OUTPUT = '(no output)';
+const noOutput = '(no output)';
 
 function endTool(
   record: TurnRecord,
@@ -121,13 +121,13 @@ function endTool(
     record.endTool(toolCallId, { at, output: text, failed: isError });
     return;
   }
-  const code = isError ? EXIT_CODE.exec(text)?.[1] : '0';
-  const said = isError ? text.replace(EXIT_CODE, '').replace(STOPPED, '') : text;
-  const output = said.replace(CUT, '');
+  const code = isError ? exitCodeSuffix.exec(text)?.[1] : '0';
+  const said = isError ? text.replace(exitCodeSuffix, '').replace(stoppedSuffix, '') : text;
+  const output = said.replace(cutMarker, '');
   record.endCommand(toolCallId, {
     at,
     exitCode: code === undefined ? undefined : Number(code),
-    output: output === NO_OUTPUT ? '' : output,
+    output: output === noOutput ? '' : output,
     truncated: output !== said || result.details?.truncation?.truncated === true,
   });
 }

@@ -45,14 +45,14 @@ export function qwenCodeLines(record: TurnRecord): LineTaker {
 }
 
 /** The exit code at its limit of turns. Qwen Code reports the limit only on stderr. */
-const TURN_LIMIT_EXIT = 53;
+const turnLimitExit = 53;
 
 export const qwenCodeStream: StreamReader = {
   takerFor: qwenCodeLines,
   // Deltas of messages. The whole messages follow.
   skips: ['{"type":"stream_event"'],
   statusOfExit: (exitCode, stderr) =>
-    exitCode === TURN_LIMIT_EXIT
+    exitCode === turnLimitExit
       ? {
           kind: 'agent-failed',
           message: stderr.trim().split('\n').at(-1) ?? 'it reached its limit of turns',
@@ -61,16 +61,16 @@ export const qwenCodeStream: StreamReader = {
 };
 
 /** The beginning of a message about a failure of the model's API. Nothing else distinguishes it. */
-const API_ERROR = '[API Error';
+const apiErrorPrefix = '[API Error';
 
 function statusOf({ is_error, error, subtype }: z.infer<typeof Result>): TurnStatus {
   if (!is_error) return { kind: 'done' };
   const message = error?.message ?? subtype;
-  return message.startsWith(API_ERROR) ? modelFailure(message) : { kind: 'agent-failed', message };
+  return message.startsWith(apiErrorPrefix) ? modelFailure(message) : { kind: 'agent-failed', message };
 }
 
 /** A shell's exit code for a killed program is 128 plus the signal. */
-const SIGNAL_BASE = 128;
+const signalBase = 128;
 
 /**
  * How a command ended. For a command that prints something and exits with 0, the result is only its output.
@@ -98,7 +98,7 @@ function outcomeOf({ command, text, failed }: CommandResult): CommandOutcome {
 function exitCodeOf(code: string | undefined, signal: string | undefined): number | undefined {
   const number = Number(signal);
   // Qwen Code reports exit code 0 for a killed command.
-  if (Number.isInteger(number) && number > 0) return SIGNAL_BASE + number;
+  if (Number.isInteger(number) && number > 0) return signalBase + number;
   return code !== undefined && /^\d+$/.test(code) ? Number(code) : undefined;
 }
 

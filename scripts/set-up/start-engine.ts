@@ -7,7 +7,7 @@ import { clearLeftovers, isRunning } from './clear-leftovers.ts';
 import type { EngineHome } from './engine-home.ts';
 import { engineReady } from './engine-readiness.ts';
 
-const MOST_STARTS = 3;
+const mostStarts = 3;
 
 export interface EngineStart {
   how: 'systemd' | 'detached';
@@ -46,7 +46,7 @@ export async function startEngine({ how, home, log, env, clock, signal }: Engine
     try {
       return await engineReady({ home, clock, signal, gone: daemon.gone });
     } catch (error) {
-      if (start === MOST_STARTS || !endedForLackOfTime(error)) throw error;
+      if (start === mostStarts || !endedForLackOfTime(error)) throw error;
       log('dockerd gave up on its containerd, which had too little time to start; starting it again.');
     }
   }

@@ -35,7 +35,7 @@ export const fetchedNode = {
 };
 
 /** 60 MB, over a slow line. */
-const FETCH_MS = 600_000;
+const fetchMs = 600_000;
 
 /**
  * The path of a Node for the image: that of a checkout, else the one that runs this process if it runs in the
@@ -78,7 +78,7 @@ export async function fetchPackage(
     purpose: `fetch ${name}@${version}`,
     env: withSystemPath(env),
     cwd: folder,
-    deadlineMs: FETCH_MS,
+    deadlineMs: fetchMs,
     signal,
   });
 }

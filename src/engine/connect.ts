@@ -11,7 +11,7 @@ import { leaveToEnd, removeContainer } from './container/remove.ts';
 import { runtimeProbe } from './container/runtime-probe.ts';
 import { containerOf } from './container.ts';
 import type { Engine } from './engine.ts';
-import { DESCRIPTION_LABEL, PARENT_LABEL } from './labels.ts';
+import { descriptionLabel, parentLabel } from './labels.ts';
 import { livenessMarker } from './liveness-marker.ts';
 import { openNetwork } from './network/network.ts';
 import { imageSource, type PullPolicy } from './pull/obtain-image.ts';
@@ -131,7 +131,7 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
       volume: (request, signal) => snapshots.volume(request, signal),
       builder: (signal) => (builder ??= findBuilder(port, capabilities, connection.cliHost, env, signal)),
       async keep(container, { parentImageId, description }, signal) {
-        const labels = { [PARENT_LABEL]: parentImageId, [DESCRIPTION_LABEL]: description };
+        const labels = { [parentLabel]: parentImageId, [descriptionLabel]: description };
         const tag = `left-${randomBytes(12).toString('hex')}`;
         const imageId = await container.commit({ repository, tag, labels }, signal);
         upkeep.kept(imageId);

@@ -1,19 +1,19 @@
 /** Every object that Offsite creates carries this label. */
-export const OWNED_LABEL = 'offsite';
+export const ownedLabel = 'offsite';
 /** The instance (one running agent) that created the object. */
-export const INSTANCE_LABEL = 'offsite.instance';
+export const instanceLabel = 'offsite.instance';
 /** When it was created: epoch milliseconds of the creating machine. */
-export const CREATED_LABEL = 'offsite.created';
+export const createdLabel = 'offsite.created';
 /** On a snapshot: the id of the image it was made from. */
-export const PARENT_LABEL = 'offsite.parent';
+export const parentLabel = 'offsite.parent';
 /** On a snapshot: the description from its request. */
-export const DESCRIPTION_LABEL = 'offsite.description';
+export const descriptionLabel = 'offsite.description';
 /** On a snapshot that stands for a volume, and on that volume: the volume's name. */
-export const VOLUME_LABEL = 'offsite.volume';
+export const volumeLabel = 'offsite.volume';
 /** On a snapshot that stands for a volume: the bytes in the volume. */
-export const VOLUME_BYTES_LABEL = 'offsite.volume-bytes';
+export const volumeBytesLabel = 'offsite.volume-bytes';
 /** The object's role for Offsite: `container`, `marker`, `snapshot` or `volume`. */
-export const ROLE_LABEL = 'offsite.role';
+export const roleLabel = 'offsite.role';
 
 export type Role = 'container' | 'marker';
 
@@ -24,10 +24,10 @@ export function ownershipLabels(
 ): Record<string, string> {
   return {
     ...extra,
-    [OWNED_LABEL]: '1',
-    [INSTANCE_LABEL]: owner.instance,
-    [ROLE_LABEL]: owner.role,
-    [CREATED_LABEL]: String(owner.createdAt),
+    [ownedLabel]: '1',
+    [instanceLabel]: owner.instance,
+    [roleLabel]: owner.role,
+    [createdLabel]: String(owner.createdAt),
   };
 }
 
@@ -36,15 +36,15 @@ export function snapshotLabels(createdAt: number): Record<string, string> {
 }
 
 export function volumeLabels(name: string, createdAt: number): Record<string, string> {
-  return { ...sharedLabels('volume', createdAt), [VOLUME_LABEL]: name };
+  return { ...sharedLabels('volume', createdAt), [volumeLabel]: name };
 }
 
 function sharedLabels(role: 'snapshot' | 'volume', createdAt: number): Record<string, string> {
   return {
-    [OWNED_LABEL]: '1',
-    [ROLE_LABEL]: role,
-    [CREATED_LABEL]: String(createdAt),
+    [ownedLabel]: '1',
+    [roleLabel]: role,
+    [createdLabel]: String(createdAt),
     // The object outlives the instance: if its label named one, a sweep would find that instance dead.
-    [INSTANCE_LABEL]: '',
+    [instanceLabel]: '',
   };
 }

@@ -1,14 +1,14 @@
-import { ROLE_LABEL } from './labels.ts';
+import { roleLabel } from './labels.ts';
 import type { OwnedObject } from './owned-objects.ts';
 
 /** Milliseconds for which an instance without a marker counts as alive: it may be starting its marker. */
-export const GRACE_MS = 60_000;
+export const graceMs = 60_000;
 
 /**
  * A marker also ends when its agent loses the connection to the engine; the agent then starts another one at
  * once. So an ended marker proves a death only if it is still ended this many milliseconds later.
  */
-export const RECONNECT_MS = 3_000;
+export const reconnectMs = 3_000;
 
 /**
  * Whether the instance that owns `objects` (which include all of its containers) is dead: its marker has
@@ -19,10 +19,10 @@ export function isDead(objects: readonly OwnedObject[], now: number): boolean {
   const markers = objects.filter(isMarker);
   if (markers.some(({ state }) => state === 'running')) return false;
   const isStarting = markers.some(
-    ({ state, createdAt }) => state === 'created' && now - createdAt <= GRACE_MS,
+    ({ state, createdAt }) => state === 'created' && now - createdAt <= graceMs,
   );
   if (!isStarting && markers.some(hasEnded)) return true;
-  return objects.every(({ createdAt }) => now - createdAt > GRACE_MS);
+  return objects.every(({ createdAt }) => now - createdAt > graceMs);
 }
 
 /** Whether a marker has ended. */
@@ -31,5 +31,5 @@ export function hasEnded({ state }: OwnedObject): boolean {
 }
 
 export function isMarker({ labels }: OwnedObject): boolean {
-  return labels[ROLE_LABEL] === 'marker';
+  return labels[roleLabel] === 'marker';
 }

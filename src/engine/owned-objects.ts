@@ -1,11 +1,4 @@
-import {
-  CREATED_LABEL,
-  INSTANCE_LABEL,
-  OWNED_LABEL,
-  PARENT_LABEL,
-  ROLE_LABEL,
-  VOLUME_LABEL,
-} from './labels.ts';
+import { createdLabel, instanceLabel, ownedLabel, parentLabel, roleLabel, volumeLabel } from './labels.ts';
 import type { EnginePort } from './port/engine-port.ts';
 import type { ListedObject, ObjectKind } from './port/objects.ts';
 
@@ -26,34 +19,34 @@ export interface OwnedObject {
 
 /** The containers of all instances, without those that belong to none. One round trip. */
 export async function ownedContainers(port: EnginePort, signal?: AbortSignal): Promise<OwnedObject[]> {
-  const found = await port.list('container', [OWNED_LABEL], signal);
+  const found = await port.list('container', [ownedLabel], signal);
   return found.map(owned).filter(({ instance }) => instance !== '');
 }
 
 /** The containers of one instance. One round trip. */
 export async function containersOf(port: EnginePort, instance: string): Promise<OwnedObject[]> {
-  return (await port.list('container', [`${INSTANCE_LABEL}=${instance}`])).map(owned);
+  return (await port.list('container', [`${instanceLabel}=${instance}`])).map(owned);
 }
 
 /** The containers, networks and volumes of all instances. Three round trips. */
 export async function ownedObjects(port: EnginePort, signal?: AbortSignal): Promise<OwnedObject[]> {
   const [containers, ...others] = await Promise.all([
     ownedContainers(port, signal),
-    port.list('network', [INSTANCE_LABEL], signal),
-    port.list('volume', [INSTANCE_LABEL], signal),
+    port.list('network', [instanceLabel], signal),
+    port.list('volume', [instanceLabel], signal),
   ]);
   return [...containers, ...others.flat().map(owned)];
 }
 
 /** Offsite's images that no longer have a name. One round trip. */
 export async function namelessImages(port: EnginePort, signal?: AbortSignal): Promise<OwnedObject[]> {
-  const labels = [OWNED_LABEL, PARENT_LABEL, `${ROLE_LABEL}=snapshot`];
+  const labels = [ownedLabel, parentLabel, `${roleLabel}=snapshot`];
   const found = await port.images.listNameless(labels, signal);
   return (
     found
       // An image that somebody builds on a snapshot inherits its labels, but its parent is the snapshot
       // itself.
-      .filter(({ parentId, labels }) => parentId === '' || parentId === labels[PARENT_LABEL])
+      .filter(({ parentId, labels }) => parentId === '' || parentId === labels[parentLabel])
       .map((image) => owned({ ...image, kind: 'image', name: '' }))
   );
 }
@@ -63,20 +56,20 @@ export async function namelessImages(port: EnginePort, signal?: AbortSignal): Pr
  * there are volumes.
  */
 export async function incompleteVolumes(port: EnginePort, signal?: AbortSignal): Promise<OwnedObject[]> {
-  const volumes = await port.list('volume', [`${ROLE_LABEL}=volume`, VOLUME_LABEL], signal);
+  const volumes = await port.list('volume', [`${roleLabel}=volume`, volumeLabel], signal);
   if (volumes.length === 0) return [];
-  const complete = new Set((await port.images.list(signal)).map(({ labels }) => labels[VOLUME_LABEL]));
-  return volumes.filter(({ labels }) => !complete.has(labels[VOLUME_LABEL])).map(owned);
+  const complete = new Set((await port.images.list(signal)).map(({ labels }) => labels[volumeLabel]));
+  return volumes.filter(({ labels }) => !complete.has(labels[volumeLabel])).map(owned);
 }
 
 function owned(object: Omit<ListedObject, 'kind'> & Pick<OwnedObject, 'kind'>): OwnedObject {
   const { kind, id, name, labels, state } = object;
-  const created = labels[CREATED_LABEL];
+  const created = labels[createdLabel];
   return {
     kind,
     id,
     name,
-    instance: labels[INSTANCE_LABEL] ?? '',
+    instance: labels[instanceLabel] ?? '',
     labels,
     createdAt: created === undefined ? object.createdAt : Number(created),
     ...(state !== undefined && { state }),

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import { removeContainer } from './container/remove.ts';
-import { GRACE_MS, hasEnded, isDead, isMarker, RECONNECT_MS } from './liveness.ts';
+import { graceMs, hasEnded, isDead, isMarker, reconnectMs } from './liveness.ts';
 import {
   containersOf,
   incompleteVolumes,
@@ -10,7 +10,7 @@ import {
 } from './owned-objects.ts';
 import type { EnginePort } from './port/engine-port.ts';
 import { isEngineFailure } from './port/failure.ts';
-import { LONGEST_BUILD_MS } from './snapshot/other-build.ts';
+import { longestBuildMs } from './snapshot/other-build.ts';
 
 /** What a sweep found. */
 export interface Swept {
@@ -46,8 +46,8 @@ export async function sweepDead(
   const now = port.clock.now();
   const others = [
     // A new image gets its name a moment after it is created.
-    ...images.filter(({ createdAt }) => now - createdAt > GRACE_MS),
-    ...volumes.filter(({ createdAt }) => now - createdAt > LONGEST_BUILD_MS),
+    ...images.filter(({ createdAt }) => now - createdAt > graceMs),
+    ...volumes.filter(({ createdAt }) => now - createdAt > longestBuildMs),
   ];
   const swept: Swept = { removed: [], left: [], stuck: [], instances: dead.map(([name]) => name) };
   const limit = pLimit(removalsAtATime);
@@ -118,7 +118,7 @@ async function deadInstances(port: EnginePort, own: string, signal?: AbortSignal
   const dead = await seemDead(port, own, signal);
   if (!dead.some(([, objects]) => objects.some((object) => isMarker(object) && hasEnded(object))))
     return dead;
-  await port.clock.sleep(RECONNECT_MS, signal);
+  await port.clock.sleep(reconnectMs, signal);
   const before = new Set(dead.map(([name]) => name));
   return (await seemDead(port, own, signal)).filter(([name]) => before.has(name));
 }

@@ -11,7 +11,7 @@ import type { TurnStatus } from './turn-record.ts';
 export const endedBySignal = new Set([129, 130, 137, 143]);
 
 /** The maximum length, in characters, of a CLI's message about its end. */
-const MESSAGE_LENGTH = harnessLines.bytes.lastMessage;
+const maxMessageLength = harnessLines.bytes.lastMessage;
 
 /**
  * Decides how a turn of a CLI ended. Its stream counts for more than its exit code: some CLIs exit with 0
@@ -55,7 +55,7 @@ export function cliEnding(
     case 'agent-failed':
     case 'model-failed':
     case 'runner-broke':
-      return { ended: status.kind, message: status.message.slice(0, MESSAGE_LENGTH), exitCode };
+      return { ended: status.kind, message: status.message.slice(0, maxMessageLength), exitCode };
     case 'unknown':
     case 'started':
       return unfinished(label, result, exitCode);

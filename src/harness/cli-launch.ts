@@ -1,4 +1,4 @@
-import { VERSION_LINE } from './cli-stream.ts';
+import { versionLine } from './cli-stream.ts';
 
 /** A file that a CLI needs. It is created with mode 600. */
 export interface LaunchFile {
@@ -37,7 +37,7 @@ export function launchCommand({ argv, env, files, versionFile }: Launch): {
     ...files.map((file, index) => writing(file, variable(index))),
     ')',
     ...files.map((_, index) => `unset ${variable(index)}`),
-    `printf '{"type":"${VERSION_LINE}","version":"%s"}\\n' "$(cat ${quoted(versionFile)} 2> /dev/null)"`,
+    `printf '{"type":"${versionLine}","version":"%s"}\\n' "$(cat ${quoted(versionFile)} 2> /dev/null)"`,
     'exec "$@"',
   ].join('\n');
   return { argv: ['sh', '-c', script, 'offsite', ...argv], env: { ...env, ...contents } };

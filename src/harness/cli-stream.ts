@@ -39,7 +39,7 @@ export interface CliStream {
 export type Unread = 'too large' | 'nested too deep';
 
 /** The type of the line that the launcher prints first. */
-export const VERSION_LINE = 'offsite/version';
+export const versionLine = 'offsite/version';
 
 const VersionLine = z.object({ version: z.string() });
 
@@ -74,7 +74,7 @@ export function cliStream(
       if (typeof value === 'string') return dropLine(value);
       if (value === undefined) return noteLine(line, at);
       try {
-        if (value.type !== VERSION_LINE) take(value, at);
+        if (value.type !== versionLine) take(value, at);
         else record.version = VersionLine.parse(value).version || undefined;
       } catch (error) {
         if (!(error instanceof z.ZodError)) throw error;

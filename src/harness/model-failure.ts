@@ -5,12 +5,12 @@ import type { TurnStatus } from './turn-record.ts';
  * `context_length_exceeded` and "maximum context length", Anthropic's "prompt is too long", and the CLIs'
  * versions of these.
  */
-const TOO_LONG = /context[_ ](length|window)|maximum context|prompt is too long/i;
+const tooLongMessage = /context[_ ](length|window)|maximum context|prompt is too long/i;
 
 /**
  * The status of a harness that gave up after an error of its model. If the conversation became too long for
  * the model, that is the agent's failure.
  */
 export function modelFailure(message: string): TurnStatus {
-  return { kind: TOO_LONG.test(message) ? 'agent-failed' : 'model-failed', message };
+  return { kind: tooLongMessage.test(message) ? 'agent-failed' : 'model-failed', message };
 }

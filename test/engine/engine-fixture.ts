@@ -8,7 +8,7 @@ import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { dockerOf } from './docker-of.ts';
 
-const BASE_IMAGE = 'offsite/base';
+const baseImage = 'offsite/base';
 
 /** A real engine under an instance name of the test's own. It fails, not skips, where no engine runs. */
 export function testEngine(
@@ -21,8 +21,8 @@ export function testEngine(
 
 /** A small sealed sandbox of the base image. If the engine has no filter of system calls, it does without. */
 export async function testSpec(engine: Engine, changes: Partial<ContainerSpec> = {}): Promise<ContainerSpec> {
-  const image = await engine.findImage(BASE_IMAGE);
-  if (image === undefined) throw new Error(`the image ${BASE_IMAGE} is missing: run npm test once`);
+  const image = await engine.findImage(baseImage);
+  if (image === undefined) throw new Error(`the image ${baseImage} is missing: run npm test once`);
   return {
     imageId: image.id,
     network: 'none',

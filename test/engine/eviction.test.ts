@@ -6,7 +6,7 @@ import { evictable } from '../../src/engine/snapshot/eviction.ts';
 import type { KeptSnapshot } from '../../src/engine/snapshot/kept-snapshots.ts';
 import { markerRuns, removeRepository, shell, testEngine, testSpec, until } from './engine-fixture.ts';
 
-const MEBIBYTE = 2 ** 20;
+const mebibyte = 2 ** 20;
 
 describe('what is evicted', () => {
   const kept = (id: string, more: Partial<KeptSnapshot> = {}): KeptSnapshot => ({
@@ -60,7 +60,7 @@ describe('an engine with a budget', () => {
   const notes: string[] = [];
   let engine: Engine;
   beforeAll(async () => {
-    const snapshots = { repository, budgetBytes: 25 * MEBIBYTE };
+    const snapshots = { repository, budgetBytes: 25 * mebibyte };
     engine = await testEngine({ clock, snapshots, note: (message) => notes.push(message) });
   });
   afterAll(async () => {
@@ -77,7 +77,7 @@ describe('an engine with a budget', () => {
       key,
       description: `snapshot ${key}`,
       build: async (container) => {
-        await shell(container, `head -c ${10 * MEBIBYTE} /dev/zero > big`);
+        await shell(container, `head -c ${10 * mebibyte} /dev/zero > big`);
       },
     });
     if (result.kind !== 'snapshot') throw new Error('no snapshot');
@@ -90,8 +90,8 @@ describe('an engine with a budget', () => {
     const id = await used('a');
     const [snapshot] = await engine.keptSnapshots();
     expect(snapshot).toMatchObject({ id, description: 'snapshot a', inUse: false });
-    expect(snapshot?.bytes).toBeGreaterThanOrEqual(10 * MEBIBYTE);
-    expect(snapshot?.bytes).toBeLessThan(11 * MEBIBYTE);
+    expect(snapshot?.bytes).toBeGreaterThanOrEqual(10 * mebibyte);
+    expect(snapshot?.bytes).toBeLessThan(11 * mebibyte);
     expect(snapshot?.createdAt).toBeGreaterThanOrEqual(before);
     expect(snapshot?.createdAt).toBeLessThanOrEqual(clock.now());
   });

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => engine?.[Symbol.asyncDispose]());
 
-const EAT = 'b = bytearray()\nwhile True: b += bytes(10**7)';
+const eatMemory = 'b = bytearray()\nwhile True: b += bytes(10**7)';
 
 describe('memory', () => {
   test('a child that runs out of it is seen, though the parent ends as it likes', async () => {
@@ -17,11 +17,14 @@ describe('memory', () => {
     const before = await shell(container, 'exit 137');
     expect(before).toMatchObject({ exitCode: 137, oomKilled: false });
     const bomb = await container.exec({
-      argv: ['sh', '-c', `python3 -c '${EAT}'; exit 3`],
+      argv: ['sh', '-c', `python3 -c '${eatMemory}'; exit 3`],
       timeoutMs: 60_000,
     });
     expect(bomb).toMatchObject({ ended: 'exited', exitCode: 3, oomKilled: true });
-    const script = await container.runScript({ script: `python3 -c '${EAT}'\ntrue`, timeoutMs: 60_000 });
+    const script = await container.runScript({
+      script: `python3 -c '${eatMemory}'\ntrue`,
+      timeoutMs: 60_000,
+    });
     expect(script.oomKilled).toBe(true);
     expect(script.steps.map(({ exitCode }) => exitCode)).toEqual([137, 0]);
     // A kill counts for the command that it happened in, not for all later ones.

@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MarkReader, type ScriptPiece } from '../../src/engine/script/mark-reader.ts';
 
-const SECRET = 'aab';
+const secretMark = 'aab';
 
 function read(chunks: Buffer[]): (string | string[])[] {
-  const reader = new MarkReader(SECRET);
+  const reader = new MarkReader(secretMark);
   const pieces: ScriptPiece[] = [...chunks.flatMap((chunk) => [...reader.read(chunk)]), ...reader.end()];
   const merged: (string | string[])[] = [];
   for (const piece of pieces) {
@@ -22,7 +22,7 @@ test('marks are found and output is whole, wherever the stream is cut', () => {
   const output = fc.string({ unit: fc.constantFrom('a', 'c', '\n'), maxLength: 8 });
   fc.assert(
     fc.property(fc.array(output, { minLength: 1, maxLength: 5 }), fc.array(fc.nat(80)), (texts, places) => {
-      const wire = Buffer.from(texts.join(`${SECRET} E 0 17\n`));
+      const wire = Buffer.from(texts.join(`${secretMark} E 0 17\n`));
       const borders = [0, ...places.map((at) => at % (wire.length + 1)).sort((a, b) => a - b), wire.length];
       const chunks = borders.slice(1).map((end, index) => wire.subarray(borders[index], end));
       const expected = texts.flatMap((text, index) => [

@@ -5,7 +5,7 @@ import { judgeMembers } from '../../src/gateway/judge-members.ts';
 import { readRequestBody } from '../../src/gateway/request-body.ts';
 import { harnessPython } from '../../src/harness/python-cli.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
-import { INSTALL_PATIENCE, openRunnerBench, type RunnerBench, TURN_PATIENCE } from './runner-bench.ts';
+import { installPatience, openRunnerBench, type RunnerBench, turnPatience } from './runner-bench.ts';
 
 // The conformance suite of the other CLIs needs a model that calls a shell. The model of aider writes edits.
 
@@ -15,16 +15,16 @@ const whole = (path: string, content: string) => `I write it.\n\n${path}\n\`\`\`
 let bench: RunnerBench;
 beforeAll(async () => {
   bench = await openRunnerBench(aider);
-}, INSTALL_PATIENCE + 60_000);
+}, installPatience + 60_000);
 afterAll(() => bench?.[Symbol.asyncDispose]());
 
 /** What the sandbox's shell prints. */
 async function shell(sandbox: Awaited<ReturnType<RunnerBench['sandbox']>>, script: string): Promise<string> {
-  const result = await sandbox.container.exec({ argv: ['sh', '-c', script], timeoutMs: TURN_PATIENCE });
+  const result = await sandbox.container.exec({ argv: ['sh', '-c', script], timeoutMs: turnPatience });
   return result.stdout.text;
 }
 
-describe('aider', { timeout: TURN_PATIENCE * 3 }, () => {
+describe('aider', { timeout: turnPatience * 3 }, () => {
   test('edits files, runs the tests that it is given, and goes on with the same conversation', async () => {
     await using sandbox = await bench.sandbox(
       [

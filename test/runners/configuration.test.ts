@@ -17,7 +17,7 @@ import type { HarnessContext, Runner } from '../../src/harness/runner.ts';
 import { profileOf } from '../../src/suite/plan.ts';
 import { exited } from './recorded-streams.ts';
 
-const TOKEN = 'token-of-this-trial';
+const trialToken = 'token-of-this-trial';
 const never = new AbortController().signal;
 
 /** What the engine is asked to run for one turn. */
@@ -52,7 +52,7 @@ function placeOf(
       name: 'model-1',
       wire,
       origin: 'http://127.0.0.1:1',
-      token: TOKEN,
+      token: trialToken,
       contextWindow: undefined,
       maxOutputTokens: undefined,
       chat: () => Promise.reject(new Error('not asked from here')),
@@ -79,11 +79,11 @@ describe.each([
   test('is given neither its prompt nor any key as an argument', async () => {
     const request = await requestOf(runner, { mcpServers: { one: server } });
     const words = request.argv.join('\n');
-    expect(words).not.toContain(TOKEN);
+    expect(words).not.toContain(trialToken);
     expect(words).not.toContain('secret prompt');
     expect(words).not.toContain('key of a tool');
     expect(request.stdin).toBe('The secret prompt');
-    expect(Object.values(request.env ?? {})).toContain(TOKEN);
+    expect(Object.values(request.env ?? {})).toContain(trialToken);
   });
 
   test("takes the profile's arguments and environment, but its model's address from us alone", async () => {
@@ -97,7 +97,7 @@ describe.each([
     const request = await requestOf(runner, { args: ['--mine', 'a b'], env });
     expect(request.argv.join('|')).toContain('--mine|a b');
     expect(request.env).toMatchObject({ MINE: 'yes', PI_TELEMETRY: 'mine' });
-    expect(Object.values(request.env ?? {})).toContain(TOKEN);
+    expect(Object.values(request.env ?? {})).toContain(trialToken);
   });
 
   test('says what is missing where it has no model', () => {

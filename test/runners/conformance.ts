@@ -6,13 +6,13 @@ import { ModelConfig, type Wire } from '../../src/suite/model-config.ts';
 import { copySkills } from '../../src/trial/skills.ts';
 import { usageOfAnswer } from './model-wires.ts';
 import {
-  INSTALL_PATIENCE,
+  installPatience,
   openRunnerBench,
   type RunnerBench,
   type RunnerSandbox,
   type Shell,
-  TOOL_SERVER,
-  TURN_PATIENCE,
+  toolServer,
+  turnPatience,
 } from './runner-bench.ts';
 
 /** What a runner's conformance is told about it. */
@@ -28,7 +28,7 @@ export interface Expected {
 }
 
 /** Every command of these tests names a file of this kind, so that a shell's notes of them are told from the CLI's own housekeeping. */
-const MARK = 'mark-';
+const markPrefix = 'mark-';
 
 const commandsOf = ({ trajectory }: HarnessRun) => trajectory.map(({ command }) => command);
 const codesOf = ({ trajectory }: HarnessRun) => trajectory.map(({ exitCode }) => exitCode);
@@ -47,7 +47,7 @@ export function conformance(runner: Runner, expected: Expected): void {
   beforeAll(async () => {
     bench = await openRunnerBench(runner, expected.shell);
     // The first run of the tests on a machine installs the CLI.
-  }, INSTALL_PATIENCE + 60_000);
+  }, installPatience + 60_000);
   afterAll(() => bench?.[Symbol.asyncDispose]());
 
   const sandboxWith: RunnerBench['sandbox'] = (turns, options) => {
@@ -55,7 +55,7 @@ export function conformance(runner: Runner, expected: Expected): void {
     return bench.sandbox(turns, options);
   };
 
-  describe(runner.label, { timeout: TURN_PATIENCE * 3 }, () => {
+  describe(runner.label, { timeout: turnPatience * 3 }, () => {
     test('tells every command it ran, as the shell saw it, and goes on with the same conversation if it can', async () => {
       await using sandbox = await sandboxWith([
         { text: 'I begin.', commands: ['echo said > mark-one'] },
@@ -93,7 +93,7 @@ export function conformance(runner: Runner, expected: Expected): void {
         expect(second.usage).toEqual(usageOf(2));
         commands.push(...commandsOf(second));
       }
-      expect(commands).toEqual(await sandbox.witnessed(MARK));
+      expect(commands).toEqual(await sandbox.witnessed(markPrefix));
       const last = JSON.stringify((await sandbox.requests()).at(-1));
       for (const message of messages) expect(last).toContain(message);
       await expectToPass(sandbox, runner);
@@ -178,7 +178,7 @@ export function conformance(runner: Runner, expected: Expected): void {
     test.runIf(runner.tellsCommands && runner.mcp.includes('stdio'))(
       "lets its model call the tools of the profile's servers",
       async () => {
-        const server = { command: 'node', args: [TOOL_SERVER, 'gladly'], env: { GREETING: 'Good "day"' } };
+        const server = { command: 'node', args: [toolServer, 'gladly'], env: { GREETING: 'Good "day"' } };
         await using sandbox = await sandboxWith(
           [{ calls: [{ server: 'greeter', name: 'greet', arguments: { to: 'Ada' } }] }, { text: 'Done.' }],
           { profile: { mcpServers: { greeter: server } } },
@@ -210,9 +210,9 @@ export function conformance(runner: Runner, expected: Expected): void {
         [{ calls: [{ server: 'greeter', name: 'greet', arguments: { to: 'Ada' } }] }, { text: 'Done.' }],
         { profile: { mcpServers: { greeter: server } } },
       );
-      const start = `setsid -f node ${TOOL_SERVER} gladly ${port} > /dev/null 2>&1 < /dev/null
+      const start = `setsid -f node ${toolServer} gladly ${port} > /dev/null 2>&1 < /dev/null
 until (exec 3<> /dev/tcp/127.0.0.1/${port}) 2> /dev/null; do sleep 0.05; done`;
-      await sandbox.container.exec({ argv: ['bash', '-c', start], timeoutMs: TURN_PATIENCE });
+      await sandbox.container.exec({ argv: ['bash', '-c', start], timeoutMs: turnPatience });
       const run = await sandbox.session.turn('Greet.', sandbox.unhurried);
       expect(run.ending).toEqual({ ended: 'exited', exitCode: 0 });
       const greeted = expect.stringContaining('Good day, Ada, said gladly');
@@ -224,7 +224,7 @@ until (exec 3<> /dev/tcp/127.0.0.1/${port}) 2> /dev/null; do sleep 0.05; done`;
       const skill = '---\nname: bell-ringing\ndescription: Rings the seventh bell.\n---\nPull the rope.\n';
       await sandbox.container.put([{ path: '/skills/bell-ringing/SKILL.md', content: skill }]);
       const to = runner.skillsFolder ?? '~/';
-      await copySkills(sandbox.container, { from: '/skills', to }, AbortSignal.timeout(TURN_PATIENCE));
+      await copySkills(sandbox.container, { from: '/skills', to }, AbortSignal.timeout(turnPatience));
       const run = await sandbox.session.turn('Go on.', sandbox.unhurried);
       expect(run.ending).toEqual({ ended: 'exited', exitCode: 0 });
       // Some tell the description too, if it is short enough.

@@ -10,7 +10,7 @@ import { ModelConfig } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';
 import { openTrialBench, timeouts } from '../trial/trial-bench.ts';
 import { conformance } from './conformance.ts';
-import { INSTALL_PATIENCE, TURN_PATIENCE } from './runner-bench.ts';
+import { installPatience, turnPatience } from './runner-bench.ts';
 
 conformance(kimi, {
   version: versions.kimi.version,
@@ -20,7 +20,7 @@ conformance(kimi, {
 });
 
 test('that does not say that its model fails has a void trial by the model', {
-  timeout: INSTALL_PATIENCE,
+  timeout: installPatience,
 }, async () => {
   using folder = mkdtempDisposableSync(join(tmpdir(), 'offsite-kimi-'));
   const file = join(folder.path, 'script.yaml');
@@ -43,7 +43,7 @@ test('that does not say that its model fails has a void trial by the model', {
     },
     {
       memory: 3 * 1024 ** 3,
-      timeouts: { ...timeouts, install: INSTALL_PATIENCE, harness: TURN_PATIENCE },
+      timeouts: { ...timeouts, install: installPatience, harness: turnPatience },
     },
   );
   expect(result).toMatchObject({ verdict: 'void', cause: { kind: 'model', phase: 'harness' } });

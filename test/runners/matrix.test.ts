@@ -10,7 +10,7 @@ import { commandsOf } from '../../src/record/timeline.ts';
 import { ModelConfig, type Wire, wires } from '../../src/suite/model-config.ts';
 import { type Profile, profileOf } from '../../src/suite/plan.ts';
 import { openTrialBench, type TrialBench, timeouts } from '../trial/trial-bench.ts';
-import { INSTALL_PATIENCE, TURN_PATIENCE } from './runner-bench.ts';
+import { installPatience, turnPatience } from './runner-bench.ts';
 
 /** Two turns: parallel calls, and a call that needs what they left. */
 const script = {
@@ -78,7 +78,7 @@ beforeAll(async () => {
     ...(certificates && { extraCertificates: certificates.pem }),
     models: Object.fromEntries(wires.map((wire) => [`on-${wire}`, modelOf(wire)])),
   });
-}, INSTALL_PATIENCE);
+}, installPatience);
 afterAll(async () => {
   await bench?.[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true });
@@ -90,7 +90,7 @@ function modelOf(wire: Wire): ModelConfig {
 }
 
 // The first run of a harness on a machine installs it.
-const timeout = INSTALL_PATIENCE + TURN_PATIENCE;
+const timeout = installPatience + turnPatience;
 
 test.each(cells)('$harness works with a model that speaks $wire', { timeout }, async ({ runner, wire }) => {
   const result = await bench.trial(
@@ -103,7 +103,7 @@ test.each(cells)('$harness works with a model that speaks $wire', { timeout }, a
       prompt: 'Make one.txt and two.txt.',
       verify: 'test "$(cat one.txt two.txt)" = "$(printf "one\\ntwo")"',
     },
-    { memory: 3 * 1024 ** 3, timeouts: { ...timeouts, install: INSTALL_PATIENCE, harness: TURN_PATIENCE } },
+    { memory: 3 * 1024 ** 3, timeouts: { ...timeouts, install: installPatience, harness: turnPatience } },
   );
   expect(result.verdict).toBe('passed');
   if (runner.name === 'aider') {

@@ -31,7 +31,7 @@ const shellTools: Record<string, string> = {
   run_commands: 'commands',
 };
 
-const SUBMIT = 'COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT';
+const submitMarker = 'COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT';
 
 const [, , port, scriptFile = '', logFile = ''] = process.argv;
 if (port !== undefined) serve(Number(port));
@@ -69,9 +69,9 @@ function serve(onPort: number): void {
     const shell = names.find((name) => name in shellTools) ?? 'none';
     // mini-swe-agent takes no answer without a command. This one ends its turn.
     const ends = turn.text !== undefined && turn.commands === undefined && turn.calls === undefined;
-    const submits = ends && JSON.stringify(body).includes(SUBMIT);
+    const submits = ends && JSON.stringify(body).includes(submitMarker);
     const uses = [
-      ...(turn.commands ?? (submits ? [`echo ${SUBMIT}`] : [])).map((command) => ({
+      ...(turn.commands ?? (submits ? [`echo ${submitMarker}`] : [])).map((command) => ({
         name: shell,
         arguments: {
           [shellTools[shell] ?? '']: shell === 'run_commands' ? [command] : command,

@@ -25,7 +25,7 @@ export function recorded(cli: CliName, name: StreamName): Buffer {
 }
 
 /** When every line is said to have come. */
-const ARRIVAL = 1_800_000_000_000;
+const arrivalMs = 1_800_000_000_000;
 
 /** What is made of a stream that comes in these chunks, of a CLI that then exits with 0. */
 export function readStream(
@@ -33,7 +33,7 @@ export function readStream(
   chunks: Iterable<Buffer>,
 ): { record: TurnRecord; ending: HarnessEnding } {
   const record = new TurnRecord();
-  const stream = cliStream(record, takers[cli].takerFor(record), () => ARRIVAL);
+  const stream = cliStream(record, takers[cli].takerFor(record), () => arrivalMs);
   for (const chunk of chunks) stream.push(chunk);
   stream.end();
   const heard = { status: record.status, problem: stream.problem, unread: stream.unread };

@@ -12,33 +12,33 @@ import { sandboxPaths } from '../../src/trial/sandbox-paths.ts';
 import { testEngine, testSpec } from '../engine/engine-fixture.ts';
 import type { ModelTurn } from './model-server.ts';
 
-const BENCH = '/bench';
+const benchFolder = '/bench';
 /** A tool server that every sandbox has. */
-export const TOOL_SERVER = `${BENCH}/tool-server.mjs`;
-const PORT = 8977;
+export const toolServer = `${benchFolder}/tool-server.mjs`;
+const modelPort = 8977;
 /** Only a hang reaches it: a turn of a second takes half a minute where thirty programs share two cores. Milliseconds. */
-export const TURN_PATIENCE = 200_000;
+export const turnPatience = 200_000;
 /** Only a hang reaches it: installing five CLIs at once takes minutes on a small machine. Milliseconds. */
-export const INSTALL_PATIENCE = 900_000;
-/** A time limit that ends when the test says so. Milliseconds, told from all others by being odd. */
-const HELD = 1_234_567;
+export const installPatience = 900_000;
+/** A time limit that ends when the test says so. Milliseconds; no other limit is this odd number. */
+const heldMs = 1_234_567;
 
 /**
  * Stands in for bash, which then notes each simple command before it runs. Nothing of the harness's has a part in that. Without
  * the SHLVL, a bash whose stdin is a socket, as Claude Code's is, takes itself for a remote login and does not look at BASH_ENV.
  */
-const WITNESSED_BASH = `#!/usr/bin/dash\nSHLVL=5 BASH_ENV=${BENCH}/witness.sh exec /usr/bin/bash-itself "$@"\n`;
+const witnessedBash = `#!/usr/bin/dash\nSHLVL=5 BASH_ENV=${benchFolder}/witness.sh exec /usr/bin/bash-itself "$@"\n`;
 /**
  * A command is noted with its shell's process id, also in a subshell. While a shell runs a trap of its own, as Gemini CLI has one, it
  * names the last command again: such a line is the same as the one before.
  */
-const WITNESS = `set -o functrace\ntrap 'printf "%s %s\\n" "$BASHPID" "$BASH_COMMAND" >> ${BENCH}/witness' DEBUG\n`;
+const witnessScript = `set -o functrace\ntrap 'printf "%s %s\\n" "$BASHPID" "$BASH_COMMAND" >> ${benchFolder}/witness' DEBUG\n`;
 
 /** The shell that a CLI runs commands with: a new bash or sh for each, or one bash at a terminal for all. */
 export type Shell = 'bash' | 'sh' | 'terminal';
 
 /** What CLIs put around a command: it is noted again, by itself, when it runs. */
-const WRAPPING = /^(exec|eval) /;
+const wrappingCommand = /^(exec|eval) /;
 
 /** Drives one runner's real CLI in sealed sandboxes, against a scripted model. */
 export interface RunnerBench extends AsyncDisposable {
@@ -121,10 +121,10 @@ async function installedImage(engine: Engine, runner: Runner): Promise<string> {
           script,
           variables: {},
           user: undefined,
-          timeoutMs: INSTALL_PATIENCE,
+          timeoutMs: installPatience,
           extraCertificates: certificates?.pem,
         },
-        AbortSignal.timeout(INSTALL_PATIENCE),
+        AbortSignal.timeout(installPatience),
       ),
   });
   if (result.kind !== 'snapshot') throw new Error(`install leaves processes: ${result.processes}`);
@@ -133,23 +133,27 @@ async function installedImage(engine: Engine, runner: Runner): Promise<string> {
 
 async function startModel(container: Container, turns: ModelTurn[], shell: Shell): Promise<void> {
   const ownFiles = ['model-server.ts', 'model-wires.ts', 'tool-server.mjs'].map((name) => ({
-    path: `${BENCH}/${name}`,
+    path: `${benchFolder}/${name}`,
     content: readFileSync(new URL(name, import.meta.url)),
   }));
   await container.put([
     ...ownFiles,
-    { path: `${BENCH}/script.json`, content: JSON.stringify(turns) },
-    { path: `${BENCH}/bash`, content: WITNESSED_BASH, mode: 0o755 },
-    { path: `${BENCH}/witness.sh`, content: WITNESS },
-    ...(shell === 'terminal' ? [{ path: '/root/.bashrc', content: WITNESS }] : []),
-    { path: `${BENCH}/witness`, content: '' },
-    { path: `${BENCH}/requests`, content: '' },
+    { path: `${benchFolder}/script.json`, content: JSON.stringify(turns) },
+    { path: `${benchFolder}/bash`, content: witnessedBash, mode: 0o755 },
+    { path: `${benchFolder}/witness.sh`, content: witnessScript },
+    ...(shell === 'terminal' ? [{ path: '/root/.bashrc', content: witnessScript }] : []),
+    { path: `${benchFolder}/witness`, content: '' },
+    { path: `${benchFolder}/requests`, content: '' },
   ]);
-  const start = `setsid -f node model-server.ts ${PORT} script.json requests > server.log 2>&1 < /dev/null
-until (exec 3<> /dev/tcp/127.0.0.1/${PORT}) 2> /dev/null; do sleep 0.05; done
+  const start = `setsid -f node model-server.ts ${modelPort} script.json requests > server.log 2>&1 < /dev/null
+until (exec 3<> /dev/tcp/127.0.0.1/${modelPort}) 2> /dev/null; do sleep 0.05; done
 mv /usr/bin/bash /usr/bin/bash-itself && mv bash /usr/bin/bash
 ${shell === 'sh' ? 'ln -sf bash /usr/bin/sh' : ''}`;
-  const started = await container.exec({ argv: ['bash', '-c', start], cwd: BENCH, timeoutMs: TURN_PATIENCE });
+  const started = await container.exec({
+    argv: ['bash', '-c', start],
+    cwd: benchFolder,
+    timeoutMs: turnPatience,
+  });
   if (started.ended !== 'exited' || started.exitCode !== 0)
     throw new Error(`the scripted model does not start: ${started.ended}`);
 }
@@ -161,14 +165,14 @@ function sandboxOf(
   { wire, profile, onStdout }: SandboxOptions,
 ): RunnerSandbox {
   const file = async (name: string): Promise<string[]> => {
-    const argv = ['cat', `${BENCH}/${name}`];
-    const { stdout } = await container.exec({ argv, timeoutMs: TURN_PATIENCE, capBytes: 64 * 2 ** 20 });
+    const argv = ['cat', `${benchFolder}/${name}`];
+    const { stdout } = await container.exec({ argv, timeoutMs: turnPatience, capBytes: 64 * 2 ** 20 });
     return stdout.text.split('\n').filter((line) => line !== '');
   };
   const until = async (condition: string): Promise<void> => {
     // Not with a shell whose commands are noted.
     const argv = ['dash', '-c', `until ${condition}; do sleep 0.05; done`];
-    const { ended } = await container.exec({ argv, timeoutMs: TURN_PATIENCE });
+    const { ended } = await container.exec({ argv, timeoutMs: turnPatience });
     if (ended !== 'exited') throw new Error(`it never came to this: ${condition}`);
   };
   const place: HarnessContext = {
@@ -190,7 +194,7 @@ function sandboxOf(
     model: {
       name: 'scripted',
       wire: wire ?? (runner.wires === 'any' ? 'openai-chat' : (runner.wires[0] ?? 'openai-chat')),
-      origin: `http://127.0.0.1:${PORT}`,
+      origin: `http://127.0.0.1:${modelPort}`,
       token: 'token-of-this-trial',
       contextWindow: 100_000,
       maxOutputTokens: 8_000,
@@ -210,15 +214,15 @@ function sandboxOf(
       (await file('witness'))
         .filter((line, at, lines) => line.includes(mark) && line !== lines[at - 1])
         .map((line) => line.replace(/^\d+ /, ''))
-        .filter((command) => !WRAPPING.test(command)),
-    untilWitnessed: (text) => until(`grep -qF '${text}' ${BENCH}/witness`),
+        .filter((command) => !wrappingCommand.test(command)),
+    untilWitnessed: (text) => until(`grep -qF '${text}' ${benchFolder}/witness`),
     // One that asks for nothing with tools in it, such as a title, is not counted.
     untilAsked: (times, how = 'with tools') => {
       const sign = how === 'with tools' ? '"tools":\\[{' : '"messages":\\[{';
-      return until(`[ $(grep -c '${sign}' ${BENCH}/requests) -ge ${times} ]`);
+      return until(`[ $(grep -c '${sign}' ${benchFolder}/requests) -ge ${times} ]`);
     },
-    unhurried: { timeoutMs: TURN_PATIENCE, signal: never, stop: never },
-    held: { timeoutMs: HELD, signal: never, stop: never },
+    unhurried: { timeoutMs: turnPatience, signal: never, stop: never },
+    held: { timeoutMs: heldMs, signal: never, stop: never },
     expire: clock.expire,
     [Symbol.asyncDispose]: () => container.remove(),
   };
@@ -226,13 +230,13 @@ function sandboxOf(
 
 type HeldClock = Clock & { expire(): void };
 
-/** The system's clock, but for sleeps of `HELD` milliseconds, which last until `expire` is called. */
+/** The system's clock, but for sleeps of `heldMs` milliseconds, which last until `expire` is called. */
 function heldClock(): HeldClock {
   const held = new Set<() => void>();
   return {
     now: systemClock.now,
     async sleep(ms, signal) {
-      if (ms !== HELD) return systemClock.sleep(ms, signal);
+      if (ms !== heldMs) return systemClock.sleep(ms, signal);
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       const abort = () => reject(signal?.reason);
       signal?.addEventListener('abort', abort, { once: true });

@@ -1,7 +1,7 @@
 import { archives } from '../../bounds/sandbox.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { paddingOf, readRecords } from './tar-entries.ts';
-import { BLOCK_BYTES, readTarHeader } from './tar-header.ts';
+import { blockBytes, readTarHeader } from './tar-header.ts';
 
 const nothing: Buffer = Buffer.alloc(0);
 
@@ -16,7 +16,7 @@ export class DeclaredBytes {
   /** Bytes of the records that describe the next entry, without padding; 0 while a header is collected. */
   #records = 0;
   #held = nothing;
-  #wanted = BLOCK_BYTES;
+  #wanted = blockBytes;
   /** Bytes of content that are still to come. */
   #content = 0;
   #sizeInRecords: number | undefined;
@@ -50,7 +50,7 @@ export class DeclaredBytes {
     const records = this.#records;
     this.#records = 0;
     this.#held = nothing;
-    this.#wanted = BLOCK_BYTES;
+    this.#wanted = blockBytes;
     if (records === 0) this.#takeHeader(block);
     else this.#sizeInRecords = readRecords(block.subarray(0, records)).size ?? this.#sizeInRecords;
   }

@@ -10,7 +10,7 @@ import { type TarEntry, tarEntries } from './tar-entries.ts';
 import type { TarHeader } from './tar-header.ts';
 
 /** By type flag. `7` is a contiguous file; systems without these treat it as a plain file. */
-const TYPES: Readonly<Record<string, ArchivedType>> = {
+const typesByName: Readonly<Record<string, ArchivedType>> = {
   '0': 'file',
   '7': 'file',
   '5': 'folder',
@@ -61,7 +61,7 @@ async function* contentOf(entry: TarEntry, broken: (thrown: unknown) => unknown)
 
 /** Throws for a type that no engine sends. */
 export function typeOf({ flag }: TarHeader): ArchivedType {
-  const type = TYPES[flag];
+  const type = typesByName[flag];
   if (type === undefined) throw new Error(`the archive has an entry of the unknown type "${flag}"`);
   return type;
 }

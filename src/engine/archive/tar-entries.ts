@@ -1,6 +1,6 @@
 import { archives } from '../../bounds/sandbox.ts';
 import { ByteReader } from './byte-reader.ts';
-import { BLOCK_BYTES, readTarHeader, type TarHeader } from './tar-header.ts';
+import { blockBytes, readTarHeader, type TarHeader } from './tar-header.ts';
 
 export interface TarEntry {
   header: TarHeader;
@@ -20,7 +20,7 @@ export async function* tarEntries(source: AsyncIterable<Buffer>): AsyncGenerator
   const bytes = new ByteReader(source);
   let amendments: Amendments = {};
   for (;;) {
-    const plain = readTarHeader(await bytes.exactly(BLOCK_BYTES));
+    const plain = readTarHeader(await bytes.exactly(blockBytes));
     if (plain === undefined) return;
     const amended = await readAmendments(plain, bytes);
     if (amended !== undefined) {
@@ -92,5 +92,5 @@ function upToNul(text: Buffer): Buffer {
 
 /** Bytes of padding that fill the content up to whole blocks. */
 export function paddingOf(size: number): number {
-  return (BLOCK_BYTES - (size % BLOCK_BYTES)) % BLOCK_BYTES;
+  return (blockBytes - (size % blockBytes)) % blockBytes;
 }

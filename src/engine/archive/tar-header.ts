@@ -15,7 +15,7 @@ export interface TarHeader {
   modifiedAt: number;
 }
 
-export const BLOCK_BYTES = 512;
+export const blockBytes = 512;
 
 /**
  * Reads a header; undefined for the empty block that ends an archive. Throws if the block is not a header.
@@ -43,7 +43,7 @@ export function readTarHeader(block: Buffer): TarHeader | undefined {
 function checksum(block: Buffer): number {
   let sum = 8 * 0x20;
   for (let at = 0; at < 148; at++) sum += block[at] ?? 0;
-  for (let at = 156; at < BLOCK_BYTES; at++) sum += block[at] ?? 0;
+  for (let at = 156; at < blockBytes; at++) sum += block[at] ?? 0;
   return sum;
 }
 

@@ -1,4 +1,4 @@
-import { BLOCK_BYTES, type TarHeader } from './tar-header.ts';
+import { blockBytes, type TarHeader } from './tar-header.ts';
 
 /**
  * An entry's header as whole blocks, after a record with its names and its size, so that names of any bytes
@@ -19,7 +19,7 @@ export function tarHeader(header: TarHeader): Buffer {
 }
 
 /** The two empty blocks at the end of an archive. */
-export const archiveEnd: Buffer = Buffer.alloc(2 * BLOCK_BYTES);
+export const archiveEnd: Buffer = Buffer.alloc(2 * blockBytes);
 
 /** `LENGTH KEY=VALUE\n`. LENGTH counts the whole record in bytes, its own digits too. */
 function record(key: string, value: Buffer): Buffer {
@@ -30,12 +30,12 @@ function record(key: string, value: Buffer): Buffer {
 }
 
 function padded(content: Buffer): Buffer {
-  const missing = (BLOCK_BYTES - (content.length % BLOCK_BYTES)) % BLOCK_BYTES;
+  const missing = (blockBytes - (content.length % blockBytes)) % blockBytes;
   return Buffer.concat([content, Buffer.alloc(missing)]);
 }
 
 function block({ flag, mode, size, uid, gid, modifiedAt }: TarHeader): Buffer {
-  const made = Buffer.alloc(BLOCK_BYTES);
+  const made = Buffer.alloc(blockBytes);
   made.write('entry', 0);
   writeNumber(made, 100, 8, mode);
   writeNumber(made, 108, 8, uid);

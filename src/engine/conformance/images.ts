@@ -1,4 +1,4 @@
-import { CREATED_LABEL, INSTANCE_LABEL, OWNED_LABEL, PARENT_LABEL, ROLE_LABEL } from '../labels.ts';
+import { createdLabel, instanceLabel, ownedLabel, parentLabel, roleLabel } from '../labels.ts';
 import type { ConformanceCheck } from './check.ts';
 import { failsAs, holds, NotChecked, same } from './expect.ts';
 import type { Testbed } from './testbed.ts';
@@ -13,16 +13,16 @@ async function committed({ port, start, imageId, labels, clock }: Testbed) {
     'echo kept > /tmp/kept; chmod 754 /tmp/kept; chown 1234:4321 /tmp/kept; rm /etc/debian_version',
   );
   const repository = 'offsite/check';
-  const tag = `${labels[INSTANCE_LABEL]}-${clock.now()}`;
+  const tag = `${labels[instanceLabel]}-${clock.now()}`;
   const id = await port.containers.commit(container.id, {
     repository,
     tag,
     labels: {
-      [OWNED_LABEL]: '1',
-      [ROLE_LABEL]: 'snapshot',
-      [INSTANCE_LABEL]: '',
-      [CREATED_LABEL]: String(clock.now()),
-      [PARENT_LABEL]: imageId,
+      [ownedLabel]: '1',
+      [roleLabel]: 'snapshot',
+      [instanceLabel]: '',
+      [createdLabel]: String(clock.now()),
+      [parentLabel]: imageId,
     },
   });
   return { id, name: `${repository}:${tag}`, [Symbol.asyncDispose]: () => port.remove('image', id) };
@@ -37,7 +37,7 @@ export const imageChecks: readonly ConformanceCheck[] = [
       await using image = await committed(testbed);
       const found = await testbed.port.images.find(image.name);
       same('the image of that name', found?.id, image.id);
-      same('its labels', found?.labels[PARENT_LABEL], testbed.imageId);
+      same('its labels', found?.labels[parentLabel], testbed.imageId);
       await using container = await testbed.start({ imageId: image.id });
       const seen = await container.shell(
         'cat /tmp/kept; stat -c "%a %u:%g" /tmp/kept; ls /etc/debian_version 2> /dev/null',
@@ -66,7 +66,7 @@ export const imageChecks: readonly ConformanceCheck[] = [
       await using image = await committed(testbed);
       const listed = (await testbed.port.images.list()).find(({ id }) => id === image.id);
       same('its names', listed?.names, [image.name]);
-      same('its label', listed?.labels[ROLE_LABEL], 'snapshot');
+      same('its label', listed?.labels[roleLabel], 'snapshot');
       holds((listed?.bytes ?? 0) > 0, `its size is ${listed?.bytes}`);
     },
   },

@@ -1,11 +1,11 @@
 import { readArchive } from '../archive/read.ts';
-import { INSTANCE_LABEL } from '../labels.ts';
+import { instanceLabel } from '../labels.ts';
 import type { ConformanceCheck } from './check.ts';
 import { failsAs, same } from './expect.ts';
 import type { Testbed } from './testbed.ts';
 
 async function newVolume({ port, labels, clock }: Testbed) {
-  const volume = `offsite-check-${labels[INSTANCE_LABEL]}-${clock.now()}`;
+  const volume = `offsite-check-${labels[instanceLabel]}-${clock.now()}`;
   await port.createVolume(volume, labels);
   return { volume, [Symbol.asyncDispose]: () => port.remove('volume', volume) };
 }

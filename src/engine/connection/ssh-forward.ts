@@ -15,9 +15,9 @@ export interface ReachOptions {
   signal: AbortSignal | undefined;
 }
 
-const READY_WITHIN_MS = 30_000;
-const POLL_MS = 50;
-const SAYS_WITHIN_MS = 500;
+const readyWithinMs = 30_000;
+const pollMs = 50;
+const saysWithinMs = 500;
 
 export interface SshForward {
   socketPath: string;
@@ -74,9 +74,9 @@ export async function forwardOverSsh(url: URL, { clock, env, signal }: ReachOpti
     socketPath,
     async failure() {
       // It prints this about when the request fails.
-      for (let waited = 0; waited < SAYS_WITHIN_MS; waited += POLL_MS) {
+      for (let waited = 0; waited < saysWithinMs; waited += pollMs) {
         if (isClosedSocket(ssh.said)) return sshFailure(target, ssh.said);
-        await clock.sleep(POLL_MS, signal);
+        await clock.sleep(pollMs, signal);
       }
       return undefined;
     },
@@ -101,16 +101,16 @@ interface Awaited {
 /** Resolves when the socket accepts connections. Throws an `ENGINE_CONNECTION` failure if `ssh` ends first. */
 async function ready(ssh: SshProcess, { socketPath, target, clock, signal }: Awaited): Promise<void> {
   using settled = new DisposableStack();
-  const deadline = settled.use(startDeadline(clock, READY_WITHIN_MS, signal));
+  const deadline = settled.use(startDeadline(clock, readyWithinMs, signal));
   const enough = new AbortController();
   settled.defer(() => enough.abort());
   const accepts = (async () => {
-    while (!(await accepted(socketPath))) await clock.sleep(POLL_MS, enough.signal);
+    while (!(await accepted(socketPath))) await clock.sleep(pollMs, enough.signal);
   })();
   accepts.catch(() => undefined);
   const first = await Promise.race([accepts, ssh.ended, deadline.reached]);
   if (first === 'canceled') throw signal?.reason;
-  if (first === 'timed-out') throw sshFailure(target, `not ready after ${READY_WITHIN_MS / 1000} s`);
+  if (first === 'timed-out') throw sshFailure(target, `not ready after ${readyWithinMs / 1000} s`);
   if (first !== undefined) throw sshFailure(target, first.complaint, first.cause);
 }
 

@@ -3,7 +3,7 @@ import type { ContainerRequest } from '../port/containers.ts';
 import { ownProgramsRuntime, plainRuntimes } from '../port/plain-runtimes.ts';
 import type { ContainerSpec } from './container-spec.ts';
 import { hostName, ownAddress } from './hosts-file.ts';
-import { INIT_COMMAND } from './init-command.ts';
+import { initCommand } from './init-command.ts';
 import { filterFor } from './seccomp/filter.ts';
 
 /** What package managers, chown and su need, and no more. */
@@ -21,7 +21,7 @@ export function requestOf(
   const hostsByEngine = network === 'open' || (network === 'none' && networkByEngine);
   return {
     imageId: spec.imageId,
-    command: program ?? service?.command ?? INIT_COMMAND,
+    command: program ?? service?.command ?? initCommand,
     stdin: program !== undefined,
     workingDir: spec.workingDir,
     user: userOfInit(spec),

@@ -5,7 +5,7 @@ import { writeHosts } from './hosts-file.ts';
  * So `sleep` can be the only process: everything else may be killed, and `kill -9 -1` does that. dash cannot
  * ignore SIGCHLD, so this needs bash or, without it, GNU env.
  */
-export const INIT_COMMAND: readonly string[] = [
+export const initCommand: readonly string[] = [
   '/bin/sh',
   '-c',
   `{ ${writeHosts}; } 2> /dev/null

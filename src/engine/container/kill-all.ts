@@ -8,8 +8,8 @@ import { countProcesses } from './process-count.ts';
 import { type ContainerProcess, processesByEngine } from './processes.ts';
 import type { RunningContainer } from './running-container.ts';
 
-const POLL_MS = 20;
-const ALONE_POLL_MS = 3;
+const pollMs = 20;
+const alonePollMs = 3;
 
 /**
  * How the processes were ended: `killed` by signal, or `restarted` if signals left something alive, or if the
@@ -67,7 +67,7 @@ async function killBySignal(container: RunningContainer): Promise<boolean> {
 /** Whether the kernel counts only init. A process that just ended may still be counted for a moment. */
 async function isAlone(container: RunningContainer): Promise<boolean> {
   for (let look = 0; look < processEnds.count.aloneLooks; look++) {
-    if (look > 0) await container.port.clock.sleep(ALONE_POLL_MS);
+    if (look > 0) await container.port.clock.sleep(alonePollMs);
     const count = await countProcesses(container);
     if (count === undefined) return false;
     if (count === 1) return true;
@@ -81,7 +81,7 @@ async function waitForDeath(container: RunningContainer, ms: number): Promise<Co
   const until = clock.now() + ms;
   let left = await listAgain(container);
   while (left.length > 0 && clock.now() < until) {
-    await clock.sleep(POLL_MS);
+    await clock.sleep(pollMs);
     left = await listAgain(container);
   }
   return left;

@@ -37,7 +37,7 @@ export async function processesByEngine(
     .map(({ pid, uid, command }) => ({ pid, uid, command }));
 }
 
-const LIST = `
+const listScript = `
 for dir in /proc/[0-9]*; do
   pid=\${dir#/proc/}
   [ "$pid" = 1 ] || [ "$pid" = $$ ] && continue
@@ -51,7 +51,7 @@ for dir in /proc/[0-9]*; do
 done`;
 
 async function listFromInside(container: RunningContainer): Promise<ContainerProcess[]> {
-  const lines = (await runQuietly(container, LIST)).split('\n').filter((line) => line !== '');
+  const lines = (await runQuietly(container, listScript)).split('\n').filter((line) => line !== '');
   return lines.map((line) => {
     const [pid = '', uid = '', ...name] = line.split(' ');
     return { pid: Number(pid), uid: Number(uid), command: name.join(' ') };

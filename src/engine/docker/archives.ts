@@ -46,11 +46,11 @@ interface DescribedPath {
 }
 
 /** The folder bit in Go's file modes, which the header uses. */
-const GO_FOLDER_BIT = 2 ** 31;
+const goFolderBit = 2 ** 31;
 
 /** Whether the path is a folder; a link to a folder is not. The header's value is JSON in base64. */
 function isFolder({ headers }: DescribedPath): boolean {
   const stat = headers?.['x-docker-container-path-stat'] ?? '';
   const { mode } = parseForeignJson(Buffer.from(stat, 'base64').toString() || '{}') as { mode?: number };
-  return mode !== undefined && Math.floor(mode / GO_FOLDER_BIT) % 2 === 1;
+  return mode !== undefined && Math.floor(mode / goFolderBit) % 2 === 1;
 }

@@ -11,7 +11,7 @@ import { boundedDial } from './bounded-answer.ts';
 import { engineStatus, type KindOf, requestFailure } from './failure.ts';
 
 /** Even quick requests get this much time: a busy engine on a slow disk needs it. */
-const REQUEST_TIMEOUT_MS = 120_000;
+const requestTimeoutMs = 120_000;
 
 export interface CallOptions {
   signal?: AbortSignal | undefined;
@@ -141,7 +141,7 @@ function wrapClient(docker: Docker, { kindOf, ...wrapping }: Wrapping): DockerCl
   };
   const ending = new Ending(clock);
   const call: DockerClient['call'] = async (doing, request, options = {}) => {
-    const { signal, timeoutMs = REQUEST_TIMEOUT_MS } = options;
+    const { signal, timeoutMs = requestTimeoutMs } = options;
     signal?.throwIfAborted();
     if (ending.gone.aborted) throw requestFailure(doing, ending.gone.reason);
     using deadline = startDeadline(clock, timeoutMs, [signal, ending.gone]);

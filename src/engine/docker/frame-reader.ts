@@ -1,7 +1,7 @@
 import type { OutputPiece, OutputStream } from '../port/exec.ts';
 import { execLost } from '../port/failure.ts';
 
-const HEADER_BYTES = 8;
+const headerBytes = 8;
 
 /**
  * Reads the engine's multiplexed output: frames of an 8-byte header (stream number, three zeros, length as
@@ -9,7 +9,7 @@ const HEADER_BYTES = 8;
  * memory and many tiny ones no recursion. Bytes are views into the chunk: copy what you keep.
  */
 export class FrameReader {
-  #header = Buffer.alloc(HEADER_BYTES);
+  #header = Buffer.alloc(headerBytes);
   #headerLength = 0;
   #stream: OutputStream = 'stdout';
   #remaining = 0;
@@ -19,11 +19,11 @@ export class FrameReader {
     let at = 0;
     while (at < chunk.length) {
       if (this.#remaining === 0) {
-        const taken = Math.min(HEADER_BYTES - this.#headerLength, chunk.length - at);
+        const taken = Math.min(headerBytes - this.#headerLength, chunk.length - at);
         chunk.copy(this.#header, this.#headerLength, at, at + taken);
         this.#headerLength += taken;
         at += taken;
-        if (this.#headerLength < HEADER_BYTES) return;
+        if (this.#headerLength < headerBytes) return;
         this.#startFrame();
       } else {
         const end = Math.min(chunk.length, at + this.#remaining);

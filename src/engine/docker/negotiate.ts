@@ -3,10 +3,10 @@ import { engineFailure } from '../port/failure.ts';
 import type { DockerClient } from './client.ts';
 
 /** The newest version that this code supports; engine 29 refuses versions below 1.44. */
-const NEWEST = '1.47';
+const newestVersion = '1.47';
 /** Engine 20.10. Older ones do not say which control groups they use. */
-const OLDEST = '1.41';
-const PING_TIMEOUT_MS = 10_000;
+const oldestVersion = '1.41';
+const pingTimeoutMs = 10_000;
 
 export interface Introduction {
   /** The API version to speak. */
@@ -22,7 +22,7 @@ export async function introduce(client: DockerClient, signal?: AbortSignal): Pro
   const answer = await client.ask<{ ApiVersion?: string; Components?: { Name?: string }[] | null }>(
     'asking the engine for its version',
     { method: 'GET', path: '/version' },
-    { signal, timeoutMs: PING_TIMEOUT_MS },
+    { signal, timeoutMs: pingTimeoutMs },
   );
   const { ApiVersion: offered } = answer;
   if (typeof offered !== 'string') {
@@ -32,15 +32,18 @@ export async function introduce(client: DockerClient, signal?: AbortSignal): Pro
       answer,
     );
   }
-  if (olderThan(offered, OLDEST)) {
-    throw new OffsiteError(`The engine is too old: it speaks API ${offered}, and ${OLDEST} is needed.`, {
-      code: 'ENGINE_TOO_OLD',
-      kind: 'infrastructure',
-      hint: 'Update to Docker Engine 20.10 or newer.',
-    });
+  if (olderThan(offered, oldestVersion)) {
+    throw new OffsiteError(
+      `The engine is too old: it speaks API ${offered}, and ${oldestVersion} is needed.`,
+      {
+        code: 'ENGINE_TOO_OLD',
+        kind: 'infrastructure',
+        hint: 'Update to Docker Engine 20.10 or newer.',
+      },
+    );
   }
   return {
-    apiVersion: olderThan(offered, NEWEST) ? offered : NEWEST,
+    apiVersion: olderThan(offered, newestVersion) ? offered : newestVersion,
     isPodman: (answer.Components ?? []).some(({ Name }) => Name === 'Podman Engine'),
   };
 }

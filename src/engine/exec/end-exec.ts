@@ -3,15 +3,15 @@ import { startDeadline } from '../../deadline.ts';
 import { killAll } from '../container/kill-all.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import type { OpenExec } from '../port/exec.ts';
-import { EXEC_TAG, type TaggedExec } from './exec-tag.ts';
+import { execTag, type TaggedExec } from './exec-tag.ts';
 import { runQuietly } from './run-quietly.ts';
 
 /**
  * Kills the processes with the tag, and their process groups. With crun, the group of an exec is led by a
  * process outside the container, so its number is 0, which would mean the group of this script.
  */
-const KILL_TAGGED = `
-for file in $(grep -lz "^${EXEC_TAG}=$1\\$" /proc/[0-9]*/environ 2>/dev/null); do
+const killTaggedScript = `
+for file in $(grep -lz "^${execTag}=$1\\$" /proc/[0-9]*/environ 2>/dev/null); do
   dir=\${file%/environ}
   { read -r stat < "$dir/stat"; } 2>/dev/null || continue
   set -- \${stat##*) }
@@ -30,7 +30,7 @@ export async function endExec(container: RunningContainer, exec: OpenExec & Tagg
   if (others) {
     // Run as the command's user: root without CAP_SYS_PTRACE may not read the environment of another user's
     // process.
-    await runQuietly(container, KILL_TAGGED, { args: [exec.tag], user: exec.user });
+    await runQuietly(container, killTaggedScript, { args: [exec.tag], user: exec.user });
     await streamEnd(container, exec);
     if (!(await exec.inspect()).running) return;
   }

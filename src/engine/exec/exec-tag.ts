@@ -4,7 +4,7 @@ import type { RunningContainer } from '../container/running-container.ts';
  * The variable that holds an exec's number. Its children inherit it, which tells its processes from those of
  * another exec.
  */
-export const EXEC_TAG = 'OFFSITE_EXEC';
+export const execTag = 'OFFSITE_EXEC';
 
 /** Identifies the processes of an exec in its container. */
 export interface TaggedExec {

@@ -5,7 +5,7 @@ import type { RunningContainer } from '../container/running-container.ts';
 import type { ExecState, OpenExec } from '../port/exec.ts';
 import { endExec } from './end-exec.ts';
 import type { ExecRequest, ExecResult } from './exec-request.ts';
-import { EXEC_TAG, type TaggedExec, tagExec } from './exec-tag.ts';
+import { execTag, type TaggedExec, tagExec } from './exec-tag.ts';
 import { finalState, knownExitCode } from './exit-code.ts';
 import { oomKilledSinceLastAsked } from './oom.ts';
 import { OutputCapture } from './output-capture.ts';
@@ -33,7 +33,7 @@ export async function execute(container: RunningContainer, request: ExecRequest)
   using deadline = startDeadline(clock, request.timeoutMs, request.signal);
   const opened = await containers.exec(container.id, {
     ...request,
-    env: { ...container.env, ...request.env, [EXEC_TAG]: tagged.tag },
+    env: { ...container.env, ...request.env, [execTag]: tagged.tag },
     user: tagged.user,
     // No signal: once the start is sent, wait for it, so that the command can be ended.
     signal: undefined,

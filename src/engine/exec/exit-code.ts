@@ -1,20 +1,20 @@
 import type { RunningContainer } from '../container/running-container.ts';
 import type { ExecState, OpenExec } from '../port/exec.ts';
 import { execLost } from '../port/failure.ts';
-import { EXEC_TAG, type TaggedExec } from './exec-tag.ts';
+import { execTag, type TaggedExec } from './exec-tag.ts';
 import { runQuietly } from './run-quietly.ts';
 
 /** The engine may need a moment to record the exit of a process whose output has ended. */
-const NOTED_WITHIN_MS = [0, 5, 10, 20, 40];
-const SLOWEST_POLL_MS = 250;
+const notedWithinMs = [0, 5, 10, 20, 40];
+const slowestPollMs = 250;
 /** 128 + SIGTERM. */
-const TERMINATED = 143;
+const terminatedExitCode = 143;
 
 /**
  * Prints the targets of stdout and stderr of the tagged process that the engine itself started (parent 0).
  */
-const LEADER_OUTPUTS = `
-for file in $(grep -lz "^${EXEC_TAG}=$1\\$" /proc/[0-9]*/environ 2>/dev/null); do
+const leaderOutputsScript = `
+for file in $(grep -lz "^${execTag}=$1\\$" /proc/[0-9]*/environ 2>/dev/null); do
   dir=\${file%/environ}
   { read -r stat < "$dir/stat"; } 2>/dev/null || continue
   set -- \${stat##*) }
@@ -32,17 +32,17 @@ export async function finalState(
   signal: AbortSignal,
 ): Promise<ExecState> {
   const { clock } = container.port;
-  for (const wait of NOTED_WITHIN_MS) {
+  for (const wait of notedWithinMs) {
     await clock.sleep(wait, signal);
     const state = await exec.inspect();
     if (state.running) continue;
     // If a client is cut off, the engine terminates the command a moment later.
-    if (wait > 0 && state.exitCode === TERMINATED) throw cutOff();
+    if (wait > 0 && state.exitCode === terminatedExitCode) throw cutOff();
     return state;
   }
-  const outputs = await runQuietly(container, LEADER_OUTPUTS, { args: [exec.tag], user: exec.user });
+  const outputs = await runQuietly(container, leaderOutputsScript, { args: [exec.tag], user: exec.user });
   if (outputs.includes('pipe:')) throw cutOff();
-  for (let wait = NOTED_WITHIN_MS.length * 10; ; wait = Math.min(wait * 2, SLOWEST_POLL_MS)) {
+  for (let wait = notedWithinMs.length * 10; ; wait = Math.min(wait * 2, slowestPollMs)) {
     const state = await exec.inspect();
     if (!state.running) return state;
     await clock.sleep(wait, signal);

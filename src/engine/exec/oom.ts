@@ -11,14 +11,14 @@ const killed = { controller: 'memory', version1: 'memory.oom_control', version2:
  * version 2. An exec'd child that is killed for memory leaves `OOMKilled: false` in the engine's answer.
  * `read` is a shell builtin, so no program of the image is trusted.
  */
-const READ_COUNTER = `
+const readCounterScript = `
 for file in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do
   [ -r "$file" ] || continue
   while read -r key value; do [ "$key" = oom_kill ] && echo "$value"; done < "$file"
 done`;
 
 /** Error codes of containers in which nothing can run any more. */
-const PAST_USE = ['ENGINE_CONTAINER_DAMAGED', 'ENGINE_CONTAINER_STOPPED'];
+const pastUse = ['ENGINE_CONTAINER_DAMAGED', 'ENGINE_CONTAINER_STOPPED'];
 
 /**
  * Whether the kernel killed a process of this container for memory since the last call; `execId` is the exec
@@ -47,10 +47,10 @@ async function readCounter(container: RunningContainer): Promise<number> {
   try {
     const outside = /^oom_kill (\d+)$/m.exec((await readGroupFile(container, killed)) ?? '')?.[1];
     if (outside !== undefined) return Number(outside);
-    return Number.parseInt(await runQuietly(container, READ_COUNTER), 10);
+    return Number.parseInt(await runQuietly(container, readCounterScript), 10);
   } catch (thrown) {
     // A command that broke its container still has a result.
-    if (thrown instanceof OffsiteError && PAST_USE.includes(thrown.code)) return Number.NaN;
+    if (thrown instanceof OffsiteError && pastUse.includes(thrown.code)) return Number.NaN;
     throw thrown;
   }
 }

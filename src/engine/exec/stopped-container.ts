@@ -6,8 +6,8 @@ import { oomEventSince } from './oom-events.ts';
 import { runQuietly } from './run-quietly.ts';
 
 /** 128 + SIGKILL. */
-const KILLED = 137;
-const POLL_MS = 100;
+const killedExitCode = 137;
+const pollMs = 100;
 
 /**
  * Throws if a killed command ended together with its whole container. An engine that stops kills its
@@ -20,13 +20,13 @@ export async function assertContainerOutlived(
   exec: { id: string },
   exitCode: number,
 ): Promise<void> {
-  if (exitCode !== KILLED || (await answers(container))) return;
+  if (exitCode !== killedExitCode || (await answers(container))) return;
   // The container cannot run anything: it has ended, or a command removed its shell.
   const { clock, containers } = container.port;
   for (
     const until = clock.now() + processEnds.time.containerNoted;
     (await containers.state(container.id)).isRunning;
-    await clock.sleep(POLL_MS)
+    await clock.sleep(pollMs)
   ) {
     if (clock.now() > until) return;
   }

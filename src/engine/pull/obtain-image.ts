@@ -15,7 +15,7 @@ export interface ObtainOptions {
 export type ObtainImage = (name: string, options?: ObtainOptions) => Promise<Image | undefined>;
 
 /** A pull that ended this recently, in milliseconds, is not tried again, whether it succeeded or not. */
-const RECENT_MS = 60_000;
+const recentMs = 60_000;
 /** Offsite makes these itself; a registry's are not what their names say. */
 const ours = /^offsite(-test)?\//;
 const isId = /^(sha256:)?[0-9a-f]{64}$/;
@@ -40,7 +40,7 @@ export function imageSource(port: EnginePort, policy: PullPolicy, env: NodeJS.Pr
 
   function pull(name: string): Pull {
     const known = pulls.get(name);
-    if (known && port.clock.now() - known.endedAt < RECENT_MS) return known;
+    if (known && port.clock.now() - known.endedAt < recentMs) return known;
     const waiting: Pull['waiting'] = new Set();
     const stopping = new AbortController();
     const { signal } = stopping;

@@ -6,7 +6,7 @@ export type ScriptPiece =
   /** The fields after the secret: `['B', '0', '1', '1700000000000000']`. */
   | { kind: 'mark'; fields: string[] };
 
-const NEWLINE = 0x0a;
+const lineFeed = 0x0a;
 
 /**
  * Separates marks from the output around them, however the bytes are cut into chunks. A mark is `secret field
@@ -36,7 +36,7 @@ export class MarkReader {
         return;
       }
       if (at > 0) yield { kind: 'output', bytes: rest.subarray(0, at) };
-      const newline = rest.indexOf(NEWLINE, at);
+      const newline = rest.indexOf(lineFeed, at);
       if (newline === -1 && rest.length - at < commandOutput.bytes.mark) {
         this.#hold(rest.subarray(at));
         return;

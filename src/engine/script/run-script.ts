@@ -7,7 +7,7 @@ import { OffsiteError } from '../../offsite-error.ts';
 import { watchDisk } from '../container/disk-watch.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { endExec } from '../exec/end-exec.ts';
-import { EXEC_TAG, type TaggedExec, tagExec } from '../exec/exec-tag.ts';
+import { execTag, type TaggedExec, tagExec } from '../exec/exec-tag.ts';
 import { finalState, knownExitCode } from '../exec/exit-code.ts';
 import { noteOomKills, oomKilledSinceLastAsked } from '../exec/oom.ts';
 import { assertContainerOutlived } from '../exec/stopped-container.ts';
@@ -18,14 +18,14 @@ import type { ScriptRequest, ScriptResult } from './script-request.ts';
 import { type ScriptOver, StepRecorder } from './step-recorder.ts';
 
 /** 128 + SIGKILL. */
-const KILLED = 137;
+const killedExitCode = 137;
 
 /** On a small heap, the outputs of a script's steps may take this fraction of it. */
 const heapPartOfOutput = 1 / 32;
 
-const GUARDIAN = readFileSync(new URL('./guardian.sh', import.meta.url), 'utf8');
-const DRIVER = readFileSync(new URL('./driver.sh', import.meta.url), 'utf8');
-const LOOP = readFileSync(new URL('./loop.sh', import.meta.url), 'utf8')
+const guardianScript = readFileSync(new URL('./guardian.sh', import.meta.url), 'utf8');
+const driverScript = readFileSync(new URL('./driver.sh', import.meta.url), 'utf8');
+const loopScript = readFileSync(new URL('./loop.sh', import.meta.url), 'utf8')
   .split('\n')
   .filter((line) => !line.startsWith('#'))
   .join(' ');
@@ -71,14 +71,14 @@ async function runLines(
   using tagged = tagExec(container, request.user);
   using deadline = startDeadline(clock, request.timeoutMs, request.signal);
   const opened = await container.port.containers.exec(container.id, {
-    argv: ['/bin/sh', '-c', GUARDIAN, 'guardian', LOOP, DRIVER],
+    argv: ['/bin/sh', '-c', guardianScript, 'guardian', loopScript, driverScript],
     env: {
       ...container.env,
       ...request.env,
       ...(await shieldOf(container, request)),
       // The shells that report the steps must not run a file that an image names.
       BASH_ENV: '',
-      [EXEC_TAG]: tagged.tag,
+      [execTag]: tagged.tag,
     },
     cwd: request.cwd,
     user: tagged.user,
@@ -141,7 +141,7 @@ async function runLines(
   // A SIGKILL keeps the guardian from its last mark. Without one the mark was lost on its way, or another
   // signal ended the guardian: either way the end is not known.
   const exitCode = knownExitCode(end.state);
-  if (exitCode !== KILLED) throw execLost('The end of a script was lost on its way from the engine.');
+  if (exitCode !== killedExitCode) throw execLost('The end of a script was lost on its way from the engine.');
   await assertContainerOutlived(container, exec, exitCode);
   await endExec(container, exec);
   for (const piece of marks.end()) recorder.take(piece);

@@ -2,7 +2,7 @@ import { OffsiteError } from '../../offsite-error.ts';
 import type { ContainerSpec } from '../container/container-spec.ts';
 import type { CreateOptions } from '../container/create.ts';
 import type { Container } from '../container.ts';
-import { CREATED_LABEL, DESCRIPTION_LABEL, PARENT_LABEL, snapshotLabels } from '../labels.ts';
+import { createdLabel, descriptionLabel, parentLabel, snapshotLabels } from '../labels.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { isEngineFailure } from '../port/failure.ts';
 import { otherBuildOver } from './other-build.ts';
@@ -42,7 +42,7 @@ export async function buildOnce(
   if (processes.length > 0) {
     return { kind: 'not-snapshotable', processes: processes.map(({ command }) => command) };
   }
-  const labels = { [PARENT_LABEL]: request.parentImageId, [DESCRIPTION_LABEL]: request.description ?? '' };
+  const labels = { [parentLabel]: request.parentImageId, [descriptionLabel]: request.description ?? '' };
   return { kind: 'built', imageId: await container.commit({ repository, tag, labels }, signal) };
 }
 
@@ -60,14 +60,13 @@ export async function makeOnce(
   const found = await port.images.find(name, signal);
   if (found !== undefined) return { kind: 'found', imageId: found.id };
   const labels: Record<string, string> = {
-    [PARENT_LABEL]: request.parentImageId ?? '',
-    [DESCRIPTION_LABEL]: request.description ?? '',
+    [parentLabel]: request.parentImageId ?? '',
+    [descriptionLabel]: request.description ?? '',
     ...snapshotLabels(port.clock.now()),
   };
   await request.make({ name, labels });
   const made = await port.images.find(name, signal);
-  if (made && made.labels[CREATED_LABEL] === labels[CREATED_LABEL])
-    return { kind: 'built', imageId: made.id };
+  if (made && made.labels[createdLabel] === labels[createdLabel]) return { kind: 'built', imageId: made.id };
   throw new OffsiteError(`The image ${name} was built, but not on this engine.`, {
     code: 'IMAGE_ELSEWHERE',
     kind: 'infrastructure',

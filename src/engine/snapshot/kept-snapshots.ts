@@ -1,11 +1,11 @@
 import pLimit from 'p-limit';
 import {
-  CREATED_LABEL,
-  DESCRIPTION_LABEL,
-  PARENT_LABEL,
-  ROLE_LABEL,
-  VOLUME_BYTES_LABEL,
-  VOLUME_LABEL,
+  createdLabel,
+  descriptionLabel,
+  parentLabel,
+  roleLabel,
+  volumeBytesLabel,
+  volumeLabel,
 } from '../labels.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import type { ListedImage } from '../port/images.ts';
@@ -33,7 +33,7 @@ export interface KeptSnapshot {
 }
 
 /** Concurrent requests. */
-const AT_ONCE = 4;
+const atOnce = 4;
 
 /**
  * All snapshots named `repository`. Two round trips, and one for each snapshot: an engine reports the time of
@@ -50,25 +50,25 @@ export async function keptSnapshots(
   ]);
   const byId = new Map(images.map((image) => [image.id, image]));
   const inUse = new Set(containers.map(({ imageId }) => imageId));
-  const limit = pLimit(AT_ONCE);
+  const limit = pLimit(atOnce);
   const described = images.map(({ id, ...image }) =>
     limit(async (): Promise<KeptSnapshot | undefined> => {
       const name = image.names.find((one) => one.startsWith(`${repository}:`));
-      if (name === undefined || image.labels[ROLE_LABEL] !== 'snapshot') return undefined;
+      if (name === undefined || image.labels[roleLabel] !== 'snapshot') return undefined;
       const found = await port.images.find(id, signal);
       if (found === undefined) return undefined;
       // Some engines do not know parents, and others name a step of a builder.
-      const parentId = found.labels[PARENT_LABEL] ?? image.parentId;
-      const volume = found.labels[VOLUME_LABEL];
+      const parentId = found.labels[parentLabel] ?? image.parentId;
+      const volume = found.labels[volumeLabel];
       return {
         id,
         name,
-        description: found.labels[DESCRIPTION_LABEL] ?? '',
+        description: found.labels[descriptionLabel] ?? '',
         bytes:
           Math.max(0, image.bytes - (byId.get(parentId)?.bytes ?? 0)) +
-          Number(found.labels[VOLUME_BYTES_LABEL] ?? 0),
+          Number(found.labels[volumeBytesLabel] ?? 0),
         ...(volume !== undefined && { volume }),
-        createdAt: Number(found.labels[CREATED_LABEL] ?? image.createdAt),
+        createdAt: Number(found.labels[createdLabel] ?? image.createdAt),
         usedAt: found.namedAt,
         parentId,
         stepIds: stepsBetween(id, parentId, byId),

@@ -4,10 +4,10 @@ import { isDead } from '../liveness.ts';
 import { ownedContainers } from '../owned-objects.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 2_000;
+const firstPauseMs = 100;
+const longestPauseMs = 2_000;
 /** Longer than any build may take: the container of that name may not belong to a build. */
-export const LONGEST_BUILD_MS = 2 * 3_600_000;
+export const longestBuildMs = 2 * 3_600_000;
 
 /**
  * Waits while another agent builds a snapshot in the container `name`. A name is unique on an engine, so the
@@ -21,12 +21,12 @@ export async function otherBuildOver(
   signal?: AbortSignal,
 ): Promise<void> {
   const { clock } = port;
-  const giveUpAt = clock.now() + LONGEST_BUILD_MS;
-  let bound = FIRST_PAUSE_MS;
+  const giveUpAt = clock.now() + longestBuildMs;
+  let bound = firstPauseMs;
   while (clock.now() < giveUpAt) {
     // Random, because several agents may wait for this build.
     await clock.sleep(bound * (0.5 + Math.random() / 2), signal);
-    bound = Math.min(bound * 2, LONGEST_PAUSE_MS);
+    bound = Math.min(bound * 2, longestPauseMs);
     const owned = await ownedContainers(port, signal);
     const lock = owned.find((container) => container.name === name);
     if (lock === undefined) return;

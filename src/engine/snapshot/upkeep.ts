@@ -9,14 +9,14 @@ import { type KeptSnapshot, keptSnapshots } from './kept-snapshots.ts';
  * A use this soon after the last recorded one is not recorded: so most uses cost nothing, and hours are exact
  * enough for eviction.
  */
-const NOTE_EVERY_MS = 3_600_000;
+const noteEveryMs = 3_600_000;
 /** An eviction asks the engine about each snapshot. */
-const KEPT_PER_EVICTION = 16;
+const keptPerEviction = 16;
 /**
  * A snapshot that was just used may be used again soon, by this agent or another, although no container uses
  * it right now.
  */
-const SPARED_MS = 10 * 60_000;
+const sparedMs = 10 * 60_000;
 
 export interface UpkeepOptions {
   port: EnginePort;
@@ -55,7 +55,7 @@ export function upkeepOf({ port, repository, budgetBytes, note }: UpkeepOptions)
   async function evict(budget: number): Promise<void> {
     const all = await keptSnapshots(port, repository);
     const asUsed = all.map((each) => ({ ...each, usedAt: Math.max(each.usedAt, usedAt.get(each.id) ?? 0) }));
-    const rule = { budgetBytes: budget, unusedForMs: SPARED_MS };
+    const rule = { budgetBytes: budget, unusedForMs: sparedMs };
     const removed = await removeSnapshots(port, evictable(asUsed, rule, clock.now()));
     for (const { id } of removed) usedAt.delete(id);
     if (removed.length > 0) note(evictedText(removed, budget));
@@ -77,7 +77,7 @@ export function upkeepOf({ port, repository, budgetBytes, note }: UpkeepOptions)
     used({ id, names, namedAt }) {
       const now = clock.now();
       usedAt.set(id, now);
-      if (now - Math.max(namedAt, noted.get(id) ?? 0) < NOTE_EVERY_MS) return;
+      if (now - Math.max(namedAt, noted.get(id) ?? 0) < noteEveryMs) return;
       noted.set(id, now);
       const [, tag] = names.find((name) => name.startsWith(`${repository}:`))?.split(':') ?? [];
       if (tag === undefined) return;
@@ -88,7 +88,7 @@ export function upkeepOf({ port, repository, budgetBytes, note }: UpkeepOptions)
     },
     built,
     kept(imageId) {
-      if (kept++ % KEPT_PER_EVICTION === 0) built(imageId);
+      if (kept++ % keptPerEviction === 0) built(imageId);
     },
     async [Symbol.asyncDispose]() {
       await Promise.all(underWay);

@@ -1,12 +1,6 @@
 import { OffsiteError } from '../../offsite-error.ts';
 import type { Container } from '../container.ts';
-import {
-  DESCRIPTION_LABEL,
-  PARENT_LABEL,
-  VOLUME_BYTES_LABEL,
-  VOLUME_LABEL,
-  volumeLabels,
-} from '../labels.ts';
+import { descriptionLabel, parentLabel, volumeBytesLabel, volumeLabel, volumeLabels } from '../labels.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { type Builder, type Built, lockSpec, takeTurn } from './build.ts';
 import type { VolumeRequest } from './snapshot-request.ts';
@@ -19,9 +13,9 @@ export interface SharedVolume {
 }
 
 /** More would only be needed if others remove the volume each time. */
-const TRIES = 3;
+const maxAttempts = 3;
 /** Only an engine that hangs takes this long. */
-const COUNT_MS = 120_000;
+const countMs = 120_000;
 
 /**
  * Fills a missing volume once on this engine. Its snapshot, an image without files of its own, exists only if
@@ -57,10 +51,10 @@ export async function fillOnce(
     throw error;
   }
   const labels = {
-    [PARENT_LABEL]: imageId,
-    [DESCRIPTION_LABEL]: request.description ?? '',
-    [VOLUME_LABEL]: volume,
-    [VOLUME_BYTES_LABEL]: String(bytes),
+    [parentLabel]: imageId,
+    [descriptionLabel]: request.description ?? '',
+    [volumeLabel]: volume,
+    [volumeBytesLabel]: String(bytes),
   };
   return { kind: 'built', imageId: await lock.commit({ repository, tag, labels }, signal) };
 }
@@ -80,7 +74,7 @@ export async function holdVolume(
 ): Promise<SharedVolume> {
   const { port, repository } = builder;
   const volume = volumeName(repository, tag);
-  for (let tries = 0; tries < TRIES; tries++) {
+  for (let tries = 0; tries < maxAttempts; tries++) {
     const { built } = await fill();
     const mounts = [{ volume, path: request.path, readOnly: true }];
     const spec = { ...lockSpec, imageId: request.parentImageId, mounts };
@@ -104,7 +98,7 @@ export async function holdVolume(
 
 /** A volume that the engine made by itself has no labels. */
 async function isComplete(port: EnginePort, volume: string, signal?: AbortSignal): Promise<boolean> {
-  return (await port.list('volume', [`${VOLUME_LABEL}=${volume}`], signal)).length > 0;
+  return (await port.list('volume', [`${volumeLabel}=${volume}`], signal)).length > 0;
 }
 
 function volumeName(repository: string, tag: string): string {
@@ -113,6 +107,6 @@ function volumeName(repository: string, tag: string): string {
 
 async function bytesBelow(container: Container, path: string, signal?: AbortSignal): Promise<number> {
   const argv = ['du', '-sk', path];
-  const { stdout } = await container.exec({ argv, timeoutMs: COUNT_MS, signal });
+  const { stdout } = await container.exec({ argv, timeoutMs: countMs, signal });
   return (Number.parseInt(stdout.text, 10) || 0) * 1024;
 }

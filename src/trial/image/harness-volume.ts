@@ -38,7 +38,7 @@ export interface VolumeInstall {
 const installLimits = { memoryBytes: 2 * 1024 ** 3, cpus: 2, pids: 512, diskBytes: 10 * 1024 ** 3 };
 
 /** No image has it. It may write only what it is given. */
-const STRICT_USER = '65532:65532';
+const strictUser = '65532:65532';
 
 /**
  * Installs a trial's harness into a volume, once on this engine for all images. Undefined if the harness
@@ -72,7 +72,7 @@ export async function installedVolume(
   const { engine, known, extraCertificates, buildLogs } = parts;
   const image = await installImage(parts, sandbox, signal);
   const { security } = sandbox;
-  const user = security === 'strict' ? STRICT_USER : undefined;
+  const user = security === 'strict' ? strictUser : undefined;
   const preparation: Preparation = {
     phase: 'install',
     files: [],

@@ -9,7 +9,7 @@ import type { ObserveBuild } from './build-event.ts';
 export const ownImage = /^(?:docker\.io\/)?offsite\/base(?::|@|$)/;
 
 /** Milliseconds between two reports of how far a pull is. */
-const REPORT_MS = 1_000;
+const reportMs = 1_000;
 
 export interface PullParts {
   engine: Engine;
@@ -42,7 +42,7 @@ export async function obtainImage(
   const id = `pull of ${name}`;
   const onPull = (progress: PullProgress) => {
     const now = clock.now();
-    if (toldAt !== undefined && now - toldAt < REPORT_MS) return;
+    if (toldAt !== undefined && now - toldAt < reportMs) return;
     toldAt = now;
     observeBuild({ id, what: `${id}${howFar(progress)}`, state: { kind: 'running' } });
   };

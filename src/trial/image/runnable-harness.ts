@@ -10,7 +10,7 @@ import type { ImageParts } from './image-parts.ts';
 import type { StartImage } from './start-image.ts';
 
 /** Only a program that hangs takes this long. */
-const START_MS = 60_000;
+const startMs = 60_000;
 
 /** What runs with a Node that is installed beside the images. */
 interface InstalledProgram {
@@ -76,7 +76,7 @@ async function obstacleIn(
     // An install without a Node of its own brings a program that needs none.
     `[ ! -e ${node} ] || exec ${node} --version`,
   ];
-  const result = await container.exec({ argv, timeoutMs: START_MS, signal });
+  const result = await container.exec({ argv, timeoutMs: startMs, signal });
   if (result.ended === 'exited' && result.exitCode === 0) return undefined;
   return obstacleOf(result);
 }

@@ -9,7 +9,7 @@ import { requireRunnable } from './runnable-harness.ts';
 import type { StartImage } from './start-image.ts';
 
 /** Only a program that hangs takes this long. */
-const START_MS = 60_000;
+const startMs = 60_000;
 
 /** What the Node of a validator must be able to do: it runs TypeScript as it is. */
 const isEnough = 'process.exit(process.features.typescript ? 0 : 1)';
@@ -77,6 +77,6 @@ async function startsIn(
   const made = containerSpec(sandbox, start, { network: 'none', labels: { 'offsite.batch': batchId } });
   await using container = await engine.createContainer({ ...made, imageId: start.id }, signal);
   await container.start(signal);
-  const result = await container.exec({ argv: ['node', '-e', isEnough], timeoutMs: START_MS, signal });
+  const result = await container.exec({ argv: ['node', '-e', isEnough], timeoutMs: startMs, signal });
   return result.ended === 'exited' && result.exitCode === 0;
 }

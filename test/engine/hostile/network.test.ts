@@ -5,7 +5,7 @@ import type { Engine } from '../../../src/engine/engine.ts';
 import { dockerOf } from '../docker-of.ts';
 import { startedContainer, testEngine } from '../engine-fixture.ts';
 
-const PROBE = readFileSync(new URL('./network-probe.py', import.meta.url));
+const probeProgram = readFileSync(new URL('./network-probe.py', import.meta.url));
 
 let engine: Engine;
 beforeAll(async () => {
@@ -28,7 +28,7 @@ test('without a network, gateway, host, metadata address, containers and names a
 
   const result = await sealed.exec({
     argv: ['python3', '-', ...targets],
-    stdin: PROBE,
+    stdin: probeProgram,
     timeoutMs: 60_000,
   });
   expect(result, result.stderr.text).toMatchObject({ ended: 'exited', exitCode: 0 });

@@ -4,7 +4,7 @@ import type { ContainerSpec } from '../../../src/engine/container/container-spec
 import type { Engine } from '../../../src/engine/engine.ts';
 import { startedContainer, testEngine } from '../engine-fixture.ts';
 
-const PROBE = readFileSync(new URL('./privilege-probe.py', import.meta.url));
+const probeProgram = readFileSync(new URL('./privilege-probe.py', import.meta.url));
 
 let engine: Engine;
 beforeAll(async () => {
@@ -20,7 +20,7 @@ const profiles: [string, Partial<ContainerSpec>][] = [
 /** What each attempt came to: `allowed`, or the name of the error. */
 async function attempts(changes: Partial<ContainerSpec>): Promise<Record<string, string>> {
   await using container = await startedContainer(engine, changes);
-  const result = await container.exec({ argv: ['python3', '-'], stdin: PROBE, timeoutMs: 60_000 });
+  const result = await container.exec({ argv: ['python3', '-'], stdin: probeProgram, timeoutMs: 60_000 });
   expect(result, result.stderr.text).toMatchObject({ ended: 'exited', exitCode: 0 });
   return JSON.parse(result.stdout.text);
 }

@@ -12,7 +12,7 @@ afterAll(() => engine?.[Symbol.asyncDispose]());
  * Forks twice, leaves its session and its environment, ignores all signals it can, and forges the answer as
  * long as it lives.
  */
-const FORGER = `
+const forgerProgram = `
 import os, signal, time
 if os.fork(): os._exit(0)
 os.setsid()
@@ -28,7 +28,7 @@ test('a daemon that outlives its command and rewrites the workspace is gone befo
   await using container = await startedContainer(engine);
   for (const user of ['0', '1000']) {
     await shell(container, 'chmod 777 .; rm -f answer');
-    const left = await container.exec({ argv: ['python3', '-c', FORGER], user, timeoutMs: 60_000 });
+    const left = await container.exec({ argv: ['python3', '-c', forgerProgram], user, timeoutMs: 60_000 });
     expect(left).toMatchObject({ ended: 'exited', exitCode: 0 });
     // Those that it left on its way may be a moment behind it.
     await until(async () => (await container.processes()).length === 1);

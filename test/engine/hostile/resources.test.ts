@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.ts';
 import { shell, startedContainer, testEngine, until } from '../engine-fixture.ts';
 
-const MEBIBYTE = 2 ** 20;
+const mebibyte = 2 ** 20;
 
 let engine: Engine;
 beforeAll(async () => {
@@ -21,14 +21,14 @@ test('a gibibyte of output costs this process a fraction of it in memory, and is
     onOutput: (_, bytes) => {
       seen += bytes.length;
       // What the first megabytes take (buffers, compiled code) is not growth.
-      if (seen < 32 * MEBIBYTE) before = process.memoryUsage.rss();
+      if (seen < 32 * mebibyte) before = process.memoryUsage.rss();
       else most = Math.max(most, process.memoryUsage.rss() - before);
     },
   });
   expect(result).toMatchObject({ ended: 'exited', exitCode: 0 });
   expect(result.stdout.totalBytes).toBe(2 ** 30);
   expect(seen).toBe(2 ** 30);
-  expect(most).toBeLessThan(256 * MEBIBYTE);
+  expect(most).toBeLessThan(256 * mebibyte);
 });
 
 describe('a fork bomb', () => {
@@ -56,7 +56,7 @@ describe('a command that leaves its container without a shell', () => {
   const shellGone = `os.rename('/bin/sh', '/bin/gone')`;
 
   test('is seen to have run out of memory', async () => {
-    await using container = await startedContainer(engine, { memoryBytes: 64 * MEBIBYTE });
+    await using container = await startedContainer(engine, { memoryBytes: 64 * mebibyte });
     const result = await container.exec({ argv: damaging(`${hungry}\n${shellGone}`), timeoutMs: 60_000 });
     expect(result).toMatchObject({ ended: 'exited', exitCode: 4, oomKilled: true });
     const next = await container.exec({ argv: damaging('pass'), timeoutMs: 60_000 });
@@ -75,11 +75,11 @@ describe('filling', () => {
     await using container = await startedContainer(engine);
     const result = await shell(container, 'cat /dev/zero > /dev/shm/fill; stat -c %s /dev/shm/fill');
     expect(result.stderr.text).toContain('No space left');
-    expect(Number(result.stdout.text)).toBeLessThanOrEqual(64 * MEBIBYTE);
+    expect(Number(result.stdout.text)).toBeLessThanOrEqual(64 * mebibyte);
   });
 
   test('/dev/shm counts as memory: where the limit is lower, the writer is killed and that is seen', async () => {
-    await using container = await startedContainer(engine, { memoryBytes: 32 * MEBIBYTE });
+    await using container = await startedContainer(engine, { memoryBytes: 32 * mebibyte });
     const result = await shell(container, '(cat /dev/zero > /dev/shm/fill); rm /dev/shm/fill; exit 4');
     // The kernel chooses the process to kill: the writer (4), the shell, or even the container's init.
     expect(result).toMatchObject({ ended: 'exited', oomKilled: true });
@@ -87,7 +87,7 @@ describe('filling', () => {
   });
 
   test('/dev/shm and leaving it full, so that no other process has room, hides nothing', async () => {
-    await using container = await startedContainer(engine, { memoryBytes: 32 * MEBIBYTE });
+    await using container = await startedContainer(engine, { memoryBytes: 32 * mebibyte });
     const result = await shell(container, 'cat /dev/zero > /dev/shm/fill; exit 4');
     expect(result).toMatchObject({ ended: 'exited', oomKilled: true });
   });
@@ -95,8 +95,8 @@ describe('filling', () => {
   test.each(['/', '/tmp', '/workspace', '/var/tmp'])(
     '%s ends the command, and removing its files mends it',
     async (folder) => {
-      await using container = await startedContainer(engine, { diskBytes: 30 * MEBIBYTE });
-      const fill = await shell(container, `head -c ${60 * MEBIBYTE} /dev/zero > ${folder}/fill; sleep 600`);
+      await using container = await startedContainer(engine, { diskBytes: 30 * mebibyte });
+      const fill = await shell(container, `head -c ${60 * mebibyte} /dev/zero > ${folder}/fill; sleep 600`);
       expect(fill.ended).toBe('out-of-disk');
       expect(await container.processes()).toEqual([]);
       // Where it takes the engine a second to start this, the disk is found full once more.

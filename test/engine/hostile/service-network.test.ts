@@ -9,7 +9,7 @@ import type { Engine } from '../../../src/engine/engine.ts';
 import { dockerOf } from '../docker-of.ts';
 import { shell, startedContainer, testEngine, testSpec, until } from '../engine-fixture.ts';
 
-const PROBE = readFileSync(new URL('./service-network-probe.py', import.meta.url));
+const probeProgram = readFileSync(new URL('./service-network-probe.py', import.meta.url));
 const { signal } = new AbortController();
 
 let engine: Engine;
@@ -87,7 +87,7 @@ test('nothing that a member sends leaves its network, however it is sent; other 
   const token = randomUUID();
   const result = await inside.exec({
     argv: ['python3', '-', String(host.port), token, ...targets],
-    stdin: PROBE,
+    stdin: probeProgram,
     timeoutMs: 240_000,
   });
   expect(result, result.stderr.text).toMatchObject({ ended: 'exited', exitCode: 0 });

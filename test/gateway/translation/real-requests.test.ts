@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Losses } from '../../../src/gateway/translation/losses.ts';
-import { DEFAULT_MAX_TOKENS } from '../../../src/gateway/wires/anthropic-messages/requests.ts';
+import { defaultMaxTokens } from '../../../src/gateway/wires/anthropic-messages/requests.ts';
 import type { JsonObject } from '../../../src/gateway/wires/lenient.ts';
 import { wireTable } from '../../../src/gateway/wires/wire-table.ts';
 import { wires } from '../../../src/suite/model-config.ts';
@@ -50,7 +50,7 @@ describe.each(recorded)('a request of $cli over $wire', ({ wire, body }) => {
     expect(unread.all().filter(({ path }) => path !== 'reasoning.summary')).toEqual([]);
     const lost = losses.all();
     // This wire needs a limit.
-    const { maxTokens = other === 'anthropic-messages' ? DEFAULT_MAX_TOKENS : undefined } = request;
+    const { maxTokens = other === 'anthropic-messages' ? defaultMaxTokens : undefined } = request;
     expect(essenceOf(back, lost)).toEqual(essenceOf({ ...request, maxTokens }, lost));
     expect(lost.map(({ path, kind, times }) => `${path}: ${kind}, ${times}`)).toMatchSnapshot();
   });

@@ -1,4 +1,4 @@
-import { GRACE_MS, isMarker } from '../../../engine/liveness.ts';
+import { graceMs, isMarker } from '../../../engine/liveness.ts';
 import { ownedContainers } from '../../../engine/owned-objects.ts';
 import { plural } from '../../../text/quantities.ts';
 import { engineCheck } from '../check.ts';
@@ -9,7 +9,7 @@ export const leftovers = engineCheck('leftovers', async ({ port }, { clock, sign
   const markers = containers.filter((container) => isMarker(container) && container.state === 'running');
   const living = new Set(markers.map(({ instance }) => instance));
   const dead = containers.filter(
-    ({ instance, createdAt }) => !living.has(instance) && clock.now() - createdAt > GRACE_MS,
+    ({ instance, createdAt }) => !living.has(instance) && clock.now() - createdAt > graceMs,
   );
   if (dead.length === 0) {
     return {

@@ -20,7 +20,7 @@ export const accepted: Accepted = {
 };
 
 /** This wire requires a limit; every model since Claude 3.5 accepts this one. */
-export const DEFAULT_MAX_TOKENS = 8192;
+export const defaultMaxTokens = 8192;
 
 /**
  * Tools whose calls come back to the client, and the search among the request's own tools; all other tools
@@ -80,7 +80,7 @@ export function write(model: string, request: ChatRequest): JsonObject {
   const tools = [...(request.tools ?? []), ...answerTool(request)];
   return fields({
     model,
-    max_tokens: request.maxTokens ?? DEFAULT_MAX_TOKENS,
+    max_tokens: request.maxTokens ?? defaultMaxTokens,
     system: request.system,
     messages: messagesOf(request.messages),
     tools:

@@ -10,12 +10,12 @@ import { dropUnsupported, splitSystem } from '../../../translation/request-parts
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import type { JsonObject } from '../../lenient.ts';
 import { argumentsOf, fields } from '../../reply.ts';
-import { DEFAULT_MAX_TOKENS } from '../requests.ts';
+import { defaultMaxTokens } from '../requests.ts';
 
 export const writeRequest: WireTranslation['writeRequest'] = (request, losses, to) => {
   const { system, messages } = splitSystem(request.messages, losses);
   dropUnsupported(request, ['seed', 'presencePenalty', 'frequencyPenalty'], losses);
-  const maxTokens = request.maxTokens ?? to.maxOutputTokens ?? DEFAULT_MAX_TOKENS;
+  const maxTokens = request.maxTokens ?? to.maxOutputTokens ?? defaultMaxTokens;
   return fields({
     model: to.model,
     max_tokens: maxTokens,
@@ -59,7 +59,7 @@ function choiceOf({ toolChoice, parallelCalls, tools }: NeutralRequest): JsonObj
 }
 
 /** The least budget that this wire takes. */
-const LEAST_BUDGET = 1024;
+const leastBudget = 1024;
 
 function thinkingOf({ reasoning, format }: NeutralRequest, maxTokens: number, losses: Losses): JsonObject {
   const { effort, budget } = reasoning ?? {};
@@ -70,7 +70,7 @@ function thinkingOf({ reasoning, format }: NeutralRequest, maxTokens: number, lo
     format: format?.schema && { type: 'json_schema', schema: format.schema },
   });
   const budgetTokens = budget === undefined ? undefined : Math.min(budget, maxTokens - 1);
-  const fits = budgetTokens !== undefined && budgetTokens >= LEAST_BUDGET;
+  const fits = budgetTokens !== undefined && budgetTokens >= leastBudget;
   if (budget !== undefined && !fits) losses.drop('reasoning.budget', 'reasoning');
   return {
     ...(effort === 'none' && { thinking: { type: 'disabled' } }),
