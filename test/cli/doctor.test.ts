@@ -61,7 +61,7 @@ describe.concurrent('offsite doctor', () => {
         failure: expect.stringContaining('ENOENT'),
       },
     ]);
-    expect(check('engine')).toMatchObject({ state: 'fail', mend: expect.stringContaining('Start Docker') });
+    expect(check('engine')).toMatchObject({ state: 'fail', fix: expect.stringContaining('Start Docker') });
     expect(check('sealed sandbox')).toMatchObject({ state: 'skipped' });
     expect(check('service')).toMatchObject({ state: 'ok' });
   });
@@ -102,7 +102,7 @@ describe.concurrent('offsite doctor', () => {
     expect(exitCode).toBe(2);
     expect(check('service')).toMatchObject({
       state: 'fail',
-      mend: expect.stringContaining('OFFSITE_API_KEY'),
+      fix: expect.stringContaining('OFFSITE_API_KEY'),
     });
   });
 
@@ -140,12 +140,12 @@ describe('a check', () => {
     expect(finding).toMatchObject({
       state: 'fail',
       found: 'the engine cannot limit swap, system calls (seccomp)',
-      mend: expect.stringContaining('swapaccount'),
+      fix: expect.stringContaining('swapaccount'),
     });
     const security = { seccomp: true, rootless: true };
     expect(await on(engineLimits, { capabilities: { limits, security } })).toMatchObject({
       found: 'the engine cannot limit swap',
-      mend: expect.stringContaining('delegates'),
+      fix: expect.stringContaining('delegates'),
     });
   });
 
@@ -222,7 +222,7 @@ describe('a check', () => {
 
 test('an engine that does not do what trials rely on is not ready, and the report says what that costs', () => {
   const checks = [
-    { name: 'tells the exit code of each command', cost: 'Failed checks count as passed.', state: 'held' },
+    { name: 'reports the exit code of each command', cost: 'Failed checks count as passed.', state: 'held' },
     {
       name: 'measures what a container wrote',
       cost: 'Nothing stops a full disk.',
@@ -235,7 +235,7 @@ test('an engine that does not do what trials rely on is not ready, and the repor
   const report = doctorReport({ got: false, error: undefined }, [examined], { conformance });
   expect(report).toMatchObject({ ready: false, conformance });
   const printed = plainText(printedReport(report));
-  expect(printed).toContain('ok    tells the exit code of each command\n');
+  expect(printed).toContain('ok    reports the exit code of each command\n');
   expect(printed).toContain(
     'FAIL  measures what a container wrote\n      it is 0\n      Nothing stops a full disk.\n',
   );

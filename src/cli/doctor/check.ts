@@ -7,9 +7,9 @@ import type { Config } from '../../suite/config-file.ts';
 /** What a check found. `skipped` is neither good nor bad: the check could not run, and `found` says why. */
 export type Finding =
   | { state: 'ok' | 'skipped'; found: string }
-  | { state: 'warn'; found: string; mend: string }
+  | { state: 'warn'; found: string; fix: string }
   /** `input`: a setting of the user's is wrong; `infrastructure`: something is missing or broken. */
-  | { state: 'fail'; kind: ErrorKind; found: string; mend: string };
+  | { state: 'fail'; kind: ErrorKind; found: string; fix: string };
 
 /** One thing that trials need. */
 export interface Check {

@@ -4,7 +4,7 @@ import type { Check, Finding, Prerequisite, Surroundings } from './check.ts';
 export type Examined = { name: string } & Finding;
 
 /**
- * Runs the checks one after the other. Rejects if the user interrupts, or if a check meets a defect of ours.
+ * Runs the checks one after the other. Rejects if the user interrupts, or if a check meets a bug in Offsite.
  */
 export async function examine(checks: readonly Check[], surroundings: Surroundings): Promise<Examined[]> {
   const examined: Examined[] = [];
@@ -20,19 +20,19 @@ export async function examine(checks: readonly Check[], surroundings: Surroundin
   return examined;
 }
 
-/** What a thrown error means for the user. Rethrows a defect of ours. */
+/** What a thrown error means for the user. Rethrows a bug in Offsite. */
 export function failureOf(error: unknown): Finding {
   if (error instanceof OffsiteError) {
-    const mend = error.hint ?? 'Correct what is named here.';
-    return { state: 'fail', kind: error.kind, found: error.message, mend };
+    const fix = error.hint ?? 'Correct what is named here.';
+    return { state: 'fail', kind: error.kind, found: error.message, fix };
   }
-  // Errors of the system (EACCES, ENOSPC) and of SQLite have a code; a defect of ours has none.
+  // Errors of the system (EACCES, ENOSPC) and of SQLite have a code; a bug in Offsite has none.
   if (error instanceof Error && 'code' in error) {
     return {
       state: 'fail',
       kind: 'infrastructure',
       found: messageOf(error),
-      mend: "Check this machine's disk, permissions and network.",
+      fix: "Check this machine's disk, permissions and network.",
     };
   }
   throw error;

@@ -62,7 +62,7 @@ export function printedReport(report: DoctorReport): Printable {
   const indent = ours(' '.repeat(6 + width + 2));
   const printed = checks.flatMap((check) => [
     text`${marks[check.state]}  ${ours(check.name.padEnd(width))}  ${lines(check.found)}`,
-    ...('mend' in check ? [text`${indent}${styled('bold', lines(check.mend))}`] : []),
+    ...('fix' in check ? [text`${indent}${styled('bold', lines(check.fix))}`] : []),
   ]);
   const warnings = checks.filter(({ state }) => state === 'warn').length;
   const failures = checks.filter(({ state }) => state === 'fail').length;

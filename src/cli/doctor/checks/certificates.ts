@@ -14,8 +14,8 @@ export const certificates: Check = {
       const path = env[name];
       if (!path || path === bundle?.path) continue;
       if (!(await attempt(() => caBundleOf({ env: {}, explicit: path }))).got) {
-        const mend = `Correct ${name}, or unset it.`;
-        return { state: 'warn', found: `${name} names ${path}, which is no readable PEM file`, mend };
+        const fix = `Correct ${name}, or unset it.`;
+        return { state: 'warn', found: `${name} names ${path}, which is no readable PEM file`, fix };
       }
     }
     if (bundle === undefined)

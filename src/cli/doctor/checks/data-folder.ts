@@ -19,7 +19,7 @@ export const dataFolder: Check = {
     const free = bavail * bsize;
     const found = `${folder}, ${byteSize(free)} free`;
     if (free >= roomyBytes) return { state: 'ok', found };
-    return { state: 'warn', found, mend: 'Free some space, or name another folder: --data-folder.' };
+    return { state: 'warn', found, fix: 'Free some space, or name another folder: --data-folder.' };
   },
 };
 

@@ -11,7 +11,7 @@ export const engineClock = engineCheck("engine's clock", async ({ capabilities: 
   const apart = Math.abs(clockAheadMs);
   const found = `${duration(apart)} ${clockAheadMs < 0 ? 'behind' : 'ahead of'} this machine's`;
   if (apart <= tolerated) return { state: 'ok', found };
-  const mend =
+  const fix =
     'Set both clocks by NTP, else the times of commands are wrong. A machine that slept is often behind.';
-  return { state: 'warn', found, mend };
+  return { state: 'warn', found, fix };
 });

@@ -18,5 +18,5 @@ export const engineDisk = engineCheck("engine's disk", async ({ address, capabil
   const free = bavail * bsize;
   const found = `${rootFolder}, ${byteSize(free)} free`;
   if (free >= roomyBytes) return { state: 'ok', found };
-  return { state: 'warn', found, mend: 'Free some space: `offsite images prune`, `docker system df`.' };
+  return { state: 'warn', found, fix: 'Free some space: `offsite images prune`, `docker system df`.' };
 });

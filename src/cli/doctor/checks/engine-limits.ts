@@ -22,6 +22,6 @@ export const engineLimits = engineCheck('limits', async ({ capabilities: { limit
     state: 'fail',
     kind: 'infrastructure',
     found: `the engine cannot limit ${missing.join(', ')}`,
-    mend: security.rootless ? ofRootless : usual,
+    fix: security.rootless ? ofRootless : usual,
   };
 });

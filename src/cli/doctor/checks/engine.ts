@@ -11,7 +11,7 @@ export const engineReachable: Check = {
     const { serverVersion, apiVersion, os } = capabilities;
     const found = `${address}, version ${serverVersion}, API ${apiVersion}`;
     if (os === 'linux') return { state: 'ok', found };
-    const mend = 'Switch it to Linux containers, or name another engine by DOCKER_HOST.';
-    return { state: 'fail', kind: 'infrastructure', found: `${found}: it runs ${os} containers`, mend };
+    const fix = 'Switch it to Linux containers, or name another engine by DOCKER_HOST.';
+    return { state: 'fail', kind: 'infrastructure', found: `${found}: it runs ${os} containers`, fix };
   },
 };

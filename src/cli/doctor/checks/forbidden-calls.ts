@@ -29,7 +29,7 @@ def reached(number):
 print('forbidden calls:', *[name for name, numbers in calls.items() if reached(numbers[0 if x86 else 1])] or ['none'])
 
 def answers(number):
-    """Whether getpid comes back, asked for through int 0x80. A child asks: whoever may not is ended."""
+    """Whether getpid succeeds through int 0x80. A child calls it, because the kernel may kill the caller."""
     libc.mmap.restype = ctypes.c_void_p
     code = bytes.fromhex('89f8cd80c3')
     page = libc.mmap(None, 4096, 7, 0x62, -1, 0)

@@ -13,7 +13,7 @@ export const modelKeys: Check = {
     return {
       state: 'warn',
       found: `not set: ${list(unset)}`,
-      mend: 'Set them before running variants of these models.',
+      fix: 'Set them before running variants of these models.',
     };
   },
 };

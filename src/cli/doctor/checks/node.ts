@@ -8,7 +8,7 @@ export const nodeVersion: Check = {
   async run() {
     const found = `${process.version} (${process.execPath})`;
     if (Number.parseInt(process.versions.node, 10) >= neededMajor) return { state: 'ok', found };
-    const mend = `Use Node.js ${neededMajor} or newer.`;
-    return { state: 'fail', kind: 'infrastructure', found, mend };
+    const fix = `Use Node.js ${neededMajor} or newer.`;
+    return { state: 'fail', kind: 'infrastructure', found, fix };
   },
 };

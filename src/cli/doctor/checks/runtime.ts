@@ -8,7 +8,7 @@ export const engineRuntime = engineCheck('runtime', async ({ capabilities }) => 
     return {
       state: 'warn',
       found: `${defaultRuntime}: it may have a kernel of its own, which has no filter of system calls`,
-      mend: 'Sandboxes need seccomp: if-available. docs/engines.md says what else follows.',
+      fix: 'Sandboxes need seccomp: if-available. docs/engines.md says what else follows.',
     };
   }
   if (defaultRuntime === 'crun' || !runtimes.includes('crun')) return { state: 'ok', found: defaultRuntime };

@@ -15,7 +15,7 @@ export const sandboxes = engineCheck('sandboxes', async (engine, { config, signa
       return {
         state: 'warn',
         found: `"${name}" names the image ${sandbox.image}, which the engine does not have`,
-        mend: `Get it before running in that sandbox: docker pull ${sandbox.image}`,
+        fix: `Get it before running in that sandbox: docker pull ${sandbox.image}`,
       };
     }
     const spec = containerSpec(sandbox, defaultContext, { network: engineNetwork(sandbox), labels: {} });

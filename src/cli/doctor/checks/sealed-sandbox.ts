@@ -88,7 +88,7 @@ export const sealedSandbox = engineCheck('sealed sandbox', async (engine, { sign
       state: 'fail',
       kind: 'infrastructure',
       found: `from inside: ${wrong.join('; ')}`,
-      mend: 'This engine does not enforce the limits of containers. Use another engine.',
+      fix: 'This engine does not enforce the limits of containers. Use another engine.',
     };
   }
   const unseen = ['memory', 'pids', 'cpu'].filter((name) => !facts.has(name));
@@ -104,13 +104,13 @@ export const sealedSandbox = engineCheck('sealed sandbox', async (engine, { sign
     return {
       state: 'warn',
       found: `holds, seen from inside: ${parts}; without ${lacks.join('; ')}${unseenLimits}`,
-      mend: 'If you do not trust the agents, use an engine with filters. Results say what was missing.',
+      fix: 'If you do not trust the agents, use an engine with filters. Results say what was missing.',
     };
   }
   if (unseen.length === 0) return { state: 'ok', found: `holds, seen from inside: ${parts}` };
   return {
     state: 'warn',
     found: `holds, seen from inside: ${parts}${unseenLimits}`,
-    mend: 'Nothing to do if the runtime is known to enforce them (gVisor, Kata).',
+    fix: 'Nothing to do if the runtime is known to enforce them (gVisor, Kata).',
   };
 });

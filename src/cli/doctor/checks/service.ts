@@ -24,7 +24,7 @@ export const service: Check = {
     const found = `${name}: ${organization.name}, ${key}`;
     const missing = wanted.filter((permission) => !permissions.includes(permission));
     if (missing.length === 0) return { state: 'ok', found };
-    const mend = 'If the service refuses runs, use a key with these permissions.';
-    return { state: 'warn', found: `${found}, without ${missing.join(' and ')}`, mend };
+    const fix = 'If the service refuses runs, use a key with these permissions.';
+    return { state: 'warn', found: `${found}, without ${missing.join(' and ')}`, fix };
   },
 };
