@@ -130,6 +130,24 @@ function boundOf(origin: string, words: string, bound: number | bigint): string 
     .replace('of less than', 'less than');
 }
 
+/** Zod's names of types, in the words of a person who writes YAML. */
+const kinds: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'keys with values',
+  record: 'keys with values',
+  null: 'empty',
+};
+
+/** `expected a number, but this is a text`; zod says `Invalid input: expected number, received string`. */
 function expectation(message: string): string {
-  return message.replace(/^Invalid input: /, '');
+  const rest = message.replace(/^Invalid input: /, '');
+  const [, expected = '', received = ''] = /^expected (\w+)(?:, received (\w+))?$/.exec(rest) ?? [];
+  const wanted = kinds[expected];
+  if (wanted === undefined) return rest;
+  const given = expected === 'int' && received === 'number' ? undefined : kinds[received];
+  return given === undefined ? `expected ${wanted}` : `expected ${wanted}, but this is ${given}`;
 }

@@ -43,7 +43,7 @@ test('lists what is there, what runs here, and why the others do not', async () 
   expect(stdout).toContain('4 tasks: 2 can run here, 1 cannot, 1 cannot be read');
   expect(stdout).toContain('cannot run 1 task: gpu (no GPU can be given to a sandbox)');
   expect(stderr).toBe(
-    `${join(set.folder, 'broken/task.toml')}:3:1: environment.cpus: expected number, received string\n`,
+    `${join(set.folder, 'broken/task.toml')}:3:1: environment.cpus: expected a number, but this is a text\n`,
   );
   expect(exitCode).toBe(2);
 });

@@ -16,16 +16,19 @@ describe('what is wrong in task.toml is told with its place', () => {
     ['a = [', /^task\.toml:1:6: /],
     ['a = 1\na = 2', /^task\.toml:2:1: .*multiple times/],
     ['\u0000', /^task\.toml:1:1: /],
-    ['[agent]\ntimeout_sec = "5"', /^task\.toml:2:1: agent\.timeout_sec: expected number, received string$/],
+    [
+      '[agent]\ntimeout_sec = "5"',
+      /^task\.toml:2:1: agent\.timeout_sec: expected a number, but this is a text$/,
+    ],
     ['[agent]\ntimeout_sec = -1', /^task\.toml:2:1: agent\.timeout_sec: /],
     ['[agent]\ntimeout_sec = nan', /^task\.toml:2:1: agent\.timeout_sec: /],
     ['[agent]\ntimeout_sec = inf', /^task\.toml:2:1: agent\.timeout_sec: /],
     ['environment.cpus = 0', /^task\.toml:1:13: environment\.cpus: /],
     ['environment.gpus = 1.5', /^task\.toml:1:13: environment\.gpus: /],
-    ['environment = 1', /^task\.toml:1:1: environment: expected object/],
+    ['environment = 1', /^task\.toml:1:1: environment: expected keys with values/],
     ['environment.memory = "2 apples"', /^task\.toml:1:13: environment\.memory: expected a size/],
     ['environment.network_mode = "closed"', /^task\.toml:1:13: environment\.network_mode: /],
-    ['environment.env = { PORT = 80 }', /^task\.toml:1:21: environment\.env\.PORT: expected string/],
+    ['environment.env = { PORT = 80 }', /^task\.toml:1:21: environment\.env\.PORT: expected a text/],
     ['environment.env = { "A=B" = "" }', /^task\.toml:1:21: environment\.env\["A=B"\]: /],
     ['environment.workdir = "app"', /^task\.toml:1:13: environment\.workdir: expected an absolute path/],
     ['environment.workdir = "/a/../../b"', /^task\.toml:1:13: environment\.workdir: .*without \.\.$/],
@@ -54,8 +57,8 @@ describe('what is wrong in task.toml is told with its place', () => {
   test('all of them at once', () => {
     const toml = '[agent]\ntimeout_sec = "5"\n[environment]\ncpus = "2"\n';
     expect(issuesOf(set.harbor('task', { 'task.toml': toml }))).toEqual([
-      'task.toml:2:1: agent.timeout_sec: expected number, received string',
-      'task.toml:4:1: environment.cpus: expected number, received string',
+      'task.toml:2:1: agent.timeout_sec: expected a number, but this is a text',
+      'task.toml:4:1: environment.cpus: expected a number, but this is a text',
     ]);
   });
 });

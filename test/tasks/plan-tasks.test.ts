@@ -166,7 +166,7 @@ test('tasks that cannot run here are left out with their reasons, and the others
     gpu: ['does not run', expect.stringContaining('no GPU')],
     key: ['unreadable', expect.stringContaining('holds the key in OPENAI_API_KEY')],
     reserved: ['unreadable', expect.stringContaining('decides how programs run')],
-    unreadable: ['unreadable', expect.stringContaining('expected number')],
+    unreadable: ['unreadable', expect.stringContaining('expected a number')],
   });
 });
 

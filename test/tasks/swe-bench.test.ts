@@ -72,7 +72,7 @@ test('each row is read at its place, between blank lines and without a last newl
 
 describe('a bad row is told with its line, and the others are read', () => {
   test.each([
-    [{ ...row, instance_id: 'bad', base_commit: undefined }, 'base_commit: is required: expected string'],
+    [{ ...row, instance_id: 'bad', base_commit: undefined }, 'base_commit: is required: expected a text'],
     [
       { ...row, instance_id: 'bad', FAIL_TO_PASS: 'none' },
       'FAIL_TO_PASS: expected a list of tests, or the JSON of one in a text',

@@ -28,7 +28,7 @@ sandboxes:
 `,
     },
     printed: [
-      'offsite.yaml:2:31: models.m.prices.input: is required: expected number',
+      'offsite.yaml:2:31: models.m.prices.input: is required: expected a number',
       'offsite.yaml:2:59: models.m.prices.inptu: unknown key; did you mean "input"?',
     ],
   },
@@ -44,7 +44,7 @@ sandboxes:
 `,
     },
     printed: [
-      'offsite.yaml:2:3: models.m.scripted: is required: expected string',
+      'offsite.yaml:2:3: models.m.scripted: is required: expected a text',
       'offsite.yaml:2:8: models.m.script: unknown key; did you mean "scripted"?',
     ],
   },
@@ -146,7 +146,7 @@ sandboxes:
   roomy: { cpus: two }
 `,
     },
-    printed: ['offsite.yaml:6:12: sandboxes.roomy.cpus: expected number, received string'],
+    printed: ['offsite.yaml:6:12: sandboxes.roomy.cpus: expected a number, but this is a text'],
   },
   {
     mistake: 'a section with a typo',

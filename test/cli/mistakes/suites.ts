@@ -26,7 +26,7 @@ cases:
 `,
     },
     printed: [
-      'suite.yaml:3:5: variants[0].harness: is required: expected string',
+      'suite.yaml:3:5: variants[0].harness: is required: expected a text',
       'suite.yaml:3:17: variants[0].harnes: unknown key; did you mean "harness"?',
     ],
   },
@@ -216,7 +216,7 @@ cases:
     verify: "true"
 `,
     },
-    printed: ['suite.yaml:6:5: cases[0].artifacts: expected array, received string'],
+    printed: ['suite.yaml:6:5: cases[0].artifacts: expected a list, but this is a text'],
   },
   {
     mistake: 'a placeholder that nobody has replaced',

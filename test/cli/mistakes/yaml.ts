@@ -131,6 +131,6 @@ cases:
     files: {
       'suite.yaml': '',
     },
-    printed: ['suite.yaml:1:1: expected object, received null'],
+    printed: ['suite.yaml:1:1: expected keys with values, but this is empty'],
   },
 ];
