@@ -219,7 +219,7 @@ export interface CircuitsParts {
 export interface Permit extends Disposable {
   worked(): void;
   /**
-   * Takes what spoilt the attempt, and what its models did. Resolves with whether the engine is down, so that
+   * Takes why the attempt failed, and what its models did. Resolves with whether the engine is down, so that
    * the attempt does not count. Only a failure that the gateway saw opens a model's circuit, because an agent
    * can make a harness say anything.
    */

@@ -62,7 +62,7 @@ const waits: BackoffLimits = { first: 1_000, longest: 30_000 };
 
 /**
  * Runs a trial until it has a final result, and stores that in the ledger with its report. If the
- * infrastructure or the model spoils an attempt, the attempt is kept and the trial is retried, up to a limit.
+ * infrastructure or the model makes an attempt fail, the attempt is kept and the trial is retried, up to a limit.
  * A failing agent is never retried. Rejects if the result cannot be stored, if no trial may start, if a signal
  * aborts, and with `NotClaimed` if another agent has the trial; the caller queues the trial again then.
  *
@@ -91,7 +91,7 @@ export async function finishTrial(
 
 type Attempted =
   | { kind: 'stands'; result: TrialResult }
-  | { kind: 'spoilt' | 'outage'; attempt: BegunAttempt; cause: Cause };
+  | { kind: 'failed' | 'outage'; attempt: BegunAttempt; cause: Cause };
 
 async function attemptTrial(
   spec: TrialSpec,
@@ -114,15 +114,15 @@ async function attemptTrial(
   if (!given) begun();
   const leased = AbortSignal.any([signal, lease.lost]);
   const result = given ?? (await runAttempt(spec, attempt, parts, leased, observe));
-  const spoilt = given ? undefined : spoiltBy(result);
-  const outage = spoilt !== undefined && (await passage?.failed(spoilt, result.models, signal)) === true;
-  if (spoilt && (outage || !parts.last)) {
-    await ledger.trials.abandonAttempt(attempt, outage ? 'outage' : 'void', spoilt, recordOf(result));
+  const failure = given ? undefined : failureOf(result);
+  const outage = failure !== undefined && (await passage?.failed(failure, result.models, signal)) === true;
+  if (failure && (outage || !parts.last)) {
+    await ledger.trials.abandonAttempt(attempt, outage ? 'outage' : 'void', failure, recordOf(result));
     await ledger.workspaces.discard(result.left);
-    return { kind: outage ? 'outage' : 'spoilt', attempt, cause: spoilt };
+    return { kind: outage ? 'outage' : 'failed', attempt, cause: failure };
   }
   // If the trial did not call its model, it does not show that the model works.
-  if (!spoilt && !given && result.cause?.kind !== 'harness') passage?.worked();
+  if (!failure && !given && result.cause?.kind !== 'harness') passage?.worked();
   const report = reportOf(result, {
     caseName: spec.caseName,
     taskIndex: spec.taskIndex,
@@ -192,8 +192,8 @@ async function runAttempt(
   }
 }
 
-/** What spoilt an attempt through no fault of the agent's; undefined if the result is final. */
-function spoiltBy({ verdict, cause }: TrialResult): Cause | undefined {
+/** Why an attempt failed through no fault of the agent's; undefined if the result is final. */
+function failureOf({ verdict, cause }: TrialResult): Cause | undefined {
   if (verdict !== 'void') return undefined;
   return cause?.kind === 'infrastructure' || cause?.kind === 'model' ? cause : undefined;
 }
@@ -217,7 +217,7 @@ async function storeResult(
     try {
       return await store();
     } catch (error) {
-      // Waiting does not help against a defect of ours.
+      // Waiting does not help against a bug in Offsite.
       if (!(error instanceof OffsiteError) || attempt >= tries || signal.aborted) throw error;
       note(`the result cannot be stored and is kept in memory: ${messageOf(error)}`);
     }

@@ -145,7 +145,7 @@ test('a trial whose infrastructure failed is run once more, and its second resul
   expect(report.events[0]).toMatchObject({ _tag: 'Started', sessionId: 'run/0/2' });
 });
 
-test('attempts that were spoilt are kept, each with its cause and what it had found', async () => {
+test('failed attempts are kept, each with its cause and what it had found', async () => {
   const { kept } = await finish(specOf('true', { verify: 'true' }), 1);
   expect(kept).toEqual([
     { number: 1, ending: 'void', cause: expect.stringContaining('"infrastructure"'), hasResult: true },

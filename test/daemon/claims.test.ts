@@ -76,7 +76,7 @@ test('a daemon that was away for too long leaves its trial to the one that has i
   await at.once(({ queued, running, outbox }) => queued + running.length + outbox.queued === 0);
   expect((await at.command('drain')).exitCode).toBe(0);
   await frozen.ended;
-  expect(countFinished([at.place.dataFolder])).toEqual({ finished: [0], twice: 0, spoilt: 1 });
+  expect(countFinished([at.place.dataFolder])).toEqual({ finished: [0], twice: 0, invalid: 1 });
 }, 120_000);
 
 test('a daemon that is told to stop gives its trial back at once', async () => {

@@ -32,7 +32,7 @@ export interface Shared {
   /** Trials that were run to the end more than once. */
   twice: number;
   /** Attempts that ended before their trial did: killed, or lost to the other daemon. */
-  spoilt: number;
+  invalid: number;
 }
 
 const names = ['one', 'other'];
@@ -102,9 +102,9 @@ async function recordedOf(service: FlakyService, caseIds: string[]): Promise<num
 }
 
 /** Counts over the ledgers of daemons what they ran. */
-export function countFinished(folders: string[]): Pick<Shared, 'finished' | 'twice' | 'spoilt'> {
+export function countFinished(folders: string[]): Pick<Shared, 'finished' | 'twice' | 'invalid'> {
   const times = new Map<string, number>();
-  let spoilt = 0;
+  let invalid = 0;
   const finished = folders.map((folder) => {
     using ledger = new Ledger(folder, systemClock);
     const attempts = ledger.records.all(
@@ -114,8 +114,8 @@ export function countFinished(folders: string[]): Pick<Shared, 'finished' | 'twi
     const whole = attempts.filter((row) => row.whole === 1);
     for (const { id, ordinal } of whole)
       times.set(`${id} ${ordinal}`, (times.get(`${id} ${ordinal}`) ?? 0) + 1);
-    spoilt += attempts.length - whole.length;
+    invalid += attempts.length - whole.length;
     return whole.length;
   });
-  return { finished, twice: [...times.values()].filter((count) => count > 1).length, spoilt };
+  return { finished, twice: [...times.values()].filter((count) => count > 1).length, invalid };
 }

@@ -42,7 +42,7 @@ test.runIf(existsSync(socket))(
       const { exitCode, stdout, stderr } = await fleet.run(file);
       expect(exitCode, stderr).toBe(0);
       expect(stdout).toMatch(/^all +3 +0 +0 +100 %/m);
-      expect(countFinished([home])).toEqual({ finished: [3], spoilt: 0, twice: 0 });
+      expect(countFinished([home])).toEqual({ finished: [3], invalid: 0, twice: 0 });
     } finally {
       await execa('docker', ['stop', '--time', '60', name], { reject: false });
     }

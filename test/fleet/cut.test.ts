@@ -78,13 +78,13 @@ test('a worker that is cut off ends its sandbox before another worker starts the
   expect(gap.clock).toBeGreaterThan(0);
   // The server gives it away ten seconds after the last heartbeat.
   expect(first.last.monotonic - cutAt).toBeLessThan(10_000);
-  proxy.mend();
+  proxy.restore();
   await letGo(run);
   const status = async () => (await fleet.runs('cut'))[0]?.trials?.[0]?.status;
   await expect.poll(status, soon).toBe('reported');
   for (const worker of [cutOff, other]) worker.kill('SIGTERM');
   await Promise.all([cutOff.ended, other.ended]);
   expect(countFinished(['cut-off', 'other'].map(fleet.folderOf))).toEqual({
-    ...{ finished: [0, 1], twice: 0, spoilt: 1 },
+    ...{ finished: [0, 1], twice: 0, invalid: 1 },
   });
 }, 240_000);

@@ -21,7 +21,7 @@ export interface Faulted {
   voided: number;
   /** Trials that were run to the end more than once, and attempts that ended before their trial. */
   ranTwice: number;
-  spoilt: number;
+  invalid: number;
 }
 
 /** Milliseconds that a killed server is away, at most: longer than workers hold their trials without it. */
@@ -53,9 +53,9 @@ export async function throughFaults(
   await fleet.drain();
   const { reported, voided } = await atService(fleet);
   const folders = workers.map((name) => fleet.dataFolderOf(name));
-  const { twice: ranTwice, spoilt } = countFinished(folders);
+  const { twice: ranTwice, invalid } = countFinished(folders);
   return {
-    ...{ trials, seed, seconds, faults, reported, voided, lost: trials - reported, ranTwice, spoilt },
+    ...{ trials, seed, seconds, faults, reported, voided, lost: trials - reported, ranTwice, invalid },
     reportedTwice: Math.max(twiceAtService(fleet), twiceDelivered(folders)),
   };
 }
