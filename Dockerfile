@@ -1,7 +1,7 @@
 # The agent's own image.
 #
 #   docker build -t offsite .                                   where a registry answers
-#   docker build -t offsite --build-arg BASE=offsite/base .     upon the base image that `npm run quickstart` makes
+#   docker build -t offsite --build-arg BASE=offsite/base .     on the base image that `npm run quickstart` makes
 #   docker build -t offsite-fleet --build-arg FLEET=yes .       with the packages that `offsite fleet` needs
 #
 # npm behind a company's TLS proxy: put the proxy's authority into the file `ca-bundle.pem` beside this one (for

@@ -28,7 +28,7 @@ export const versions = {
   'qwen-code': { package: '@qwen-code/qwen-code', version: '0.24.4', program: 'qwen' },
 } as const satisfies Record<string, NpmCli>;
 
-/** The same for the CLIs from PyPI. Whoever raises a version also sets `asOf` to that day. */
+/** The same for the CLIs from PyPI. When you raise a version, also set `asOf` to that day. */
 export const pythonVersions = {
   'mini-swe-agent': {
     package: 'mini-swe-agent',

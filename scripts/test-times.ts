@@ -1,7 +1,7 @@
 import { dirname, relative } from 'node:path';
 import type { FileResult, TestReport } from './test-count.ts';
 
-/** With fewer files, the lines of vitest tell it. */
+/** With fewer files, the lines of vitest show it. */
 const minFiles = 50;
 const maxListed = 12;
 
@@ -9,7 +9,7 @@ const maxListed = 12;
  * Where the time of a run went, as lines to print: folders and files, the longest first. Seconds are those of
  * the files: with several at a time, they are more than the run took. None for a run of few files.
  *
- * @param root the folder that paths are told relative to
+ * @param root the folder that paths are relative to
  */
 export function timesText({ testResults }: TestReport, root: string): string[] {
   if (testResults.length < minFiles) return [];

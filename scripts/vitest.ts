@@ -20,7 +20,7 @@ export interface TestRun {
 }
 
 /**
- * Runs vitest. The few files that fail run once more, alone, after the rest. What passes then is told as
+ * Runs vitest. The few files that fail run once more, alone, after the rest. What passes then is reported as
  * unsteady: it is a defect of the test or of Offsite, but none that says that this change is broken.
  */
 export async function runTests(
@@ -39,7 +39,7 @@ export async function runTests(
   const merged = mergeReports(first.report, second.report);
   const unsteady = unsteadyTests(first.report, merged);
   if (unsteady.length > 0) {
-    console.log('\n== Unsteady: failed beside other tests and passed alone. Please mend:');
+    console.log('\n== Unsteady: failed beside other tests and passed alone. Please fix:');
     for (const line of unsteady) console.log(`  ${line}`);
   }
   return counted({ exitCode: second.exitCode, report: merged });

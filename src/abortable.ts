@@ -16,7 +16,7 @@ export async function abortable<Value>(promise: Promise<Value>, signal: AbortSig
   }
 }
 
-/** Resolves after so many milliseconds, or as soon as the signal aborts. */
+/** Resolves after the given milliseconds, or as soon as the signal aborts. */
 export async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   try {
     await clock.sleep(ms, signal);

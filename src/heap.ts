@@ -29,7 +29,7 @@ let collect: NodeJS.GCFunction | undefined;
 export class DroppedBuffers {
   #bytes = 0;
 
-  /** A buffer of so many bytes is not needed any more. */
+  /** A buffer of the given number of bytes is not needed any more. */
   add(bytes: number): void {
     this.#bytes += bytes;
     if (this.#bytes < freeEvery) return;

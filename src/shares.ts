@@ -2,7 +2,7 @@
 export interface Holder {
   /** The number of its newest renewal. */
   sequence: number;
-  /** The most requests that it may have in flight, by what it was told and by what it told. */
+  /** The most requests that it may have in flight, by the last messages in both directions. */
   counted: number;
   /** Requests that it has in flight or waiting. */
   wants: number;

@@ -21,7 +21,7 @@ const label = 'the agent';
 const stopMessages: Readonly<Record<string, string>> = {
   max_tokens: 'an answer of its model reached the limit of tokens',
   max_turn_requests: 'it reached its limit of requests to its model',
-  refusal: 'its model refused to go on',
+  refusal: 'its model refused to continue',
   cancelled: 'it cancelled its turn itself',
 };
 

@@ -18,7 +18,7 @@ interface SessionParts {
 }
 
 /**
- * Opens a session with the tool servers; resolves with its id. An agent that asks for it is told to use the key
+ * Opens a session with the tool servers; resolves with its id. If the agent asks for authentication, it is asked to use the key
  * in its environment.
  */
 export async function newSession(

@@ -70,7 +70,7 @@ export class Terminals {
     const terminal: Terminal = {
       ...{ stop, output, status: undefined },
       limit: outputByteLimit ?? commandOutput.bytes.kept,
-      // If the engine has failed, the agent's own process tells.
+      // If the engine has failed, the agent's own process reports it.
       ended: running.then(
         (result) => {
           if (result.ended === 'not-started') output.push(Buffer.from(result.message));

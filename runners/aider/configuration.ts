@@ -47,7 +47,7 @@ const off = [
   'pretty',
   'fancy-input',
   'gitignore',
-  // It tells its tokens only of answers that are not streamed.
+  // It reports tokens only for answers that are not streamed.
   'stream',
   // The work stays as it is in the workspace, as with other harnesses.
   'auto-commits',

@@ -1,4 +1,4 @@
-"""Runs aider on the message on stdin, and tells what it edits and runs."""
+"""Runs aider on the message on stdin, and reports what it edits and runs."""
 
 import difflib
 import json

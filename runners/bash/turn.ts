@@ -80,7 +80,7 @@ async function work(
   return { ended: 'agent-failed', message: `it did not finish within ${maxTurns} turns (maxTurns)` };
 }
 
-/** A text for the model, with a line that tells what is left of time and budget, if it is to know that. */
+/** A text for the model, with a line about the time and budget that are left, if the profile wants one. */
 function withLeft(text: string, left: TurnLimits['left']): string {
   if (!left) return text;
   const { timeMs, tokens, usd, requests } = left();

@@ -39,7 +39,7 @@ const Result = z.object({
   }),
 });
 
-/** The commands of one call that are still running: what each has printed, as far as the stream has told. */
+/** The commands of one call that are still running: what each has printed so far. */
 type Running = { printed: OutputCapture; isWhole: boolean }[];
 
 /**

@@ -33,19 +33,19 @@ const Result = z.object({ sessionId: z.string(), exitCode: z.number() });
 
 /**
  * Reads `copilot --output-format json`: `assistant.message`, `tool.execution_start`, `tool.shell_output`,
- * `tool.execution_complete`, `session.error`, and one `result`. It tells no counts of tokens.
+ * `tool.execution_complete`, `session.error`, and one `result`. It reports no counts of tokens.
  */
 function copilotLines(record: TurnRecord): LineTaker {
   /** What the commands that run have printed so far. */
   const outputs = new Map<string, OutputCapture>();
-  let trouble: string | undefined;
+  let problem: string | undefined;
   return (line) => {
     switch (line.type) {
       case 'assistant.turn_start':
         record.status = { kind: 'started' };
         return;
       case 'assistant.message': {
-        trouble = undefined;
+        problem = undefined;
         const { timestamp, agentId } = Line.parse(line);
         const { content } = Message.parse(line).data;
         // A sub-agent's text is not addressed to the user.
@@ -74,12 +74,12 @@ function copilotLines(record: TurnRecord): LineTaker {
       case 'session.info':
         return record.note(Trouble.parse(line).data.message, Line.parse(line).timestamp);
       case 'session.error':
-        trouble = Trouble.parse(line).data.message;
+        problem = Trouble.parse(line).data.message;
         return;
       case 'result': {
         const { sessionId, exitCode } = Result.parse(line);
         record.begin(sessionId);
-        record.status = statusOf(exitCode, trouble);
+        record.status = statusOf(exitCode, problem);
       }
     }
   };
@@ -122,8 +122,8 @@ function endTool(
   });
 }
 
-function statusOf(exitCode: number, trouble: string | undefined): TurnStatus {
-  if (trouble !== undefined) return modelFailure(trouble);
+function statusOf(exitCode: number, problem: string | undefined): TurnStatus {
+  if (problem !== undefined) return modelFailure(problem);
   if (exitCode === 0) return { kind: 'done' };
   return { kind: 'runner-broke', message: `Copilot CLI ended its turn with ${exitCode} and no reason` };
 }

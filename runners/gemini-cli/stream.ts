@@ -38,7 +38,7 @@ const End = z.object({
 function geminiLines(record: TurnRecord): LineTaker {
   let spoken = { text: '', at: 0 };
   /** Why the turn ended early, if `result` does not say it. */
-  let trouble: string | undefined;
+  let problem: string | undefined;
   const endMessage = () => {
     record.message(spoken.text, spoken.at);
     spoken = { text: '', at: 0 };
@@ -54,19 +54,19 @@ function geminiLines(record: TurnRecord): LineTaker {
         return;
       }
       case 'tool_use':
-        trouble = undefined;
+        problem = undefined;
         return begin(record, Use.parse(line));
       case 'tool_result':
         return end(record, Result.parse(line));
       case 'error': {
         const { severity, message, timestamp } = Trouble.parse(line);
-        if (severity === 'error') trouble = message;
+        if (severity === 'error') problem = message;
         return record.note(message, timestamp);
       }
       case 'result': {
         const { status, error, stats } = End.parse(line);
         record.usage = usageOf(stats);
-        record.status = statusOf(status, error?.message ?? trouble);
+        record.status = statusOf(status, error?.message ?? problem);
       }
     }
   };
@@ -77,9 +77,9 @@ export const geminiStream: StreamReader = { takerFor: geminiLines, logsToStderr:
 /** The beginning of a message about a failure of the model's API. Nothing else distinguishes it. */
 const apiErrorPrefix = '[API Error';
 
-function statusOf(status: string, trouble: string | undefined): TurnStatus {
-  if (status === 'success' && trouble === undefined) return { kind: 'done' };
-  const message = trouble ?? `Gemini CLI ended with the status ${status}`;
+function statusOf(status: string, problem: string | undefined): TurnStatus {
+  if (status === 'success' && problem === undefined) return { kind: 'done' };
+  const message = problem ?? `Gemini CLI ended with the status ${status}`;
   return message.startsWith(apiErrorPrefix) ? modelFailure(message) : { kind: 'agent-failed', message };
 }
 

@@ -1,4 +1,4 @@
-"""Runs `mini` on the message on stdin, and tells what its agent does."""
+"""Runs `mini` on the message on stdin, and reports what its agent does."""
 
 import json
 import os
@@ -37,7 +37,7 @@ class ToldAgent(InteractiveAgent):
 
     def add_messages(self, *messages):
         if self.earlier is not None:
-            # The first two messages, the instructions and the task, of a conversation that goes on. mini
+            # The first two messages, the instructions and the task, of a conversation that continues. mini
             # adds a further task in these words when its user gives one at its prompt.
             kept = [message for message in self.earlier if message.get("role") != "exit"]
             added = {"role": "user", "content": f"The user added a new task: {self.task}"}

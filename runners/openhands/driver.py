@@ -1,4 +1,4 @@
-"""Runs `openhands --headless` on the message on stdin, and tells what its agent does."""
+"""Runs `openhands --headless` on the message on stdin, and reports what its agent does."""
 
 import functools
 import json

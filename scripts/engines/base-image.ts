@@ -7,7 +7,7 @@ import type { EngineGround } from './test-engine.ts';
 
 /**
  * Copies the base image from the engine that this machine uses, if it has it: that takes seconds, and making
- * it anew takes minutes. Otherwise does nothing.
+ * it again takes minutes. Otherwise does nothing.
  */
 export async function copyBaseImage(
   socketPath: string,

@@ -21,7 +21,7 @@ export interface AbandonParts {
   clock: Clock;
   /** The service's name in the ledger. */
   service: string;
-  /** Whether to end everything in the ledger alone: the service is told nothing of the open trials. */
+  /** Whether to end everything in the ledger alone: the open trials are not reported to the service. */
   unreported: boolean;
 }
 

@@ -76,7 +76,7 @@ export class Loop {
 /** Milliseconds that a loop may be late on a busy machine before it counts as stuck. */
 const latenessMs = 60_000;
 
-/** A loop calls this to say that it is alive, and that it calls again within so many milliseconds. */
+/** A loop calls this to say that it is alive, and that it calls again within the given milliseconds. */
 type Beat = (withinMs: number) => void;
 
 /**

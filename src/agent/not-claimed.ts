@@ -5,7 +5,7 @@ import { OffsiteError } from '../offsite-error.ts';
 export type WhyNotClaimed =
   /** The trial has ended, or can never be claimed. */
   | { kind: 'ended' }
-  /** Another agent has it. It may be free in so many milliseconds. */
+  /** Another agent has it. It may be free in the given milliseconds. */
   | { kind: 'held'; waitMs: number }
   /** The service could not be asked, or refused to answer. */
   | { kind: 'unasked' };

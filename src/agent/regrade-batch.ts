@@ -48,7 +48,7 @@ export interface RegradeRequest {
   suite: SuitePlan | undefined;
   /** Leave out trials that have a grading on the same basis. */
   onlyMissing: boolean;
-  /** Start the services of a case anew: what they held is not kept. */
+  /** Start new services for a case: what the old ones held is not kept. */
   newServices: boolean;
 }
 

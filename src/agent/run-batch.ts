@@ -179,7 +179,7 @@ export async function workOffBatch(
   return finishedBatch(batch, ledger, progress.results);
 }
 
-/** Does a part of the work that is no trial, and tells its beginning and its end. */
+/** Does a part of the work that is no trial, and reports its beginning and its end. */
 async function step<Result>(
   title: string,
   observe: (event: BatchEvent) => void,

@@ -46,7 +46,7 @@ export interface SpecParts {
 }
 
 /**
- * What to do in a queued trial, or why it cannot run. Rejects only for defects of ours.
+ * What to do in a queued trial, or why it cannot run. Rejects only for bugs in Offsite.
  *
  * @param check throws an OffsiteError if this machine lacks what the trial needs
  */

@@ -1,5 +1,5 @@
 /**
- * What a build prints if PyPI does not give it uv. The image is of use without, so the build goes on.
+ * What a build prints if it cannot get uv from PyPI. The image is useful without it, so the build continues.
  */
 export const withoutUv = 'offsite-without-uv';
 

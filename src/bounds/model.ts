@@ -64,7 +64,7 @@ export const chatAnswers = channel({
 
 export const serverFacts = channel({
   sender: 'a model',
-  over: 'what a server tells about itself, its models and its routes to `models add` and `models check`',
+  over: 'what a server reports about itself, its models and its routes to `models add` and `models check`',
   bytes: {
     answer: bytes(4 * MiB, 'an answer'),
     name: characters(256, 'the name of a model; longer ones are left out'),

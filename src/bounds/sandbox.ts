@@ -208,7 +208,7 @@ export const engineAnswers = channel({
   bytes: {
     answer: bytes(64 * MiB, 'an answer that is read as a whole'),
     object: bytes(64 * KiB, 'an object of a list that is read one by one'),
-    users: bytes(MiB, 'the file of users of a container, where the engine tells users by name'),
+    users: bytes(MiB, 'the file of users of a container, where the engine names users'),
   },
   time: 'the time-outs of requests to the engine',
   count: 'entries of lists are read one by one; code that keeps them has its own bound',
@@ -316,7 +316,7 @@ export const reportedOutput = channel({
   // Services refuse reports that are far larger; the embedded one refuses more than 32 MiB of JSON.
   bytes: {
     all: characters(4 * MiB, 'all outputs in one report'),
-    plain: characters(64 * KiB, 'events of which a refusal tells something about the service'),
+    plain: characters(64 * KiB, 'events for which a refusal says something about the service'),
   },
   time: 'the calls to the service are bounded',
   count: 'each output is cut to an equal share',

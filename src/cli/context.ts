@@ -296,7 +296,7 @@ export class CommandContext implements AsyncDisposable {
   }
 }
 
-/** Reads the configuration. If it has problems, those in the form of the suite are told with them. */
+/** Reads the configuration. If it has problems, those in the form of the suite are reported with them. */
 function checkedTogether(read: () => Config, suite: string | undefined): Config {
   try {
     return read();

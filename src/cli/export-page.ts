@@ -4,7 +4,7 @@ import type { StoredBatch } from '../ledger/batches.ts';
 import { plural } from '../text/quantities.ts';
 import type { CommandContext } from './context.ts';
 
-/** Writes a batch as one page, and tells what is in it. Throws `FILE_NOT_WRITTEN`. */
+/** Writes a batch as one page, and prints what is in it. Throws `FILE_NOT_WRITTEN`. */
 export async function exportPage(
   file: string,
   batch: StoredBatch,

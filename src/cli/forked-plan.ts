@@ -32,7 +32,7 @@ interface ForkParts {
 }
 
 /**
- * The plan of one trial that begins as another one did and goes on with another model. Throws as
+ * The plan of one trial that begins like another one and continues with another model. Throws as
  * {@link findTarget}, {@link openBatch}, {@link variantWith} and {@link requireMapped} do, `MODEL_UNKNOWN`,
  * `OPTION_MISSING`, `NOT_RECORDED` and `FORK_TOO_LATE`.
  */

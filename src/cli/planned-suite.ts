@@ -192,7 +192,7 @@ function checked(planned: PlannedSuite, { strictTasks }: TaskOptions): PlannedSu
 
 const shown = 20;
 
-/** What to tell about tasks that are not run; undefined if there are none. */
+/** What to print about tasks that are not run; undefined if there are none. */
 export function leftOutText(leftOut: readonly LeftOut[]): Printable | undefined {
   if (leftOut.length === 0) return undefined;
   const more = leftOut.length - shown;

@@ -39,7 +39,7 @@ function named(batch: string): ModelConfig {
   return ModelConfig.parse({ replay: batch });
 }
 
-/** What a harness is told about its model, and what is kept of it. */
+/** What a harness gets to know about its model, and what is kept of it. */
 function withoutSource(
   { wire, aliases, contextWindow, maxOutputTokens, record }: ModelConfig,
   batch: string,

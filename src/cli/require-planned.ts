@@ -14,7 +14,7 @@ import { checkModels } from '../trial/models.ts';
  * itself contains its profiles and sandboxes. Throws `PLAN_NEEDS_MORE`, an input error, with everything that
  * is missing, before any trial starts; also if recorded answers and live ones would mix in a batch.
  *
- * @param note is told of each model that answers from another place than when the batch began
+ * @param note called for each model that answers from another place than when the batch began
  */
 export async function requirePlanned(
   name: string,

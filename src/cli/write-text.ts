@@ -19,7 +19,7 @@ export function writeText(file: string, text: string): void {
 
 /**
  * Throws an `input` error if a file that an option names cannot be written when the results are there. A run
- * may be dear, so this is asked before it.
+ * may cost much, so this is checked before it.
  */
 export function requireWritable(file: string): void {
   const folder = dirname(file);

@@ -162,7 +162,7 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
   }
 }
 
-/** What was left on the engine is no reason to fail: whoever uses the engine next removes it. */
+/** What was left on the engine is no reason to fail: its next user removes it. */
 function leftMessage(address: string, error: OffsiteError): string {
   return `something may be left on the engine ${address}: ${error.message}
   The next command that runs trials there removes it.`;

@@ -80,7 +80,7 @@ function stageOf(object: OwnedObject): 'container' | 'marker' | 'other' {
   return object.kind === 'container' ? 'container' : 'other';
 }
 
-/** Waits for all, also if one rejects: none goes on behind the back of whoever called. */
+/** Waits for all, also if one rejects, so that none still runs when the caller continues. */
 async function allOf<Result>(promises: readonly Promise<Result>[]): Promise<Result[]> {
   await Promise.allSettled(promises);
   return Promise.all(promises);
@@ -105,7 +105,7 @@ async function fateOf(
     return await Promise.race([removal, late]);
   } finally {
     waiting.abort();
-    // Whoever lost the race says nothing any more.
+    // The loser of the race may still reject; nothing handles that.
     removal.catch(() => undefined);
     late.catch(() => undefined);
   }

@@ -12,7 +12,7 @@ import { usageOf } from '../record/usage.ts';
 /**
  * Spans of OpenTelemetry with the names of its semantic conventions for generative AI
  * (https://opentelemetry.io/docs/specs/semconv/gen-ai/, in development). What they have no name for begins
- * with `offsite.`. Prompts, outputs and contents are left out: they belong to whoever may read the ledger.
+ * with `offsite.`. Prompts, outputs and contents are left out: they are for those who may read the ledger.
  */
 
 export type Span = Parameters<typeof JsonTraceSerializer.serializeRequest>[0][number];

@@ -10,7 +10,7 @@ import {
   signals,
 } from './workflow/messages.ts';
 
-/** A trial that a worker holds, as Temporal tells it. */
+/** A trial that a worker holds, as Temporal reports it. */
 export interface HeldTrial {
   trial: string;
   phase: string | undefined;

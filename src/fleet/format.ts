@@ -17,7 +17,7 @@ export function workflowQueue(taskQueue: string): string {
   return `${taskQueue}/${fleetFormat}`;
 }
 
-/** What a person is told about work of another format. */
+/** The message about work of another format. */
 export function otherFormat(format: string): string {
   const isNewer = format.localeCompare(fleetFormat, 'en', { numeric: true }) > 0;
   const which = isNewer ? 'a newer' : 'an older';

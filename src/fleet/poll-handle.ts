@@ -53,7 +53,7 @@ export class PollHandle {
     }
   }
 
-  /** Ends the poll. Trials that it started go on. Resolves with whether there was one. */
+  /** Ends the poll. Trials that it started continue. Resolves with whether there was one. */
   async stop(clock: Clock): Promise<boolean> {
     try {
       await this.#within(() => this.#workflow.signal(pollSignals.stop));
@@ -112,7 +112,7 @@ export class PollHandle {
       return true;
     } catch (error) {
       if (!(error instanceof WorkflowNotFoundError))
-        note(`cannot tell the poll of the fleet: ${messageOf(error)}`);
+        note(`cannot inform the poll of the fleet: ${messageOf(error)}`);
       return false;
     }
   }

@@ -15,7 +15,7 @@ export interface SeenWorker {
   silentMs: number;
   /** Whether it should have been seen since. */
   isSilent: boolean;
-  /** Undefined if the fleet has no storage, or that has none that can be read: an older Offsite wrote none. */
+  /** Undefined if the fleet has no storage, or no readable profile in it. Older versions of Offsite write none. */
   profile: WorkerProfile | undefined;
 }
 
@@ -25,7 +25,7 @@ const activityQueue = 2;
 /** Milliseconds between two signs of life of one worker, and of all workers of the fleet together. */
 const everyMs = { least: 2_000, most: 60_000, together: 200 };
 
-/** How often a worker of a fleet of so many shows that it is there, in milliseconds. */
+/** Milliseconds between two signs of life of a worker, in a fleet of this size. */
 export function presenceMs(workers: number): number {
   return Math.min(everyMs.most, Math.max(everyMs.least, workers * everyMs.together));
 }
@@ -89,7 +89,7 @@ export async function pollersOf({ connection, fleet }: FleetConnection): Promise
   );
 }
 
-/** What a worker has noted. What somebody has spoiled counts as nothing. */
+/** What a worker has noted. A damaged note counts as none. */
 async function noteOf(name: string, storage: FleetStorage): Promise<unknown> {
   try {
     return await storage.note('workers', name);

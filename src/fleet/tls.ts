@@ -51,7 +51,7 @@ function pem(name: string, path: string): Buffer {
 const refusalMs = 1_000;
 
 /**
- * Why a server does not answer, as far as TLS is the reason: Temporal's packages only tell that it took too
+ * Why a server does not answer, as far as TLS is the reason: Temporal's packages only report that it took too
  * long. Never rejects.
  */
 export async function tlsTrouble(address: string, tls: FleetTls): Promise<string | undefined> {

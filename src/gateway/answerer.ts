@@ -18,7 +18,7 @@ interface Asked {
 
 /**
  * The model that answers a request: the asked one, its recording in any wire, or the live model behind that.
- * If there is no recorded answer, tells `missed` what differs and throws a {@link ReplayMiss}.
+ * If there is no recorded answer, calls `missed` with what differs and throws a {@link ReplayMiss}.
  */
 export function answererOf(
   { record, missed }: { record: SessionRecord; missed: Missed },

@@ -77,7 +77,7 @@ export function openExchange(
     if (release) void finish(messageOf(stopping.signal.reason), false);
   });
 
-  const finish = async (trouble: string | undefined, modelFailed: boolean) => {
+  const finish = async (problem: string | undefined, modelFailed: boolean) => {
     if (finished) return;
     finished = true;
     release?.();
@@ -86,15 +86,15 @@ export function openExchange(
     let outcome: Outcome = modelFailed ? 'model' : 'undecided';
     try {
       const reading = meter?.end();
-      if (trouble === undefined) outcome = outcomeOf(reading);
-      told.failure = trouble ?? troubleIn(reading);
+      if (problem === undefined) outcome = outcomeOf(reading);
+      told.failure = problem ?? problemIn(reading);
       told.answeredBy = reading?.answeredBy;
       if (entry.use === 'metered') book(reading);
     } catch (error) {
       // Nothing awaits this, so an error while reading an answer must not escape.
       told.failure = `its answer could not be read: ${messageOf(error)}`;
     }
-    judge(modelFailed || (trouble === undefined && told.failure !== undefined), outcome);
+    judge(modelFailed || (problem === undefined && told.failure !== undefined), outcome);
     client.removeEventListener('abort', follow);
     // Releases what the upstream still holds: nothing, if the answer was read to its end.
     if (!wholeRead) stopping.abort(new Error('the exchange is over'));
@@ -132,7 +132,7 @@ export function openExchange(
   };
 
   /** The problem that an answer itself reports, whether it is complete or was cut. */
-  const troubleIn = (reading: Reading | undefined): string | undefined => {
+  const problemIn = (reading: Reading | undefined): string | undefined => {
     const status = told.status ?? 0;
     const said = reading?.failure === undefined ? '' : `: ${model.redaction.text(reading.failure)}`;
     if (status >= 400) return `answered ${status}${said}`;
@@ -142,7 +142,7 @@ export function openExchange(
       : undefined;
   };
 
-  /** The outcome of a complete answer, which tells who is responsible for it. */
+  /** The outcome of a complete answer, which shows who is responsible for it. */
   const outcomeOf = (reading: Reading | undefined): Outcome => {
     const status = told.status ?? 0;
     if (status >= 400) return faultOf(status);

@@ -65,7 +65,7 @@ export interface PacingParts {
   waits?: ((ms: number, why: string) => void) | undefined;
 }
 
-/** Shorter waits are not told, in milliseconds. */
+/** Shorter waits are not reported. Milliseconds. */
 const quietMs = 5_000;
 
 /** @param permits one for each request that may be in flight */
@@ -113,7 +113,7 @@ export function pacing(permits: Semaphore, { clock, random, limit, waits }: Paci
           pause(acquiredAt, asked, why);
           return 0;
         }
-        // The others go on, with a smaller limit.
+        // The others continue, with a smaller limit.
         return waitBefore(1, undefined, retryLimits, random);
       },
       answered() {

@@ -9,7 +9,7 @@ const word = /^[\w.:-]{1,200}$/;
 /**
  * The client's headers that reach its model, and the allowed values of each. All others are dropped, not
  * refused: clients send many that mean nothing to a model, and a dropped header does no harm. Credentials,
- * the host, and the body's length and type are set anew.
+ * the host, and the body's length and type are set again.
  */
 const passed: ReadonlyMap<string, RegExp> = new Map([
   ['accept', shortText],
@@ -32,7 +32,7 @@ const passed: ReadonlyMap<string, RegExp> = new Map([
   ].map((name): [string, RegExp] => [`x-stainless-${name}`, word]),
 ]);
 
-/** The same for a request that is translated: others tell about the client's wire and its library. */
+/** The same for a request that is translated: others describe the client's wire and its library. */
 const passedTranslated: ReadonlyMap<string, RegExp> = new Map([
   ['user-agent', shortText],
   ['idempotency-key', word],

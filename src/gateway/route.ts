@@ -17,7 +17,7 @@ export type Route =
       wire: Wire;
       purpose: 'answer' | 'count';
       path: string;
-      /** What the path told, if the wire's bodies do not tell it. */
+      /** What the path says, if the wire's bodies do not. */
       inPath?: PathTarget;
     }
   | { to: 'models'; wire: Wire; name: string | undefined }
@@ -93,7 +93,7 @@ function pathedRoute(
   if (method !== 'POST')
     return { ...nothing, status: 404, why: `${full.slice(0, 200)} takes POST, not ${method}` };
   if (target.streamed && !query.includes(streamQuery))
-    return { ...nothing, status: 400, why: `a stream is told as events, with ?${streamQuery}` };
+    return { ...nothing, status: 400, why: `a stream is sent as events, with ?${streamQuery}` };
   return { to: 'model', wire, purpose: target.purpose, path: full.slice(0, 300), inPath: target };
 }
 

@@ -23,12 +23,12 @@ export class Standings {
   }
 
   /** @param passed whether part of an answer that is not an error was passed on */
-  note(role: ModelRole, outcome: Outcome, passed: boolean, trouble: string): void {
+  note(role: ModelRole, outcome: Outcome, passed: boolean, problem: string): void {
     const { acted, modelFailure } = this.of(role);
     this.#standings.set(role, {
       // A client that ends an answer early may have read enough of it to act.
       acted: acted || outcome === 'answered' || (outcome === 'undecided' && passed),
-      modelFailure: outcome === 'undecided' ? modelFailure : outcome === 'model' ? trouble : undefined,
+      modelFailure: outcome === 'undecided' ? modelFailure : outcome === 'model' ? problem : undefined,
     });
   }
 }

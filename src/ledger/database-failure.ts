@@ -18,7 +18,7 @@ const damagedHint =
   'The results stay in the folder `blobs`.';
 
 /**
- * What an SQLite error means to a user. Returns errors that are defects of ours, such as a broken constraint,
+ * What an SQLite error means to a user. Returns errors that are bugs in Offsite, such as a broken constraint,
  * unchanged.
  *
  * @param file the database's file, for the message

@@ -79,7 +79,7 @@ export class Limits implements Disposable {
   }
 
   /**
-   * Replaces what is kept under a key by what `change` returns, with what is told about it. No other process
+   * Replaces what is kept under a key by what `change` returns, with what is known about it. No other process
    * changes it in between. `change` gets undefined if nothing is kept.
    */
   change<Shared>(

@@ -103,7 +103,7 @@ export class Workspaces {
     return this.#files.stat(sha256) !== undefined;
   }
 
-  /** Removes the oldest archives until the others take no more than so many bytes. */
+  /** Removes the oldest archives until the others take no more than the given number of bytes. */
   async free(budget: number): Promise<{ count: number; bytes: number }> {
     const records = this.#records;
     const removed: KeptWorkspace[] = [];

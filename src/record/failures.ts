@@ -45,7 +45,7 @@ export function failuresOf(result: TrialResult): string[] {
 
 /**
  * How the harness of a trial that did not pass ended, with what it printed, if that was not by itself with exit
- * code 0. Undefined also if the trial's cause tells it.
+ * code 0. Undefined also if the trial's cause says it.
  */
 export function harnessFailure(result: TrialResult): string | undefined {
   const { verdict, harness, cause } = result;
@@ -90,7 +90,7 @@ function failedChecks({ verifySteps = [], validations = [], judgments = [] }: Tr
         `${kind === 'tests' ? told(logs.map(({ value }) => value?.text ?? '').join('\n')) : ''}`,
     );
   const judged = judgments
-    // The rewards of tests are told with the tests.
+    // The rewards of tests are shown with the tests.
     .filter((judgment) => judgment.evaluator !== 'tests' && !reachesThreshold(judgment))
     .map((judgment) => `judgment "${judgment.name}": ${scoreText(judgment)}${told(judgment.reason)}`);
   return [...steps, ...failed, ...judged];

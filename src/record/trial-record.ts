@@ -46,7 +46,7 @@ const Subject = z
       description: 'A hash of all that the profile holds. Absent without a profile.',
     }),
     tellDeadline: z.literal(true).optional().meta({
-      description: 'Set if the harness was told how much time and budget it had left.',
+      description: 'Set if the harness got to know how much time and budget it had left.',
     }),
     image: z.string(),
     network: z.string(),

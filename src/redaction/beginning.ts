@@ -1,7 +1,7 @@
 /** A beginning shorter than this could be anything, in characters. */
 const fewest = 12;
 /**
- * How many characters after a key's label count as telling too much. Fewer are shown on purpose, to tell keys
+ * How many characters after a key's label reveal too much. Fewer are shown on purpose, to distinguish keys
  * apart.
  */
 const fewestOwn = 8;

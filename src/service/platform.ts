@@ -48,7 +48,7 @@ export interface OpenPlatformRun {
   ended: number[];
 }
 
-/** What the service offers to whoever runs the trials of platform batches. */
+/** What the service offers to the process that runs the trials of platform batches. */
 export interface PlatformTrials {
   /**
    * The platform runs with trials that have not ended, oldest first, of all organizations. It costs as much

@@ -27,7 +27,7 @@ export function withModel(text: string, name: string, model: object): string {
   const after = { ...before, models: { ...before.models, [name]: model } };
   const inserted = insertedInto(text, document, name, model);
   if (inserted !== undefined && isDeepStrictEqual(readAgain(inserted), after)) return inserted;
-  // A file in an unusual form is written anew: with its comments, but with spaces as this library has them.
+  // A file in an unusual form is rewritten: with its comments, but with spaces as this library has them.
   if (isMap(document.contents) && document.contents.items.length === 0) document.contents.flow = false;
   document.setIn(['models', name], document.createNode(model));
   const written = document.toString({ ...exactYaml, blockQuote: true });

@@ -36,7 +36,7 @@ export interface CaseStep {
   name: string;
   /** The value of the variable `instruction` in this step. */
   instruction: string;
-  /** Absolute folders that are empty when the step begins, but for `files`. */
+  /** Absolute folders that are empty when the step begins, except for `files`. */
   emptied: string[];
   /** Put into the sandbox before the step. Relative paths are in the workspace. */
   files: PlacedFile[];

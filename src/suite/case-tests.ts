@@ -87,7 +87,7 @@ export type TestReading =
 
 /** What rewards must reach for a case to pass. */
 export interface Thresholds {
-  /** For each reward that has none of its own. Undefined: any number will do. */
+  /** For each reward without a threshold of its own. Undefined: any number passes. */
   default?: number | undefined;
   byName: Record<string, number>;
   /** Whether a reward that `byName` names and that is missing is below it. Default: it does not count. */

@@ -24,7 +24,7 @@ export function withDefaultBudgets(
   };
 }
 
-/** What to tell about limits that nobody set; undefined if there are none. */
+/** What to print about limits that nobody set; undefined if there are none. */
 export function defaultBudgetsText({ trial, batch }: Budgets): string | undefined {
   const limits = [
     ...(trial.usdIsDefault ? [`${trial.usd} USD for the models of a trial (budgets.trial.usd)`] : []),

@@ -63,7 +63,7 @@ export function dockerfileProblems(text: string, target: string | undefined): Do
 export interface ImageSettings {
   /** The line, from 1, of an entrypoint that does more than to start the command. */
   entrypointLine?: number | undefined;
-  /** The working folder, if the lines alone tell it. */
+  /** The working folder, if the lines alone say it. */
   workdir?: { path: string; line: number } | undefined;
 }
 
@@ -106,7 +106,7 @@ export interface Rewriting {
   imageFor(name: string): string;
   /** Whether the engine has the frontend that a `# syntax=` line names. */
   hasFrontend(name: string): boolean;
-  /** A secret for all RUN steps, and variables that tell its path. Undefined if there is none. */
+  /** A secret for all RUN steps, and variables that hold its path. Undefined if there is none. */
   secret?: { id: string; variables: readonly string[] } | undefined;
 }
 

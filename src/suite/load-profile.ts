@@ -11,7 +11,7 @@ import type { Text } from './text-source.ts';
  * Loads a profile of the configuration and reads its scripts and files. They may be anywhere, because the
  * author of the configuration owns the machine. Throws {@link BadFile} if one cannot be read.
  *
- * @param keys keys that none of its files may contain
+ * @param keys keys that its files may not contain
  */
 export function loadProfile(name: string | undefined, config: Config, keys?: KnownKeys): Profile {
   const source = name === undefined ? undefined : config.profiles[name];

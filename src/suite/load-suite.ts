@@ -110,7 +110,7 @@ function refuseUnwritten(prompt: PromptSource, entries: readonly CaseSource[], r
 
 function promptOf(reader: SuiteReader): PromptSource {
   const { suite, tasks, cases } = reader.source;
-  // A misspelt key is told already.
+  // A misspelt key is reported already.
   const isTold = reader.issues.length > 0;
   if (!tasks && !cases && !isTold) reader.report([], 'has neither cases nor tasks');
   if (tasks && cases) reader.report(['tasks'], 'is in place of cases; remove one of them');

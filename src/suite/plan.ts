@@ -151,7 +151,7 @@ export interface Profile {
   mcpServers: Record<string, McpServer>;
   /** The maximum number of turns of model and tools. */
   maxTurns?: number | undefined;
-  /** Whether the harness is told how much time and budget it has left. */
+  /** Whether the harness gets to know how much time and budget it has left. */
   tellDeadline?: boolean | undefined;
 }
 

@@ -55,7 +55,7 @@ export const ProfileConfig = z.strictObject({
     .optional()
     .meta({
       description:
-        'Whether the harness is told how much time and budget it has left: in its environment, and for bash in ' +
+        'Whether the harness gets to know how much time and budget it has left: in its environment, and for bash in ' +
         'the conversation. Default: false.',
     }),
   folders: z

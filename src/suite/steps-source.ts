@@ -5,7 +5,7 @@ import { Duration } from './quantities.ts';
 import { OracleSource, OwnFolder, StepTestsSource, Threshold } from './tests-source.ts';
 import { FilePath, Text } from './text-source.ts';
 
-/** The schema of `steps:`, and of what becomes of their rewards. */
+/** The schema of `steps:`, and of how their rewards count. */
 
 const Globs = z.array(z.string().min(1)).optional();
 
@@ -23,7 +23,7 @@ export const StepSource = z.strictObject({
     .meta({ description: 'The name of the step in results.' }),
   instruction: Text.meta({ description: 'The value of {{instruction}} in the prompt of this step.' }),
   empties: z.array(OwnFolder).optional().meta({
-    description: 'Folders that are empty when the step begins, but for its files.',
+    description: 'Folders that are empty when the step begins, except for its files.',
   }),
   folders: z.record(InWorkspace, FilePath).optional().meta({
     description: 'Path in the workspace -> folder. Put there before the step.',

@@ -17,7 +17,7 @@ export function baseEnvironment({ env }: Pick<Image, 'env'>): Record<string, str
   return { PATH: env.PATH ?? base.PATH, LANG: env.LANG ?? base.LANG };
 }
 
-/** The variables that tell programs which certificates to trust. */
+/** The variables that name the certificates that programs trust. */
 export const trustVariables = [
   'NODE_EXTRA_CA_CERTS',
   'SSL_CERT_FILE',

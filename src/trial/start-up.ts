@@ -43,7 +43,7 @@ export async function startProgram(
 
 /**
  * Starts the program in the background. Ends with 3 and its output if it ends, and with 0 once a process only
- * waits, or after so many tenths of a second.
+ * waits, or after the given tenths of a second.
  */
 const start = `looks=$1; shift
 ( "$@"; echo "it ended with $?" > "$0/ended" ) > "$0/output" 2>&1 < /dev/null &

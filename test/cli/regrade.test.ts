@@ -129,11 +129,11 @@ test('leaves out cases with services, unless new ones are accepted', slow, async
   const refused = await offsite(at, ['regrade']);
   expect([refused.exitCode, refused.stdout]).toEqual([
     2,
-    expect.stringContaining('--new-services starts them'),
+    expect.stringContaining('--new-services starts new ones'),
   ]);
   const again = await offsite(at, ['regrade', '--new-services']);
   expect([again.exitCode, again.stdout]).toEqual([0, expect.stringContaining('passed  the same')]);
-  expect(again.stdout).toContain('its services were started anew, without what the agent did to them');
+  expect(again.stdout).toContain('its services were newly started, without what the agent did to them');
 });
 
 test('keeps nothing without a budget, and says so', slow, async () => {

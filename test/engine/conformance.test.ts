@@ -100,7 +100,7 @@ test('an engine that always reports success fails the checks of commands', async
   const rosy = { ...engine, port: { ...port, containers: { ...port.containers, exec } } };
   const seen = await examineConformance(commandChecks, rosy, { imageId, clock: systemClock });
   expect(seen.filter(({ state }) => state === 'failed').map(({ name }) => name)).toEqual([
-    'tells the exit code of each command',
+    'reports the exit code of each command',
     'says when it cannot start a command',
     'ends the stream of a command when its container is killed',
     'does not report a command as finished if its stream was cut',

@@ -6,7 +6,7 @@ export interface CutProxy extends AsyncDisposable {
   /** From now on nothing passes: no bytes, no end of a connection, no refusal. */
   cut(): void;
   /** Lets new connections pass, and breaks those that were cut. */
-  mend(): void;
+  restore(): void;
 }
 
 export async function openCutProxy(port: number): Promise<CutProxy> {
@@ -37,7 +37,7 @@ export async function openCutProxy(port: number): Promise<CutProxy> {
     cut() {
       isCut = true;
     },
-    mend() {
+    restore() {
       breakAll();
       isCut = false;
     },

@@ -42,6 +42,6 @@ test('who interrupts the start of a set is told which batches run and which case
   starting.kill('SIGINT');
   const { exitCode, stderr } = await starting.ended;
   expect(exitCode).toBe(130);
-  expect(stderr).toMatch(/1 of 2 batches started and go on: offsite fleet attach \S+/);
+  expect(stderr).toMatch(/1 of 2 batches started and continue: offsite fleet attach \S+/);
   expect(stderr).toContain('1 case did not start, from task-100 on.');
 }, 300_000);

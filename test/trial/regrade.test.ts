@@ -324,7 +324,7 @@ require('node:http').createServer(({ method }, response) => {
     expect([again.verdict, again.cause]).toEqual(['passed', undefined]);
     expect(again.services).toMatchObject([{ name: 'db', image: 'offsite/base' }]);
     expect(again.regrade?.notes).toEqual([
-      'its services were started anew, without what the agent did to them',
+      'its services were newly started, without what the agent did to them',
     ]);
   });
 

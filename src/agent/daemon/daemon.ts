@@ -28,7 +28,7 @@ const grace = { ms: 60_000, failures: 3 };
 const overMs = 200;
 
 /**
- * Finds runs, claims them, runs their trials and reports them until it is told to end. Everything that must
+ * Finds runs, claims them, runs their trials and reports them until it is stopped. Everything that must
  * not be lost is in the ledger: after a crash, the next daemon that uses this data folder continues.
  */
 export class Daemon {
@@ -87,7 +87,7 @@ export class Daemon {
   }
 
   /**
-   * Works until it is told to end, or with `once` until everything it found has run and is reported. Then
+   * Works until it is stopped, or with `once` until everything it found has run and is reported. Then
    * everything it made on the engine is removed, except what `engine` removes itself.
    */
   async run({ once }: { once: boolean }): Promise<DaemonEnd> {
@@ -160,9 +160,9 @@ export class Daemon {
     this.drain();
     this.#parts.hurry();
     this.#setMode('canceling');
-    const reason = 'the daemon was told to stop';
+    const reason = 'the daemon was stopped';
     this.#worker.stop(new OffsiteError(reason, { code: 'STOPPED', kind: 'infrastructure' }));
-    this.#hurry.abort(new Error('the daemon was told to stop'));
+    this.#hurry.abort(new Error('the daemon was stopped'));
   }
 
   /** Removes a run's open trials from the queue for good. Returns how many there were. */

@@ -90,7 +90,7 @@ export class PollTargets {
     return { target, known, inMs: Math.max(0, Math.ceil(nextAt - this.#monotonic())) };
   }
 
-  /** The targets to poll within so many milliseconds, the next one first. */
+  /** The targets to poll within the given milliseconds, the next one first. */
   due(withinMs: number, most: number): { target: PollTarget; known: boolean }[] {
     const until = this.#monotonic() + withinMs;
     return [...this.#looks.values()]

@@ -166,7 +166,7 @@ export class Engines implements Disposable {
 
   #changed(pooled: PooledEngine, event: CircuitEvent): void {
     if (event.kind === 'waiting') void this.#watch(pooled);
-    // The circuit's own state changes before those who wait for it go on.
+    // The circuit's own state changes before those who wait for it continue.
     this.rebalance();
   }
 

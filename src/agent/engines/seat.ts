@@ -107,7 +107,7 @@ export class Seat implements Disposable {
     }
   }
 
-  /** Where the trial had better wait, or run at once. */
+  /** An engine where the trial would wait less or run at once; undefined if there is none. */
   better(promised: ReadonlySet<PooledEngine>): PooledEngine | undefined {
     const pooled = this.pooled;
     if (!this.#waiting) return undefined;
@@ -136,7 +136,7 @@ export class Seat implements Disposable {
     this.#stays = true;
     const over = () => {
       this.#stays = false;
-      // What became free meanwhile has been told already.
+      // What became free meanwhile has been reported already.
       this.#parts.changed();
     };
     this.#parts.clock.sleep(stayMs, this.#ended.signal).then(over, () => undefined);

@@ -91,7 +91,7 @@ export class Executor implements Platform, AsyncDisposable {
   /** Puts the running trials back into the queue, and hands over what is finished. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ending.abort(
-      new OffsiteError('the service was told to stop', { code: 'STOPPED', kind: 'infrastructure' }),
+      new OffsiteError('the service was stopped', { code: 'STOPPED', kind: 'infrastructure' }),
     );
     await this.#running;
   }

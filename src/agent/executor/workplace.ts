@@ -36,7 +36,7 @@ export class LazyWorkplace {
   /**
    * Tries until it is open. Resolves with undefined if the signal aborts.
    *
-   * @param unable told each new reason why it cannot be opened
+   * @param unable called with each new reason why it cannot be opened
    */
   async whenPossible(
     { clock, unable }: { clock: Clock; unable(reason: string): void },

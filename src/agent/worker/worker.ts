@@ -312,7 +312,7 @@ export class Worker implements AsyncDisposable {
     this.#parts.observe({ kind: 'build', build });
   }
 
-  /** Resolves at the next change, or after so many milliseconds. */
+  /** Resolves at the next change, or after the given milliseconds. */
   async #changeWithin(ms: number | undefined, change: Promise<void>): Promise<void> {
     if (ms === undefined) return change;
     const over = new AbortController();

@@ -10,7 +10,7 @@ interface Trees {
   tests: readonly string[];
 }
 
-/** The files that tell what a project is, as a commit has them, with the tests of a later tree. */
+/** The files that show what a project is, as a commit has them, with the tests of a later tree. */
 export async function projectFilesAt(
   { before, after, tests }: Trees,
   git: (args: string[]) => Promise<string>,

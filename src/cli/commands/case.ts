@@ -175,7 +175,7 @@ function refuseUnprovable({ title, tests, rest }: Change, test: string | undefin
     );
   if (tests.files.length === 0)
     throw refused(
-      `the change "${title}" changes no tests, so nothing tells the state before from the state after`,
+      `the change "${title}" changes no tests, so nothing distinguishes the state before from the state after`,
       'Choose another change, or say which of its files are tests with --tests.',
     );
   const read = patchedFiles(tests.patch.toString('utf8'));

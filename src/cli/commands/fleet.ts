@@ -54,7 +54,7 @@ export function fleetCommand() {
 
 function worker() {
   return withConfigAndData(new Command('worker'))
-    .description('run trials of the fleet on this machine until it is told to stop')
+    .description('run trials of the fleet on this machine until it is stopped')
     .option('-c, --concurrency <n>', 'trials at a time (default: from cores and memory)', wholeNumber)
     .option('--pool <name...>', 'the pools to join (default: fleet.pools)')
     .option(
@@ -99,7 +99,7 @@ function poll() {
     .option('--pool <name>', 'the pool whose workers run them', 'default')
     .option('--priority <n>', 'from 1, the most urgent, to 5', wholeNumber, 3)
     .option('--window <n>', 'the most trials that are started and not ended', wholeNumber, 100)
-    .option('--stop', 'end the poll; trials that it started go on')
+    .option('--stop', 'end the poll; trials that it started continue')
     .action(async (options) => {
       await (await withTemporal(() => import('../fleet/poll.ts'))).pollQueuedRuns(options);
     });

@@ -41,9 +41,9 @@ export function regradeCommand() {
       '--suite <file>',
       'the suite file that says how to grade (default: the one that the batch was started from)',
     )
-    .option('--planned', 'grade as the batch was planned, whatever its suite file says today')
-    .option('--only-missing', 'leave out trials that were graded again in the same way')
-    .option('--new-services', 'start the services of a case anew, without what the agent did to them')
+    .option('--planned', 'grade as the batch was planned, and ignore later changes of its suite file')
+    .option('--only-missing', 'leave out trials that have a new grading of the same kind already')
+    .option('--new-services', 'start new services for a case, without what the agent did to them')
     .option('-c, --concurrency <n>', 'gradings at a time (default: from cores and memory)', wholeNumber)
     .option('--fail-under <rate>', 'exit 1 if a smaller part than this passes, from 0 to 1', rate)
     .option('--junit <file>', 'also write the new gradings as JUnit XML')

@@ -115,7 +115,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
 
 /**
  * Those that pass the check. One batch whose configuration is another one does not keep the others waiting:
- * it is told and left. Throws the first failure if all fail.
+ * it is reported and left. Throws the first failure if all fail.
  */
 async function thoseThatCan(
   chosen: readonly Resumable[],

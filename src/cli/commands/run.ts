@@ -26,7 +26,7 @@ export function runCommand() {
       ).conflicts('dryRun'),
     )
     .addOption(
-      new Option('--on-miss <what>', 'with --replay: what becomes of a request that is not recorded')
+      new Option('--on-miss <what>', 'with --replay: how to answer a request that is not recorded')
         .choices(['fail', 'live'] as const)
         .default('fail' as const),
     )

@@ -72,7 +72,7 @@ async function onTerminal(
   return end.ended === 'exited' ? end.exitCode : outOfDisk();
 }
 
-/** Milliseconds: whoever runs a command here ends it. */
+/** Milliseconds. Effectively no limit, because the user ends the command. */
 const day = 24 * 60 * 60_000;
 
 /** Runs a command and prints what it writes, made safe for the terminal or log that shows it. */

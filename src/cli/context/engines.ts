@@ -74,7 +74,7 @@ export class CommandEngines implements AsyncDisposable {
     return { engine, moreEngines, away };
   }
 
-  /** Closes one of several engines. One that is away keeps no result of the others from being told. */
+  /** Closes one of several engines. If it does not answer, the results of the others are still reported. */
   async #close(engine: Engine): Promise<void> {
     try {
       await engine[Symbol.asyncDispose]();

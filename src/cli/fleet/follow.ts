@@ -64,7 +64,7 @@ export async function follow(
   const { clock, out, redact } = context;
   const { ledger, service, client } = reporting;
   const ids = batches.map(({ workflow }) => workflow).join(' ');
-  const again = text`the fleet goes on: offsite fleet attach ${ids}`;
+  const again = text`the fleet continues: offsite fleet attach ${ids}`;
   signal.addEventListener('abort', () => progress.note(again), { once: true });
   const shown = new Shown(batches, progress);
   const { taskQueue } = connection.fleet;

@@ -11,7 +11,7 @@ export interface KeptRecords {
   records: number;
 }
 
-/** Who keeps the records of batches, by what the workers told Temporal. */
+/** Who keeps the records of batches, as the workers reported to Temporal. */
 export async function keptBy(batches: readonly BatchHandle[]): Promise<KeptRecords[]> {
   const kept = new Map<string, KeptRecords>();
   for (const batch of batches) {

@@ -26,7 +26,7 @@ export async function pollQueuedRuns(options: PollOptions): Promise<void> {
     else
       out.print(
         stopped
-          ? text`the fleet no longer polls for queued runs; trials that were started go on`
+          ? text`the fleet no longer polls for queued runs; started trials continue`
           : text`the fleet does not poll for queued runs`,
       );
     return;
@@ -50,7 +50,7 @@ export async function pollQueuedRuns(options: PollOptions): Promise<void> {
 }
 
 function requireRange({ priority, window }: { priority: number; window: number }): void {
-  // Workers look at so many workflows of trials.
+  // Workers look at this many workflows of trials.
   const most = fleetMessages.count.listed;
   if (priority <= 5 && window <= most) return;
   throw new OffsiteError('the priority or the window is out of range', {

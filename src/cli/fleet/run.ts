@@ -76,6 +76,6 @@ function partlyStarted(batches: readonly OpenBatch[], parts: readonly SuitePlan[
   const [first, ...more] = parts.slice(batches.length).flatMap(({ cases }) => cases);
   const left = plural(more.length + 1, 'case');
   const from = text`${left} did not start, from ${first?.request.id ?? ''} on.`;
-  const started = text`${String(batches.length)} of ${String(parts.length)} batches started and go on:`;
+  const started = text`${String(batches.length)} of ${String(parts.length)} batches started and continue:`;
   return text`${started} offsite fleet attach ${ids}\n${from} Start them as a suite of their own.`;
 }

@@ -58,7 +58,7 @@ function names(all: readonly string[]): Printable {
   return more > 0 ? text`${shown} and ${more} more` : text`${shown}`;
 }
 
-/** `machine/agent-1f3c…/2` as `machine/1f3c`: enough to tell the workers of a machine apart. */
+/** `machine/agent-1f3c…/2` as `machine/1f3c`: enough to distinguish the workers of a machine. */
 function shortName(worker: string): string {
   const [, machine, agent] = worker.match(/^(.*)\/agent-([0-9a-f]{8})[0-9a-f-]*\/\d+$/) ?? [];
   return machine === undefined ? worker : `${machine}/${agent}`;

@@ -21,7 +21,7 @@ export function firstFiles(parts: FirstFiles): NewFile[] {
   ];
 }
 
-/** What tells the example from a case of the user's own. */
+/** What distinguishes the example from a case of the user's own. */
 export const exampleCase = { id: 'greeting', prepare: 'echo hello > greeting.txt' };
 
 const schemaFolder = 'evals/.schemas';

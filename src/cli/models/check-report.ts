@@ -71,7 +71,7 @@ function examinedRows({
   if (told.contextWindow !== undefined)
     rows.push(['context', `${told.contextWindow} tokens, as the server says`]);
   if (measuredContext) rows.push(['measured', measuredText(measuredContext)]);
-  const more = used.unreported > 0 ? `; ${used.unreported} answers did not tell` : '';
+  const more = used.unreported > 0 ? `; ${used.unreported} answers did not report any` : '';
   rows.push([
     'tokens',
     `${used.inputTokens} in, ${used.outputTokens} out, in ${used.requests} requests${more}`,

@@ -50,7 +50,7 @@ export interface ExamineParts {
 
 /** How many streamed answers are measured. */
 const samples = 3;
-/** The longest prompt of a deep check, in tokens, if neither the configuration nor the server tells. */
+/** The longest prompt of a deep check, in tokens, if neither the configuration nor the server says. */
 const usualLongest = 32_768;
 
 /** Examines a model that has given an answer. What it cannot do is a finding, and throws nothing. */
@@ -95,7 +95,7 @@ async function serverOf(config: HttpModel, id: string, { context, signal }: Exam
     await using below = askBelow(options);
     return { look, model: withoutId(await toldByOllama(below.ask(rootOf(baseUrl)), id)) };
   } catch {
-    // It answers the model's requests, so it is one that tells nothing else.
+    // It answers the model's requests, so it is one that says nothing else.
     signal.throwIfAborted();
     return nothingTold;
   }

@@ -19,7 +19,7 @@ export interface Found {
   wires: CheckedWire[] | undefined;
   tools: CheckedTools;
   speed: CheckedSpeed;
-  /** What the server tells about the model. */
+  /** What the server says about the model. */
   told: Omit<ServerModel, 'id'>;
   measuredContext: MeasuredContext | undefined;
 }

@@ -39,7 +39,7 @@ export interface GatherParts extends Pick<LookOptions, 'env' | 'caBundle' | 'clo
 
 /**
  * Finds out what is missing of a model: from the server, and from the person if there is one. Throws an
- * `input` error that names the option for what nobody can tell.
+ * `input` error that names the option for what nobody knows.
  */
 export async function gatherModel(
   given: GivenModel,
@@ -119,7 +119,7 @@ function titleOf({ baseUrl, server, models }: ServerLook) {
   return text`${server?.kind ?? 'a server'}${version} at ${baseUrl}: ${plural(models.length, 'model')}`;
 }
 
-/** Undefined if the server tells nothing, and a person can tell instead. */
+/** Undefined if the server says nothing, and a person can answer instead. */
 async function looked(
   address: string,
   apiKeyEnv: string | undefined,
@@ -158,7 +158,7 @@ async function wiresOf(
 ): Promise<Wire[]> {
   if (hosted) return [...hosted.wires];
   if (look && look.wires.length > 0) return look.wires;
-  if (!asking) throw missing('which wire it speaks: its server does not tell', '--wire WIRE');
+  if (!asking) throw missing('which wire it speaks: its server does not say', '--wire WIRE');
   const choices: Choice<Wire[]>[] = [
     { title: 'OpenAI chat completions', chosen: ['openai-chat'] },
     { title: 'OpenAI responses', chosen: ['openai-responses'] },
@@ -222,8 +222,8 @@ async function nameFor(id: string, asking: Asking | undefined): Promise<string> 
 function keyNeeded(apiKeyEnv: string | undefined): OffsiteError {
   const isNamed = apiKeyEnv !== undefined;
   const message = isNamed
-    ? `the server wants a key, and ${apiKeyEnv} has none that it takes`
-    : 'the server wants a key';
+    ? `the server does not accept the key in ${apiKeyEnv}`
+    : 'the server requires a key';
   return new OffsiteError(message, {
     code: 'ANSWER_MISSING',
     kind: 'input',

@@ -1,4 +1,4 @@
-/** Where servers of models listen unless they are told otherwise. */
+/** Where servers of models listen by default. */
 export const usualPorts: readonly number[] = [
   11_434, // Ollama
   8_080, // llama.cpp, TGI

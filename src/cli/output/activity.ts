@@ -9,12 +9,12 @@ import { Pace } from './pace.ts';
 export interface NamedTrial {
   key: string;
   case: string;
-  /** What tells it from the case's other trials: `variant #0`. */
+  /** What distinguishes it from the case's other trials: `variant #0`. */
   which: string;
 }
 
 export type ActivityEvent =
-  /** So many more trials are to be done. `spent` says what models have used for them so far. */
+  /** `trials` more trials will run. `spent` returns what models have used for them so far. */
   | { kind: 'planned'; trials: number; spent?: (() => Spent) | undefined }
   | { kind: 'phase'; trial: NamedTrial; phase: PhaseName }
   /** The trial no longer runs, and will run again. */
@@ -125,7 +125,7 @@ export class Activity {
 
   #build({ id, what, state }: BuildEvent, since: number): void {
     const known = this.#builds.get(id);
-    // What a build says of its progress does not begin it anew.
+    // A progress report of a build does not restart it.
     if (isOpen(state) && known?.state === state.kind) known.what = what;
     else if (isOpen(state)) this.#builds.set(id, { what, state: state.kind, since });
     else this.#builds.delete(id);

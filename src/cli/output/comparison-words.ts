@@ -31,7 +31,7 @@ export function explained({ difference }: Comparison): Printable[] {
 /** That the cases are few, if they are. */
 export function fewCasesOf({ difference: { cases, finding } }: Comparison): Printable[] {
   return cases < fewCases && finding !== 'nothing-in-common'
-    ? [text`Only ${plural(cases, 'case')}: other cases of the same kind may tell otherwise.`]
+    ? [text`Only ${plural(cases, 'case')}: other cases of the same kind may give another result.`]
     : [];
 }
 

@@ -10,7 +10,7 @@ import { duration, plural } from '../../text/quantities.ts';
 
 /**
  * Returns the line to print for an event; undefined if there is none. The failure of a prepare or an install,
- * and a missing image, are told once, not again for each trial that needs them.
+ * and a missing image, are printed once, not again for each trial that needs them.
  *
  * @param isRehearsal whether no model does any work, so that trials of agents are expected to fail
  */

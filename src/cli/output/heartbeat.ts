@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts';
 
-/** Milliseconds without a line after which a display without live lines says that work goes on. */
+/** Milliseconds without a line after which a display without live lines says that work continues. */
 const silenceMs = 15_000;
 
 export interface Heartbeat extends Disposable {

@@ -20,7 +20,7 @@ export interface LiveParts {
 }
 
 /**
- * Keeps lines at the bottom of a terminal that are drawn anew when something changes. What is printed stays
+ * Keeps lines at the bottom of a terminal that are redrawn when something changes. What is printed stays
  * above them.
  */
 export function liveDisplay({ stream, err, frame }: LiveParts): Display {

@@ -13,7 +13,7 @@ interface MergedRun extends RunSummary {
   trials: MergedTrial[];
 }
 
-/** Trials are numbered anew, through all batches. */
+/** Trials are renumbered, through all batches. */
 interface MergedTrial extends TrialSummary {
   /** The trial at the service and in the ledger. */
   recorded: { batchId: string; runId: string; ordinal: number };

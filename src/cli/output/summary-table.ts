@@ -99,7 +99,7 @@ export function replayedLines(trials: readonly TrialSummary[]): Printable[] {
   });
 }
 
-/** How many runs are told with their changes, each on a line. */
+/** How many runs are listed with their changes, each on a line. */
 const namedRuns = 10;
 
 /**

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { parseForeignJson } from '../../parse-json.ts';
 import { filesIn, type ProjectFiles } from './project-files.ts';
 
-/** What the files of somebody's program tell about it. Nothing of it is run. */
+/** What the files of somebody's program show about it. Nothing of it is run. */
 export interface ProjectTools {
   /** What its dependencies come with: npm, pnpm, yarn, bun, pip, cargo, go. */
   packageManager: string | undefined;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { projectFiles } from '../../bounds/anybody.ts';
 import { readText } from '../../suite/yaml-file.ts';
 
-/** The files that tell what a project is, wherever they are read from. */
+/** The files that show what a project is, wherever they are read from. */
 export interface ProjectFiles {
   /** Whether its root has a file or folder of this name. */
   has(name: string): boolean;

@@ -66,7 +66,7 @@ function unfinishedTrial(
   { why, ledger, isMerged }: { why: string; ledger: Ledger; isMerged: boolean },
 ): UnfinishedTrial {
   const trial = left[index];
-  // Trials of several batches are numbered anew, and those of no batch have no number yet.
+  // Trials of several batches are renumbered, and those of no batch have no number yet.
   const ordinal = trial && !isMerged ? trial.ordinal : trials.length + index;
   const hasBegun = trial !== undefined && listAttempts(ledger.records, trial.key).length > 0;
   return { ordinal, why: `${hasBegun ? 'has no result' : 'did not begin'}: ${why}` };

@@ -4,7 +4,7 @@ import { rate } from '../options.ts';
 import type { RegressionGates } from '../regression.ts';
 import { requireWritable } from '../write-text.ts';
 
-/** Adds the options that say what becomes of the results of trials. */
+/** Adds the options that say where the results of trials go and when they fail the command. */
 export function withResults<Arguments extends unknown[], Options extends OptionValues>(
   command: Command<Arguments, Options>,
 ) {

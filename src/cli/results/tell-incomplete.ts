@@ -38,7 +38,7 @@ export function saveWhenInterrupted(unfinished: Unfinished, signal: AbortSignal)
 
 /**
  * Prints and writes the results of a command that ended before all its trials had a result, with those that
- * have none. Never throws: what ended the command is told after it.
+ * have none. Never throws: what ended the command is printed after it.
  */
 export async function tellIncomplete(unfinished: Unfinished, thrown: unknown): Promise<void> {
   const { context, options, progress, older, isList = false } = unfinished;
@@ -53,7 +53,7 @@ export async function tellIncomplete(unfinished: Unfinished, thrown: unknown): P
     await writePages(summaries, options, context, new AbortController().signal);
     tellStep(summaries, context, options);
   } catch (error) {
-    progress.note(text`cannot tell all results so far: ${messageOf(error)}`);
+    progress.note(text`cannot print all results so far: ${messageOf(error)}`);
   }
 }
 
@@ -79,6 +79,6 @@ function incompleteLine({ incomplete, ...summary }: AnySummary): Printable {
   const finished = summary.passed + summary.failed + summary.void;
   const { kind, why = '', unfinished = 0 } = incomplete ?? {};
   const counts = ours(`${plural(finished, 'trial')} finished, ${unfinished} left`);
-  // What failed is told after this.
+  // What failed is printed after this.
   return text`${kind === 'interrupted' ? why : ours('stopped')}: ${counts}`;
 }

@@ -28,7 +28,7 @@ import { tellResults, wantedDetail } from '../results/tell-results.ts';
 import { type RunOptions, refuseLoneOptions, refuseManyAuto } from './options.ts';
 import { rehearsedText } from './rehearsed-text.ts';
 
-/** Runs a suite and tells its results. Returns the exit code. */
+/** Runs a suite and prints its results. Returns the exit code. */
 export async function runSuite(file: string | undefined, options: RunOptions): Promise<number> {
   refuseLoneOptions(options);
   await using context = CommandContext.open(options, file === undefined ? {} : { suite: file });

@@ -92,7 +92,7 @@ function replayLines(exchanges: readonly ModelExchange[]): Printable[] {
 
 const matchWords = {
   exact: 'exactly as recorded',
-  known: 'but for dates and the like',
+  known: 'except dates and similar texts',
   conversation: 'with the same conversation',
   order: 'in their order',
 } as const;

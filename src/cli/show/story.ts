@@ -120,7 +120,7 @@ function triedSection({ batch, run, record }: ShownTrial): Printable {
     ...(source
       ? [text`source   ${[...new Set([source.commit, source.ref ?? 'HEAD'])].join(', ')} of ${source.url}`]
       : []),
-    ...(subject?.tellDeadline ? [ours('told     how much time and budget it had left')] : []),
+    ...(subject?.tellDeadline ? [ours('given    how much time and budget it had left')] : []),
     ...sandboxLacks.map((lack) => text`         without ${lack}`),
     ...hostLines(record),
     ...(record.services ?? []).map(serviceLine),

@@ -19,7 +19,7 @@ import type { Progress } from '../output/progress.ts';
 
 /**
  * Accepts what this process starts: `offsite start` has checked its suite, and keeps the plan in the ledger,
- * which whoever runs the trials reads.
+ * which the process that runs the trials reads.
  */
 export const checkedHere: Platform = {
   refusal: () => Promise.resolve(undefined),

@@ -11,7 +11,7 @@ import { table } from '../../text/table.ts';
 /** Milliseconds between two looks at the service. */
 const waits: BackoffLimits = { first: 1_000, longest: 15_000 };
 
-/** The results of a batch that a service ran, as it tells them. */
+/** The results of a batch that a service ran, as it reports them. */
 export interface PlatformSummary {
   batchId: string;
   service: string;

@@ -9,7 +9,7 @@ const killed = 137;
 /** Running commands in a container. */
 export const commandChecks: readonly ConformanceCheck[] = [
   {
-    name: 'tells the exit code of each command',
+    name: 'reports the exit code of each command',
     cost: 'Failed checks count as passed, or passed ones as failed.',
     async run(testbed) {
       await using container = await testbed.start();

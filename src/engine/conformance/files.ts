@@ -94,7 +94,7 @@ export const fileChecks: readonly ConformanceCheck[] = [
     },
   },
   {
-    name: 'tells a folder, another file and a missing path apart without reading them',
+    name: 'distinguishes a folder, another file and a missing path without reading them',
     cost: 'A missing workspace looks like an empty one.',
     async run({ port: { containers }, start }) {
       await using container = await start();

@@ -31,7 +31,7 @@ export const serviceChecks: readonly ConformanceCheck[] = [
     },
   },
   {
-    name: 'tells how the program of a container ended',
+    name: 'reports how the program of a container ended',
     cost: 'A service that does not start is not noticed.',
     async run({ port: { containers }, clock, start }) {
       await using container = await start({ command: ['/bin/sh', '-c', 'exit 3'] });

@@ -6,7 +6,7 @@ import { same, Unmet } from './expect.ts';
 /** Milliseconds that a command on a terminal may take on a very busy machine. */
 const patienceMs = 30_000;
 
-/** Waits for keys, says what they were, and tells the terminal's size in between. */
+/** Waits for keys, says what they were, and prints the terminal's size in between. */
 const script = `
 read -r _; stty size
 read -r line; printf 'line %s\\n' "$line"

@@ -22,7 +22,7 @@ const complaints: readonly Complaint[] = [
     said: /HOST IDENTIFICATION HAS CHANGED/,
     why: () => 'the server has another key than the one that this machine knows',
     hint: ({ url }) =>
-      `If the server was set up anew, remove the old key with \`ssh-keygen -R '${keyNameOf(url)}'\`, ` +
+      `If the server was set up again, remove the old key with \`ssh-keygen -R '${keyNameOf(url)}'\`, ` +
       `then run \`${commandOf(url)}\` once and accept the new one.`,
   },
   {

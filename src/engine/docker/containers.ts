@@ -25,7 +25,7 @@ export function dockerContainers(client: DockerClient, first: FirstIds): Contain
     processes: (id, told) => listProcesses(client, id, told, first),
     async limitProcesses(id, { pids, memoryBytes }) {
       const path = `/containers/${id}/update?`;
-      // The engine tells the runtime 0 for a limit that is left out; runc ignores that, and crun sets it.
+      // The engine passes the runtime 0 for a limit that is left out; runc ignores that, and crun sets it.
       const body = { PidsLimit: pids, Memory: memoryBytes, MemorySwap: memoryBytes };
       await client.ask('changing the limit on processes', { method: 'POST', path, body });
     },

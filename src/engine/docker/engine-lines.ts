@@ -20,7 +20,7 @@ export interface EngineLinesOptions {
   /** How long the stream may be silent, in milliseconds. */
   silenceMs: number;
   signal?: AbortSignal | undefined;
-  /** The error of a line that tells a failure. Default: an infrastructure error. */
+  /** The error of a line that reports a failure. Default: an infrastructure error. */
   failure?: (message: string) => OffsiteError;
 }
 

@@ -88,7 +88,7 @@ function attachedExec(
 /**
  * Reads what the command prints until the engine ends the stream. What has arrived is read before a failure
  * counts. Rejects with an infrastructure error if the connection or the stream fails, and with the error
- * itself if `onPiece` throws: that is a defect of ours, and not the engine's failure.
+ * itself if `onPiece` throws: that is a bug in Offsite, and not the engine's failure.
  */
 function pump(socket: Duplex, { stdin, onPiece }: ExecCommand): Promise<void> {
   const frames = new FrameReader();

@@ -5,7 +5,7 @@ import type { Capabilities } from '../port/capabilities.ts';
 
 /**
  * The ids of the engine's machine that stand for root's in containers: 0, unless the engine runs with
- * `userns-remap`. It then tells the machine's ids in lists of processes and in archives, and takes the
+ * `userns-remap`. It then gives the machine's ids in lists of processes and in archives, and takes the
  * container's in what it unpacks.
  */
 export interface FirstIds {
@@ -13,7 +13,7 @@ export interface FirstIds {
   gid: number;
 }
 
-/** The engine does not tell them otherwise: it keeps what belongs to a mapping in a folder named after it. */
+/** The engine does not report them in another way: it keeps what belongs to a mapping in a folder named after it. */
 export function firstIdsOf({
   security,
   rootFolder,

@@ -112,7 +112,7 @@ const removed =
   /(?:(?:unable to find image|no such image:|unknown parent image id) "?sha256:[0-9a-f]{64}"?|from a previous build: getting top layer info: layer not known)$/i;
 
 /**
- * The classic builder keeps what its steps made as images without a name. Whoever removes images may take one
+ * The classic builder keeps what its steps made as images without a name. A removal of images may take one
  * away from a build; then the Dockerfile is not to blame, and another try succeeds.
  */
 function notBuilt(message: string): OffsiteError {

@@ -123,7 +123,7 @@ async function listImages(
   const found = await client.ask<Docker.ImageInfo[]>('listing images', { method: 'GET', path }, { signal });
   return found.map(({ Id, RepoTags, ParentId, Size, Labels, Created }) => ({
     id: Id,
-    // What some engines tell of an image without a name.
+    // What some engines report for an image without a name.
     names: (RepoTags ?? []).filter((name) => name !== '<none>:<none>'),
     parentId: ParentId,
     bytes: Size,

@@ -24,7 +24,7 @@ done`;
 /**
  * Waits until the engine records the end of a command whose stream has ended, and resolves with its state. If
  * the stream ends but the process continues, either the process closed its outputs or the connection was cut.
- * The process's descriptors tell which: if stdout is still a pipe, output was lost and this throws.
+ * The process's descriptors show which: if stdout is still a pipe, output was lost and this throws.
  */
 export async function finalState(
   container: RunningContainer,

@@ -22,9 +22,10 @@ find "$1" -exec stat -c '%u:%g:%Y' {} + || exit
 exit $first`;
 
 /**
- * Asks a running container for the owners and times of all that is at a path. Its own programs tell them:
- * whoever could replace these can also change the owners and times. What none of them may see is missing. Three round trips, and three
- * more for each user that hides something from root.
+ * Asks a running container for the owners and times of all that is at a path. Programs of the container
+ * list them: an attacker who could replace these programs could also change the owners and times. Paths that
+ * none of its users may read are missing. Three round trips, and three more for each user that hides something
+ * from root.
  */
 export async function attributesAt(
   port: EnginePort,

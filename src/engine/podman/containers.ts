@@ -17,7 +17,7 @@ export function podmanContainers(
   port: () => EnginePort,
 ): ContainerPort {
   const filters = filterFiles(native, port);
-  // It tells the container's ids.
+  // It reports the container's ids.
   const same = dockerContainers(docker, { uid: 0, gid: 0 });
   return {
     ...same,

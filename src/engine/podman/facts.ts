@@ -7,7 +7,7 @@ interface Info {
   host: { cgroupControllers?: string[] | null; security?: { rootless?: boolean } };
 }
 
-/** Two round trips: its Docker API tells the limits of the machine, even where a container gets none. */
+/** Two round trips: its Docker API reports the limits of the machine, even where a container gets none. */
 export async function readPodmanFacts(
   { docker, native }: { docker: DockerClient; native: DockerClient },
   signal?: AbortSignal,

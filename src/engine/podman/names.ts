@@ -14,7 +14,7 @@ export function imageName(name: string): string {
 /** Machines by Go's names, where the kernel's differ. */
 const machines: Readonly<Record<string, string>> = { amd64: 'x86_64', arm64: 'aarch64', arm: 'armv7l' };
 
-/** The kernel's name of a machine, as other engines tell it. Podman tells Go's. */
+/** The kernel's name of a machine, as other engines report it. Podman reports Go's. */
 export function machineName(name: string): string {
   return machines[name] ?? name;
 }

@@ -90,7 +90,7 @@ __offsite_end_command() {
   fi
 }
 
-# Gives the command's text the script's options, and so many empty lines before it as the script has: bash
+# Gives the command's text the script's options, and as many empty lines before it as the script has: bash
 # counts lines from the loop, which is line 1, and names them in its messages.
 __offsite_prepare_text() {
   builtin local options

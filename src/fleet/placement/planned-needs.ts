@@ -37,7 +37,7 @@ function variantNeeds(
 }
 
 /**
- * What the trials of a run need that somebody else queued, as far as this machine can tell. The worker's
+ * What the trials of a run need that somebody else queued, as far as this machine knows. The worker's
  * configuration says what the names of its variant mean.
  */
 export function foundNeeds(

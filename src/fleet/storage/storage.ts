@@ -15,7 +15,7 @@ export interface FleetStorage {
   /** Stores a content that the caller has hashed. */
   put(sha256: string, content: Uint8Array): Promise<void>;
   /**
-   * A content of at most so many bytes, checked against its hash. Throws `FLEET_CONTENT_MISSING` and
+   * A content of at most the given number of bytes, checked against its hash. Throws `FLEET_CONTENT_MISSING` and
    * `FLEET_CONTENT_DAMAGED`.
    */
   get(sha256: string, most?: number): Promise<Buffer>;

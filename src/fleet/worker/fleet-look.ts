@@ -46,7 +46,7 @@ export class FleetLook {
 
   /**
    * Looks for queued runs, and starts a workflow for each of their trials that a worker can run. Temporal
-   * refuses a workflow whose trial was started before, so a look can be repeated, and several can go on.
+   * refuses a workflow whose trial was started before, so a look can be repeated, and several can run.
    */
   static async run(order: LookOrder, parts: FleetLookParts): Promise<LookAnswer> {
     const look = new FleetLook(order, parts);

@@ -48,7 +48,7 @@ export interface WorkerStanding {
   mode: 'starting' | 'working' | 'draining';
   /** Trials that run here. */
   running: number;
-  /** Loops that do not go on. Only a new process helps. */
+  /** Loops that are stuck. Only a new process helps. */
   stuck: string[];
 }
 
@@ -56,7 +56,7 @@ export interface WorkerStanding {
 const grace = { ms: 60_000, failures: 3 };
 
 /**
- * Runs trials of a fleet, and its workflows, until it is told to end. Everything that must not be lost is in the
+ * Runs trials of a fleet, and its workflows, until it is stopped. Everything that must not be lost is in the
  * ledger: after a crash, the next worker that uses this data folder delivers what is finished.
  */
 export class FleetWorker {
@@ -107,7 +107,7 @@ export class FleetWorker {
     if (isFirst) return;
     log.warn('the worker gives its trials back');
     this.#hurry.abort(
-      new OffsiteError('the worker was told to stop', { code: 'STOPPED', kind: 'infrastructure' }),
+      new OffsiteError('the worker was stopped', { code: 'STOPPED', kind: 'infrastructure' }),
     );
     void running?.tasks.giveBack({ isEnding: true });
   }
@@ -194,7 +194,7 @@ export class FleetWorker {
     const leave = () => {
       const note = storage?.putNote('workers', name, { ...profile, ended: true });
       note?.catch((error: unknown) =>
-        log.warn({ reason: messageOf(error) }, 'cannot tell the fleet that it ends'),
+        log.warn({ reason: messageOf(error) }, 'cannot announce its end to the fleet'),
       );
     };
     const engineWatch = new EngineWatch({ worker, tasks, polls, signal: this.#hurry.signal });
@@ -219,7 +219,7 @@ export class FleetWorker {
     });
   }
 
-  /** After a start, Temporal decides anew who runs what the ledger has in its queue. */
+  /** After a start, Temporal decides again who runs what the ledger has in its queue. */
   #forgetTasks(): void {
     const { ledger, service, log } = this.#parts;
     const interrupted = ledger.queue.interrupt({ service, lock: fleetLock });

@@ -21,7 +21,7 @@ export interface FollowedQueuesParts {
   log: Logger;
 }
 
-/** What a workflow with trials tells all workers. */
+/** What a workflow with trials sends to all workers. */
 const Memo = z.object({
   pool: z.string(),
   needs: z.array(Needs).max(fleetMessages.count.needs),

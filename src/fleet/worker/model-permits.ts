@@ -31,7 +31,7 @@ const lookMs = 50;
 const starvingMs = 500;
 
 /**
- * The permits of this process for requests to models that take only so many at a time. One workflow for each model
+ * The permits of this process for requests to models with a limit. One workflow for each model
  * holds the permits of the whole fleet; this process asks it for as many as it needs, and renews them.
  */
 export class ModelPermits implements AsyncDisposable {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { fleetMessages, fleetStorage } from '../../bounds/fleet.ts';
 import { Sha256 } from '../storage/contents.ts';
 
-/** What the activities of a worker get, checked: whoever may start workflows may send anything. */
+/** What the activities of a worker get, checked, because anyone who may start workflows may send anything. */
 
 const Name = z.string().max(fleetStorage.bytes.name);
 

@@ -13,7 +13,7 @@ export interface PollParts {
   name: string;
 }
 
-/** Work on a trial may go on for as long as the trial does. */
+/** Work on a trial may last as long as the trial. */
 const graceTime = '7 days';
 
 const oneSlot = { type: 'fixed-size', numSlots: 1 } as const;

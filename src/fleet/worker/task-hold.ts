@@ -9,7 +9,7 @@ import type { Clock } from '../../clock.ts';
 export type BeatAnswer = 'held' | 'canceled' | 'refused';
 
 export interface TaskHoldParts {
-  /** Sends a heartbeat. Rejects if the server does not answer within so many milliseconds. */
+  /** Sends a heartbeat. Rejects if the server does not answer within the given milliseconds. */
   beat(phase: string, withinMs: number): Promise<BeatAnswer>;
   /** Milliseconds without a heartbeat until the server gives the task to another worker. */
   heartbeatMs: number;
@@ -103,7 +103,7 @@ export class TaskHold implements Disposable {
         if (answer === 'held') this.#heldSince = sentAt;
         else this.#lose(answer === 'canceled' ? 'the batch was canceled' : 'another worker has it', answer);
       } catch {
-        // The watch counts how long that goes on. Without a pause, a server that refuses calls would be flooded.
+        // The watch counts how long that lasts. Without a pause, a server that refuses calls would be flooded.
         await pause(clock, beatMs / 2, this.#ended.signal);
       }
     }

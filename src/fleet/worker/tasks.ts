@@ -11,7 +11,7 @@ import { OffsiteError } from '../../offsite-error.ts';
 import { queries, type TrialSummary } from '../workflow/messages.ts';
 import type { BeatAnswer } from './task-hold.ts';
 
-/** What a worker tells the Temporal server about its tasks. Each call has an answer that tells who has the task. */
+/** What a worker reports to the Temporal server about its tasks. The answer of each call says who has the task. */
 export class Tasks {
   readonly #client: Client;
 

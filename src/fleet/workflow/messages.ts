@@ -32,7 +32,7 @@ export interface BatchInput extends TrialsInput {
   trials: number;
   /** The most trials that are scheduled at a time. */
   window: number;
-  /** The most trials of one workflow. A batch with more has a child workflow for each part of so many. */
+  /** The most trials of one workflow. A batch with more has a child workflow for each part of this size. */
   slice: number;
   /** The most trials that one workflow keeps scheduled. */
   lane: number;

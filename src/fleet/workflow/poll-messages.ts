@@ -1,4 +1,4 @@
-/** What the poll for queued runs and its workers tell each other. */
+/** What the poll for queued runs and its workers send each other. */
 
 import type { PollTarget } from '../../agent/daemon/poll-targets.ts';
 

@@ -10,7 +10,7 @@ import { type BatchOutcome, type Pass, type SliceInput, signals } from './messag
 import { serve } from './serve.ts';
 import { Trials } from './trials.ts';
 
-/** Milliseconds until a workflow that is not there yet is told again. */
+/** Milliseconds until a workflow that is not there yet gets the signal again. */
 const againMs = 1_000;
 
 /** Runs one part of a batch's trials. The batch's own workflow starts it. */

@@ -17,7 +17,7 @@ import {
 } from './messages.ts';
 import { runTrial } from './trial-activity.ts';
 
-/** A workflow that has scheduled all of its trials passes its permits on in so many steps. */
+/** A workflow that has scheduled all of its trials passes its permits on in this number of steps. */
 const passes = 16;
 
 export interface TrialsParts extends TrialsInput {
@@ -201,7 +201,7 @@ export class Trials {
   /** Passes on what is free once no more trials are started here. Resolves with whether the work is over. */
   async #passOn(): Promise<boolean> {
     const { pass, trialBudget } = this.#parts;
-    // Not what it is after the call: this is what the call says.
+    // Read before the call, which may change it. The result describes the state before.
     const isOver = this.#isOver;
     // Without a first trial here, nobody has started the next workflow.
     if (!pass || !this.#isBegun || !(this.#isAllScheduled || isOver)) return isOver;

@@ -15,9 +15,9 @@ import { answered } from './round.ts';
  *   law, the same part of the requests in flight only waits.
  * - The limit does not grow unless half of it was used (`VegasLimit`).
  *
- * Time to the first token depends on more than the queue, for example on the model's cache. So what is done
- * because of it is on trial: if another limit does not change the wait, it is not in a queue, and is tolerated
- * for a while.
+ * Time to the first token depends on more than the queue, for example on the model's cache. So a change of
+ * the limit that it causes is a test: if the wait stays the same, it is not a queue. The change is then taken
+ * back, and such a wait is tolerated for a while.
  *
  * @param most requests in flight, as configured
  */

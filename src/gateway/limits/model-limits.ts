@@ -40,7 +40,7 @@ export class ModelLimits implements Disposable {
   readonly #own = memoryStore();
   #told: string | undefined;
 
-  /** @param note told each new reason why the limits are not shared */
+  /** @param note called with each new reason why the limits are not shared */
   constructor(
     clock: Clock,
     store: LimitStore = memoryStore(),

@@ -19,7 +19,7 @@ const riskedPart = 1 / 20;
 export function refused(state: LimitState, { sentAt, inFlight, waitMs }: Refused, now: number): LimitReason {
   state.holdUntil = Math.max(state.holdUntil, now + Math.min(longestHoldMs, waitMs / riskedPart));
   if (sentAt <= state.cutAt) {
-    // It was sent before the decrease, which already answers it. It may tell more exactly where the limit is.
+    // It was sent before the decrease, which already answers it. It may show more exactly where the limit is.
     const lower = Math.max(inFlight, state.limit + 1);
     state.refusedAt = Math.min(state.refusedAt ?? lower, lower);
     return 'refused';

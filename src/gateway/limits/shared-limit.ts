@@ -8,7 +8,7 @@ export interface SharedLimit {
   holders: [string, Holder][];
 }
 
-/** What one process tells the others: its requests, and what became of them. */
+/** What one process reports to the others: its requests, and how they ended. */
 export interface Turn {
   renewal: Renewal;
   events: readonly LimitEvent[];

@@ -9,7 +9,7 @@ import { type HasRoute, routesOf } from './routes.ts';
 import { type KnownServer, knownServer } from './server-kinds.ts';
 import { type ListForm, readModelList, type ServerModel } from './server-models.ts';
 
-/** What a server tells about itself without running a model. */
+/** What a server reports about itself without running a model. */
 export interface ServerLook {
   /** The base URL of its API, as a configuration needs it. */
   baseUrl: string;

@@ -33,7 +33,7 @@ export async function knownServer(ask: AskServer): Promise<KnownServer | undefin
       const { status, document } = await ask({ path });
       return status === 200 ? document : undefined;
     } catch {
-      // Not every server closes a request for a route that it does not have. The others tell.
+      // Not every server closes a request for a route that it does not have. The others answer.
       return undefined;
     }
   };

@@ -1,7 +1,7 @@
 import { serverFacts } from '../../bounds/model.ts';
 import { isObject, list, member, object, objectsOf, tokens, wholeText } from '../wires/lenient.ts';
 
-/** What a server tells about one of its models. Lengths are in tokens. */
+/** What a server reports about one of its models. Lengths are in tokens. */
 export interface ServerModel {
   /** Its name in requests. */
   id: string;

@@ -2,7 +2,7 @@ import type { StreamedAnswer } from './streamed-answer.ts';
 
 /**
  * Tokens per second of one answer after its first token; of all of it where it arrived at once. Undefined if
- * it is too short to tell.
+ * it is too short to measure.
  */
 export function tokensPerSecond(answer: StreamedAnswer): number | undefined {
   const { firstTokenMs, lastTokenMs, totalMs, outputTokens, arrivals } = answer;

@@ -177,7 +177,7 @@ async function readStream(answer: UpstreamAnswer, wire: Wire, startedAt: number)
   };
 }
 
-/** Pieces within so many milliseconds arrived together. */
+/** Pieces within the given milliseconds arrived together. */
 const togetherMs = 1;
 
 async function wholeOf({ body }: UpstreamAnswer): Promise<Buffer> {

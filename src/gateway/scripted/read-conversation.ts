@@ -6,8 +6,8 @@ import { wireTable } from '../wires/wire-table.ts';
 import type { Conversation, Message } from './conversation.ts';
 
 /**
- * Reads the body of a request in any wire. `length`: its characters. `inPath`: what its path told, if the
- * wire's bodies do not tell it.
+ * Reads the body of a request in any wire. `length`: its characters. `inPath`: what its path says, if the
+ * wire's bodies do not.
  */
 export function readConversation(
   wire: Wire,

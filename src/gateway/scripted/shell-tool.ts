@@ -33,7 +33,7 @@ export function shellCall(
   return undefined;
 }
 
-/** What mini-swe-agent tells its model to print at the end of a task. It refuses answers without a command. */
+/** What mini-swe-agent asks its model to print at the end of a task. It refuses answers without a command. */
 const submission = 'COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT';
 
 /** The command that ends a turn of the harness, if an answer without a call does not. */

@@ -11,7 +11,7 @@ export interface CallIds {
 
 /**
  * Keeps a model's own ids. A call that has none, or one that is taken, gets the first free number of the
- * conversation, so that a retry gets the same id. Some servers number the calls of each answer anew, and
+ * conversation, so that a retry gets the same id. Some servers restart the numbers of calls in each answer, and
  * Gemini's often have no ids.
  */
 export function callIds(messages: readonly NeutralMessage[]): CallIds {

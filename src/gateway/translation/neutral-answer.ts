@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ModelPart } from './neutral-request.ts';
 
-/** Counts of tokens; those that an answer does not tell are missing. Input includes cached tokens. */
+/** Counts of tokens; those that an answer does not have are missing. Input includes cached tokens. */
 export const NeutralUsage = z.object({
   input: z.int().optional(),
   /** Includes reasoning. */

@@ -6,7 +6,7 @@ import { UnreadableAnswer } from './unreadable-answer.ts';
 
 /**
  * The steps of a streamed answer in the order that the neutral form promises: the readers of all wires go
- * through these, so that no stream can end well twice, go on after its end, or leave a call open.
+ * through these, so that no stream can end well twice, continue after its end, or leave a call open.
  */
 export class StreamSteps {
   readonly #emit: (event: NeutralEvent) => void;
@@ -79,7 +79,7 @@ export class StreamSteps {
     this.#emit({ type: 'end', stop: stop === 'done' && this.#called ? 'tools' : stop, sequence, usage });
   }
 
-  /** The model told that it failed. */
+  /** The model reported that it failed. */
   failure(message: string, code: string | undefined, overloaded: boolean): void {
     if (this.#over) return;
     this.#over = true;
@@ -87,7 +87,7 @@ export class StreamSteps {
   }
 
   #next(): void {
-    if (this.#over) throw new UnreadableAnswer('the answer goes on after its end');
+    if (this.#over) throw new UnreadableAnswer('the answer continues after its end');
     this.start(undefined, undefined);
     this.closeCall();
   }

@@ -21,7 +21,7 @@ export interface TranslatedAnswer {
   transcoder: Transcoder;
 }
 
-/** How an answer that begins like this is told to the client. `at`: epoch milliseconds. */
+/** How an answer that begins like this is sent to the client. `at`: epoch milliseconds. */
 export function translateAnswer(
   { status, headers }: Pick<UpstreamAnswer, 'status' | 'headers'>,
   translated: TranslatedRequest,
@@ -98,7 +98,7 @@ function countAnswer({ from, estimate }: TranslatedRequest, tokens = estimate): 
   return endpoint?.writeCount?.(tokens) ?? {};
 }
 
-/** Keeps the upstream's own message, which tells clients what to do, for example to shorten the prompt. */
+/** Keeps the upstream's own message, which says what clients should do, for example to shorten the prompt. */
 function errorFor({ from, to }: TranslatedRequest, status: number, body: string): object {
   const document = parsed(body);
   const error = member(document, 'error');

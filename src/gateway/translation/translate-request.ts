@@ -18,7 +18,7 @@ export interface TranslatedRequest {
   losses: Losses;
   /** Its tokens, from the size of the translated request. */
   estimate: number;
-  /** Whether the client was told the estimate. */
+  /** Whether the client got the estimate. */
   estimated: boolean;
 }
 
@@ -51,7 +51,7 @@ export function translateRequest(
   return { from, to, sent, request, losses, estimate: estimateTokens(bytes.length), estimated: false };
 }
 
-/** What the record tells about a translation. */
+/** What the record says about a translation. */
 export function toldOf({ from, losses, estimated }: TranslatedRequest): ExchangeTranslation {
   return { from, losses: losses.all(), ...(estimated && { estimated }) };
 }

@@ -11,7 +11,7 @@ import { UnreadableAnswer } from './unreadable-answer.ts';
 import type { Asked, WireTranslation } from './wire-translation.ts';
 
 /**
- * Translates a stream event by event: what a chunk of the model's bytes tells goes to the client before the
+ * Translates a stream event by event: what a chunk of the model's bytes says goes to the client before the
  * next chunk is read. A stream that does not end well throws, so that its client sees a broken answer.
  */
 export function streamTranscoder(
@@ -40,7 +40,7 @@ export function streamTranscoder(
       getHeapStatistics().heap_size_limit * modelAnswers.bytes.eventOfHeap,
     ),
     onEvent(data) {
-      // The events before one that fails are told first.
+      // The events before one that fails are sent first.
       if (!failed) attempt(() => reader.event(data));
     },
     onTooLong(bound) {
@@ -65,7 +65,7 @@ export function streamTranscoder(
       if (failed) throw failed;
       feed.feed(decode(bytes));
       const ready = told();
-      // What came before the failure is told first.
+      // What came before the failure is sent first.
       if (failed && ready.length === 0) throw failed;
       return ready;
     },

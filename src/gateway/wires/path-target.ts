@@ -1,4 +1,4 @@
-/** What a path asks for, on a wire whose bodies do not tell it. */
+/** What a path asks for, on a wire whose bodies do not say it. */
 export interface PathTarget {
   model: string;
   purpose: 'answer' | 'count';

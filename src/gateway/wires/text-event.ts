@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { JsonObject } from './lenient.ts';
 
-/** Nobody else can have this text in an event. */
-const place = randomUUID();
+/** Stands for the text. No event contains it by chance. */
+const placeholder = randomUUID();
 
 /**
- * The data of events that differ in one text only, such as the words of an answer: all else is serialized
- * once. `make` puts the text into the event.
+ * Serializes events that differ in one text only, such as the words of an answer. The rest of the event is
+ * serialized once. `make` returns the event with a given text.
  */
 export function eventsAround(make: (text: string) => JsonObject): (text: string) => string {
-  const [before = '', after = ''] = JSON.stringify(make(place)).split(`"${place}"`);
+  const [before = '', after = ''] = JSON.stringify(make(placeholder)).split(`"${placeholder}"`);
   return (text) => before + JSON.stringify(text) + after;
 }

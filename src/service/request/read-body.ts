@@ -79,7 +79,7 @@ async function readStream(request: Request, limit: number): Promise<Uint8Array> 
 }
 
 function tooLarge(limit: number) {
-  // Closing the connection tells a sender that is still writing to stop.
+  // Closing the connection stops a sender that is still writing.
   return refuse(413, `The body has more than ${limit} bytes.`, { connection: 'close' });
 }
 

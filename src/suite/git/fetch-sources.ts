@@ -40,7 +40,7 @@ export function keyOfSource({ git, ref, history }: GitSource): string {
 
 /**
  * Fetches the sources that a suite names into the data folder. Throws as `readSuite` does; what is wrong
- * with a source is in the result, so that all problems of a suite can be told at once.
+ * with a source is in the result, so that all problems of a suite can be reported at once.
  */
 export async function fetchSources(file: string, parts: SourceParts): Promise<FetchedSources> {
   const { value } = readSuite(file).yaml;

@@ -31,7 +31,7 @@ interface Found {
 
 /**
  * The tasks that a folder's `dataset.toml` names, which are found by the last part of their names. Those that
- * are not in the folder, and those that it does not name, are told.
+ * are not in the folder, and those that it does not name, are reported.
  */
 export function readDataset(folder: string, found: Found): Found {
   const remarks = new Remarks();

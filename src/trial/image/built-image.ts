@@ -170,7 +170,7 @@ async function runBuild(
   const startedAt = clock.now();
   const printed = () => {
     const { text: told } = output.result();
-    // Builders tell the steps that they got.
+    // Builders print the steps that they got.
     return withLines(secret ? told.replaceAll(secretMount(secret.id), '') : told, lineOf);
   };
   try {
@@ -205,7 +205,7 @@ async function frontendsOn(engine: Engine, build: PlannedBuild, signal: AbortSig
   return new Set(name !== undefined && (await engine.findImage(name, signal)) ? [name] : []);
 }
 
-/** Builders tell lines of the Dockerfile that they got. */
+/** Builders print lines of the Dockerfile that they got. */
 function withLines(output: string, lineOf: (line: number) => number): string {
   return output
     .replace(

@@ -40,7 +40,7 @@ export async function contentsOf(
   };
 }
 
-/** Whether `/etc/passwd` has a user of this name. Only the engine can tell if it is no regular file. */
+/** Whether `/etc/passwd` has a user of this name. Only the engine can say if it is no regular file. */
 async function hasUser(container: Container, name: string, signal: AbortSignal): Promise<boolean> {
   const path = '/etc/passwd';
   if ((await container.kindOf(path, signal)) !== 'other') return false;

@@ -44,11 +44,11 @@ export function placeObstacle(spec: TrialSpec, kept: Pick<KeptWorkspace, 'kind'>
  * Why a trial with services cannot be graded again; undefined if it can. What its services held is not kept.
  * Tests in a fresh sandbox reach only services that no agent has used, the first time as well.
  *
- * @param newServices whether the user accepts services that are started anew
+ * @param newServices whether the user accepts newly started services
  */
 export function servicesObstacle(spec: TrialSpec, newServices: boolean): string | undefined {
   if (newServices || !needsServices(spec)) return undefined;
-  return 'what its services held is not kept, and its grading reaches them: --new-services starts them anew';
+  return 'what its services held is not kept, and its grading reaches them: --new-services starts new ones';
 }
 
 /** Whether what a trial's services hold can decide its verdict. */
@@ -134,7 +134,7 @@ function withoutAgent(spec: TrialSpec): TrialSpec {
   };
 }
 
-/** Judges of a later grading are asked anew: what they are told has changed. */
+/** Judges of a later grading are asked again, because their prompts have changed. */
 function sessionOf(spec: TrialSpec, parts: RegradeParts) {
   const models = openModels({ ...spec, replay: undefined }, parts);
   return models && { ...models, [Symbol.asyncDispose]: () => models.session[Symbol.asyncDispose]() };
@@ -169,7 +169,7 @@ function ofGrading({
   return rest;
 }
 
-const startedAnew = 'its services were started anew, without what the agent did to them';
+const startedAnew = 'its services were newly started, without what the agent did to them';
 
 const systemPathsCut = 'of the paths that had changed outside the workspace, only the first ones are known';
 

@@ -152,7 +152,7 @@ function room() {
   };
 }
 
-/** As git tells it: no NUL near the beginning. */
+/** As git decides it: no NUL near the beginning. */
 function isText(content: Buffer): boolean {
   return !content.subarray(0, 8_000).includes(0);
 }

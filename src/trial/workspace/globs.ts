@@ -2,7 +2,7 @@ import picomatch from 'picomatch';
 import { pathLists } from '../../bounds/sandbox.ts';
 
 /**
- * Returns a function that tells whether a path matches one of the globs. An agent can make paths for which
+ * Returns a function that says whether a path matches one of the globs. An agent can make paths for which
  * matching takes seconds and blocks this process. So a path with more characters or folders than {@link
  * pathLists} allows is not matched at all.
  *

@@ -26,7 +26,7 @@ export function leftOutOf(spec: { protected: readonly string[] }): ((path: strin
   return spec.protected.length === 0 ? undefined : toolCaches(spec.protected, 'fresh');
 }
 
-/** The changed caches of tools that a case's globs would protect, as a person is told of them. */
+/** The changed caches of tools that a case's globs would protect, as they are shown to a person. */
 export function cachesAmong({ globs, isCache }: Protection, filesChanged: readonly string[]): string[] {
   const matches = globMatcher(globs, false);
   return filesChanged.filter((path) => isCache(path) && matches(path));

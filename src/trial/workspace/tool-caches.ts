@@ -9,7 +9,7 @@ export type GradedIn = 'fresh' | 'same';
  * are not carried to where the work is graded. In the agent's own sandbox that cannot be: there only the
  * caches count that verify does not read. A glob that names such a folder protects it.
  *
- * @returns a function that tells whether a path in the workspace is such a cache, or in one
+ * @returns a function that says whether a path in the workspace is such a cache, or in one
  */
 export function toolCaches(globs: readonly string[], gradedIn: GradedIn): (path: string) => boolean {
   if (globs.length === 0) return () => false;

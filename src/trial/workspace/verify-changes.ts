@@ -36,7 +36,7 @@ export async function contentsOf(
 /**
  * Lists what the image has in folders for caches and state. Call it before anything runs in the container.
  * Undefined if the image has no `find`, or more paths than are read: then a changed file in a cache cannot be
- * told from a new one, and is excused.
+ * distinguished from a new one, and is excused.
  */
 export async function existingPaths(
   container: Container,

@@ -80,7 +80,7 @@ export interface RunResult {
 
 export interface AnswerRequest {
   prompt: string;
-  /** Texts that the prompt refers to, by name. The model is told that they are data. */
+  /** Texts that the prompt refers to, by name. The prompt says that they are data. */
   material?: string | Record<string, string>;
   /** A configured model. Default: the variant's judge. */
   model?: string;
@@ -91,7 +91,7 @@ export interface AnswerRequest {
 export interface JudgeRequest {
   /** What is good and what is not. The judge takes instructions only from this text. */
   rubric: string;
-  /** The texts to judge, by name. The model is told that they are data. */
+  /** The texts to judge, by name. The prompt says that they are data. */
   material: string | Record<string, string>;
   /** The judgment's name. Default: the validation's name. */
   name?: string;

@@ -63,7 +63,7 @@ async function result(child: ChildProcess, input: string): Promise<RunResult> {
   if (!stdin || !stdout || !stderr) throw new Error('a program was started without pipes');
   const outputs = [keep(stdout), keep(stderr)] as const;
   const closed = new Promise((done) => child.once('close', done));
-  // A program may end without reading its input. Its exit code still tells how it ended.
+  // A program may end without reading its input. Its exit code still says how it ended.
   stdin.on('error', () => stdin.destroy());
   stdin.end(input);
   const exitCode = await new Promise<number>((done, reject) => {

@@ -53,7 +53,7 @@ export interface TrialRow {
 /** Why a trial has no verdict, without the output. */
 export type CauseOfRow = Pick<Cause, 'kind' | 'phase' | 'message'>;
 
-/** What is told by a trial's record only. A number that was not measured is absent. */
+/** What only a trial's record says. A number that was not measured is absent. */
 export interface TrialSummary {
   key: number;
   /** One line; absent for a trial that passed. */

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** Decides who may read: whoever has the token. */
+/** Decides who may read: those who have the token. */
 export class Access {
   readonly token = randomBytes(24).toString('base64url');
   readonly #used = Promise.withResolvers<void>();
@@ -19,7 +19,7 @@ function bearerOf(request: Request): string {
   return /^Bearer (.+)$/.exec(request.headers.get('authorization') ?? '')?.[1] ?? '';
 }
 
-/** Compares without telling, by its time, how much is the same. */
+/** Compares in constant time, so that the time reveals nothing about what is the same. */
 function isSame(one: string, other: string): boolean {
   return timingSafeEqual(digest(one), digest(other));
 }

@@ -7,7 +7,7 @@ import type { LedgerEvent } from '../model/shapes.ts';
 const everyMs = 1_000;
 /** Changes in one event. */
 const changesAtOnce = 5_000;
-/** Milliseconds without a change after which a client is told that the connection lives. */
+/** Milliseconds without a change after which a client gets a sign that the connection lives. */
 const quietMs = 15_000;
 
 /**

@@ -156,7 +156,7 @@ describe('models add, without a person', () => {
     await using server = await serverOf({}, ok({ error: { message: 'Incorrect API key' } }, 401));
     using place = placed().place;
     const args = ['add', '--base-url', `http://127.0.0.1:${server.port}`];
-    expect((await modelsIn(place, args)).stderr).toMatch(/wants a key[\s\S]*--api-key-env/);
+    expect((await modelsIn(place, args)).stderr).toMatch(/requires a key[\s\S]*--api-key-env/);
     const unset = await modelsIn(place, [...args, '--api-key-env', 'NOT_SET_HERE']);
     expect(unset).toMatchObject({
       exitCode: 2,

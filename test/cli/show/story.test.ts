@@ -510,7 +510,7 @@ test('a step has a mark only for what it had to reach, and the hosts of agent an
   expect(story).toContain('✓ reached its thresholds  ✗ did not  ○ void  · nothing to reach, or not run');
   expect(story).toContain('hosts    a.example, *.b.example:443: 2 connections, 1 failed');
   expect(story).toContain('tests at c.example: 1 connection');
-  expect(story).toContain('told     how much time and budget it had left');
+  expect(story).toContain('given    how much time and budget it had left');
   const model = plainText(partsOf(shown, ['model']));
   expect(model).toMatch(/hosts of the tests +1 connection\n.* c\.example:443 +10 B sent, 20 B received/);
 });

@@ -93,7 +93,7 @@ describe('filling', () => {
   });
 
   test.each(['/', '/tmp', '/workspace', '/var/tmp'])(
-    '%s ends the command, and removing its files mends it',
+    '%s ends the command, and removing its files fixes it',
     async (folder) => {
       await using container = await startedContainer(engine, { diskBytes: 30 * mebibyte });
       const fill = await shell(container, `head -c ${60 * mebibyte} /dev/zero > ${folder}/fill; sleep 600`);

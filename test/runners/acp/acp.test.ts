@@ -81,7 +81,7 @@ describe('an agent that speaks the Agent Client Protocol', { timeout }, () => {
 
   test.each([
     ['stops at its limit', 'agent-failed', 'limit of requests'],
-    ['refuses', 'agent-failed', 'refused to go on'],
+    ['refuses', 'agent-failed', 'refused to continue'],
     ['stops for no known reason', 'agent-failed', 'tired'],
     ['fails', 'model-failed', 'the model answered 500'],
     ['is not there', 'runner-broke', 'exited with 4'],

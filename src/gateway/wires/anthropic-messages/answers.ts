@@ -64,7 +64,7 @@ const counts = [
   ...['output_tokens', 'output_tokens_details'],
 ];
 
-/** The counts that an event tells; a count that is null says nothing new. */
+/** The counts that an event reports; a count that is null says nothing new. */
 export function countsOf(usage: unknown): object {
   const told = counts.map((name) => [name, member(usage, name)] as const);
   return Object.fromEntries(told.filter(([, value]) => value != null));

@@ -13,7 +13,7 @@ interface FindingProps {
   inCommon: number;
 }
 
-/** Whether B is better or worse than A, or whether that cannot be told from noise. */
+/** Whether B is better or worse than A, or whether that may be noise. */
 export function Finding({ compared, confidence, inCommon }: FindingProps) {
   const { rates, noise, finding } = compared;
   const { better, worse, midP } = rates.mcnemar;
@@ -38,7 +38,7 @@ export function Finding({ compared, confidence, inCommon }: FindingProps) {
       )}
       {rates.cases.length > 0 && rates.cases.length < fewCases && (
         <p class="dim">
-          Only {plural(rates.cases.length, 'case')}: other cases of the same kind may tell otherwise.
+          Only {plural(rates.cases.length, 'case')}: other cases of the same kind may give another result.
         </p>
       )}
       {inCommon > 1 && confidence > 0.95 && (

@@ -28,7 +28,7 @@ export interface Loaded<Value> {
 /**
  * Loads a value, and loads it again after changes that concern it.
  *
- * @param key loads anew when it changes; undefined loads nothing
+ * @param key loads again when it changes; undefined loads nothing
  * @param concerns whether an event changes the value
  */
 export function useLoaded<Value>(

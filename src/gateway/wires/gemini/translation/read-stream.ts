@@ -47,7 +47,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
       const parts = objectsOf(member(candidate?.content, 'parts'));
       // A last event may repeat the usage, but says no more.
       if (reason !== undefined && parts.length > 0)
-        throw new UnreadableAnswer('the answer goes on after its end');
+        throw new UnreadableAnswer('the answer continues after its end');
       for (const each of parts) part(each);
       reason ??= candidate?.finishReason ?? undefined;
     },

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../lenient.ts';
 
 /**
  * On this wire a signature is on the part that follows the thought. In the neutral form it belongs to a part
- * of reasoning, which has no text if the model did not tell its thought.
+ * of reasoning, which has no text if the model did not show its thought.
  */
 export function withSignature(
   read: ModelPart[],
