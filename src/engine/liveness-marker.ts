@@ -30,7 +30,7 @@ export interface LivenessMarker {
  * A busy engine sometimes refuses a start ("cannot start an already running container") and accepts the next
  * one.
  */
-const maxAttempts = 3;
+const attemptCount = 3;
 
 type MarkerState =
   | { kind: 'none' }
@@ -78,7 +78,7 @@ export function livenessMarker(
           // use. So the second try comes at once.
           if (away > 0) await port.clock.sleep(backoff(away, connectionWaits, Math.random), removed.signal);
           away += 1;
-        } else if (!isEngineFailure(error, 'refused') || ++refused === maxAttempts) {
+        } else if (!isEngineFailure(error, 'refused') || ++refused === attemptCount) {
           throw error;
         }
         removed.signal.throwIfAborted();

@@ -2,7 +2,7 @@ import { OffsiteError } from '../../offsite-error.ts';
 import { EngineSilent } from '../connection/ending.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 
-const maxAttempts = 9;
+const attemptCount = 9;
 const firstWaitMs = 100;
 /**
  * All waits together are about 12 s: a busy engine takes seconds for a removal that another request began.
@@ -20,7 +20,7 @@ export async function removeContainer(port: EnginePort, id: string): Promise<voi
     } catch (thrown) {
       // On a conflict another request is removing it, and the next attempt finds it gone. Other failures may
       // come from a busy disk.
-      if (attempt === maxAttempts || isGone(thrown)) throw thrown;
+      if (attempt === attemptCount || isGone(thrown)) throw thrown;
       await port.clock.sleep(Math.min(longestWaitMs, firstWaitMs * 2 ** (attempt - 1)));
     }
   }

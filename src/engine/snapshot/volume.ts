@@ -13,7 +13,7 @@ export interface SharedVolume {
 }
 
 /** More would only be needed if others remove the volume each time. */
-const maxAttempts = 3;
+const attemptCount = 3;
 /** Only an engine that hangs takes this long. */
 const countMs = 120_000;
 
@@ -74,7 +74,7 @@ export async function holdVolume(
 ): Promise<SharedVolume> {
   const { port, repository } = builder;
   const volume = volumeName(repository, tag);
-  for (let tries = 0; tries < maxAttempts; tries++) {
+  for (let tries = 0; tries < attemptCount; tries++) {
     const { built } = await fill();
     const mounts = [{ volume, path: request.path, readOnly: true }];
     const spec = { ...lockSpec, imageId: request.parentImageId, mounts };
