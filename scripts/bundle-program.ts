@@ -31,8 +31,8 @@ const native = ['cpu-features', '*.node'];
 
 /**
  * Bundles the command line with the packages it uses, so that a command starts from a few files instead of
- * hundreds. `sources` is where the files are that sources read beside themselves, as JavaScript: an expression
- * for the URL of a folder like the repository. `extension` is that of the sources there.
+ * hundreds. `sources` is where the files are that sources read beside themselves, as JavaScript: an
+ * expression for the URL of a folder like the repository. `extension` is that of the sources there.
  */
 export async function bundleProgram(sources: string, extension: 'js' | 'ts'): Promise<Bundled> {
   const { metafile, outputFiles } = await build({

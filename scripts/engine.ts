@@ -1,5 +1,5 @@
-// Starts an engine for tests and leaves it running until Ctrl-C: `node scripts/engine.ts docker-28`. Tests and
-// commands use it through the DOCKER_HOST that it prints. Without a name it lists the engines.
+// Starts an engine for tests and leaves it running until Ctrl-C: `node scripts/engine.ts docker-28`. Tests
+// and commands use it through the DOCKER_HOST that it prints. Without a name it lists the engines.
 
 import { once } from 'node:events';
 import { engineTable } from './engines/table.ts';

@@ -22,9 +22,9 @@ const freeEvery = 8 * 1024 * 1024;
 let collect: NodeJS.GCFunction | undefined;
 
 /**
- * Frees buffers that were read and dropped, each time 8 MiB of them wait, in about a millisecond. V8 looks for
- * young objects that are garbage when its own heap has grown by about a megabyte. The bytes of a buffer are
- * outside that heap, so while a long answer is read, V8 would keep 64 MB of its buffers before it looks.
+ * Frees buffers that were read and dropped, each time 8 MiB of them wait, in about a millisecond. V8 looks
+ * for young objects that are garbage when its own heap has grown by about a megabyte. The bytes of a buffer
+ * are outside that heap, so while a long answer is read, V8 would keep 64 MB of its buffers before it looks.
  */
 export class DroppedBuffers {
   #bytes = 0;

@@ -29,9 +29,10 @@ export interface Renewal {
 const turnMs = 10_000;
 
 /**
- * Divides the requests that a model takes at a time between the processes that ask it. What all holders may have
- * in flight together never exceeds the smallest limit that one of them names: a permit is granted only if it is
- * free, and it is free only after its holder has said that it does not use it, or is silent for `termMs`.
+ * Divides the requests that a model takes at a time between the processes that ask it. What all holders may
+ * have in flight together never exceeds the smallest limit that one of them names: a permit is granted only
+ * if it is free, and it is free only after its holder has said that it does not use it, or is silent for
+ * `termMs`.
  */
 export class Shares {
   readonly holders: Map<string, Holder>;

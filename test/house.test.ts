@@ -93,3 +93,19 @@ test('JSON from outside has one parser, which bounds its size and its depth', as
   expect(others).toEqual([]);
   expect([...found].toSorted()).toEqual(parsesItself.toSorted());
 });
+
+test('no line of a comment is wider than 110 columns; strings and single long words, such as URLs, may be', async () => {
+  const wide: string[] = [];
+  let count = 0;
+  for await (const path of glob('{src,runners,scripts}/**/*.{ts,tsx,cjs,mjs,css,py,sh}')) {
+    const comment = /\.(py|sh)$/.test(path) ? /^\s*#\s*(.*)$/ : /^\s*(?:\/\/|\/\*+|\*)\s*(.*)$/;
+    for (const [index, line] of readFileSync(path, 'utf8').split('\n').entries()) {
+      const text = comment.exec(line)?.[1];
+      if (text === undefined) continue;
+      count += 1;
+      if (line.length > 110 && text.includes(' ')) wide.push(`${path}:${index + 1}`);
+    }
+  }
+  expect(wide).toEqual([]);
+  expect(count).toBeGreaterThan(10_000);
+});

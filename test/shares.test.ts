@@ -7,7 +7,9 @@ test('whatever holders ask for and in whatever order it arrives, together they n
     who: fc.integer({ min: 0, max: 4 }),
     uses: fc.integer({ min: 0, max: 5 }),
     wants: fc.integer({ min: 0, max: 5 }),
-    /** What becomes of the renewal: its answer arrives, or is lost, or it arrives itself after the next one. */
+    /**
+     * What becomes of the renewal: its answer arrives, or is lost, or it arrives itself after the next one.
+     */
     fate: fc.constantFrom('answered', 'lost', 'late'),
     ms: fc.integer({ min: 0, max: 4_000 }),
   });

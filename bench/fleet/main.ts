@@ -2,9 +2,9 @@ import { parseArgs } from 'node:util';
 import { printAnswers } from './model/print-answers.ts';
 
 /**
- * A model of a large fleet: how long a batch takes, and where it saturates. With `--real`, a real fleet of four
- * workers on this machine: its overhead over one agent, the model next to it, its memory; with `--faults` too,
- * what becomes of its trials when workers and server are killed.
+ * A model of a large fleet: how long a batch takes, and where it saturates. With `--real`, a real fleet of
+ * four workers on this machine: its overhead over one agent, the model next to it, its memory; with
+ * `--faults` too, what becomes of its trials when workers and server are killed.
  *
  *   fleet [--only QUESTION] [--pictures FOLDER] [--json] [--quick]
  *   fleet --real [--trials 200] [--rounds 3] [--json] [--quick]

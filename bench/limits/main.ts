@@ -6,9 +6,9 @@ import { type Asked, askModel } from '../../test/gateway/limits/ask-model.ts';
 import { type LimitedServerOptions, limitedServer } from '../../test/gateway/limits/limited-server.ts';
 
 /**
- * `maxParallel: auto` next to fixed numbers, at a model whose room changes: 24 trials ask it over HTTP, one request
- * after the other. Each setting has a model of its own, whose room changes in the same way. `possible` is what
- * would be answered if exactly as many requests were in flight as the model has room for.
+ * `maxParallel: auto` next to fixed numbers, at a model whose room changes: 24 trials ask it over HTTP, one
+ * request after the other. Each setting has a model of its own, whose room changes in the same way.
+ * `possible` is what would be answered if exactly as many requests were in flight as the model has room for.
  */
 const { values } = parseArgs({
   options: { json: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false } },

@@ -83,8 +83,8 @@ const operations: Record<string, Operation> = {
 };
 
 /**
- * Measures each operation at two services, one with few runs stored and one with many. Every request to one is
- * followed by the same request to the other, so that whatever else the machine does disturbs both alike.
+ * Measures each operation at two services, one with few runs stored and one with many. Every request to one
+ * is followed by the same request to the other, so that whatever else the machine does disturbs both alike.
  *
  * @param copies makes copies of both databases for a round
  */

@@ -10,7 +10,9 @@ const suite: Suite = { id: 'history', name: 'History', prompt: 'Mend the parser.
 export const historyCase = 'old';
 const old: Case = { id: historyCase, name: 'Old', verify: 'npm test' };
 
-/** Writes to service.db ten finished batches of the case `old`: a page of 20 runs, each with 10 such trials. */
+/**
+ * Writes to service.db ten finished batches of the case `old`: a page of 20 runs, each with 10 such trials.
+ */
 export function fillHistory(folder: string, key: string, trajectoryBytes: number): void {
   inStore(folder, key, (call, database) => {
     const variants = [{ model: 'one' }, { model: 'two' }];

@@ -4,9 +4,9 @@ import { systemClock } from '../../src/clock.ts';
 import { settleHeap } from '../../src/heap.ts';
 
 /**
- * Reads the newest page of a case's runs in a process of its own: `node page-client.ts URL KEY CASE HOW`. With
- * `client` as a command does, with `floor` as bytes that are dropped. Prints milliseconds, the runs or bytes
- * that it read, and its peak resident memory in MiB.
+ * Reads the newest page of a case's runs in a process of its own: `node page-client.ts URL KEY CASE HOW`.
+ * With `client` as a command does, with `floor` as bytes that are dropped. Prints milliseconds, the runs or
+ * bytes that it read, and its peak resident memory in MiB.
  */
 settleHeap();
 const [url = '', key = '', caseId = '', how = ''] = process.argv.slice(2);

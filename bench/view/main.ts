@@ -16,7 +16,8 @@ import { type MeasuredPage, measureFile, measurePage } from './measured-page.ts'
 /**
  * How fast `offsite view` shows a large batch and a large trial in a real Chromium, and how fast and large an
  * export of them is. A page's floor parses the same answer and writes one line; the floor of scrolling is a
- * list of text; the floor of an export compresses the same records. `npm run -s bench -- view [--json] [--quick]`.
+ * list of text; the floor of an export compresses the same records.
+ * `npm run -s bench -- view [--json] [--quick]`.
  */
 const { values } = parseArgs({
   options: { json: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false } },
@@ -64,7 +65,9 @@ async function filled() {
   return { batch: keys.batch, trial: ledger.queue.ofBatch(keys.big)[0]?.key ?? 0 };
 }
 
-/** Resolves with the megabytes that are resident in the server: before the first page, at most, at the end. */
+/**
+ * Resolves with the megabytes that are resident in the server: before the first page, at most, at the end.
+ */
 async function measurePages() {
   await using server = await startServer('../view/viewer-server.ts', dataFolder);
   const { resident: started } = residentMegabytes(server.pid);

@@ -12,7 +12,9 @@ export interface AcpProgram {
   /** The environment of its terminals, and its own but for what `own` overrides. */
   env: Record<string, string>;
   own?: Record<string, string>;
-  /** Returns what its model asked for, of the command line that it wants a terminal for. Default: all of it. */
+  /**
+   * Returns what its model asked for, of the command line that it wants a terminal for. Default: all of it.
+   */
   commandOf?(line: string): string;
 }
 

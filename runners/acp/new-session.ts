@@ -18,8 +18,8 @@ interface SessionParts {
 }
 
 /**
- * Opens a session with the tool servers; resolves with its id. If the agent asks for authentication, it is asked to use the key
- * in its environment.
+ * Opens a session with the tool servers; resolves with its id. If the agent asks for authentication, it is
+ * asked to use the key in its environment.
  */
 export async function newSession(
   agent: ClientContext,

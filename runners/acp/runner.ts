@@ -3,8 +3,8 @@ import type { Runner } from '../../src/harness/runner.ts';
 import { acpSession } from './lazy-session.ts';
 
 /**
- * Any agent that speaks the Agent Client Protocol. The profile's `run` script starts it. Offsite is its client,
- * over its standard streams.
+ * Any agent that speaks the Agent Client Protocol. The profile's `run` script starts it. Offsite is its
+ * client, over its standard streams.
  */
 export const acp: Runner = {
   name: 'acp',

@@ -157,7 +157,9 @@ function endCall(
   }
 }
 
-/** What Cline puts before the output of a command that failed, and in place of the middle of a long output. */
+/**
+ * What Cline puts before the output of a command that failed, and in place of the middle of a long output.
+ */
 const failedPrefix = /^\[Command exited with code \d+\]\n?/;
 const cutMarker = /\n\[\.\.\. output truncated: \d+ chars total\.[^\n]*\]\n/;
 

@@ -8,8 +8,8 @@ import { streamTurn } from './stream-turn.ts';
 const readers = { ...streams, jsonl: jsonlStream };
 
 /**
- * Runs any program as a harness: the profile's `run` script. If the profile names no `stream`, each command of
- * the script is a command of the trial. The exit code is that of the last command.
+ * Runs any program as a harness: the profile's `run` script. If the profile names no `stream`, each command
+ * of the script is a command of the trial. The exit code is that of the last command.
  */
 export const command: Runner = {
   name: 'command',

@@ -9,8 +9,8 @@ const runInput = `IFS= read -r -d '' __offsite_script
 eval "unset -v __offsite_script"$'\\n'"$__offsite_script"`;
 
 /**
- * Runs the profile's script as one program and reads what it prints on stdout. Only what the stream reports is
- * in the record: the script's own commands are not commands of the trial.
+ * Runs the profile's script as one program and reads what it prints on stdout. Only what the stream reports
+ * is in the record: the script's own commands are not commands of the trial.
  */
 export function streamTurn(
   { container, profile, workspace, clock }: HarnessContext,

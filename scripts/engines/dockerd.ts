@@ -15,7 +15,9 @@ export interface Dockerd extends Pick<RoomRequest, 'root' | 'withoutUnified'> {
   prepare?: (room: Room) => Promise<void>;
   /** Starts it through another command, which gets its arguments. */
   through?: (room: Room) => readonly string[];
-  /** Listens with TLS too, at this address and with the files of a folder: `ca.pem`, `cert.pem`, `key.pem`. */
+  /**
+   * Listens with TLS too, at this address and with the files of a folder: `ca.pem`, `cert.pem`, `key.pem`.
+   */
   tls?: { host: string; files: string };
   /** Its containers have no bridge of this machine, because they have a network stack of their own. */
   ownNetwork?: boolean;

@@ -40,8 +40,8 @@ export function engineRequest(args: readonly string[]): EngineRequest | undefine
 const limitMinutes = 90;
 
 /**
- * Runs the tests on one engine after the other, also after one that failed, and prints how each ended. Each is
- * ended after 90 minutes.
+ * Runs the tests on one engine after the other, also after one that failed, and prints how each ended. Each
+ * is ended after 90 minutes.
  *
  * @param onCount gets the count of all tests so far
  */

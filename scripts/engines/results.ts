@@ -33,7 +33,9 @@ export async function keptResults(): Promise<EngineResult[]> {
   return Promise.all(names.map(async (name) => JSON.parse(await readFile(join(folder, name), 'utf8'))));
 }
 
-/** Keeps what a run found. Checks of which it did not run all files stay as they were, and so do the notes. */
+/**
+ * Keeps what a run found. Checks of which it did not run all files stay as they were, and so do the notes.
+ */
 export async function keepResult(
   engine: { name: string; title: string },
   facts: Capabilities,

@@ -10,7 +10,9 @@ export interface TestEngine extends AsyncDisposable {
   env?: NodeJS.ProcessEnv;
   /** Starts it if it does not run, and resolves when it answers. */
   start(): Promise<void>;
-  /** Ends it with SIGKILL and resolves when it is gone. What its containers run may survive, as after a crash. */
+  /**
+   * Ends it with SIGKILL and resolves when it is gone. What its containers run may survive, as after a crash.
+   */
   kill(): Promise<void>;
 }
 

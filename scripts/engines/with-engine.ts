@@ -11,8 +11,8 @@ export interface NamedEngine extends AsyncDisposable {
   engine: TestEngine;
   facts: Capabilities;
   /**
-   * This process's environment, with the engine in DOCKER_HOST, its name in OFFSITE_TEST_ENGINE, and its socket
-   * on this machine in OFFSITE_TEST_SOCKET.
+   * This process's environment, with the engine in DOCKER_HOST, its name in OFFSITE_TEST_ENGINE, and its
+   * socket on this machine in OFFSITE_TEST_SOCKET.
    */
   env: NodeJS.ProcessEnv;
 }

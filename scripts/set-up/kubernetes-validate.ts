@@ -7,7 +7,9 @@ import { systemClock } from '../../src/clock.ts';
 import { announcer } from './announcer.ts';
 import { ensurePip } from './wheel-program.ts';
 
-/** A program of PyPI that checks manifests against the schemas of Kubernetes' own API, which it brings along. */
+/**
+ * A program of PyPI that checks manifests against the schemas of Kubernetes' own API, which it brings along.
+ */
 const validator = {
   package: 'kubernetes-validate',
   version: '1.37.0',
@@ -54,8 +56,8 @@ export async function ensureKubernetesValidate(env: NodeJS.ProcessEnv, signal?: 
 }
 
 /**
- * Checks the documents of files against the schemas of a version of Kubernetes, and refuses keys that these do
- * not name. Resolves with one line for each document: `<file> passed for …`. Rejects with what is wrong.
+ * Checks the documents of files against the schemas of a version of Kubernetes, and refuses keys that these
+ * do not name. Resolves with one line for each document: `<file> passed for …`. Rejects with what is wrong.
  */
 export async function validateManifests(files: readonly string[], version: string): Promise<string[]> {
   const said = await runHostProgram({

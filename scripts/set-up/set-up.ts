@@ -10,8 +10,8 @@ import { ensureEngine } from './ensure-engine.ts';
 
 /**
  * Makes sure that there is a Docker engine with the base image, and reports its progress on standard output.
- * If both exist, it takes a moment. Returns what the engine says of itself. Throws an `OffsiteError` that says
- * what the user has to do.
+ * If both exist, it takes a moment. Returns what the engine says of itself. Throws an `OffsiteError` that
+ * says what the user has to do.
  */
 export async function setUp(env: NodeJS.ProcessEnv, signal?: AbortSignal): Promise<Capabilities> {
   const { log, during } = announcer(process.stdout, systemClock);

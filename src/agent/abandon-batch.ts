@@ -42,9 +42,9 @@ export interface Abandoned {
 }
 
 /**
- * Ends a batch, a set, or a start without an answer, that nobody will continue: each trial without a result is
- * stored as void, with its report. Undefined if another process works on it. Throws what the service's calls
- * throw, and `NOT_RESUMABLE`; then what is not ended yet can still be resumed or abandoned.
+ * Ends a batch, a set, or a start without an answer, that nobody will continue: each trial without a result
+ * is stored as void, with its report. Undefined if another process works on it. Throws what the service's
+ * calls throw, and `NOT_RESUMABLE`; then what is not ended yet can still be resumed or abandoned.
  */
 export async function abandon(
   what: Resumable,

@@ -8,7 +8,9 @@ import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { KeptLease, type Lease, type LeaseParts, noLease } from './lease.ts';
 import { NotClaimed, notClaimed } from './not-claimed.ts';
 
-/** A trial as a service knows it. Who started its run decides what to do while the service cannot be asked. */
+/**
+ * A trial as a service knows it. Who started its run decides what to do while the service cannot be asked.
+ */
 export type ClaimedTrial = Pick<QueuedTrial, 'runId' | 'ordinal' | 'origin'>;
 
 /** Keeps agents with data folders of their own from running the same trial. */

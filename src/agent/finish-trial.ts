@@ -62,9 +62,10 @@ const waits: BackoffLimits = { first: 1_000, longest: 30_000 };
 
 /**
  * Runs a trial until it has a final result, and stores that in the ledger with its report. If the
- * infrastructure or the model makes an attempt fail, the attempt is kept and the trial is retried, up to a limit.
- * A failing agent is never retried. Rejects if the result cannot be stored, if no trial may start, if a signal
- * aborts, and with `NotClaimed` if another agent has the trial; the caller queues the trial again then.
+ * infrastructure or the model makes an attempt fail, the attempt is kept and the trial is retried, up to a
+ * limit. A failing agent is never retried. Rejects if the result cannot be stored, if no trial may start, if
+ * a signal aborts, and with `NotClaimed` if another agent has the trial; the caller queues the trial again
+ * then.
  *
  * @param begun called when an attempt has its permit, before it takes the trial's sandbox
  */

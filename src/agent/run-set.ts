@@ -28,8 +28,8 @@ interface LeftPart {
   /** From 1. */
   number: number;
   /**
-   * `unknown`: the service may have started it, and lists no batch that fits. `busy`: another process works on
-   * it.
+   * `unknown`: the service may have started it, and lists no batch that fits. `busy`: another process works
+   * on it.
    */
   why: 'unknown' | 'busy';
 }

@@ -18,7 +18,8 @@ END
 cp -R "$OFFSITE_LOCAL/." "$root/usr/local/"
 chroot "$root" useradd --uid 1000 --create-home --shell /bin/bash node
 
-# pip runs in the image, with the host's index, proxy and certificates. A PyPI that does not answer is no failure.
+# pip runs in the image, with the host's index, proxy and certificates. A PyPI that does not answer is no
+# failure.
 set --
 for name in PIP_INDEX_URL PIP_EXTRA_INDEX_URL PIP_TRUSTED_HOST http_proxy https_proxy no_proxy \
   HTTP_PROXY HTTPS_PROXY NO_PROXY; do

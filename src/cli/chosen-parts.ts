@@ -15,7 +15,10 @@ const onlyOfTasks = {
   testParser: '--test-parser',
 };
 
-/** Throws an `input` error if one of these options stands beside a suite file, which would not be changed by it. */
+/**
+ * Throws an `input` error if one of these options stands beside a suite file, which would not be changed by
+ * it.
+ */
 export function refuseTaskOptions(options: object): void {
   const given = Object.entries(onlyOfTasks).flatMap(([key, name]) =>
     Reflect.get(options, key) === undefined ? [] : [name],

@@ -25,8 +25,8 @@ export interface OptionShape {
 }
 
 /**
- * All commands that people type, in the order of the help. `npm run generate` writes them down, so that help and
- * completion need not read the code of every command.
+ * All commands that people type, in the order of the help. `npm run generate` writes them down, so that help
+ * and completion need not read the code of every command.
  */
 export const commandTrees: readonly CommandTree[] = generated;
 

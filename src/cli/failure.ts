@@ -7,8 +7,8 @@ import { Interrupted } from './interruption.ts';
 import { Crashed } from './last-defence.ts';
 
 /**
- * Prints what a command threw, for a person, and returns the exit code for the process: that of the error which
- * ended the command, not of those that followed while it cleaned up.
+ * Prints what a command threw, for a person, and returns the exit code for the process: that of the error
+ * which ended the command, not of those that followed while it cleaned up.
  */
 export function printFailure(thrown: unknown, err: Pick<Output, 'print'>): number {
   const [first, ...later] = allThrown(thrown);

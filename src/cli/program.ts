@@ -119,8 +119,8 @@ const lasting = new Set([
 ]);
 
 /**
- * The commands that a command line needs: the one that it names. If it names none, or one that does not exist,
- * it ends with help or an error, and a list of the commands is enough. The version needs none.
+ * The commands that a command line needs: the one that it names. If it names none, or one that does not
+ * exist, it ends with help or an error, and a list of the commands is enough. The version needs none.
  */
 async function needed([first, second]: readonly string[]): Promise<Command[]> {
   if (first === '--version' || first === '-V') return [];
@@ -143,8 +143,8 @@ export async function readCommandTrees(): Promise<CommandTree[]> {
 }
 
 /**
- * Refuses a word where the name of a command below another one must stand. If the command above does something
- * itself, commander would only say that there are too many arguments.
+ * Refuses a word where the name of a command below another one must stand. If the command above does
+ * something itself, commander would only say that there are too many arguments.
  */
 function refuseUnknownBelow(program: Command, argv: readonly string[]): void {
   const [name, word = '-'] = argv;

@@ -18,7 +18,8 @@ export interface Settings extends Terminal {
 }
 
 /**
- * Reads the configuration, if there is one, and nothing else: commands that only ask the daemon start faster so.
+ * Reads the configuration, if there is one, and nothing else: commands that only ask the daemon start faster
+ * so.
  */
 export async function openSettings({ config: named, dataFolder }: CommonOptions): Promise<Settings> {
   const { env } = process;

@@ -11,8 +11,8 @@ export interface SideBefore {
 }
 
 /**
- * The variants that a run of the plan could not show to be worse, even if all its trials failed: too few of its
- * cases and trials have a counterpart that passed.
+ * The variants that a run of the plan could not show to be worse, even if all its trials failed: too few of
+ * its cases and trials have a counterpart that passed.
  */
 export function blindVariants(
   { cases, trials }: Pick<SuitePlan, 'cases' | 'trials'>,

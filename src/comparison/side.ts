@@ -57,9 +57,9 @@ export interface SideCase extends CaseVerdicts {
 }
 
 /**
- * Reads `BATCH`, `BATCH:VARIANT`, `BATCH+BATCH:VARIANT`, or `:VARIANT` of the last batch. A set stands for its
- * batches. Batches are named as {@link findBatch} takes them, and it throws as that does. Several batches of
- * one suite count as one: further batches have further trials.
+ * Reads `BATCH`, `BATCH:VARIANT`, `BATCH+BATCH:VARIANT`, or `:VARIANT` of the last batch. A set stands for
+ * its batches. Batches are named as {@link findBatch} takes them, and it throws as that does. Several batches
+ * of one suite count as one: further batches have further trials.
  */
 export function readReference(ledger: Ledger, name: string): Reference {
   const { records } = ledger;

@@ -32,8 +32,8 @@ interface Operation<Request extends z.ZodType, Response extends z.ZodType> {
   /** Whether a request may come without a body. It counts as an empty object. */
   bodyOptional?: boolean;
   /**
-   * The error statuses that this service can answer, in addition to 401 and 500, which any operation can. Another
-   * service may answer others.
+   * The error statuses that this service can answer, in addition to 401 and 500, which any operation can.
+   * Another service may answer others.
    */
   errors: readonly ErrorStatus[];
   /**

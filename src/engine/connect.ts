@@ -41,8 +41,8 @@ export interface ConnectOptions {
   trials?: number | undefined;
   signal?: AbortSignal;
   /**
-   * Aborts when this agent ends, which may be long before the engine is disposed. From then on, an engine that
-   * is silent for some time counts as gone.
+   * Aborts when this agent ends, which may be long before the engine is disposed. From then on, an engine
+   * that is silent for some time counts as gone.
    */
   ending?: AbortSignal | undefined;
   clock?: Clock;

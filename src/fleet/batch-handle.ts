@@ -69,10 +69,11 @@ export class BatchHandle {
   }
 
   /**
-   * What the whole batch has done, with the results that `seen` does not have yet: some at a time. Throws if no
-   * worker answers in time: workers run the workflows.
+   * What the whole batch has done, with the results that `seen` does not have yet: some at a time. Throws if
+   * no worker answers in time: workers run the workflows.
    *
-   * @param seen how many results of each workflow are known; this call updates it. Without it, none are returned
+   * @param seen how many results of each workflow are known; this call updates it. Without it, none are
+   * returned
    */
   async progress(seen?: Map<string, number>): Promise<BatchProgress> {
     const whole = await this.#known(() => this.#ask(this.#workflow, seen));

@@ -10,8 +10,8 @@ const ivBytes = 12;
 const tagBytes = 16;
 
 /**
- * Encrypts everything that Temporal stores, so that its server and its UI see only sizes. Each payload becomes
- * one of an initialization vector, a tag and the encrypted payload.
+ * Encrypts everything that Temporal stores, so that its server and its UI see only sizes. Each payload
+ * becomes one of an initialization vector, a tag and the encrypted payload.
  *
  * @param key 64 hexadecimal digits. Throws `FLEET_KEY_INVALID` otherwise
  */

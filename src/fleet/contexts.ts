@@ -46,8 +46,8 @@ export function environmentsOf({ local: { environment, tests, steps } }: Planned
 }
 
 /**
- * Puts the contexts of a plan into the storage. Resolves with the hash of each one's list, by the hash of what
- * it holds. Throws `FLEET_CONTEXT_CHANGED` and `FLEET_CONTEXT_REFUSED`.
+ * Puts the contexts of a plan into the storage. Resolves with the hash of each one's list, by the hash of
+ * what it holds. Throws `FLEET_CONTEXT_CHANGED` and `FLEET_CONTEXT_REFUSED`.
  */
 export async function putContexts(plan: SuitePlan, storage: FleetStorage): Promise<Record<string, string>> {
   const lists: Record<string, string> = {};
@@ -107,7 +107,8 @@ export class Contexts {
   }
 
   /**
-   * Unpacks the contexts that a case needs and this worker does not have. The build itself checks their hashes.
+   * Unpacks the contexts that a case needs and this worker does not have. The build itself checks their
+   * hashes.
    *
    * @param lists the hash of each context's list
    */

@@ -1,14 +1,14 @@
 import { planFormat } from '../agent/stored-plan.ts';
 
 /**
- * The version of what the machines of a fleet exchange: documents, orders, and the code of the workflows. Count
- * it up with each change that an older worker cannot follow.
+ * The version of what the machines of a fleet exchange: documents, orders, and the code of the workflows.
+ * Count it up with each change that an older worker cannot follow.
  */
 const ownFormat = 3;
 
 /**
- * Workers take tasks of their own format only: it is a part of the names of task queues. So a worker of another
- * version of Offsite never runs half of a batch that it cannot read.
+ * Workers take tasks of their own format only: it is a part of the names of task queues. So a worker of
+ * another version of Offsite never runs half of a batch that it cannot read.
  */
 export const fleetFormat = `${ownFormat}.${planFormat}`;
 

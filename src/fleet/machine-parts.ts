@@ -4,8 +4,8 @@ import type { SuitePlan } from '../suite/plan.ts';
 import { environmentsOf } from './contexts.ts';
 
 /**
- * Throws `FLEET_MACHINE_PARTS` for a plan with a repository of the machine that read its suite. Other machines do
- * not have it; what a stranger names there must not be read.
+ * Throws `FLEET_MACHINE_PARTS` for a plan with a repository of the machine that read its suite. Other
+ * machines do not have it; what a stranger names there must not be read.
  */
 export function refuseMachineParts({ cases }: SuitePlan): void {
   for (const planned of cases) {

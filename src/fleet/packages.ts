@@ -1,8 +1,8 @@
 import { OffsiteError } from '../offsite-error.ts';
 
 /**
- * Loads a module that imports packages of Temporal, which are optional: they are larger than all else together.
- * Throws `TEMPORAL_MISSING` if they are not installed.
+ * Loads a module that imports packages of Temporal, which are optional: they are larger than all else
+ * together. Throws `TEMPORAL_MISSING` if they are not installed.
  */
 export async function withTemporal<Module>(load: () => Promise<Module>): Promise<Module> {
   try {

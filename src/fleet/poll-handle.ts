@@ -89,8 +89,8 @@ export class PollHandle {
   }
 
   /**
-   * Starts a batch at the service while the poll leaves queued runs of these cases alone: the service lists them
-   * before the batch has its workflow. Rejects as the work does.
+   * Starts a batch at the service while the poll leaves queued runs of these cases alone: the service lists
+   * them before the batch has its workflow. Rejects as the work does.
    */
   async whileStarting<Result>(
     cases: string[],

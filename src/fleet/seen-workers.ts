@@ -15,7 +15,10 @@ export interface SeenWorker {
   silentMs: number;
   /** Whether it should have been seen since. */
   isSilent: boolean;
-  /** Undefined if the fleet has no storage, or no readable profile in it. Older versions of Offsite write none. */
+  /**
+   * Undefined if the fleet has no storage, or no readable profile in it. Older versions of Offsite write
+   * none.
+   */
   profile: WorkerProfile | undefined;
 }
 

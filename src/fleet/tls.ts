@@ -13,7 +13,9 @@ interface TlsFiles {
 
 export type FleetTls = TlsFiles | boolean | undefined;
 
-/** Throws `FLEET_TLS_FILE` for a file that cannot be read, and `FLEET_KEY_UNPROTECTED` for a key without TLS. */
+/**
+ * Throws `FLEET_TLS_FILE` for a file that cannot be read, and `FLEET_KEY_UNPROTECTED` for a key without TLS.
+ */
 export function tlsOf({ tls }: FleetConfig, apiKey: string | undefined): FleetTls {
   if (tls === undefined) return apiKey === undefined ? undefined : true;
   if (tls === false && apiKey !== undefined) {

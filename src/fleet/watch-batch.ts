@@ -31,8 +31,8 @@ const againMs = 3_000;
 const waitingMs = 3_000;
 
 /**
- * Follows a batch until its workflow ends. Resolves with how it ended; undefined if it was canceled. While server
- * or workers do not answer, it waits for them.
+ * Follows a batch until its workflow ends. Resolves with how it ended; undefined if it was canceled. While
+ * server or workers do not answer, it waits for them.
  */
 export async function watchBatch(
   batch: BatchHandle,

@@ -33,7 +33,9 @@ export function spentMessage(batch: BudgetAccount, clock: Clock): string | undef
 
 /** The budgets for one role of a session: the trial's and its batch's. */
 export interface Budgets extends Disposable {
-  /** Counts one more request. Throws a {@link GatewayRefusal} and aborts `spent` if a budget has nothing left. */
+  /**
+   * Counts one more request. Throws a {@link GatewayRefusal} and aborts `spent` if a budget has nothing left.
+   */
   begin(): void;
   /** As `begin`, for a request that is already counted. */
   check(): void;

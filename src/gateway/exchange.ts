@@ -16,8 +16,8 @@ export interface PassedAnswer extends UpstreamAnswer {
 
 /**
  * Makes one request to a model: checks its budget, sends it and records it. `signal` is the client's: if it
- * aborts, so does the upstream request. Throws a {@link GatewayRefusal} if the request may not be sent or the answer
- * is a redirect, and the connection's error if no answer began.
+ * aborts, so does the upstream request. Throws a {@link GatewayRefusal} if the request may not be sent or the
+ * answer is a redirect, and the connection's error if no answer began.
  */
 export async function exchange(
   parts: ExchangeParts,

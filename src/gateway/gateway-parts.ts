@@ -21,8 +21,8 @@ export interface GatewayOptions {
   /** From 0 (inclusive) to 1 (exclusive); spreads the waits between attempts. */
   random?: () => number;
   /**
-   * The permits for requests to a model, by its name and its `maxParallel`: for `auto`, the most that it allows.
-   * If not given, each gateway has its own.
+   * The permits for requests to a model, by its name and its `maxParallel`: for `auto`, the most that it
+   * allows. If not given, each gateway has its own.
    */
   permits?: ((model: string, maxParallel: number) => Semaphore) | undefined;
   /** Tells people that requests to a model wait. */

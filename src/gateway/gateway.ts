@@ -47,16 +47,16 @@ export interface SessionRequest {
 export interface SessionReplay {
   cassette: Cassette;
   /**
-   * Which requests the configured models answer. `never`: a request that is not recorded is refused. `missing`:
-   * those that are not recorded. `at-end`: the same, once all that is recorded was given as an answer; until
-   * then they are refused.
+   * Which requests the configured models answer. `never`: a request that is not recorded is refused.
+   * `missing`: those that are not recorded. `at-end`: the same, once all that is recorded was given as an
+   * answer; until then they are refused.
    */
   live: 'never' | 'missing' | 'at-end';
   /** Which recorded models answer: `same`, those of the same name, or any. */
   of: 'same' | 'any';
   /**
-   * The recorded answers of the agent are given in their order, with their commands as calls of the shell tool
-   * of another harness. The configured models answer all other requests. The cassette has one trial.
+   * The recorded answers of the agent are given in their order, with their commands as calls of the shell
+   * tool of another harness. The configured models answer all other requests. The cassette has one trial.
    */
   inOrder?: boolean | undefined;
 }
@@ -90,7 +90,9 @@ export interface GatewaySession extends AsyncDisposable {
   readonly overBudget: AbortSignal;
   /** What the agent and the user may still use. Others may use up what is left of the batch's budget. */
   left(): BudgetLeft;
-  /** Aborts when a replayed model has no answer; its reason is an {@link OffsiteError} that says what differs. */
+  /**
+   * Aborts when a replayed model has no answer; its reason is an {@link OffsiteError} that says what differs.
+   */
   readonly replayMissed: AbortSignal;
   /** The account of all requests so far. Waits until those in flight are metered. */
   account(): Promise<ModelAccount>;

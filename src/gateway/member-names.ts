@@ -85,8 +85,8 @@ export function isFreeForm(name: string, level: number): boolean {
 
 /**
  * Reads a name with its quotes and returns the form to compare. Outside free-form members, that form ignores
- * the differences that some servers ignore (case, camel case). There it also throws a {@link GatewayRefusal} for a
- * name that is not plain, or that such a server reads as a judged member.
+ * the differences that some servers ignore (case, camel case). There it also throws a {@link GatewayRefusal}
+ * for a name that is not plain, or that such a server reads as a judged member.
  */
 export function nameOf(
   bytes: Buffer,

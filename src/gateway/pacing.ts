@@ -34,13 +34,13 @@ export interface Permit {
    */
   backOff(asked: number | undefined, why: string): void;
   /**
-   * The model refused the request because it has too many, and asked to wait for some milliseconds. Returns for
-   * how long this request waits before its next attempt, in addition to its wait for a permit.
+   * The model refused the request because it has too many, and asked to wait for some milliseconds. Returns
+   * for how long this request waits before its next attempt, in addition to its wait for a permit.
    */
   refused(asked: number | undefined, why: string): number;
   /**
-   * Whether the limit may be the reason if the model refuses this request: others are in flight, and the limit
-   * adapts. Then the refusal does not count as an attempt.
+   * Whether the limit may be the reason if the model refuses this request: others are in flight, and the
+   * limit adapts. Then the refusal does not count as an attempt.
    */
   readonly adapts: boolean;
   /** The model answered: the next back-off starts from the shortest wait. */

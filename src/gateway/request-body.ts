@@ -13,8 +13,8 @@ import type { PathTarget } from './wires/path-target.ts';
 import { wireTable } from './wires/wire-table.ts';
 
 /**
- * Reads a request's body, no faster than `hold` has room for it. Throws a {@link GatewayRefusal}: 413 if it is too
- * large, 503 if there is no room. Rejects if the client disconnects.
+ * Reads a request's body, no faster than `hold` has room for it. Throws a {@link GatewayRefusal}: 413 if it
+ * is too large, 503 if there is no room. Rejects if the client disconnects.
  */
 export async function readBody(request: IncomingMessage, hold: Hold, signal: AbortSignal): Promise<Buffer> {
   // A larger body does not fit into a string, whatever it contains.
@@ -55,8 +55,8 @@ export interface ModelRequestBody {
 }
 
 /**
- * Reads a request's body. Throws a {@link GatewayRefusal} if it is not a JSON object with a model in UTF-8, or if
- * the upstream might read it differently than this gateway. `inPath`: what the path told.
+ * Reads a request's body. Throws a {@link GatewayRefusal} if it is not a JSON object with a model in UTF-8,
+ * or if the upstream might read it differently than this gateway. `inPath`: what the path told.
  */
 export function readRequestBody(
   bytes: Buffer,

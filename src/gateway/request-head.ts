@@ -52,8 +52,8 @@ export function toUpstream(
 }
 
 /**
- * Throws a {@link GatewayRefusal} (415) if the headers declare anything but JSON in UTF-8, because the gateway reads
- * the body as that.
+ * Throws a {@link GatewayRefusal} (415) if the headers declare anything but JSON in UTF-8, because the
+ * gateway reads the body as that.
  */
 export function requireReadable(headers: IncomingHttpHeaders): void {
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') {

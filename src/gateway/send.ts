@@ -72,7 +72,9 @@ export async function send(parts: SendParts, request: UpstreamRequest, signal: A
   }
 }
 
-/** Passes an answer on. When it has succeeded and is complete, reports when its first and last bytes arrived. */
+/**
+ * Passes an answer on. When it has succeeded and is complete, reports when its first and last bytes arrived.
+ */
 function timedBody(
   answer: UpstreamAnswer,
   { clock, trial }: SendParts,

@@ -104,8 +104,8 @@ export class DerivedTrajectory {
 
 /**
  * The commands of a tool call. None for a tool that runs no commands: tools that do have commands in their
- * arguments, whatever their name is. In a list of `commands`, each is a whole command; as `command`, a list is
- * a program and its arguments.
+ * arguments, whatever their name is. In a list of `commands`, each is a whole command; as `command`, a list
+ * is a program and its arguments.
  */
 function commandsOf(given: unknown): { commands: string[]; isList: boolean } {
   const { command, cmd, commands } = Arguments.parse(typeof given === 'string' ? parsed(given) : given);

@@ -92,7 +92,9 @@ export type CommandSource = 'report' | 'traffic' | 'none';
 
 /** One conversation with a harness. */
 export interface HarnessSession {
-  /** Where its commands come from, if that is for its profile to say. Default: the runner's `tellsCommands`. */
+  /**
+   * Where its commands come from, if that is for its profile to say. Default: the runner's `tellsCommands`.
+   */
   readonly commandsFrom?: CommandSource | undefined;
   /**
    * Gives the harness a message and lets it work until the end of its turn. It is called only once if the

@@ -33,7 +33,8 @@ export type Target =
  * - any of those with `#ordinal`: a trial
  * - what `offsite run` prints for a trial: `✗ case · variant #0  failed  1.9 s`
  *
- * Throws `BATCH_UNKNOWN`, `REFERENCE_UNKNOWN`, `REFERENCE_AMBIGUOUS` with the candidates, and `TRIAL_UNKNOWN`.
+ * Throws `BATCH_UNKNOWN`, `REFERENCE_UNKNOWN`, `REFERENCE_AMBIGUOUS` with the candidates, and
+ * `TRIAL_UNKNOWN`.
  */
 export function findTarget(records: Records, reference = ''): Target {
   const { name, ordinal } = readReference(reference);

@@ -84,9 +84,9 @@ export function lastBatch(records: Records): StoredBatch {
 }
 
 /**
- * Finds a batch by its id or by the beginning of its id, or the last one by `last`. The `batch_` that ids begin with may be left out. A
- * whole id wins over a beginning. Throws `BATCH_UNKNOWN` if no batch fits, and `BATCH_AMBIGUOUS`, with the
- * candidates, if several do.
+ * Finds a batch by its id or by the beginning of its id, or the last one by `last`. The `batch_` that ids
+ * begin with may be left out. A whole id wins over a beginning. Throws `BATCH_UNKNOWN` if no batch fits, and
+ * `BATCH_AMBIGUOUS`, with the candidates, if several do.
  */
 export function findBatch(records: Records, reference: string): StoredBatch {
   const fitting = fittingBatches(records, reference);
@@ -125,8 +125,8 @@ const batchesCompared = 500;
 const suggestedCharacters = 8;
 
 /**
- * The id that a reference means to a command that asks a service for the batch: that of the batch that fits, or
- * the reference itself if none does. Throws `BATCH_AMBIGUOUS` if several batches fit.
+ * The id that a reference means to a command that asks a service for the batch: that of the batch that fits,
+ * or the reference itself if none does. Throws `BATCH_AMBIGUOUS` if several batches fit.
  */
 export function onlyId(fitting: readonly StoredBatch[], reference: string): string {
   const [id, ...others] = new Set(fitting.map((batch) => batch.id));

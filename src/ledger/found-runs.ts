@@ -59,8 +59,8 @@ export class FoundRuns {
 
   /**
    * Queues trials of a run that the daemon found which the service lists as queued: those that another agent
-   * had when the run was found, and those that were left to another agent since. Other trials stay as they are,
-   * and so do planned runs and those of a fleet. Returns whether there were any.
+   * had when the run was found, and those that were left to another agent since. Other trials stay as they
+   * are, and so do planned runs and those of a fleet. Returns whether there were any.
    */
   claimMore(run: RunKey, ordinals: readonly number[]): boolean {
     const records = this.#records;

@@ -4,7 +4,9 @@ import type { DatabaseSync } from 'node:sqlite';
 import { adaptingLimits } from '../bounds/model.ts';
 import { inTransaction, openDatabase } from './database.ts';
 
-/** `migrations[n]` takes version n to n + 1. Times are epoch milliseconds. Never edit a released migration. */
+/**
+ * `migrations[n]` takes version n to n + 1. Times are epoch milliseconds. Never edit a released migration.
+ */
 const migrations: readonly string[] = [
   `
   -- What the processes of this data folder know about the limits of models that adapt.

@@ -10,5 +10,8 @@ export const platformLock = 'platform';
 /** The lock that `offsite serve` holds besides, so that other commands know who works off their batches. */
 export const servingLock = 'serving';
 
-/** The name in the ledger of the service that runs inside the commands of this data folder, and ends with them. */
+/**
+ * The name in the ledger of the service that runs inside the commands of this data folder, and ends with
+ * them.
+ */
 export const embeddedService = 'embedded';

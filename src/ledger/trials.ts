@@ -131,7 +131,9 @@ export class Trials {
     if (kindOf(finished.cause) === 'harness') this.brokenHarnesses.add(attempt.trial, records.now());
   }
 
-  /** A finished trial's whole result as JSON. Throws `BLOB_MISSING` or `BLOB_DAMAGED` if the disk has lost it. */
+  /**
+   * A finished trial's whole result as JSON. Throws `BLOB_MISSING` or `BLOB_DAMAGED` if the disk has lost it.
+   */
   result(trial: TrialKey): unknown {
     const row = this.#records.get('SELECT result FROM trials WHERE key = ?', trial);
     return this.#blobs.readJson(String(row?.result));

@@ -44,8 +44,8 @@ export function failuresOf(result: TrialResult): string[] {
 }
 
 /**
- * How the harness of a trial that did not pass ended, with what it printed, if that was not by itself with exit
- * code 0. Undefined also if the trial's cause says it.
+ * How the harness of a trial that did not pass ended, with what it printed, if that was not by itself with
+ * exit code 0. Undefined also if the trial's cause says it.
  */
 export function harnessFailure(result: TrialResult): string | undefined {
   const { verdict, harness, cause } = result;
@@ -131,12 +131,15 @@ export function tellingLine(lines: readonly string[]): number {
   return named === -1 ? lines.findLastIndex((line) => line.trim() !== '') : named;
 }
 
-/** How many lines that name failed tests or errors an excerpt shows, and how many from the most telling one on. */
+/**
+ * How many lines that name failed tests or errors an excerpt shows, and how many from the most telling one
+ * on.
+ */
 const evidence = { tests: 8, errors: 8, lines: 4 };
 
 /**
- * The places of the lines that say what failed, in order: those that name failed tests or errors, and the most
- * telling one with what follows it.
+ * The places of the lines that say what failed, in order: those that name failed tests or errors, and the
+ * most telling one with what follows it.
  */
 export function failureLines(lines: readonly string[]): number[] {
   const telling = tellingLine(lines);

@@ -3,9 +3,9 @@ import { hasPassed } from './failures.ts';
 import type { TrialRecord } from './trial-record.ts';
 
 /**
- * One thing that happened in a trial. `at` and `until` are epoch milliseconds; `until` is absent for a moment,
- * and for what never reported its end. `index` is the entry's place in
- * its own list of the record: for commands that of {@link commandsOf}.
+ * One thing that happened in a trial. `at` and `until` are epoch milliseconds; `until` is absent for a
+ * moment, and for what never reported its end. `index` is the entry's place in its own list of the record:
+ * for commands that of {@link commandsOf}.
  */
 export interface TimelineEntry {
   kind: TimelineKind;
@@ -47,8 +47,8 @@ export function commandsOf({
 }
 
 /**
- * All that happened, in the order it began. What has no time of its own stands where its neighbours in its own
- * list stand.
+ * All that happened, in the order it began. What has no time of its own stands where its neighbours in its
+ * own list stand.
  */
 export function timelineOf(record: TrialRecord): TimelineEntry[] {
   const { phases, events = [], models, verifySteps = [], validations = [], judgments = [] } = record;

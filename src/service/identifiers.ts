@@ -6,8 +6,8 @@ export function newIdentifier(prefix: 'org' | 'key' | 'batch' | 'req'): string {
 }
 
 /**
- * A run's identifier derives from its batch's. The runs of a batch are then next to one another in the index of
- * identifiers: with random ones, a start would change as many pages of a large index as it has runs.
+ * A run's identifier derives from its batch's. The runs of a batch are then next to one another in the index
+ * of identifiers: with random ones, a start would change as many pages of a large index as it has runs.
  */
 export function runIdentifier(batchId: string, taskIndex: number): string {
   return `${batchId.replace(/^batch_/, 'run_')}_${taskIndex}`;

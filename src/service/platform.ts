@@ -64,8 +64,8 @@ export interface PlatformTrials {
    */
   complete(runId: string, ordinal: number, result: TrialRecord): Promise<'recorded' | 'already'>;
   /**
-   * Shows a trial that has not ended as `running`, or as `queued` again. Only this process shows it, because it
-   * is not stored.
+   * Shows a trial that has not ended as `running`, or as `queued` again. Only this process shows it, because
+   * it is not stored.
    */
   show(runId: string, ordinal: number, status: 'running' | 'queued'): void;
 }

@@ -2,8 +2,8 @@ import type { CaseTests } from './case-tests.ts';
 import type { CaseEnvironment, NamedImage, PlannedBuild } from './environment.ts';
 
 /**
- * What an environment consists of, for comparisons. Where its files and its repository are, and the lines that
- * name them, are left out: they differ between two clones of the same suite.
+ * What an environment consists of, for comparisons. Where its files and its repository are, and the lines
+ * that name them, are left out: they differ between two clones of the same suite.
  */
 export function environmentContent({ services, source, ...environment }: CaseEnvironment) {
   return {

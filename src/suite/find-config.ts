@@ -12,9 +12,9 @@ export interface ConfigSearch {
 }
 
 /**
- * The configuration file that a command reads, if there is one: the named one, or the first that exists beside the
- * suite, in the working folder, or in the user's config folder. Throws an `input` error if a named file does not
- * exist.
+ * The configuration file that a command reads, if there is one: the named one, or the first that exists
+ * beside the suite, in the working folder, or in the user's config folder. Throws an `input` error if a named
+ * file does not exist.
  */
 export function findConfig(options: ConfigSearch): string | undefined {
   const { env, suiteFolder } = options;

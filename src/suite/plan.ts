@@ -173,8 +173,8 @@ export interface RunDetails extends CaseExtras {
 }
 
 /**
- * The request that starts the planned batch. The specification does not say which fields a service requires, so
- * the request has each one whose value is known.
+ * The request that starts the planned batch. The specification does not say which fields a service requires,
+ * so the request has each one whose value is known.
  *
  * @param prompt the prompt's text
  * @param by who runs the trials: `local` if they are reported, `platform` if the service runs them

@@ -25,8 +25,8 @@ const caseFields: Fields<CaseSource> = {
 };
 
 /**
- * The settings of a suite file that decide how its trials run and that no request to a service can carry, with
- * their positions. Throws as `readYamlFile` does.
+ * The settings of a suite file that decide how its trials run and that no request to a service can carry,
+ * with their positions. Throws as `readYamlFile` does.
  *
  * @param isSelected whether the variant at this index is started
  */

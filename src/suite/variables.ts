@@ -81,7 +81,9 @@ function* expandedParts(text: string, variables: Variables): Generator<string> {
   yield text.slice(from);
 }
 
-/** How often each name is in a text. Gives the length of the text with any variables without reading it again. */
+/**
+ * How often each name is in a text. Gives the length of the text with any variables without reading it again.
+ */
 export interface CountedNames {
   /** Characters of the text. */
   length: number;
@@ -99,8 +101,8 @@ export function countNames(text: string): CountedNames {
 }
 
 /**
- * How many characters {@link expandVariables} makes of a text that keeps unknown names. An escaped name counts
- * with its backslash.
+ * How many characters {@link expandVariables} makes of a text that keeps unknown names. An escaped name
+ * counts with its backslash.
  */
 export function expandedLength({ length, names }: CountedNames, variables: Variables): number {
   return Object.entries(variables).reduce((sum, [name, value]) => {

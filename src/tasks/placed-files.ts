@@ -7,8 +7,9 @@ import type { PlacedFolder } from './task.ts';
 import type { TaskFolder } from './task-folder.ts';
 
 /**
- * The files, and the files of folders, that are put into a container, with their contents. Later folders replace files of
- * earlier ones. Links are followed, within the task. Throws `BadFile`, and `input` errors of the reader.
+ * The files, and the files of folders, that are put into a container, with their contents. Later folders
+ * replace files of earlier ones. Links are followed, within the task. Throws `BadFile`, and `input` errors of
+ * the reader.
  */
 export function placedFiles(
   task: TaskFolder,

@@ -43,7 +43,8 @@ interface Graded {
  *
  * - If the control gives no verdict either, the trial is void.
  * - If a model gave the validator no answer, and no model was asked for the control, the control says nothing
- * about the models. The same question is asked about nothing: if that gets no answer either, the trial is void.
+ * about the models. The same question is asked about nothing: if that gets no answer either, the trial is
+ * void.
  * - If the control gives a verdict, the agent's work is graded again. If that again gives no verdict, the
  * state that the agent left is the reason, and the trial is failed.
  *

@@ -104,8 +104,8 @@ export class Sandboxes implements AsyncDisposable {
   }
 
   /**
-   * Returns a sandbox of an image that `keep` made for this trial, with the facts of a fresh one, and with new
-   * services, if its case has some. Without a harness or network access. Throws `IMAGE_GONE`.
+   * Returns a sandbox of an image that `keep` made for this trial, with the facts of a fresh one, and with
+   * new services, if its case has some. Without a harness or network access. Throws `IMAGE_GONE`.
    */
   async takeKept(spec: TrialSpec, keptId: string, signal: AbortSignal): Promise<StartedSandbox> {
     const image = await this.#engine.findImage(keptId, signal);

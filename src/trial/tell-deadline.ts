@@ -11,9 +11,9 @@ interface TellParts {
 }
 
 /**
- * Tells a harness what is left of its time and of the budgets of its models, at the beginning of each turn: in
- * its environment, and by the function that this returns. A batch's budget is shared: what is left of it may be
- * used by other trials.
+ * Tells a harness what is left of its time and of the budgets of its models, at the beginning of each turn:
+ * in its environment, and by the function that this returns. A batch's budget is shared: what is left of it
+ * may be used by other trials.
  *
  * @param until when the harness is ended, epoch milliseconds
  */

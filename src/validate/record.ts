@@ -8,8 +8,8 @@ export function capturedText(text: string, format: 'text' | 'json' = 'text'): Ca
 
 /**
  * What a report may contain of a validation. The specification has no kind, status, formats, states, levels,
- * methods, judgment or metadata. It does not say which of the other fields a service requires, so a validation
- * without calls or logs has empty lists.
+ * methods, judgment or metadata. It does not say which of the other fields a service requires, so a
+ * validation without calls or logs has empty lists.
  */
 export function reportedForm(validation: Validation): ReportedValidation {
   const { kind, status, judgment, metadata, input, output, error, calls, logs, ...same } = validation;

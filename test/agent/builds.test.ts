@@ -6,7 +6,10 @@ import { settled } from './test-clock.ts';
 
 const spec = specOf('true', { verify: 'true' });
 
-/** Environments that are looked for, built and had when a test says so; asked for by the runs `a`, `b` and so on. */
+/**
+ * Environments that are looked for, built and had when a test says so; asked for by the runs `a`, `b` and so
+ * on.
+ */
 function builds({ atATime = 2, signal = new AbortController().signal } = {}) {
   const steps: Record<string, { found(): void; missing(): void; built(): void; fails(): void }> = {};
   const building = new Set<string>();

@@ -23,7 +23,10 @@ const busy = json(429, { _tag: 'TooMany', message: 'slow down' });
 const tooLarge = json(413, { _tag: 'TooLarge', message: 'too large' });
 const grace = { ms: 1e12, failures: 1e6 };
 
-/** A loop over a ledger with so many finished trials, against a service that answers so. Its clock is moved by hand. */
+/**
+ * A loop over a ledger with so many finished trials, against a service that answers so. Its clock is moved by
+ * hand.
+ */
 async function loopOver(trials: number, steps: Step[]) {
   await using opened = new AsyncDisposableStack();
   const service = opened.use(await scriptedService(...steps));

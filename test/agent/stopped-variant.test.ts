@@ -29,7 +29,10 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** What becomes of trials, as a batch has it: each is asked to be finished at once, and `concurrency` run at a time. */
+/**
+ * What becomes of trials, as a batch has it: each is asked to be finished at once, and `concurrency` run at a
+ * time.
+ */
 interface Bench extends AsyncDisposable {
   ledger: Ledger;
   finish(trials: readonly { key: TrialKey; run: string }[]): Promise<TrialResult[]>;

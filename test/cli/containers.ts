@@ -8,7 +8,10 @@ export interface Listed {
   state: string;
 }
 
-/** Waits (a minute at most) until `wanted` holds of the containers that carry all of `labels`, and returns them. */
+/**
+ * Waits (a minute at most) until `wanted` holds of the containers that carry all of `labels`, and returns
+ * them.
+ */
 export async function containersOnce(
   labels: string[],
   wanted: (containers: Listed[]) => boolean,

@@ -1,4 +1,5 @@
-// Loaded into an `offsite` of a test (NODE_OPTIONS=--import): throws where nobody catches once the file that $ESCAPE names is there.
+// Loaded into an `offsite` of a test (NODE_OPTIONS=--import): throws where nobody catches once the file that
+// $ESCAPE names is there.
 import { existsSync, rmSync } from 'node:fs';
 
 const file = process.env.ESCAPE ?? '';

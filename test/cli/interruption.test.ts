@@ -11,7 +11,10 @@ const cases = [
   { id: 'slow', verify: 'true', variables: { act: 'sleep 600' } },
 ];
 
-/** Starts a batch and waits until its quick trial is reported and its slow one is at work; returns the agent's instance. */
+/**
+ * Starts a batch and waits until its quick trial is reported and its slow one is at work; returns the agent's
+ * instance.
+ */
 async function inTheMiddle(
   place: Place,
   options: string[] = [],

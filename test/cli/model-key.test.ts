@@ -63,7 +63,8 @@ test('a model’s key reaches the model and is nowhere else: not in the sandbox,
   expect(model.seen).toEqual([`Bearer ${key}`]);
   expect(JSON.parse(stdout)).toMatchObject({ passed: 1, tokens: 10 });
 
-  // The suite itself holds a part of it, as what to look for; the data folder holds what was kept of the suite and of the trial.
+  // The suite itself holds a part of it, as what to look for; the data folder holds what was kept of the
+  // suite and of the trial.
   const redactor = new Redactor([key]);
   const holds = (content: Buffer) => redactor.find(content) !== undefined;
   expect(holds(Buffer.from(`${stdout}${stderr}`))).toBe(false);

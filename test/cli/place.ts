@@ -9,7 +9,10 @@ export interface Place extends Disposable {
   dataFolder: string;
   /** Writes a file below the project folder and returns its path. */
   write(name: string, content: string): string;
-  /** Writes suite.yaml and offsite.yaml and returns the suite's path. Missing parts are the smallest that work. */
+  /**
+   * Writes suite.yaml and offsite.yaml and returns the suite's path. Missing parts are the smallest that
+   * work.
+   */
   suite(parts: SuiteParts): string;
 }
 

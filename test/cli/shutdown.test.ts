@@ -72,7 +72,8 @@ describe.concurrent('at SIGTERM', () => {
       const suite = place.suite({ cases: [{ id: 'slow', verify: 'sleep 600' }] });
       const running = start(place, ['check', suite], { env: { DOCKER_HOST: proxy.host } });
       await running.printed(/longest: slow/);
-      // It hears of the signal before its engine is gone: else it may end with what the engine did to its case.
+      // It hears of the signal before its engine is gone: else it may end with what the engine did to its
+      // case.
       proxy.isHung = true;
       running.kill('SIGTERM');
       await running.printed(/^SIGTERM: stopping/m);

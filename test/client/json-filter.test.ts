@@ -106,8 +106,8 @@ const name = fc.oneof(
     '"\\u0072uns"',
     '"__proto__"',
   ),
-  // After V8 (13.6) has read a name with a backslash in it, it takes other names that are written with escapes
-  // for that one: [{"x":1,"\\\\":1}, {"x":1,"\\u0061":1}] can become [{x, "\\"}, {x, "\\"}].
+  // After V8 (13.6) has read a name with a backslash in it, it takes other names that are written with
+  // escapes for that one: [{"x":1,"\\\\":1}, {"x":1,"\\u0061":1}] can become [{x, "\\"}, {x, "\\"}].
   text.filter((written) => !written.includes('\\\\')),
 );
 const { value } = fc.letrec<{ value: string }>((tie) => ({

@@ -28,7 +28,10 @@ export interface ScriptedService extends AsyncDisposable {
   open: Set<Socket>;
 }
 
-/** A real HTTP server on this machine that answers the first request with the first step and so on; the last step repeats. */
+/**
+ * A real HTTP server on this machine that answers the first request with the first step and so on; the last
+ * step repeats.
+ */
 export async function scriptedService(...steps: Step[]): Promise<ScriptedService> {
   return listen(steps, (handle) => createServer(handle));
 }

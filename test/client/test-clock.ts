@@ -7,7 +7,10 @@ export interface TestClock extends Clock {
   expire(ms: number): void;
 }
 
-/** Longer sleeps are deadlines: they pass when a test says so. Shorter ones are waits between attempts: they pass at once. */
+/**
+ * Longer sleeps are deadlines: they pass when a test says so. Shorter ones are waits between attempts: they
+ * pass at once.
+ */
 const shortestDeadline = 100_000;
 
 export const testDeadlines = { connect: 60_000, attempt: 100_000, call: 1_000_000 };

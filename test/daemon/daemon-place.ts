@@ -19,7 +19,10 @@ export interface DaemonPlace extends AsyncDisposable {
     caseIds: string[],
     more?: { variant?: object; case?: object; trials?: number; suite?: string },
   ): Promise<string[]>;
-  /** Starts the daemon as a process of its own and waits until it works. Ended with the place, if it is not before. */
+  /**
+   * Starts the daemon as a process of its own and waits until it works. Ended with the place, if it is not
+   * before.
+   */
   daemon(args?: string[], env?: Record<string, string>, dataFolder?: string): Promise<Running>;
   /** Has a daemon drain all that is queued, and end. */
   drained(): Promise<Ended>;

@@ -15,7 +15,10 @@ validate('greets', ({ workspace }) => {
   if (!readFileSync(workspace + '/out.txt', 'utf8').includes('world')) throw new Error('no world');
 });`;
 
-/** A batch of two variants that the service cannot tell apart, run by `offsite run` with all that a record has no place for. */
+/**
+ * A batch of two variants that the service cannot tell apart, run by `offsite run` with all that a record has
+ * no place for.
+ */
 function batchOfOurs() {
   return bench.place.suite({
     cases: [

@@ -3,10 +3,10 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
 /**
- * What both doubles of the Eval Service stand on: plain HTTP. The doubles are written from the specification alone
- * and share no code with `src/`, so that they show what the client relies on beyond the specification. The strict
- * one (`strict.ts`) takes only what the specification shows, and answers with the least. The sloppy one
- * (`sloppy.ts`) takes anything, and answers as loosely as the specification leaves room for.
+ * What both doubles of the Eval Service stand on: plain HTTP. The doubles are written from the specification
+ * alone and share no code with `src/`, so that they show what the client relies on beyond the specification.
+ * The strict one (`strict.ts`) takes only what the specification shows, and answers with the least. The
+ * sloppy one (`sloppy.ts`) takes anything, and answers as loosely as the specification leaves room for.
  */
 
 export interface Asked {

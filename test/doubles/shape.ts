@@ -50,8 +50,8 @@ export const freeForm: Shape = (value, path) =>
   isObject(value) ? [] : wrong('Type', path, 'must be an object');
 
 /**
- * An object with exactly these fields. `may` says which of them may be missing in this object; no field may be
- * null.
+ * An object with exactly these fields. `may` says which of them may be missing in this object; no field may
+ * be null.
  */
 export const object =
   (fields: Record<string, Shape>, may: (value: Record<string, unknown>) => string[] = () => []): Shape =>

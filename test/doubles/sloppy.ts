@@ -3,11 +3,11 @@ import { setTimeout } from 'node:timers/promises';
 import { type Answered, type Asked, type Double, listen, type Recorded } from './http.ts';
 
 /**
- * The sloppy double: an Eval Service that checks nothing and answers as loosely as the specification leaves room
- * for.
+ * The sloppy double: an Eval Service that checks nothing and answers as loosely as the specification leaves
+ * room for.
  *
- * - What is absent is null. Optional fields are missing, unknown ones are everywhere, and so are values that no
- *   list has. Whole numbers come with fractions where a whole number was expected.
+ * - What is absent is null. Optional fields are missing, unknown ones are everywhere, and so are values that
+ *   no list has. Whole numbers come with fractions where a whole number was expected.
  * - Success is 200, 201, 202 or 204. Where the body of an answer is not shown, it is empty, `{}`, or a text.
  * - Each page has a record that cannot be read. Cases are listed without their suites.
  * - Answers are slow, and every fourth request is answered with 503 and `Retry-After` first.

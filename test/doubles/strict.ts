@@ -18,9 +18,10 @@ import {
 /**
  * The strict double: an Eval Service that takes exactly what the specification shows.
  *
- * - Every field shown is required, none else is allowed, and none may be null. Only what a sender cannot know may be
- *   missing: a part that a case does not have (its user, prepare, validator and verify), what started the run
- *   (`trigger`), the filter of a list, a text that does not exist, and a measurement that `voidFields` names.
+ * - Every field shown is required, none else is allowed, and none may be null. Only what a sender cannot know
+ *   may be missing: a part that a case does not have (its user, prepare, validator and verify), what started
+ *   the run (`trigger`), the filter of a list, a text that does not exist, and a measurement that
+ *   `voidFields` names.
  * - Numbers are integers where the specification says so. The only event is `Started`.
  * - Pages count from 1; a page below is refused. Each answer has the fewest fields that can be used.
  * - A report names the run, never the batch. A second report with other content is a conflict.

@@ -3,8 +3,8 @@ import { stringify } from 'yaml';
 import type { Place } from '../cli/place.ts';
 
 /**
- * What the tests of both doubles run: two cases on two variants, of which each solves one case. So a result in
- * another's slot shows. The variants differ only in their sandboxes, which a run's record names.
+ * What the tests of both doubles run: two cases on two variants, of which each solves one case. So a result
+ * in another's slot shows. The variants differ only in their sandboxes, which a run's record names.
  */
 
 const validator = `import { validate } from 'offsite/validator';

@@ -21,8 +21,8 @@ export interface CuttingProxy extends AsyncDisposable {
 
 interface CuttingProxyOptions {
   /**
-   * `reset` closes a connection that the engine ends without reading what was sent on it, as the engine itself
-   * does if it collects garbage at that moment.
+   * `reset` closes a connection that the engine ends without reading what was sent on it, as the engine
+   * itself does if it collects garbage at that moment.
    */
   atEnd?: 'end' | 'reset';
   /** The engine's socket, or its port on the loopback. Default: the socket of the engine that tests use. */

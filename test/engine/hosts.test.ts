@@ -28,7 +28,8 @@ const addresses = async (name) => (await lookup(name, { all: true })).map(({ add
 const python = 'import json, socket, sys; print(json.dumps(sorted({found[4][0] for found in socket.getaddrinfo(sys.argv[1], 80)})))';
 const server = createServer((_request, response) => response.end('reached')).listen(8080, 'localhost');
 await once(server, 'listening');
-// Node's clients leave out the IPv6 addresses of a name where the network has none, unless they are told how to look.
+// Node's clients leave out the IPv6 addresses of a name where the network has none, unless they are told how
+// to look.
 const hints = process.argv.includes('every-address') ? V4MAPPED : 0;
 const [answer] = await once(get('http://localhost:8080', { hints }), 'response');
 console.log(JSON.stringify({
@@ -42,8 +43,9 @@ process.exit();
 `;
 
 /**
- * @param tried addresses of the server's name that the client tries. Engines from 26 on give a container that is on
- * a network without IPv6 the loopback address ::1, where servers listen then, and Node's clients do not look.
+ * @param tried addresses of the server's name that the client tries. Engines from 26 on give a container that
+ * is on a network without IPv6 the loopback address ::1, where servers listen then, and Node's clients do not
+ * look.
  */
 async function expectNames(
   container: Container,

@@ -12,7 +12,9 @@ beforeAll(async () => {
 });
 afterAll(() => engine?.[Symbol.asyncDispose]());
 
-/** The probe of an engine whose default runtime Offsite does not know, with these answers in place of its own. */
+/**
+ * The probe of an engine whose default runtime Offsite does not know, with these answers in place of its own.
+ */
 async function probed(answers: Partial<ContainerPort> = {}) {
   const { port, instance } = engine;
   const capabilities = { ...engine.capabilities, defaultRuntime: 'unknown' };

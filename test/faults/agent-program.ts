@@ -17,10 +17,11 @@ import { noHostEnvironment } from '../../src/trial/host-environment.ts';
 import { batchCases, planOf } from './fault-plan.ts';
 
 /**
- * `node agent-program.ts FOLDER URL KEY FAULT POINT CASES`: an agent that resumes what there is to resume, or else starts the batch; then it
- * sends what is left. At the POINT-th point, counted before and after every transaction of the ledger, FAULT happens: `kill` is
- * SIGKILL, `fill` fills the disk, `jump` sets the clock back by a day, `none` is nothing. Prints how many points there were. More CASES
- * than one are a set of batches.
+ * `node agent-program.ts FOLDER URL KEY FAULT POINT CASES`: an agent that resumes what there is to resume, or
+ * else starts the batch; then it sends what is left. At the POINT-th point, counted before and after every
+ * transaction of the ledger, FAULT happens: `kill` is SIGKILL, `fill` fills the disk, `jump` sets the clock
+ * back by a day, `none` is nothing. Prints how many points there were. More CASES than one are a set of
+ * batches.
  */
 const [dataFolder = '', url = '', apiKey = '', fault = 'none', point = '0', cases = '1'] =
   process.argv.slice(2);

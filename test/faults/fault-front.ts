@@ -9,7 +9,10 @@ import type { ReportRequest } from '../../src/contract/report.ts';
 
 const program = fileURLToPath(new URL('../service/service-program.ts', import.meta.url));
 
-/** What becomes of one request: it is passed on, refused with a status, or cut before or after the service has acted. */
+/**
+ * What becomes of one request: it is passed on, refused with a status, or cut before or after the service has
+ * acted.
+ */
 export type Fate = 'pass' | 'cut-before' | 'cut-after' | number;
 
 /** The real service in a process of its own, behind a front where answers get lost. */

@@ -6,8 +6,9 @@ export interface NamedFault extends Fault {
 }
 
 /**
- * Points that a life of the agent gets to with the fault plan: before and after each transaction. In order: the start is asked for,
- * the batch is known, its trials are queued, each trial's attempt begins, its result is kept, its report is delivered.
+ * Points that a life of the agent gets to with the fault plan: before and after each transaction. In order:
+ * the start is asked for, the batch is known, its trials are queued, each trial's attempt begins, its result
+ * is kept, its report is delivered.
  */
 export const pointsOfALife = 18;
 

@@ -22,7 +22,9 @@ export interface Fault {
 export interface Survived {
   /** Trials that the service has no result of. */
   lost: number;
-  /** Trials of which it accepted more than one result, or that it has twice, and runs that were started twice. */
+  /**
+   * Trials of which it accepted more than one result, or that it has twice, and runs that were started twice.
+   */
   duplicates: number;
   /** Points that the first life of the agent got to; undefined where it did not come to its end. */
   points: number | undefined;
@@ -38,8 +40,8 @@ export interface Survived {
 const mostLives = 4;
 
 /**
- * Runs a batch through a fault: an agent's process, started again until everything is reported, and the service in
- * another.
+ * Runs a batch through a fault: an agent's process, started again until everything is reported, and the
+ * service in another.
  *
  * @param claims whether the service has claims
  * @param cases of the batch; more than {@link batchCases} are a set of batches

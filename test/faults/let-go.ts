@@ -32,7 +32,10 @@ export async function untilBegun(batch: string): Promise<void> {
   }
 }
 
-/** Lets the waiting trials of a batch come to their end, those that run now and those that will, until `ended` is settled. */
+/**
+ * Lets the waiting trials of a batch come to their end, those that run now and those that will, until `ended`
+ * is settled.
+ */
 export async function letGo(batch: string, ended: Promise<unknown>): Promise<void> {
   await using engine = await connectEngine({ instance: `test-let-go-${process.pid}` });
   const filters = { label: [`offsite.batch=${batch}`], status: ['running'] };

@@ -5,7 +5,9 @@ import { survive } from './inject.ts';
 /** Milliseconds: two to four lives of an agent with real trials each, on a machine that does much else. */
 const timeout = 240_000;
 
-/** A choice of what `npm run test:faults` does at every point. Every other one meets a service with claims. */
+/**
+ * A choice of what `npm run test:faults` does at every point. Every other one meets a service with claims.
+ */
 const chosen: [string, NamedFault][] = [
   ['killed when the service had started the batch, before it could note so', killed(3)],
   ['killed while trials ran', killed(10)],

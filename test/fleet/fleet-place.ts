@@ -8,7 +8,10 @@ import { type Ended, type Running, start } from '../cli/offsite.ts';
 import { openPlace, type Place } from '../cli/place.ts';
 import { openTemporal, type TemporalServer } from './temporal-server.ts';
 
-/** A fleet on this machine: a Temporal server, an Eval Service, a storage, and workers with folders of their own. */
+/**
+ * A fleet on this machine: a Temporal server, an Eval Service, a storage, and workers with folders of their
+ * own.
+ */
 export interface FleetPlace extends AsyncDisposable {
   place: Place;
   server: TemporalServer;

@@ -6,7 +6,10 @@ import { execa } from 'execa';
 
 /** What an operator of a Temporal server with mutual TLS has: two authorities, and what they signed. */
 export interface Certificates {
-  /** The path of a file: `server.pem`, `server-ca.pem`, `client.pem`, `client.key`, `other-ca.pem`, `other.pem`. */
+  /**
+   * The path of a file: `server.pem`, `server-ca.pem`, `client.pem`, `client.key`, `other-ca.pem`,
+   * `other.pem`.
+   */
   file(name: string): string;
 }
 
@@ -33,7 +36,9 @@ export interface TlsFront extends AsyncDisposable {
   clients: Set<string>;
 }
 
-/** The front of a Temporal server, which lets in only clients with a certificate of the clients' authority. */
+/**
+ * The front of a Temporal server, which lets in only clients with a certificate of the clients' authority.
+ */
 export async function openTlsFront(port: number, { file }: Certificates): Promise<TlsFront> {
   const read = (name: string) => readFileSync(file(name));
   const clients = new Set<string>();

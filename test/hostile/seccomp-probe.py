@@ -1,6 +1,6 @@
-# Tries system calls that a sandbox must not have, through each of the processor's ways into the kernel, and prints as one JSON object what
-# came of each: `allowed`, the name of an error, or the signal that ended the caller. All but sockets is tried in a child, and with arguments
-# that do nothing where it is allowed.
+# Tries system calls that a sandbox must not have, through each of the processor's ways into the kernel, and
+# prints as one JSON object what came of each: `allowed`, the name of an error, or the signal that ended the
+# caller. All but sockets is tried in a child, and with arguments that do nothing where it is allowed.
 import ctypes, errno, json, os, platform, signal, struct, sys, tempfile
 
 libc = ctypes.CDLL(None, use_errno=True)

@@ -27,7 +27,9 @@ interface Found {
   '32-bit program'?: string;
 }
 
-/** The filter of a container, as the engine tells it. Podman does not: there it is what the runtime was given. */
+/**
+ * The filter of a container, as the engine tells it. Podman does not: there it is what the runtime was given.
+ */
 async function filterOf(engine: Engine, id: string): Promise<unknown> {
   const docker = dockerOf(engine);
   if (engine.capabilities.product === 'Docker') {

@@ -114,7 +114,10 @@ function hostileTasks(): string {
   return join(place.folder, 'project', 'sets');
 }
 
-/** Commands of the fleet that ask a server, or look for what is not there, about something with a hostile name. */
+/**
+ * Commands of the fleet that ask a server, or look for what is not there, about something with a hostile
+ * name.
+ */
 const fleetCommands = [
   ['status'],
   ...['attach', 'rerun', 'pull', 'pause', 'unpause', 'cancel'].map((name) => [name, hostileName]),

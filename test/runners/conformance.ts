@@ -27,13 +27,18 @@ export interface Expected {
   shell?: Shell;
 }
 
-/** Every command of these tests names a file of this kind, so that a shell's notes of them are told from the CLI's own housekeeping. */
+/**
+ * Every command of these tests names a file of this kind, so that a shell's notes of them are told from the
+ * CLI's own housekeeping.
+ */
 const markPrefix = 'mark-';
 
 const commandsOf = ({ trajectory }: HarnessRun) => trajectory.map(({ command }) => command);
 const codesOf = ({ trajectory }: HarnessRun) => trajectory.map(({ exitCode }) => exitCode);
 
-/** What a user may rely on whatever CLI is driven: run for each runner with the real CLI, in a sealed sandbox. */
+/**
+ * What a user may rely on whatever CLI is driven: run for each runner with the real CLI, in a sealed sandbox.
+ */
 export function conformance(runner: Runner, expected: Expected): void {
   const usageOf = (answers: number) =>
     expected.tellsUsage === false

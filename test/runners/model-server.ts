@@ -3,8 +3,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type Answer, eventsOf, type SseEvent, type ToolUse, type Wire, wholeOf } from './model-wires.ts';
 
 /**
- * A model that answers from a script, in all four wires, for harnesses under test: `node model-server.ts PORT SCRIPT LOG`. It runs
- * inside the sandbox, beside the harness, so it imports nothing but the file beside it. The script is read anew for each request, so that a test can change it;
+ * A model that answers from a script, in all four wires, for harnesses under test:
+ * `node model-server.ts PORT SCRIPT LOG`. It runs inside the sandbox, beside the harness, so it imports
+ * nothing but the file beside it. The script is read anew for each request, so that a test can change it;
  * requests are logged as one JSON object a line.
  */
 
@@ -84,7 +85,10 @@ function serve(onPort: number): void {
   }).listen(onPort, '127.0.0.1');
 }
 
-/** A call by the name that the harness offers the tool by: each puts the name of the tool's server before it in its own way. */
+/**
+ * A call by the name that the harness offers the tool by: each puts the name of the tool's server before it
+ * in its own way.
+ */
 function addressed(call: ToolUse, body: Record<string, unknown>, shell: string): ToolUse {
   const { server, name } = call;
   if (server === undefined) return call;

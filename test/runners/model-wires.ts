@@ -1,4 +1,7 @@
-/** The scripted model's answers, as each wire has them. Put into sandboxes beside model-server.ts: it stands alone. */
+/**
+ * The scripted model's answers, as each wire has them. Put into sandboxes beside model-server.ts: it stands
+ * alone.
+ */
 
 export interface ToolUse {
   name: string;

@@ -11,7 +11,10 @@ import { qwenCode } from '../../runners/qwen-code/runner.ts';
 import type { ModelTurn } from './model-server.ts';
 import { openRunnerBench } from './runner-bench.ts';
 
-/** Records the streams of the CLIs named as arguments, or of all, anew: `node test/runners/record-streams.ts codex`. */
+/**
+ * Records the streams of the CLIs named as arguments, or of all, anew:
+ * `node test/runners/record-streams.ts codex`.
+ */
 
 const heredoc = "printf 'line1\\nline2\\n' && cat <<'X'\nhe said \"$HOME\" 'x'\nX";
 

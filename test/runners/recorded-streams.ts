@@ -15,8 +15,8 @@ export type CliName = keyof typeof takers;
 export const cliNames = Object.keys(takers) as CliName[];
 
 /**
- * `session`: a command, one that fails, one that succeeds; `resumed`: its second turn; `refused`: a model that answers 400 after one command; `edges`:
- * outputs and exit codes of many kinds.
+ * `session`: a command, one that fails, one that succeeds; `resumed`: its second turn; `refused`: a model
+ * that answers 400 after one command; `edges`: outputs and exit codes of many kinds.
  */
 export type StreamName = 'session' | 'resumed' | 'refused' | 'edges' | 'turn-limit';
 

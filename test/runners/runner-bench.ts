@@ -16,7 +16,10 @@ const benchFolder = '/bench';
 /** A tool server that every sandbox has. */
 export const toolServer = `${benchFolder}/tool-server.mjs`;
 const modelPort = 8977;
-/** Only a hang reaches it: a turn of a second takes half a minute where thirty programs share two cores. Milliseconds. */
+/**
+ * Only a hang reaches it: a turn of a second takes half a minute where thirty programs share two cores.
+ * Milliseconds.
+ */
 export const turnPatience = 200_000;
 /** Only a hang reaches it: installing five CLIs at once takes minutes on a small machine. Milliseconds. */
 export const installPatience = 900_000;
@@ -24,13 +27,14 @@ export const installPatience = 900_000;
 const heldMs = 1_234_567;
 
 /**
- * Stands in for bash, which then notes each simple command before it runs. Nothing of the harness's has a part in that. Without
- * the SHLVL, a bash whose stdin is a socket, as Claude Code's is, takes itself for a remote login and does not look at BASH_ENV.
+ * Stands in for bash, which then notes each simple command before it runs. Nothing of the harness's has a
+ * part in that. Without the SHLVL, a bash whose stdin is a socket, as Claude Code's is, takes itself for a
+ * remote login and does not look at BASH_ENV.
  */
 const witnessedBash = `#!/usr/bin/dash\nSHLVL=5 BASH_ENV=${benchFolder}/witness.sh exec /usr/bin/bash-itself "$@"\n`;
 /**
- * A command is noted with its shell's process id, also in a subshell. While a shell runs a trap of its own, as Gemini CLI has one, it
- * names the last command again: such a line is the same as the one before.
+ * A command is noted with its shell's process id, also in a subshell. While a shell runs a trap of its own,
+ * as Gemini CLI has one, it names the last command again: such a line is the same as the one before.
  */
 const witnessScript = `set -o functrace\ntrap 'printf "%s %s\\n" "$BASHPID" "$BASH_COMMAND" >> ${benchFolder}/witness' DEBUG\n`;
 

@@ -5,7 +5,9 @@ import { type CliName, cliNames, readStream, recorded, type StreamName } from '.
 const numbers = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, index) => `${from + index}\n`).join('');
 
-/** All of them give this for the same commands, but for the newline at the end of an output, which some trim. */
+/**
+ * All of them give this for the same commands, but for the newline at the end of an output, which some trim.
+ */
 const edges = [
   { command: 'true', exitCode: 0, output: '' },
   { command: 'exit 3', exitCode: 3, output: '' },

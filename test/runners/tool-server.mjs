@@ -2,9 +2,9 @@ import { createServer } from 'node:http';
 import { createInterface } from 'node:readline';
 
 /**
- * A tool server (MCP) with one tool, which greets by the name that its environment gives it. It stands alone. It speaks over
- * stdio; with a port as second argument it speaks streamable HTTP at /mcp and server-sent events at /sse, and greets by what a
- * header of the request gives it.
+ * A tool server (MCP) with one tool, which greets by the name that its environment gives it. It stands alone.
+ * It speaks over stdio; with a port as second argument it speaks streamable HTTP at /mcp and server-sent
+ * events at /sse, and greets by what a header of the request gives it.
  */
 const greet = {
   name: 'greet',

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 
 /**
- * A way to describe requests by hand, as the specification shows them, and not from the service's own schemas. A
- * description gives values that must be accepted, and ways to make one thing wrong in such a value.
+ * A way to describe requests by hand, as the specification shows them, and not from the service's own
+ * schemas. A description gives values that must be accepted, and ways to make one thing wrong in such a
+ * value.
  */
 export interface Described {
   values: fc.Arbitrary<unknown>;

@@ -11,7 +11,10 @@ export interface Mutation {
   path: Path;
 }
 
-/** Every way to make one thing wrong in `body`, which fits `schema`. Unions and free-form parts are left alone: there, much may be meant. */
+/**
+ * Every way to make one thing wrong in `body`, which fits `schema`. Unions and free-form parts are left
+ * alone: there, much may be meant.
+ */
 export function mutationsOf(schema: JsonSchema, body: unknown): fc.Arbitrary<Mutation> {
   const found: Mutation[] = [];
   visit(schema, body, [], (path, tag, value) => found.push({ body: replaced(body, path, value), tag, path }));

@@ -10,8 +10,9 @@ export interface RawAnswer {
 }
 
 /**
- * Sends bytes over a connection of its own, and reads until the service closes it: nothing is added to them and nothing is checked. `parts` are sent as the
- * service takes them; the sending side stays open, so that it is the service who ends the conversation. Fails after a minute.
+ * Sends bytes over a connection of its own, and reads until the service closes it: nothing is added to them
+ * and nothing is checked. `parts` are sent as the service takes them; the sending side stays open, so that it
+ * is the service who ends the conversation. Fails after a minute.
  */
 export async function sendRaw(port: number, parts: Iterable<string | Uint8Array>): Promise<RawAnswer> {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });

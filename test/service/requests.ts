@@ -23,7 +23,9 @@ export interface JsonSchema {
 
 const schemas = openApiDocument().components.schemas as Record<string, JsonSchema>;
 
-/** Values that take the place of a field, by its name: so that a request may be about something that exists. */
+/**
+ * Values that take the place of a field, by its name: so that a request may be about something that exists.
+ */
 export type Known = Record<string, unknown[]>;
 
 /** Requests that the published document allows. */

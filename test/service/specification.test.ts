@@ -22,8 +22,8 @@ import {
 import { openTestService, startRequest, type TestService } from './test-service.ts';
 
 /**
- * The requests that the specification shows, with its limits, described by hand. Where it does not say which fields
- * are required, those are that the embedded service cannot do without.
+ * The requests that the specification shows, with its limits, described by hand. Where it does not say which
+ * fields are required, those are that the embedded service cannot do without.
  */
 
 const suiteCase = object(

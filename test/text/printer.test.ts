@@ -162,7 +162,10 @@ test('a cell of a step summary has no mark of Markdown, HTML or GitHub in it', (
 });
 
 test('only the printer writes to this process’s streams', () => {
-  /** Programs that run in sandboxes, whose streams are not the user's; and where the streams are handed to the printer. */
+  /**
+   * Programs that run in sandboxes, whose streams are not the user's; and where the streams are handed to the
+   * printer.
+   */
   const others =
     /^src\/(validate\/sandboxed\/|gateway\/relay\/sidecar\/|text\/|cli\/(terminal|main)\.ts|cli\/output\/progress\.ts)/;
   const raw =

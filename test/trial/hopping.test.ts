@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openTrialBench, type TrialBench } from './trial-bench.ts';
 
 /**
- * A process that forks and ends thousands of times a second: whoever lists processes one after the other finds each of them gone.
- * The marker's file is written in place, so that it always has a content.
+ * A process that forks and ends thousands of times a second: whoever lists processes one after the other
+ * finds each of them gone. The marker's file is written in place, so that it always has a content.
  */
 const hop = (user: string) => `cat > /hop.py << 'END'
 import os

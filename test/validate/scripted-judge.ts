@@ -1,7 +1,9 @@
 import type { ChatAnswer, ChatRequest } from '../../src/gateway/chat/chat.ts';
 import type { AskModel } from '../../src/validate/judge/ask-model.ts';
 
-/** A model that gives what it is told to, one answer a request, and keeps the requests. An error is thrown. */
+/**
+ * A model that gives what it is told to, one answer a request, and keeps the requests. An error is thrown.
+ */
 export function scriptedJudge(...answers: (string | Error | Partial<ChatAnswer>)[]): {
   ask: AskModel;
   requests: ChatRequest[];

@@ -64,7 +64,10 @@ export async function openValidatorBench(clock: Clock = systemClock): Promise<Va
   };
 }
 
-/** The system's clock, on which waits of `ms` milliseconds also end when `pass` is called: a deadline without the waiting. */
+/**
+ * The system's clock, on which waits of `ms` milliseconds also end when `pass` is called: a deadline without
+ * the waiting.
+ */
 export function clockWith(ms: number): Clock & { pass(): void } {
   const passed = Promise.withResolvers<void>();
   return {

@@ -15,7 +15,9 @@ export interface Faulted {
   /** Trials that the service has a result of. */
   reported: number;
   lost: number;
-  /** Trials of which the service accepted different reports, or of which ledgers have delivered more than one. */
+  /**
+   * Trials of which the service accepted different reports, or of which ledgers have delivered more than one.
+   */
   reportedTwice: number;
   /** Trials that the service has as void. */
   voided: number;
@@ -30,8 +32,8 @@ const lookMs = 50;
 
 /**
  * Trials without work on four workers, of which one after another is killed, and with them the server of the
- * queue, at random moments and as often as `count` says. Counts at the service and in the ledgers what became of
- * them. The same seed kills the same at the same progress.
+ * queue, at random moments and as often as `count` says. Counts at the service and in the ledgers what became
+ * of them. The same seed kills the same at the same progress.
  */
 export async function throughFaults(
   fleet: FleetHere,

@@ -40,8 +40,8 @@ const markerMs = 5_000;
 const hangMs = { start: 120_000, end: 180_000, trial: 10_000 };
 
 /**
- * A fleet of processes on this machine: a Temporal server, an Eval Service, a folder as storage, and workers that
- * share one engine, each with a data folder of its own.
+ * A fleet of processes on this machine: a Temporal server, an Eval Service, a folder as storage, and workers
+ * that share one engine, each with a data folder of its own.
  */
 export class FleetHere implements AsyncDisposable {
   readonly folder: string;

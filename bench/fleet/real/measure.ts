@@ -18,7 +18,9 @@ const mostMemory = 250;
 /** Trials for each worker in the comparison with the model. */
 const napsEach = 20;
 
-/** Measures a real fleet on this machine: overhead, the model, memory. Resolves with whether it is as asked. */
+/**
+ * Measures a real fleet on this machine: overhead, the model, memory. Resolves with whether it is as asked.
+ */
 export async function measureReal({ trials, rounds, json }: RealOptions): Promise<boolean> {
   await using fleet = await FleetHere.open();
   using _ends = endOnSignal(fleet);
@@ -56,7 +58,10 @@ async function naps(fleet: FleetHere, each: number): Promise<Compared[]> {
   return all.map((real) => compared(real, one, capacity));
 }
 
-/** A real fleet whose workers and server are killed. Resolves with whether no trial was lost or reported twice. */
+/**
+ * A real fleet whose workers and server are killed. Resolves with whether no trial was lost or reported
+ * twice.
+ */
 export async function measureFaults(options: {
   trials: number;
   faults: number;

@@ -32,8 +32,9 @@ const image = 'offsite/base';
 const floors = 40;
 
 /**
- * Trials without work on four workers, next to one agent that runs as many at a time, and to the engine's own cost
- * of their containers. Alternates in each round. The workers stay, and have no work while the others are measured.
+ * Trials without work on four workers, next to one agent that runs as many at a time, and to the engine's own
+ * cost of their containers. Alternates in each round. The workers stay, and have no work while the others are
+ * measured.
  */
 export async function measureOverhead(fleet: FleetHere, trials: number, rounds: number): Promise<Overhead> {
   const suite: BenchSuite = { trials, profile: 'noop' };

@@ -17,7 +17,10 @@ export async function serverCounts(metrics: string): Promise<ServerCounts> {
   return counts;
 }
 
-/** The counters of interest: requests of clients and workers, writes and reads of the database, billable actions. */
+/**
+ * The counters of interest: requests of clients and workers, writes and reads of the database, billable
+ * actions.
+ */
 function keyOf(name: string, label: (wanted: string) => string | undefined): string | undefined {
   switch (name) {
     case 'service_requests':

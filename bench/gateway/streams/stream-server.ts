@@ -52,7 +52,9 @@ function framer(wire: Wire): (characters: number) => Frames {
   };
 }
 
-/** Text as models write it: words, lines, and characters that JSON escapes or UTF-8 gives more than one byte. */
+/**
+ * Text as models write it: words, lines, and characters that JSON escapes or UTF-8 gives more than one byte.
+ */
 function words(characters: number): string {
   const line = ' the file "a.ts" has 12 lines – see below:\n\tconst answer = 42;\n';
   return line.repeat(Math.ceil(characters / line.length)).slice(0, characters);

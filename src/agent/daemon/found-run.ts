@@ -30,9 +30,9 @@ export function mayHaveWork(record: ListedRun): boolean {
 }
 
 /**
- * Updates the ledger from a listed run. Claims the run if it is new, may be claimed and has trials to run, and
- * queues its trials that another agent gave back. Removes trials from the queue that another agent has ended.
- * Resolves with whether there is more to do.
+ * Updates the ledger from a listed run. Claims the run if it is new, may be claimed and has trials to run,
+ * and queues its trials that another agent gave back. Removes trials from the queue that another agent has
+ * ended. Resolves with whether there is more to do.
  */
 export async function syncRun(
   record: ListedRun<'setup'>,

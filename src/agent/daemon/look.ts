@@ -22,9 +22,9 @@ export interface CaseLook {
 }
 
 /**
- * Looks for runs of a case with trials to run. Resolves with how many brought work. With `known`, it stops after
- * as many runs in a row without open trials as a page has, because runs with open trials are the newest. A trial
- * that another agent runs is open too: it may come back.
+ * Looks for runs of a case with trials to run. Resolves with how many brought work. With `known`, it stops
+ * after as many runs in a row without open trials as a page has, because runs with open trials are the
+ * newest. A trial that another agent runs is open too: it may come back.
  */
 export async function lookAtCase(
   { id: caseId, suite }: PollTarget,
@@ -53,8 +53,8 @@ export async function lookAtCase(
 }
 
 /**
- * Whether the service lists this case in one suite only, or says of no case which suite it is of. Then a record
- * that does not name its suite is taken for the suite that brought the case.
+ * Whether the service lists this case in one suite only, or says of no case which suite it is of. Then a
+ * record that does not name its suite is taken for the suite that brought the case.
  */
 async function isOfOneSuite(caseId: string, client: Client, signal: AbortSignal): Promise<boolean> {
   const { cases } = await client.call('evals.cases.list', {}, { signal });

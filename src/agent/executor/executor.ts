@@ -55,8 +55,8 @@ export type ExecutorState =
 
 /**
  * Runs the trials of platform batches for the service of this process. Of all processes that use a data
- * folder, one at a time does. Everything that must not be lost is in the ledger and in the service's database:
- * after a crash, the next process continues.
+ * folder, one at a time does. Everything that must not be lost is in the ledger and in the service's
+ * database: after a crash, the next process continues.
  */
 export class Executor implements Platform, AsyncDisposable {
   readonly #parts: ExecutorParts;

@@ -77,8 +77,8 @@ export class Ahead {
   }
 
   /**
-   * Gives back the trial that is ahead, with its sandbox, because nobody knows when it begins. It may be ahead
-   * again.
+   * Gives back the trial that is ahead, with its sandbox, because nobody knows when it begins. It may be
+   * ahead again.
    */
   giveBackWaiting(): void {
     if (this.#one) this.giveBack(this.#one);

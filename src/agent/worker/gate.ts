@@ -75,7 +75,9 @@ export class Gate {
     this.hold();
   }
 
-  /** Ends a block whose time is over. Returns the milliseconds that a block still lasts, 0 if there is none. */
+  /**
+   * Ends a block whose time is over. Returns the milliseconds that a block still lasts, 0 if there is none.
+   */
   unblock(): number {
     const ms = (this.#blocked?.until ?? 0) - this.#parts.monotonic();
     if (this.#blocked && ms > 0) return ms;

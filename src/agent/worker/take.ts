@@ -27,7 +27,9 @@ export interface TakeParts extends WorkerParts, UnfinishedParts {
   changed(): void;
 }
 
-/** Takes a queued trial into flight, if it can run here now. Resolves when it is in flight; it then runs on. */
+/**
+ * Takes a queued trial into flight, if it can run here now. Resolves when it is in flight; it then runs on.
+ */
 export async function take(trial: QueuedTrial, parts: TakeParts, signal: AbortSignal): Promise<void> {
   const { ledger, runners, revisions, checks, batches, waiting, flight, observe } = parts;
   using taken = new DisposableStack();
@@ -142,7 +144,8 @@ async function runAt(
     if (error instanceof Moved) return error.to;
     throw error;
   } finally {
-    // A trial that moves or was put back gets another sandbox, or another spec, by which this one is not found.
+    // A trial that moves or was put back gets another sandbox, or another spec, by which this one is not
+    // found.
     ahead.giveBack(one);
   }
 }

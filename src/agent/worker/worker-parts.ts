@@ -55,8 +55,8 @@ export type WorkEvent =
   /** The trial could not be finished and is queued again. */
   | { kind: 'put-back'; trial: QueuedTrial; error: unknown; isNews: boolean }
   /**
-   * The trial must not run now: another agent has it (`held`) or has ended it (`ended`), or the service cannot
-   * be asked (`unasked`). `hadBegun` if an attempt of it was running.
+   * The trial must not run now: another agent has it (`held`) or has ended it (`ended`), or the service
+   * cannot be asked (`unasked`). `hadBegun` if an attempt of it was running.
    */
   | {
       kind: 'not-claimed';

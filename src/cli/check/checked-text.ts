@@ -61,7 +61,9 @@ function judgedLines(checked: readonly CheckedCase[]): Printable[] {
 /** Whole lines: an assertion is often long, and its end says what was found. */
 const outputSize: Excerpt = { first: 6, last: 14, characters: 2_000, besides: failureLines };
 
-/** Of up to this many sound cases, an author also sees what the gradings printed that failed as they should. */
+/**
+ * Of up to this many sound cases, an author also sees what the gradings printed that failed as they should.
+ */
 const fewCases = 3;
 
 /**

@@ -64,8 +64,8 @@ function partsOf(cell: string): [caseId: string, variant: string] {
 }
 
 /**
- * How many trials the last run of a cell has, because a service may require the number. Undefined if the service
- * lists no such run, or not its trials.
+ * How many trials the last run of a cell has, because a service may require the number. Undefined if the
+ * service lists no such run, or not its trials.
  */
 async function lastTrials(
   client: Client,

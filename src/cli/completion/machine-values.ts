@@ -4,8 +4,8 @@ import { findConfig } from '../../suite/find-config.ts';
 import type { ValuesOf, Word } from './candidates.ts';
 
 /**
- * Values on this machine: batches of the data folder, and names in the `offsite.yaml` that a command would read.
- * What reads them is loaded only for names that have such values: a shell waits for this.
+ * Values on this machine: batches of the data folder, and names in the `offsite.yaml` that a command would
+ * read. What reads them is loaded only for names that have such values: a shell waits for this.
  */
 export function machineValues(env: NodeJS.ProcessEnv): ValuesOf {
   return async (name, command) => {

@@ -53,7 +53,9 @@ function shared<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
 const reportTries = 30;
 const reportMs = 2_000;
 
-/** Watches batches, which are shown as one, until all end, and prints their results. Returns the exit code. */
+/**
+ * Watches batches, which are shown as one, until all end, and prints their results. Returns the exit code.
+ */
 export async function follow(
   batches: readonly Watched[],
   parts: FollowParts,

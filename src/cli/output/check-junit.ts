@@ -4,8 +4,8 @@ import type { CheckedCase, CheckedState } from '../check/checked-state.ts';
 import { xmlText } from './junit.ts';
 
 /**
- * Checked cases as JUnit XML: a test suite for each case, a test case for each state of its workspace. A state
- * that should have got a verdict, and has none, is an error.
+ * Checked cases as JUnit XML: a test suite for each case, a test case for each state of its workspace. A
+ * state that should have got a verdict, and has none, is an error.
  */
 export function checkJunitXml(
   checked: readonly CheckedCase[],

@@ -37,8 +37,8 @@ function severalCompared(variants: number, { difference }: Comparison): Printabl
 }
 
 /**
- * A line of a comparison, or a note, which is said once if it is the same for every variant. `apart`: after an
- * empty line.
+ * A line of a comparison, or a note, which is said once if it is the same for every variant. `apart`: after
+ * an empty line.
  */
 type Part = Printable | { note: Printable; apart?: boolean };
 

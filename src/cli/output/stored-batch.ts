@@ -13,7 +13,9 @@ import { detailsOf } from './trial-details.ts';
 /** A finished trial with its record, or why the record cannot be read. */
 export type ReadTrial = { trial: ListedTrial } & ({ record: TrialRecord } | { unreadable: string });
 
-/** The record of a finished trial. Throws `BLOB_MISSING`, `BLOB_DAMAGED`, `RECORD_NEWER`, `RECORD_UNREADABLE`. */
+/**
+ * The record of a finished trial. Throws `BLOB_MISSING`, `BLOB_DAMAGED`, `RECORD_NEWER`, `RECORD_UNREADABLE`.
+ */
 export function recordOfTrial({ blobs }: Ledger, trial: ListedTrial): TrialRecord {
   const { result = '', ordinal } = trial;
   return readRecord(blobs.readClean(result), `the record of ${labelOf(trial)}#${ordinal}`);

@@ -103,8 +103,8 @@ export function replayedLines(trials: readonly TrialSummary[]): Printable[] {
 const namedRuns = 10;
 
 /**
- * The runs that were graded in their harness's sandbox, where a pass is less reliable. Sets of tasks have many
- * of them, so those without changes share a line.
+ * The runs that were graded in their harness's sandbox, where a pass is less reliable. Sets of tasks have
+ * many of them, so those without changes share a line.
  */
 function sameSandboxLines({ runs }: BatchSummary): Printable[] {
   const same = runs.flatMap((run) => {

@@ -17,8 +17,8 @@ export interface Unfinished extends Omit<Telling, 'signal'> {
 }
 
 /**
- * Writes the JUnit file as soon as the signal aborts: a CI system that ends a job may kill this process before
- * its sandboxes are removed. Disposing ends that.
+ * Writes the JUnit file as soon as the signal aborts: a CI system that ends a job may kill this process
+ * before its sandboxes are removed. Disposing ends that.
  */
 export function saveWhenInterrupted(unfinished: Unfinished, signal: AbortSignal): Disposable {
   const { options, progress, context } = unfinished;

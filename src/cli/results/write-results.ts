@@ -19,8 +19,8 @@ export function writeJunit(
 }
 
 /**
- * Writes each batch as one page, if that is wanted: the first to the named file, further ones beside it with a
- * number. Throws `FILE_NOT_WRITTEN`.
+ * Writes each batch as one page, if that is wanted: the first to the named file, further ones beside it with
+ * a number. Throws `FILE_NOT_WRITTEN`.
  */
 export async function writePages(
   summaries: readonly AnySummary[],

@@ -33,8 +33,8 @@ export function chosenPlan(
 }
 
 /**
- * A request has no field for what else distinguishes variants, such as their profiles. So a service counts those
- * with the same model and connections, in the order of the request.
+ * A request has no field for what else distinguishes variants, such as their profiles. So a service counts
+ * those with the same model and connections, in the order of the request.
  */
 function refuseMistaken(
   variant: PlannedVariant,

@@ -2,8 +2,8 @@ import { ByteStore } from '../../byte-store.ts';
 import { type JsonKind, JsonScanner } from './json-scanner.ts';
 
 /**
- * What is kept of a JSON value. Of a value of another kind than expected, it is kept that it is one: a list or
- * an object without content.
+ * What is kept of a JSON value. Of a value of another kind than expected, it is kept that it is one: a list
+ * or an object without content.
  */
 export type Kept =
   /** A text, number, boolean or null. */
@@ -35,8 +35,8 @@ export interface KeptJson {
 
 export interface FilterListener {
   /**
-   * The list whose entries are handed out begins, or another value in its place. Earlier entries do not count:
-   * of a name that occurs twice in an object, V8 takes the last value.
+   * The list whose entries are handed out begins, or another value in its place. Earlier entries do not
+   * count: of a name that occurs twice in an object, V8 takes the last value.
    */
   list(): void;
   /** Undefined if there was not enough room for the entry. */
@@ -65,8 +65,8 @@ const [comma, openObject, closeObject, openArray, closeArray] = [',', '{', '}', 
 ) as [Buffer, Buffer, Buffer, Buffer, Buffer];
 
 /**
- * Reads a JSON document in chunks and writes a smaller one, with what is to be kept of it. All else is checked
- * and dropped as it arrives, however much it is.
+ * Reads a JSON document in chunks and writes a smaller one, with what is to be kept of it. All else is
+ * checked and dropped as it arrives, however much it is.
  */
 export class JsonFilter {
   readonly #kept: Kept;

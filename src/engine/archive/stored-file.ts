@@ -18,8 +18,9 @@ const folder = '/stored';
 
 /**
  * The name of a file with this content in a volume. Writes it if there is none. Another process may write one
- * at the same moment, so a name proves nothing: the content is compared. A file that is there is never written
- * again, because containers may use it. Three or four round trips, by a container that is never started.
+ * at the same moment, so a name proves nothing: the content is compared. A file that is there is never
+ * written again, because containers may use it. Three or four round trips, by a container that is never
+ * started.
  *
  * @param like whose image and labels that container gets: any image will do, and a sweep needs the labels
  */

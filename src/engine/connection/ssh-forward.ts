@@ -98,7 +98,9 @@ interface Awaited {
   signal: AbortSignal | undefined;
 }
 
-/** Resolves when the socket accepts connections. Throws an `ENGINE_CONNECTION` failure if `ssh` ends first. */
+/**
+ * Resolves when the socket accepts connections. Throws an `ENGINE_CONNECTION` failure if `ssh` ends first.
+ */
 async function ready(ssh: SshProcess, { socketPath, target, clock, signal }: Awaited): Promise<void> {
   using settled = new DisposableStack();
   const deadline = settled.use(startDeadline(clock, readyWithinMs, signal));

@@ -79,7 +79,9 @@ async function probe(
   }
 }
 
-/** Both ways: the container writes a file that the engine reads, then looks for one that the engine writes. */
+/**
+ * Both ways: the container writes a file that the engine reads, then looks for one that the engine writes.
+ */
 async function requireSharedFiles(port: EnginePort, id: string, name: string): Promise<void> {
   const [written, put] = [0, 1].map(() => `offsite-${randomBytes(8).toString('hex')}`);
   // It looks for the second file before it exists: a kernel may remember that there is none.

@@ -13,7 +13,10 @@ export interface FirstIds {
   gid: number;
 }
 
-/** The engine does not report them in another way: it keeps what belongs to a mapping in a folder named after it. */
+/**
+ * The engine does not report them in another way: it keeps what belongs to a mapping in a folder named after
+ * it.
+ */
 export function firstIdsOf({
   security,
   rootFolder,

@@ -15,8 +15,8 @@ export interface Introduction {
 }
 
 /**
- * Whose engine it is, and the API version to speak: the newest that both sides know. dockerode does not negotiate, and engines refuse
- * versions that are too old or too new for them. `/version` works without one.
+ * Whose engine it is, and the API version to speak: the newest that both sides know. dockerode does not
+ * negotiate, and engines refuse versions that are too old or too new for them. `/version` works without one.
  */
 export async function introduce(client: DockerClient, signal?: AbortSignal): Promise<Introduction> {
   const answer = await client.ask<{ ApiVersion?: string; Components?: { Name?: string }[] | null }>(

@@ -39,7 +39,8 @@ function layerOf({ GraphDriver, HostConfig, Mounts }: Inspected): string | undef
     GraphDriver?.Name === 'overlay2' &&
     // These let the kernel write into the layer; other runtimes may store files elsewhere.
     plainRuntimes.includes(HostConfig?.Runtime ?? '') &&
-    // An image may declare volumes, whose files are not in the layer. Nobody in the sandbox writes to the others.
+    // An image may declare volumes, whose files are not in the layer. Nobody in the sandbox writes to the
+    // others.
     !(Mounts ?? []).some(({ RW }) => RW);
   return isWhole ? GraphDriver.Data?.UpperDir : undefined;
 }

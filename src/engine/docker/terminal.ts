@@ -5,7 +5,9 @@ import type { OpenedTerminal, TerminalCommand, TerminalSize } from '../port/term
 import type { DockerClient } from './client.ts';
 import { refusedStart } from './exec.ts';
 
-/** How often the first size is sent, and milliseconds between: the engine may still be starting the command. */
+/**
+ * How often the first size is sent, and milliseconds between: the engine may still be starting the command.
+ */
 const firstSize = { tries: 10, waitMs: 20 };
 
 /** Starts a command on a terminal. Three round trips: engines before 23 take its size only afterwards. */

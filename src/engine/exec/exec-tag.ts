@@ -1,8 +1,8 @@
 import type { RunningContainer } from '../container/running-container.ts';
 
 /**
- * The variable that holds an exec's number. Its children inherit it, which distinguishes its processes from those of
- * another exec.
+ * The variable that holds an exec's number. Its children inherit it, which distinguishes its processes from
+ * those of another exec.
  */
 export const execTag = 'OFFSITE_EXEC';
 

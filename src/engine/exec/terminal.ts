@@ -21,8 +21,8 @@ const pollMs = 20;
 const notedMs = 5_000;
 
 /**
- * Runs a command on a terminal of its own, with the container's environment and user. Throws an infrastructure
- * error if it cannot be started.
+ * Runs a command on a terminal of its own, with the container's environment and user. Throws an
+ * infrastructure error if it cannot be started.
  */
 export async function openTerminal(
   container: RunningContainer,

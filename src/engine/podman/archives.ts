@@ -24,8 +24,8 @@ export function podmanArchives(
     async getArchive(id, path, signal, { owners = false } = {}) {
       const stat = await statOf(client, id, path, signal);
       if (isLink(stat)) return { archive: linkArchive(path, stat), isFolder: false };
-      // Podman gives all entries to the container's own user, and rounds half of their times up: git takes that
-      // for a change.
+      // Podman gives all entries to the container's own user, and rounds half of their times up: git takes
+      // that for a change.
       const known = owners ? await attributesAt(port(), id, path, signal) : undefined;
       const { archive: given } = await same.getArchive(id, path, signal);
       const folder = posix.basename(path);

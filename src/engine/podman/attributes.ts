@@ -16,15 +16,17 @@ type AttributesByPath = ReadonlyMap<string, Attributes>;
 /** How many users are asked. */
 const mostUsers = 4;
 
-/** Prints every path below `$1`, then in the same order its owner and its time. `stat` of GNU and of busybox. */
+/**
+ * Prints every path below `$1`, then in the same order its owner and its time. `stat` of GNU and of busybox.
+ */
 const list = `find "$1" -print0; first=$?; printf '\\0'
 find "$1" -exec stat -c '%u:%g:%Y' {} + || exit
 exit $first`;
 
 /**
- * Asks a running container for the owners and times of all that is at a path. Programs of the container
- * list them: an attacker who could replace these programs could also change the owners and times. Paths that
- * none of its users may read are missing. Three round trips, and three more for each user that hides something
+ * Asks a running container for the owners and times of all that is at a path. Programs of the container list
+ * them: an attacker who could replace these programs could also change the owners and times. Paths that none
+ * of its users may read are missing. Three round trips, and three more for each user that hides something
  * from root.
  */
 export async function attributesAt(

@@ -73,8 +73,9 @@ function specOf(request: ContainerRequest): Record<string, unknown> {
 const noHealthCheck = { Test: ['NONE'], Interval: 30e9, Timeout: 30e9, Retries: 3 };
 
 /**
- * Podman always protects the paths in `/proc` and `/sys` that engines protect by default. A request that mounts
- * `/dev` gets none of Podman's own mounts below it but `/dev/shm`, so they are here, as Docker makes them.
+ * Podman always protects the paths in `/proc` and `/sys` that engines protect by default. A request that
+ * mounts `/dev` gets none of Podman's own mounts below it but `/dev/shm`, so they are here, as Docker makes
+ * them.
  */
 const readOnlyDevices = [
   {

@@ -7,7 +7,9 @@ import type { EnginePort } from '../port/engine-port.ts';
 const volume = 'offsite-filters';
 
 export interface Filters {
-  /** The path of a file with this filter on the engine's machine. Any image will do; a sweep needs the labels. */
+  /**
+   * The path of a file with this filter on the engine's machine. Any image will do; a sweep needs the labels.
+   */
   pathOf(filter: string, helper: Pick<ContainerRequest, 'imageId' | 'labels'>): Promise<string>;
 }
 

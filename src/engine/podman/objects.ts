@@ -22,8 +22,9 @@ export async function listObjects(
 }
 
 /**
- * Without a timeout of zero, Podman waits for a container's program to end by itself. It keeps a container whose
- * network or processes others share, unless these may go with it: nothing of Offsite's outlives what it shares.
+ * Without a timeout of zero, Podman waits for a container's program to end by itself. It keeps a container
+ * whose network or processes others share, unless these may go with it: nothing of Offsite's outlives what it
+ * shares.
  */
 export async function removeObject(
   { docker, native }: { docker: DockerClient; native: DockerClient },

@@ -32,7 +32,9 @@ function isNumber(user: string): boolean {
   return /^\d+$/.test(user);
 }
 
-/** Podman names users as the container's own file does. Who changed it in bad faith is killed by a restart. */
+/**
+ * Podman names users as the container's own file does. Who changed it in bad faith is killed by a restart.
+ */
 async function userIds(port: EnginePort, id: string): Promise<Map<string, number>> {
   const ids = new Map([['root', 0]]);
   for await (const entry of readArchive({ port, id }, '/etc/passwd', undefined, engineAnswers.bytes.users)) {

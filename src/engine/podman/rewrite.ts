@@ -3,7 +3,9 @@ import { paddingOf, tarEntries } from '../archive/tar-entries.ts';
 import type { TarHeader } from '../archive/tar-header.ts';
 import { archiveEnd, tarHeader } from '../archive/write-header.ts';
 
-/** The same archive with other headers. Attributes that these cannot say are left out, such as capabilities. */
+/**
+ * The same archive with other headers. Attributes that these cannot say are left out, such as capabilities.
+ */
 export async function* rewritten(
   source: AsyncIterable<Buffer>,
   change: (header: TarHeader) => TarHeader,
@@ -29,8 +31,8 @@ const slash = Buffer.from('/');
 const startsAtRoot = (bytes: Buffer) => bytes[0] === slash[0];
 
 /**
- * The same archive with the folder's name before every path, where Podman left it out: it does so for a volume
- * in a container that does not run. There the folder itself, which comes first, is called `/`.
+ * The same archive with the folder's name before every path, where Podman left it out: it does so for a
+ * volume in a container that does not run. There the folder itself, which comes first, is called `/`.
  */
 export function withFolderName(source: Readable, folder: string): Readable {
   const name = Buffer.from(folder);

@@ -25,8 +25,8 @@ export interface ContainerRequest {
    */
   network: 'none' | 'open' | { sharedWith: string };
   /**
-   * Has the engine set up the network `none`. It takes longer than the runtime's own, which with some runtimes
-   * has not even a loopback.
+   * Has the engine set up the network `none`. It takes longer than the runtime's own, which with some
+   * runtimes has not even a loopback.
    */
   networkByEngine?: boolean;
   /** Its own host name. An engine may give it that of the container whose network it shares. */

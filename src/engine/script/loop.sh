@@ -1,5 +1,6 @@
-# What bash runs: the driver, which is the first argument, and then the script's commands. All lines are joined
-# to one. So the shell counts the lines of each command from line 1, and its messages name the script's lines.
+# What bash runs: the driver, which is the first argument, and then the script's commands. All lines are
+# joined to one. So the shell counts the lines of each command from line 1, and its messages name the script's
+# lines.
 #
 # A stray `continue` in the script goes to the inner condition, a stray `break` to the outer loop; both are
 # harmless. The loop cannot be a function, because `declare` would be local there.

@@ -14,7 +14,8 @@ export function canRun(profile: WorkerProfile, needs: Needs): boolean {
 }
 
 /**
- * Why no worker of a pool can run trials with these needs: `no worker has the label gpu`. Undefined if one can.
+ * Why no worker of a pool can run trials with these needs: `no worker has the label gpu`. Undefined if one
+ * can.
  *
  * @param workers those that are there now, of all pools
  */

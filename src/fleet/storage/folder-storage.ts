@@ -8,9 +8,9 @@ import { damaged, hashOf, noteIn, resultIn, Sha256 } from './contents.ts';
 import type { FleetStorage, IndexedResult, NoteKind } from './storage.ts';
 
 /**
- * A storage in a folder that all machines mount: `contents/ab/abcd…`, `results/<batch>/<trial>`, and notes such
- * as `workers/<name>`. A file is written beside its place, synced and renamed, so what has its final name is
- * whole.
+ * A storage in a folder that all machines mount: `contents/ab/abcd…`, `results/<batch>/<trial>`, and notes
+ * such as `workers/<name>`. A file is written beside its place, synced and renamed, so what has its final
+ * name is whole.
  *
  * @throws `FLEET_STORAGE_UNUSABLE` if the folder does not exist: it may not be mounted
  */
@@ -60,7 +60,10 @@ export function folderStorage(folder: string): FleetStorage {
   };
 }
 
-/** Reads a regular file. What others put in its place (a link, a pipe, a device) is neither followed nor awaited. */
+/**
+ * Reads a regular file. What others put in its place (a link, a pipe, a device) is neither followed nor
+ * awaited.
+ */
 async function read(folder: string, path: string, most: number): Promise<Buffer> {
   let size = 0;
   try {
@@ -103,7 +106,9 @@ async function write(folder: string, path: string, content: Uint8Array): Promise
   }
 }
 
-/** Throws unless everything between the storage and a folder in it is a folder, and no link to one elsewhere. */
+/**
+ * Throws unless everything between the storage and a folder in it is a folder, and no link to one elsewhere.
+ */
 async function requireFolders(storage: string, folder: string, missing?: 'make'): Promise<void> {
   let path = storage;
   for (const name of relative(storage, folder).split(sep)) {

@@ -15,8 +15,8 @@ export interface FleetStorage {
   /** Stores a content that the caller has hashed. */
   put(sha256: string, content: Uint8Array): Promise<void>;
   /**
-   * A content of at most the given number of bytes, checked against its hash. Throws `FLEET_CONTENT_MISSING` and
-   * `FLEET_CONTENT_DAMAGED`.
+   * A content of at most the given number of bytes, checked against its hash. Throws `FLEET_CONTENT_MISSING`
+   * and `FLEET_CONTENT_DAMAGED`.
    */
   get(sha256: string, most?: number): Promise<Buffer>;
   /** Adds a result to the index of a batch, or replaces it. */
@@ -30,8 +30,8 @@ export interface FleetStorage {
 }
 
 /**
- * `batches`: the document of each batch that a fleet was given. `reruns`: the document of each run that a rerun
- * added to such a batch, under its {@link rerunName}. `workers`: what each worker offers.
+ * `batches`: the document of each batch that a fleet was given. `reruns`: the document of each run that a
+ * rerun added to such a batch, under its {@link rerunName}. `workers`: what each worker offers.
  */
 export type NoteKind = 'batches' | 'reruns' | 'workers';
 

@@ -6,9 +6,9 @@ import type { TrialOrder } from '../workflow/messages.ts';
 import { type GivenTask, planOf, unknownTrial } from './enter-trial.ts';
 
 /**
- * Puts a trial of a run that was found into the ledger's queue, as `enterTrial` does. If a fleet was given the
- * run's batch, the run runs as the batch was planned. Throws `FLEET_RUN_TAKEN` if a daemon of this data folder
- * has found the run.
+ * Puts a trial of a run that was found into the ledger's queue, as `enterTrial` does. If a fleet was given
+ * the run's batch, the run runs as the batch was planned. Throws `FLEET_RUN_TAKEN` if a daemon of this data
+ * folder has found the run.
  */
 export async function enterFoundTrial(
   { batch, run: runId, ordinal }: TrialOrder,

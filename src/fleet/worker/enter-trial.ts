@@ -9,8 +9,8 @@ import type { TrialOrder } from '../workflow/messages.ts';
 export type GivenTask = Omit<FleetTask, 'isAccepted'>;
 
 /**
- * Puts a trial into the ledger's queue, with its task, unless the ledger has its result. A trial that was left
- * to another worker comes back. Throws `FLEET_TRIAL_UNKNOWN` if the batch has no such trial.
+ * Puts a trial into the ledger's queue, with its task, unless the ledger has its result. A trial that was
+ * left to another worker comes back. Throws `FLEET_TRIAL_UNKNOWN` if the batch has no such trial.
  */
 export async function enterTrial(
   { batch: named, run: runId, ordinal }: TrialOrder,
@@ -52,7 +52,10 @@ export function unknownTrial({
   });
 }
 
-/** The blobs with the plans of documents: writing a plan for each of its trials would take longer than the trial. */
+/**
+ * The blobs with the plans of documents: writing a plan for each of its trials would take longer than the
+ * trial.
+ */
 const plans = new WeakMap<FleetDocument, Promise<string>>();
 
 export function planOf(document: FleetDocument, ledger: Ledger): Promise<string> {

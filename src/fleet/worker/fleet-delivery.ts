@@ -20,8 +20,8 @@ export interface FleetDeliveryParts extends DeliveryParts {
 }
 
 /**
- * Hands results over in three steps, each of which can be repeated: the record to the storage, the completion to
- * Temporal, the report to the Eval Service. Only a worker whose completion was accepted reports the trial.
+ * Hands results over in three steps, each of which can be repeated: the record to the storage, the completion
+ * to Temporal, the report to the Eval Service. Only a worker whose completion was accepted reports the trial.
  */
 export class FleetDelivery extends Delivery {
   readonly #parts: FleetDeliveryParts;

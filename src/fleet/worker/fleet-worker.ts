@@ -85,7 +85,9 @@ export class FleetWorker {
     };
   }
 
-  /** Takes no more trials, and ends when the running ones have ended and are reported. Returns how many run. */
+  /**
+   * Takes no more trials, and ends when the running ones have ended and are reported. Returns how many run.
+   */
   drain(): number {
     const running = this.#running;
     const count = running?.worker.running().length ?? 0;

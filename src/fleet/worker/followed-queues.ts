@@ -30,7 +30,9 @@ const Memo = z.object({
 /** Milliseconds for which a queue is polled after its last trial: the next batch may have the same needs. */
 const keptMs = 60_000;
 
-/** Finds out which needs the trials in progress have, and polls the queues of those that this worker can run. */
+/**
+ * Finds out which needs the trials in progress have, and polls the queues of those that this worker can run.
+ */
 export class FollowedQueues {
   readonly #parts: FollowedQueuesParts;
   /** When each queue was needed last. */

@@ -35,7 +35,9 @@ interface Held {
   ended: Promise<TaskEnd>;
 }
 
-/** The tasks whose trials are in this worker's queue, run, or are being reported; and how each of them ends. */
+/**
+ * The tasks whose trials are in this worker's queue, run, or are being reported; and how each of them ends.
+ */
 export class HeldTasks {
   readonly #parts: HeldTasksParts;
   readonly #held = new Map<TrialKey, Held>();
@@ -110,8 +112,8 @@ export class HeldTasks {
   /**
    * Gives trials back to the fleet.
    *
-   * @param which `queued`: those that do not run now; `new`: those that never did, so that no sandbox of theirs
-   *   can be left
+   * @param which `queued`: those that do not run now; `new`: those that never did, so that no sandbox of
+   *   theirs can be left
    */
   async giveBack(which: 'all' | 'queued' | 'new', reason: string): Promise<void> {
     const running = new Set(this.#parts.worker.running().map(({ trial }) => trial.key));

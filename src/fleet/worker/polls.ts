@@ -18,7 +18,9 @@ const graceTime = '7 days';
 
 const oneSlot = { type: 'fixed-size', numSlots: 1 } as const;
 
-/** Polls of task queues: of those that all workers poll, and of those of the trials that this worker can run. */
+/**
+ * Polls of task queues: of those that all workers poll, and of those of the trials that this worker can run.
+ */
 export class Polls {
   readonly #parts: PollParts;
   readonly #native: NativeConnection;

@@ -2,8 +2,8 @@ import { Hono } from 'hono';
 import type { WorkerStanding } from './fleet-worker.ts';
 
 /**
- * What anybody may ask a worker: whether its process works, and whether it takes trials. An engine or a service
- * that is down is no reason to end the worker: its trials wait, and finished ones are kept.
+ * What anybody may ask a worker: whether its process works, and whether it takes trials. An engine or a
+ * service that is down is no reason to end the worker: its trials wait, and finished ones are kept.
  */
 export function healthRoutes(worker: { standing(): WorkerStanding }): Hono {
   const routes = new Hono();

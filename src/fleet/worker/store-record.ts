@@ -6,7 +6,10 @@ import { usageOf } from '../../record/usage.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import type { TrialSummary } from '../workflow/messages.ts';
 
-/** Puts a trial's record into the storage, if there is one, and before it all contents that it names. Resolves with its summary. */
+/**
+ * Puts a trial's record into the storage, if there is one, and before it all contents that it names. Resolves
+ * with its summary.
+ */
 export async function storeRecord(
   trial: TrialKey,
   { ledger, storage, worker }: { ledger: Ledger; storage: FleetStorage | undefined; worker: string },

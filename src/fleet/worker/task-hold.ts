@@ -22,15 +22,17 @@ export interface TaskHoldParts {
 const ownPart = 3 / 5;
 /** Heartbeats in one heartbeat time. */
 const beats = 6;
-/** Milliseconds between two heartbeats, at least: each is a write of the server, and some phases are short. */
+/**
+ * Milliseconds between two heartbeats, at least: each is a write of the server, and some phases are short.
+ */
 const betweenMs = 5_000;
 /** The own deadline is looked at so often in one heartbeat time, and at least once a second. */
 const looks = 60;
 
 /**
- * The right to run a task, kept by heartbeats. It is lost when the server says so, and when the server accepted
- * no heartbeat for some time: that is over before the server may give the task away, because it counts from
- * when a heartbeat was sent, and the server's from when it arrived.
+ * The right to run a task, kept by heartbeats. It is lost when the server says so, and when the server
+ * accepted no heartbeat for some time: that is over before the server may give the task away, because it
+ * counts from when a heartbeat was sent, and the server's from when it arrived.
  */
 export class TaskHold implements Disposable {
   readonly #parts: TaskHoldParts;
@@ -103,7 +105,8 @@ export class TaskHold implements Disposable {
         if (answer === 'held') this.#heldSince = sentAt;
         else this.#lose(answer === 'canceled' ? 'the batch was canceled' : 'another worker has it', answer);
       } catch {
-        // The watch counts how long that lasts. Without a pause, a server that refuses calls would be flooded.
+        // The watch counts how long that lasts. Without a pause, a server that refuses calls would be
+        // flooded.
         await pause(clock, beatMs / 2, this.#ended.signal);
       }
     }

@@ -33,8 +33,8 @@ export interface TaskRunnerParts extends HeldTasksParts {
 const againMs = 10_000;
 
 /**
- * The activities of a worker. A trial's activity puts it into the ledger's queue and waits; the worker of this
- * process runs it, and the delivery of the outbox completes it.
+ * The activities of a worker. A trial's activity puts it into the ledger's queue and waits; the worker of
+ * this process runs it, and the delivery of the outbox completes it.
  */
 export class TaskRunner {
   readonly held: HeldTasks;

@@ -11,7 +11,10 @@ import { OffsiteError } from '../../offsite-error.ts';
 import { queries, type TrialSummary } from '../workflow/messages.ts';
 import type { BeatAnswer } from './task-hold.ts';
 
-/** What a worker reports to the Temporal server about its tasks. The answer of each call says who has the task. */
+/**
+ * What a worker reports to the Temporal server about its tasks. The answer of each call says who has the
+ * task.
+ */
 export class Tasks {
   readonly #client: Client;
 
@@ -51,7 +54,9 @@ export class Tasks {
     );
   }
 
-  /** What completed a trial in a run of a batch's workflow; undefined if nothing did, or the run is not known. */
+  /**
+   * What completed a trial in a run of a batch's workflow; undefined if nothing did, or the run is not known.
+   */
   async outcome(
     { workflowId, runId }: { workflowId: string; runId: string },
     trial: string,

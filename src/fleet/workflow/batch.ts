@@ -5,8 +5,8 @@ import { Slices } from './slices.ts';
 import { Trials } from './trials.ts';
 
 /**
- * Runs the trials of one batch: itself if they are few, otherwise in child workflows, because the history of a
- * workflow is limited. Runs in Temporal's sandbox for workflows, so it must be deterministic.
+ * Runs the trials of one batch: itself if they are few, otherwise in child workflows, because the history of
+ * a workflow is limited. Runs in Temporal's sandbox for workflows, so it must be deterministic.
  */
 export async function offsiteBatch(input: BatchInput): Promise<BatchOutcome> {
   const { trials: count, window: permits, slice } = input;

@@ -13,7 +13,10 @@ import { type LimitInput, updates } from './messages.ts';
 const renewals = 1_000;
 const idleMs = 600_000;
 
-/** Refuses what nobody of Offsite sends, before it is in the history, where it would stop the workflow for good. */
+/**
+ * Refuses what nobody of Offsite sends, before it is in the history, where it would stop the workflow for
+ * good.
+ */
 function isRenewal(given: Renewal): boolean {
   if (typeof given !== 'object' || given === null) return false;
   const { holder, sequence, keep, wants, limit } = given;
@@ -29,7 +32,10 @@ function isRenewal(given: Renewal): boolean {
   );
 }
 
-/** Holds the permits for requests to one model, for the whole fleet. Ends when nobody asks the model for a while. */
+/**
+ * Holds the permits for requests to one model, for the whole fleet. Ends when nobody asks the model for a
+ * while.
+ */
 export async function offsiteModelLimit({ termMs, holders }: LimitInput): Promise<void> {
   const shares = new Shares(termMs, holders);
   let count = 0;

@@ -25,13 +25,15 @@ import {
 
 /** Events after which the workflow continues as new. */
 const longHistory = 4_000;
-/** For the first looks, how long ago the service must have started a run: somebody may be starting its batch. */
+/**
+ * For the first looks, how long ago the service must have started a run: somebody may be starting its batch.
+ */
 const settledMs = 10_000;
 
 /**
- * Polls the service for queued local runs, on any worker, and starts their trials as workflows of their own. It
- * keeps what is polled and when. The service knows the rest, and the ids of the trials' workflows say what was
- * started.
+ * Polls the service for queued local runs, on any worker, and starts their trials as workflows of their own.
+ * It keeps what is polled and when. The service knows the rest, and the ids of the trials' workflows say what
+ * was started.
  */
 export async function offsitePoll(input: PollInput): Promise<PollState> {
   const poll = new Poll(input);

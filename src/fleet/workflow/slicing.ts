@@ -1,9 +1,9 @@
 import type { BatchInput, Spending, TrialList, TrialsInput } from './messages.ts';
 
 /**
- * Divides a batch into slices. Slices of a lane run one after another, and each passes its permits on to the next
- * while its last trials run. Lanes run side by side. They take the trials of a part in turn, so the whole batch
- * advances in the order of its list.
+ * Divides a batch into slices. Slices of a lane run one after another, and each passes its permits on to the
+ * next while its last trials run. Lanes run side by side. They take the trials of a part in turn, so the
+ * whole batch advances in the order of its list.
  */
 export class Slicing {
   readonly lanes: number;

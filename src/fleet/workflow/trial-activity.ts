@@ -38,7 +38,10 @@ export async function runTrial(
 
 const verdicts: readonly string[] = ['passed', 'failed', 'void', 'elsewhere'];
 
-/** Who may complete a trial by hand may say anything. Throws for what is no summary; numbers never lower a sum. */
+/**
+ * Who may complete a trial by hand may say anything. Throws for what is no summary; numbers never lower a
+ * sum.
+ */
 function summaryOf(given: TrialSummary): TrialSummary {
   if (!verdicts.includes(given?.verdict))
     throw ApplicationFailure.nonRetryable('the trial was completed without a verdict', 'NoVerdict');

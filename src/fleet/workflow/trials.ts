@@ -109,7 +109,9 @@ export class Trials {
     return this.#byTrial.get(trial) ?? null;
   }
 
-  /** Whether nothing more is started: the next trial may exceed the budget, and none runs that may use less. */
+  /**
+   * Whether nothing more is started: the next trial may exceed the budget, and none runs that may use less.
+   */
   get #isOutOfBudget(): boolean {
     return !this.#awaits && this.#open.size === 0 && !this.#isAllScheduled && this.#room === 0;
   }

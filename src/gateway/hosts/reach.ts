@@ -19,8 +19,8 @@ export interface ReachParts {
 
 /**
  * Connects to a host of the allow-list. Looks up its name once, here, and connects to an address that was
- * found then and checked: a later change of the DNS record does not matter. Throws a {@link GatewayRefusal}: 403 if
- * the host may not be reached, 502 if it cannot.
+ * found then and checked: a later change of the DNS record does not matter. Throws a {@link GatewayRefusal}:
+ * 403 if the host may not be reached, 502 if it cannot.
  */
 export async function reach(
   { allowed, network, clock }: ReachParts,

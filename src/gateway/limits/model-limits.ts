@@ -51,7 +51,9 @@ export class ModelLimits implements Disposable {
     this.#note = note;
   }
 
-  /** The limit of a model. Models of one address, name and account have one limit, whatever they are called. */
+  /**
+   * The limit of a model. Models of one address, name and account have one limit, whatever they are called.
+   */
   of(name: string, config: HttpModel, most: number): ModelLimit {
     const key = limitKey(name, config);
     const known = this.#limits.get(key);

@@ -8,10 +8,10 @@ export interface Tried {
 }
 
 /**
- * What a changed number of requests in flight shows about the wait. In the model's queue, the part of the time
- * that is not waited is proportional to 1 / number. `queue`: the wait changed at least half as much as that.
- * `other`: it changed less, so the wait has another reason. `nothing`: it changed the wrong way, so the model
- * itself changed.
+ * What a changed number of requests in flight shows about the wait. In the model's queue, the part of the
+ * time that is not waited is proportional to 1 / number. `queue`: the wait changed at least half as much as
+ * that. `other`: it changed less, so the wait has another reason. `nothing`: it changed the wrong way, so the
+ * model itself changed.
  */
 export function shownBy(before: Tried, after: Tried): 'queue' | 'other' | 'nothing' {
   if (before.inFlight === after.inFlight) return 'nothing';

@@ -24,7 +24,9 @@ const mostTolerance = 0.75;
 const toleranceMargin = 0.15;
 /** Below the tolerance by this much, answers do not wait. */
 const noWaitMargin = 0.125;
-/** What a higher limit is tried with although answers wait, as a part of the limit, and rounds between tries. */
+/**
+ * What a higher limit is tried with although answers wait, as a part of the limit, and rounds between tries.
+ */
 const tryPart = 1 / 4;
 const longestTryAfter = 64;
 /** Milliseconds after which a round ends without a result if too few trials have voted. */
@@ -68,8 +70,8 @@ function vote(waits: Record<string, number>, trial: string, waited: number): voi
 }
 
 /**
- * Whether half of the trials of this round and the one before have voted. So one trial that asks more than all
- * others together cannot decrease their limit.
+ * Whether half of the trials of this round and the one before have voted. So one trial that asks more than
+ * all others together cannot decrease their limit.
  */
 function isQuorum({ voters, round: { waits } }: LimitState): boolean {
   const absent = voters.filter((trial) => !Object.hasOwn(waits, trial));

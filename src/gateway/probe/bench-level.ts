@@ -95,7 +95,10 @@ export async function benchLevel(
   };
 }
 
-/** A prompt of about the given number of tokens. Each begins differently, so that no cache of prompts is measured. */
+/**
+ * A prompt of about the given number of tokens. Each begins differently, so that no cache of prompts is
+ * measured.
+ */
 function benchPrompt({ parallel, promptTokens, outputTokens }: BenchLoad, number: number): string {
   const begin = `Request ${parallel}-${number}. `;
   const end = `\nWrite a story of at least ${outputTokens} words about a lighthouse.`;

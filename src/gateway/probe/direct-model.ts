@@ -17,7 +17,9 @@ export interface Used {
   unreported: number;
 }
 
-/** A model that is asked without the gateway: no retries, no permits, so that what is measured is the model. */
+/**
+ * A model that is asked without the gateway: no retries, no permits, so that what is measured is the model.
+ */
 export interface DirectModel extends ServedModel {
   used: Used;
 }

@@ -26,8 +26,8 @@ export function mostMeasuringTokens(upTo: number): number {
 }
 
 /**
- * Finds the longest prompt that a model reads whole. Each prompt begins with a word that the model must repeat,
- * since some servers cut the beginning of a prompt that is too long and say nothing.
+ * Finds the longest prompt that a model reads whole. Each prompt begins with a word that the model must
+ * repeat, since some servers cut the beginning of a prompt that is too long and say nothing.
  *
  * @param upTo the longest prompt to send
  */

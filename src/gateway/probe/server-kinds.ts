@@ -24,8 +24,8 @@ export interface KnownServer {
 }
 
 /**
- * Asks the routes of servers that people run themselves, below the address without `/v1`. Undefined if none of
- * them answers as one of these servers does.
+ * Asks the routes of servers that people run themselves, below the address without `/v1`. Undefined if none
+ * of them answers as one of these servers does.
  */
 export async function knownServer(ask: AskServer): Promise<KnownServer | undefined> {
   const documentOf = async (path: string): Promise<unknown> => {

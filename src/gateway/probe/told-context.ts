@@ -5,8 +5,8 @@ import { modelWith, type ServerModel } from './server-models.ts';
 const Show = object({ model_info: object({ 'general.architecture': text }), parameters: wholeText });
 
 /**
- * What Ollama reports about one model: the context that it is loaded with, or set to, and the one that it could
- * have. https://github.com/ollama/ollama/blob/main/docs/api.md
+ * What Ollama reports about one model: the context that it is loaded with, or set to, and the one that it
+ * could have. https://github.com/ollama/ollama/blob/main/docs/api.md
  */
 export async function toldByOllama(ask: AskServer, id: string): Promise<ServerModel> {
   const [show, running] = await Promise.all([

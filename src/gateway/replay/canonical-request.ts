@@ -132,7 +132,9 @@ function dropEmpty(turns: CanonicalTurn[]): void {
   if (last?.by === 'user' && last.said === '' && last.media.length + last.results.length === 0) turns.pop();
 }
 
-/** Texts that a harness adds in the user's name stand within one tag: `<system-reminder>…</system-reminder>`. */
+/**
+ * Texts that a harness adds in the user's name stand within one tag: `<system-reminder>…</system-reminder>`.
+ */
 function isContext(text: string): boolean {
   const [, tag] = /^\s*<([a-z][\w:-]{2,60})(?:\s[^<>]{0,200})?>/i.exec(text) ?? [];
   return tag !== undefined && text.trimEnd().endsWith(`</${tag}>`);

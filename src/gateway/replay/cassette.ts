@@ -74,7 +74,9 @@ export function keysOf(request: CanonicalRequest, role: Role, model: string): Re
   };
 }
 
-/** The prompts of judges and simulated users are made of outputs; the prompt of an agent is a person's text. */
+/**
+ * The prompts of judges and simulated users are made of outputs; the prompt of an agent is a person's text.
+ */
 export function steadyTurns({ turns }: CanonicalRequest, role: Role): CanonicalRequest['turns'] {
   return turns.map((turn) => {
     if (turn.by === 'model') return turn;

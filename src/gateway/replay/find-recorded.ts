@@ -13,7 +13,8 @@ import {
 
 /**
  * How a request matched a recorded one. `exact`: all of it. `known`: all but volatile shapes, such as dates.
- * `conversation`: what was said, called and returned; the harness's own texts, its tools or its options differ.
+ * `conversation`: what was said, called and returned; the harness's own texts, its tools or its options
+ * differ.
  */
 export type MatchKind = 'exact' | 'known' | 'conversation';
 

@@ -2,8 +2,9 @@ import { modelRequests } from '../../bounds/sandbox.ts';
 import { isObject } from '../wires/lenient.ts';
 
 /**
- * A document that a JSON Schema allows, as a model in a dry run gives it: numbers as large as they may be, the
- * first of the choices, and all members that must be there. Keywords that are not known here are not kept.
+ * A document that a JSON Schema allows, as a model in a dry run gives it: numbers as large as they may be,
+ * the first of the choices, and all members that must be there. Keywords that are not known here are not
+ * kept.
  */
 export function sampleOf(schema: unknown, level = 0): unknown {
   if (!isObject(schema) || level > modelRequests.count.schemaLevels) return null;

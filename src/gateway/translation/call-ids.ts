@@ -11,8 +11,8 @@ export interface CallIds {
 
 /**
  * Keeps a model's own ids. A call that has none, or one that is taken, gets the first free number of the
- * conversation, so that a retry gets the same id. Some servers restart the numbers of calls in each answer, and
- * Gemini's often have no ids.
+ * conversation, so that a retry gets the same id. Some servers restart the numbers of calls in each answer,
+ * and Gemini's often have no ids.
  */
 export function callIds(messages: readonly NeutralMessage[]): CallIds {
   const taken = new Set(messages.flatMap(idsIn));

@@ -71,7 +71,10 @@ function quotesIn(text: string): number {
   return text.split('"').length - 1;
 }
 
-/** Changes the text that is {@link place}. Undefined if it is the name of a member, or another member hides it. */
+/**
+ * Changes the text that is {@link place}. Undefined if it is the name of a member, or another member hides
+ * it.
+ */
 function setterIn(value: object): ((text: string) => void) | undefined {
   for (const [name, member] of Object.entries(value)) {
     if (member === place) {

@@ -57,7 +57,9 @@ export class Losses {
     this.#model = model;
   }
 
-  /** Leaves out something that does not change the meaning. With `strict`, throws a {@link GatewayRefusal}. */
+  /**
+   * Leaves out something that does not change the meaning. With `strict`, throws a {@link GatewayRefusal}.
+   */
   drop(path: string, kind: LossKind): void {
     if (this.#mode === 'strict') throw this.#refusal(path, 'and its translation is strict');
     this.tell(path, kind);

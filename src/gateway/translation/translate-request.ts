@@ -23,8 +23,8 @@ export interface TranslatedRequest {
 }
 
 /**
- * Translates a request into the first wire of its model. Throws a GatewayRefusal (400) for what that wire cannot
- * carry and the model's configuration does not allow to leave out.
+ * Translates a request into the first wire of its model. Throws a GatewayRefusal (400) for what that wire
+ * cannot carry and the model's configuration does not allow to leave out.
  */
 export function translateRequest(
   body: JsonObject,

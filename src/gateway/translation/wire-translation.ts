@@ -10,8 +10,8 @@ import type { UnreadableAnswer } from './unreadable-answer.ts';
 /** How one wire is translated: into the neutral form, and out of it. */
 export interface WireTranslation {
   /**
-   * Reads a request of a client. `model` and `streamed` are known from it or its path. Throws a GatewayRefusal for
-   * what the neutral form cannot say.
+   * Reads a request of a client. `model` and `streamed` are known from it or its path. Throws a
+   * GatewayRefusal for what the neutral form cannot say.
    */
   readRequest(body: JsonObject, losses: Losses): Omit<NeutralRequest, 'model' | 'streamed'>;
   /** Writes a request to a model. Tells `losses` what the wire cannot say. */

@@ -11,8 +11,8 @@ import { refuse } from '../api-error.ts';
 import type { Call } from './call.ts';
 
 /**
- * A given version, or the one that a channel points to: the default channel if none is named. As long as a prompt
- * has no channel, nobody has decided anything, and its newest version counts.
+ * A given version, or the one that a channel points to: the default channel if none is named. As long as a
+ * prompt has no channel, nobody has decided anything, and its newest version counts.
  */
 export function getPrompt(
   { stores, principal }: Call,

@@ -5,8 +5,8 @@ import { wholeCase } from '../../contract/whole-case.ts';
 
 /**
  * The hash of a prompt, a case and a variant, as canonical JSON. A missing field counts as its default, so a
- * request that leaves it out has the same hash as one that writes it down. Prompt and case are hashed once for
- * all variants, because they can be long.
+ * request that leaves it out has the same hash as one that writes it down. Prompt and case are hashed once
+ * for all variants, because they can be long.
  */
 export function definitionHash(prompt: string, started: Case): (variant: Variant | undefined) => string {
   const beginning = `{"case":${canonicalJson(wholeCase(started))},"prompt":${JSON.stringify(prompt)},"variant":`;

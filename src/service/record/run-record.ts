@@ -11,8 +11,9 @@ import { setupPieces } from './setup.ts';
 
 /**
  * A run record as pieces of JSON text. Trials are stored as JSON text, so they are inserted without parsing,
- * one at a time: a page of large trials is never in memory at once. A trial that an agent has claimed at `now`
- * (epoch milliseconds) is `running`, and so is one that this process runs: `inProgress` has its identifier.
+ * one at a time: a page of large trials is never in memory at once. A trial that an agent has claimed at
+ * `now` (epoch milliseconds) is `running`, and so is one that this process runs: `inProgress` has its
+ * identifier.
  */
 export function* runRecordPieces(
   run: RunRow,

@@ -14,8 +14,8 @@ import { pieceSizes } from '../json-response.ts';
 
 /**
  * The setup of a case's trials, as run records carry it: every text with the case's variables filled in.
- * Unknown names stay. It is made whenever it is read, and never stored: a few megabytes of `{{name}}` can stand
- * for terabytes, and the cases of a batch share one prompt.
+ * Unknown names stay. It is made whenever it is read, and never stored: a few megabytes of `{{name}}` can
+ * stand for terabytes, and the cases of a batch share one prompt.
  */
 export function setupOf(suite: Suite, { prepare, source, verify, validator, variables = {} }: Case): Setup {
   const expand = (text: string) => expandVariables(text, variables, 'keep');
@@ -32,8 +32,8 @@ export function setupOf(suite: Suite, { prepare, source, verify, validator, vari
 }
 
 /**
- * The JSON text of {@link setupOf} in small pieces. A caller who is slow to read a page holds one of them, not
- * a whole setup.
+ * The JSON text of {@link setupOf} in small pieces. A caller who is slow to read a page holds one of them,
+ * not a whole setup.
  */
 export function* setupPieces(suite: Suite, definition: Case): Generator<string> {
   const { prepare, source, verify, validator, variables = {} } = definition;

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { serviceRequests } from '../../bounds/callers.ts';
 
 /**
- * A copy of a schema that stops checking a list after as many issues as an answer may have. Without this, a body
- * with a million wrong entries takes gigabytes of memory and half a minute.
+ * A copy of a schema that stops checking a list after as many issues as an answer may have. Without this, a
+ * body with a million wrong entries takes gigabytes of memory and half a minute.
  */
 export function boundedLists<Schema extends z.ZodType>(schema: Schema): z.ZodType<z.output<Schema>> {
   return bounded(schema) as z.ZodType<z.output<Schema>>;

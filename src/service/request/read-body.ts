@@ -2,8 +2,8 @@ import { refuse, refuseBody } from '../api-error.ts';
 
 /**
  * The request's body as text. Refuses a body that is not uncompressed UTF-8 JSON (415), has more than `limit`
- * bytes (413; before reading it, if the sender announces the length), or is not UTF-8 (400). With `isOptional`, a
- * body of no bytes needs no type.
+ * bytes (413; before reading it, if the sender announces the length), or is not UTF-8 (400). With
+ * `isOptional`, a body of no bytes needs no type.
  */
 export async function readBody(
   request: Request,

@@ -3,9 +3,9 @@ import { DocumentTooDeep, DocumentTooHeavy, parseForeignJson } from '../../parse
 import { refuse, refuseBody } from '../api-error.ts';
 
 /**
- * Parses JSON. Refuses (413) a body that would take too much memory, and (400) one that is
- * nested too deep for the code that reads it. These are the bounds of all JSON from outside; the service has none
- * of its own for lists and depth. Also refuses (400) what JSON text can express but Offsite cannot keep unchanged:
+ * Parses JSON. Refuses (413) a body that would take too much memory, and (400) one that is nested too deep
+ * for the code that reads it. These are the bounds of all JSON from outside; the service has none of its own
+ * for lists and depth. Also refuses (400) what JSON text can express but Offsite cannot keep unchanged:
  * `__proto__` as a name, and numbers beyond a double's range.
  */
 export function parseJson(text: string): unknown {

@@ -31,8 +31,8 @@ export function taskDigest(path: string): string | undefined {
 }
 
 /**
- * The digest of a file in hexadecimal digits. Undefined for more bytes than `room`, and for what is no regular
- * file.
+ * The digest of a file in hexadecimal digits. Undefined for more bytes than `room`, and for what is no
+ * regular file.
  */
 export function fileDigest(path: string, room: number): { digest: string; bytes: number } | undefined {
   const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);

@@ -65,8 +65,8 @@ function isWhole(name: string): boolean {
 }
 
 /**
- * `tests/test_a.py::test_b[c d] PASSED [ 10%]`, also with a reason: `SKIPPED (why)`. One expression for the whole
- * line would take minutes for a long one that was made for that.
+ * `tests/test_a.py::test_b[c d] PASSED [ 10%]`, also with a reason: `SKIPPED (why)`. One expression for the
+ * whole line would take minutes for a long one that was made for that.
  */
 const pytestVerbose: ReadLine = (line, results) => {
   const colons = line.indexOf('::', 1);

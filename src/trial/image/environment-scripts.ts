@@ -59,7 +59,9 @@ export function scriptsOf(
   return steps.filter(({ files, script }) => files.length > 0 || script !== undefined);
 }
 
-/** All inputs of a step's result. The order of members means nothing: a plan from the ledger has another one. */
+/**
+ * All inputs of a step's result. The order of members means nothing: a plan from the ledger has another one.
+ */
 export function keyOf(
   { phase, files, placed, source, script, variables, user, extraCertificates, mount }: EnvironmentScript,
   workspace: string,

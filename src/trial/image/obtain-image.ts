@@ -25,8 +25,8 @@ export type Obtained =
   | { kind: 'refused' | 'unreachable'; why: string };
 
 /**
- * Finds an image, or pulls it if the configuration says so, and reports the progress of the pull. An image of Offsite's
- * own is never pulled. Throws errors of the engine itself.
+ * Finds an image, or pulls it if the configuration says so, and reports the progress of the pull. An image of
+ * Offsite's own is never pulled. Throws errors of the engine itself.
  */
 export async function obtainImage(
   { engine, observeBuild }: PullParts,

@@ -28,9 +28,9 @@ export function nodeOf({ path }: Mount): string {
 }
 
 /**
- * The Node for a validator that is a module, if the image of the trial has no Node that runs TypeScript. It is
- * installed into a volume once on this engine. Throws a `TrialFailure` of kind `task` if it does not start in
- * the image.
+ * The Node for a validator that is a module, if the image of the trial has no Node that runs TypeScript. It
+ * is installed into a volume once on this engine. Throws a `TrialFailure` of kind `task` if it does not start
+ * in the image.
  *
  * @param passed the variables that the host passes into the sandbox
  */

@@ -51,7 +51,10 @@ export async function restoreArchive(
   if (hash.digest('hex') !== name) throw damaged('its content has another hash');
 }
 
-/** Passes the given number of bytes on, and fails at the next one: a small file can be compressed from a huge one. */
+/**
+ * Passes the given number of bytes on, and fails at the next one: a small file can be compressed from a huge
+ * one.
+ */
 function exactly(byteSize: number): Transform {
   let left = byteSize;
   return new Transform({

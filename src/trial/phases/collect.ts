@@ -57,7 +57,10 @@ function cacheNote({ spec, parts }: PhaseInput, filesChanged: readonly string[])
   return [{ kind: 'note', at: parts.clock.now(), text }];
 }
 
-/** Tells which patterns protect nothing that is there: one may be misspelled, or protect what must not be added. */
+/**
+ * Tells which patterns protect nothing that is there: one may be misspelled, or protect what must not be
+ * added.
+ */
 function unmatchedNote({ spec, parts, before }: PhaseInput): HarnessEvent[] {
   if (before === 'large') return [];
   const unmatched = unmatchedGlobs(spec.protected, before.keys());

@@ -6,8 +6,8 @@ import type { TestReading } from '../../suite/case-tests.ts';
 import { type Rewards, readRewards } from '../../tasks/harbor/reward.ts';
 
 /**
- * The rewards that tests wrote, or why there are none. Call it when nothing runs in the sandbox. A file is not
- * read through a link: that could lead to something that the agent wrote.
+ * The rewards that tests wrote, or why there are none. Call it when nothing runs in the sandbox. A file is
+ * not read through a link: that could lead to something that the agent wrote.
  */
 export async function writtenRewards(
   container: Container,

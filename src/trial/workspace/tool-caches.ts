@@ -1,7 +1,10 @@
 import { posix } from 'node:path';
 import { isBelow, nodeCaches, pythonCaches } from '../../record/tool-files.ts';
 
-/** Where the state that an agent left is graded: in a copy, from which caches can be left out, or in its sandbox. */
+/**
+ * Where the state that an agent left is graded: in a copy, from which caches can be left out, or in its
+ * sandbox.
+ */
 export type GradedIn = 'fresh' | 'same';
 
 /**

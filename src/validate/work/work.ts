@@ -12,8 +12,8 @@ import type { WorkSandbox } from './work-sandbox.ts';
 const endWork = readFileSync(new URL('./end-work.sh', import.meta.url), 'utf8');
 
 /**
- * A new file in a folder with the `s` mode gets the folder's group, no matter who creates it. Here that is the
- * validator's group.
+ * A new file in a folder with the `s` mode gets the folder's group, no matter who creates it. Here that is
+ * the validator's group.
  */
 const giveToNobody = `chown -Rh ${users.work.uid}:${users.validator.gid} "$1" && chmod -R g+rwX "$1" &&
 find "$1" -type d -exec chmod g+s {} +`;

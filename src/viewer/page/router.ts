@@ -52,7 +52,9 @@ export function addressOf(path: string, query: Query = {}): string {
   return `#${path}${written === '' ? '' : `?${written}`}`;
 }
 
-/** Goes to an address at once, so that the next key already concerns it: the browser's own event comes later. */
+/**
+ * Goes to an address at once, so that the next key already concerns it: the browser's own event comes later.
+ */
 export function go(address: string): void {
   location.hash = address;
   announce();

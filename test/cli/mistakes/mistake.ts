@@ -5,7 +5,10 @@ export interface Mistake {
   files?: Record<string, string>;
   /** Default: `run suite.yaml`. */
   args?: string[];
-  /** All lines, except those that depend on the machine. `PROJECT` is the folder of the project, `HOME` the one above it. */
+  /**
+   * All lines, except those that depend on the machine. `PROJECT` is the folder of the project, `HOME` the
+   * one above it.
+   */
   printed: string[];
   /** Default: 2. */
   exit?: number;

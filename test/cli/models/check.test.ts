@@ -55,7 +55,8 @@ describe('models check', { timeout: 60_000 }, () => {
       'contextWindow: 32768',
       'maxParallel: 2',
     ]);
-    // One call, two of the tools, three samples, one over another wire. No model answered over the third wire.
+    // One call, two of the tools, three samples, one over another wire. No model answered over the third
+    // wire.
     expect({ used: examined.used.requests, asked: server.asked().length }).toEqual({ used: 7, asked: 8 });
     expect(examined.used.inputTokens).toBeGreaterThan(100);
   });

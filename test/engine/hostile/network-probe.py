@@ -1,4 +1,5 @@
-# Looks that there is no network first, and only then tries to connect: TCP and UDP, to each of the addresses in the arguments.
+# Looks that there is no network first, and only then tries to connect: TCP and UDP, to each of the addresses
+# in the arguments.
 import errno, json, os, socket, sys
 
 interfaces = sorted(os.listdir('/sys/class/net'))

@@ -1,5 +1,6 @@
-# Tries what a sandbox must not allow, and prints what each attempt came to as one JSON object. Files are opened only, never written
-# to; processes are seized only, never stopped; a mount that succeeded would be on an empty folder of its own.
+# Tries what a sandbox must not allow, and prints what each attempt came to as one JSON object. Files are
+# opened only, never written to; processes are seized only, never stopped; a mount that succeeded would be on
+# an empty folder of its own.
 import ctypes, errno, json, os, socket, tempfile
 
 libc = ctypes.CDLL(None, use_errno=True)

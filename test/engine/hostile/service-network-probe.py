@@ -1,5 +1,6 @@
-# Tries to send to each address, in every way that a process without privileges has: bound to an interface, without routes, by the
-# index of the interface in a control message, along a source route, as a broadcast and as a multicast. Prints what the kernel says.
+# Tries to send to each address, in every way that a process without privileges has: bound to an interface,
+# without routes, by the index of the interface in a control message, along a source route, as a broadcast and
+# as a multicast. Prints what the kernel says.
 import errno, json, socket, struct, sys
 
 port, token, *targets = sys.argv[1:]

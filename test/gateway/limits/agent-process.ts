@@ -6,8 +6,8 @@ import { ModelConfig } from '../../../src/suite/model-config.ts';
 import { askModel } from './ask-model.ts';
 
 /**
- * An agent in its own process: `node agent-process.ts FOLDER URL MOST AT_A_TIME`. It asks from its start until its
- * parent says stop, and then tells its parent what it got.
+ * An agent in its own process: `node agent-process.ts FOLDER URL MOST AT_A_TIME`. It asks from its start
+ * until its parent says stop, and then tells its parent what it got.
  */
 const [folder = '', url = '', most = '', atATime = ''] = process.argv.slice(2);
 const ending = new AbortController();

@@ -3,7 +3,10 @@ import { ownedContainers } from '../../../engine/owned-objects.ts';
 import { plural } from '../../../text/quantities.ts';
 import { engineCheck } from '../check.ts';
 
-/** Containers of Offsite processes that were killed. The next run removes them, so the user need not do anything. */
+/**
+ * Containers of Offsite processes that were killed. The next run removes them, so the user need not do
+ * anything.
+ */
 export const leftovers = engineCheck('leftovers', async ({ port }, { clock, signal }) => {
   const containers = await ownedContainers(port, signal);
   const markers = containers.filter((container) => isMarker(container) && container.state === 'running');

@@ -1,7 +1,10 @@
 import { isObject, type JsonObject, member, objectsOf } from '../lenient.ts';
 import { type ModelRequest, type RequestMessage, textsOf, toolOf } from '../model-request.ts';
 
-/** Calls need no ids on this wire: then they are numbered, and a response belongs to the next call of its name. */
+/**
+ * Calls need no ids on this wire: then they are numbered, and a response belongs to the next call of its
+ * name.
+ */
 export function read(body: JsonObject): ModelRequest {
   const messages: RequestMessage[] = [];
   const waiting: { id: string; name: unknown }[] = [];

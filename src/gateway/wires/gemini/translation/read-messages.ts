@@ -75,7 +75,9 @@ function partsOf(parts: unknown): JsonObject[] {
   return objectsOf(Array.isArray(parts) ? parts : [parts]);
 }
 
-/** What clients send for calls without a signature, so that Gemini does not miss it. Nobody has signed these. */
+/**
+ * What clients send for calls without a signature, so that Gemini does not miss it. Nobody has signed these.
+ */
 const standIns: ReadonlySet<string> = new Set([
   'skip_thought_signature_validator',
   'context_engineering_is_the_way_to_go',

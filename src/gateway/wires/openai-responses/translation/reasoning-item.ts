@@ -4,7 +4,9 @@ import { stringIn } from '../../read-values.ts';
 
 type Reasoning = Extract<ModelPart, { type: 'reasoning' }>;
 
-/** Marks encrypted content that the model's wire calls redacted, and not a signature of the text beside it. */
+/**
+ * Marks encrypted content that the model's wire calls redacted, and not a signature of the text beside it.
+ */
 const redactedMark = 'redacted:';
 
 export function reasoningOf(item: JsonObject): Reasoning {
