@@ -204,7 +204,7 @@ export interface RegradeBatchParts extends Omit<RegradeParts, 'blobs' | 'workspa
   ledger: Ledger;
   /** Trials at a time. */
   concurrency: number;
-  /** Those of further engines, for what trials left there. */
+  /** The sandboxes of further engines, for what trials left there. */
   elsewhere?: readonly Sandboxes[] | undefined;
   /** The file of the suite that says how to grade. */
   suite: string | undefined;

@@ -18,7 +18,7 @@ const nothing: Size = { cpus: 0, memory: 0 };
 
 /**
  * The size of a trial. The services of a case live until it is graded, so those of its tests run beside them.
- * Of a task with steps, one step is graded at a time.
+ * The steps of a task are graded one at a time.
  */
 export function sizeOfTrial(spec: TrialSpec): TrialSize {
   const { cpus, memory } = spec.sandbox;

@@ -52,7 +52,7 @@ export function requireMapped(
   leftOut: readonly LeftOut[],
   { at, shown }: { at: number; shown: string },
 ): void {
-  // Of failed requests, the harness asked again.
+  // The harness repeated failed requests.
   const missing = leftOut
     .filter(({ role, failure, number }) => role === 'agent' && failure === undefined && number <= at)
     .map(({ number, reason }) => ({ number, what: reason }));

@@ -33,7 +33,7 @@ export interface ExchangeOptions {
   reader?: BodyReader | undefined;
   /** Called whenever a part of the body has arrived. */
   progress?: (() => void) | undefined;
-  /** Of an answer that is collected. */
+  /** The size limit of an answer that is collected. */
   maximumBytes?: number;
 }
 

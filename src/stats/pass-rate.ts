@@ -13,7 +13,7 @@ export interface PassRate {
   passed: number;
   failed: number;
   void: number;
-  /** As many independent trials would say as much; at most the number of scored trials. */
+  /** The number of independent trials with the same information; at most the number of scored trials. */
   effectiveTrials: number;
 }
 

@@ -6,7 +6,7 @@ import { halfWidthFor } from './these-cases.ts';
 export interface Noise {
   /** Cases with at least two scored trials. */
   repeated: number;
-  /** Those of them with both a pass and a failure: they flip by themselves. */
+  /** The repeated cases with both a pass and a failure: they flip by themselves. */
   flipping: string[];
   /**
    * How far apart the pass rates of two batches of these cases are by luck alone, in 95 of 100 pairs, from 0

@@ -14,20 +14,20 @@ export interface Scenario {
   /** A worker dies after `meanUp` (exponential), with its trials, and is back after `down`. */
   failure: { meanUp: number; down: number };
   /**
-   * How often a held trial sends a heartbeat, how often it also does so because a phase begins, and after what
-   * silence it is given to another worker.
+   * How often a held trial sends a heartbeat, how often it also does so because a phase begins, and after
+   * what silence it is given to another worker.
    */
   heartbeat: { every: number; phases: number; timeout: number };
   /**
-   * Lanes of workflows that share the batch, each with `trials / lanes` of them. A lane has one workflow after
-   * another.
+   * Lanes of workflows that share the batch, each with `trials / lanes` of them. A lane has one workflow
+   * after another.
    */
   lanes: number;
   /** Trials that a lane keeps scheduled or held. */
   window: number;
   /**
-   * Trials of one workflow. What follows it begins when its last trial has ended, or, if they overlap, when its
-   * last trial is scheduled; it takes `changes` changes.
+   * Trials of one workflow. What follows it begins when its last trial has ended, or, if they overlap, when
+   * its last trial is scheduled; it takes `changes` changes.
    */
   slice: { trials: number; overlaps: boolean; changes: number };
   server: {

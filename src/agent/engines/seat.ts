@@ -35,7 +35,7 @@ export interface SeatParts {
   left(): void;
 }
 
-/** Of a trial that waits. */
+/** The state of a trial that waits. */
 interface Waiting {
   moving: AbortController;
   /** What it asked the engine for: it is in the line there, or has its permit. */
@@ -65,7 +65,9 @@ export class Seat implements Disposable {
     this.#taken = parts.pooled.take(this.#size);
   }
 
-  /** As the circuits' own. Rejects with {@link Moved} if the trial is to wait elsewhere. */
+  /**
+   * Does the same as `enter` of the circuits. Rejects with {@link Moved} if the trial is to wait elsewhere.
+   */
   async enter(
     spec: TrialSpec,
     admission: Pick<Admission, 'enter'>,

@@ -52,7 +52,7 @@ function judgedLines(checked: readonly CheckedCase[]): Printable[] {
       );
       const scores = given.map(({ state, score }) => `${state} ${score}`).join(', ');
       const isBlind = given.some(({ state, reaches }) => state === 'untouched' && reaches);
-      const told = isBlind ? '; it passes work that nobody did' : '';
+      const told = isBlind ? '; it accepts an untouched workspace' : '';
       return text`${id}, judgment "${name}": ${scores}${told}`;
     });
   });

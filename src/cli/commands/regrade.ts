@@ -190,7 +190,7 @@ function activityOf(event: RegradeEvent): ActivityEvent {
   return { kind: 'finished', trial: named, verdict, ms: durationMs };
 }
 
-/** As for a run; and 2 if nothing that was asked for could be graded again. */
+/** The exit code of a run, or 2 if nothing that was asked for could be graded again. */
 function exitCodeOf(regraded: RegradedBatch, { failUnder, onlyMissing }: RegradeOptions): number {
   const { graded, leftOut, ...sums } = regradeSums(regraded);
   if (graded === 0 && leftOut > 0 && !onlyMissing) return exitCodes.badInput;

@@ -114,7 +114,7 @@ async function openAlone(context: CommandContext): Promise<Workshop> {
   return workshop;
 }
 
-/** As for `offsite run`: 3 if something could not be run, judged or reported. */
+/** The same as for `offsite run`: 3 if something could not be run, judged or reported. */
 function exitCodeOf({ finished, unreported, queued, refused, isBegun, pollFailures }: DaemonEnd): number {
   const notDone = finished.void + unreported + queued + refused.files + pollFailures.length;
   const isWhole = notDone === 0 && isBegun;

@@ -194,7 +194,7 @@ function passAtKTable(a: SideSummary, b: SideSummary): Part[] {
   ];
 }
 
-/** Of many k, some. */
+/** Whether a table with many k shows this one. */
 function isShown(k: number, highest: number): boolean {
   return k <= 3 || k === highest || k % 5 === 0;
 }

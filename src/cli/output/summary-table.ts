@@ -135,7 +135,7 @@ function sameSandboxLines({ runs }: BatchSummary): Printable[] {
 type Row = Pick<RunSummary, 'durationMs' | 'commands' | 'tokens' | 'costUsd' | 'harnessVersion'> &
   Pick<BatchSummary, 'elapsedMs'>;
 
-/** Of a batch, the time that a person waited: its trials ran beside one another. */
+/** The time that a person waited. The trials of a batch run at the same time, so it is not their sum. */
 function timeOf({ elapsedMs, durationMs }: Row): number {
   return elapsedMs ?? durationMs;
 }

@@ -65,7 +65,7 @@ const [comma, openObject, closeObject, openArray, closeArray] = [',', '{', '}', 
 ) as [Buffer, Buffer, Buffer, Buffer, Buffer];
 
 /**
- * Reads a JSON document in chunks and writes a smaller one, with what is to be kept of it. All else is
+ * Reads a JSON document in chunks and writes a smaller one, with the parts to keep. The rest is
  * checked and dropped as it arrives, however much it is.
  */
 export class JsonFilter {
@@ -76,7 +76,7 @@ export class JsonFilter {
   readonly #document: Output;
   #output: Output;
   readonly #frames: Frame[] = [];
-  /** Of the member that comes next in the innermost frame. */
+  /** The name of the next member in the innermost frame. */
   #name: string | undefined;
   /** How many values are open in one that is copied or dropped without a look at its parts, including it. */
   #opaque = 0;

@@ -23,7 +23,7 @@ export interface RunsPage<Parts extends RunParts = 'brief'> {
 /** Which parts of runs are read, and of which runs. By default the brief parts, and all runs. */
 export interface PageParts<Parts extends RunParts = 'brief'> {
   parts?: Parts;
-  /** Of the other runs, only the brief parts are kept. */
+  /** Selects the runs. Only the brief parts of other runs are kept. */
   of?: (run: ListedRun) => boolean;
 }
 

@@ -9,7 +9,7 @@ export interface EngineLine {
   error?: string;
   errorDetail?: { message?: string };
   aux?: { ID?: string };
-  /** Of a pull: the layer that the line is about. */
+  /** In a pull: the layer that the line is about. */
   id?: string;
   progressDetail?: { current?: number; total?: number };
 }

@@ -10,7 +10,7 @@ import { podmanKind } from './failure.ts';
 import { podmanImages } from './images.ts';
 import { listObjects, removeObject } from './objects.ts';
 
-/** Of Podman's own API. Version 5 understands it too. */
+/** The version of Podman's own API that is used. Podman 5 understands it too. */
 const nativeVersion = '4.0.0';
 
 /** Connects to a Podman service, by its Docker API of a version and by its own. */

@@ -11,9 +11,9 @@ const Names = z.array(Name).max(fleetMessages.count.names);
 
 /** What a worker offers. It writes this into the storage, where commands and other workers read it. */
 export const WorkerProfile = z.object({
-  /** Of Offsite. */
+  /** The version of Offsite. */
   version: Name,
-  /** Of what it exchanges with the fleet. */
+  /** The format of what it exchanges with the fleet. */
   format: Name,
   service: Name,
   pools: Names,
@@ -21,7 +21,7 @@ export const WorkerProfile = z.object({
   /** Trials at a time, and bytes of memory for each. */
   concurrency: z.number(),
   trialMemory: z.number(),
-  /** Those of the configuration, and the architecture. */
+  /** The labels in the configuration, and the architecture. */
   labels: Names,
   models: Names,
   harnesses: Names,

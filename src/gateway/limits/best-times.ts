@@ -6,7 +6,7 @@ export interface BestTimes {
   /** When `recent` began, epoch milliseconds. */
   since: number;
   recent: Record<string, number>;
-  /** Those of the time before, so that a best time counts for a while and is forgotten in the end. */
+  /** The best times of the period before, so that a best time counts for a while and then expires. */
   before: Record<string, number>;
 }
 

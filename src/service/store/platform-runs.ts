@@ -30,7 +30,7 @@ export interface PlatformStore {
   complete(run: number, ordinal: number, facts: CompletedFacts): void;
   /** A run is no longer open. */
   close(run: number): void;
-  /** Of a run's completed trials, by ordinal. */
+  /** The facts of a run's completed trials, by ordinal. */
   facts(run: number): CompletedFacts[];
 }
 

@@ -28,7 +28,7 @@ export function requireLocalRepository(path: string, reach: Exclude<Reach, 'anyw
   }
 }
 
-/** As people say it if there is nothing at the path. */
+/** Names a missing path in plain words. */
 function unreadable(path: string, error: unknown) {
   const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
   return failed(

@@ -29,7 +29,7 @@ export function readVerifier(source: HarborSource, request: VerifierRequest): Ta
   // An image that is made for the verifier has its tests.
   const tests = separate?.hasTests ? [] : readTests(source, request);
   const variables = step ? { ...toml.verifier.env, ...step.table.env } : toml.verifier.env;
-  // Those of a step run after those of the task.
+  // A step's hooks run after the task's.
   const collect = [...(toml.verifier.collect ?? []), ...(step?.table.collect ?? [])];
   if (collect.length > 0) remarks.uses('collect-hook', at('collect'));
   for (const { service } of collect)

@@ -75,7 +75,7 @@ export function duration(ms: number): string {
   return ms % 1000 === 0 ? `${ms / 1000}s` : `${ms}ms`;
 }
 
-/** Of a sandbox or of a service. */
+/** The healthcheck of a sandbox or a service, as YAML. */
 export function healthcheckYaml(
   check: Omit<Healthcheck, 'command'> & { command: string | string[] },
 ): Record<string, unknown> {

@@ -14,7 +14,7 @@ export interface BuildEvent {
 export type BuildState =
   /** Another agent builds it on the same engine, and its result is used. */
   | { kind: 'other-agent' }
-  /** As many builds run as may. */
+  /** It waits, because the maximum number of builds runs. */
   | { kind: 'queued' }
   | { kind: 'running' }
   | { kind: 'built' }

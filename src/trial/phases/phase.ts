@@ -63,7 +63,7 @@ export interface PhaseInput {
   restored?: Restored | undefined;
 }
 
-/** Of a trial whose left state is graded again: what a restored sandbox no longer shows. */
+/** What a restored sandbox no longer shows of a trial whose left state is graded again. */
 export interface Restored {
   /** Workspace-relative paths, for workspaces that are too large to compare. */
   filesChanged: readonly string[];

@@ -17,7 +17,7 @@ type Test = (trial: ListedTrial) => boolean;
 
 export interface Filter {
   matches: Test;
-  /** What of the filter is not understood, for people; it is not applied. */
+  /** The parts of the filter that are not understood and not applied, for people. */
   problems: string[];
 }
 

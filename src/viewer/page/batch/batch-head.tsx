@@ -86,7 +86,7 @@ function Figure({ name, value }: { name: string; value: string }) {
   );
 }
 
-/** Of the known numbers; undefined if none is known. */
+/** The median of the known numbers; undefined if none is known. */
 function median(numbers: (number | undefined)[]): number | undefined {
   const known = numbers.filter((number) => number !== undefined).sort((one, other) => one - other);
   return known[Math.floor(known.length / 2)];
