@@ -83,6 +83,7 @@ function failedChecks({ verifySteps = [], validations = [], judgments = [] }: Tr
     );
   const failed = validations
     .filter(({ exitCode = 0 }) => exitCode !== 0)
+    .toSorted((one, other) => Number(isIntegrity(other)) - Number(isIntegrity(one)))
     .map(
       ({ name, message, kind, logs = [] }) =>
         `validation "${name}": ${firstLine(message ?? 'failed', toldCharacters)}` +
@@ -93,7 +94,13 @@ function failedChecks({ verifySteps = [], validations = [], judgments = [] }: Tr
     // The rewards of tests are told with the tests.
     .filter((judgment) => judgment.evaluator !== 'tests' && !reachesThreshold(judgment))
     .map((judgment) => `judgment "${judgment.name}": ${scoreText(judgment)}${told(judgment.reason)}`);
-  return [...steps, ...failed, ...judged];
+  const isBroken = validations.some((one) => isIntegrity(one) && one.exitCode !== 0);
+  return isBroken ? [...failed, ...steps, ...judged] : [...steps, ...failed, ...judged];
+}
+
+/** Whether a validation is Offsite's own: once it failed, the other checks prove nothing. */
+function isIntegrity({ kind }: Pick<Validation, 'kind'>): boolean {
+  return kind === 'protected' || kind === 'tampering';
 }
 
 /** What bash's parser said. Its number of the line is not one of the script. */
