@@ -7,6 +7,7 @@ import { openDaemonPlace } from '../daemon/daemon-place.ts';
 import { held } from '../daemon/let-go.ts';
 import { type CuttingProxy, cuttingProxy } from '../engine/cutting-proxy.ts';
 import { openServingPlace } from '../executor/serving-place.ts';
+import { byRoot } from '../needs.ts';
 import { openFlakyService } from './flaky-service.ts';
 import { type Ended, type Running, start } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
@@ -152,22 +153,18 @@ describe.concurrent('at SIGTERM', () => {
     expectCleanEnd(ended, { left: true });
   });
 
-  // Mounting is for root alone.
-  test.skipIf(process.getuid?.() !== 0)(
-    'offsite run without an engine, on a full disk, exits 130',
-    async () => {
-      using place = openPlace();
-      await using proxy = await cuttingProxy();
-      await using disk = smallDisk(place);
-      const running = await inTheMiddle(place, proxy);
-      disk.fill();
-      proxy.isDown = true;
-      running.kill('SIGTERM');
-      const ended = await endedWithin(running, 60_000);
-      expect([ended.exitCode, ended.stdout], ended.stderr).toEqual([130, tableOfWhatThereIs]);
-      expectCleanEnd(ended, { left: true });
-    },
-  );
+  byRoot.test('offsite run without an engine, on a full disk, exits 130', async () => {
+    using place = openPlace();
+    await using proxy = await cuttingProxy();
+    await using disk = smallDisk(place);
+    const running = await inTheMiddle(place, proxy);
+    disk.fill();
+    proxy.isDown = true;
+    running.kill('SIGTERM');
+    const ended = await endedWithin(running, 60_000);
+    expect([ended.exitCode, ended.stdout], ended.stderr).toEqual([130, tableOfWhatThereIs]);
+    expectCleanEnd(ended, { left: true });
+  });
 });
 
 /** A disk of its own under the data folder. */
