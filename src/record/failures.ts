@@ -119,8 +119,23 @@ function firstLine(text: string, characters: number): string {
 /** A line; if a colon announces the next one, as assertions have it, with that. */
 function withNext(lines: readonly string[], at: number): string {
   const line = (lines[at] ?? '').trim();
-  const next = line.endsWith(':') ? lines.slice(at + 1).find((each) => each.trim() !== '') : undefined;
-  return next === undefined ? line : `${line} ${next.trim()}`;
+  if (!line.endsWith(':')) return line;
+  const following = lines.slice(at + 1).filter((each) => each.trim() !== '');
+  const [next = ''] = following.map((each) => each.trim());
+  return `${line} ${next.startsWith(legend) ? firstDifference(following.slice(1)) : next}`.trim();
+}
+
+/** The line above a difference that Node's assertions print. */
+const legend = '+ actual - expected';
+
+/** How many lines of a difference are looked at. */
+const differenceLines = 40;
+
+/** What is there and what was expected, of the first place in which they differ. */
+function firstDifference(lines: readonly string[]): string {
+  const difference = lines.slice(0, differenceLines).map((line) => line.trim());
+  const first = (sign: string) => difference.find((line) => line.startsWith(`${sign} `));
+  return [first('+'), first('-')].filter((line) => line !== undefined).join(' ');
 }
 
 function shortened(line: string, characters: number): string {

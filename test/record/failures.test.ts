@@ -31,6 +31,10 @@ describe('a failed trial says why:', () => {
       "node:assert:152\n  throw new AssertionError(obj);\n\nAssertionError [ERR_ASSERTION]: they differ:\n\n'a' !== 'b'\n",
       "verify: npm test exited 1: AssertionError [ERR_ASSERTION]: they differ: 'a' !== 'b'",
     ],
+    [
+      "AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:\n+ actual - expected\n\n+ '1.050KB'\n- '1.05KB'\n      ^\n",
+      "verify: npm test exited 1: AssertionError [ERR_ASSERTION]: Expected values to be strictly equal: + '1.050KB' - '1.05KB'",
+    ],
     ['FAIL a_test.go:3\nexit status 1', 'verify: npm test exited 1: FAIL a_test.go:3'],
     ['x'.repeat(300), `verify: npm test exited 1: ${'x'.repeat(200)}…`],
   ])('a verify step that printed %j', (output, expected) => {
