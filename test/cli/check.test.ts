@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { offsite, start } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
@@ -160,4 +162,35 @@ validate('the text', ({ judge }) => judge({ rubric: 'Is it fine?', material: rea
   const changed = await offsite(place, ['check', file]);
   expect(changed.exitCode, changed.stderr).toBe(1);
   expect(changed.stdout).toContain('FAILS ALTHOUGH SOLVED');
+});
+
+test('a case that uses up its time has no verdict, wherever it is told, and is not kept', async () => {
+  const quick = { id: 'quick', solution: 'touch done', verify: 'test -e done' };
+  const suite = place.suite({ cases: [quick, { ...quick, id: 'slow', verify: 'sleep 600' }] });
+  expect(await offsite(place, ['check', suite, '--include', 'quick'])).toMatchObject({ exitCode: 0 });
+  const junit = join(place.folder, 'check.xml');
+  // What is kept takes no time of the case.
+  const limited = ['check', suite, '--case-timeout', '1s', '--junit', junit];
+  const told = await offsite(place, limited);
+  expect(told.exitCode, told.stderr).toBe(3);
+  const why = 'NO VERDICT: the time of the case, 1.0 s (--case-timeout), was used up';
+  expect(told.stdout).toContain(`slow   untouched  void     ${why} `);
+  const xml = readFileSync(junit, 'utf8');
+  expect(xml).toMatch(/<testsuite name="slow" tests="2" failures="0" errors="2">/);
+  expect(xml).toContain(`<error message="${why} `);
+  expect(xml).toContain('type="timeout"');
+
+  const { exitCode, stdout } = await offsite(place, [...limited, '--json']);
+  expect(exitCode).toBe(3);
+  expect(JSON.parse(stdout).cases).toMatchObject([
+    { id: 'quick', states: [{ kept: true }, { kept: true }] },
+    { id: 'slow', states: [{ verdicts: ['void'], timedOut: true }, { timedOut: true }] },
+  ]);
+  expect(stdout.match(/"kept"/g)).toHaveLength(2);
+});
+
+test.each(['5', '0s', '25h', 'soon'])('%s is no time for a case', async (time) => {
+  const { exitCode, stderr } = await offsite(place, ['check', 'suite.yaml', '--case-timeout', time]);
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain('expected a duration such as 90s, 10m or 2h, up to 24h.');
 });

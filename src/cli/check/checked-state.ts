@@ -30,10 +30,17 @@ export const CheckedState = z.object({
     .optional(),
   causeKind: z.enum(['task', 'agent', 'harness', 'model', 'infrastructure', 'grading', 'replay']).optional(),
   asExpected: z.boolean(),
+  /** Whether the case's time was used up before all gradings of this state were done. */
+  timedOut: z.literal(true).optional(),
   /** Whether an earlier check found this, with the same case, images and settings. */
   kept: z.literal(true).optional(),
 });
 export type CheckedState = z.infer<typeof CheckedState>;
+
+/** Whether nothing is known of a state: the machine was at fault, or the time was used up. */
+export function isUndecided({ causeKind, timedOut }: CheckedState): boolean {
+  return timedOut === true || causeKind === 'infrastructure';
+}
 
 export interface CheckedCase {
   id: string;

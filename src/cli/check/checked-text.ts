@@ -111,11 +111,12 @@ function verdictsOf({ verdicts }: CheckedState): string {
     .join(', ');
 }
 
-export function remarkOn({ state, asExpected, verdicts, flaky, cause }: CheckedState): string {
+export function remarkOn({ state, asExpected, verdicts, flaky, cause, timedOut }: CheckedState): string {
   // Why it fails tells whether it fails for the right reason.
   if (asExpected) return state === 'untouched' ? firstLine(cause) : '';
-  if (flaky.length > 0) return `FLAKY, ${plural(flaky.length, 'check')}: ${flaky.join('; ')}`;
   const told = cause === undefined ? '' : `: ${firstLine(cause)}`;
+  if (timedOut) return `NO VERDICT${told}`;
+  if (flaky.length > 0) return `FLAKY, ${plural(flaky.length, 'check')}: ${flaky.join('; ')}`;
   if (verdicts.includes('void')) return `NO VERDICT${told}`;
   const passes = verdicts.includes('passed');
   if (state === 'untouched' && passes)

@@ -11,12 +11,12 @@ import { checkSandboxes } from '../../trial/image/base-image.ts';
 import type { ObserveBuild } from '../../trial/image/build-event.ts';
 import { Sandboxes } from '../../trial/sandboxes.ts';
 import { checkCases } from '../check/check-cases.ts';
-import type { CheckedCase } from '../check/checked-state.ts';
+import { type CheckedCase, isUndecided } from '../check/checked-state.ts';
 import { checkedText, remarkOn, standingOf } from '../check/checked-text.ts';
 import { KeptChecks } from '../check/kept-checks.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
+import { duration, wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
 import { placedFailure } from '../placed-failure.ts';
 import { leftOutText, plannedSuite, type TaskOptions, withTasks } from '../planned-suite.ts';
@@ -33,6 +33,11 @@ export function checkCommand() {
     .argument('[file]', 'the suite file (YAML)')
     .option('-c, --concurrency <n>', 'gradings at a time (default: from cores and memory)', wholeNumber)
     .option('--repeat <n>', 'grade each state this many times, and list what differs', wholeNumber)
+    .option(
+      '--case-timeout <duration>',
+      'stop a case whose gradings take longer than this together: 90s, 10m, 2h',
+      duration,
+    )
     .option('--again', 'grade everything again, also what an earlier check has graded')
     .option('--junit <file>', 'also write the results as JUnit XML')
     .option('--json', 'print one JSON document on stdout')
@@ -49,6 +54,7 @@ interface CheckCommandOptions extends CommonOptions, TaskOptions {
   allowOutside?: string[] | undefined;
   concurrency?: number | undefined;
   repeat?: number | undefined;
+  caseTimeout?: number | undefined;
   again?: true | undefined;
 }
 
@@ -99,6 +105,7 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
       repeat: options.repeat ?? 1,
       kept,
       concurrency,
+      caseTimeoutMs: options.caseTimeout,
       signal,
       observe: progress.update,
       onCase: (one) => progress.note(text`${one.id}: ${standingOf(one)}`),
@@ -126,9 +133,9 @@ function hashOfAnswers(model: ModelConfig | undefined): string | undefined {
   return hash('sha256', readFileSync(whereOf(model)));
 }
 
-/** 3 if the machine is at fault, so that nothing is known about the suite; 1 if the suite is at fault. */
+/** 3 if the machine or the time was at fault, so that nothing is known about a case; 1 if a case is at fault. */
 function exitCodeOf(checked: readonly CheckedCase[]): number {
   const states = checked.flatMap((one) => one.states);
-  if (states.some(({ causeKind }) => causeKind === 'infrastructure')) return exitCodes.infrastructure;
+  if (states.some(isUndecided)) return exitCodes.infrastructure;
   return states.every(({ asExpected }) => asExpected) ? exitCodes.done : exitCodes.belowThreshold;
 }

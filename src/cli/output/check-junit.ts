@@ -17,7 +17,7 @@ export function checkJunitXml(
     if (state.asExpected) return {};
     const problem = {
       '@message': plain(text`${remarkOn(state)}`),
-      '@type': state.causeKind ?? 'verdict',
+      '@type': state.timedOut ? 'timeout' : (state.causeKind ?? 'verdict'),
       '#text': plain(lines([remarkOn(state), state.solution ?? '', state.output ?? ''].join('\n'))),
     };
     return state.verdicts.includes('void') ? { error: problem } : { failure: problem };
