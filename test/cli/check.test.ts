@@ -84,7 +84,7 @@ test('a check that was stopped goes on with what is left, and grades again what 
   expect(told.stdout).toMatch(/quick\s+solved\s+passed/);
 });
 
-test('a check shows whole lines of what failed, and why untouched work fails', async () => {
+test('a check shows whole lines of what should not have failed, and in one line why untouched work fails', async () => {
   const long = `AssertionError: expected ${'nothing '.repeat(60)}but got the end`;
   const suite = place.suite({
     cases: [
@@ -95,8 +95,26 @@ test('a check shows whole lines of what failed, and why untouched work fails', a
   const { exitCode, stdout } = await offsite(place, ['check', suite]);
   expect(exitCode, stdout).toBe(1);
   expect(stdout).toMatch(/^sound +untouched +failed +verify: .* exited 1: looking for done$/m);
-  expect(stdout, 'what should fail does not hide what should not').not.toContain('sound, untouched, printed');
-  expect(stdout).toContain(`broken, untouched and solved, printed:\n│ ${long}\n`);
+  expect(stdout, 'what should fail does not hide what should not').not.toContain('untouched, printed');
+  expect(stdout).toContain(`broken, solved, printed:\n│ ${long}\n`);
+  expect(stdout).toMatch(/\n1 of 2 cases is not sound: broken\s*$/);
+  const all = await offsite(place, ['check', suite, '--output']);
+  expect(all.stdout).toContain('sound, untouched, printed:\n│ looking for done\n');
+  expect(all.stdout).toContain(`broken, untouched and solved, printed:\n│ ${long}\n`);
+});
+
+test('a check of sound cases ends with one line that says so, and with no output of what failed as it should', async () => {
+  const verify = 'echo "looking for done"; test -e done';
+  const suite = place.suite({ cases: ['a', 'b'].map((id) => ({ id, solution: 'touch done', verify })) });
+  const { exitCode, stdout } = await offsite(place, ['check', suite]);
+  expect(exitCode, stdout).toBe(0);
+  expect(stdout).toMatch(/\n2 of 2 cases are sound\s*$/);
+  expect(stdout).not.toContain('│');
+  place.suite({ cases: [{ id: 'c', verify }] });
+  const unproven = await offsite(place, ['check', suite]);
+  expect(unproven.stdout).toMatch(
+    /\n1 of 1 case is sound, but without a solution nothing shows that these can be solved: c\s*$/,
+  );
 });
 
 test('a verify that bash cannot read is not ok, although it fails untouched', async () => {
@@ -121,7 +139,6 @@ test('a pattern of protected files that matches none is told', async () => {
   });
   const { exitCode, stdout } = await offsite(place, ['check', suite]);
   expect(exitCode, stdout).toBe(0);
-  expect(stdout).toContain('a, untouched, printed:\n│ looking for it\n');
   expect(stdout).toContain('a: protected: no file of the prepared workspace matches test/**\n');
 });
 
@@ -174,6 +191,8 @@ test('a case that uses up its time has no verdict, wherever it is told, and is n
   const told = await offsite(place, limited);
   expect(told.exitCode, told.stderr).toBe(3);
   const why = 'NO VERDICT: the time of the case, 1.0 s (--case-timeout), was used up';
+  expect(told.stdout).toMatch(/\n1 of 2 cases has no verdict: slow\s*$/);
+  expect(told.stderr).toContain('slow: NO VERDICT\n');
   expect(told.stdout).toContain(`slow   untouched  void     ${why} `);
   const xml = readFileSync(junit, 'utf8');
   expect(xml).toMatch(/<testsuite name="slow" tests="2" failures="0" errors="2">/);

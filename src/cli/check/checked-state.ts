@@ -42,6 +42,14 @@ export function isUndecided({ causeKind, timedOut }: CheckedState): boolean {
   return timedOut === true || causeKind === 'infrastructure';
 }
 
+export type Soundness = 'sound' | 'not sound' | 'undecided';
+
+export function soundnessOf({ states }: Pick<CheckedCase, 'states'>): Soundness {
+  const wrong = states.filter(({ asExpected }) => !asExpected);
+  if (wrong.length === 0) return 'sound';
+  return wrong.every(isUndecided) ? 'undecided' : 'not sound';
+}
+
 export interface CheckedCase {
   id: string;
   states: CheckedState[];

@@ -48,7 +48,9 @@ export function stateOf(
 function timeUsedUp(stopped: readonly Extract<Grading, { kind: 'stopped' }>[]): string | undefined {
   const one = stopped.find(({ phase }) => phase !== undefined) ?? stopped[0];
   if (!one) return undefined;
-  const where = one.phase === undefined ? 'before this state was graded' : `in ${one.phase}`;
+  // What stands for a harness in a check.
+  const begun = one.phase === 'harness' ? 'solution' : one.phase;
+  const where = begun === undefined ? 'before this state was graded' : `in ${begun}`;
   return `the time of the case, ${duration(one.limitMs)} (--case-timeout), was used up ${where}`;
 }
 

@@ -39,6 +39,7 @@ export function checkCommand() {
       duration,
     )
     .option('--again', 'grade everything again, also what an earlier check has graded')
+    .option('--output', 'also print what gradings printed that are as expected; --json always has it')
     .option('--junit <file>', 'also write the results as JUnit XML')
     .option('--json', 'print one JSON document on stdout')
     .action(async (file, options) => {
@@ -51,6 +52,7 @@ const gradingWords = { passed: 'as expected', failed: 'not as expected', void: '
 
 interface CheckCommandOptions extends CommonOptions, TaskOptions {
   junit?: string | undefined;
+  output?: true | undefined;
   allowOutside?: string[] | undefined;
   concurrency?: number | undefined;
   repeat?: number | undefined;
@@ -119,7 +121,7 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
       text`${before} of ${plural(states.length, 'result')} are from earlier checks; --again grades them again`,
     );
   if (options.json) out.json({ cases: checked, ...(leftOut.length > 0 && { leftOut }) });
-  else out.print(text`\n${checkedText(checked)}\n`);
+  else out.print(text`\n${checkedText(checked, options.output === true)}\n`);
   if (options.junit !== undefined) {
     const { checkJunitXml } = await import('../output/check-junit.ts');
     writeText(options.junit, checkJunitXml(checked, remarkOn, redact));
