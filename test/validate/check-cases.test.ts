@@ -70,7 +70,8 @@ async function check(
     if (event.kind === 'finished') gradings.finished++;
     onEvent(event);
   };
-  const options = { repeat, concurrency: 2, caseTimeoutMs, signal, onCase, observe };
+  const followed = { onBegin: () => undefined, onState: () => undefined, onCase, observe };
+  const options = { repeat, concurrency: 2, caseTimeoutMs, signal, ...followed };
   const checked = await checkCases(plan, parts, options);
   await sandboxes.removalsEnded();
   const label = [`offsite.instance=${engine.instance}`, 'offsite.role=container'];

@@ -24,6 +24,10 @@ export interface CheckOptions {
   /** How long all gradings of a case may take together, in milliseconds. Default: no limit. */
   caseTimeoutMs?: number | undefined;
   signal: AbortSignal;
+  /** Called when the first grading of a state begins. */
+  onBegin(id: string, state: CheckedState['state']): void;
+  /** Called when a state has its result. */
+  onState(id: string, checked: CheckedState): void;
   /** Called after each case. */
   onCase(checked: CheckedCase): void;
   /** Called when gradings begin, change their phase, and end. One that ends as expected has passed. */
@@ -64,7 +68,13 @@ export async function checkCases(
         using time = new CaseTime(parts.clock, options.caseTimeoutMs ?? Number.POSITIVE_INFINITY, signal);
         const checked = {
           id,
-          states: await Promise.all(states.map((one) => outcomeOf(one, checking, options, time))),
+          states: await Promise.all(
+            states.map(async (one) => {
+              const state = await outcomeOf(one, checking, options, time);
+              options.onState(id, state);
+              return state;
+            }),
+          ),
           ...(mapped.length > 0 && { mappedImages: mapped }),
         };
         options.onCase(checked);
@@ -109,14 +119,16 @@ async function outcomeOf(
 async function checkState(
   { id, state, spec }: StateToCheck,
   parts: Parts,
-  { repeat, signal, observe }: CheckOptions,
+  { repeat, signal, observe, onBegin }: CheckOptions,
   time: CaseTime,
 ): Promise<CheckedState> {
   const check = async (ordinal: number): Promise<Grading> => {
     const trial = { key: JSON.stringify([id, state, ordinal]), case: id, which: `${state} #${ordinal}` };
     let phase: PhaseName | undefined;
     try {
-      const result = await runTrial({ ...spec, ordinal }, parts, time.begin(), (begun) => {
+      const limited = time.begin();
+      onBegin(id, state);
+      const result = await runTrial({ ...spec, ordinal }, parts, limited, (begun) => {
         phase = begun;
         observe({ kind: 'phase', trial, phase });
       });

@@ -11,6 +11,7 @@ import { checkSandboxes } from '../../trial/image/base-image.ts';
 import type { ObserveBuild } from '../../trial/image/build-event.ts';
 import { Sandboxes } from '../../trial/sandboxes.ts';
 import { checkCases } from '../check/check-cases.ts';
+import { CheckedSoFar } from '../check/checked-so-far.ts';
 import { type CheckedCase, isUndecided } from '../check/checked-state.ts';
 import { checkedText, remarkOn, standingOf } from '../check/checked-text.ts';
 import { KeptChecks } from '../check/kept-checks.ts';
@@ -21,8 +22,9 @@ import { openProgress } from '../output/progress.ts';
 import { placedFailure } from '../placed-failure.ts';
 import { leftOutText, plannedSuite, type TaskOptions, withTasks } from '../planned-suite.ts';
 import { requireScripts } from '../require-scripts.ts';
+import { saveIfPossible, whenInterrupted } from '../results/when-interrupted.ts';
 import type { CommonOptions } from '../settings.ts';
-import { writeText } from '../write-text.ts';
+import { requireWritable, writeText } from '../write-text.ts';
 
 export function checkCommand() {
   return withTasks(withAllowOutside(withConfigAndData(new Command('check'))))
@@ -61,6 +63,7 @@ interface CheckCommandOptions extends CommonOptions, TaskOptions {
 }
 
 async function check(file: string | undefined, options: CheckCommandOptions): Promise<number> {
+  if (options.junit !== undefined) requireWritable(options.junit);
   await using context = CommandContext.open(options, file === undefined ? {} : { suite: file });
   const { config, env, clock, runners, host, dataFolder, redactor, redact, out, err } = context;
   using progress = await openProgress({ err, env, clock, plain: options.json === true, words: gradingWords });
@@ -72,6 +75,10 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
   const left = leftOutText(leftOut);
   if (left) progress.note(left);
 
+  const writeJunit = await junitWriter(options.junit, redact);
+  const soFar = new CheckedSoFar(plan);
+  const saveSoFar = (thrown: unknown) => writeJunit(soFar.cases(thrown));
+  using _saving = whenInterrupted(saveSoFar, signal, progress);
   const { sandbox } = plan.variants[0] ?? {};
   if (!sandbox) throw new Error('a suite has at least one variant');
   const passed = passedEnvironment(sandbox, host);
@@ -110,9 +117,15 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
       caseTimeoutMs: options.caseTimeout,
       signal,
       observe: progress.update,
+      onBegin: soFar.begin,
+      onState: soFar.add,
       onCase: (one) => progress.note(text`${one.id}: ${standingOf(one)}`),
     },
-  );
+  ).catch((error: unknown) => {
+    // More may have been found since the signal.
+    saveIfPossible(() => saveSoFar(error), progress);
+    throw error;
+  });
   progress[Symbol.dispose]();
   const states = checked.flatMap((one) => one.states);
   const before = states.filter((state) => state.kept).length;
@@ -122,11 +135,19 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
     );
   if (options.json) out.json({ cases: checked, ...(leftOut.length > 0 && { leftOut }) });
   else out.print(text`\n${checkedText(checked, options.output === true)}\n`);
-  if (options.junit !== undefined) {
-    const { checkJunitXml } = await import('../output/check-junit.ts');
-    writeText(options.junit, checkJunitXml(checked, remarkOn, redact));
-  }
+  writeJunit(checked);
   return exitCodeOf(checked);
+}
+
+/** What writes the results as JUnit XML, at any moment. Without a file it does nothing. */
+async function junitWriter(
+  file: string | undefined,
+  redact: CommandContext['redact'],
+): Promise<(checked: readonly CheckedCase[]) => void> {
+  if (file === undefined) return () => undefined;
+  // Checks that write none start without its library.
+  const { checkJunitXml } = await import('../output/check-junit.ts');
+  return (checked) => writeText(file, checkJunitXml(checked, remarkOn, redact));
 }
 
 /** The hash of the file that a model answers from: another script is another judge. */
