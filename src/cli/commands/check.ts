@@ -30,7 +30,7 @@ export function checkCommand() {
   return withTasks(withAllowOutside(withConfigAndData(new Command('check'))))
     .description(
       "check a suite's grading without an agent: it must fail on the untouched workspace, " +
-        "and pass after the case's solution",
+        "and pass after the case's solution; in each state its judges are asked, at their cost",
     )
     .argument('[file]', 'the suite file (YAML)')
     .option('-c, --concurrency <n>', 'gradings at a time (default: from cores and memory)', wholeNumber)
@@ -40,7 +40,10 @@ export function checkCommand() {
       'stop a case whose gradings take longer than this together: 90s, 10m, 2h',
       duration,
     )
-    .option('--again', 'grade everything again, also what an earlier check has graded')
+    .option(
+      '--again',
+      'grade everything again, and ask judges again, also what has not changed since an earlier check',
+    )
     .option('--output', 'also print what gradings printed that are as expected; --json always has it')
     .option('--junit <file>', 'also write the results as JUnit XML')
     .option('--json', 'print one JSON document on stdout')
