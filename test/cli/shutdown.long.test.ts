@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, mkdirSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -71,12 +71,17 @@ describe.concurrent('at SIGTERM', () => {
       using place = openPlace();
       await using proxy = await cuttingProxy();
       const suite = place.suite({ cases: [{ id: 'slow', verify: 'sleep 600' }] });
-      const running = start(place, ['check', suite], { env: { DOCKER_HOST: proxy.host } });
+      const junit = join(place.folder, 'check.xml');
+      const args = ['check', suite, '--junit', junit];
+      const running = start(place, args, { env: { DOCKER_HOST: proxy.host } });
       await running.printed(/longest: slow/);
       // It hears of the signal before its engine is gone: else it may end with what the engine did to its case.
       proxy.isHung = true;
       running.kill('SIGTERM');
       await running.printed(/^SIGTERM: stopping/m);
+      // At once: whoever runs the job may not wait for the engine.
+      const skipped = '<skipped message="has no result: interrupted by SIGTERM"/>';
+      await expect.poll(() => existsSync(junit) && readFileSync(junit, 'utf8')).toContain(skipped);
       proxy[state] = true;
       const ended = await endedWithin(running, 60_000);
       expect([ended.exitCode, ended.stdout], ended.stderr).toEqual([130, '']);
