@@ -1,5 +1,5 @@
-import { pause } from '../abortable.ts';
 import type { Clock } from '../clock.ts';
+import { startDeadline } from '../deadline.ts';
 
 /** Milliseconds until a loop continues after a step failed. */
 const pauseMs = 5_000;
@@ -59,17 +59,8 @@ export class Loop {
 
   async #wait(ms: number, signal: AbortSignal): Promise<void> {
     if (ms <= 0) return;
-    const over = new AbortController();
-    const end = () => over.abort();
-    signal.addEventListener('abort', end, { once: true });
-    const sleeping = pause(this.#parts.clock, ms, over.signal);
-    try {
-      if (!signal.aborted) await Promise.race([sleeping, this.#woken.promise]);
-    } finally {
-      signal.removeEventListener('abort', end);
-      over.abort();
-      await sleeping;
-    }
+    using deadline = startDeadline(this.#parts.clock, ms, signal);
+    await Promise.race([deadline.reached, this.#woken.promise]);
   }
 }
 
