@@ -78,9 +78,9 @@ export class DeliveryLoop implements AsyncDisposable {
    * Waits until the outbox has no reports for this loop, but no longer than the grace allows. Resolves with
    * the number of reports that are left. Rejects if the signal aborts.
    */
-  async drain(grace: Grace, signal: AbortSignal): Promise<number> {
+  async drain(grace: Grace, signal?: AbortSignal): Promise<number> {
     const { delivery, clock } = this.#parts;
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
     using deadline = startDeadline(clock, grace.ms);
     const before = delivery.failures;
     this.wake();

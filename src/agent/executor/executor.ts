@@ -138,12 +138,7 @@ export class Executor implements Platform, AsyncDisposable {
     const { concurrency } = workplace.revisions.current;
     changed({ kind: 'working', engine: addressesOf(workplace), concurrency });
     await this.#work(workplace, platform, delivery);
-    const late = AbortSignal.timeout(grace.ms);
-    try {
-      await delivery.drain(grace, late);
-    } catch (error) {
-      if (!late.aborted) throw error;
-    }
+    await delivery.drain(grace);
   }
 
   /** Works until the executor ends, and then until no trial is in flight. */
