@@ -1,5 +1,6 @@
 import pLimit from 'p-limit';
 import { keptWorkspaces } from '../../bounds/sandbox.ts';
+import { type ChangedPlace, changedPlaces } from '../../engine/changes/changed-places.ts';
 import type { Container } from '../../engine/container.ts';
 import type { Workspaces } from '../../ledger/workspaces.ts';
 import type { StreamSearch } from '../../redaction/redactor.ts';
@@ -12,23 +13,23 @@ const atATime = 4;
 
 /**
  * Looks for keys in everything that was created or changed in a container: in the contents, names and link
- * targets, as the engine gives them. No program of the container takes part, and nothing may run in it. One
- * round trip, and one or two more for each place. Throws `ENGINE_TOO_LARGE`.
+ * targets, as the engine gives them. No program of the container takes part, and nothing may run in it. Two
+ * round trips, and one or two more for each place. Throws `ENGINE_TOO_LARGE`.
  *
  * @param store knows the keys; if it knows none, nothing is read
  */
 export async function searchChanges(
-  container: Pick<Container, 'changes' | 'kindOf' | 'pack'>,
+  container: Pick<Container, 'changes' | 'layerPaths' | 'kindOf' | 'pack'>,
   store: Pick<Workspaces, 'search'>,
   signal: AbortSignal,
 ): Promise<Searched> {
   if (!store.search()) return 'no-key';
-  const places = await changedPlaces(container);
+  const places = await changedPlaces(container, { most: keptWorkspaces.count, signal });
   if (places === undefined) return 'too-many';
   const limit = pLimit(atATime);
   const found = new AbortController();
   const either = AbortSignal.any([signal, found.signal]);
-  const look = async ({ path, isAdded }: Place) => {
+  const look = async ({ path, isAdded }: ChangedPlace) => {
     if (either.aborted) return;
     // What changed in a folder is a place of its own.
     if (!isAdded && (await container.kindOf(path, either)) === 'folder') return;
@@ -40,34 +41,6 @@ export async function searchChanges(
   if (found.signal.aborted) return 'key';
   for (const one of all) if (one.status === 'rejected') throw one.reason;
   return 'no-key';
-}
-
-interface Place {
-  path: string;
-  isAdded: boolean;
-}
-
-/** The changed files, and the topmost of the added folders; undefined if there are too many changes. */
-async function changedPlaces(container: Pick<Container, 'changes'>): Promise<Place[] | undefined> {
-  const changes: Place[] = [];
-  const added = new Set<string>();
-  const parents = new Set<string>();
-  for await (const { path, kind } of container.changes()) {
-    if (kind === 'deleted') continue;
-    if (changes.length >= keptWorkspaces.count.changes) return undefined;
-    const isAdded = kind === 'added';
-    changes.push({ path, isAdded });
-    if (isAdded) added.add(path);
-    parents.add(parentOf(path));
-  }
-  const places = changes.filter(({ path, isAdded }) => {
-    return isAdded ? !added.has(parentOf(path)) : !parents.has(path);
-  });
-  return places.length > keptWorkspaces.count.places ? undefined : places;
-}
-
-function parentOf(path: string): string {
-  return path.slice(0, path.lastIndexOf('/'));
 }
 
 async function hasKey(
