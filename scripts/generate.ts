@@ -5,7 +5,7 @@ import { readCommandTrees } from '../src/cli/program.ts';
 import { openApiDocument } from '../src/contract/openapi.ts';
 import { jsonSchemas } from '../src/suite/json-schemas.ts';
 import { keptResults } from './engines/results.ts';
-import { withResults } from './engines/results-table.ts';
+import { withResults, withShortResults } from './engines/results-table.ts';
 import { referencePages } from './reference/pages.ts';
 
 /**
@@ -35,5 +35,9 @@ for (const [path, text] of Object.entries(await referencePages())) write(path, t
 const page = 'docs/threat-model.md';
 write(page, withTable(readFileSync(new URL(page, root), 'utf8'), channels));
 
-const enginesPage = 'docs/engines.md';
-write(enginesPage, withResults(readFileSync(new URL(enginesPage, root), 'utf8'), await keptResults()));
+const results = await keptResults();
+for (const [path, change] of [
+  ['docs/engines.md', withResults],
+  ['README.md', withShortResults],
+] as const)
+  write(path, change(readFileSync(new URL(path, root), 'utf8'), results));

@@ -34,6 +34,14 @@ export function filesToRerun(report: TestReport | undefined): string[] {
   return failed.length > maxRerunFiles ? [] : failed.map(({ name }) => name);
 }
 
+/** The tests that did not run, a line each, with the reason that their titles give. */
+export function skippedTests(report: TestReport | undefined): string[] {
+  const all = (report?.testResults ?? []).flatMap((file) => file.assertionResults);
+  return all
+    .filter(({ status }) => status !== 'passed' && status !== 'failed')
+    .map(({ fullName }) => fullName);
+}
+
 /** The report of both runs: a file that ran again counts as it ended the second time. */
 export function mergeReports(first: TestReport, second: TestReport): TestReport {
   const again = new Map(second.testResults.map((file) => [file.name, file]));

@@ -1,5 +1,7 @@
 // Sets up the machine, then runs all checks. The first check that fails ends it. Arguments go to vitest.
 //
+// Without `--all`, and without files, the long tests are left out: test-selection.ts says which.
+//
 // `--engine NAME` runs the tests that need an engine against another one, and the checks of the code not at
 // all: `npm test -- --engine docker-28 [--record] [FILES ...]`. `node scripts/engine.ts` lists the names.
 // Several names, with commas, and `all` run in turn. `--record` keeps the counts for the table of
@@ -14,6 +16,7 @@ import { setUp } from './set-up/set-up.ts';
 import { objectStore, temporal } from './set-up/test-servers.ts';
 import { ensureProgram } from './set-up/wheel-program.ts';
 import { summaryLine, type TestCount } from './test-count.ts';
+import { testSelection } from './test-selection.ts';
 import { titled } from './titled.ts';
 import { runTests } from './vitest.ts';
 
@@ -39,7 +42,7 @@ await runScript(
   () => summaryLine(count),
 );
 
-async function runAll(vitestArgs: readonly string[], signal: AbortSignal): Promise<number> {
+async function runAll(args: readonly string[], signal: AbortSignal): Promise<number> {
   await titled('Set-up', async () => {
     await setUp(process.env, signal);
     await ensureBrowser(process.env, signal);
@@ -52,9 +55,11 @@ async function runAll(vitestArgs: readonly string[], signal: AbortSignal): Promi
     const exitCode = await titled(title, () => runTool(command, args, signal));
     if (exitCode !== 0) return exitCode;
   }
-  return titled('Tests (vitest)', async () => {
+  const { vitestArgs, isShort } = testSelection(args);
+  return titled(isShort ? 'Tests but the long ones (vitest)' : 'Tests (vitest)', async () => {
     const run = await runTests(vitestArgs, signal);
     count = run.count;
+    if (isShort) console.log('\nThe long tests were left out: `npm test -- --all` runs them too.');
     return run.exitCode;
   });
 }

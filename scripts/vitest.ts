@@ -6,6 +6,7 @@ import {
   countTests,
   filesToRerun,
   mergeReports,
+  skippedTests,
   type TestCount,
   type TestReport,
   unsteadyTests,
@@ -29,6 +30,8 @@ export async function runTests(
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<TestRun> {
   const first = await runVitest(args, signal, env);
+  const skipped = skippedTests(first.report);
+  if (skipped.length > 0) console.log(['\n== Skipped', ...skipped.map((line) => `  ${line}`)].join('\n'));
   const times = first.report === undefined ? [] : timesText(first.report, process.cwd());
   if (times.length > 0) console.log(['\n== Where the time went', ...times].join('\n'));
   const again = filesToRerun(first.report);

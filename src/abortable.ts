@@ -4,7 +4,11 @@ import type { Clock } from './clock.ts';
  * Settles like `promise`, or rejects with the signal's reason if it aborts first. The work behind the promise
  * continues.
  */
-export async function abortable<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
+export async function abortable<Value>(
+  promise: Promise<Value>,
+  signal: AbortSignal | undefined,
+): Promise<Value> {
+  if (signal === undefined) return await promise;
   const aborted = Promise.withResolvers<never>();
   const abort = () => aborted.reject(signal.reason);
   signal.addEventListener('abort', abort, { once: true });

@@ -1,3 +1,4 @@
+import { abortable } from '../abortable.ts';
 import { type BackoffLimits, backoff } from '../backoff.ts';
 import type { Clock } from '../clock.ts';
 import { startDeadline } from '../deadline.ts';
@@ -75,7 +76,7 @@ export class Circuit {
       const state = this.#state;
       if (state._tag === 'closed') return this.#passage(() => undefined);
       if (state.busy) {
-        await unlessAborted(this.#change.promise, signal);
+        await abortable(this.#change.promise, signal);
         continue;
       }
       state.busy = true;
@@ -184,17 +185,6 @@ export class Circuit {
     const { resolve } = this.#change;
     this.#change = Promise.withResolvers<void>();
     resolve();
-  }
-}
-
-async function unlessAborted(change: Promise<void>, signal: AbortSignal): Promise<void> {
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(signal.reason);
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    await Promise.race([change, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
   }
 }
 

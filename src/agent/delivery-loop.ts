@@ -1,5 +1,7 @@
+import { abortable } from '../abortable.ts';
 import { foundRuns } from '../bounds/service.ts';
 import type { Clock } from '../clock.ts';
+import { startDeadline } from '../deadline.ts';
 import type { BatchKey } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { PendingReport } from '../ledger/outbox.ts';
@@ -76,36 +78,19 @@ export class DeliveryLoop implements AsyncDisposable {
    * Waits until the outbox has no reports for this loop, but no longer than the grace allows. Resolves with
    * the number of reports that are left. Rejects if the signal aborts.
    */
-  async drain(grace: Grace, signal: AbortSignal): Promise<number> {
+  async drain(grace: Grace, signal?: AbortSignal): Promise<number> {
     const { delivery, clock } = this.#parts;
-    const over = new AbortController();
-    const ending = AbortSignal.any([over.signal, signal]);
-    let late = false;
-    const lateness = clock.sleep(grace.ms, ending).then(
-      () => {
-        late = true;
-      },
-      () => undefined,
-    );
-    const aborted = Promise.withResolvers<never>();
-    aborted.promise.catch(() => undefined);
-    const abort = () => aborted.reject(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
+    signal?.throwIfAborted();
+    using deadline = startDeadline(clock, grace.ms);
     const before = delivery.failures;
-    try {
-      signal.throwIfAborted();
-      this.wake();
-      for (;;) {
-        const { count } = this.#backlog();
-        const failed = delivery.failures - Math.min(before, delivery.failures);
-        // The loop does not ask the service again within the grace, so waiting is pointless.
-        const paused = delivery.pauseMs > grace.ms;
-        if (count === 0 || late || paused || failed >= grace.failures) return count;
-        await Promise.race([this.#round.promise, lateness, aborted.promise, this.#running]);
-      }
-    } finally {
-      signal.removeEventListener('abort', abort);
-      over.abort();
+    this.wake();
+    for (;;) {
+      const { count } = this.#backlog();
+      const failed = delivery.failures - Math.min(before, delivery.failures);
+      // The loop does not ask the service again within the grace, so waiting is pointless.
+      const paused = delivery.pauseMs > grace.ms;
+      if (count === 0 || deadline.expired() || paused || failed >= grace.failures) return count;
+      await abortable(Promise.race([this.#round.promise, deadline.reached, this.#running]), signal);
     }
   }
 

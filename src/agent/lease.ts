@@ -1,6 +1,6 @@
-import { pause } from '../abortable.ts';
 import { Conflict } from '../client/refusal.ts';
 import type { Clock } from '../clock.ts';
+import { Loop } from './loop.ts';
 import { notClaimed } from './not-claimed.ts';
 
 /** The right to run one trial. Disposing ends the right: the trial is given back unless it was settled. */
@@ -67,7 +67,15 @@ export class KeptLease implements Lease {
     this.#number = parts.first?.number;
     this.#renewedAt = parts.first?.sentAt;
     this.#isFailing = parts.first === undefined;
-    void this.#keep();
+    const loop = new Loop({
+      ...{ name: 'lease', clock: parts.clock, firstMs: this.#waitMs },
+      step: async (signal) => {
+        await this.#renew(signal);
+        return this.#waitMs;
+      },
+    });
+    // It never rejects, because its step does not.
+    void loop.run(AbortSignal.any([this.#ended.signal, this.#lost.signal]));
   }
 
   get number(): number | undefined {
@@ -99,15 +107,10 @@ export class KeptLease implements Lease {
     return !at || Math.max(monotonic() - at.monotonic, clock.now() - at.clock) >= leaseMs;
   }
 
-  /** Never rejects. */
-  async #keep(): Promise<void> {
-    const { clock, leaseMs } = this.#parts;
-    const { signal } = this.#ended;
-    while (!signal.aborted && !this.lost.aborted) {
-      const waitMs = this.#isFailing ? Math.min(retryMs, leaseMs / 3) : leaseMs / 3;
-      await pause(clock, waitMs, signal);
-      if (!signal.aborted) await this.#renew(signal);
-    }
+  /** Milliseconds until the next renewal. */
+  get #waitMs(): number {
+    const { leaseMs } = this.#parts;
+    return this.#isFailing ? Math.min(retryMs, leaseMs / 3) : leaseMs / 3;
   }
 
   /** Never rejects. */

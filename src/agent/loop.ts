@@ -1,5 +1,5 @@
-import { pause } from '../abortable.ts';
 import type { Clock } from '../clock.ts';
+import { startDeadline } from '../deadline.ts';
 
 /** Milliseconds until a loop continues after a step failed. */
 const pauseMs = 5_000;
@@ -8,14 +8,19 @@ export interface LoopParts {
   name: string;
   clock: Clock;
   watchdog?: Watchdog | undefined;
-  /** Milliseconds that one step may take. */
-  stepMs: number;
+  /** Milliseconds that one step may take, for the watchdog. Default: any time. */
+  stepMs?: number;
+  /** Milliseconds until the first round. Default: 0. */
+  firstMs?: number;
   /**
    * One round of the work. Resolves with the milliseconds until the next round; `wake` may start it earlier.
    */
   step(signal: AbortSignal): Promise<number>;
-  /** Called when a step fails. The loop continues after a pause, unless this throws. */
-  failed(error: unknown): void;
+  /**
+   * Called when a step fails. The loop continues after a pause, unless this throws. Without it, the loop ends
+   * with the error.
+   */
+  failed?(error: unknown): void;
 }
 
 /** Repeats one kind of work until it is stopped. */
@@ -33,11 +38,17 @@ export class Loop {
   }
 
   /**
-   * Resolves once the signal has aborted and the current step has ended. Rejects with what `failed` throws.
+   * Resolves once the signal has aborted and the current step has ended. Rejects with what `failed` throws,
+   * or with a step's error if there is no `failed`. The error of a step that fails after the abort is
+   * dropped.
    */
   async run(signal: AbortSignal): Promise<void> {
-    const { name, watchdog, stepMs } = this.#parts;
+    const { name, watchdog, stepMs = Number.POSITIVE_INFINITY, firstMs = 0 } = this.#parts;
     const beat = watchdog?.loop(name);
+    if (firstMs > 0) {
+      beat?.(firstMs);
+      await this.#wait(firstMs, signal);
+    }
     while (!signal.aborted) {
       this.#woken = Promise.withResolvers<void>();
       beat?.(stepMs);
@@ -52,24 +63,17 @@ export class Loop {
     try {
       return await this.#parts.step(signal);
     } catch (error) {
-      if (!signal.aborted) this.#parts.failed(error);
+      if (signal.aborted) return pauseMs;
+      if (!this.#parts.failed) throw error;
+      this.#parts.failed(error);
       return pauseMs;
     }
   }
 
   async #wait(ms: number, signal: AbortSignal): Promise<void> {
-    if (ms <= 0) return;
-    const over = new AbortController();
-    const end = () => over.abort();
-    signal.addEventListener('abort', end, { once: true });
-    const sleeping = pause(this.#parts.clock, ms, over.signal);
-    try {
-      if (!signal.aborted) await Promise.race([sleeping, this.#woken.promise]);
-    } finally {
-      signal.removeEventListener('abort', end);
-      over.abort();
-      await sleeping;
-    }
+    if (ms <= 0 || signal.aborted) return;
+    using deadline = startDeadline(this.#parts.clock, ms, signal);
+    await Promise.race([deadline.reached, this.#woken.promise]);
   }
 }
 

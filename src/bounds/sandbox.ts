@@ -279,7 +279,7 @@ export const keptWorkspaces = channel({
       100_000,
       'changed paths of a sandbox that is searched for keys before an image of it is kept',
     ),
-    paths: times(10_000, 'changed files and new folders of it, each searched with one request'),
+    contents: times(10_000, 'changed files and new folders of it, each searched with one request'),
   },
 });
 

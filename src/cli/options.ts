@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, type OptionValues } from '@commander-js/extra-typings';
 import type { SuiteOptions } from '../suite/load-suite.ts';
+import { Duration } from '../suite/quantities.ts';
 import type { CommandContext } from './context.ts';
 
 /** Adds the options that name the configuration and the data folder. */
@@ -56,6 +57,17 @@ export function wholeNumber(text: string): number {
 export function numberFromZero(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('expected a whole number from 0.');
   return Number(text);
+}
+
+/** The longest time that a command may be given, in milliseconds. Timers take less than 25 days. */
+const dayMs = 24 * 3_600_000;
+
+/** `90s`, `10m`, `2h`, as in the files; read as milliseconds. */
+export function duration(text: string): number {
+  const { data } = Duration.safeParse(text);
+  if (data === undefined || data === 0 || data > dayMs)
+    throw new InvalidArgumentError('expected a duration such as 90s, 10m or 2h, up to 24h.');
+  return data;
 }
 
 /** The seed of a sample. */

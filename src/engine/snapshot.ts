@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { abortable } from '../abortable.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { Container } from './container.ts';
 import { type Builder, type Built, buildOnce, makeOnce } from './snapshot/build.ts';
@@ -111,16 +112,11 @@ async function waitFor(
   build: Promise<SnapshotResult>,
   signal?: AbortSignal,
 ): Promise<SnapshotResult | 'builder-canceled'> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const abort = () => reject(signal?.reason);
-  signal?.addEventListener('abort', abort, { once: true });
   try {
-    return await Promise.race([build, aborted]);
+    return await abortable(build, signal);
   } catch (error) {
     if (error instanceof BuilderCanceled) return 'builder-canceled';
     throw error;
-  } finally {
-    signal?.removeEventListener('abort', abort);
   }
 }
 

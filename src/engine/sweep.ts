@@ -1,4 +1,6 @@
 import pLimit from 'p-limit';
+import { abortable } from '../abortable.ts';
+import { startDeadline } from '../deadline.ts';
 import { removeContainer } from './container/remove.ts';
 import { graceMs, hasEnded, isDead, isMarker, reconnectMs } from './liveness.ts';
 import {
@@ -97,18 +99,9 @@ async function fateOf(
   signal: AbortSignal | undefined,
 ): Promise<'removed' | 'left' | 'stuck'> {
   signal?.throwIfAborted();
-  const waiting = new AbortController();
-  const ended = signal ? AbortSignal.any([waiting.signal, signal]) : waiting.signal;
-  const removal = removeObject(port, object);
-  const late = port.clock.sleep(stuckMs, ended).then(() => 'stuck' as const);
-  try {
-    return await Promise.race([removal, late]);
-  } finally {
-    waiting.abort();
-    // The loser of the race may still reject; nothing handles that.
-    removal.catch(() => undefined);
-    late.catch(() => undefined);
-  }
+  using deadline = startDeadline(port.clock, stuckMs);
+  const late = deadline.reached.then(() => 'stuck' as const);
+  return await abortable(Promise.race([removeObject(port, object), late]), signal);
 }
 
 type Instances = [name: string, objects: OwnedObject[]][];

@@ -3,6 +3,7 @@ import type { ListedAttempt } from '../record/attempt.ts';
 import { nearest } from '../text/nearest.ts';
 import { batchOf, type StoredBatch } from './batches.ts';
 import type { BatchKey, Records, Row, RunKey, TrialKey } from './records.ts';
+import type { TrialState } from './trial-states.ts';
 import type { Verdict } from './trials.ts';
 
 /** A batch with the number of its trials. */
@@ -25,7 +26,7 @@ export interface ListedTrial {
   /** The planned variant's name; for a run that was found, the service's id of its variant. */
   variant: string;
   ordinal: number;
-  state: 'queued' | 'running' | 'finished';
+  state: TrialState;
   /** Undefined until the trial is finished. */
   verdict: Verdict | undefined;
   /** The sha256 of the blob with the whole result; undefined until the trial is finished. */

@@ -1,5 +1,5 @@
 import type { Records, RunKey, TrialKey } from './records.ts';
-import { finishAbove } from './trial-states.ts';
+import { finishAbove, type TrialState } from './trial-states.ts';
 import type { Verdict } from './trials.ts';
 
 /** The name of the lock that a worker of a fleet holds, and of all batches that a fleet runs. */
@@ -19,7 +19,7 @@ export interface FleetTask {
 /** Where a trial of this ledger stands. */
 export interface TrialStanding {
   key: TrialKey;
-  state: 'queued' | 'running' | 'finished';
+  state: TrialState;
   /** The state of its report; undefined without one. */
   report: 'queued' | 'delivered' | 'parked' | undefined;
 }

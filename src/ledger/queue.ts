@@ -2,7 +2,7 @@ import type { BatchKey, RunKey, TrialKey } from './batches.ts';
 import { noteDeath } from './crashes.ts';
 import { platformLock, platformService } from './platform.ts';
 import type { Records, Row, Value } from './records.ts';
-import { finishAbove, queueTrials } from './trial-states.ts';
+import { finishAbove, queueTrials, type TrialState } from './trial-states.ts';
 
 /** A run as the service describes it. */
 export interface PulledRun {
@@ -58,7 +58,7 @@ export interface StoredTrial {
   key: TrialKey;
   run: RunKey;
   ordinal: number;
-  state: 'queued' | 'running' | 'finished';
+  state: TrialState;
   /** The blob with the whole result; undefined until the trial is finished. */
   result: string | undefined;
 }

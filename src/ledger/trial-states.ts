@@ -1,5 +1,7 @@
 import type { Records, RunKey, TrialKey } from './records.ts';
 
+export type TrialState = 'queued' | 'running' | 'finished';
+
 /**
  * Finishes a trial's run if the trial was its last open one, and the batch if the run was its last open one.
  * Call it in the transaction that ends the trial.

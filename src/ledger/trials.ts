@@ -6,7 +6,7 @@ import type { TrialKey } from './batches.ts';
 import type { BlobStore } from './blobs.ts';
 import { BrokenHarnesses } from './broken-harnesses.ts';
 import type { Records } from './records.ts';
-import { finishAbove } from './trial-states.ts';
+import { finishAbove, type TrialState } from './trial-states.ts';
 import type { Workspaces } from './workspaces.ts';
 
 export type Verdict = 'passed' | 'failed' | 'void';
@@ -162,7 +162,7 @@ export class Trials {
     });
   }
 
-  #setState(trial: TrialKey, state: 'queued' | 'running'): void {
+  #setState(trial: TrialKey, state: Exclude<TrialState, 'finished'>): void {
     this.#records.run('UPDATE trials SET state = ? WHERE key = ?', state, trial);
     this.#records.note({ subject: 'trial', key: trial, state });
   }

@@ -83,6 +83,7 @@ function failedChecks({ verifySteps = [], validations = [], judgments = [] }: Tr
     );
   const failed = validations
     .filter(({ exitCode = 0 }) => exitCode !== 0)
+    .toSorted((one, other) => Number(isIntegrity(other)) - Number(isIntegrity(one)))
     .map(
       ({ name, message, kind, logs = [] }) =>
         `validation "${name}": ${firstLine(message ?? 'failed', toldCharacters)}` +
@@ -93,7 +94,13 @@ function failedChecks({ verifySteps = [], validations = [], judgments = [] }: Tr
     // The rewards of tests are shown with the tests.
     .filter((judgment) => judgment.evaluator !== 'tests' && !reachesThreshold(judgment))
     .map((judgment) => `judgment "${judgment.name}": ${scoreText(judgment)}${told(judgment.reason)}`);
-  return [...steps, ...failed, ...judged];
+  const isBroken = validations.some((one) => isIntegrity(one) && one.exitCode !== 0);
+  return isBroken ? [...failed, ...steps, ...judged] : [...steps, ...failed, ...judged];
+}
+
+/** Whether a validation is Offsite's own: once it failed, the other checks prove nothing. */
+function isIntegrity({ kind }: Pick<Validation, 'kind'>): boolean {
+  return kind === 'protected' || kind === 'tampering';
 }
 
 /** What bash's parser said. Its number of the line is not one of the script. */
@@ -112,8 +119,23 @@ function firstLine(text: string, characters: number): string {
 /** A line; if a colon announces the next one, as assertions have it, with that. */
 function withNext(lines: readonly string[], at: number): string {
   const line = (lines[at] ?? '').trim();
-  const next = line.endsWith(':') ? lines.slice(at + 1).find((each) => each.trim() !== '') : undefined;
-  return next === undefined ? line : `${line} ${next.trim()}`;
+  if (!line.endsWith(':')) return line;
+  const following = lines.slice(at + 1).filter((each) => each.trim() !== '');
+  const [next = ''] = following.map((each) => each.trim());
+  return `${line} ${next.startsWith(legend) ? firstDifference(following.slice(1)) : next}`.trim();
+}
+
+/** The line above a difference that Node's assertions print. */
+const legend = '+ actual - expected';
+
+/** How many lines of a difference are looked at. */
+const differenceLines = 40;
+
+/** What is there and what was expected, of the first place in which they differ. */
+function firstDifference(lines: readonly string[]): string {
+  const difference = lines.slice(0, differenceLines).map((line) => line.trim());
+  const first = (sign: string) => difference.find((line) => line.startsWith(`${sign} `));
+  return [first('+'), first('-')].filter((line) => line !== undefined).join(' ');
 }
 
 function shortened(line: string, characters: number): string {

@@ -174,9 +174,14 @@ const CaseSource = z.strictObject({
   solution: Solution.optional().meta({
     description: 'A script that solves the case, for `offsite check`. Local: not sent to the service.',
   }),
-  protected: z.array(z.string().min(1)).optional().meta({
-    description: 'Globs of workspace files that the harness must not change. Local.',
-  }),
+  protected: z
+    .array(z.string().min(1))
+    .optional()
+    .meta({
+      description:
+        'Globs of workspace files that the harness must not change. Some caches of tools do not count: ' +
+        'docs/validators.md, "Protected files". Local.',
+    }),
   artifacts: ArtifactGlobs,
   artifactsExcept: z.array(z.string().min(1)).optional().meta({
     description: 'Globs of files that are not kept, even if they match those. Local.',

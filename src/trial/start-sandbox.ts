@@ -52,10 +52,10 @@ export class SandboxStarter {
       const read = () => readWorkspace(container, signal, keepTexts(this.#texts));
       // What runs there may have written to the workspace.
       const isItsOwn = preparedHere || made.startUp !== undefined;
-      const before = isItsOwn ? await read() : await this.#baselines.of(imageId, read);
+      const before = isItsOwn ? await read() : await this.#baselines.of(imageId, signal, read);
       const count = () => workspaceBytes(container, signal);
       const preparedBytes =
-        before === 'large' ? await this.#preparedBytes.of(imageId, count) : smallWorkspace;
+        before === 'large' ? await this.#preparedBytes.of(imageId, signal, count) : smallWorkspace;
       const lacks = [...unmetWishes(spec.sandbox, this.#engine.capabilities), ...openTo(start)];
       const kit = await this.#kit(spec, start.id, container, signal);
       const { user, closedEnv } = start;
@@ -74,7 +74,7 @@ export class SandboxStarter {
     signal: AbortSignal,
   ): Promise<Kit | undefined> {
     if (spec.verify === undefined || !this.#engine.capabilities.keepsImageTimes) return undefined;
-    return this.#kits.of(startId, async () => {
+    return this.#kits.of(startId, signal, async () => {
       const isReadable = (await container.layerPaths({ except: [], signal })) !== undefined;
       return isReadable ? undefined : readKit(container, signal);
     });

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { offsite, start } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
@@ -82,7 +84,7 @@ test('a check that was stopped goes on with what is left, and grades again what 
   expect(told.stdout).toMatch(/quick\s+solved\s+passed/);
 });
 
-test('a check shows whole lines of what failed, and why untouched work fails', async () => {
+test('a check shows whole lines of what should not have failed, and in one line why untouched work fails', async () => {
   const long = `AssertionError: expected ${'nothing '.repeat(60)}but got the end`;
   const suite = place.suite({
     cases: [
@@ -93,8 +95,26 @@ test('a check shows whole lines of what failed, and why untouched work fails', a
   const { exitCode, stdout } = await offsite(place, ['check', suite]);
   expect(exitCode, stdout).toBe(1);
   expect(stdout).toMatch(/^sound +untouched +failed +verify: .* exited 1: looking for done$/m);
-  expect(stdout, 'what should fail does not hide what should not').not.toContain('sound, untouched, printed');
-  expect(stdout).toContain(`broken, untouched and solved, printed:\n│ ${long}\n`);
+  expect(stdout, 'what should fail does not hide what should not').not.toContain('untouched, printed');
+  expect(stdout).toContain(`broken, solved, printed:\n│ ${long}\n`);
+  expect(stdout).toMatch(/\n1 of 2 cases is not sound: broken\s*$/);
+  const all = await offsite(place, ['check', suite, '--output']);
+  expect(all.stdout).toContain('sound, untouched, printed:\n│ looking for done\n');
+  expect(all.stdout).toContain(`broken, untouched and solved, printed:\n│ ${long}\n`);
+});
+
+test('a check of sound cases ends with one line that says so, and with no output of what failed as it should', async () => {
+  const verify = 'echo "looking for done"; test -e done';
+  const suite = place.suite({ cases: ['a', 'b'].map((id) => ({ id, solution: 'touch done', verify })) });
+  const { exitCode, stdout } = await offsite(place, ['check', suite]);
+  expect(exitCode, stdout).toBe(0);
+  expect(stdout).toMatch(/\n2 of 2 cases are sound\s*$/);
+  expect(stdout).not.toContain('│');
+  place.suite({ cases: [{ id: 'c', verify }] });
+  const unproven = await offsite(place, ['check', suite]);
+  expect(unproven.stdout).toMatch(
+    /\n1 of 1 case is sound, but without a solution nothing shows that these can be solved: c\s*$/,
+  );
 });
 
 test('a verify that bash cannot read is not ok, although it fails untouched', async () => {
@@ -119,7 +139,6 @@ test('a pattern of protected files that matches none is told', async () => {
   });
   const { exitCode, stdout } = await offsite(place, ['check', suite]);
   expect(exitCode, stdout).toBe(0);
-  expect(stdout).toContain('a, untouched, printed:\n│ looking for it\n');
   expect(stdout).toContain('a: protected: no file of the prepared workspace matches test/**\n');
 });
 
@@ -160,4 +179,63 @@ validate('the text', ({ judge }) => judge({ rubric: 'Is it fine?', material: rea
   const changed = await offsite(place, ['check', file]);
   expect(changed.exitCode, changed.stderr).toBe(1);
   expect(changed.stdout).toContain('FAILS ALTHOUGH SOLVED');
+});
+
+test('a case that uses up its time has no verdict, wherever it is told, and is not kept', async () => {
+  const quick = { id: 'quick', solution: 'touch done', verify: 'test -e done' };
+  const suite = place.suite({ cases: [quick, { ...quick, id: 'slow', verify: 'sleep 600' }] });
+  expect(await offsite(place, ['check', suite, '--include', 'quick'])).toMatchObject({ exitCode: 0 });
+  const junit = join(place.folder, 'check.xml');
+  // What is kept takes no time of the case.
+  const limited = ['check', suite, '--case-timeout', '1s', '--junit', junit];
+  const told = await offsite(place, limited);
+  expect(told.exitCode, told.stderr).toBe(3);
+  const why = 'NO VERDICT: the time of the case, 1.0 s (--case-timeout), was used up';
+  expect(told.stdout).toMatch(/\n1 of 2 cases has no verdict: slow\s*$/);
+  expect(told.stderr).toContain('slow: NO VERDICT\n');
+  expect(told.stdout).toContain(`slow   untouched  void     ${why} `);
+  const xml = readFileSync(junit, 'utf8');
+  expect(xml).toMatch(/<testsuite name="slow" tests="2" failures="0" errors="2" skipped="0">/);
+  expect(xml).toContain(`<error message="${why} `);
+  expect(xml).toContain('type="timeout"');
+
+  const { exitCode, stdout } = await offsite(place, [...limited, '--json']);
+  expect(exitCode).toBe(3);
+  expect(JSON.parse(stdout).cases).toMatchObject([
+    { id: 'quick', states: [{ kept: true }, { kept: true }] },
+    { id: 'slow', states: [{ verdicts: ['void'], timedOut: true }, { timedOut: true }] },
+  ]);
+  expect(stdout.match(/"kept"/g)).toHaveLength(2);
+});
+
+test.each(['5', '0s', '25h', 'soon'])('%s is no time for a case', async (time) => {
+  const { exitCode, stderr } = await offsite(place, ['check', 'suite.yaml', '--case-timeout', time]);
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain('expected a duration such as 90s, 10m or 2h, up to 24h.');
+});
+
+test('a check that is stopped writes what it has found, and what has no result', async () => {
+  const quick = { id: 'quick', solution: 'touch done', verify: 'test -e done' };
+  const suite = place.suite({ cases: [quick, { ...quick, id: 'slow', verify: 'sleep 600' }] });
+  const junit = join(place.folder, 'check.xml');
+  const running = start(place, ['check', suite, '-c', '1', '--junit', junit]);
+  await running.printed(/quick: ok/);
+  running.kill('SIGTERM');
+  const { exitCode, stderr } = await running.ended;
+  expect(exitCode, stderr).toBe(130);
+  const xml = readFileSync(junit, 'utf8');
+  expect(xml).toContain('<testsuite name="quick" tests="2" failures="0" errors="0" skipped="0">');
+  expect(xml).toContain('<testsuite name="slow" tests="2" failures="0" errors="0" skipped="2">');
+  const skipped = [...xml.matchAll(/name="(\w+)">\s*<skipped message="([^"]*)"\/>/g)];
+  expect(skipped.map(([, state, why]) => [state, why])).toEqual([
+    ['untouched', 'has no result: interrupted by SIGTERM'],
+    ['solved', 'did not begin: interrupted by SIGTERM'],
+  ]);
+});
+
+test('a file for results that cannot be written is refused before any grading', async () => {
+  const suite = place.suite({ cases: [{ id: 'a', verify: 'true' }] });
+  const { exitCode, stderr } = await offsite(place, ['check', suite, '--junit', 'gone/check.xml']);
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain('there is no folder gone');
 });

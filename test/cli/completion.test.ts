@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { attacks } from '../hostile/hostile-text.ts';
+import { needs } from '../needs.ts';
 import { main, offsite } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
 
@@ -99,7 +100,7 @@ describe.for(['zsh', 'fish'] as const)('%s', (shell) => {
   const missing = spawnSync(shell, ['-c', 'true']).error !== undefined;
 
   // Few machines have them; the one on which this was written did.
-  test.skipIf(missing)('completes commands and values', { timeout: 60_000 }, async () => {
+  needs(!missing, shell).test('completes commands and values', { timeout: 60_000 }, async () => {
     addBatch('batch_one');
     const script = (await offsite(place, ['completion', shell], { dataFolder: null })).stdout;
     const file = place.write(`completion.${shell}`, script);

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
+import { afterEach } from 'vitest';
 import { TerminalScreen } from './output/terminal-screen.ts';
 import type { Place } from './place.ts';
 
@@ -8,6 +9,25 @@ const sources = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 export const main = process.env.OFFSITE_TEST_PROGRAM ?? sources;
 /** Shared by all tests, or each start would compile anew. */
 const cache = fileURLToPath(new URL('../../node_modules/.cache', import.meta.url));
+
+/** Each says of a command that runs now how far it came. */
+const runningNow = new Set<() => string>();
+
+// If a test runs out of time, this tells where its commands hang. Those of tests beside it are told as well.
+afterEach(({ task }) => {
+  if (task.result?.state === 'fail') for (const tell of runningNow) console.error(tell());
+});
+
+/** Has a failed test tell how far a command came, unless it has ended. */
+function tellIfItHangs(args: string[], ended: Promise<unknown>, progress: () => string): void {
+  const startedAt = Date.now();
+  const tell = () => {
+    const seconds = Math.round((Date.now() - startedAt) / 1_000);
+    return `\`offsite ${args.join(' ')}\` still runs after ${seconds} s. ${progress()}`;
+  };
+  runningNow.add(tell);
+  void ended.finally(() => runningNow.delete(tell));
+}
 
 /** How a command ended. */
 export interface Ended {
@@ -55,6 +75,9 @@ export function start(
   child.all.on('data', (chunk) => {
     printed += chunk;
   });
+  const awaited = new Set<RegExp>();
+  const waits = () => (awaited.size === 0 ? '' : `The test waits for ${[...awaited].join(' and ')}. `);
+  tellIfItHangs(args, child, () => `${waits()}It has printed:\n${printed.slice(-20_000)}`);
   return {
     pid: child.pid,
     ended: child.then(({ exitCode, signal, stdout, stderr }) => ({ exitCode, signal, stdout, stderr })),
@@ -65,8 +88,10 @@ export function start(
           const match = pattern.exec(printed);
           if (!match) return;
           child.all.off('data', look);
+          awaited.delete(pattern);
           resolve(match);
         };
+        awaited.add(pattern);
         child.all.on('data', look);
         child.all.on('end', () => reject(new Error(`never printed ${pattern}:\n${printed}`)));
         look();
@@ -112,6 +137,7 @@ export function startInTerminal(
     buffer: false,
   });
   child.stdout.pipe(screen);
+  tellIfItHangs(args, child, () => `It has printed: ${JSON.stringify(screen.sent.slice(-5_000))}`);
   return {
     screen,
     ended: child.then(({ exitCode }) => exitCode),

@@ -53,6 +53,31 @@ test('a step that fails does not end its loop', async () => {
   await end();
 });
 
+test('a loop without a way to tell failures ends with the first one', async () => {
+  const step = () => Promise.reject(new Error('no'));
+  const loop = new Loop({ name: 'once', clock: handClock(), step });
+  await expect(loop.run(new AbortController().signal)).rejects.toThrow('no');
+});
+
+test('a loop may wait before its first round, and is not stuck meanwhile or however long a round takes', async () => {
+  const clock = handClock();
+  let monotonic = 0;
+  const watchdog = new Watchdog(() => monotonic);
+  let rounds = 0;
+  const step = () => {
+    rounds++;
+    return new Promise<number>(() => undefined);
+  };
+  const loop = new Loop({ name: 'lease', clock, watchdog, firstMs: 10_000, step });
+  void loop.run(new AbortController().signal);
+  await settled();
+  expect(rounds).toBe(0);
+  await clock.pass(10_000);
+  expect(rounds).toBe(1);
+  monotonic = 86_400_000;
+  expect(watchdog.stuck()).toEqual([]);
+});
+
 test('a loop that hangs in a step is told of; one that waits for its next round is not', async () => {
   const hanging = loopOf(() => new Promise(() => undefined));
   const waiting = loopOf(async () => 600_000);

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
 import { systemClock } from '../../src/clock.ts';
 import { unmetWishes } from '../../src/engine/capabilities.ts';
 import { type ConnectOptions, connectEngine } from '../../src/engine/connect.ts';
@@ -7,6 +6,7 @@ import type { ContainerSpec } from '../../src/engine/container/container-spec.ts
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { dockerOf } from './docker-of.ts';
+import { hasFile } from './has-file.ts';
 
 const baseImage = 'offsite/base';
 
@@ -83,25 +83,10 @@ export async function markerRuns(engine: Engine): Promise<void> {
 
 /** Waits until there is this file in a container of the engine's own. */
 export async function untilFile(engine: Engine, path: string): Promise<void> {
-  const docker = dockerOf(engine);
   const filters = { label: [`offsite.instance=${engine.instance}`, 'offsite.role=container'] };
-  const isIn = (id: string) =>
-    docker
-      .getContainer(id)
-      .infoArchive({ path })
-      .then(
-        (answer: unknown) => {
-          (answer as IncomingMessage).resume();
-          return true;
-        },
-        (error: { statusCode?: number }) => {
-          if (error.statusCode !== 404) throw error;
-          return false;
-        },
-      );
   await until(async () => {
-    const containers = await docker.listContainers({ filters });
-    return (await Promise.all(containers.map(({ Id }) => isIn(Id)))).includes(true);
+    const containers = await dockerOf(engine).listContainers({ filters });
+    return (await Promise.all(containers.map(({ Id }) => hasFile(engine, Id, path)))).includes(true);
   });
 }
 

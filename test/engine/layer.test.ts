@@ -1,5 +1,6 @@
 import { access, constants } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { changedContents } from '../../src/engine/changes/changed-contents.ts';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { plainRuntimes } from '../../src/engine/port/plain-runtimes.ts';
@@ -57,6 +58,21 @@ rm -r /etc/skel; mkdir /etc/skel; rm -r /usr/share/menu; chmod 711 /srv`,
       '/workspace',
     ]),
   ).toContainEqual(paths?.toSorted());
+});
+
+test('a changed file is a place to read even if its size and its times were restored', async () => {
+  await using container = await startedContainer(engine);
+  await shell(
+    container,
+    `cd /etc; touch -r login.defs /tmp/times; printf changed | dd of=login.defs conv=notrunc status=none
+touch -r /tmp/times login.defs; mkdir -p /opt/made/d; echo a > /opt/made/d/file`,
+  );
+  const most = { changes: 1000, contents: 100 };
+  const contents = await changedContents(container, { most, signal: AbortSignal.timeout(60_000) });
+  expect(contents).toContainEqual({ path: '/opt/made', isAdded: true });
+  expect(contents).not.toContainEqual(expect.objectContaining({ path: '/opt/made/d/file' }));
+  const isFound = contents?.some(({ path }) => path === '/etc/login.defs');
+  expect(await looks(container, true)).toContain(isFound || undefined);
 });
 
 test('a folder is untouched until something in it is made, changed or deleted, or it is replaced', async () => {

@@ -1,6 +1,7 @@
-import type { IncomingMessage } from 'node:http';
 import { connectEngine } from '../../src/engine/connect.ts';
 import { dockerOf } from '../engine/docker-of.ts';
+import { until } from '../engine/engine-fixture.ts';
+import { hasFile } from '../engine/has-file.ts';
 import { touch } from '../engine/touch.ts';
 
 /** The `run` of a trial that waits until it is let go. */
@@ -10,26 +11,11 @@ export const untilLetGo = 'touch /tmp/begun; until [ -e /tmp/go ]; do sleep 0.1;
 export async function untilBegun(batch: string): Promise<void> {
   await using engine = await connectEngine({ instance: `test-begun-${process.pid}` });
   const filters = { label: [`offsite.batch=${batch}`], status: ['running'] };
-  const waits = (id: string) =>
-    dockerOf(engine)
-      .getContainer(id)
-      .infoArchive({ path: '/tmp/begun' })
-      .then(
-        (answer) => {
-          (answer as unknown as IncomingMessage).resume();
-          return true;
-        },
-        (error: { statusCode?: number }) => {
-          // The file is not there yet, or the container is just ending.
-          if (error.statusCode === 404 || error.statusCode === 500) return false;
-          throw error;
-        },
-      );
-  for (;;) {
+  await until(async () => {
     const containers = await dockerOf(engine).listContainers({ filters });
-    if ((await Promise.all(containers.map(({ Id }) => waits(Id)))).includes(true)) return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
+    const begun = await Promise.all(containers.map(({ Id }) => hasFile(engine, Id, '/tmp/begun')));
+    return begun.includes(true);
+  });
 }
 
 /**

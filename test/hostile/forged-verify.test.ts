@@ -140,8 +140,10 @@ describe.concurrent.each(looks)('work that verify runs does not pass%s by replac
     expect(result.verifySteps?.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
     expect(result).toMatchObject({
       verdict: 'failed',
-      cause: { kind: 'agent', message: expect.stringContaining(JSON.stringify(named)) },
-      validations: [{ kind: 'tampering', exitCode: 1 }],
+      cause: undefined,
+      validations: [
+        { kind: 'tampering', exitCode: 1, message: expect.stringContaining(JSON.stringify(named)) },
+      ],
     });
   });
 
@@ -154,7 +156,7 @@ echo 'import x' > /usr/lib/python3/dist-packages/easy.pth; cp /bin/true /usr/loc
     });
     expect(result).toMatchObject({
       verdict: 'failed',
-      cause: { message: expect.stringContaining('.tool-') },
+      validations: [{ message: expect.stringContaining('.tool-') }],
     });
     const steady = await from().trial('echo right > result', {
       prepare,
@@ -202,7 +204,7 @@ describe.concurrent('work that is graded in its own sandbox', () => {
     expect(forged).toMatchObject({
       verdict: 'failed',
       verifySteps: [{ exitCode: 0 }, { exitCode: 0 }],
-      cause: { kind: 'agent', message: expect.stringContaining('"/usr/bin/grep"') },
+      validations: [{ message: expect.stringContaining('"/usr/bin/grep"') }],
     });
   });
 
@@ -301,7 +303,7 @@ describe.concurrent('what a second team of attackers found does not pass:', () =
     expect(result.verifySteps?.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
     expect(result).toMatchObject({
       verdict: 'failed',
-      cause: { message: expect.stringContaining('"tests/check.sh"') },
+      validations: [{ message: expect.stringContaining('"tests/check.sh"') }],
     });
   });
 
@@ -335,7 +337,7 @@ printf '#!/bin/sh\\nexit 0\\n#' | disguise /usr/bin/grep; mkdir -p "/etc/app/$(p
     );
     expect(result).toMatchObject({
       verdict: 'failed',
-      cause: { message: expect.stringContaining('"/usr/bin/grep"') },
+      validations: [{ message: expect.stringContaining('"/usr/bin/grep"') }],
     });
   });
 });

@@ -17,7 +17,20 @@ export interface RelayProcess extends AsyncDisposable {
   said(): string;
   /** A trial's sandbox, as its sidecar carries its connections. */
   trial(): Promise<HostileTrial>;
-  state(): Promise<{ rss: number; handles: number }>;
+  /** Resolves with the bytes that it occupies now, garbage and room for more among them. */
+  resident(): Promise<number>;
+  /** Collects its garbage, and resolves with what it still holds. */
+  held(): Promise<Held>;
+}
+
+/** What a process holds when its garbage has been collected. */
+export interface Held {
+  /** Bytes of objects in use, and of the buffers and native memory that belong to them. */
+  alive: number;
+  /** Bytes that the process occupies: also native memory that belongs to no object, and free room. */
+  resident: number;
+  /** Sockets, servers and whatever else keeps a process running. */
+  handles: number;
 }
 
 export interface HostileTrial extends Disposable {
@@ -46,7 +59,7 @@ export async function relayProcess({
   writeFileSync(script, stringify({ turns: [{ text: 'well served' }], otherwise: 'well served' }));
   const child = fork(program, [script, upstream], {
     stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
-    execArgv: heapMiB === undefined ? [] : [`--max-old-space-size=${heapMiB}`],
+    execArgv: ['--expose-gc', ...(heapMiB === undefined ? [] : [`--max-old-space-size=${heapMiB}`])],
   });
   let said = '';
   child.stderr?.on('data', (bytes: Buffer) => {
@@ -57,17 +70,19 @@ export async function relayProcess({
   });
   gone.catch(() => undefined);
   const [{ port }] = (await Promise.race([once(child, 'message'), gone])) as [{ port: number }];
+  const ask = async (what: 'resident' | 'held') => {
+    const answered = once(child, 'message');
+    child.send(what);
+    const [answer] = await Promise.race([answered, gone]);
+    return answer;
+  };
   return {
     child,
     port,
     said: () => said,
     trial: () => Promise.race([openTrial(port), gone]),
-    async state() {
-      const answered = once(child, 'message');
-      child.send('state');
-      const [state] = await Promise.race([answered, gone]);
-      return state;
-    },
+    resident: () => ask('resident'),
+    held: () => ask('held'),
     async [Symbol.asyncDispose]() {
       if (child.exitCode === null && child.signalCode === null) {
         const ended = once(child, 'exit');

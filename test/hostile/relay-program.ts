@@ -1,6 +1,6 @@
 // An agent's process for the attack tests: a real gateway with a scripted model. Each connection to its port
-// is what a sidecar's standard streams are, served as one trial's. Answers `{ ask: 'state' }` on its IPC
-// channel with what it holds.
+// is what a sidecar's standard streams are, served as one trial's. On its IPC channel it answers `resident`
+// with the bytes that it occupies now, and `held` with what it still holds after a garbage collection.
 import { createServer } from 'node:net';
 import { duplexPair } from 'node:stream';
 import { systemClock } from '../../src/clock.ts';
@@ -11,6 +11,8 @@ import { settleHeap } from '../../src/heap.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 
 settleHeap();
+// Node opens them when they are first asked for, and they count as handles.
+void [process.stdout, process.stderr];
 const [script = '', upstream = ''] = process.argv.slice(2);
 const models: Record<string, ModelConfig> = { scripted: ModelConfig.parse({ scripted: script }) };
 if (upstream) {
@@ -47,10 +49,24 @@ const server = createServer({ allowHalfOpen: false, noDelay: true }, (socket) =>
   });
   relay.once('close', () => void session[Symbol.asyncDispose]());
 });
-process.on('message', async () => {
+process.on('message', async (asked) => {
+  if (asked === 'resident') return void process.send?.(process.memoryUsage.rss());
+  await collectGarbage();
+  const { heapUsed, external, rss } = process.memoryUsage();
   process.send?.({
-    rss: process.memoryUsage().rss,
+    alive: heapUsed + external,
+    resident: rss,
     handles: process.getActiveResourcesInfo().filter((name) => name !== 'Timeout').length,
   });
 });
 server.listen(0, '127.0.0.1', () => process.send?.(server.address()));
+
+/**
+ * Objects that hold native memory give it back in a later turn, and only then are others of theirs garbage.
+ */
+async function collectGarbage(): Promise<void> {
+  for (let at = 0; at < 3; at += 1) {
+    globalThis.gc?.();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}

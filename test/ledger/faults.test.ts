@@ -23,6 +23,7 @@ import { openDatabase } from '../../src/ledger/database.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { migrations } from '../../src/ledger/migrations.ts';
 import { pruneLedger } from '../../src/ledger/prune.ts';
+import { byRoot } from '../needs.ts';
 import { queueTrial } from './queue-trial.ts';
 
 const asRoot = (program: string, ...args: string[]) => void execFileSync(program, args);
@@ -228,8 +229,7 @@ test('a ledger of the first version is migrated with a backup, and its open batc
   expect(existsSync(`${file}.before-v${migrations.length}`)).toBe(true);
 });
 
-// Mounting is for root alone.
-describe.skipIf(process.getuid?.() !== 0)('on a full disk', () => {
+byRoot.describe('on a full disk', () => {
   test('nothing is half written, the error says so, and all goes on once there is room', async () => {
     const disk = join(folder, 'disk');
     mkdirSync(disk);

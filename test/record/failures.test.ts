@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Validation } from '../../src/contract/validation.ts';
 import { failedOutputOf } from '../../src/record/failed-output.ts';
 import { failuresOf } from '../../src/record/failures.ts';
 import type { TrialResult } from '../../src/record/trial-record.ts';
@@ -29,6 +30,10 @@ describe('a failed trial says why:', () => {
     [
       "node:assert:152\n  throw new AssertionError(obj);\n\nAssertionError [ERR_ASSERTION]: they differ:\n\n'a' !== 'b'\n",
       "verify: npm test exited 1: AssertionError [ERR_ASSERTION]: they differ: 'a' !== 'b'",
+    ],
+    [
+      "AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:\n+ actual - expected\n\n+ '1.050KB'\n- '1.05KB'\n      ^\n",
+      "verify: npm test exited 1: AssertionError [ERR_ASSERTION]: Expected values to be strictly equal: + '1.050KB' - '1.05KB'",
     ],
     ['FAIL a_test.go:3\nexit status 1', 'verify: npm test exited 1: FAIL a_test.go:3'],
     ['x'.repeat(300), `verify: npm test exited 1: ${'x'.repeat(200)}…`],
@@ -136,6 +141,23 @@ test.each([
 ])('%s in the output of a failed step take no time', (_, output) => {
   const verifySteps = [{ command: output, exitCode: 1, output, outputTruncated: false }];
   expect(failuresOf(result({ verifySteps }))[0]?.length).toBeLessThan(1_000);
+});
+
+test('what Offsite itself found comes first: then the other checks prove nothing', () => {
+  const validation = (kind: string, name: string, message: string) =>
+    ({ ...{ id: 'v', index: 0, name, kind, status: 'failed', exitCode: 1 }, message }) as Validation;
+  const found = result({
+    verifySteps: [step('npm test', 1)],
+    validations: [
+      validation('code', 'size', 'too large'),
+      validation('protected', 'protected files', 'changed'),
+    ],
+  });
+  expect(failuresOf(found)).toEqual([
+    'validation "protected files": changed',
+    'validation "size": too large',
+    'verify: npm test exited 1',
+  ]);
 });
 
 describe('a failed trial says how its harness ended:', () => {

@@ -60,6 +60,9 @@ export function conformance(runner: Runner, expected: Expected): void {
     return bench.sandbox(turns, options);
   };
 
+  // A harness that promises less has fewer tests.
+  const testIf = (promised: unknown) => (promised ? test : () => undefined);
+
   describe(runner.label, { timeout: turnPatience * 3 }, () => {
     test('tells every command it ran, as the shell saw it, and goes on with the same conversation if it can', async () => {
       await using sandbox = await sandboxWith([
@@ -180,7 +183,7 @@ export function conformance(runner: Runner, expected: Expected): void {
       expect(await sandbox.requests()).toEqual([]);
     });
 
-    test.runIf(runner.tellsCommands && runner.mcp.includes('stdio'))(
+    testIf(runner.tellsCommands && runner.mcp.includes('stdio'))(
       "lets its model call the tools of the profile's servers",
       async () => {
         const server = { command: 'node', args: [toolServer, 'gladly'], env: { GREETING: 'Good "day"' } };
@@ -224,7 +227,7 @@ until (exec 3<> /dev/tcp/127.0.0.1/${port}) 2> /dev/null; do sleep 0.05; done`;
       expect(run.events).toContainEqual(expect.objectContaining({ kind: 'tool', output: greeted }));
     });
 
-    test.runIf(runner.skillsFolder)('tells its model of the skills that are copied for it', async () => {
+    testIf(runner.skillsFolder)('tells its model of the skills that are copied for it', async () => {
       await using sandbox = await sandboxWith([{ text: 'Done.' }]);
       const skill = '---\nname: bell-ringing\ndescription: Rings the seventh bell.\n---\nPull the rope.\n';
       await sandbox.container.put([{ path: '/skills/bell-ringing/SKILL.md', content: skill }]);
@@ -236,7 +239,7 @@ until (exec 3<> /dev/tcp/127.0.0.1/${port}) 2> /dev/null; do sleep 0.05; done`;
       expect(JSON.stringify(await sandbox.requests()).includes('bell-ringing')).toBe(true);
     });
 
-    test.runIf(runner.limits.includes('turns'))(
+    testIf(runner.limits.includes('turns'))(
       "stops at the profile's limit of turns, which is its own failure",
       async () => {
         const turns = ['1', '2', '3', '4'].map((number) => ({

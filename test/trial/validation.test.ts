@@ -119,13 +119,16 @@ describe.concurrent('protected files', () => {
     expect(result.verifySteps).toMatchObject([{ exitCode: 0 }]);
     expect(result).toMatchObject({
       verdict: 'failed',
-      cause: {
-        kind: 'agent',
-        message: expect.stringMatching(/^files that the case protects were changed: /),
-      },
-      validations: [{ name: 'protected files', kind: 'protected', status: 'failed', exitCode: 1 }],
+      validations: [
+        {
+          ...{ name: 'protected files', kind: 'protected', status: 'failed', exitCode: 1 },
+          message: expect.stringMatching(/^files that the case protects were changed: /),
+        },
+      ],
     });
-    for (const name of named) expect(result.cause?.message).toContain(name);
+    // The agent finished, and everything was graded.
+    expect(result.cause).toBeUndefined();
+    for (const name of named) expect(result.validations?.[0]?.message).toContain(name);
   });
 
   test('do not include the caches that tools write beside them, which do not reach grading', async () => {
@@ -154,7 +157,7 @@ describe.concurrent('protected files', () => {
     });
     expect(result).toMatchObject({
       verdict: 'failed',
-      cause: { message: expect.stringContaining('.cache/b') },
+      validations: [{ message: expect.stringContaining('.cache/b') }],
     });
   });
 

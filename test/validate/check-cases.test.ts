@@ -2,14 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { command } from '../../runners/command/runner.ts';
 import { runners } from '../../runners/index.ts';
+import { abortable, untilAborted } from '../../src/abortable.ts';
 import { checkCases } from '../../src/cli/check/check-cases.ts';
 import type { ActivityEvent } from '../../src/cli/output/activity.ts';
-import { systemClock } from '../../src/clock.ts';
+import { type Clock, systemClock } from '../../src/clock.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import { openGateway } from '../../src/gateway/open-gateway.ts';
 import type { Runner } from '../../src/harness/runner.ts';
 import { type CaseExtras, noExtras, type PlannedCase, type SuitePlan } from '../../src/suite/plan.ts';
 import { Sandboxes } from '../../src/trial/sandboxes.ts';
+import { dockerOf } from '../engine/docker-of.ts';
 import { specOf } from '../trial/trial-bench.ts';
 
 const planned = (id: string, verify: string, local: Partial<CaseExtras> = {}): PlannedCase => ({
@@ -32,7 +34,18 @@ function changing(): Runner {
   };
 }
 
-async function check(cases: PlannedCase[], given: readonly Runner[], repeat: number) {
+interface CheckedWith {
+  clock?: Clock;
+  caseTimeoutMs?: number;
+  onEvent?: (event: ActivityEvent) => void;
+}
+
+async function check(
+  cases: PlannedCase[],
+  given: readonly Runner[],
+  repeat: number,
+  { clock = systemClock, caseTimeoutMs, onEvent = () => undefined }: CheckedWith = {},
+) {
   const { profile, sandbox } = specOf('exit 1');
   const credentials = { harnessConnectionId: 'command', sandboxConnectionId: 'local' };
   const variant = { name: 'v', model: 'm', modelConfig: undefined, harness: 'command', userModel: undefined };
@@ -44,7 +57,6 @@ async function check(cases: PlannedCase[], given: readonly Runner[], repeat: num
     variants: [{ ...variant, profile, sandbox, credentials }],
     cases,
   };
-  const clock = systemClock;
   await using engine = await connectEngine({ instance: `test-check-${randomUUID()}` });
   await using sandboxes = new Sandboxes(engine, undefined, { runners: given });
   await using gateway = openGateway({ models: {}, env: {}, clock, scripted: () => expect.fail() });
@@ -56,8 +68,14 @@ async function check(cases: PlannedCase[], given: readonly Runner[], repeat: num
   const observe = (event: ActivityEvent) => {
     if (event.kind === 'planned') gradings.planned += event.trials;
     if (event.kind === 'finished') gradings.finished++;
+    onEvent(event);
   };
-  const checked = await checkCases(plan, parts, { repeat, concurrency: 2, signal, onCase, observe });
+  const followed = { onBegin: () => undefined, onState: () => undefined, onCase, observe };
+  const options = { repeat, concurrency: 2, caseTimeoutMs, signal, ...followed };
+  const checked = await checkCases(plan, parts, options);
+  await sandboxes.removalsEnded();
+  const label = [`offsite.instance=${engine.instance}`, 'offsite.role=container'];
+  expect(await dockerOf(engine).listContainers({ all: true, filters: { label } })).toEqual([]);
   expect(seen.toSorted()).toEqual(cases.map(({ request }) => request.id).toSorted());
   expect(gradings.finished).toBe(gradings.planned);
   return checked;
@@ -89,4 +107,38 @@ test('a check that repeats names what came out one way and another', async () =>
   const [checked] = await check([planned('flaky', 'true\ngrep -qx right result')], [changing()], 2);
   expect(checked?.states[0]).toMatchObject({ flaky: ['verify 2: grep -qx right result'], asExpected: false });
   expect(checked?.states[0]?.verdicts.toSorted()).toEqual(['failed', 'passed']);
+});
+
+test('a case whose time is used up is stopped without a verdict, and the others go on', async () => {
+  const caseTimeoutMs = 245_000;
+  const late = Promise.withResolvers<void>();
+  // The case that begins first is the one that is late.
+  const times = [late.promise];
+  const clock: Clock = {
+    now: systemClock.now,
+    sleep: (ms, signal = new AbortController().signal) =>
+      ms === caseTimeoutMs
+        ? abortable(times.shift() ?? untilAborted(signal), signal)
+        : systemClock.sleep(ms, signal),
+  };
+  const ended = new Set<string>();
+  const onEvent = (event: ActivityEvent) => {
+    if (event.kind === 'finished') ended.add(event.trial.which);
+    if (event.kind === 'phase' && event.phase === 'verify') ended.add(`${event.trial.which} in verify`);
+    if (ended.has('untouched #0') && ended.has('solved #0 in verify')) late.resolve();
+  };
+  const cases = [
+    planned('long', 'if test -e done; then sleep 600; fi\ntest -e done', { solution: 'touch done' }),
+    planned('good', 'grep -qx right result', { solution: 'echo right > result' }),
+  ];
+  const [long, good] = await check(cases, runners, 1, { clock, caseTimeoutMs, onEvent });
+  expect(long?.states).toMatchObject([
+    { state: 'untouched', verdicts: ['failed'], asExpected: true },
+    {
+      ...{ state: 'solved', verdicts: ['void'], asExpected: false, timedOut: true },
+      cause: 'the time of the case, 4 m 05 s (--case-timeout), was used up in verify',
+    },
+  ]);
+  expect(long?.states[0]).not.toHaveProperty('timedOut');
+  expect(good?.states).toMatchObject([{ asExpected: true }, { asExpected: true }]);
 });

@@ -2,8 +2,7 @@ import { daemonLock } from '../../ledger/queue.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { ConfigRevision } from '../config-revision.ts';
 import type { DeliveryLoop } from '../delivery-loop.ts';
-import type { Loop } from '../loop.ts';
-import { Watchdog } from '../loop.ts';
+import { Loop, Watchdog } from '../loop.ts';
 import { Worker } from '../worker/worker.ts';
 import { usualAttempts } from '../worker/worker-parts.ts';
 import { BatchQueue } from './batch-queue.ts';
@@ -208,12 +207,13 @@ export class Daemon {
   }
 
   /** Ends the daemon when nothing is left to start. */
-  async #drainWhenDone(): Promise<void> {
-    while (!this.#intake.signal.aborted) {
+  #drainWhenDone(): Promise<void> {
+    const step = async () => {
       const isPolled = this.#pollTargets.allPolled;
       if ((await this.#queue.isOver()) && isPolled && this.#worker.isWorkedOff) this.drain();
-      else await this.#parts.clock.sleep(overMs);
-    }
+      return overMs;
+    };
+    return new Loop({ name: 'once', clock: this.#parts.clock, step }).run(this.#intake.signal);
   }
 
   async #deliverRemaining(delivery: DeliveryLoop): Promise<void> {

@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import { pause } from '../../abortable.ts';
 import { platformLock, platformService } from '../../ledger/platform.ts';
 import type { QueueScope } from '../../ledger/queue.ts';
 import { isExpected, messageOf, OffsiteError } from '../../offsite-error.ts';
@@ -11,7 +10,7 @@ import { Metrics } from '../daemon/metrics.ts';
 import { observeWork } from '../daemon/observe-work.ts';
 import { DeliveryLoop } from '../delivery-loop.ts';
 import { addressesOf } from '../engines/check.ts';
-import { Watchdog } from '../loop.ts';
+import { Loop, Watchdog } from '../loop.ts';
 import { Worker } from '../worker/worker.ts';
 import { usualAttempts, type WorkerParts } from '../worker/worker-parts.ts';
 import { claimRun } from './claim-runs.ts';
@@ -97,19 +96,21 @@ export class Executor implements Platform, AsyncDisposable {
   }
 
   /** Never rejects. A failure that ends the work, such as a full disk, may be over some time later. */
-  async #keepRunning(platform: PlatformTrials): Promise<void> {
+  #keepRunning(platform: PlatformTrials): Promise<void> {
     const { clock, log, changed } = this.#parts;
-    const { signal } = this.#ending;
-    while (!signal.aborted) {
+    const step = async () => {
       try {
         await this.#run(platform);
+        return 0;
       } catch (error) {
+        // Told even while the executor ends: it may have left something behind.
         const expected = isExpected(error);
         log.error({ reason: messageOf(error), err: expected ? undefined : error }, 'the executor failed');
         changed({ kind: 'unable', reason: messageOf(error) });
-        await pause(clock, againMs, signal);
+        return againMs;
       }
-    }
+    };
+    return new Loop({ name: 'executor', clock, step }).run(this.#ending.signal);
   }
 
   async #run(platform: PlatformTrials): Promise<void> {
@@ -138,12 +139,7 @@ export class Executor implements Platform, AsyncDisposable {
     const { concurrency } = workplace.revisions.current;
     changed({ kind: 'working', engine: addressesOf(workplace), concurrency });
     await this.#work(workplace, platform, delivery);
-    const late = AbortSignal.timeout(grace.ms);
-    try {
-      await delivery.drain(grace, late);
-    } catch (error) {
-      if (!late.aborted) throw error;
-    }
+    await delivery.drain(grace);
   }
 
   /** Works until the executor ends, and then until no trial is in flight. */

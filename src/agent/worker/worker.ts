@@ -1,4 +1,4 @@
-import { pause } from '../../abortable.ts';
+import { startDeadline } from '../../deadline.ts';
 import type { Spent } from '../../gateway/budget.ts';
 import type { BatchKey, TrialKey } from '../../ledger/batches.ts';
 import type { LeftOut, QueuedTrial } from '../../ledger/queue.ts';
@@ -315,9 +315,7 @@ export class Worker implements AsyncDisposable {
   /** Resolves at the next change, or after the given milliseconds. */
   async #changeWithin(ms: number | undefined, change: Promise<void>): Promise<void> {
     if (ms === undefined) return change;
-    const over = new AbortController();
-    const sleeping = pause(this.#parts.clock, Math.max(1, ms), over.signal);
-    await Promise.race([change, sleeping]);
-    over.abort();
+    using deadline = startDeadline(this.#parts.clock, Math.max(1, ms));
+    await Promise.race([change, deadline.reached]);
   }
 }

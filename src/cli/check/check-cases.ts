@@ -2,29 +2,32 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
-import type { Judgment } from '../../contract/validation.ts';
 import { spentFrom } from '../../gateway/budget.ts';
 import { BlobStore } from '../../ledger/blobs.ts';
 import type { PhaseName } from '../../record/cause.ts';
-import { reachesThreshold, scoreText } from '../../record/failures.ts';
-import type { TrialResult } from '../../record/trial-record.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import { mappedImages } from '../../trial/image/mapped-images.ts';
 import { runTrial } from '../../trial/run-trial.ts';
-import type { TrialSpec } from '../../trial/spec.ts';
 import type { TrialParts } from '../../trial/trial-parts.ts';
 import type { ActivityEvent } from '../output/activity.ts';
+import { CaseTime } from './case-time.ts';
 import { type StateToCheck, statesOf } from './check-spec.ts';
 import type { CheckedCase, CheckedState } from './checked-state.ts';
 import type { KeptChecks } from './kept-checks.ts';
-import { printedBy, reasonOf } from './printed-by.ts';
+import { type Grading, isExpected, stateOf } from './state-of.ts';
 
 export interface CheckOptions {
   repeat: number;
   /** What earlier checks found. Without it, everything is graded, and nothing is kept. */
   kept?: KeptChecks | undefined;
   concurrency: number;
+  /** How long all gradings of a case may take together, in milliseconds. Default: no limit. */
+  caseTimeoutMs?: number | undefined;
   signal: AbortSignal;
+  /** Called when the first grading of a state begins. */
+  onBegin(id: string, state: CheckedState['state']): void;
+  /** Called when a state has its result. */
+  onState(id: string, checked: CheckedState): void;
   /** Called after each case. */
   onCase(checked: CheckedCase): void;
   /** Called when gradings begin, change their phase, and end. One that ends as expected has passed. */
@@ -44,7 +47,7 @@ export async function checkCases(
   const folder = mkdtempSync(join(tmpdir(), 'offsite-check-'));
   const limit = pLimit(options.concurrency);
   const checking: Parts = { ...parts, blobs: new BlobStore(folder), limit };
-  const { kept, repeat } = options;
+  const { kept, repeat, signal } = options;
   const cases = await Promise.all(
     plan.cases.map(async (planned) => ({
       id: planned.request.id,
@@ -62,9 +65,16 @@ export async function checkCases(
   try {
     return await Promise.all(
       cases.map(async ({ id, mapped, states }) => {
+        using time = new CaseTime(parts.clock, options.caseTimeoutMs ?? Number.POSITIVE_INFINITY, signal);
         const checked = {
           id,
-          states: await Promise.all(states.map((one) => outcomeOf(one, checking, options))),
+          states: await Promise.all(
+            states.map(async (one) => {
+              const state = await outcomeOf(one, checking, options, time);
+              options.onState(id, state);
+              return state;
+            }),
+          ),
           ...(mapped.length > 0 && { mappedImages: mapped }),
         };
         options.onCase(checked);
@@ -94,92 +104,47 @@ async function foundBefore(
   return { ...state, key, found: kept.find(key) };
 }
 
-async function outcomeOf(state: StateAndResult, parts: Parts, options: CheckOptions): Promise<CheckedState> {
+async function outcomeOf(
+  state: StateAndResult,
+  parts: Parts,
+  options: CheckOptions,
+  time: CaseTime,
+): Promise<CheckedState> {
   if (state.found) return state.found;
-  const checked = await checkState(state, state.spec, parts, options);
+  const checked = await checkState(state, parts, options, time);
   if (state.key !== undefined) options.kept?.keep(state.key, checked);
   return checked;
 }
 
 async function checkState(
-  { id, state }: { id: string; state: CheckedState['state'] },
-  spec: TrialSpec,
+  { id, state, spec }: StateToCheck,
   parts: Parts,
-  { repeat, signal, observe }: CheckOptions,
+  { repeat, signal, observe, onBegin }: CheckOptions,
+  time: CaseTime,
 ): Promise<CheckedState> {
-  const isExpected = (result: TrialResult) =>
-    state === 'solved' ? result.verdict === 'passed' : isUnsolved(result, spec);
-  const check = async (ordinal: number) => {
+  const check = async (ordinal: number): Promise<Grading> => {
     const trial = { key: JSON.stringify([id, state, ordinal]), case: id, which: `${state} #${ordinal}` };
-    const onPhase = (phase: PhaseName) => observe({ kind: 'phase', trial, phase });
-    const result = await runTrial({ ...spec, ordinal }, parts, signal, onPhase);
-    const { verdict, startedAt, finishedAt } = result;
-    const shown = isExpected(result) ? 'passed' : verdict === 'void' ? 'void' : 'failed';
-    observe({ kind: 'finished', trial, verdict: shown, ms: finishedAt - startedAt });
-    return result;
+    let phase: PhaseName | undefined;
+    try {
+      const limited = time.begin();
+      onBegin(id, state);
+      const result = await runTrial({ ...spec, ordinal }, parts, limited, (begun) => {
+        phase = begun;
+        observe({ kind: 'phase', trial, phase });
+      });
+      const { verdict, startedAt, finishedAt } = result;
+      const shown = isExpected(state, spec, result) ? 'passed' : verdict === 'void' ? 'void' : 'failed';
+      observe({ kind: 'finished', trial, verdict: shown, ms: finishedAt - startedAt });
+      return { kind: 'graded', result };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!time.isOver) throw error;
+      observe({ kind: 'finished', trial, verdict: 'void', ms: 0 });
+      return { kind: 'stopped', phase, limitMs: time.limitMs };
+    }
   };
-  const results = await Promise.all(
+  const gradings = await Promise.all(
     Array.from({ length: repeat }, (_, ordinal) => parts.limit(() => check(ordinal))),
   );
-  const verdicts = results.map(({ verdict }) => verdict);
-  const cause = results.find((result) => result.cause)?.cause;
-  const wrong = results.find((result) => !isExpected(result));
-  const told = wrong ?? results.find(({ verdict }) => verdict !== 'passed');
-  const flaky = differing(results);
-  // The rewards of tests are told with the tests.
-  const judgments = (results[0]?.judgments ?? []).filter(({ evaluator }) => evaluator !== 'tests');
-  const notes = [...new Set(results.flatMap(notesOf))];
-  return {
-    state,
-    verdicts,
-    flaky,
-    cause: cause?.message ?? (told && reasonOf(told)),
-    output: told && printedBy(told),
-    solution: wrong && failedCommands(wrong),
-    causeKind: cause?.kind,
-    ...(notes.length > 0 && { notes }),
-    ...(judgments.length > 0 && { judgments: judgments.map(shownJudgment) }),
-    asExpected: flaky.length === 0 && results.every(isExpected),
-  };
-}
-
-function shownJudgment(judgment: Judgment): NonNullable<CheckedState['judgments']>[number] {
-  const { name, threshold } = judgment;
-  const reaches = threshold === undefined ? {} : { reaches: reachesThreshold(judgment) };
-  return { name, score: scoreText(judgment), ...reaches };
-}
-
-/** Whether nothing was solved. Tests of a task may need the work to give any reward. */
-function isUnsolved({ verdict, cause, verifySteps }: TrialResult, { tests, steps }: TrialSpec): boolean {
-  // It fails whatever an agent does.
-  if (verifySteps?.some(({ unreadable }) => unreadable)) return false;
-  const hasNoReward =
-    (tests ?? steps) !== undefined && cause?.kind === 'grading' && cause.phase === 'validate';
-  return verdict === 'failed' || (verdict === 'void' && hasNoReward);
-}
-
-function notesOf({ events = [] }: TrialResult): string[] {
-  return events.flatMap((event) => (event.kind === 'note' ? [event.text] : []));
-}
-
-/** Undefined if no command failed. That of the untouched state does nothing. */
-function failedCommands({ trajectory = [] }: TrialResult): string | undefined {
-  const failed = trajectory.filter(({ exitCode = 0 }) => exitCode !== 0);
-  const told = failed.map(
-    ({ command, exitCode, output = '' }) => `${command}: exit code ${exitCode}\n${output}`,
-  );
-  return told.length === 0 ? undefined : told.join('\n');
-}
-
-/** The names of the checks whose results differ. */
-function differing(results: readonly TrialResult[]): string[] {
-  const outcomes = new Map<string, Set<boolean>>();
-  const add = (name: string, passed: boolean) =>
-    outcomes.set(name, (outcomes.get(name) ?? new Set<boolean>()).add(passed));
-  for (const { verifySteps = [], validations = [] } of results) {
-    for (const [index, { command, exitCode }] of verifySteps.entries())
-      add(`verify ${index + 1}: ${command}`, exitCode === 0);
-    for (const { name, exitCode } of validations) add(name, exitCode === 0);
-  }
-  return [...outcomes].filter(([, seen]) => seen.size > 1).map(([name]) => name);
+  return stateOf(state, spec, gradings);
 }

@@ -30,14 +30,31 @@ export const CheckedState = z.object({
     .optional(),
   causeKind: z.enum(['task', 'agent', 'harness', 'model', 'infrastructure', 'grading', 'replay']).optional(),
   asExpected: z.boolean(),
+  /** Whether the case's time was used up before all gradings of this state were done. */
+  timedOut: z.literal(true).optional(),
   /** Whether an earlier check found this, with the same case, images and settings. */
   kept: z.literal(true).optional(),
 });
 export type CheckedState = z.infer<typeof CheckedState>;
 
+/** Whether nothing is known of a state: the machine was at fault, or the time was used up. */
+export function isUndecided({ causeKind, timedOut }: CheckedState): boolean {
+  return timedOut === true || causeKind === 'infrastructure';
+}
+
+export type Soundness = 'sound' | 'not sound' | 'undecided';
+
+export function soundnessOf({ states }: Pick<CheckedCase, 'states'>): Soundness {
+  const wrong = states.filter(({ asExpected }) => !asExpected);
+  if (wrong.length === 0) return 'sound';
+  return wrong.every(isUndecided) ? 'undecided' : 'not sound';
+}
+
 export interface CheckedCase {
   id: string;
   states: CheckedState[];
+  /** The states without a result, if the check was stopped. */
+  unfinished?: { state: CheckedState['state']; why: string }[];
   /** The images that the configuration uses in place of those that the case names. */
   mappedImages?: TrialResult['mappedImages'];
 }

@@ -11,29 +11,40 @@ import { checkSandboxes } from '../../trial/image/base-image.ts';
 import type { ObserveBuild } from '../../trial/image/build-event.ts';
 import { Sandboxes } from '../../trial/sandboxes.ts';
 import { checkCases } from '../check/check-cases.ts';
-import type { CheckedCase } from '../check/checked-state.ts';
+import { CheckedSoFar } from '../check/checked-so-far.ts';
+import { type CheckedCase, isUndecided } from '../check/checked-state.ts';
 import { checkedText, remarkOn, standingOf } from '../check/checked-text.ts';
 import { KeptChecks } from '../check/kept-checks.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
+import { duration, wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
 import { placedFailure } from '../placed-failure.ts';
 import { leftOutText, plannedSuite, type TaskOptions, withTasks } from '../planned-suite.ts';
 import { requireScripts } from '../require-scripts.ts';
+import { saveIfPossible, whenInterrupted } from '../results/when-interrupted.ts';
 import type { CommonOptions } from '../settings.ts';
-import { writeText } from '../write-text.ts';
+import { requireWritable, writeText } from '../write-text.ts';
 
 export function checkCommand() {
   return withTasks(withAllowOutside(withConfigAndData(new Command('check'))))
     .description(
       "check a suite's grading without an agent: it must fail on the untouched workspace, " +
-        "and pass after the case's solution",
+        "and pass after the case's solution; in each state its judges are asked, at their cost",
     )
     .argument('[file]', 'the suite file (YAML)')
     .option('-c, --concurrency <n>', 'gradings at a time (default: from cores and memory)', wholeNumber)
     .option('--repeat <n>', 'grade each state this many times, and list what differs', wholeNumber)
-    .option('--again', 'grade everything again, also what an earlier check has graded')
+    .option(
+      '--case-timeout <duration>',
+      'stop a case whose gradings take longer than this together: 90s, 10m, 2h',
+      duration,
+    )
+    .option(
+      '--again',
+      'grade everything again, and ask judges again, also what has not changed since an earlier check',
+    )
+    .option('--output', 'also print what gradings printed that are as expected; --json always has it')
     .option('--junit <file>', 'also write the results as JUnit XML')
     .option('--json', 'print one JSON document on stdout')
     .action(async (file, options) => {
@@ -46,13 +57,16 @@ const gradingWords = { passed: 'as expected', failed: 'not as expected', void: '
 
 interface CheckCommandOptions extends CommonOptions, TaskOptions {
   junit?: string | undefined;
+  output?: true | undefined;
   allowOutside?: string[] | undefined;
   concurrency?: number | undefined;
   repeat?: number | undefined;
+  caseTimeout?: number | undefined;
   again?: true | undefined;
 }
 
 async function check(file: string | undefined, options: CheckCommandOptions): Promise<number> {
+  if (options.junit !== undefined) requireWritable(options.junit);
   await using context = CommandContext.open(options, file === undefined ? {} : { suite: file });
   const { config, env, clock, runners, host, dataFolder, redactor, redact, out, err } = context;
   using progress = await openProgress({ err, env, clock, plain: options.json === true, words: gradingWords });
@@ -64,6 +78,10 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
   const left = leftOutText(leftOut);
   if (left) progress.note(left);
 
+  const writeJunit = await junitWriter(options.junit, redact);
+  const soFar = new CheckedSoFar(plan);
+  const saveSoFar = (thrown: unknown) => writeJunit(soFar.cases(thrown));
+  using _saving = whenInterrupted(saveSoFar, signal, progress);
   const { sandbox } = plan.variants[0] ?? {};
   if (!sandbox) throw new Error('a suite has at least one variant');
   const passed = passedEnvironment(sandbox, host);
@@ -99,11 +117,18 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
       repeat: options.repeat ?? 1,
       kept,
       concurrency,
+      caseTimeoutMs: options.caseTimeout,
       signal,
       observe: progress.update,
+      onBegin: soFar.begin,
+      onState: soFar.add,
       onCase: (one) => progress.note(text`${one.id}: ${standingOf(one)}`),
     },
-  );
+  ).catch((error: unknown) => {
+    // More may have been found since the signal.
+    saveIfPossible(() => saveSoFar(error), progress);
+    throw error;
+  });
   progress[Symbol.dispose]();
   const states = checked.flatMap((one) => one.states);
   const before = states.filter((state) => state.kept).length;
@@ -112,12 +137,20 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
       text`${before} of ${plural(states.length, 'result')} are from earlier checks; --again grades them again`,
     );
   if (options.json) out.json({ cases: checked, ...(leftOut.length > 0 && { leftOut }) });
-  else out.print(text`\n${checkedText(checked)}\n`);
-  if (options.junit !== undefined) {
-    const { checkJunitXml } = await import('../output/check-junit.ts');
-    writeText(options.junit, checkJunitXml(checked, remarkOn, redact));
-  }
+  else out.print(text`\n${checkedText(checked, options.output === true)}\n`);
+  writeJunit(checked);
   return exitCodeOf(checked);
+}
+
+/** What writes the results as JUnit XML, at any moment. Without a file it does nothing. */
+async function junitWriter(
+  file: string | undefined,
+  redact: CommandContext['redact'],
+): Promise<(checked: readonly CheckedCase[]) => void> {
+  if (file === undefined) return () => undefined;
+  // Checks that write none start without its library.
+  const { checkJunitXml } = await import('../output/check-junit.ts');
+  return (checked) => writeText(file, checkJunitXml(checked, remarkOn, redact));
 }
 
 /** The hash of the file that a model answers from: another script is another judge. */
@@ -126,9 +159,11 @@ function hashOfAnswers(model: ModelConfig | undefined): string | undefined {
   return hash('sha256', readFileSync(whereOf(model)));
 }
 
-/** 3 if the machine is at fault, so that nothing is known about the suite; 1 if the suite is at fault. */
+/**
+ * 3 if the machine or the time was at fault, so that nothing is known about a case; 1 if a case is at fault.
+ */
 function exitCodeOf(checked: readonly CheckedCase[]): number {
   const states = checked.flatMap((one) => one.states);
-  if (states.some(({ causeKind }) => causeKind === 'infrastructure')) return exitCodes.infrastructure;
+  if (states.some(isUndecided)) return exitCodes.infrastructure;
   return states.every(({ asExpected }) => asExpected) ? exitCodes.done : exitCodes.belowThreshold;
 }

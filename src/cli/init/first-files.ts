@@ -82,7 +82,8 @@ suite:
 trials: 1 # of each case on each variant
 
 variants:
-  # A harness is the agent, a model is one of offsite.yaml.
+  # A harness is the agent, a model is one of offsite.yaml. A program of your own, as the agent:
+  # - { name: mine, model: none, harness: command, profile: mine } # \`run\` of profiles.mine in offsite.yaml starts it
   - { name: rehearsal, model: rehearsal, harness: bash }
 ${variant ? `  - ${second}` : `  # Your own, once offsite.yaml has the model:\n  # - ${second}`}
 

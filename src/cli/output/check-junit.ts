@@ -5,7 +5,8 @@ import { xmlText } from './junit.ts';
 
 /**
  * Checked cases as JUnit XML: a test suite for each case, a test case for each state of its workspace. A
- * state that should have got a verdict, and has none, is an error.
+ * state that should have got a verdict, and has none, is an error; one that was not graded to its end is
+ * skipped.
  */
 export function checkJunitXml(
   checked: readonly CheckedCase[],
@@ -17,21 +18,29 @@ export function checkJunitXml(
     if (state.asExpected) return {};
     const problem = {
       '@message': plain(text`${remarkOn(state)}`),
-      '@type': state.causeKind ?? 'verdict',
+      '@type': state.timedOut ? 'timeout' : (state.causeKind ?? 'verdict'),
       '#text': plain(lines([remarkOn(state), state.solution ?? '', state.output ?? ''].join('\n'))),
     };
     return state.verdicts.includes('void') ? { error: problem } : { failure: problem };
   };
-  const suites = checked.map(({ id, states }) => ({
+  const suites = checked.map(({ id, states, unfinished = [] }) => ({
     '@name': plain(text`${id}`),
-    '@tests': states.length,
+    '@tests': states.length + unfinished.length,
     '@failures': states.filter((state) => 'failure' in problemOf(state)).length,
     '@errors': states.filter((state) => 'error' in problemOf(state)).length,
-    testcase: states.map((state) => ({
-      '@classname': plain(text`${id}`),
-      '@name': state.state,
-      ...problemOf(state),
-    })),
+    '@skipped': unfinished.length,
+    testcase: [
+      ...states.map((state) => ({
+        '@classname': plain(text`${id}`),
+        '@name': state.state,
+        ...problemOf(state),
+      })),
+      ...unfinished.map(({ state, why }) => ({
+        '@classname': plain(text`${id}`),
+        '@name': state,
+        skipped: { '@message': plain(text`${why}`) },
+      })),
+    ],
   }));
   return xmlText({ testsuites: { '@name': 'offsite check', testsuite: suites } });
 }

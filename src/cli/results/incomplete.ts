@@ -48,7 +48,7 @@ export function incompleteSummary(
 }
 
 /** What ended the command: `interrupted by SIGTERM`, or what failed. */
-function endedBy(thrown: unknown): Pick<Incomplete, 'kind' | 'why'> {
+export function endedBy(thrown: unknown): Pick<Incomplete, 'kind' | 'why'> {
   const first = firstThrown(thrown);
   return first instanceof Interrupted
     ? { kind: 'interrupted', why: `interrupted by ${first.message}` }

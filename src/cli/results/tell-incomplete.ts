@@ -5,6 +5,7 @@ import type { OlderSide } from '../compare-to.ts';
 import { summaryTable } from '../output/summary-table.ts';
 import { incompleteSummary, type UnfinishedWork } from './incomplete.ts';
 import { type Telling, tellStep, wantedDetail } from './tell-results.ts';
+import { whenInterrupted } from './when-interrupted.ts';
 import { type AnySummary, writeJunit, writePages } from './write-results.ts';
 
 export interface Unfinished extends Omit<Telling, 'signal'> {
@@ -16,24 +17,15 @@ export interface Unfinished extends Omit<Telling, 'signal'> {
   isList?: boolean;
 }
 
-/**
- * Writes the JUnit file as soon as the signal aborts: a CI system that ends a job may kill this process
- * before its sandboxes are removed. Disposing ends that.
- */
+/** Writes the JUnit file as soon as the signal aborts. Disposing ends that. */
 export function saveWhenInterrupted(unfinished: Unfinished, signal: AbortSignal): Disposable {
   const { options, progress, context } = unfinished;
-  const save = () => {
+  const save = (reason: unknown) => {
     if (options.junit === undefined) return;
-    try {
-      const summaries = summariesOf(unfinished, signal.reason);
-      if (summaries.length > 0) writeJunit(summaries, options, context);
-    } catch (error) {
-      // What ended the command decides how it ends; the file is tried again at the end.
-      progress.note(text`cannot save the results yet: ${messageOf(error)}`);
-    }
+    const summaries = summariesOf(unfinished, reason);
+    if (summaries.length > 0) writeJunit(summaries, options, context);
   };
-  signal.addEventListener('abort', save, { once: true });
-  return { [Symbol.dispose]: () => signal.removeEventListener('abort', save) };
+  return whenInterrupted(save, signal, progress);
 }
 
 /**

@@ -33,7 +33,7 @@ export interface Changes {
  * Engines write these files when they start a container, and mount most of them over the image's files;
  * Offsite writes some too.
  */
-const notTheWork = [
+export const notTheWork: readonly string[] = [
   '/.dockerenv',
   '/etc/hostname',
   '/etc/hosts',
@@ -88,4 +88,5 @@ async function reportedChanges(
   return { paths: own.map(({ path }) => path).sort(), isCut };
 }
 
-const parentOf = (path: string) => path.slice(0, path.lastIndexOf('/'));
+/** Empty for what is in the root. */
+export const parentOf = (path: string) => path.slice(0, path.lastIndexOf('/'));

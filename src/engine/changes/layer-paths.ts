@@ -14,7 +14,7 @@ export interface LayerRequest {
 }
 
 /** Stands for all paths beyond the listed ones; no real path looks like this. */
-const furtherPaths = '/… (and more paths than are listed)';
+export const furtherPaths = '/… (and more paths than are listed)';
 
 /**
  * Lists everything in the container's own layer: what was created, changed in any way, or deleted. A folder

@@ -1,13 +1,14 @@
+import { type BackoffLimits, backoff, noJitter } from '../../backoff.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { EngineSilent } from '../connection/ending.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 
 const attemptCount = 9;
-const firstWaitMs = 100;
 /**
- * All waits together are about 12 s: a busy engine takes seconds for a removal that another request began.
+ * All waits together are about 12 s: a busy engine takes seconds for a removal that another request began. So
+ * each wait has its full length, without jitter.
  */
-const longestWaitMs = 3_000;
+const waits: BackoffLimits = { first: 100, longest: 3_000 };
 
 /**
  * Removes a container and its anonymous volumes, running or not. It may already be gone; if another request
@@ -21,7 +22,7 @@ export async function removeContainer(port: EnginePort, id: string): Promise<voi
       // On a conflict another request is removing it, and the next attempt finds it gone. Other failures may
       // come from a busy disk.
       if (attempt === attemptCount || isGone(thrown)) throw thrown;
-      await port.clock.sleep(Math.min(longestWaitMs, firstWaitMs * 2 ** (attempt - 1)));
+      await port.clock.sleep(backoff(attempt, waits, noJitter));
     }
   }
 }

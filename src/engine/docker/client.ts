@@ -46,6 +46,8 @@ export interface DockerClient {
   ask<T>(doing: string, request: DialRequest, options?: CallOptions): Promise<T>;
   /** The same, but returns the answer's body as a stream. */
   askForStream(doing: string, request: DialRequest, options?: CallOptions): Promise<Readable>;
+  /** The same as `ask`, but sends an archive as the request's body. */
+  upload<T>(doing: string, request: Upload, options?: CallOptions): Promise<T>;
   /** The agent ends: an engine that is silent then counts as gone some time later. */
   hurry(): void;
   /** Closes idle connections. */
@@ -59,6 +61,10 @@ export interface DialRequest {
   body?: unknown;
   /** The statuses that mean success; default: 200. */
   expected?: number[];
+}
+
+export interface Upload extends Omit<DialRequest, 'body'> {
+  archive: Readable;
 }
 
 /** Does not connect yet: dockerode connects with the first request. `apiVersion` looks like `1.41`. */
@@ -164,9 +170,19 @@ function wrapClient(docker: Docker, { kindOf, ...wrapping }: Wrapping): DockerCl
     },
     call,
     ask: <T>(doing: string, request: DialRequest, options?: CallOptions) =>
-      call(doing, (abortSignal) => dialed(docker, request, abortSignal, false) as Promise<T>, options),
+      call(doing, (abortSignal) => dialed(docker, request, { abortSignal }) as Promise<T>, options),
     askForStream: (doing, request, options) =>
-      call(doing, (abortSignal) => dialed(docker, request, abortSignal, true) as Promise<Readable>, options),
+      call(
+        doing,
+        (abortSignal) => dialed(docker, request, { abortSignal, isStream: true }) as Promise<Readable>,
+        options,
+      ),
+    upload: <T>(doing: string, { archive, ...request }: Upload, options?: CallOptions) =>
+      call(
+        doing,
+        (abortSignal) => dialed(docker, request, { abortSignal, file: archive }) as Promise<T>,
+        options,
+      ),
     hurry: () => ending.begin(),
     close() {
       ending[Symbol.dispose]();
@@ -178,8 +194,7 @@ function wrapClient(docker: Docker, { kindOf, ...wrapping }: Wrapping): DockerCl
 function dialed(
   docker: Docker,
   { method, path, body = {}, expected = [200] }: DialRequest,
-  abortSignal: AbortSignal,
-  isStream: boolean,
+  more: { abortSignal: AbortSignal; isStream?: true; file?: Readable },
 ): Promise<unknown> {
   return new Promise((resolve, reject) => {
     docker.modem.dial(
@@ -188,8 +203,7 @@ function dialed(
         method,
         statusCodes: Object.fromEntries(expected.map((status) => [status, true])),
         options: { _query: {}, _body: body },
-        abortSignal,
-        ...(isStream && { isStream }),
+        ...more,
       },
       (error, answer) => (error ? reject(error) : resolve(answer)),
     );

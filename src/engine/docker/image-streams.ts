@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { pack } from 'tar-stream';
 import { registryLayers } from '../../bounds/suite.ts';
+import { startDeadline } from '../../deadline.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { nodeReadable } from '../archive/node-readable.ts';
 import type { BuildRequest, ImportRequest, PullOptions, RegistryLogin } from '../port/images.ts';
@@ -24,42 +25,35 @@ export async function pullImage(
   { signal, login, onProgress, ...times }: PullOptions = {},
 ): Promise<void> {
   const { firstWordMs = 15_000, silenceMs = 180_000, totalMs = registryLayers.time.pull } = times;
-  const late = AbortSignal.timeout(totalMs);
-  const within = signal === undefined ? late : AbortSignal.any([signal, late]);
+  using deadline = startDeadline(client.clock, totalMs, signal);
   const layers = new LayerProgress();
   try {
-    const stream = await firstWord(client, name, { login, ms: firstWordMs, signal: within });
-    const options = { purpose: `pull ${name}`, silenceMs, signal: within, failure: pullFailure };
+    const stream = await firstWord(client, name, { login, ms: firstWordMs, signal: deadline.signal });
+    const options = { purpose: `pull ${name}`, silenceMs, signal: deadline.signal, failure: pullFailure };
     // The pull succeeds if no line is an error and the stream ends.
     for await (const line of engineLines(stream, options)) if (layers.take(line)) onProgress?.(layers.sum());
   } catch (error) {
-    if (!late.aborted || signal?.aborted) throw error;
+    if (!deadline.expired()) throw error;
     throw pullFailure(`Could not pull ${name}: it took longer than ${totalMs / 60_000} min`);
   }
 }
 
 /** The engine sends its headers together with the first line, once the registry has answered. */
 async function firstWord(
-  { docker }: DockerClient,
+  { docker, clock }: DockerClient,
   name: string,
   { login, ms, signal }: { login: RegistryLogin | undefined; ms: number; signal: AbortSignal },
 ): Promise<Readable> {
   signal.throwIfAborted();
-  const late = AbortSignal.timeout(ms);
-  const abortSignal = AbortSignal.any([signal, late]);
-  // The request listens to this signal while its answer streams, so it must not be the signal that times out.
-  const request = new AbortController();
-  const abort = () => request.abort(abortSignal.reason);
-  abortSignal.addEventListener('abort', abort, { once: true });
+  // The request listens to its signal while its answer streams. A deadline that is disposed aborts no more.
+  using deadline = startDeadline(clock, ms, signal);
   try {
-    const options = { abortSignal: request.signal, ...(login && { authconfig: login }) };
+    const options = { abortSignal: deadline.signal, ...(login && { authconfig: login }) };
     return (await docker.pull(name, options)) as Readable;
   } catch (cause) {
     signal.throwIfAborted();
-    const reason = late.aborted ? `no registry answered within ${ms / 1000} s` : engineMessage(cause);
+    const reason = deadline.expired() ? `no registry answered within ${ms / 1000} s` : engineMessage(cause);
     throw pullFailure(`Could not pull ${name}: ${reason}`, cause);
-  } finally {
-    abortSignal.removeEventListener('abort', abort);
   }
 }
 

@@ -9,7 +9,7 @@ import { execTag, type TaggedExec, tagExec } from './exec-tag.ts';
 import { finalState, knownExitCode } from './exit-code.ts';
 import { oomKilledSinceLastAsked } from './oom.ts';
 import { OutputCapture } from './output-capture.ts';
-import { assertContainerOutlived } from './stopped-container.ts';
+import { assertContainerOutlived, assertContainerRuns } from './stopped-container.ts';
 
 /**
  * Runs one command to its end: three round trips. Throws an infrastructure error if the engine or the
@@ -42,7 +42,10 @@ export async function execute(container: RunningContainer, request: ExecRequest)
       request.onOutput?.(stream, bytes);
     },
   });
-  if (!opened.started) return { ended: 'not-started', message: opened.message, ...facts(false) };
+  if (!opened.started) {
+    await assertContainerRuns(container, opened.message);
+    return { ended: 'not-started', message: opened.message, ...facts(false) };
+  }
   using attached = opened.exec;
   const exec = { ...attached, ...tagged };
   using disk = watchDisk(container, request.diskBytes ?? container.diskBytes);
@@ -55,6 +58,7 @@ export async function execute(container: RunningContainer, request: ExecRequest)
     const nothing = new OutputCapture(0).result();
     // Engines differ in where they say it.
     const message = (output.stdout.result().text || output.stderr.result().text).trim();
+    await assertContainerRuns(container, message);
     return { ended: 'not-started', message, ...facts(false), stdout: nothing, stderr: nothing };
   }
   const exitCode = knownExitCode(end);

@@ -1,7 +1,7 @@
 import { processEnds } from '../../bounds/sandbox.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { RunningContainer } from '../container/running-container.ts';
-import { execLost, isEngineFailure } from '../port/failure.ts';
+import { engineFailure, execLost, isEngineFailure } from '../port/failure.ts';
 import { oomEventSince } from './oom-events.ts';
 import { runQuietly } from './run-quietly.ts';
 
@@ -20,18 +20,37 @@ export async function assertContainerOutlived(
   exec: { id: string },
   exitCode: number,
 ): Promise<void> {
-  if (exitCode !== killedExitCode || (await answers(container))) return;
-  // The container cannot run anything: it has ended, or a command removed its shell.
+  if (exitCode !== killedExitCode || !(await hasEnded(container))) return;
+  if (await oomEventSince(container, exec.id)) return;
+  throw execLost('The container was stopped from outside while a command ran in it.');
+}
+
+/**
+ * Throws if a command was not started because its container had ended, as the engine itself refuses commands
+ * once it has noted the end. Until then the engine passes on what its runtime says, which reads as if the
+ * command could not be run. Costs requests only after such a failure; `message` is what the engine said.
+ */
+export async function assertContainerRuns(container: RunningContainer, message: string): Promise<void> {
+  if (!(await hasEnded(container))) return;
+  throw engineFailure(
+    'conflict',
+    `The container stopped before a command started in it: ${message}`,
+    undefined,
+  );
+}
+
+async function hasEnded(container: RunningContainer): Promise<boolean> {
+  if (await answers(container)) return false;
+  // It cannot run anything: it has ended, or a command removed its shell.
   const { clock, containers } = container.port;
   for (
     const until = clock.now() + processEnds.time.containerNoted;
     (await containers.state(container.id)).isRunning;
     await clock.sleep(pollMs)
   ) {
-    if (clock.now() > until) return;
+    if (clock.now() > until) return false;
   }
-  if (await oomEventSince(container, exec.id)) return;
-  throw execLost('The container was stopped from outside while a command ran in it.');
+  return true;
 }
 
 /**

@@ -51,8 +51,10 @@ function named({ names, digests }: { names: string[]; digests: string[] }) {
 }
 
 /** The Docker API of Podman 4 drops the tag of an imported image. */
-async function importImage(client: DockerClient, request: ImportRequest): Promise<void> {
-  const { root, name, env, command, labels, signal } = request;
+async function importImage(
+  client: DockerClient,
+  { root, name, env, command, labels, signal }: ImportRequest,
+): Promise<void> {
   const query = new URLSearchParams({ reference: name });
   const changes = [
     ...Object.entries(env).map(([key, value]) => `ENV ${key}=${JSON.stringify(value)}`),
@@ -60,19 +62,6 @@ async function importImage(client: DockerClient, request: ImportRequest): Promis
     ...Object.entries(labels).map(([key, value]) => `LABEL ${key}=${JSON.stringify(value)}`),
   ];
   for (const change of changes) query.append('changes', change);
-  const upload = (abortSignal: AbortSignal) =>
-    new Promise((resolve, reject) => {
-      client.docker.modem.dial(
-        {
-          method: 'POST',
-          // dockerode drops the last character of a query.
-          path: `/libpod/images/import?${query}&`,
-          file: root,
-          statusCodes: { 200: true },
-          abortSignal,
-        },
-        (error, answer) => (error ? reject(error) : resolve(answer)),
-      );
-    });
-  await client.call(`importing ${name} as an image`, upload, { signal, timeoutMs: importMs });
+  const request = { method: 'POST' as const, path: `/libpod/images/import?${query}`, archive: root };
+  await client.upload(`importing ${name} as an image`, request, { signal, timeoutMs: importMs });
 }

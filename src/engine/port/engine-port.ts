@@ -5,8 +5,8 @@ import type { ImagePort } from './images.ts';
 import type { ListedObject, ObjectKind } from './objects.ts';
 
 /**
- * Everything that Offsite needs from a container engine. `docker/` implements it. The checks in
- * `conformance/` say what an implementation must do. Everything else in `engine/` builds on it.
+ * Everything that Offsite needs from a container engine. `docker/` and `podman/` implement it. The
+ * checks in `conformance/` say what an implementation must do. Everything else in `engine/` builds on it.
  *
  * Each method is one request to the engine with its own deadline, unless it says otherwise. Each throws an
  * error of one of the kinds in failure.ts, or the reason of the caller's signal.

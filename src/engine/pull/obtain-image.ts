@@ -1,3 +1,4 @@
+import { abortable } from '../../abortable.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import type { Image, PullProgress } from '../port/images.ts';
@@ -77,7 +78,7 @@ export function imageSource(port: EnginePort, policy: PullPolicy, env: NodeJS.Pr
     waiting.add(options);
     onPull?.({ bytes: 0, total: 0 });
     try {
-      await unlessAborted(done, signal);
+      await abortable(done, signal);
     } catch (error) {
       // An older image is better than none.
       if (!found || signal?.aborted) throw error;
@@ -93,17 +94,6 @@ export function imageSource(port: EnginePort, policy: PullPolicy, env: NodeJS.Pr
 function withTag(name: string): string {
   const last = name.slice(name.lastIndexOf('/') + 1);
   return /[:@]/.test(last) ? name : `${name}:latest`;
-}
-
-async function unlessAborted(work: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const abort = () => reject(signal?.reason);
-  signal?.addEventListener('abort', abort, { once: true });
-  try {
-    await Promise.race([work, aborted]);
-  } finally {
-    signal?.removeEventListener('abort', abort);
-  }
 }
 
 /** Why an image could not be pulled, without what was tried. */

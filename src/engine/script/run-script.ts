@@ -10,7 +10,7 @@ import { endExec } from '../exec/end-exec.ts';
 import { execTag, type TaggedExec, tagExec } from '../exec/exec-tag.ts';
 import { finalState, knownExitCode } from '../exec/exit-code.ts';
 import { noteOomKills, oomKilledSinceLastAsked } from '../exec/oom.ts';
-import { assertContainerOutlived } from '../exec/stopped-container.ts';
+import { assertContainerOutlived, assertContainerRuns } from '../exec/stopped-container.ts';
 import type { OpenExec } from '../port/exec.ts';
 import { execLost } from '../port/failure.ts';
 import { MarkReader } from './mark-reader.ts';
@@ -92,6 +92,7 @@ async function runLines(
     },
   });
   if (!opened.started) {
+    await assertContainerRuns(container, opened.message);
     return { ended: 'not-started', message: opened.message, steps: [], oomKilled: false };
   }
   using attached = opened.exec;
@@ -136,7 +137,9 @@ async function runLines(
         };
   }
   if (end.state.neverStarted) {
-    return { ended: 'not-started', message: firstOutput.trim(), steps: [], oomKilled: false };
+    const message = firstOutput.trim();
+    await assertContainerRuns(container, message);
+    return { ended: 'not-started', message, steps: [], oomKilled: false };
   }
   // A SIGKILL keeps the guardian from its last mark. Without one the mark was lost on its way, or another
   // signal ended the guardian: either way the end is not known.

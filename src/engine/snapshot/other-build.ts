@@ -1,11 +1,14 @@
+import { type BackoffLimits, backoff } from '../../backoff.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { removeContainer } from '../container/remove.ts';
 import { isDead } from '../liveness.ts';
 import { ownedContainers } from '../owned-objects.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 
-const firstPauseMs = 100;
-const longestPauseMs = 2_000;
+/** Milliseconds between two checks. Random, because several agents may wait for one build. */
+const waits: BackoffLimits = { first: 100, longest: 2_000 };
+/** Milliseconds that every wait takes in addition, so that a short build is not asked about in a burst. */
+const leastMs = 50;
 /** Longer than any build may take: the container of that name may not belong to a build. */
 export const longestBuildMs = 2 * 3_600_000;
 
@@ -22,11 +25,8 @@ export async function otherBuildOver(
 ): Promise<void> {
   const { clock } = port;
   const giveUpAt = clock.now() + longestBuildMs;
-  let bound = firstPauseMs;
-  while (clock.now() < giveUpAt) {
-    // Random, because several agents may wait for this build.
-    await clock.sleep(bound * (0.5 + Math.random() / 2), signal);
-    bound = Math.min(bound * 2, longestPauseMs);
+  for (let checks = 1; clock.now() < giveUpAt; checks += 1) {
+    await clock.sleep(leastMs + backoff(checks, waits, Math.random), signal);
     const owned = await ownedContainers(port, signal);
     const lock = owned.find((container) => container.name === name);
     if (lock === undefined) return;

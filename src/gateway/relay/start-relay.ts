@@ -1,3 +1,4 @@
+import { abortable } from '../../abortable.ts';
 import { relayTraffic } from '../../bounds/sandbox.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Container } from '../../engine/container.ts';
@@ -25,8 +26,6 @@ export function startRelay(engine: Engine, request: SidecarRequest, signal: Abor
   let { network } = request;
 
   const keepUp = async () => {
-    const aborted = Promise.withResolvers<'aborted'>();
-    ending.addEventListener('abort', () => aborted.resolve('aborted'), { once: true });
     const deaths: string[] = [];
     do {
       try {
@@ -34,7 +33,7 @@ export function startRelay(engine: Engine, request: SidecarRequest, signal: Abor
         first.resolve(sidecar);
         await sidecar.listening;
         ready.resolve();
-        deaths.push(await Promise.race([sidecar.ended, aborted.promise]));
+        deaths.push(await abortable(sidecar.ended, ending));
       } catch (error) {
         deaths.push(messageOf(error));
       }

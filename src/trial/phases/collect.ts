@@ -150,7 +150,7 @@ export async function protectedBefore(
 ): Promise<Manifest> {
   if (before !== 'large') return protectedPart(before, protectionOf(spec));
   const key = JSON.stringify([imageId, spec.protected, spec.verifyPlace.in]);
-  return parts.sandboxes.protectedFiles.of(key, async () => {
+  return parts.sandboxes.protectedFiles.of(key, deadline, async () => {
     const { signal, services } = input;
     using fresh = new FreshSandbox({ spec: whole, parts, signal, services });
     // Prepare may make files of any size.

@@ -37,10 +37,8 @@ async function run(input: PhaseInput): Promise<Found> {
     ...('testsConnections' in ran && { testsConnections: ran.testsConnections }),
   };
 
-  const broken = findings.find(({ problem }) => problem !== undefined);
-  if (broken?.problem !== undefined) {
-    return { ...graded, verdict: 'failed', cause: found.cause ?? agentCause(broken.problem) };
-  }
+  // Whatever else grading came to: what it relies on was changed.
+  if (findings.some(({ problem }) => problem !== undefined)) return { ...graded, verdict: 'failed' };
   if (ran.kind === 'refused') {
     return { ...graded, verdict: 'void', cause: gradingCause(ran.why) };
   }
@@ -99,10 +97,6 @@ function failedGrading(
   if (kind === 'infrastructure') return { verdict: 'void', cause: { ...cause, kind: 'infrastructure' } };
   if (onError === 'failed') return { verdict: 'failed', cause: found.cause ?? cause };
   return { verdict: 'void', cause, ...(ask && { failedAsk: ask }) };
-}
-
-function agentCause(message: string): Cause {
-  return { kind: 'agent', phase: 'validate', message };
 }
 
 function gradingCause(message: string): Cause {

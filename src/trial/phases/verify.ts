@@ -232,5 +232,5 @@ function knownChanges(imageId: string, input: PhaseInput, request: VerifyRequest
   const { spec, parts } = input;
   const what = JSON.stringify([imageId, request.script, request.env, spec.protected, spec.verifyPlace]);
   const key = createHash('sha256').update(what).digest('hex');
-  return parts.sandboxes.ownChanges.of(key, () => ownChanges(input, request));
+  return parts.sandboxes.ownChanges.of(key, input.signal, () => ownChanges(input, request));
 }

@@ -1,5 +1,5 @@
-// An agent in a separate process, for killed-agent.test.ts: runs to the phase that its argument names, prints
-// it, and stays there.
+// An agent in a separate process, for killed-agent.long.test.ts: runs to the phase that its argument names,
+// prints it, and stays there.
 import { setInterval } from 'node:timers';
 import { dockerOf } from '../docker-of.ts';
 import { startedContainer, testEngine, testSpec } from '../engine-fixture.ts';

@@ -2,16 +2,17 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { workflowBundle } from '../../src/fleet/workflow-bundle.ts';
 import { countFinished } from '../daemon/sharing.ts';
+import { needs } from '../needs.ts';
 import { openFleetPlace } from './fleet-place.ts';
 
 const checkout = fileURLToPath(new URL('../..', import.meta.url));
 const socket = '/var/run/docker.sock';
 
 // As the manifests of examples/kubernetes start it.
-test.runIf(existsSync(socket))(
+needs(existsSync(socket), socket).test(
   'a worker in a container without privileges runs trials on the engine whose socket it has, and drains at SIGTERM',
   async () => {
     await using fleet = await openFleetPlace();

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
+import { byRoot } from '../../needs.ts';
 import { dockerOf } from '../docker-of.ts';
 import { markerRuns, testEngine, untilFile } from '../engine-fixture.ts';
 import { type OwnEngine, ownEngine } from './own-engine.ts';
@@ -10,9 +11,8 @@ import { tinyImage } from './tiny-image.ts';
 /** Milliseconds; only a hang reaches them. */
 const timeout = 600_000;
 
-// A separate engine needs root, and a kernel with network bridges; everywhere else this test is reported as
-// skipped.
-describe.skipIf(process.getuid?.() !== 0)('an engine that stops in the middle', () => {
+// A separate engine needs a kernel with network bridges too.
+byRoot.describe('an engine that stops in the middle', () => {
   let own: OwnEngine;
   let engine: Engine;
   let imageId: string;

@@ -112,7 +112,7 @@ describe.concurrent('protected files', () => {
     const forged = `${filler}; mkdir own; echo 'exit 0' > own/check.sh; rm -r test; ln -s own test`;
     expect(await bench.trial(forged, { ...protectedTests, verify: 'sh test/check.sh' })).toMatchObject({
       verdict: 'failed',
-      cause: { message: expect.stringContaining('files that the case protects were changed') },
+      validations: [{ message: expect.stringContaining('files that the case protects were changed') }],
     });
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.ts';
 import { dockerOf } from '../docker-of.ts';
-import { startedContainer, testEngine, untilFile } from '../engine-fixture.ts';
+import { startedContainer, testEngine, until, untilFile } from '../engine-fixture.ts';
 
 let engine: Engine;
 beforeAll(async () => {
@@ -38,4 +38,32 @@ test('a command that is killed by what runs inside has a result', async () => {
   await using container = await startedContainer(engine);
   const command = await container.exec({ argv: ['sh', '-c', 'kill -9 $$'], timeoutMs: 60_000 });
   expect(command).toMatchObject({ ended: 'exited', exitCode: 137 });
+});
+
+test('commands that are about to start when their container is killed are not said to be unable to start', async () => {
+  for (let round = 0; round < 4; round += 1) {
+    await using container = await startedContainer(engine);
+    const running = new AbortController();
+    const outcomes = new Set<string>();
+    // The engine notes the end some time after it, and meanwhile passes on what its runtime says.
+    const again = async (start: () => Promise<{ ended: string }>) => {
+      while (!running.signal.aborted)
+        outcomes.add(
+          await start().then(
+            ({ ended }) => ended,
+            ({ kind }) => kind,
+          ),
+        );
+    };
+    const starting = [
+      again(() => container.exec({ argv: ['true'], timeoutMs: 60_000 })),
+      again(() => container.exec({ argv: ['true'], timeoutMs: 60_000 })),
+      again(() => container.runScript({ script: 'true', timeoutMs: 60_000 })),
+    ];
+    await dockerOf(engine).getContainer(container.id).kill();
+    await until(() => outcomes.has('infrastructure'));
+    running.abort();
+    await Promise.all(starting);
+    expect([...outcomes]).not.toContain('not-started');
+  }
 });

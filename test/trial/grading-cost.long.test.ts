@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Engine } from '../../src/engine/engine.ts';
 import { dockerOf } from '../engine/docker-of.ts';
 import { until } from '../engine/engine-fixture.ts';
+import { touch } from '../engine/touch.ts';
 import { openTrialBench, type TrialBench, validator } from './trial-bench.ts';
 
 let bench: TrialBench;
@@ -52,12 +53,7 @@ test('the sandboxes of verify and of the validator start while the harness works
     const found = await ofTrials('ahead');
     return found.length === 3 && found.every(({ State }) => State === 'running');
   });
-  for (const { Id } of await ofTrials('ahead')) {
-    const exec = await dockerOf(bench.engine)
-      .getContainer(Id)
-      .exec({ Cmd: ['touch', '/workspace/go'] });
-    await exec.start({ Detach: true });
-  }
+  for (const { Id } of await ofTrials('ahead')) await touch(bench.engine, Id, '/workspace/go');
   expect(await running).toMatchObject({ verdict: 'passed' });
 });
 

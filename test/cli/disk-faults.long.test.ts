@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { byRoot } from '../needs.ts';
 import { offsite } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
 
@@ -44,8 +45,7 @@ test.each(['batches', 'show', 'doctor', 'check', 'run'])(
   },
 );
 
-// Mounting is for root alone.
-describe.skipIf(process.getuid?.() !== 0)('a disk', () => {
+byRoot.describe('a disk', () => {
   test('that is read-only is said to be, with exit code 3', async () => {
     using place = openPlace();
     await using _disk = await smallDisk(place, 'ro,size=40m');

@@ -2,16 +2,17 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { findCli } from '../../src/engine/build/docker-cli.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import { engineSocket } from '../engine/engine-socket.ts';
+import { needs } from '../needs.ts';
 
 const asked = spawnSync('docker', ['buildx', 'version'], { encoding: 'utf8' });
-const why = asked.status === 0 ? '' : `: ${asked.error?.message ?? asked.stderr.trim().split('\n')[0]}`;
+const why = asked.error?.message ?? asked.stderr.trim().split('\n')[0];
 
-test.skipIf(why !== '')(
-  `docker buildx builds with mounts and modes, whatever builder the user has chosen${why}`,
+needs(asked.status === 0, `docker buildx: ${why}`).test(
+  'docker buildx builds with mounts and modes, whatever builder the user has chosen',
   { timeout: 120_000 },
   async () => {
     await using engine = await connectEngine({

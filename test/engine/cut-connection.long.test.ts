@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { type CuttingProxy, cuttingProxy } from './cutting-proxy.ts';
-import { dockerOf } from './docker-of.ts';
 import { startedContainer, testEngine, untilFile } from './engine-fixture.ts';
+import { touch } from './touch.ts';
 
 let proxy: CuttingProxy;
 let engine: Engine;
@@ -42,7 +42,7 @@ for (const how of ['end', 'reset'] as const) {
     const outcome = expect(script).rejects.toMatchObject({ kind: 'infrastructure' });
     await untilFile(engine, `${file}.begun`);
     proxy.cut(how);
-    await touch(file);
+    await touch(direct, container.id, file);
     await outcome;
     await container.killAll();
   });
@@ -69,10 +69,3 @@ test('a connection that is reset at its end, since nobody read the input, loses 
   });
   expect(ended).toMatchObject({ ended: 'exited', exitCode: 7, stdout: { totalBytes: 3_000_000 } });
 });
-
-async function touch(file: string): Promise<void> {
-  const exec = await dockerOf(direct)
-    .getContainer(container.id)
-    .exec({ Cmd: ['touch', file] });
-  await exec.start({ Detach: true });
-}

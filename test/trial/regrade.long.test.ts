@@ -128,7 +128,7 @@ describe('what an agent left', { timeout: 240_000 }, () => {
     const cheat = await trial('echo yours > rules', { ...shared, verify: 'true' });
     const again = await regrade(cheat, { ...shared, verify: 'true' });
     expect([cheat.verdict, again.verdict]).toEqual(['failed', 'failed']);
-    expect(again.cause?.message).toContain('files that the case protects were changed: "rules"');
+    expect(again.validations?.[0]?.message).toContain('files that the case protects were changed: "rules"');
   });
 
   test('without a workspace is graded without one', async () => {

@@ -1,16 +1,16 @@
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { runsOf } from '../cli/ask.ts';
 import { offsite, start } from '../cli/offsite.ts';
 import { openPlace } from '../cli/place.ts';
+import { byRoot } from '../needs.ts';
 import { letGo, untilBegun, untilLetGo } from './let-go.ts';
 
 const asRoot = (program: string, ...args: string[]) => void execFileSync(program, args);
 
-// Mounting is for root alone.
-test.skipIf(process.getuid?.() !== 0)(
+byRoot.test(
   'a disk that fills up on the way loses no result: what runs is kept and reported, nothing more is begun, and resuming does the rest',
   async () => {
     using place = openPlace();

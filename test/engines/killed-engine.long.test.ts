@@ -1,11 +1,12 @@
 import type Docker from 'dockerode';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { copyBaseImage } from '../../scripts/engines/base-image.ts';
 import { clientOf } from '../../scripts/engines/client-of.ts';
 import { engineEntry } from '../../scripts/engines/table.ts';
 import { offsite, start } from '../cli/offsite.ts';
 import { openPlace } from '../cli/place.ts';
 import { until } from '../engine/engine-fixture.ts';
+import { needs } from '../needs.ts';
 
 /** Milliseconds; only a hang reaches them. */
 const timeout = 900_000;
@@ -13,7 +14,7 @@ const timeout = 900_000;
 const name = process.env.OFFSITE_TEST_ENGINE;
 
 // The machine's own engine is everybody's, so the one that is killed is a second one of the named kind.
-describe.skipIf(name === undefined)('an engine of its own (npm test -- --engine NAME)', () => {
+needs(name !== undefined, '--engine NAME').describe('an engine of its own', () => {
   test('that is killed in the middle of 20 trials: all end with their true verdicts, and nothing is left', {
     timeout,
   }, async () => {

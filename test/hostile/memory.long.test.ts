@@ -63,7 +63,7 @@ for (const [name, attack] of Object.entries(attacks)) {
       const answer = await honest.ask('hostile', 'brief');
       expect([answer.status, answer.body.choices?.[0].message.content]).toEqual([200, 'brief']);
       worstMs = Math.max(worstMs, performance.now() - asked);
-      highest = Math.max(highest, (await agent.state()).rss / 2 ** 20);
+      highest = Math.max(highest, (await agent.resident()) / 2 ** 20);
       await new Promise((resolve) => setTimeout(resolve, 200));
     }
     console.log(

@@ -1,0 +1,101 @@
+import type { Judgment } from '../../contract/validation.ts';
+import type { PhaseName } from '../../record/cause.ts';
+import { reachesThreshold, scoreText } from '../../record/failures.ts';
+import type { TrialResult } from '../../record/trial-record.ts';
+import { duration } from '../../text/quantities.ts';
+import type { TrialSpec } from '../../trial/spec.ts';
+import type { CheckedState } from './checked-state.ts';
+import { printedBy, reasonOf } from './printed-by.ts';
+
+/** How one grading of a state ended. */
+export type Grading =
+  | { kind: 'graded'; result: TrialResult }
+  /** The case's time was used up, in this phase; in none if the grading had not begun. */
+  | { kind: 'stopped'; phase: PhaseName | undefined; limitMs: number };
+
+/** What the gradings of a state say together. */
+export function stateOf(
+  state: CheckedState['state'],
+  spec: TrialSpec,
+  gradings: readonly Grading[],
+): CheckedState {
+  const results = gradings.flatMap((one) => (one.kind === 'graded' ? [one.result] : []));
+  const stopped = gradings.flatMap((one) => (one.kind === 'stopped' ? [one] : []));
+  const verdicts = gradings.map((one) => (one.kind === 'graded' ? one.result.verdict : 'void'));
+  const cause = results.find((result) => result.cause)?.cause;
+  const wrong = results.find((result) => !isExpected(state, spec, result));
+  const told = wrong ?? results.find(({ verdict }) => verdict !== 'passed');
+  const flaky = differing(results);
+  // The rewards of tests are told with the tests.
+  const judgments = (results[0]?.judgments ?? []).filter(({ evaluator }) => evaluator !== 'tests');
+  const notes = [...new Set(results.flatMap(notesOf))];
+  return {
+    state,
+    verdicts,
+    flaky,
+    cause: timeUsedUp(stopped) ?? cause?.message ?? (told && reasonOf(told)),
+    output: told && printedBy(told),
+    solution: wrong && failedCommands(wrong),
+    causeKind: cause?.kind,
+    ...(notes.length > 0 && { notes }),
+    ...(judgments.length > 0 && { judgments: judgments.map(shownJudgment) }),
+    asExpected: stopped.length === 0 && flaky.length === 0 && wrong === undefined,
+    ...(stopped.length > 0 && { timedOut: true as const }),
+  };
+}
+
+/** Undefined if no grading was stopped. */
+function timeUsedUp(stopped: readonly Extract<Grading, { kind: 'stopped' }>[]): string | undefined {
+  const one = stopped.find(({ phase }) => phase !== undefined) ?? stopped[0];
+  if (!one) return undefined;
+  // What stands for a harness in a check.
+  const begun = one.phase === 'harness' ? 'solution' : one.phase;
+  const where = begun === undefined ? 'before this state was graded' : `in ${begun}`;
+  return `the time of the case, ${duration(one.limitMs)} (--case-timeout), was used up ${where}`;
+}
+
+function shownJudgment(judgment: Judgment): NonNullable<CheckedState['judgments']>[number] {
+  const { name, threshold } = judgment;
+  const reaches = threshold === undefined ? {} : { reaches: reachesThreshold(judgment) };
+  return { name, score: scoreText(judgment), ...reaches };
+}
+
+/** Whether a grading says of this state what it says of a sound case. */
+export function isExpected(state: CheckedState['state'], spec: TrialSpec, result: TrialResult): boolean {
+  return state === 'solved' ? result.verdict === 'passed' : isUnsolved(result, spec);
+}
+
+/** Whether nothing was solved. Tests of a task may need the work to give any reward. */
+function isUnsolved({ verdict, cause, verifySteps }: TrialResult, { tests, steps }: TrialSpec): boolean {
+  // It fails whatever an agent does.
+  if (verifySteps?.some(({ unreadable }) => unreadable)) return false;
+  const hasNoReward =
+    (tests ?? steps) !== undefined && cause?.kind === 'grading' && cause.phase === 'validate';
+  return verdict === 'failed' || (verdict === 'void' && hasNoReward);
+}
+
+function notesOf({ events = [] }: TrialResult): string[] {
+  return events.flatMap((event) => (event.kind === 'note' ? [event.text] : []));
+}
+
+/** Undefined if no command failed. That of the untouched state does nothing. */
+function failedCommands({ trajectory = [] }: TrialResult): string | undefined {
+  const failed = trajectory.filter(({ exitCode = 0 }) => exitCode !== 0);
+  const told = failed.map(
+    ({ command, exitCode, output = '' }) => `${command}: exit code ${exitCode}\n${output}`,
+  );
+  return told.length === 0 ? undefined : told.join('\n');
+}
+
+/** The names of the checks whose results differ. */
+function differing(results: readonly TrialResult[]): string[] {
+  const outcomes = new Map<string, Set<boolean>>();
+  const add = (name: string, passed: boolean) =>
+    outcomes.set(name, (outcomes.get(name) ?? new Set<boolean>()).add(passed));
+  for (const { verifySteps = [], validations = [] } of results) {
+    for (const [index, { command, exitCode }] of verifySteps.entries())
+      add(`verify ${index + 1}: ${command}`, exitCode === 0);
+    for (const { name, exitCode } of validations) add(name, exitCode === 0);
+  }
+  return [...outcomes].filter(([, seen]) => seen.size > 1).map(([name]) => name);
+}

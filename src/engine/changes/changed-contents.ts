@@ -1,0 +1,58 @@
+import type { Container } from '../container.ts';
+import { notTheWork, parentOf } from './changed-paths.ts';
+import { furtherPaths } from './layer-paths.ts';
+
+/** What to read to get the content of every change, with what is below it. */
+export interface ChangedContent {
+  path: string;
+  /** A new file, or a new folder with everything in it. Otherwise it may be a folder that changed itself. */
+  isAdded: boolean;
+}
+
+export interface ContentsRequest {
+  /** How many changed paths of the engine's list, and how many contents, there may be. */
+  most: { changes: number; contents: number };
+  signal: AbortSignal;
+}
+
+/**
+ * What was created or changed in a container: files, and the topmost of the
+ * new folders. Undefined if there are more than asked for. Nothing may run in the container. Two round trips.
+ *
+ * The engine's list shows which folders are new, but it misses a file whose size and times were restored,
+ * which an image of the container holds nevertheless. The container's own layer has it. Where this process
+ * cannot read the layer, such a file is missed: finding it needs a program in the container, whose files
+ * would be part of that image.
+ */
+export async function changedContents(
+  container: Pick<Container, 'changes' | 'layerPaths'>,
+  { most, signal }: ContentsRequest,
+): Promise<ChangedContent[] | undefined> {
+  const known = new Set<string>();
+  const changes: ChangedContent[] = [];
+  const added = new Set<string>();
+  const parents = new Set<string>();
+  for await (const { path, kind } of container.changes()) {
+    known.add(path);
+    if (kind === 'deleted') continue;
+    if (changes.length >= most.changes) return undefined;
+    const isAdded = kind === 'added';
+    changes.push({ path, isAdded });
+    if (isAdded) added.add(path);
+    parents.add(parentOf(path));
+  }
+  const contents = changes.filter(({ path, isAdded }) => {
+    return isAdded ? !added.has(parentOf(path)) : !parents.has(path);
+  });
+  const layer = (await container.layerPaths({ except: notTheWork, signal })) ?? [];
+  if (layer.at(-1) === furtherPaths) return undefined;
+  for (const path of layer)
+    if (!known.has(path) && !isBelow(path, added)) contents.push({ path, isAdded: false });
+  return contents.length > most.contents ? undefined : contents;
+}
+
+function isBelow(path: string, folders: ReadonlySet<string>): boolean {
+  for (let parent = parentOf(path); parent !== ''; parent = parentOf(parent))
+    if (folders.has(parent)) return true;
+  return false;
+}

@@ -1,0 +1,24 @@
+import { describe, test } from 'vitest';
+
+/**
+ * `test` and `describe` for what not every machine has. Where it is missing they skip, and the title says
+ * why, so that a report of skipped tests names the reason.
+ *
+ * @param what completes "needs ..."
+ */
+export function needs(isThere: boolean, what: string) {
+  const because = (title: string) => `${title} (skipped: needs ${what})`;
+  return {
+    test: isThere ? test.skipIf(false) : titled(test.skip, because),
+    describe: isThere ? describe.skipIf(false) : titled(describe.skip, because),
+  };
+}
+
+/** For what only root may do, such as mounting a disk or starting an engine. */
+export const byRoot = needs(process.getuid?.() === 0, 'root');
+
+/** The same function, with another title. */
+function titled<Register>(register: Register, title: (given: string) => string): Register {
+  const call = register as (title: string, ...rest: unknown[]) => unknown;
+  return ((given: string, ...rest: unknown[]) => call(title(given), ...rest)) as Register;
+}
