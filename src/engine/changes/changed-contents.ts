@@ -16,8 +16,8 @@ export interface ContentsRequest {
 }
 
 /**
- * What was created or changed in a container: files, and the topmost of the
- * new folders. Undefined if there are more than asked for. Nothing may run in the container. Two round trips.
+ * What was created or changed in a container: files, and the topmost of the new folders. Undefined if there
+ * are more than asked for. Nothing may run in the container. Two round trips.
  *
  * The engine's list shows which folders are new, but it misses a file whose size and times were restored,
  * which an image of the container holds nevertheless. The container's own layer has it. Where this process

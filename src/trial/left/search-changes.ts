@@ -24,7 +24,11 @@ export async function searchChanges(
   signal: AbortSignal,
 ): Promise<Searched> {
   if (!store.search()) return 'no-key';
-  const contents = await changedContents(container, { most: keptWorkspaces.count, signal });
+  const most = {
+    changes: keptWorkspaces.count.changes,
+    contents: keptWorkspaces.count.contents,
+  };
+  const contents = await changedContents(container, { most, signal });
   if (contents === undefined) return 'too-many';
   const limit = pLimit(atATime);
   const found = new AbortController();
