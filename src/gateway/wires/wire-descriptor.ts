@@ -1,5 +1,6 @@
 import type { Wire } from '../../suite/model-config.ts';
 import type { ChatRequest } from '../chat/chat.ts';
+import type { ServerModel } from '../probe/server-models.ts';
 import type { ScriptedAnswer } from '../scripted/answer.ts';
 import type { WireTranslation } from '../translation/wire-translation.ts';
 import type { Accepted } from './accepted.ts';
@@ -16,6 +17,8 @@ import type { WireEvent } from './wire-event.ts';
  */
 export interface WireDescriptor {
   name: Wire;
+  /** The last part of the base URLs of its APIs. */
+  version: string;
   /** The first endpoint is the one for answers. */
   endpoints: readonly [Endpoint, ...Endpoint[]];
   /**
@@ -23,6 +26,8 @@ export interface WireDescriptor {
    * patterns for people, and bodies have neither `model` nor `stream`.
    */
   targetOf?(path: string): PathTarget | undefined;
+  /** The query parameter that a path for a stream must have. */
+  streamQuery?: string;
   /** The header that carries a key, unless a model's configuration names another. */
   auth: 'bearer' | 'x-api-key' | 'x-goog-api-key';
   /** Headers that identify a client of this wire if its path does not. */
@@ -33,12 +38,21 @@ export interface WireDescriptor {
   headers: Readonly<Record<string, string>>;
   /** The error body that the wire's clients understand. `code` is lower-case. */
   errorBody(status: number, code: string, message: string): object;
-  /** The list of models, in the shape of the wire's provider. */
-  modelList(names: readonly string[]): object;
-  modelEntry(name: string): object;
+  /** Wires whose lists of models have one form share this object. */
+  models: WireModels;
   requests: WireRequests;
   answers: WireAnswers;
   translation: WireTranslation;
+}
+
+/** The list of a server's models, `GET /models`, in the form of the wire's provider. */
+export interface WireModels {
+  /** The query for the whole list, if a plain question gets a part of it. */
+  query?: string;
+  /** Reads a list; undefined if the document has another form. The usual wire's form is tried last. */
+  read(document: JsonObject): ServerModel[] | undefined;
+  list(names: readonly string[]): object;
+  entry(name: string): object;
 }
 
 /** Names of members of a wire. */

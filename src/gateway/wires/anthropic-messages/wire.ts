@@ -1,5 +1,6 @@
 import type { WireDescriptor } from '../wire-descriptor.ts';
 import { readFacts, readReply, readStream } from './answers.ts';
+import { models } from './models.ts';
 import { accepted, hostedTool, read, write } from './requests.ts';
 import { writeAnswer, writeStream } from './scripted.ts';
 import { translation } from './translation/translation.ts';
@@ -9,6 +10,7 @@ const parameter = 'beta=true';
 /** Anthropic's Messages. */
 export const anthropicMessages: WireDescriptor = {
   name: 'anthropic-messages',
+  version: 'v1',
   endpoints: [
     { path: '/messages', parameter },
     { path: '/messages/count_tokens', parameter, writeCount: (input_tokens) => ({ input_tokens }) },
@@ -22,22 +24,11 @@ export const anthropicMessages: WireDescriptor = {
   },
   headers: { 'anthropic-version': '2023-06-01' },
   errorBody: (status, _code, message) => ({ type: 'error', error: { type: errorType(status), message } }),
-  modelList: (names) => ({
-    data: names.map(modelEntry),
-    has_more: false,
-    first_id: names[0] ?? null,
-    last_id: names.at(-1) ?? null,
-  }),
-  modelEntry,
+  models,
   requests: { accepted, hostedTool, read, write },
   answers: { readFacts, readStream, readReply, write: writeAnswer, writeStream },
   translation,
 };
-
-/** The creation date is unknown, so this uses the epoch. */
-function modelEntry(name: string): object {
-  return { type: 'model', id: name, display_name: name, created_at: new Date(0).toISOString() };
-}
 
 function errorType(status: number): string {
   const types: Record<number, string> = {
