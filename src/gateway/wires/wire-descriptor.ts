@@ -17,6 +17,8 @@ import type { WireEvent } from './wire-event.ts';
  */
 export interface WireDescriptor {
   name: Wire;
+  /** Its name for people. */
+  title: string;
   /** The last part of the base URLs of its APIs. */
   version: string;
   /** The first endpoint is the one for answers. */

@@ -10,6 +10,7 @@ const parameter = 'beta=true';
 /** Anthropic's Messages. */
 export const anthropicMessages: WireDescriptor = {
   name: 'anthropic-messages',
+  title: 'Anthropic messages',
   version: 'v1',
   endpoints: [
     { path: '/messages', parameter },

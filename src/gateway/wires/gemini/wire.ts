@@ -10,6 +10,7 @@ import { translation } from './translation/translation.ts';
 /** Google's Gemini API: generateContent, streamGenerateContent and countTokens. */
 export const gemini: WireDescriptor = {
   name: 'gemini',
+  title: 'Gemini',
   version: 'v1beta',
   endpoints: [
     { path: '/models/{model}:generateContent' },

@@ -8,6 +8,7 @@ import { translation } from './translation/translation.ts';
 /** Chat Completions, as defined by OpenAI and spoken by many servers. */
 export const openAiChat: WireDescriptor = {
   name: 'openai-chat',
+  title: 'OpenAI chat completions',
   version: 'v1',
   endpoints: [{ path: '/chat/completions' }],
   auth: 'bearer',

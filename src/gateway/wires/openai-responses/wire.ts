@@ -8,6 +8,7 @@ import { translation } from './translation/translation.ts';
 /** OpenAI's Responses. */
 export const openAiResponses: WireDescriptor = {
   name: 'openai-responses',
+  title: 'OpenAI responses',
   version: 'v1',
   endpoints: [
     { path: '/responses' },
