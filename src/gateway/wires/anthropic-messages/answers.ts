@@ -1,9 +1,11 @@
 import type { z } from 'zod';
 import type { Usage } from '../../../contract/report.ts';
 import type { ChatRequest } from '../../chat/chat.ts';
+import { stopNamed } from '../../translation/stops.ts';
 import { type AnswerFacts, noFacts, type StreamReader, tellsOverload, usageOf } from '../answer-facts.ts';
 import { anything, member, object, objectIfAny, parsed, text, tokens } from '../lenient.ts';
 import { argumentsOf, idOf, plainText, type Reply, stoppedBy } from '../reply.ts';
+import { stops } from './stops.ts';
 
 const UsageMembers = object({
   input_tokens: tokens,
@@ -98,6 +100,5 @@ export function readReply(body: unknown, request: ChatRequest): Reply | undefine
       arguments: argumentsOf(input),
     }));
   const text = answer ? JSON.stringify(answer.input) : plainText(content);
-  const cut = reason === 'max_tokens' || reason === 'model_context_window_exceeded';
-  return { text, calls, stopped: stoppedBy({ refused: reason === 'refusal', cut, calls }) };
+  return { text, calls, stopped: stoppedBy(stopNamed(stops, reason), calls) };
 }

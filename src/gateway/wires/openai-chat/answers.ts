@@ -1,10 +1,12 @@
 import type { z } from 'zod';
 import type { Usage } from '../../../contract/report.ts';
 import type { ChatRequest } from '../../chat/chat.ts';
+import { stopNamed } from '../../translation/stops.ts';
 import { type AnswerFacts, noFacts, type StreamReader, tellsOverload, usageOf } from '../answer-facts.ts';
 import { anything, isObject, listOf, object, parsed, text, tokens, wholeText } from '../lenient.ts';
 import { errorMessage } from '../openai.ts';
 import { argumentsOf, idOf, plainText, type Reply, stoppedBy } from '../reply.ts';
+import { stops } from './stops.ts';
 
 /** Servers name cache details as OpenAI, DeepSeek and OpenRouter do. */
 const UsageMembers = object({
@@ -102,7 +104,6 @@ export function readReply(body: unknown, request: ChatRequest): Reply | undefine
     name: String(called.name),
     arguments: argumentsOf(called.arguments),
   }));
-  const refused = Boolean(refusal) || reason === 'content_filter';
-  const text = plainText(content) || (refused ? plainText(refusal) : '');
-  return { text, calls, stopped: stoppedBy({ refused, cut: reason === 'length', calls }) };
+  const stop = refusal ? 'refused' : stopNamed(stops, reason);
+  return { text: plainText(content) || (refusal ?? ''), calls, stopped: stoppedBy(stop, calls) };
 }

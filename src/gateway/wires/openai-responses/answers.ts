@@ -1,10 +1,12 @@
 import type { z } from 'zod';
 import type { Usage } from '../../../contract/report.ts';
 import type { ChatRequest } from '../../chat/chat.ts';
+import { stopNamed } from '../../translation/stops.ts';
 import { type AnswerFacts, noFacts, type StreamReader, tellsOverload, usageOf } from '../answer-facts.ts';
 import { anything, isObject, list, member, object, parsed, text, tokens } from '../lenient.ts';
 import { errorMessage } from '../openai.ts';
 import { argumentsOf, idOf, plainText, type Reply, stoppedBy } from '../reply.ts';
+import { stops } from './stops.ts';
 
 const UsageMembers = object({
   input_tokens: tokens,
@@ -84,8 +86,7 @@ export function readReply(body: unknown, request: ChatRequest): Reply | undefine
     .flatMap(list)
     .map((part) => member(part, 'refusal'))
     .filter((refusal) => typeof refusal === 'string');
-  const { reason } = incomplete_details;
-  const refused = refusals.length > 0 || reason === 'content_filter';
+  const stop = refusals.length > 0 ? 'refused' : stopNamed(stops, incomplete_details.reason);
   const text = contents.map(plainText).join('') || refusals.join('\n');
-  return { text, calls, stopped: stoppedBy({ refused, cut: reason === 'max_output_tokens', calls }) };
+  return { text, calls, stopped: stoppedBy(stop, calls) };
 }

@@ -1,12 +1,13 @@
 import { eventObjects } from '../../../translation/event-objects.ts';
-import { disorder, incomplete } from '../../../translation/read-answers.ts';
+import { disorder, incomplete, stopOf } from '../../../translation/read-answers.ts';
 import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { codesOf, tellsOverload } from '../../answer-facts.ts';
 import { isObject, type JsonObject, member, text as shortText } from '../../lenient.ts';
 import { stringIn, typeName } from '../../read-values.ts';
 import { countsOf } from '../answers.ts';
-import { stopOf, usageOf } from './read-answer.ts';
+import { stops } from '../stops.ts';
+import { usageOf } from './read-answer.ts';
 
 export const readStream: WireTranslation['readStream'] = (steps, losses) => {
   const read = eventObjects();
@@ -89,7 +90,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
         if (reason != null) stop = { reason, sequence: typeof sequence === 'string' ? sequence : undefined };
       } else if (type === 'message_stop') {
         if (open !== undefined || !stop) throw disorder(type);
-        steps.end(stopOf(stop.reason), usageOf(counts), stop.sequence);
+        steps.end(stopOf(stops, stop.reason), usageOf(counts), stop.sequence);
       }
     },
     end() {

@@ -1,11 +1,12 @@
 import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
 import type { ModelPart } from '../../../translation/neutral-request.ts';
-import { callPart, stopReader } from '../../../translation/read-answers.ts';
+import { callPart, stopOf, stopWith } from '../../../translation/read-answers.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { isObject, member, objectsOf, tokens } from '../../lenient.ts';
 import { stringIn } from '../../read-values.ts';
 import { fields } from '../../reply.ts';
+import { stops } from '../stops.ts';
 import { withSignature } from './signatures.ts';
 
 export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => {
@@ -30,21 +31,8 @@ export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => 
     const type = part.thought === true ? 'reasoning' : 'text';
     return withSignature(read, { type, text: text ?? '' }, stringIn(part, 'thoughtSignature'));
   }, []);
-  const stop = stopOf(candidate.finishReason);
-  const called = parts.some(({ type }) => type === 'call');
-  return { ...about, parts, stop: stop === 'done' && called ? 'tools' : stop };
+  return { ...about, parts, stop: stopWith(stopOf(stops, candidate.finishReason), parts) };
 };
-
-export const stopOf = stopReader({
-  STOP: 'done',
-  MAX_TOKENS: 'length',
-  SAFETY: 'refused',
-  RECITATION: 'refused',
-  LANGUAGE: 'refused',
-  BLOCKLIST: 'refused',
-  PROHIBITED_CONTENT: 'refused',
-  SPII: 'refused',
-});
 
 /** The wire counts thoughts apart from the rest of the output. */
 export function usageOf(usage: unknown): NeutralUsage {

@@ -1,11 +1,12 @@
 import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
 import type { ModelPart } from '../../../translation/neutral-request.ts';
-import { callPart, stopReader } from '../../../translation/read-answers.ts';
+import { callPart, stopOf, stopWith } from '../../../translation/read-answers.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { isObject, member, objectsOf, tokens } from '../../lenient.ts';
 import { stringIn } from '../../read-values.ts';
 import { fields, plainText } from '../../reply.ts';
+import { stops } from '../stops.ts';
 
 export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => {
   const [choice, ...others] = objectsOf(member(body, 'choices'));
@@ -20,19 +21,16 @@ export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => 
   said('reasoning', thoughtIn(message));
   said('text', plainText(message.content));
   said('refusal', stringIn(message, 'refusal') ?? '');
-  const refused = parts.some(({ type }) => type === 'refusal');
   for (const call of objectsOf(message.tool_calls)) {
     const name = member(call.function, 'name');
     const given = member(call.function, 'arguments');
     const text = typeof given === 'string' ? given : JSON.stringify(given ?? {});
     parts.push(callPart(ids, { id: call.id, name, arguments: text || '{}' }));
   }
-  const stop = stopOf(choice?.finish_reason);
-  const called = parts.some(({ type }) => type === 'call');
   return {
     ...fields({ id: stringIn(body, 'id'), model: stringIn(body, 'model') }),
     parts,
-    stop: stop !== 'done' ? stop : refused ? 'refused' : called ? 'tools' : 'done',
+    stop: stopWith(stopOf(stops, choice?.finish_reason), parts),
     usage: usageOf(body.usage),
   };
 };
@@ -41,15 +39,6 @@ export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => 
 export function thoughtIn(message: Record<string, unknown>): string {
   return stringIn(message, 'reasoning_content') ?? stringIn(message, 'reasoning') ?? '';
 }
-
-export const stopOf = stopReader({
-  stop: 'done',
-  eos: 'done',
-  tool_calls: 'tools',
-  function_call: 'tools',
-  length: 'length',
-  content_filter: 'refused',
-});
 
 export function usageOf(usage: unknown): NeutralUsage {
   const count = (name: string, of = usage) => tokens.parse(member(of, name));
