@@ -1,14 +1,14 @@
 import type { CallIds } from '../../../translation/call-ids.ts';
 import type { Losses } from '../../../translation/losses.ts';
-import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
 import type { ModelPart } from '../../../translation/neutral-request.ts';
 import { callPart, stopOf, stopWith } from '../../../translation/read-answers.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { isObject, type JsonObject, member, objectsOf, tokens } from '../../lenient.ts';
+import { isObject, type JsonObject, objectsOf } from '../../lenient.ts';
 import { stringIn, typeName } from '../../read-values.ts';
 import { fields } from '../../reply.ts';
 import { stops } from '../stops.ts';
+import { usageOf } from '../usage.ts';
 
 export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => {
   if (!isObject(body) || !Array.isArray(body.content))
@@ -44,19 +44,4 @@ function partOf(block: JsonObject, ids: CallIds, losses: Losses): ModelPart[] {
       losses.tell(`answer.${typeName(block)}`, 'answer detail');
       return [];
   }
-}
-
-/** `input_tokens` excludes cached tokens. */
-export function usageOf(usage: unknown): NeutralUsage {
-  const count = (name: string) => tokens.parse(member(usage, name));
-  const plain = count('input_tokens');
-  const cacheRead = count('cache_read_input_tokens');
-  const cacheWrite = count('cache_creation_input_tokens');
-  return fields({
-    input: plain === undefined ? undefined : plain + (cacheRead ?? 0) + (cacheWrite ?? 0),
-    output: count('output_tokens'),
-    cacheRead,
-    cacheWrite,
-    reasoning: tokens.parse(member(member(usage, 'output_tokens_details'), 'thinking_tokens')),
-  });
 }

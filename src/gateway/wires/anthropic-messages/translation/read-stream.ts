@@ -5,9 +5,8 @@ import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { codesOf, tellsOverload } from '../../answer-facts.ts';
 import { isObject, type JsonObject, member, text as shortText } from '../../lenient.ts';
 import { stringIn, typeName } from '../../read-values.ts';
-import { countsOf } from '../answers.ts';
 import { stops } from '../stops.ts';
-import { usageOf } from './read-answer.ts';
+import { countsIn, usageOf } from '../usage.ts';
 
 export const readStream: WireTranslation['readStream'] = (steps, losses) => {
   const read = eventObjects();
@@ -72,7 +71,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
       if (type === 'message_start') {
         const { message } = event;
         if (steps.begun || !isObject(message)) throw disorder('message_start');
-        Object.assign(counts, countsOf(message.usage));
+        Object.assign(counts, countsIn(message.usage));
         const { output, ...usage } = usageOf(counts);
         steps.start(stringIn(message, 'id'), stringIn(message, 'model'), usage);
         return;
@@ -84,7 +83,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
         more(event.delta);
       } else if (type === 'content_block_stop') endBlock(event.index);
       else if (type === 'message_delta') {
-        Object.assign(counts, countsOf(event.usage));
+        Object.assign(counts, countsIn(event.usage));
         const reason = member(event.delta, 'stop_reason');
         const sequence = member(event.delta, 'stop_sequence');
         if (reason != null) stop = { reason, sequence: typeof sequence === 'string' ? sequence : undefined };

@@ -1,12 +1,12 @@
-import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
 import type { ModelPart } from '../../../translation/neutral-request.ts';
 import { callPart, stopOf, stopWith } from '../../../translation/read-answers.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { isObject, member, objectsOf, tokens } from '../../lenient.ts';
+import { isObject, member, objectsOf } from '../../lenient.ts';
 import { stringIn } from '../../read-values.ts';
 import { fields } from '../../reply.ts';
 import { stops } from '../stops.ts';
+import { usageOf } from '../usage.ts';
 import { withSignature } from './signatures.ts';
 
 export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => {
@@ -33,17 +33,3 @@ export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => 
   }, []);
   return { ...about, parts, stop: stopWith(stopOf(stops, candidate.finishReason), parts) };
 };
-
-/** The wire counts thoughts apart from the rest of the output. */
-export function usageOf(usage: unknown): NeutralUsage {
-  const count = (name: string) => tokens.parse(member(usage, name));
-  const said = count('candidatesTokenCount');
-  const reasoning = count('thoughtsTokenCount');
-  const input = count('promptTokenCount');
-  // An answer without text has no count of it.
-  const output =
-    said === undefined && reasoning === undefined && input === undefined
-      ? undefined
-      : (said ?? 0) + (reasoning ?? 0);
-  return fields({ input, output, cacheRead: count('cachedContentTokenCount'), reasoning });
-}

@@ -8,7 +8,7 @@ import { isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
 import { errorMessage } from '../../openai.ts';
 import { stringIn } from '../../read-values.ts';
 import { stops } from '../stops.ts';
-import { usageOf } from './read-answer.ts';
+import { usageOf } from '../usage.ts';
 
 export const readStream: WireTranslation['readStream'] = (steps, losses) => {
   const read = eventObjects();

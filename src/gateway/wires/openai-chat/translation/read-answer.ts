@@ -1,12 +1,12 @@
-import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
 import type { ModelPart } from '../../../translation/neutral-request.ts';
 import { callPart, stopOf, stopWith } from '../../../translation/read-answers.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { isObject, member, objectsOf, tokens } from '../../lenient.ts';
+import { isObject, member, objectsOf } from '../../lenient.ts';
 import { stringIn } from '../../read-values.ts';
 import { fields, plainText } from '../../reply.ts';
 import { stops } from '../stops.ts';
+import { usageOf } from '../usage.ts';
 
 export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => {
   const [choice, ...others] = objectsOf(member(body, 'choices'));
@@ -38,16 +38,4 @@ export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => 
 /** Servers name the model's thoughts in one of two ways. */
 export function thoughtIn(message: Record<string, unknown>): string {
   return stringIn(message, 'reasoning_content') ?? stringIn(message, 'reasoning') ?? '';
-}
-
-export function usageOf(usage: unknown): NeutralUsage {
-  const count = (name: string, of = usage) => tokens.parse(member(of, name));
-  const prompt = member(usage, 'prompt_tokens_details');
-  return fields({
-    input: count('prompt_tokens'),
-    output: count('completion_tokens'),
-    cacheRead: count('cached_tokens', prompt) ?? count('prompt_cache_hit_tokens'),
-    cacheWrite: count('cache_write_tokens', prompt),
-    reasoning: count('reasoning_tokens', member(usage, 'completion_tokens_details')),
-  });
 }
