@@ -2,18 +2,23 @@ import type { ModelPart } from '../../../translation/neutral-request.ts';
 import { callPart, stopOf, stopWith } from '../../../translation/read-answers.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { isObject, member, objectsOf } from '../../lenient.ts';
+import { anything, isObject, object, objectsOf, wholeText } from '../../lenient.ts';
 import { stringIn } from '../../read-values.ts';
 import { fields, plainText } from '../../reply.ts';
 import { stops } from '../stops.ts';
 import { usageOf } from '../usage.ts';
 
+const Answer = object({ id: wholeText, model: wholeText, choices: anything, usage: anything });
+const Choice = object({ message: anything, finish_reason: anything, logprobs: anything });
+const Call = object({ id: anything, function: object({ name: anything, arguments: anything }) });
+
 export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => {
-  const [choice, ...others] = objectsOf(member(body, 'choices'));
-  const message = choice?.message;
-  if (!isObject(body) || others.length > 0 || !isObject(message))
+  const { id, model, choices, usage } = Answer.parse(body);
+  const [first, ...others] = objectsOf(choices);
+  const { message, logprobs, finish_reason: reason } = Choice.parse(first);
+  if (others.length > 0 || !isObject(message))
     throw new UnreadableAnswer('the answer is not one of openai-chat');
-  if (choice?.logprobs != null) losses.tell('answer.logprobs', 'answer detail');
+  if (logprobs != null) losses.tell('answer.logprobs', 'answer detail');
   const parts: ModelPart[] = [];
   const said = (type: 'text' | 'refusal' | 'reasoning', text: string) => {
     if (text !== '') parts.push({ type, text });
@@ -22,16 +27,16 @@ export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => 
   said('text', plainText(message.content));
   said('refusal', stringIn(message, 'refusal') ?? '');
   for (const call of objectsOf(message.tool_calls)) {
-    const name = member(call.function, 'name');
-    const given = member(call.function, 'arguments');
+    const { id, function: called } = Call.parse(call);
+    const given = called.arguments;
     const text = typeof given === 'string' ? given : JSON.stringify(given ?? {});
-    parts.push(callPart(ids, { id: call.id, name, arguments: text || '{}' }));
+    parts.push(callPart(ids, { id, name: called.name, arguments: text || '{}' }));
   }
   return {
-    ...fields({ id: stringIn(body, 'id'), model: stringIn(body, 'model') }),
+    ...fields({ id, model }),
     parts,
-    stop: stopWith(stopOf(stops, choice?.finish_reason), parts),
-    usage: usageOf(body.usage),
+    stop: stopWith(stopOf(stops, reason), parts),
+    usage: usageOf(usage),
   };
 };
 
