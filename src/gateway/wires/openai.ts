@@ -2,6 +2,12 @@ import { modelsInData } from '../probe/server-models.ts';
 import { member, text } from './lenient.ts';
 import type { WireModels } from './wire-descriptor.ts';
 
+export const openAiAccountHeaders = ['openai-organization', 'openai-project'];
+
+export function openAiVariables(origin: string, key: string): Record<string, string> {
+  return { OPENAI_BASE_URL: `${origin}/v1`, OPENAI_API_KEY: key };
+}
+
 /** The error body of OpenAI's two wires. */
 export function openAiError(status: number, code: string, message: string): object {
   const type = status >= 500 ? 'server_error' : 'invalid_request_error';

@@ -36,8 +36,12 @@ export interface WireDescriptor {
   ownHeaders: readonly string[];
   /** The wire's headers that pass from a client to the model, and the allowed values of each. */
   passedHeaders: Readonly<Record<string, RegExp>>;
+  /** Headers of answers that name the account. They stay on this host. */
+  accountHeaders: readonly string[];
   /** Headers of this process's own requests. */
   headers: Readonly<Record<string, string>>;
+  /** The variables in which most of its clients read an address, here the relay's, and a key. */
+  variables(origin: string, key: string): Record<string, string>;
   /** The error body that the wire's clients understand. `code` is lower-case. */
   errorBody(status: number, code: string, message: string): object;
   /** Wires whose lists of models have one form share this object. */

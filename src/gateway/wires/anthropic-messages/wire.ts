@@ -23,7 +23,9 @@ export const anthropicMessages: WireDescriptor = {
     // Beta features allow more members in a body. The gateway judges the body in any case.
     'anthropic-beta': /^[a-z0-9-]+(\s*,\s*[a-z0-9-]+){0,50}$/,
   },
+  accountHeaders: ['anthropic-organization-id'],
   headers: { 'anthropic-version': '2023-06-01' },
+  variables: (origin, key) => ({ ANTHROPIC_BASE_URL: origin, ANTHROPIC_API_KEY: key }),
   errorBody: (status, _code, message) => ({ type: 'error', error: { type: errorType(status), message } }),
   models,
   requests: { accepted, hostedTool, read, write },

@@ -22,7 +22,9 @@ export const gemini: WireDescriptor = {
   auth: 'x-goog-api-key',
   ownHeaders: ['x-goog-api-key', 'x-goog-api-client'],
   passedHeaders: {},
+  accountHeaders: [],
   headers: {},
+  variables: (origin, key) => ({ GOOGLE_GEMINI_BASE_URL: origin, GEMINI_API_KEY: key }),
   errorBody: (status, _code, message) => ({ error: { code: status, message, status: statusName(status) } }),
   models,
   requests: {

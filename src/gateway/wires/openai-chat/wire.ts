@@ -1,4 +1,4 @@
-import { openAiError, openAiModels } from '../openai.ts';
+import { openAiAccountHeaders, openAiError, openAiModels, openAiVariables } from '../openai.ts';
 import type { WireDescriptor } from '../wire-descriptor.ts';
 import { readFacts, readReply, readStream } from './answers.ts';
 import { accepted, hostedTool, read, usageOption, write } from './requests.ts';
@@ -14,7 +14,9 @@ export const openAiChat: WireDescriptor = {
   auth: 'bearer',
   ownHeaders: [],
   passedHeaders: { 'openai-beta': /^[\w-]+=[\w-]+(\s*,\s*[\w-]+=[\w-]+){0,20}$/ },
+  accountHeaders: openAiAccountHeaders,
   headers: {},
+  variables: openAiVariables,
   errorBody: openAiError,
   models: openAiModels,
   requests: { accepted, hostedTool, usageOption, read, write },

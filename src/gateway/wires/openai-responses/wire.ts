@@ -1,4 +1,4 @@
-import { openAiError, openAiModels } from '../openai.ts';
+import { openAiAccountHeaders, openAiError, openAiModels, openAiVariables } from '../openai.ts';
 import type { WireDescriptor } from '../wire-descriptor.ts';
 import { readFacts, readReply, readStream } from './answers.ts';
 import { accepted, hostedTool, read, write } from './requests.ts';
@@ -20,7 +20,9 @@ export const openAiResponses: WireDescriptor = {
   auth: 'bearer',
   ownHeaders: [],
   passedHeaders: {},
+  accountHeaders: openAiAccountHeaders,
   headers: {},
+  variables: openAiVariables,
   errorBody: openAiError,
   models: openAiModels,
   requests: { accepted, hostedTool, read, write },
