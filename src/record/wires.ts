@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** The protocols of models, in the order of `gateway/wires/wire-table.ts`. Files and records have these names. */
+/** The protocols of models, as files name them. The first is the usual one, and lists of them have this order. */
 export const wires = ['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini'] as const;
 export type Wire = (typeof wires)[number];
 

@@ -1,4 +1,4 @@
-import type { Wire } from '../../suite/model-config.ts';
+import type { HttpModel, Wire } from '../../suite/model-config.ts';
 import type { ChatRequest } from '../chat/chat.ts';
 import type { ServerModel } from '../probe/server-models.ts';
 import type { ScriptedAnswer } from '../scripted/answer.ts';
@@ -31,7 +31,7 @@ export interface WireDescriptor {
   /** The query parameter that a path for a stream must have. */
   streamQuery?: string;
   /** The header that carries a key, unless a model's configuration names another. */
-  auth: 'bearer' | 'x-api-key' | 'x-goog-api-key';
+  auth: NonNullable<HttpModel['auth']>;
   /** Headers that identify a client of this wire if its path does not. */
   ownHeaders: readonly string[];
   /** The wire's headers that pass from a client to the model, and the allowed values of each. */
