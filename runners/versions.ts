@@ -28,14 +28,17 @@ export const versions = {
   'qwen-code': { package: '@qwen-code/qwen-code', version: '0.24.4', program: 'qwen' },
 } as const satisfies Record<string, NpmCli>;
 
-/** The same for the CLIs from PyPI. When you raise a version, also set `asOf` to that day. */
+/**
+ * The same for the CLIs from PyPI. To raise a version, also lock its packages again:
+ * `node scripts/lock-python.ts <name>`.
+ */
 export const pythonVersions = {
   'mini-swe-agent': {
     package: 'mini-swe-agent',
     version: '2.4.6',
     program: 'mini',
     debian: 'bookworm',
-    asOf: '2026-11-22T00:00:00Z',
+    lock: new URL('./mini-swe-agent/requirements.txt', import.meta.url),
     // LiteLLM imports it.
     also: ['mcp'],
     // Only its benchmarks use them. They are half a gigabyte.
@@ -46,7 +49,7 @@ export const pythonVersions = {
     version: '0.86.2',
     program: 'aider',
     debian: 'bookworm',
-    asOf: '2026-11-22T00:00:00Z',
+    lock: new URL('./aider/requirements.txt', import.meta.url),
   },
   openhands: {
     package: 'openhands',
@@ -54,7 +57,9 @@ export const pythonVersions = {
     program: 'openhands',
     // It says that it wants 3.12, which no release of Debian has.
     debian: 'trixie',
-    asOf: '2026-11-22T00:00:00Z',
+    lock: new URL('./openhands/requirements.txt', import.meta.url),
     built: ['func-timeout'],
+    // Builds it.
+    also: ['setuptools'],
   },
 } as const satisfies Record<string, PythonCli>;

@@ -30,7 +30,8 @@ agent_store.LLM = functools.partial(agent_store.LLM, num_retries=0, **settings["
 
 main = None
 problem = None
-commands = set()
+# The commands that run, by the id of their call.
+commands = {}
 counted = (0, 0, 0)
 
 
@@ -60,7 +61,7 @@ def tell_action(event, is_main):
         if is_main:
             tell_message(action.message)
     elif event.tool_name == "terminal" and action is not None and not action.is_input and action.command:
-        commands.add(key)
+        commands[key] = action.command
         tell("command", id=key, command=action.command)
     else:
         given = action.model_dump(mode="json", exclude={"kind"}) if action else arguments_of(event)
@@ -82,7 +83,8 @@ def tell_end(key, observation):
     text = re.sub("\x1b\\[\\?2004[hl]", "", observation.text)
     if key not in commands:
         return end_tool(key, text, failed=observation.is_error)
-    commands.discard(key)
+    # A command that is typed before its bash shows the prompt is echoed by the terminal.
+    text = text.removeprefix(f"{commands.pop(key)}\n")
     code = observation.metadata.exit_code
     # -1: it still runs, or it was ended.
     known = {} if code == -1 else {"exitCode": code}
@@ -91,7 +93,7 @@ def tell_end(key, observation):
 
 def end_tool(key, text, failed):
     if key in commands:
-        commands.discard(key)
+        del commands[key]
         tell("command_end", id=key, **output(text))
     else:
         tell("tool_end", id=key, failed=failed, **output(text))

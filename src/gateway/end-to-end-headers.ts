@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { allWires } from './wires/wire-table.ts';
 
 /** Headers of a single connection (RFC 9110, 7.6.1). */
 const hopByHop: ReadonlySet<string> = new Set([
@@ -26,9 +27,7 @@ const hostsOwn: ReadonlySet<string> = new Set([
   'location',
   'strict-transport-security',
   'www-authenticate',
-  'openai-organization',
-  'openai-project',
-  'anthropic-organization-id',
+  ...allWires.flatMap(({ accountHeaders }) => accountHeaders),
 ]);
 
 /** The headers of a model's answer that are sent to the sandbox. */

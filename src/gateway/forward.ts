@@ -180,11 +180,11 @@ export function answerModels(
 ): void {
   const role = roleOf(tokens, headers);
   if (name === undefined) {
-    answerJson(response, 200, wireTable[wire].modelList(models.namesOf(role)));
+    answerJson(response, 200, wireTable[wire].models.list(models.namesOf(role)));
     return;
   }
   models.named(role, name);
-  answerJson(response, 200, wireTable[wire].modelEntry(name));
+  answerJson(response, 200, wireTable[wire].models.entry(name));
 }
 
 function roleOf(tokens: Tokens, headers: IncomingHttpHeaders): ModelRole {

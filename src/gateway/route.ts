@@ -1,10 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Wire } from '../suite/model-config.ts';
 import { relayPort } from './relay/relay.ts';
-import { streamQuery } from './wires/gemini/paths.ts';
 import type { PathTarget } from './wires/path-target.ts';
-import type { Endpoint } from './wires/wire-descriptor.ts';
-import { allWires } from './wires/wire-table.ts';
+import type { Endpoint, WireDescriptor } from './wires/wire-descriptor.ts';
+import { allWires, usualWire, versions } from './wires/wire-table.ts';
 
 /** What a request from the relay asks for. */
 export type Route =
@@ -35,6 +34,14 @@ const endpoints: ReadonlyMap<string, Endpoint & { wire: Wire }> = new Map(
     ),
 );
 
+/** What base URLs of clients end with. */
+const anyVersion = startOf(versions);
+const usualVersion = startOf([usualWire.version]);
+
+function startOf(names: readonly string[]): RegExp {
+  return new RegExp(`^/(?:${names.join('|')})(?=/)`);
+}
+
 /** Own addresses: some clients send requests for these through the proxy too. */
 const ownAuthorities: ReadonlySet<string> = new Set([`127.0.0.1:${relayPort}`, `localhost:${relayPort}`]);
 
@@ -54,7 +61,7 @@ export function routeOf({ method = 'GET', url = '/', headers }: IncomingMessage)
 function ownRoute(method: string, url: string, headers: IncomingMessage['headers']): Route {
   const [full = '/', ...rest] = url.split('?');
   const query = rest.join('?').split('&');
-  const path = full.replace(/^\/v1(beta)?(?=\/)/, '');
+  const path = full.replace(anyVersion, '');
   if (method === 'HEAD' && path === '/') return { to: 'greeting' };
   const pathed = ofPath(path);
   if (pathed) return pathedRoute(pathed, method, full, query);
@@ -74,17 +81,22 @@ function ownRoute(method: string, url: string, headers: IncomingMessage['headers
   return { to: 'nothing', wire, status: 404, why: `there is no ${method} ${full.slice(0, 200)} here` };
 }
 
+interface Pathed {
+  wire: WireDescriptor;
+  target: PathTarget;
+}
+
 /** The wire of a path that names its model. */
-function ofPath(path: string): { wire: Wire; target: PathTarget } | undefined {
-  for (const { name: wire, targetOf } of allWires) {
-    const target = targetOf?.(path);
+function ofPath(path: string): Pathed | undefined {
+  for (const wire of allWires) {
+    const target = wire.targetOf?.(path);
     if (target) return { wire, target: { ...target, model: decoded(target.model) ?? target.model } };
   }
   return undefined;
 }
 
 function pathedRoute(
-  { wire, target }: { wire: Wire; target: PathTarget },
+  { wire: { name: wire, streamQuery }, target }: Pathed,
   method: string,
   full: string,
   query: readonly string[],
@@ -92,7 +104,7 @@ function pathedRoute(
   const nothing = { to: 'nothing', wire } as const;
   if (method !== 'POST')
     return { ...nothing, status: 404, why: `${full.slice(0, 200)} takes POST, not ${method}` };
-  if (target.streamed && !query.includes(streamQuery))
+  if (target.streamed && streamQuery !== undefined && !query.includes(streamQuery))
     return { ...nothing, status: 400, why: `a stream is sent as events, with ?${streamQuery}` };
   return { to: 'model', wire, purpose: target.purpose, path: full.slice(0, 300), inPath: target };
 }
@@ -104,12 +116,12 @@ function isOf(parameter: string, part: string): boolean {
 
 /** Guesses the wire whose error shape the client understands. */
 function guessWire(path: string, headers: IncomingMessage['headers']): Wire {
-  const below = path.replace(/^\/v1(?=\/)/, '');
-  if (below.startsWith('/v1beta/')) return 'gemini';
-  const { name = 'openai-chat' } =
+  const below = path.replace(usualVersion, '');
+  const { name } =
+    allWires.find((wire) => wire.version !== usualWire.version && below.startsWith(`/${wire.version}/`)) ??
     allWires.find(({ endpoints: [{ path: own }] }) => below.startsWith(own)) ??
     allWires.find(({ ownHeaders }) => ownHeaders.some((header) => headers[header] !== undefined)) ??
-    {};
+    usualWire;
   return name;
 }
 

@@ -1,3 +1,4 @@
+import { allWires } from '../gateway/wires/wire-table.ts';
 import { mcpEntry } from './mcp-entry.ts';
 import type { HarnessContext, ModelAccess } from './runner.ts';
 
@@ -10,15 +11,8 @@ export function programEnvironment({ model, profile, env }: HarnessContext): Rec
  * The model's address and token in the variables that most clients read. The profile's `env` overrides them.
  */
 function modelEnvironment({ name, origin, token }: ModelAccess): Record<string, string> {
-  return {
-    OFFSITE_MODEL: name,
-    OPENAI_BASE_URL: `${origin}/v1`,
-    OPENAI_API_KEY: token,
-    ANTHROPIC_BASE_URL: origin,
-    ANTHROPIC_API_KEY: token,
-    GOOGLE_GEMINI_BASE_URL: origin,
-    GEMINI_API_KEY: token,
-  };
+  const ofClients = allWires.map(({ variables }) => variables(origin, token));
+  return Object.assign({ OFFSITE_MODEL: name }, ...ofClients);
 }
 
 /**

@@ -1,49 +1,25 @@
 import { readFileSync } from 'node:fs';
 import type { LaunchFile } from './cli-launch.ts';
 import { harnessFolder } from './npm-cli.ts';
+import { installPackages, type PythonPackages, uv } from './python-packages.ts';
 
 /** A CLI that is a package of PyPI. */
-export interface PythonCli {
-  package: string;
-  version: string;
+export interface PythonCli extends PythonPackages {
   /** The name of its program. */
   program: string;
   /** The release of Debian whose Python runs it: bookworm has Python 3.11, trixie 3.13. */
   debian: 'bookworm' | 'trixie';
-  /**
-   * An instant (RFC 3339). Packages that were uploaded after it are not installed, so that each install of
-   * the version gets the same dependencies.
-   */
-  asOf: string;
-  /** Packages that it needs and does not name. */
-  also?: readonly string[];
-  /** Dependencies that it does not need for what Offsite does with it. */
-  without?: readonly string[];
-  /** Dependencies that PyPI has as source only. */
-  built?: readonly string[];
 }
 
 /** The absolute path of the Python that runs a CLI in the sandbox. It sees the CLI's packages. */
 export const harnessPython = `${harnessFolder}/venv/bin/python`;
 
-/** The installer from PyPI. */
-const uv = 'uv==0.13.9';
-
 /**
  * The script that installs a CLI, at `version` if that is given, with a Python of its own. The Python comes
  * with all libraries that it needs, so it runs in every image for the same kind of processor, whatever C
- * library the image has. Another version than the pinned one gets the newest dependencies.
+ * library the image has.
  */
 export function pythonInstall(cli: PythonCli, version = cli.version): string {
-  const { also = [], without = [], built = [] } = cli;
-  const wanted = [`${cli.package}==${version}`, ...also].map((name) => `'${name}'`).join(' ');
-  const options = [
-    ...['--only-binary', ':all:'],
-    ...built.flatMap((name) => ['--no-binary', name]),
-    // The volume is read-only, so Python could not keep what it compiles.
-    '--compile-bytecode',
-    ...(version === cli.version ? ['--exclude-newer', cli.asOf] : []),
-  ].join(' ');
   return `#!/bin/sh
 set -eu
 for program in apt-get dpkg-deb; do
@@ -59,8 +35,7 @@ PYTHONPATH=$(echo "$root"/usr/share/python-wheels/pip-*.whl) "$python/bin/python
   --no-cache-dir --no-compile --root-user-action ignore --target "$work/uv" ${uv}
 uv() { "$work/uv/bin/uv" --quiet --no-cache --no-config "$@"; }
 uv venv --python "$python/bin/python3" ${harnessFolder}/venv
-printf '%s\\n' ${without.join(' ')} > "$work/without"
-uv pip install --python ${harnessPython} ${options} --excludes "$work/without" ${wanted}
+${installPackages(cli, version, harnessPython)}
 # Some packages need it and do not say where it is. One that is loaded is found.
 echo "import ctypes; ctypes.CDLL('$python/lib/libstdc++.so.6')" \\
   > "$(${harnessPython} -c 'import site; print(site.getsitepackages()[0])')/offsite.pth"

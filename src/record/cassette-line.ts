@@ -1,11 +1,11 @@
 import { z } from 'zod';
+import { WireName } from './wires.ts';
 
 const Text = z
   .int()
   .nonnegative()
   .meta({ description: 'The number of an earlier line of the kind `text`, from 0.' });
 const Count = z.int().nonnegative();
-const Wire = z.enum(['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini']);
 
 const Head = z
   .strictObject({
@@ -45,8 +45,8 @@ const ExchangeLine = z
       number: Count.meta({ description: 'Its place among the exchanges of its trial, from 1.' }),
       role: z.enum(['agent', 'user', 'judge']),
       model: z.string(),
-      wire: Wire.meta({ description: 'The wire of the model, and of the answer.' }),
-      from: Wire.optional().meta({ description: "The harness's wire, if the request was translated." }),
+      wire: WireName.meta({ description: 'The wire of the model, and of the answer.' }),
+      from: WireName.optional().meta({ description: "The harness's wire, if the request was translated." }),
       context: z.array(Text).meta({ description: 'System texts, and what a harness adds within a tag.' }),
       turns: z.array(Turn),
       tools: z.array(z.strictObject({ name: z.string(), definition: Text })),

@@ -1,11 +1,9 @@
 import { z } from 'zod';
+import { type Wire, WireName, wires } from '../record/wires.ts';
 import { Duration } from './quantities.ts';
 
-/** The protocols of models. */
-export const wires = ['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini'] as const;
-export type Wire = (typeof wires)[number];
+export { type Wire, wires } from '../record/wires.ts';
 
-const WireName = z.enum(wires);
 const Rate = z.number().nonnegative();
 const HeaderNames = z.record(z.string(), z.string());
 

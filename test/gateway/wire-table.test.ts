@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ChatRequest } from '../../src/gateway/chat/chat.ts';
+import { readModelList } from '../../src/gateway/probe/model-lists.ts';
 import type { ScriptedAnswer } from '../../src/gateway/scripted/answer.ts';
 import { allWires, wireTable } from '../../src/gateway/wires/wire-table.ts';
 import { wires } from '../../src/suite/model-config.ts';
@@ -33,7 +34,14 @@ test('the table has every wire under its own name, and no path twice', () => {
   expect(new Set(paths).size).toBe(paths.length);
 });
 
-describe.each(allWires)('$name', ({ requests, answers }) => {
+describe.each(allWires)('$name', ({ requests, answers, models }) => {
+  test('reads from its own list of models what was written into it, and takes no other for its own', () => {
+    const list = readModelList(models.list(['m-1', 'm-2']));
+    expect(list?.models).toEqual([{ id: 'm-1' }, { id: 'm-2' }]);
+    expect(list?.wire.models).toBe(models);
+    for (const body of junk) expect(readModelList(body)).toBeUndefined();
+  });
+
   test('reads from its own request what was written into it', () => {
     const { system, messages, tools } = requests.read(requests.write('m-1', chat));
     expect(system).toEqual(['Be brief.']);

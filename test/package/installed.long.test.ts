@@ -1,8 +1,10 @@
-import { mkdir, mkdtempDisposable, readdir, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtempDisposable, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { pythonVersions } from '../../runners/versions.ts';
 import { installPacked, packPackage } from './install-package.ts';
 
 /** In bytes: what a user's disk holds of Offsite, besides Node. */
@@ -54,6 +56,13 @@ test('the packed package installs without other packages, and runs a suite with 
   const project = await install('project');
   expect(await readdir(join(project, 'node_modules'))).toEqual(['.bin', '.package-lock.json', 'offsite']);
   expect(await bytesIn(join(project, 'node_modules'))).toBeLessThan(largestInstallation);
+
+  // Runners read these when they install a CLI.
+  const runnersFolder = join(project, 'node_modules/offsite/dist/runners');
+  for (const { lock } of Object.values(pythonVersions)) {
+    const path = relative('runners', relative('', fileURLToPath(lock)));
+    expect(await readFile(join(runnersFolder, path))).toEqual(await readFile(lock));
+  }
 
   const env = { ...engine, HOME: folder.path, OFFSITE_HOME: join(folder.path, 'data') };
   const offsite = (...args: string[]) =>

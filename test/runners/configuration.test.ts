@@ -108,8 +108,11 @@ describe.each([
   });
 
   test("installs the pinned version, or the profile's", () => {
+    // In quotes, or as a line of a lock.
     const named = (version = '') =>
-      expect.stringMatching(`'${runner.cli?.package}(@|==)${version.replaceAll('.', '[.]')}'`);
+      expect.stringMatching(
+        new RegExp(`(^|')${runner.cli?.package}(@|==)${version.replaceAll('.', '[.]')}('|$)`, 'm'),
+      );
     expect(runner.install?.(profileOf({}))).toEqual(named(runner.cli?.version));
     expect(runner.install?.(profileOf({ version: '9.9.9' }))).toEqual(named('9.9.9'));
   });

@@ -1,5 +1,6 @@
 import { type LookOptions, lookAtServer, type ServerLook } from '../../gateway/probe/look-at-server.ts';
 import type { ServerModel } from '../../gateway/probe/server-models.ts';
+import { allWires } from '../../gateway/wires/wire-table.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import { joined, ours, text } from '../../text/printable.ts';
@@ -159,12 +160,7 @@ async function wiresOf(
   if (hosted) return [...hosted.wires];
   if (look && look.wires.length > 0) return look.wires;
   if (!asking) throw missing('which wire it speaks: its server does not say', '--wire WIRE');
-  const choices: Choice<Wire[]>[] = [
-    { title: 'OpenAI chat completions', chosen: ['openai-chat'] },
-    { title: 'OpenAI responses', chosen: ['openai-responses'] },
-    { title: 'Anthropic messages', chosen: ['anthropic-messages'] },
-    { title: 'Gemini', chosen: ['gemini'] },
-  ];
+  const choices = allWires.map(({ title, name }): Choice<Wire[]> => ({ title, chosen: [name] }));
   return asking.choose('Which API does it have', choices);
 }
 

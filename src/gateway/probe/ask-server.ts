@@ -6,7 +6,7 @@ import { OffsiteError } from '../../offsite-error.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import type { Upstream, UpstreamAnswer } from '../upstream.ts';
 import { parsed } from '../wires/lenient.ts';
-import { wireTable } from '../wires/wire-table.ts';
+import { usualWire, wireTable } from '../wires/wire-table.ts';
 
 /** A server's answer to a question about itself. */
 export interface ServerAnswer {
@@ -21,7 +21,7 @@ export interface Question {
   path: string;
   /** Sends it as POST. */
   body?: object;
-  /** The wire whose header carries the key. Default: `openai-chat`. */
+  /** The wire whose header carries the key. Default: the usual one. */
   wire?: Wire;
 }
 
@@ -33,7 +33,7 @@ export function askServer(
   upstream: Upstream,
   { clock, signal, within = serverFacts.time.answer }: { clock: Clock; signal: AbortSignal; within?: number },
 ): AskServer {
-  return async ({ path, body, wire = 'openai-chat' }) => {
+  return async ({ path, body, wire = usualWire.name }) => {
     using deadline = startDeadline(clock, within, signal, () => tooSlow(path, within));
     const answer = await upstream.send(
       {

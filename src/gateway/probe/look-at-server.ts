@@ -4,10 +4,12 @@ import { OffsiteError } from '../../offsite-error.ts';
 import { type HttpModel, ModelConfig, type Wire } from '../../suite/model-config.ts';
 import type { GatewayParts } from '../gateway-parts.ts';
 import { serveModel } from '../served-model.ts';
-import { type AskServer, askServer, type Question, type ServerAnswer } from './ask-server.ts';
+import { usualWire, versions } from '../wires/wire-table.ts';
+import { type AskServer, askServer, type ServerAnswer } from './ask-server.ts';
+import { listQuestions, type ModelList, readModelList } from './model-lists.ts';
 import { type HasRoute, routesOf } from './routes.ts';
 import { type KnownServer, knownServer } from './server-kinds.ts';
-import { type ListForm, readModelList, type ServerModel } from './server-models.ts';
+import type { ServerModel } from './server-models.ts';
 
 /** What a server reports about itself without running a model. */
 export interface ServerLook {
@@ -47,15 +49,16 @@ export async function lookAtServer(given: string, options: LookOptions): Promise
   await using below = askBelow(options);
   const { baseUrl: listed, answer, list } = await findList(given, below.ask);
   const needsKey = answer.status === 401 || answer.status === 403;
-  if (list?.form === 'gemini')
-    return { baseUrl: listed, server: undefined, models: list.models, wires: ['gemini'], needsKey };
+  // Routes that name a model cannot be asked for.
+  if (list?.wire.targetOf)
+    return { baseUrl: listed, server: undefined, models: list.models, wires: [list.wire.name], needsKey };
   const [{ baseUrl, routes }, server] = await Promise.all([
     options.withoutWires
       ? { baseUrl: listed, routes: new Map<Wire, HasRoute>() }
       : findRoutes(list ? [listed] : [listed, trimmed(given)], below.ask),
     knownServer(below.ask(rootOf(listed))),
   ]);
-  const wires = wiresIn(routes, list?.form);
+  const wires = wiresIn(routes, list);
   if (!list && !server && wires.length === 0 && !needsKey) throw noServer(given, answer);
   const models = server?.models?.length ? server.models : (list?.models ?? []);
   return { baseUrl, server, models, wires, needsKey };
@@ -68,7 +71,7 @@ export function askBelow({ env, caBundle, clock, signal, within, withoutWires: _
 } {
   const opened = new AsyncDisposableStack();
   const ask = (baseUrl: string) => {
-    const config = ModelConfig.parse({ wire: 'openai-chat', baseUrl, ...defined(model) });
+    const config = ModelConfig.parse({ wire: usualWire.name, baseUrl, ...defined(model) });
     const served = opened.use(serveModel(baseUrl, config, { ...unused(clock), env, caBundle }));
     return askServer(served.upstream, { clock, signal, ...(within !== undefined && { within }) });
   };
@@ -92,7 +95,7 @@ function defined<Given extends object>(given: Given): Partial<Given> {
 interface FoundList {
   baseUrl: string;
   answer: ServerAnswer;
-  list: { form: ListForm; models: ServerModel[] } | undefined;
+  list: ModelList | undefined;
 }
 
 /** Finds the base URL below which the server lists its models. */
@@ -100,7 +103,6 @@ async function findList(given: string, below: (baseUrl: string) => AskServer): P
   const found: FoundList[] = [];
   for (const baseUrl of possibleBases(given)) {
     const ask = below(baseUrl);
-    // Each family wants the key in another header.
     for (const question of listQuestions(baseUrl)) {
       const answer = await ask(question);
       const list = answer.status === 200 ? readModelList(answer.document) : undefined;
@@ -130,7 +132,9 @@ const version = /\/v\d+[a-z\d]*$/;
 
 function possibleBases(given: string): string[] {
   const base = trimmed(given);
-  return version.test(new URL(base).pathname) ? [base] : [`${base}/v1`, base, `${base}/v1beta`];
+  if (version.test(new URL(base).pathname)) return [base];
+  const others = versions.filter((each) => each !== usualWire.version);
+  return [`${base}/${usualWire.version}`, base, ...others.map((each) => `${base}/${each}`)];
 }
 
 /** The address below which a server has the routes of its own. */
@@ -142,17 +146,11 @@ function trimmed(address: string): string {
   return address.replace(/\/+$/, '');
 }
 
-function listQuestions(baseUrl: string): Question[] {
-  const path = '/models';
-  if (baseUrl.endsWith('/v1beta')) return [{ path: `${path}?pageSize=1000`, wire: 'gemini' }, { path }];
-  return [{ path }, { path: `${path}?limit=1000`, wire: 'anthropic-messages' }];
-}
-
-/** A list of Anthropic's form is of its API, or of a proxy that has at least its wire. */
-function wiresIn(routes: ReadonlyMap<Wire, HasRoute>, form: ListForm | undefined): Wire[] {
-  const own = [...routes].flatMap(([wire, has]) => (has === 'yes' ? [wire] : []));
-  if (form !== 'anthropic') return own;
-  return ['anthropic-messages', ...own.filter((wire) => wire !== 'anthropic-messages')];
+/** A list in a provider's own form is of its API, or of a proxy that has at least its wire. */
+function wiresIn(routes: ReadonlyMap<Wire, HasRoute>, list: ModelList | undefined): Wire[] {
+  const found = [...routes].flatMap(([wire, has]) => (has === 'yes' ? [wire] : []));
+  if (!list || list.wire === usualWire) return found;
+  return [...new Set([list.wire.name, ...found])];
 }
 
 function noServer(given: string, { status, text }: ServerAnswer): OffsiteError {

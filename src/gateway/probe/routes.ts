@@ -1,15 +1,13 @@
 import type { Wire } from '../../suite/model-config.ts';
 import { isObject } from '../wires/lenient.ts';
+import { allWires, usualWire } from '../wires/wire-table.ts';
 import type { AskServer, ServerAnswer } from './ask-server.ts';
 
 /** `unknown`: the server answers each route in the same way, as one that wants a key first does. */
 export type HasRoute = 'yes' | 'no' | 'unknown';
 
-const routes = {
-  'openai-chat': '/chat/completions',
-  'openai-responses': '/responses',
-  'anthropic-messages': '/messages',
-} as const satisfies Partial<Record<Wire, string>>;
+/** A route that names a model cannot be asked for without one. */
+const wiresToAsk = allWires.filter(({ targetOf }) => !targetOf);
 
 /** No server has it, so its answer tells how a server answers what it does not have. */
 const noRoute = '/offsite-asks-for-no-route';
@@ -21,11 +19,11 @@ const noRoute = '/offsite-asks-for-no-route';
 export async function routesOf(ask: AskServer): Promise<Map<Wire, HasRoute>> {
   const answerOf = (path: string, wire: Wire) =>
     ask({ path, wire, body: { max_tokens: 1 } }).catch(() => undefined);
-  const none = await answerOf(noRoute, 'openai-chat');
-  const found = Object.entries(routes).map(async ([name, path]) => {
-    const wire = name as keyof typeof routes;
-    return [wire, hasRoute(await answerOf(path, wire), none, path)] as const;
-  });
+  const none = await answerOf(noRoute, usualWire.name);
+  const found = wiresToAsk.map(
+    async ({ name, endpoints: [{ path }] }) =>
+      [name, hasRoute(await answerOf(path, name), none, path)] as const,
+  );
   return new Map(await Promise.all(found));
 }
 

@@ -1,5 +1,5 @@
 import { serverFacts } from '../../bounds/model.ts';
-import { isObject, list, member, object, objectsOf, tokens, wholeText } from '../wires/lenient.ts';
+import { type JsonObject, object, objectsOf, tokens, wholeText } from '../wires/lenient.ts';
 
 /** What a server reports about one of its models. Lengths are in tokens. */
 export interface ServerModel {
@@ -13,9 +13,6 @@ export interface ServerModel {
   /** Whether its chat template has tools. */
   tools?: boolean;
 }
-
-/** The forms of a list of models; each belongs to a family of APIs. */
-export type ListForm = 'openai' | 'anthropic' | 'gemini';
 
 const Entry = object({
   id: wholeText,
@@ -34,20 +31,9 @@ const Entry = object({
   meta: object({ n_ctx: tokens, n_ctx_train: tokens }),
 });
 
-const GeminiEntry = object({ name: wholeText, inputTokenLimit: tokens, outputTokenLimit: tokens });
-
-/** Reads a list of models of any family. Undefined if the document is none. */
-export function readModelList(document: unknown): { form: ListForm; models: ServerModel[] } | undefined {
-  if (!isObject(document)) return undefined;
-  if (Array.isArray(document.models) && !Array.isArray(document.data)) {
-    const entries = objectsOf(document.models);
-    if (!entries.every((entry) => String(member(entry, 'name')).startsWith('models/'))) return undefined;
-    return { form: 'gemini', models: bounded(entries.flatMap(geminiModel)) };
-  }
-  if (!Array.isArray(document.data)) return undefined;
-  const entries = objectsOf(document.data);
-  const isAnthropic = document.has_more !== undefined && document.object !== 'list';
-  return { form: isAnthropic ? 'anthropic' : 'openai', models: bounded(entries.flatMap(modelOf)) };
+/** The models of a list that has them in `data`. Undefined if the document has none. */
+export function modelsInData({ data }: JsonObject): ServerModel[] | undefined {
+  return Array.isArray(data) ? objectsOf(data).flatMap(modelOf) : undefined;
 }
 
 function modelOf(item: unknown): ServerModel[] {
@@ -67,14 +53,6 @@ function modelOf(item: unknown): ServerModel[] {
       maxOutputTokens: top_provider.max_completion_tokens ?? entry.max_completion_tokens ?? entry.max_tokens,
     }),
   ];
-}
-
-function geminiModel(item: unknown): ServerModel[] {
-  const { name, inputTokenLimit, outputTokenLimit } = GeminiEntry.parse(item);
-  const methods = list(member(item, 'supportedGenerationMethods'));
-  if (name === undefined || !methods.includes('generateContent')) return [];
-  const id = name.replace(/^models\//, '');
-  return [modelWith(id, { contextWindow: inputTokenLimit, maxOutputTokens: outputTokenLimit })];
 }
 
 /** Leaves out what is unknown, or 0, which some servers use for unknown. */

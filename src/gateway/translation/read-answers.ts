@@ -2,19 +2,25 @@ import { isObject, type JsonObject, parsed } from '../wires/lenient.ts';
 import type { CallIds } from './call-ids.ts';
 import type { NeutralStop } from './neutral-answer.ts';
 import type { ModelPart } from './neutral-request.ts';
+import { type Stops, stopNamed } from './stops.ts';
 import { UnreadableAnswer } from './unreadable-answer.ts';
 
 /** What the readers of all wires do alike. All of it throws {@link UnreadableAnswer}. */
 
-/** Reads why an answer ended, by the wire's own names. */
-export function stopReader(stops: Readonly<Record<string, NeutralStop>>): (reason: unknown) => NeutralStop {
-  return (reason) => {
-    const stop = typeof reason === 'string' && Object.hasOwn(stops, reason) ? stops[reason] : undefined;
-    if (stop) return stop;
-    throw new UnreadableAnswer(
-      `the answer ended for an unknown reason, ${JSON.stringify(reason ?? null).slice(0, 100)}`,
-    );
-  };
+/** Why an answer ended, by the wire's own names. */
+export function stopOf(stops: Stops, reason: unknown): NeutralStop {
+  const stop = stopNamed(stops, reason);
+  if (stop) return stop;
+  throw new UnreadableAnswer(
+    `the answer ended for an unknown reason, ${JSON.stringify(reason ?? null).slice(0, 100)}`,
+  );
+}
+
+/** Most servers name the end of an answer with calls, or of a refusal, as that of any other. */
+export function stopWith(stop: NeutralStop, parts: readonly ModelPart[]): NeutralStop {
+  const has = (type: ModelPart['type']) => parts.some((part) => part.type === type);
+  if (stop !== 'done') return stop;
+  return has('refusal') ? 'refused' : has('call') ? 'tools' : 'done';
 }
 
 export function nameOfCall(name: unknown): string {

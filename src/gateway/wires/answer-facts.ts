@@ -1,5 +1,7 @@
 import type { Usage } from '../../contract/report.ts';
+import type { NeutralUsage } from '../translation/neutral-answer.ts';
 import { anything, object } from './lenient.ts';
+import { fields } from './reply.ts';
 
 /** What an answer says about itself. */
 export interface AnswerFacts {
@@ -50,15 +52,12 @@ export function tellsOverload(error: unknown): true | undefined {
 }
 
 /** Usage with its total, without unknown numbers. Input tokens are all tokens of the prompt. */
-export function usageOf(known: {
-  inputTokens: number | undefined;
-  outputTokens: number | undefined;
-  cacheReadTokens: number | undefined;
-  cacheWriteTokens: number | undefined;
-}): Usage {
-  const { inputTokens, outputTokens } = known;
-  const totalTokens =
-    inputTokens === undefined || outputTokens === undefined ? undefined : inputTokens + outputTokens;
-  const all = Object.entries({ ...known, totalTokens });
-  return Object.fromEntries(all.filter(([, value]) => value !== undefined));
+export function usageWithTotal({ input, output, cacheRead, cacheWrite }: NeutralUsage): Usage {
+  return fields({
+    inputTokens: input,
+    outputTokens: output,
+    cacheReadTokens: cacheRead,
+    cacheWriteTokens: cacheWrite,
+    totalTokens: input === undefined || output === undefined ? undefined : input + output,
+  });
 }

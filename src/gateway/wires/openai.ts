@@ -1,4 +1,12 @@
+import { modelsInData } from '../probe/server-models.ts';
 import { member, text } from './lenient.ts';
+import type { WireModels } from './wire-descriptor.ts';
+
+export const openAiAccountHeaders = ['openai-organization', 'openai-project'];
+
+export function openAiVariables(origin: string, key: string): Record<string, string> {
+  return { OPENAI_BASE_URL: `${origin}/v1`, OPENAI_API_KEY: key };
+}
 
 /** The error body of OpenAI's two wires. */
 export function openAiError(status: number, code: string, message: string): object {
@@ -12,11 +20,14 @@ export function errorMessage(error: unknown): string | undefined {
   return text.parse(member(error, 'message')) ?? text.parse(error) ?? text.parse(member(error, 'code'));
 }
 
-export function openAiModelList(names: readonly string[]): object {
-  return { object: 'list', data: names.map(openAiModelEntry) };
-}
+/** Most servers list their models in this form, each with more members of its own. */
+export const openAiModels: WireModels = {
+  read: modelsInData,
+  list: (names) => ({ object: 'list', data: names.map(entry) }),
+  entry,
+};
 
 /** The creation date is unknown, so this uses the epoch. */
-export function openAiModelEntry(name: string): object {
+function entry(name: string): object {
   return { id: name, object: 'model', created: 0, owned_by: 'offsite' };
 }

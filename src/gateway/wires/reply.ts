@@ -1,4 +1,5 @@
 import type { ChatAnswer, ChatRequest, ToolCall } from '../chat/chat.ts';
+import type { NeutralStop } from '../translation/neutral-answer.ts';
 import { isObject, type JsonObject, objectsOf, parsed } from './lenient.ts';
 
 /** The content of a model's answer, independent of the wire. */
@@ -31,15 +32,11 @@ export function plainText(content: unknown): string {
     .join('');
 }
 
-/** Why an answer stopped, from the wire's own reason. An answer that was cut may have incomplete calls. */
-export function stoppedBy(facts: {
-  refused: boolean;
-  cut: boolean;
-  calls: readonly ToolCall[];
-}): Reply['stopped'] {
-  if (facts.refused) return 'refused';
-  if (facts.cut) return 'length';
-  return facts.calls.length > 0 ? 'tools' : 'done';
+/** Why an answer stopped. An answer that was cut may have incomplete calls. */
+export function stoppedBy(stop: NeutralStop | undefined, calls: readonly ToolCall[]): Reply['stopped'] {
+  if (stop === 'refused') return 'refused';
+  if (stop === 'length' || stop === 'context') return 'length';
+  return calls.length > 0 ? 'tools' : 'done';
 }
 
 /** A request's fields, without those that have no value. */

@@ -1,5 +1,6 @@
-import type { Wire } from '../../suite/model-config.ts';
+import type { HttpModel, Wire } from '../../suite/model-config.ts';
 import type { ChatRequest } from '../chat/chat.ts';
+import type { ServerModel } from '../probe/server-models.ts';
 import type { ScriptedAnswer } from '../scripted/answer.ts';
 import type { WireTranslation } from '../translation/wire-translation.ts';
 import type { Accepted } from './accepted.ts';
@@ -16,6 +17,10 @@ import type { WireEvent } from './wire-event.ts';
  */
 export interface WireDescriptor {
   name: Wire;
+  /** Its name for people. */
+  title: string;
+  /** The last part of the base URLs of its APIs. */
+  version: string;
   /** The first endpoint is the one for answers. */
   endpoints: readonly [Endpoint, ...Endpoint[]];
   /**
@@ -23,22 +28,37 @@ export interface WireDescriptor {
    * patterns for people, and bodies have neither `model` nor `stream`.
    */
   targetOf?(path: string): PathTarget | undefined;
+  /** The query parameter that a path for a stream must have. */
+  streamQuery?: string;
   /** The header that carries a key, unless a model's configuration names another. */
-  auth: 'bearer' | 'x-api-key' | 'x-goog-api-key';
+  auth: NonNullable<HttpModel['auth']>;
   /** Headers that identify a client of this wire if its path does not. */
   ownHeaders: readonly string[];
   /** The wire's headers that pass from a client to the model, and the allowed values of each. */
   passedHeaders: Readonly<Record<string, RegExp>>;
+  /** Headers of answers that name the account. They stay on this host. */
+  accountHeaders: readonly string[];
   /** Headers of this process's own requests. */
   headers: Readonly<Record<string, string>>;
+  /** The variables in which most of its clients read an address, here the relay's, and a key. */
+  variables(origin: string, key: string): Record<string, string>;
   /** The error body that the wire's clients understand. `code` is lower-case. */
   errorBody(status: number, code: string, message: string): object;
-  /** The list of models, in the shape of the wire's provider. */
-  modelList(names: readonly string[]): object;
-  modelEntry(name: string): object;
+  /** Wires whose lists of models have one form share this object. */
+  models: WireModels;
   requests: WireRequests;
   answers: WireAnswers;
   translation: WireTranslation;
+}
+
+/** The list of a server's models, `GET /models`, in the form of the wire's provider. */
+export interface WireModels {
+  /** The query for the whole list, if a plain question gets a part of it. */
+  query?: string;
+  /** Reads a list; undefined if the document has another form. The usual wire's form is tried last. */
+  read(document: JsonObject): ServerModel[] | undefined;
+  list(names: readonly string[]): object;
+  entry(name: string): object;
 }
 
 /** Names of members of a wire. */

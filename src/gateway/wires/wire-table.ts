@@ -1,4 +1,4 @@
-import type { Wire } from '../../suite/model-config.ts';
+import { type Wire, wires } from '../../suite/model-config.ts';
 import { anthropicMessages } from './anthropic-messages/wire.ts';
 import { gemini } from './gemini/wire.ts';
 import { openAiChat } from './openai-chat/wire.ts';
@@ -12,8 +12,13 @@ export const wireTable: Readonly<Record<Wire, WireDescriptor>> = {
   gemini,
 };
 
-/** All wires in the order of the table: the first is the default for a client whose wire is unknown. */
-export const allWires: readonly WireDescriptor[] = Object.values(wireTable);
+export const allWires: readonly WireDescriptor[] = wires.map((name) => wireTable[name]);
+
+/** The first wire: that of a client or a server whose wire is unknown. */
+export const usualWire: WireDescriptor = wireTable[wires[0]];
+
+/** The versions of all wires, that of the usual wire first. */
+export const versions: readonly string[] = [...new Set(allWires.map(({ version }) => version))];
 
 const accepted = allWires.filter(({ requests }) => !requests.names).map(({ requests }) => requests.accepted);
 

@@ -1,18 +1,19 @@
-import type { z } from 'zod';
-import type { Usage } from '../../../contract/report.ts';
 import type { ChatRequest } from '../../chat/chat.ts';
-import { type AnswerFacts, noFacts, type StreamReader, tellsOverload, usageOf } from '../answer-facts.ts';
-import { anything, member, object, objectIfAny, parsed, text, tokens } from '../lenient.ts';
+import { stopNamed } from '../../translation/stops.ts';
+import {
+  type AnswerFacts,
+  noFacts,
+  type StreamReader,
+  tellsOverload,
+  usageWithTotal,
+} from '../answer-facts.ts';
+import { anything, object, objectIfAny, parsed, text } from '../lenient.ts';
 import { argumentsOf, idOf, plainText, type Reply, stoppedBy } from '../reply.ts';
+import { stops } from './stops.ts';
+import { countsIn, usageOf } from './usage.ts';
 
-const UsageMembers = object({
-  input_tokens: tokens,
-  cache_read_input_tokens: tokens,
-  cache_creation_input_tokens: tokens,
-  output_tokens: tokens,
-});
 const ErrorObject = objectIfAny({ message: text, code: anything, type: anything });
-const Message = object({ type: anything, model: text, error: ErrorObject, usage: UsageMembers });
+const Message = object({ type: anything, model: text, error: ErrorObject, usage: anything });
 const Event = object({
   type: anything,
   message: object({ model: text, usage: anything }),
@@ -23,7 +24,7 @@ const Event = object({
 export function readFacts(body: unknown): AnswerFacts {
   const { type, model, error, usage } = Message.parse(body);
   return {
-    usage: usageFrom(usage),
+    usage: usageWithTotal(usageOf(usage)),
     answeredBy: model,
     complete: type === 'message',
     failure: error?.message,
@@ -48,38 +49,15 @@ export function readStream(): StreamReader {
       if (type === 'message_start') {
         facts.answeredBy ??= message.model;
         // Its output tokens count only the first moment.
-        const { output_tokens, ...prompt } = { output_tokens: 0, ...countsOf(message.usage) };
+        const { output_tokens, ...prompt } = { output_tokens: 0, ...countsIn(message.usage) };
         Object.assign(known, prompt);
       }
       // Counts of a delta cover the whole message so far; counts that are missing or null stay unchanged.
-      if (type === 'message_delta') Object.assign(known, countsOf(usage));
-      facts.usage = usageFrom(UsageMembers.parse(known));
+      if (type === 'message_delta') Object.assign(known, countsIn(usage));
+      facts.usage = usageWithTotal(usageOf(known));
     },
     facts: () => facts,
   };
-}
-
-const counts = [
-  ...['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'],
-  ...['output_tokens', 'output_tokens_details'],
-];
-
-/** The counts that an event reports; a count that is null says nothing new. */
-export function countsOf(usage: unknown): object {
-  const told = counts.map((name) => [name, member(usage, name)] as const);
-  return Object.fromEntries(told.filter(([, value]) => value != null));
-}
-
-/** `input_tokens` excludes cached tokens, so the prompt is the sum of three numbers. */
-function usageFrom(usage: z.infer<typeof UsageMembers>): Usage {
-  const { input_tokens: plain, output_tokens } = usage;
-  const { cache_read_input_tokens: cacheReadTokens, cache_creation_input_tokens: cacheWriteTokens } = usage;
-  return usageOf({
-    inputTokens: plain === undefined ? undefined : plain + (cacheReadTokens ?? 0) + (cacheWriteTokens ?? 0),
-    outputTokens: output_tokens,
-    cacheReadTokens,
-    cacheWriteTokens,
-  });
 }
 
 const Answer = object({ content: anything, stop_reason: anything });
@@ -98,6 +76,5 @@ export function readReply(body: unknown, request: ChatRequest): Reply | undefine
       arguments: argumentsOf(input),
     }));
   const text = answer ? JSON.stringify(answer.input) : plainText(content);
-  const cut = reason === 'max_tokens' || reason === 'model_context_window_exceeded';
-  return { text, calls, stopped: stoppedBy({ refused: reason === 'refusal', cut, calls }) };
+  return { text, calls, stopped: stoppedBy(stopNamed(stops, reason), calls) };
 }

@@ -1,5 +1,6 @@
 import type { WireDescriptor } from '../wire-descriptor.ts';
 import { readFacts, readReply, readStream } from './answers.ts';
+import { models } from './models.ts';
 import { accepted, hostedTool, read, write } from './requests.ts';
 import { writeAnswer, writeStream } from './scripted.ts';
 import { translation } from './translation/translation.ts';
@@ -9,6 +10,8 @@ const parameter = 'beta=true';
 /** Anthropic's Messages. */
 export const anthropicMessages: WireDescriptor = {
   name: 'anthropic-messages',
+  title: 'Anthropic messages',
+  version: 'v1',
   endpoints: [
     { path: '/messages', parameter },
     { path: '/messages/count_tokens', parameter, writeCount: (input_tokens) => ({ input_tokens }) },
@@ -20,24 +23,15 @@ export const anthropicMessages: WireDescriptor = {
     // Beta features allow more members in a body. The gateway judges the body in any case.
     'anthropic-beta': /^[a-z0-9-]+(\s*,\s*[a-z0-9-]+){0,50}$/,
   },
+  accountHeaders: ['anthropic-organization-id'],
   headers: { 'anthropic-version': '2023-06-01' },
+  variables: (origin, key) => ({ ANTHROPIC_BASE_URL: origin, ANTHROPIC_API_KEY: key }),
   errorBody: (status, _code, message) => ({ type: 'error', error: { type: errorType(status), message } }),
-  modelList: (names) => ({
-    data: names.map(modelEntry),
-    has_more: false,
-    first_id: names[0] ?? null,
-    last_id: names.at(-1) ?? null,
-  }),
-  modelEntry,
+  models,
   requests: { accepted, hostedTool, read, write },
   answers: { readFacts, readStream, readReply, write: writeAnswer, writeStream },
   translation,
 };
-
-/** The creation date is unknown, so this uses the epoch. */
-function modelEntry(name: string): object {
-  return { type: 'model', id: name, display_name: name, created_at: new Date(0).toISOString() };
-}
 
 function errorType(status: number): string {
   const types: Record<number, string> = {

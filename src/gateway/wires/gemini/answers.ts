@@ -1,16 +1,32 @@
-import { type AnswerFacts, noFacts, type StreamReader, tellsOverload, usageOf } from '../answer-facts.ts';
-import { isObject, list, member, objectsOf, parsed, text } from '../lenient.ts';
+import {
+  type AnswerFacts,
+  noFacts,
+  type StreamReader,
+  tellsOverload,
+  usageWithTotal,
+} from '../answer-facts.ts';
+import { anything, isObject, list, listOf, object, parsed, text, wholeText } from '../lenient.ts';
 import { errorMessage } from '../openai.ts';
-import { usageOf as countsOf } from './translation/read-answer.ts';
+import { usageOf } from './usage.ts';
+
+/** A whole answer, or an event of a stream. */
+const Answer = object({
+  modelVersion: text,
+  candidates: anything,
+  promptFeedback: object({ blockReason: wholeText }),
+  usageMetadata: anything,
+  error: anything,
+});
+const Candidates = listOf(object({ finishReason: wholeText }));
 
 export function readFacts(body: unknown): AnswerFacts {
-  const error = member(body, 'error');
+  const answer = Answer.parse(body);
   return {
-    usage: usageFrom(member(body, 'usageMetadata')),
-    answeredBy: text.parse(member(body, 'modelVersion')),
-    complete: Array.isArray(member(body, 'candidates')) || isBlocked(body),
-    failure: errorMessage(error),
-    overloaded: tellsOverload(error),
+    usage: usageWithTotal(usageOf(answer.usageMetadata)),
+    answeredBy: answer.modelVersion,
+    complete: Array.isArray(answer.candidates) || isBlocked(answer),
+    failure: errorMessage(answer.error),
+    overloaded: tellsOverload(answer.error),
   };
 }
 
@@ -23,16 +39,15 @@ export function readStream(): StreamReader {
   return {
     event(data) {
       if (facts.answeredBy !== undefined && !telling.test(data)) return;
-      const chunk = parsed(data);
-      if (!isObject(chunk)) return;
+      const chunk = Answer.parse(parsed(data));
       const failure = errorMessage(chunk.error);
       if (failure !== undefined) facts.overloaded ??= tellsOverload(chunk.error);
       facts.failure ??= failure;
-      facts.answeredBy ??= text.parse(chunk.modelVersion);
+      facts.answeredBy ??= chunk.modelVersion;
       // Each event has the counts so far.
-      if (isObject(chunk.usageMetadata)) facts.usage = usageFrom(chunk.usageMetadata);
-      const isFinished = objectsOf(chunk.candidates).some(
-        ({ finishReason }) => typeof finishReason === 'string',
+      if (isObject(chunk.usageMetadata)) facts.usage = usageWithTotal(usageOf(chunk.usageMetadata));
+      const isFinished = Candidates.parse(chunk.candidates).some(
+        ({ finishReason }) => finishReason !== undefined,
       );
       if (isFinished || isBlocked(chunk)) facts.complete = true;
     },
@@ -41,19 +56,6 @@ export function readStream(): StreamReader {
 }
 
 /** The provider refused the prompt, and wrote nothing. */
-function isBlocked(body: unknown): boolean {
-  return (
-    typeof member(member(body, 'promptFeedback'), 'blockReason') === 'string' &&
-    list(member(body, 'candidates')).length === 0
-  );
-}
-
-function usageFrom(metadata: unknown): AnswerFacts['usage'] {
-  const { input, output, cacheRead } = countsOf(metadata);
-  return usageOf({
-    inputTokens: input,
-    outputTokens: output,
-    cacheReadTokens: cacheRead,
-    cacheWriteTokens: undefined,
-  });
+function isBlocked({ promptFeedback, candidates }: ReturnType<typeof Answer.parse>): boolean {
+  return promptFeedback.blockReason !== undefined && list(candidates).length === 0;
 }

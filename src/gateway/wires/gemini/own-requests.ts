@@ -6,7 +6,7 @@ import { eventsOf, type NeutralAnswer } from '../../translation/neutral-answer.t
 import type { NeutralMessage, NeutralRequest } from '../../translation/neutral-request.ts';
 import { UnreadableAnswer } from '../../translation/unreadable-answer.ts';
 import { isObject, type JsonObject, parsed } from '../lenient.ts';
-import { argumentsOf, fields, type Reply } from '../reply.ts';
+import { argumentsOf, fields, type Reply, stoppedBy } from '../reply.ts';
 import type { StreamForm } from '../wire-descriptor.ts';
 import { piecesOf, type WireEvent } from '../wire-event.ts';
 import { readAnswer } from './translation/read-answer.ts';
@@ -62,8 +62,7 @@ export function readReply(body: unknown, request: ChatRequest): Reply | undefine
       part.type === 'call' ? [{ id: part.id, name: part.name, arguments: argumentsOf(part.arguments) }] : [],
     );
     const text = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
-    const stopped = stop === 'length' || stop === 'refused' ? stop : calls.length > 0 ? 'tools' : 'done';
-    return { text, calls, stopped };
+    return { text, calls, stopped: stoppedBy(stop, calls) };
   } catch (error) {
     if (error instanceof UnreadableAnswer) return undefined;
     throw error;

@@ -1,7 +1,8 @@
 import type { WireDescriptor } from '../wire-descriptor.ts';
 import { readFacts, readStream } from './answers.ts';
+import { models } from './models.ts';
 import { readReply, write, writeAnswer, writeStream } from './own-requests.ts';
-import { targetOf } from './paths.ts';
+import { streamQuery, targetOf } from './paths.ts';
 import { read } from './read.ts';
 import { accepted, freeForm, partMembers, providerSide, spelled } from './requests.ts';
 import { translation } from './translation/translation.ts';
@@ -9,19 +10,23 @@ import { translation } from './translation/translation.ts';
 /** Google's Gemini API: generateContent, streamGenerateContent and countTokens. */
 export const gemini: WireDescriptor = {
   name: 'gemini',
+  title: 'Gemini',
+  version: 'v1beta',
   endpoints: [
     { path: '/models/{model}:generateContent' },
     { path: '/models/{model}:streamGenerateContent' },
     { path: '/models/{model}:countTokens', writeCount: (totalTokens) => ({ totalTokens }) },
   ],
   targetOf,
+  streamQuery,
   auth: 'x-goog-api-key',
   ownHeaders: ['x-goog-api-key', 'x-goog-api-client'],
   passedHeaders: {},
+  accountHeaders: [],
   headers: {},
+  variables: (origin, key) => ({ GOOGLE_GEMINI_BASE_URL: origin, GEMINI_API_KEY: key }),
   errorBody: (status, _code, message) => ({ error: { code: status, message, status: statusName(status) } }),
-  modelList: (names) => ({ models: names.map(modelEntry) }),
-  modelEntry,
+  models,
   requests: {
     accepted,
     hostedTool: () => undefined,
@@ -33,11 +38,6 @@ export const gemini: WireDescriptor = {
   answers: { readFacts, readStream, readReply, write: writeAnswer, writeStream },
   translation,
 };
-
-function modelEntry(name: string): object {
-  const supportedGenerationMethods = ['generateContent', 'streamGenerateContent', 'countTokens'];
-  return { name: `models/${name}`, displayName: name, supportedGenerationMethods };
-}
 
 function statusName(status: number): string {
   const names: Record<number, string> = {

@@ -1,38 +1,26 @@
-import type { z } from 'zod';
-import type { Usage } from '../../../contract/report.ts';
 import type { ChatRequest } from '../../chat/chat.ts';
-import { type AnswerFacts, noFacts, type StreamReader, tellsOverload, usageOf } from '../answer-facts.ts';
-import { anything, isObject, listOf, object, parsed, text, tokens, wholeText } from '../lenient.ts';
+import { stopNamed } from '../../translation/stops.ts';
+import {
+  type AnswerFacts,
+  noFacts,
+  type StreamReader,
+  tellsOverload,
+  usageWithTotal,
+} from '../answer-facts.ts';
+import { anything, isObject, listOf, object, parsed, text, wholeText } from '../lenient.ts';
 import { errorMessage } from '../openai.ts';
 import { argumentsOf, idOf, plainText, type Reply, stoppedBy } from '../reply.ts';
+import { stops } from './stops.ts';
+import { usageOf } from './usage.ts';
 
-/** Servers name cache details as OpenAI, DeepSeek and OpenRouter do. */
-const UsageMembers = object({
-  prompt_tokens: tokens,
-  completion_tokens: tokens,
-  prompt_tokens_details: object({ cached_tokens: tokens, cache_write_tokens: tokens }),
-  prompt_cache_hit_tokens: tokens,
-});
-
-const Completion = object({
-  model: text,
-  choices: anything,
-  error: anything,
-  usage: UsageMembers,
-});
-
-const Chunk = object({
-  model: text,
-  choices: anything,
-  error: anything,
-  usage: anything,
-});
+/** A whole answer, or a chunk of a stream. */
+const Completion = object({ model: text, choices: anything, error: anything, usage: anything });
 const ChunkChoices = listOf(object({ finish_reason: text }));
 
 export function readFacts(body: unknown): AnswerFacts {
   const { model, choices, error, usage } = Completion.parse(body);
   return {
-    usage: usageFrom(usage),
+    usage: usageWithTotal(usageOf(usage)),
     answeredBy: model,
     complete: Array.isArray(choices),
     failure: errorMessage(error),
@@ -48,7 +36,6 @@ const finishing = /"finish_reason"\s*:\s*"/;
 
 export function readStream(): StreamReader {
   const facts = noFacts();
-  let usage = UsageMembers.parse(undefined);
   return {
     event(data) {
       if (data.trim() === '[DONE]') {
@@ -56,7 +43,7 @@ export function readStream(): StreamReader {
         return;
       }
       if (facts.answeredBy !== undefined && !telling.test(data)) return;
-      const { model, choices, error, usage: told } = Chunk.parse(parsed(data));
+      const { model, choices, error, usage } = Completion.parse(parsed(data));
       facts.answeredBy ??= model;
       const failure = errorMessage(error);
       if (failure !== undefined) facts.overloaded ??= tellsOverload(error);
@@ -64,25 +51,14 @@ export function readStream(): StreamReader {
       // Not every server ends with [DONE].
       if (finishing.test(data) && isFinished(choices)) facts.complete = true;
       // Some servers repeat a growing usage in every chunk: the last one counts.
-      if (isObject(told)) usage = UsageMembers.parse(told);
+      if (isObject(usage)) facts.usage = usageWithTotal(usageOf(usage));
     },
-    facts: () => ({ ...facts, usage: usageFrom(usage) }),
+    facts: () => facts,
   };
 }
 
 function isFinished(choices: unknown): boolean {
   return ChunkChoices.parse(choices).some(({ finish_reason }) => finish_reason !== undefined);
-}
-
-/** `prompt_tokens` include cached ones and `completion_tokens` include reasoning. */
-function usageFrom(usage: z.infer<typeof UsageMembers>): Usage {
-  const { cached_tokens, cache_write_tokens } = usage.prompt_tokens_details;
-  return usageOf({
-    inputTokens: usage.prompt_tokens,
-    outputTokens: usage.completion_tokens,
-    cacheReadTokens: cached_tokens ?? usage.prompt_cache_hit_tokens,
-    cacheWriteTokens: cache_write_tokens,
-  });
 }
 
 const Answer = object({ choices: listOf(anything) });
@@ -102,7 +78,6 @@ export function readReply(body: unknown, request: ChatRequest): Reply | undefine
     name: String(called.name),
     arguments: argumentsOf(called.arguments),
   }));
-  const refused = Boolean(refusal) || reason === 'content_filter';
-  const text = plainText(content) || (refused ? plainText(refusal) : '');
-  return { text, calls, stopped: stoppedBy({ refused, cut: reason === 'length', calls }) };
+  const stop = refusal ? 'refused' : stopNamed(stops, reason);
+  return { text: plainText(content) || (refusal ?? ''), calls, stopped: stoppedBy(stop, calls) };
 }

@@ -1,4 +1,4 @@
-import { openAiError, openAiModelEntry, openAiModelList } from '../openai.ts';
+import { openAiAccountHeaders, openAiError, openAiModels, openAiVariables } from '../openai.ts';
 import type { WireDescriptor } from '../wire-descriptor.ts';
 import { readFacts, readReply, readStream } from './answers.ts';
 import { accepted, hostedTool, read, usageOption, write } from './requests.ts';
@@ -8,14 +8,17 @@ import { translation } from './translation/translation.ts';
 /** Chat Completions, as defined by OpenAI and spoken by many servers. */
 export const openAiChat: WireDescriptor = {
   name: 'openai-chat',
+  title: 'OpenAI chat completions',
+  version: 'v1',
   endpoints: [{ path: '/chat/completions' }],
   auth: 'bearer',
   ownHeaders: [],
   passedHeaders: { 'openai-beta': /^[\w-]+=[\w-]+(\s*,\s*[\w-]+=[\w-]+){0,20}$/ },
+  accountHeaders: openAiAccountHeaders,
   headers: {},
+  variables: openAiVariables,
   errorBody: openAiError,
-  modelList: openAiModelList,
-  modelEntry: openAiModelEntry,
+  models: openAiModels,
   requests: { accepted, hostedTool, usageOption, read, write },
   answers: { readFacts, readStream, readReply, write: writeAnswer, writeStream },
   translation,

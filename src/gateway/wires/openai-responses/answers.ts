@@ -1,23 +1,25 @@
-import type { z } from 'zod';
-import type { Usage } from '../../../contract/report.ts';
 import type { ChatRequest } from '../../chat/chat.ts';
-import { type AnswerFacts, noFacts, type StreamReader, tellsOverload, usageOf } from '../answer-facts.ts';
-import { anything, isObject, list, member, object, parsed, text, tokens } from '../lenient.ts';
+import { stopNamed } from '../../translation/stops.ts';
+import {
+  type AnswerFacts,
+  noFacts,
+  type StreamReader,
+  tellsOverload,
+  usageWithTotal,
+} from '../answer-facts.ts';
+import { anything, isObject, list, member, object, parsed, text } from '../lenient.ts';
 import { errorMessage } from '../openai.ts';
 import { argumentsOf, idOf, plainText, type Reply, stoppedBy } from '../reply.ts';
+import { stops } from './stops.ts';
+import { usageOf } from './usage.ts';
 
-const UsageMembers = object({
-  input_tokens: tokens,
-  output_tokens: tokens,
-  input_tokens_details: object({ cached_tokens: tokens, cache_write_tokens: tokens }),
-});
-const Facts = object({ status: text, model: text, error: anything, usage: UsageMembers });
+const Facts = object({ status: text, model: text, error: anything, usage: anything });
 const Event = object({ type: anything, response: anything, error: anything });
 
 export function readFacts(body: unknown): AnswerFacts {
   const { status, model, error, usage } = Facts.parse(body);
   return {
-    usage: usageFrom(usage),
+    usage: usageWithTotal(usageOf(usage)),
     answeredBy: model,
     complete: status === 'completed' || status === 'incomplete',
     failure: errorMessage(error) ?? (status === 'failed' ? 'it failed' : undefined),
@@ -49,16 +51,6 @@ export function readStream(): StreamReader {
   };
 }
 
-function usageFrom(usage: z.infer<typeof UsageMembers>): Usage {
-  const { cached_tokens, cache_write_tokens } = usage.input_tokens_details;
-  return usageOf({
-    inputTokens: usage.input_tokens,
-    outputTokens: usage.output_tokens,
-    cacheReadTokens: cached_tokens,
-    cacheWriteTokens: cache_write_tokens,
-  });
-}
-
 const Response = object({ output: anything, incomplete_details: object({ reason: anything }) });
 const Item = object({
   type: anything,
@@ -84,8 +76,7 @@ export function readReply(body: unknown, request: ChatRequest): Reply | undefine
     .flatMap(list)
     .map((part) => member(part, 'refusal'))
     .filter((refusal) => typeof refusal === 'string');
-  const { reason } = incomplete_details;
-  const refused = refusals.length > 0 || reason === 'content_filter';
+  const stop = refusals.length > 0 ? 'refused' : stopNamed(stops, incomplete_details.reason);
   const text = contents.map(plainText).join('') || refusals.join('\n');
-  return { text, calls, stopped: stoppedBy({ refused, cut: reason === 'max_output_tokens', calls }) };
+  return { text, calls, stopped: stoppedBy(stop, calls) };
 }

@@ -1,4 +1,4 @@
-import { openAiError, openAiModelEntry, openAiModelList } from '../openai.ts';
+import { openAiAccountHeaders, openAiError, openAiModels, openAiVariables } from '../openai.ts';
 import type { WireDescriptor } from '../wire-descriptor.ts';
 import { readFacts, readReply, readStream } from './answers.ts';
 import { accepted, hostedTool, read, write } from './requests.ts';
@@ -8,6 +8,8 @@ import { translation } from './translation/translation.ts';
 /** OpenAI's Responses. */
 export const openAiResponses: WireDescriptor = {
   name: 'openai-responses',
+  title: 'OpenAI responses',
+  version: 'v1',
   endpoints: [
     { path: '/responses' },
     {
@@ -18,10 +20,11 @@ export const openAiResponses: WireDescriptor = {
   auth: 'bearer',
   ownHeaders: [],
   passedHeaders: {},
+  accountHeaders: openAiAccountHeaders,
   headers: {},
+  variables: openAiVariables,
   errorBody: openAiError,
-  modelList: openAiModelList,
-  modelEntry: openAiModelEntry,
+  models: openAiModels,
   requests: { accepted, hostedTool, read, write },
   answers: { readFacts, readStream, readReply, write: writeAnswer, writeStream },
   translation,

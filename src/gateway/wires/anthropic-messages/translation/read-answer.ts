@@ -1,24 +1,24 @@
 import type { CallIds } from '../../../translation/call-ids.ts';
 import type { Losses } from '../../../translation/losses.ts';
-import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
 import type { ModelPart } from '../../../translation/neutral-request.ts';
-import { callPart, stopReader } from '../../../translation/read-answers.ts';
+import { callPart, stopOf, stopWith } from '../../../translation/read-answers.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { isObject, type JsonObject, member, objectsOf, tokens } from '../../lenient.ts';
+import { isObject, type JsonObject, objectsOf } from '../../lenient.ts';
 import { stringIn, typeName } from '../../read-values.ts';
 import { fields } from '../../reply.ts';
+import { stops } from '../stops.ts';
+import { usageOf } from '../usage.ts';
 
 export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => {
   if (!isObject(body) || !Array.isArray(body.content))
     throw new UnreadableAnswer('the answer is not one of anthropic-messages');
   const parts = objectsOf(body.content).flatMap((block) => partOf(block, ids, losses));
-  const stop = stopOf(body.stop_reason);
   const sequence = stringIn(body, 'stop_sequence');
   return {
     ...fields({ id: stringIn(body, 'id'), model: stringIn(body, 'model'), sequence }),
     parts,
-    stop: stop === 'done' && parts.some(({ type }) => type === 'call') ? 'tools' : stop,
+    stop: stopWith(stopOf(stops, body.stop_reason), parts),
     usage: usageOf(body.usage),
   };
 };
@@ -44,28 +44,4 @@ function partOf(block: JsonObject, ids: CallIds, losses: Losses): ModelPart[] {
       losses.tell(`answer.${typeName(block)}`, 'answer detail');
       return [];
   }
-}
-
-export const stopOf = stopReader({
-  end_turn: 'done',
-  tool_use: 'tools',
-  max_tokens: 'length',
-  stop_sequence: 'sequence',
-  refusal: 'refused',
-  model_context_window_exceeded: 'context',
-});
-
-/** `input_tokens` excludes cached tokens. */
-export function usageOf(usage: unknown): NeutralUsage {
-  const count = (name: string) => tokens.parse(member(usage, name));
-  const plain = count('input_tokens');
-  const cacheRead = count('cache_read_input_tokens');
-  const cacheWrite = count('cache_creation_input_tokens');
-  return fields({
-    input: plain === undefined ? undefined : plain + (cacheRead ?? 0) + (cacheWrite ?? 0),
-    output: count('output_tokens'),
-    cacheRead,
-    cacheWrite,
-    reasoning: tokens.parse(member(member(usage, 'output_tokens_details'), 'thinking_tokens')),
-  });
 }

@@ -1,12 +1,12 @@
 import { eventObjects } from '../../../translation/event-objects.ts';
-import { disorder, incomplete } from '../../../translation/read-answers.ts';
+import { disorder, incomplete, stopOf } from '../../../translation/read-answers.ts';
 import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { codesOf, tellsOverload } from '../../answer-facts.ts';
 import { isObject, type JsonObject, member, text as shortText } from '../../lenient.ts';
 import { stringIn, typeName } from '../../read-values.ts';
-import { countsOf } from '../answers.ts';
-import { stopOf, usageOf } from './read-answer.ts';
+import { stops } from '../stops.ts';
+import { countsIn, usageOf } from '../usage.ts';
 
 export const readStream: WireTranslation['readStream'] = (steps, losses) => {
   const read = eventObjects();
@@ -71,7 +71,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
       if (type === 'message_start') {
         const { message } = event;
         if (steps.begun || !isObject(message)) throw disorder('message_start');
-        Object.assign(counts, countsOf(message.usage));
+        Object.assign(counts, countsIn(message.usage));
         const { output, ...usage } = usageOf(counts);
         steps.start(stringIn(message, 'id'), stringIn(message, 'model'), usage);
         return;
@@ -83,13 +83,13 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
         more(event.delta);
       } else if (type === 'content_block_stop') endBlock(event.index);
       else if (type === 'message_delta') {
-        Object.assign(counts, countsOf(event.usage));
+        Object.assign(counts, countsIn(event.usage));
         const reason = member(event.delta, 'stop_reason');
         const sequence = member(event.delta, 'stop_sequence');
         if (reason != null) stop = { reason, sequence: typeof sequence === 'string' ? sequence : undefined };
       } else if (type === 'message_stop') {
         if (open !== undefined || !stop) throw disorder(type);
-        steps.end(stopOf(stop.reason), usageOf(counts), stop.sequence);
+        steps.end(stopOf(stops, stop.reason), usageOf(counts), stop.sequence);
       }
     },
     end() {

@@ -1,61 +1,46 @@
-import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
 import type { ModelPart } from '../../../translation/neutral-request.ts';
-import { callPart, stopReader } from '../../../translation/read-answers.ts';
+import { callPart, stopOf, stopWith } from '../../../translation/read-answers.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { isObject, member, objectsOf, tokens } from '../../lenient.ts';
-import { stringIn } from '../../read-values.ts';
+import { anything, object, objectIfAny, objectsOf, wholeText } from '../../lenient.ts';
 import { fields } from '../../reply.ts';
+import { stops } from '../stops.ts';
+import { usageOf } from '../usage.ts';
 import { withSignature } from './signatures.ts';
 
-export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => {
-  if (!isObject(body)) throw new UnreadableAnswer('the answer is not one of gemini');
-  const [candidate, ...others] = objectsOf(body.candidates);
-  const about = {
-    ...fields({ id: stringIn(body, 'responseId'), model: stringIn(body, 'modelVersion') }),
-    usage: usageOf(body.usageMetadata),
-  };
-  if (!candidate && member(body.promptFeedback, 'blockReason') !== undefined)
-    return { ...about, parts: [], stop: 'refused' };
-  if (!candidate || others.length > 0) throw new UnreadableAnswer('the answer is not one of gemini');
-  const parts = objectsOf(member(candidate.content, 'parts')).reduce<ModelPart[]>((read, part) => {
-    const { functionCall } = part;
-    const text = stringIn(part, 'text');
-    if (isObject(functionCall)) {
-      const { id, name, args } = functionCall;
-      const call = callPart(ids, { id, name, arguments: JSON.stringify(args ?? {}) });
-      return withSignature(read, call, stringIn(part, 'thoughtSignature'));
-    }
-    if (text === undefined) losses.tell('answer.parts', 'answer detail');
-    const type = part.thought === true ? 'reasoning' : 'text';
-    return withSignature(read, { type, text: text ?? '' }, stringIn(part, 'thoughtSignature'));
-  }, []);
-  const stop = stopOf(candidate.finishReason);
-  const called = parts.some(({ type }) => type === 'call');
-  return { ...about, parts, stop: stop === 'done' && called ? 'tools' : stop };
-};
-
-export const stopOf = stopReader({
-  STOP: 'done',
-  MAX_TOKENS: 'length',
-  SAFETY: 'refused',
-  RECITATION: 'refused',
-  LANGUAGE: 'refused',
-  BLOCKLIST: 'refused',
-  PROHIBITED_CONTENT: 'refused',
-  SPII: 'refused',
+const Answer = object({
+  responseId: wholeText,
+  modelVersion: wholeText,
+  candidates: anything,
+  promptFeedback: object({ blockReason: anything }),
+  usageMetadata: anything,
+});
+const Candidate = object({ content: object({ parts: anything }), finishReason: anything });
+const Part = object({
+  text: wholeText,
+  thought: anything,
+  thoughtSignature: wholeText,
+  functionCall: objectIfAny({ id: anything, name: anything, args: anything }),
 });
 
-/** The wire counts thoughts apart from the rest of the output. */
-export function usageOf(usage: unknown): NeutralUsage {
-  const count = (name: string) => tokens.parse(member(usage, name));
-  const said = count('candidatesTokenCount');
-  const reasoning = count('thoughtsTokenCount');
-  const input = count('promptTokenCount');
-  // An answer without text has no count of it.
-  const output =
-    said === undefined && reasoning === undefined && input === undefined
-      ? undefined
-      : (said ?? 0) + (reasoning ?? 0);
-  return fields({ input, output, cacheRead: count('cachedContentTokenCount'), reasoning });
-}
+export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => {
+  const { responseId: id, modelVersion: model, ...answer } = Answer.parse(body);
+  const [candidate, ...others] = objectsOf(answer.candidates);
+  const about = { ...fields({ id, model }), usage: usageOf(answer.usageMetadata) };
+  if (!candidate && answer.promptFeedback.blockReason !== undefined)
+    return { ...about, parts: [], stop: 'refused' };
+  if (!candidate || others.length > 0) throw new UnreadableAnswer('the answer is not one of gemini');
+  const { content, finishReason } = Candidate.parse(candidate);
+  const parts = objectsOf(content.parts).reduce<ModelPart[]>((read, each) => {
+    const { functionCall, text, thought, thoughtSignature } = Part.parse(each);
+    if (functionCall) {
+      const { id, name, args } = functionCall;
+      const call = callPart(ids, { id, name, arguments: JSON.stringify(args ?? {}) });
+      return withSignature(read, call, thoughtSignature);
+    }
+    if (text === undefined) losses.tell('answer.parts', 'answer detail');
+    const type = thought === true ? 'reasoning' : 'text';
+    return withSignature(read, { type, text: text ?? '' }, thoughtSignature);
+  }, []);
+  return { ...about, parts, stop: stopWith(stopOf(stops, finishReason), parts) };
+};

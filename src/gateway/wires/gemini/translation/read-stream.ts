@@ -1,13 +1,14 @@
 import { eventObjects } from '../../../translation/event-objects.ts';
 import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
-import { incomplete } from '../../../translation/read-answers.ts';
+import { incomplete, stopOf } from '../../../translation/read-answers.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { tellsOverload } from '../../answer-facts.ts';
 import { isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
 import { errorMessage } from '../../openai.ts';
 import { stringIn } from '../../read-values.ts';
-import { stopOf, usageOf } from './read-answer.ts';
+import { stops } from '../stops.ts';
+import { usageOf } from '../usage.ts';
 
 export const readStream: WireTranslation['readStream'] = (steps, losses) => {
   const read = eventObjects();
@@ -53,7 +54,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
     },
     end() {
       if (reason === undefined) throw incomplete();
-      steps.end(stopOf(reason), usage);
+      steps.end(stopOf(stops, reason), usage);
     },
   };
 };

@@ -1,18 +1,24 @@
-import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
 import type { ModelPart } from '../../../translation/neutral-request.ts';
-import { callPart, stopReader } from '../../../translation/read-answers.ts';
+import { callPart, stopOf, stopWith } from '../../../translation/read-answers.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { isObject, member, objectsOf, tokens } from '../../lenient.ts';
+import { anything, isObject, object, objectsOf, wholeText } from '../../lenient.ts';
 import { stringIn } from '../../read-values.ts';
 import { fields, plainText } from '../../reply.ts';
+import { stops } from '../stops.ts';
+import { usageOf } from '../usage.ts';
+
+const Answer = object({ id: wholeText, model: wholeText, choices: anything, usage: anything });
+const Choice = object({ message: anything, finish_reason: anything, logprobs: anything });
+const Call = object({ id: anything, function: object({ name: anything, arguments: anything }) });
 
 export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => {
-  const [choice, ...others] = objectsOf(member(body, 'choices'));
-  const message = choice?.message;
-  if (!isObject(body) || others.length > 0 || !isObject(message))
+  const { id, model, choices, usage } = Answer.parse(body);
+  const [first, ...others] = objectsOf(choices);
+  const { message, logprobs, finish_reason: reason } = Choice.parse(first);
+  if (others.length > 0 || !isObject(message))
     throw new UnreadableAnswer('the answer is not one of openai-chat');
-  if (choice?.logprobs != null) losses.tell('answer.logprobs', 'answer detail');
+  if (logprobs != null) losses.tell('answer.logprobs', 'answer detail');
   const parts: ModelPart[] = [];
   const said = (type: 'text' | 'refusal' | 'reasoning', text: string) => {
     if (text !== '') parts.push({ type, text });
@@ -20,45 +26,21 @@ export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => 
   said('reasoning', thoughtIn(message));
   said('text', plainText(message.content));
   said('refusal', stringIn(message, 'refusal') ?? '');
-  const refused = parts.some(({ type }) => type === 'refusal');
   for (const call of objectsOf(message.tool_calls)) {
-    const name = member(call.function, 'name');
-    const given = member(call.function, 'arguments');
+    const { id, function: called } = Call.parse(call);
+    const given = called.arguments;
     const text = typeof given === 'string' ? given : JSON.stringify(given ?? {});
-    parts.push(callPart(ids, { id: call.id, name, arguments: text || '{}' }));
+    parts.push(callPart(ids, { id, name: called.name, arguments: text || '{}' }));
   }
-  const stop = stopOf(choice?.finish_reason);
-  const called = parts.some(({ type }) => type === 'call');
   return {
-    ...fields({ id: stringIn(body, 'id'), model: stringIn(body, 'model') }),
+    ...fields({ id, model }),
     parts,
-    stop: stop !== 'done' ? stop : refused ? 'refused' : called ? 'tools' : 'done',
-    usage: usageOf(body.usage),
+    stop: stopWith(stopOf(stops, reason), parts),
+    usage: usageOf(usage),
   };
 };
 
 /** Servers name the model's thoughts in one of two ways. */
 export function thoughtIn(message: Record<string, unknown>): string {
   return stringIn(message, 'reasoning_content') ?? stringIn(message, 'reasoning') ?? '';
-}
-
-export const stopOf = stopReader({
-  stop: 'done',
-  eos: 'done',
-  tool_calls: 'tools',
-  function_call: 'tools',
-  length: 'length',
-  content_filter: 'refused',
-});
-
-export function usageOf(usage: unknown): NeutralUsage {
-  const count = (name: string, of = usage) => tokens.parse(member(of, name));
-  const prompt = member(usage, 'prompt_tokens_details');
-  return fields({
-    input: count('prompt_tokens'),
-    output: count('completion_tokens'),
-    cacheRead: count('cached_tokens', prompt) ?? count('prompt_cache_hit_tokens'),
-    cacheWrite: count('cache_write_tokens', prompt),
-    reasoning: count('reasoning_tokens', member(usage, 'completion_tokens_details')),
-  });
 }

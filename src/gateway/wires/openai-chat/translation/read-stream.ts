@@ -1,13 +1,15 @@
 import { eventObjects } from '../../../translation/event-objects.ts';
 import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
-import { incomplete } from '../../../translation/read-answers.ts';
+import { incomplete, stopOf } from '../../../translation/read-answers.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { codesOf, tellsOverload } from '../../answer-facts.ts';
 import { isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
 import { errorMessage } from '../../openai.ts';
 import { stringIn } from '../../read-values.ts';
-import { stopOf, thoughtIn, usageOf } from './read-answer.ts';
+import { stops } from '../stops.ts';
+import { usageOf } from '../usage.ts';
+import { thoughtIn } from './read-answer.ts';
 
 export const readStream: WireTranslation['readStream'] = (steps, losses) => {
   const read = eventObjects();
@@ -20,7 +22,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
   const finish = () => {
     if (steps.over) return;
     if (reason == null) throw incomplete();
-    const stop = stopOf(reason);
+    const stop = stopOf(stops, reason);
     steps.end(stop === 'done' && refused ? 'refused' : stop, usage);
   };
   const said = (type: 'text' | 'refusal' | 'reasoning', text: string) => {

@@ -1,14 +1,17 @@
 import type { CallIds } from '../../../translation/call-ids.ts';
 import type { Losses } from '../../../translation/losses.ts';
-import type { NeutralStop, NeutralUsage } from '../../../translation/neutral-answer.ts';
+import type { NeutralStop } from '../../../translation/neutral-answer.ts';
 import type { ModelPart } from '../../../translation/neutral-request.ts';
 import { callPart } from '../../../translation/read-answers.ts';
+import { stopNamed } from '../../../translation/stops.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { isObject, type JsonObject, member, objectsOf, tokens } from '../../lenient.ts';
+import { isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
 import { errorMessage } from '../../openai.ts';
 import { stringIn, typeName } from '../../read-values.ts';
 import { fields } from '../../reply.ts';
+import { stops } from '../stops.ts';
+import { usageOf } from '../usage.ts';
 import { reasoningOf } from './reasoning-item.ts';
 
 export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => {
@@ -51,22 +54,10 @@ export function stopOf(response: JsonObject): NeutralStop {
   const { status } = response;
   if (status === 'completed') return 'done';
   const reason = member(response.incomplete_details, 'reason');
-  if (status === 'incomplete' && reason === 'max_output_tokens') return 'length';
-  if (status === 'incomplete' && reason === 'content_filter') return 'refused';
+  const stop = status === 'incomplete' ? stopNamed(stops, reason) : undefined;
+  if (stop) return stop;
   const told = errorMessage(response.error ?? undefined);
   throw new UnreadableAnswer(
     told ?? `the answer ended as ${JSON.stringify(reason ?? status ?? null).slice(0, 100)}`,
   );
-}
-
-export function usageOf(usage: unknown): NeutralUsage {
-  const count = (name: string, of = usage) => tokens.parse(member(of, name));
-  const input = member(usage, 'input_tokens_details');
-  return fields({
-    input: count('input_tokens'),
-    output: count('output_tokens'),
-    cacheRead: count('cached_tokens', input),
-    cacheWrite: count('cache_write_tokens', input),
-    reasoning: count('reasoning_tokens', member(usage, 'output_tokens_details')),
-  });
 }

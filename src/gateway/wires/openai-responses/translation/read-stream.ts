@@ -4,7 +4,8 @@ import { codesOf, tellsOverload } from '../../answer-facts.ts';
 import { isObject, type JsonObject, member } from '../../lenient.ts';
 import { errorMessage } from '../../openai.ts';
 import { stringIn, typeName } from '../../read-values.ts';
-import { stopOf, usageOf } from './read-answer.ts';
+import { usageOf } from '../usage.ts';
+import { stopOf } from './read-answer.ts';
 
 export const readStream: WireTranslation['readStream'] = (steps, losses) => {
   /** The item that is written now. */

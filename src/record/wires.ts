@@ -1,0 +1,9 @@
+import { z } from 'zod';
+
+/**
+ * The protocols of models, as files name them. The first is the usual one, and lists of them have this order.
+ */
+export const wires = ['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini'] as const;
+export type Wire = (typeof wires)[number];
+
+export const WireName = z.enum(wires);
