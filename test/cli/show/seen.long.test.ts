@@ -53,8 +53,8 @@ test('the document of a run names what each trial left, and where the whole reco
   expect(JSON.parse(readFileSync(trial?.record?.path ?? '', 'utf8'))).toMatchObject({ verdict: 'failed' });
   const kept = trial?.artifacts?.find(({ path }) => path === 'out/kept.bin');
   expect(readFileSync(kept?.blob ?? '')).toHaveLength(2000);
-  // With --json, only the document is on stdout, and no hint how to see more.
-  expect(told).not.toContain('see why');
+  // Only the document is on stdout.
+  expect(told).toContain('see why: offsite show ');
 });
 
 test('the last batch is shown with the reason of the trial that failed', async () => {
