@@ -136,7 +136,8 @@ const ScriptTurn = z.strictObject({
     .transform((run) => (Array.isArray(run) ? run : [run]))
     .optional()
     .meta({
-      description: "Commands for the harness's own shell tool, which may have any name. Each command is a call.",
+      description:
+        "Commands for the harness's own shell tool, which may have any name. Each command is a call.",
     }),
   calls: z
     .array(
