@@ -7,7 +7,7 @@ export function sweptText(removed: readonly OwnedObject[], on: string): string |
     removed.filter(({ kind }) => (kind !== 'image') === isLeft),
   );
   const parts = [
-    ...(left?.length ? [`${countsOf(left)} that killed Offsite processes left there`] : []),
+    ...(left?.length ? [`${countsOf(left)} that killed Offsite processes (of any user) left there`] : []),
     ...(replaced?.length ? [`${plural(replaced.length, 'snapshot')} that newer ones replaced`] : []),
   ];
   return parts.length === 0 ? undefined : `removed from ${on}: ${parts.join(', and ')}`;
@@ -19,7 +19,7 @@ export function stuckText(stuck: readonly OwnedObject[], on: string): string | u
   if (first === undefined) return undefined;
   const ids = stuck.map(({ id }) => id.replace('sha256:', '').slice(0, 12)).join(', ');
   return (
-    `${on} does not remove ${countsOf(stuck)} that killed Offsite processes left there: ${ids}. ` +
+    `${on} does not remove ${countsOf(stuck)} that killed Offsite processes (of any user) left there: ${ids}. ` +
     'If `docker inspect` of one hangs, restart the engine; it is tried again at the next start'
   );
 }

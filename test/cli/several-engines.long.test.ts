@@ -151,7 +151,7 @@ test('after SIGKILL a batch of two engines is resumed, and nothing is left on ei
   const at = summary ? await enginesOfTrials(place, summary) : new Map();
   expect(new Set(at.values())).toEqual(new Set(['here', 'other']));
   expect(resumed.stderr).toMatch(
-    /removed from the engine other: \d+ container.* that killed Offsite processes left there/,
+    /removed from the engine other: \d+ container.* that killed Offsite processes \(of any user\) left there/,
   );
   expect(await ownedOn(own.host)).toEqual([]);
   expect(await leftHere()).toEqual([]);
