@@ -394,7 +394,7 @@ describe('what cannot run here is an obstacle at its place', () => {
 
 describe('what is wrong is told with its place', () => {
   test.each([
-    ['services: []', /^environment\/docker-compose\.yaml:1:1: services: expected record/],
+    ['services: []', /^environment\/docker-compose\.yaml:1:1: services: expected keys with values/],
     ['services:\n  db: {}', /:2:3: services\.db: has neither an image nor a build$/],
     [
       'services:\n  main: { depends_on: [db] }',

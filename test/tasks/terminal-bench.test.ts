@@ -120,7 +120,7 @@ test('tests in the shell of the agent run in one of their own, and a note says s
 test.each([
   [{ 'task.yaml': 'instruction: Do it.\n' }, /^task\.yaml:1:1: difficulty: is required/],
   [{ 'task.yaml': 'difficulty: easy\n' }, /^task\.yaml:1:1: instruction: is required/],
-  [yaml('max_test_timeout_sec: soon'), /^task\.yaml:3:1: max_test_timeout_sec: expected number/],
+  [yaml('max_test_timeout_sec: soon'), /^task\.yaml:3:1: max_test_timeout_sec: expected a number/],
   [{ 'task.yaml': 'a: [\n' }, /^task\.yaml:2:1: /],
   [{ 'docker-compose.yaml': null }, /^docker-compose\.yaml:1:1: is missing$/],
   [
@@ -131,7 +131,7 @@ test.each([
     { Dockerfile: null },
     /^docker-compose\.yaml:3:5: services\.client\.build: there is no file .*Dockerfile$/,
   ],
-  [{ 'solution.yaml': 'ls\n' }, /^solution\.yaml:1:1: expected array/],
+  [{ 'solution.yaml': 'ls\n' }, /^solution\.yaml:1:1: expected a list/],
 ])('%j is told with its place', (files, issue) => {
   expect(issuesOf(set.terminalBench('task', files))).toEqual([expect.stringMatching(issue)]);
 });

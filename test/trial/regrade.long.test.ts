@@ -167,7 +167,7 @@ describe('what an agent left', { timeout: 240_000 }, () => {
     expect(again.filesChanged).toEqual(first.filesChanged);
     const guarded = await regrade(first, { prepare, verify: 'true', protected: ['d/*'] });
     expect(guarded.verdict).toBe('failed');
-    expect(guarded.cause?.message).toContain('"d/a", "d/b"');
+    expect(guarded.validations?.[0]?.message).toContain('"d/a", "d/b"');
   });
 
   test('can be many bytes in few on the disk, of which no more than there were come back', async () => {
