@@ -214,7 +214,7 @@ describe('a check', () => {
     const without = { capabilities, findImage, createContainer: engine.createContainer };
     expect(await on(sealedSandbox, without, lenient)).toMatchObject({
       state: 'warn',
-      found: expect.stringContaining('without a filter of system calls: Podman'),
+      found: expect.stringContaining('without a filter of system calls: the engine takes none'),
     });
     await expect(on(sealedSandbox, without)).rejects.toMatchObject({ code: 'ENGINE_CANNOT_ENFORCE' });
   });

@@ -21,7 +21,7 @@ function wholeSpec(): Promise<ContainerSpec> {
 
 /** Engines on which a sandbox would run without the filter of system calls, or might. */
 const engines: [string, Partial<Capabilities>, RegExp][] = [
-  ['that takes no filters, as Podman', { takesFilters: false }, /Podman takes none/],
+  ['that takes no filters', { takesFilters: false }, /the engine takes none/],
   ['whose runtime has a kernel of its own', { defaultRuntime: 'runsc' }, /the runtime runsc may ignore one/],
   ['of another architecture', { arch: 's390x' }, /none for the architecture s390x/],
 ];
