@@ -1,4 +1,5 @@
-import { chmod, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import type { ChildProcess } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
@@ -6,6 +7,7 @@ import { systemClock } from '../../src/clock.ts';
 import { addBridge } from './bridge.ts';
 import { debianRoot } from './debian-root.ts';
 import { machineDisk } from './machine-disk.ts';
+import { machineLogin } from './machine-login.ts';
 import { openRoom } from './room.ts';
 import type { EngineGround } from './test-engine.ts';
 
@@ -25,7 +27,7 @@ export interface VirtualMachine extends AsyncDisposable {
   run(script: string): Promise<string>;
 }
 
-/** What every such machine has; more packages are its engine's. */
+/** What every such machine has, for all engines: making a root takes minutes. */
 const packages = [
   ...['user-mode-linux', 'systemd', 'systemd-sysv', 'udev', 'kmod', 'dbus', 'dbus-user-session'],
   ...['libpam-systemd', 'openssh-server', 'procps', 'iproute2', 'iptables', 'ca-certificates'],
@@ -35,66 +37,57 @@ const packages = [
 
 const setUp = fileURLToPath(new URL('./machine-set-up.sh', import.meta.url));
 
+/** Milliseconds; half a minute is usual. */
 const bootMs = 360_000;
 
-/** Starts one and resolves when it can be logged in to. Its files and its memory go with it. Needs root. */
+/** Starts one and resolves when its user can log in. Its files and its memory go with it. Needs root. */
 export async function openVirtualMachine(ground: EngineGround): Promise<VirtualMachine> {
   await using made = new AsyncDisposableStack();
   const root = await debianRoot({ suite: 'trixie', packages, setUp }, ground);
-  const disk = await machineDisk(root, ground);
+  const image = await machineDisk(root, ground);
   const room = made.use(await openRoom({ root }));
   const bridge = made.use(await addBridge());
   const { guest, host } = bridge.addresses;
-  const at = (name: string) => join(room.folder, name);
-  await execa('cp', ['--sparse=always', disk, at('disk')]);
-  await copyFile(join(root, 'home/tester/.ssh/id'), at('key'));
-  await chmod(at('key'), 0o600);
-  const hostKey = await readFile(join(root, 'etc/ssh/ssh_host_ed25519_key.pub'), 'utf8');
-  await writeFile(at('known'), `${guest} ${hostKey}`);
-  const settings = { IdentityFile: at('key'), IdentitiesOnly: 'yes', UserKnownHostsFile: at('known') };
-  const lines = Object.entries(settings).map(([name, value]) => `${name} ${value}\n`);
-  await writeFile(at('client'), lines.join(''));
-  await mkdir(at('bin'));
-  await writeFile(at('bin/ssh'), `#!/bin/sh\nexec /usr/bin/ssh -F ${at('client')} "$@"\n`, { mode: 0o755 });
-
-  const logPath = at('console.log');
+  const { running, programs } = await machineLogin(room.folder, root, guest);
+  const disk = join(room.folder, 'disk');
+  await execa('cp', ['--sparse=always', image, disk]);
+  const logPath = join(room.folder, 'console.log');
   const kernel = await room.start(
     'linux.uml',
     [
-      ...[
-        'mem=3072M',
-        'umid=machine',
-        `uml_dir=${room.folder}/`,
-        `ubd0=${at('disk')}`,
-        'root=/dev/ubda',
-        'rw',
-      ],
+      ...['mem=3072M', 'umid=machine', `uml_dir=${room.folder}/`],
+      ...[`ubd0=${disk}`, 'root=/dev/ubda', 'rw', 'systemd.unified_cgroup_hierarchy=1'],
       ...[`eth0=tuntap,${await bridge.addTap()}`, `ip=${guest}::${host}:255.255.255.0::eth0:none`],
-      ...['con=null', 'ssl=null', 'con0=null,fd:1', 'systemd.unified_cgroup_hierarchy=1'],
+      ...['con=null', 'ssl=null', 'con0=null,fd:1'],
     ],
     logPath,
   );
-  const address = `tester@${guest}`;
-  const ssh = (script: string) => [
-    ...['-F', at('client'), '-o', 'BatchMode=yes', '-o', 'ConnectTimeout=60', address, script],
-  ];
-  await ground.during('Starting a virtual machine', async () => {
-    const deadline = systemClock.now() + bootMs;
-    while ((await execa('ssh', ssh('true'), { reject: false })).exitCode !== 0) {
-      const why = kernel.exitCode === null ? 'is not ready' : `ended with ${kernel.exitCode}`;
-      if (kernel.exitCode !== null || systemClock.now() > deadline) {
-        const said = (await readFile(logPath, 'utf8')).trimEnd().split('\n').slice(-15).join('\n');
-        throw new Error(`the virtual machine ${why}:\n${said}`);
-      }
-      await systemClock.sleep(500, ground.signal);
-    }
-  });
+  await ground.during('Starting a virtual machine', () => loggedIn(kernel, running('true'), logPath, ground));
   const disposal = made.move();
   return {
-    host: `ssh://${address}`,
-    env: { PATH: `${at('bin')}:${ground.env.PATH}` },
+    host: `ssh://tester@${guest}`,
+    env: { PATH: `${programs}:${ground.env.PATH}` },
     logPath,
-    run: async (script) => (await execa('ssh', ssh(script), { stdin: 'ignore' })).stdout,
+    run: async (script) => (await execa('ssh', running(script), { stdin: 'ignore' })).stdout,
     [Symbol.asyncDispose]: () => disposal.disposeAsync(),
   };
+}
+
+/** Resolves when a login works. Throws with the last lines of the console if it does not, or the kernel ends. */
+async function loggedIn(
+  kernel: ChildProcess,
+  login: readonly string[],
+  logPath: string,
+  { signal }: EngineGround,
+): Promise<void> {
+  const deadline = systemClock.now() + bootMs;
+  while ((await execa('ssh', login, { reject: false, stdin: 'ignore' })).exitCode !== 0) {
+    const end = kernel.exitCode ?? kernel.signalCode;
+    if (end !== null || systemClock.now() > deadline) {
+      const why = end === null ? 'is not ready' : `ended with ${end}`;
+      const lines = (await readFile(logPath, 'utf8')).trimEnd().split('\n').slice(-15);
+      throw new Error(`the virtual machine ${why}:\n${lines.join('\n')}`);
+    }
+    await systemClock.sleep(500, signal);
+  }
 }
