@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, rename, rm } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findHostProgram, runHostProgram, withSystemPath } from '../../src/base-image/host-program.ts';
@@ -11,6 +11,8 @@ import type { EngineGround } from './test-engine.ts';
 export interface DebianRoot {
   suite: 'bookworm' | 'trixie' | 'forky' | 'sid';
   packages: readonly string[];
+  /** The path of a program that changes the root. It gets the path of the root. */
+  setUp?: string;
 }
 
 const makingMs = 1_200_000;
@@ -19,8 +21,13 @@ const makingMs = 1_200_000;
  * The folder of the root, which is made once. Roots are kept in `node_modules/.cache/engine-roots`, or in the
  * folder that OFFSITE_ENGINE_ROOTS names. Nothing may be written into it: engines see a copy on top.
  */
-export async function debianRoot({ suite, packages }: DebianRoot, ground: EngineGround): Promise<string> {
-  const hash = createHash('sha256').update(packages.toSorted().join(' ')).digest('hex').slice(0, 8);
+export async function debianRoot(
+  { suite, packages, setUp }: DebianRoot,
+  ground: EngineGround,
+): Promise<string> {
+  const content = createHash('sha256').update(packages.toSorted().join(' '));
+  if (setUp !== undefined) content.update(await readFile(setUp));
+  const hash = content.digest('hex').slice(0, 8);
   const folder = join(cacheFolder(ground.env), `${suite}-${hash}`);
   if (existsSync(folder)) return folder;
   const { env, signal } = ground;
@@ -40,6 +47,7 @@ export async function debianRoot({ suite, packages }: DebianRoot, ground: Engine
           ...['--mode=root', '--variant=minbase', '--skip=check/empty'],
           // The list of a testing suite is valid for days only. Its signature is checked in any case.
           '--aptopt=Acquire::Check-Valid-Until "false"',
+          ...(setUp === undefined ? [] : [`--customize-hook=${setUp}`]),
           ...[`--include=${packages.join(',')}`, suite, partial],
           ...(env.OFFSITE_DEBIAN_MIRROR ? [env.OFFSITE_DEBIAN_MIRROR] : []),
         ],

@@ -3,16 +3,7 @@ import { type Dockerd, startDockerd } from './dockerd.ts';
 import { goProgram } from './go-program.ts';
 import type { EngineEntry } from './test-engine.ts';
 
-const packages = [
-  'procps',
-  'docker.io',
-  'iptables',
-  'iproute2',
-  'ca-certificates',
-  'uidmap',
-  'slirp4netns',
-  'rootlesskit',
-];
+const packages = ['procps', 'docker.io', 'iptables', 'iproute2', 'ca-certificates', 'uidmap'];
 
 export const bookworm = { suite: 'bookworm', packages } as const;
 const trixie = { suite: 'trixie', packages } as const;
@@ -28,24 +19,6 @@ const moby = {
   ],
 };
 
-/** As a user without rights starts it, with Docker's own script. */
-const rootless: Partial<Dockerd> = {
-  ownNetwork: true,
-  async prepare(room) {
-    await room.run('useradd', ['--create-home', '--uid', '1000', 'tester']);
-    // Some machines keep the device for root.
-    const openDevice = 'mknod -m 666 /run/tun c 10 200 && mount --bind /run/tun /dev/net/tun';
-    await room.run('sh', ['-c', openDevice]);
-    await room.run('mkdir', ['-m', '700', `${room.folder}/runtime`]);
-    await room.run('chown', ['tester', room.folder, `${room.folder}/runtime`, `${room.folder}/daemon.json`]);
-  },
-  through: ({ folder }) => [
-    ...['setpriv', '--reuid=tester', '--regid=tester', '--init-groups'],
-    ...['env', 'HOME=/home/tester', `XDG_RUNTIME_DIR=${folder}/runtime`],
-    '/usr/share/docker.io/contrib/dockerd-rootless.sh',
-  ],
-};
-
 /** The versions of Docker that Debian has, and the ways to set them up. */
 export const dockerEngines: readonly EngineEntry[] = [
   entry('docker-20', 'Docker', bookworm),
@@ -57,7 +30,6 @@ export const dockerEngines: readonly EngineEntry[] = [
   entry('docker-28-userns', 'Docker with user namespaces', forky, {
     settings: { 'userns-remap': 'default' },
   }),
-  entry('docker-28-rootless', 'Rootless Docker', forky, rootless),
   {
     name: 'docker-29',
     title: "Docker with containerd's image store, built from its module",

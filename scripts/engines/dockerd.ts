@@ -1,6 +1,6 @@
-import { copyFile, cp, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { clearLeftovers, isRunning } from '../set-up/clear-leftovers.ts';
+import { clearLeftovers } from '../set-up/clear-leftovers.ts';
 import { addBridge } from './bridge.ts';
 import { openRoom, type Room, type RoomRequest } from './room.ts';
 import { serviceProcess } from './service-process.ts';
@@ -13,14 +13,8 @@ export interface Dockerd extends Pick<RoomRequest, 'root' | 'withoutUnified'> {
   settings?: Record<string, unknown>;
   /** Arranges what it needs in its root. */
   prepare?: (room: Room) => Promise<void>;
-  /** Starts it through another command, which gets its arguments. */
-  through?: (room: Room) => readonly string[];
-  /**
-   * Listens with TLS too, at this address and with the files of a folder: `ca.pem`, `cert.pem`, `key.pem`.
-   */
+  /** Listens with TLS too, at this address and with the files of a folder: `ca.pem`, `cert.pem`, `key.pem`. */
   tls?: { host: string; files: string };
-  /** Its containers have no bridge of this machine, because they have a network stack of their own. */
-  ownNetwork?: boolean;
   ground: EngineGround;
 }
 
@@ -54,24 +48,15 @@ export async function startDockerd(dockerd: Dockerd): Promise<TestEngine> {
     ]);
     args.push('--host', host, '--tlsverify', ...named);
   }
-  if (!dockerd.ownNetwork) {
-    const bridge = stack.use(await addBridge());
-    args.push('--bridge', bridge.name, '--iptables=false', '--ip6tables=false', '--ip-masq=false');
-  }
-  const [command = '', ...before] = dockerd.through?.(room) ?? [
-    program === undefined ? 'dockerd' : at('dockerd'),
-  ];
+  const bridge = stack.use(await addBridge());
+  args.push('--bridge', bridge.name, '--iptables=false', '--ip6tables=false', '--ip-masq=false');
   const engine: TestEngine = {
     ...{ host: `unix://${home.socketPath}`, socketPath: home.socketPath },
     ...serviceProcess({
       ...{ name: 'dockerd', home, ground },
       async launch() {
         await clearLeftovers(home.leftovers);
-        return room.start(command, [...before, ...args], home.logPath);
-      },
-      // A rootless engine has other processes around it.
-      async daemon() {
-        return (await isRunning(daemonFile)) ? Number(await readFile(daemonFile.path, 'utf8')) : undefined;
+        return room.start(program === undefined ? 'dockerd' : at('dockerd'), args, home.logPath);
       },
     }),
     async [Symbol.asyncDispose]() {

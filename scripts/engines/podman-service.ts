@@ -1,22 +1,20 @@
 import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openRoom, type Room } from './room.ts';
+import { openRoom } from './room.ts';
 import { serviceProcess } from './service-process.ts';
 import type { EngineGround, TestEngine } from './test-engine.ts';
 
 export interface PodmanService {
   /** The root file system that it runs in. */
   root: string;
-  /** As a user without rights starts it. */
-  rootless?: boolean;
   ground: EngineGround;
 }
 
 const crun = fileURLToPath(new URL('./crun-within-limits.sh', import.meta.url));
 
 /** Starts Podman's service in a network stack of its own. */
-export async function startPodman({ root, rootless = false, ground }: PodmanService): Promise<TestEngine> {
+export async function startPodman({ root, ground }: PodmanService): Promise<TestEngine> {
   await using stack = new AsyncDisposableStack();
   // crun 1.8 refuses control groups of both versions side by side.
   const room = stack.use(await openRoom({ root, ownNetwork: true, withoutUnified: true }));
@@ -32,12 +30,11 @@ export async function startPodman({ root, rootless = false, ground }: PodmanServ
     ...['--network-backend', 'netavark', '--runtime', 'crun'],
     ...['system', 'service', '--time', '0', address],
   ];
-  const [program = '', ...before] = rootless ? await asTester(room) : ['podman'];
   const engine: TestEngine = {
     ...{ host: address, socketPath: home.socketPath },
     ...serviceProcess({
       ...{ name: "Podman's service", home, ground },
-      launch: () => room.start(program, [...before, ...args], home.logPath),
+      launch: () => room.start('podman', args, home.logPath),
     }),
     async [Symbol.asyncDispose]() {
       await engine.kill();
@@ -47,16 +44,4 @@ export async function startPodman({ root, rootless = false, ground }: PodmanServ
   await engine.start();
   const disposal = stack.move();
   return engine;
-}
-
-/** The command that starts Podman as a new user of the room, which may write into its folder. */
-async function asTester(room: Room): Promise<string[]> {
-  const runtime = `${room.folder}/runtime`;
-  await room.run('useradd', ['--create-home', '--uid', '1000', 'tester']);
-  await room.run('mkdir', ['-m', '700', runtime]);
-  await room.run('chown', ['tester', room.folder, runtime]);
-  return [
-    ...['setpriv', '--reuid=tester', '--regid=tester', '--init-groups'],
-    ...['env', 'HOME=/home/tester', `XDG_RUNTIME_DIR=${runtime}`, 'podman'],
-  ];
 }

@@ -1,5 +1,5 @@
 import { type DebianRoot, debianRoot } from './debian-root.ts';
-import { type PodmanService, startPodman } from './podman-service.ts';
+import { startPodman } from './podman-service.ts';
 import type { EngineEntry } from './test-engine.ts';
 
 const packages = [
@@ -9,11 +9,8 @@ const packages = [
   'iptables',
   'iproute2',
   'ca-certificates',
-  'uidmap',
-  'slirp4netns',
   'netavark',
   'aardvark-dns',
-  'fuse-overlayfs',
 ];
 
 const bookworm: DebianRoot = { suite: 'bookworm', packages };
@@ -22,16 +19,15 @@ const trixie: DebianRoot = { suite: 'trixie', packages: [...packages, 'nftables'
 /** The versions of Podman that Debian has, and the ways to run them. */
 export const podmanEngines: readonly EngineEntry[] = [
   entry('podman', 'Podman', bookworm),
-  entry('podman-rootless', 'Rootless Podman', bookworm, { rootless: true }),
   entry('podman-5', 'Podman', trixie),
 ];
 
-function entry(name: string, title: string, root: DebianRoot, how: Partial<PodmanService> = {}): EngineEntry {
+function entry(name: string, title: string, root: DebianRoot): EngineEntry {
   return {
     name,
     title,
     async open(ground) {
-      return startPodman({ root: await debianRoot(root, ground), ...how, ground });
+      return startPodman({ root: await debianRoot(root, ground), ground });
     },
   };
 }

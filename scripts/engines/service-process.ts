@@ -10,8 +10,6 @@ interface ServiceProcess {
   home: { socketPath: string; logPath: string };
   /** Starts the process. */
   launch(): Promise<ChildProcess>;
-  /** The process to kill, where it is not the one that was started. */
-  daemon?(): Promise<number | undefined>;
   ground: EngineGround;
 }
 
@@ -20,7 +18,6 @@ export function serviceProcess({
   name,
   home,
   launch,
-  daemon,
   ground,
 }: ServiceProcess): Pick<TestEngine, 'start' | 'kill'> {
   let running: ChildProcess | undefined;
@@ -39,9 +36,7 @@ export function serviceProcess({
     async kill() {
       if (running === undefined || end() !== undefined) return;
       const gone = once(running, 'exit');
-      const pid = await daemon?.();
-      if (pid === undefined) running.kill('SIGKILL');
-      else process.kill(pid, 'SIGKILL');
+      running.kill('SIGKILL');
       await gone;
     },
   };

@@ -2,6 +2,7 @@ import { OffsiteError } from '../../src/offsite-error.ts';
 import { dockerEngines } from './docker.ts';
 import { podmanEngines } from './podman.ts';
 import { remoteEngines } from './remote.ts';
+import { rootlessEngines } from './rootless.ts';
 import { runtimeEngines } from './runtimes.ts';
 import type { EngineEntry } from './test-engine.ts';
 
@@ -11,6 +12,7 @@ export const engineTable: readonly EngineEntry[] = [
   ...remoteEngines,
   ...runtimeEngines,
   ...podmanEngines,
+  ...rootlessEngines,
 ];
 
 /** Throws an `input` error if there is none of that name. */

@@ -28,7 +28,7 @@ export async function testSpec(engine: Engine, changes: Partial<ContainerSpec> =
     network: 'none',
     security: 'compatible',
     memoryBytes: 256 * 2 ** 20,
-    cpus: 2,
+    cpus: Math.min(2, engine.capabilities.cpus),
     pids: 128,
     workingDir: '/workspace',
     ...(unmetWishes(changes, engine.capabilities).length > 0 && { filter: 'if-available' }),

@@ -2,13 +2,18 @@ import type { DockerClient } from '../docker/client.ts';
 import type { ContainerRequest, MemoryFolder, Mount } from '../port/containers.ts';
 import type { Filters } from './filters.ts';
 
+/** Who Podman runs as. Filled in before anything is asked of a container. */
+export interface PodmanUser {
+  isRoot: boolean;
+}
+
 /**
  * Creates a container with Podman's own API. Its Docker API leaves out read-only paths and the content of a
  * filter, and adds folders that are writable in a read-only root.
  */
 export async function createContainer(
   client: DockerClient,
-  filters: Filters,
+  { filters, user }: { filters: Filters; user: PodmanUser },
   request: ContainerRequest,
   signal?: AbortSignal,
 ): Promise<{ id: string; warnings: string[] }> {
@@ -19,7 +24,7 @@ export async function createContainer(
       method: 'POST',
       path: '/libpod/containers/create',
       expected: [201],
-      body: { ...specOf(request), seccomp_profile_path: filter },
+      body: { ...specOf(request, user), seccomp_profile_path: filter },
     },
     { signal },
   );
@@ -27,7 +32,7 @@ export async function createContainer(
 }
 
 /** Podman's `SpecGenerator`. */
-function specOf(request: ContainerRequest): Record<string, unknown> {
+function specOf(request: ContainerRequest, user: PodmanUser): Record<string, unknown> {
   const { mounts = [], memoryFolders = [], readOnlyPaths = [], nofile, processesOf } = request;
   return {
     name: request.name,
@@ -43,7 +48,7 @@ function specOf(request: ContainerRequest): Record<string, unknown> {
     user: request.user,
     labels: request.labels,
     hostname: request.hostName,
-    ...networkOf(request),
+    ...networkOf(request, sysctlOf(user)),
     ...(processesOf !== undefined && { pidns: { nsmode: 'container', value: processesOf } }),
     // An entrypoint that is named as systemd's gets writable control groups and more otherwise.
     systemd: 'false',
@@ -101,10 +106,21 @@ const readOnlyDevices = [
 /** Mounts of the kernel's own file systems, which hold no files of an image. */
 export const kernelMounts = readOnlyDevices.map(({ destination }) => destination);
 
-/** As Docker sets them: a service without capabilities may listen at any port. */
-const sysctl = { 'net.ipv4.ip_unprivileged_port_start': '0', 'net.ipv4.ping_group_range': '0 2147483647' };
+/**
+ * As Docker sets them: a service without capabilities may listen at any port. The kernel takes only groups that
+ * the user namespace has, and a user without root has few: Docker then leaves the range out.
+ */
+function sysctlOf({ isRoot }: PodmanUser): Record<string, string> {
+  return {
+    'net.ipv4.ip_unprivileged_port_start': '0',
+    ...(isRoot && { 'net.ipv4.ping_group_range': '0 2147483647' }),
+  };
+}
 
-function networkOf({ network, hosts }: ContainerRequest): Record<string, unknown> {
+function networkOf(
+  { network, hosts }: ContainerRequest,
+  sysctl: Record<string, string>,
+): Record<string, unknown> {
   // The file that Podman makes for names has the machine's own names in it.
   if (network === 'none') return { netns: { nsmode: 'none' }, use_image_hosts: true, sysctl };
   if (network !== 'open') {

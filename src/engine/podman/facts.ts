@@ -31,7 +31,8 @@ export async function readPodmanFacts(
     security: { ...facts.security, rootless },
     limits: {
       memory: limits.includes('memory'),
-      swap: limits.includes('memory') && facts.limits.swap,
+      // It looks for version 1's file of the kernel only. In version 2 the memory controller limits swap too.
+      swap: limits.includes('memory') && (facts.cgroupVersion === '2' || facts.limits.swap),
       pids: limits.includes('pids'),
       cpu: limits.includes('cpu'),
     },

@@ -5,6 +5,7 @@ import { createVolume } from '../docker/objects.ts';
 import type { OpenEngine } from '../docker/open.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { podmanContainers } from './containers.ts';
+import type { PodmanUser } from './create.ts';
 import { readPodmanFacts } from './facts.ts';
 import { podmanKind } from './failure.ts';
 import { podmanImages } from './images.ts';
@@ -22,14 +23,19 @@ export async function openPodman(
   const docker = await openClient(address, clock, apiVersion, podmanKind);
   const native = await openClient(address, clock, nativeVersion, podmanKind);
   const clients = { docker, native };
+  const user: PodmanUser = { isRoot: true };
   const port: EnginePort = {
     clock,
     get roundTrips() {
       return docker.roundTrips + native.roundTrips;
     },
-    facts: (signal) => readPodmanFacts(clients, signal),
+    async facts(signal) {
+      const facts = await readPodmanFacts(clients, signal);
+      user.isRoot = !facts.security.rootless;
+      return facts;
+    },
     images: podmanImages(clients),
-    containers: podmanContainers(clients, () => port),
+    containers: podmanContainers(clients, () => port, user),
     list: (kind, labels, signal) => listObjects(docker, kind, labels, signal),
     createVolume: (name, labels, signal) => createVolume(docker, name, labels, signal),
     remove: (kind, id, signal) => removeObject(clients, kind, id, signal),

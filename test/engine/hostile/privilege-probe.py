@@ -29,6 +29,13 @@ def attempted(name, function, *arguments):
         found[name] = errno.errorcode[error.errno]
 
 
+def opened_for_writing(path):
+    # What an engine hides is /dev/null there, which takes everything.
+    if os.stat(path).st_rdev == os.makedev(1, 3):
+        raise PermissionError(errno.EPERM, 'hidden')
+    return os.open(path, os.O_WRONLY)
+
+
 called('mount tmpfs', libc.mount, b'none', folder, b'tmpfs', 0, None)
 called('mount bind', libc.mount, b'/etc', folder, None, 4096, None)
 called('mount root again', libc.mount, b'none', b'/', None, 32, None)
@@ -71,6 +78,6 @@ for path in [
     '/sys/fs/cgroup/memory.max',
     '/sys/fs/cgroup/pids/pids.max',
 ]:
-    attempted(f'write {path}', os.open, path, os.O_WRONLY)
+    attempted(f'write {path}', opened_for_writing, path)
 called('init traced', libc.ptrace, 0x4206, 1, 0, 0)  # PTRACE_SEIZE, which does not stop it
 print(json.dumps(found))
