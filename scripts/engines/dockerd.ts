@@ -13,7 +13,9 @@ export interface Dockerd extends Pick<RoomRequest, 'root' | 'withoutUnified'> {
   settings?: Record<string, unknown>;
   /** Arranges what it needs in its root. */
   prepare?: (room: Room) => Promise<void>;
-  /** Listens with TLS too, at this address and with the files of a folder: `ca.pem`, `cert.pem`, `key.pem`. */
+  /**
+   * Listens with TLS too, at this address and with the files of a folder: `ca.pem`, `cert.pem`, `key.pem`.
+   */
   tls?: { host: string; files: string };
   ground: EngineGround;
 }

@@ -5,7 +5,9 @@ import type { EngineGround } from './test-engine.ts';
 
 const makingMs = 600_000;
 
-/** The path of a disk with all files of a root, which is made once, beside the root. Nothing may change it. */
+/**
+ * The path of a disk with all files of a root, which is made once, beside the root. Nothing may change it.
+ */
 export async function machineDisk(root: string, { env, signal, during }: EngineGround): Promise<string> {
   const path = `${root}.ext4`;
   if (existsSync(path)) return path;

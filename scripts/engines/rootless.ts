@@ -28,7 +28,10 @@ const podman: RootlessEngine = {
     'systemctl --user stop podman.service',
 };
 
-/** Only control groups of version 2 that systemd delegates let them limit anything, so each is in a machine of its own. */
+/**
+ * Only control groups of version 2 that systemd delegates let them limit anything, so each is in a machine of
+ * its own.
+ */
 export const rootlessEngines: readonly EngineEntry[] = [
   { name: 'docker-rootless', title: 'Rootless Docker', open: (ground) => openRootless(docker, ground) },
   { name: 'podman-rootless', title: 'Rootless Podman', open: (ground) => openRootless(podman, ground) },

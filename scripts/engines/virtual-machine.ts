@@ -13,8 +13,8 @@ import type { EngineGround } from './test-engine.ts';
 
 /**
  * A virtual machine with a kernel of its own: User Mode Linux, which needs no help of the processor. It has
- * control groups of version 2 whatever this machine has, systemd, and a user whose control groups are delegated.
- * It has one processor.
+ * control groups of version 2 whatever this machine has, systemd, and a user whose control groups are
+ * delegated. It has one processor.
  */
 export interface VirtualMachine extends AsyncDisposable {
   /** Its user: `ssh://tester@198.18.7.2`. */
@@ -73,7 +73,9 @@ export async function openVirtualMachine(ground: EngineGround): Promise<VirtualM
   };
 }
 
-/** Resolves when a login works. Throws with the last lines of the console if it does not, or the kernel ends. */
+/**
+ * Resolves when a login works. Throws with the last lines of the console if it does not, or the kernel ends.
+ */
 async function loggedIn(
   kernel: ChildProcess,
   login: readonly string[],

@@ -107,8 +107,8 @@ const readOnlyDevices = [
 export const kernelMounts = readOnlyDevices.map(({ destination }) => destination);
 
 /**
- * As Docker sets them: a service without capabilities may listen at any port. The kernel takes only groups that
- * the user namespace has, and a user without root has few: Docker then leaves the range out.
+ * As Docker sets them: a service without capabilities may listen at any port. The kernel takes only groups
+ * that the user namespace has, and a user without root has few: Docker then leaves the range out.
  */
 function sysctlOf({ isRoot }: PodmanUser): Record<string, string> {
   return {
