@@ -3,12 +3,13 @@ import { waitBefore } from '../client/retry.ts';
 import { retryAfter } from '../client/retry-after.ts';
 import type { Clock } from '../clock.ts';
 import { messageOf } from '../offsite-error.ts';
+import type { Wire } from '../suite/model-config.ts';
+import { errorIn } from './chat/model-errors.ts';
 import { type Permit, retryLimits } from './pacing.ts';
 import { GatewayRefusal } from './refusal.ts';
 import type { ServedModel } from './served-model.ts';
 import type { UpstreamAnswer, UpstreamRequest } from './upstream.ts';
-import { codesOf } from './wires/answer-facts.ts';
-import { member, parsed } from './wires/lenient.ts';
+import type { ModelError } from './wires/model-error.ts';
 
 interface SendParts {
   model: ServedModel;
@@ -46,7 +47,7 @@ export async function send(parts: SendParts, request: UpstreamRequest, signal: A
     try {
       admit();
       const answer = await model.upstream.send(request, signal);
-      const verdict = await judge(answer, { last, lastRefusal: last && !isExcused }, clock);
+      const verdict = await judge(request.wire, answer, { last, lastRefusal: last && !isExcused }, clock);
       if (verdict._tag === 'pass') {
         if (answer.status < 500 && answer.status !== 429) permit.answered();
         const timed = timedBody(verdict.answer, parts, request, permit.completed);
@@ -104,6 +105,7 @@ type Verdict =
  * @param last whether there is no further attempt, and `lastRefusal` the same if the model refused this one
  */
 async function judge(
+  wire: Wire,
   answer: UpstreamAnswer,
   { last, lastRefusal }: { last: boolean; lastRefusal: boolean },
   clock: Clock,
@@ -118,17 +120,15 @@ async function judge(
   if ((asked ?? 0) > retryLimits.longestRetryAfter) return { _tag: 'pass', answer, exhausted: false };
 
   const { read, whole, discard } = await beginningOf(answer.body);
-  if (isFinal(read)) return { _tag: 'pass', answer: { ...answer, body: whole() }, exhausted: true };
+  if (isFinal(errorIn(wire, read)))
+    return { _tag: 'pass', answer: { ...answer, body: whole() }, exhausted: true };
   await discard();
   return { _tag: 'again', reason: `it answered ${status}`, asked, shared: overloaded };
 }
 
 /** A used-up quota is answered with 429 too, but waiting does not help. */
-function isFinal(body: Buffer): boolean {
-  const error = member(parsed(body.toString('utf8')), 'error');
-  return codesOf(error).some(
-    (code) => code === 'insufficient_quota' || code === 'billing_hard_limit_reached',
-  );
+function isFinal({ codes }: ModelError): boolean {
+  return codes.includes('insufficient_quota') || codes.includes('billing_hard_limit_reached');
 }
 
 /** Reads the first bytes of a body; `whole` still gives the complete body. */

@@ -3,7 +3,13 @@ import { openConnections } from '../client/connections.ts';
 import { isLoopback } from '../loopback.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { Semaphore } from '../semaphore.ts';
-import { type HttpModel, type ModelConfig, mostParallel, type Wire, wiresOf } from '../suite/model-config.ts';
+import {
+  type HttpModel,
+  type ModelConfig,
+  mostParallel,
+  type Wires,
+  wiresOf,
+} from '../suite/model-config.ts';
 import { duration } from '../text/quantities.ts';
 import type { GatewayOptions, GatewayParts } from './gateway-parts.ts';
 import type { ModelLimit } from './limits/model-limit.ts';
@@ -19,7 +25,7 @@ export interface ServedModel extends AsyncDisposable {
   /** Its name in the configuration. */
   name: string;
   config: ModelConfig;
-  wires: readonly Wire[];
+  wires: Wires;
   /** Its name in the upstream's API. */
   upstreamName: string;
   upstream: Upstream;

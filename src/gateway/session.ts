@@ -82,7 +82,7 @@ export function openSession(
     },
     async chat(role, chat, signal) {
       const model = chat.model === undefined ? models.first(role) : models.named(role, chat.model);
-      const [wire = 'openai-chat'] = model.wires;
+      const [wire] = model.wires;
       using ended = new DisposableStack();
       const over = new AbortController();
       // Ends an answer that is not read completely, so that it does not stay in flight.

@@ -5,5 +5,7 @@ import { z } from 'zod';
  */
 export const wires = ['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini'] as const;
 export type Wire = (typeof wires)[number];
+/** The wires of a model: at least one, the preferred one first. */
+export type Wires = readonly [Wire, ...Wire[]];
 
 export const WireName = z.enum(wires);

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { type Wire, WireName, wires } from '../record/wires.ts';
+import { WireName, type Wires, wires } from '../record/wires.ts';
 import { Duration } from './quantities.ts';
 
-export { type Wire, wires } from '../record/wires.ts';
+export { type Wire, type Wires, wires } from '../record/wires.ts';
 
 const Rate = z.number().nonnegative();
 const HeaderNames = z.record(z.string(), z.string());
@@ -61,7 +61,7 @@ const SpokenWires = z
   .union([WireName, z.array(WireName).min(1)], {
     error: `expected ${wires.join(', ')}, or a list of them`,
   })
-  .transform((wire): Wire[] => (Array.isArray(wire) ? wire : [wire]));
+  .transform((wire) => [wire].flat() as unknown as Wires);
 
 /** Requests in flight at a model that says `maxParallel: auto` without a number. */
 const usualMost = 32;
@@ -166,7 +166,7 @@ export function whereOf(model: ModelConfig): string {
 }
 
 /** The wires that a model speaks, its preferred one first. */
-export function wiresOf(model: ModelConfig): readonly Wire[] {
+export function wiresOf(model: ModelConfig): Wires {
   return model.wire ?? wires;
 }
 

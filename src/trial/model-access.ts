@@ -1,7 +1,7 @@
 import type { GatewaySession } from '../gateway/gateway.ts';
 import type { Relay } from '../gateway/relay/relay.ts';
 import type { ModelAccess, Runner } from '../harness/runner.ts';
-import { type Wire, wiresOf } from '../suite/model-config.ts';
+import { type Wire, type Wires, wiresOf } from '../suite/model-config.ts';
 import type { TrialSpec } from './spec.ts';
 
 /** How the runner's harness reaches the variant's model. Undefined if the model is not configured. */
@@ -46,8 +46,8 @@ export function proxyVariables(proxy: string, environment: TrialSpec['environmen
  * The runner's first wire that the model also speaks. If there is none, the gateway translates the runner's
  * preferred wire. If the runner has no preference, the model's first wire.
  */
-function sharedWire({ wires: known }: Runner, offered: readonly Wire[]): Wire {
-  const [first = 'openai-chat'] = offered;
+function sharedWire({ wires: known }: Runner, offered: Wires): Wire {
+  const [first] = offered;
   if (known === 'any') return first;
   return known.find((wire) => offered.includes(wire)) ?? known[0] ?? first;
 }

@@ -1,5 +1,6 @@
 import { serverFacts } from '../../bounds/model.ts';
 import type { ServerLook } from '../../gateway/probe/look-at-server.ts';
+import { usualWire } from '../../gateway/wires/wire-table.ts';
 
 /** A model that the configuration will have, and a harness that suits it. */
 export interface OfferedModel {
@@ -60,7 +61,7 @@ export function offeredModels(env: NodeJS.ProcessEnv, servers: readonly ServerLo
       found: `${variable} is set`,
       config: { ...config, apiKeyEnv: variable },
     }));
-  const local = servers.flatMap(({ baseUrl, models, wires: [wire = 'openai-chat'] }) =>
+  const local = servers.flatMap(({ baseUrl, models, wires: [wire = usualWire.name] }) =>
     [...new Set(models.map(({ id }) => id))]
       .filter((id) => plainName.test(id))
       .slice(0, serverFacts.count.offered)

@@ -51,7 +51,7 @@ export async function benchModel(
   const { err } = context;
   const { signal } = context.interruption({ doing: () => 'stopping; what was measured follows' });
   await using model = openDirectModel(asked, await context.models.gatewayOptions(context.config.models));
-  const [wire = 'openai-chat'] = model.wires;
+  const [wire] = model.wires;
   const within = options.timeout * 1000;
   const { promptTokens, outputTokens } = options;
   const parallels = [...new Set(options.parallel)].toSorted((one, other) => one - other);

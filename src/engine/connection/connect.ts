@@ -1,7 +1,6 @@
 import type { Clock } from '../../clock.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import type { OpenEngine } from '../docker/open.ts';
-import type { EnginePort } from '../port/engine-port.ts';
+import type { EnginePort, OpenEngine } from '../port/engine-port.ts';
 import { isEngineFailure } from '../port/failure.ts';
 import type { EngineCandidate } from './address.ts';
 import { candidates } from './candidates.ts';

@@ -1,8 +1,9 @@
 import type { Clock } from '../../clock.ts';
 import { openClient } from '../docker/client.ts';
 import { introduce } from '../docker/negotiate.ts';
-import { type OpenEngine, openDocker } from '../docker/open.ts';
+import { openDocker } from '../docker/open.ts';
 import { openPodman } from '../podman/open.ts';
+import type { OpenEngine } from '../port/engine-port.ts';
 import type { EngineAddress } from './address.ts';
 
 /**

@@ -1,20 +1,12 @@
 import type { Clock } from '../../clock.ts';
 import type { EngineAddress } from '../connection/address.ts';
-import type { EnginePort } from '../port/engine-port.ts';
+import type { EnginePort, OpenEngine } from '../port/engine-port.ts';
 import { type DockerClient, openClient } from './client.ts';
 import { dockerContainers } from './containers.ts';
 import { readFacts } from './facts.ts';
 import { type FirstIds, firstIdsOf } from './first-ids.ts';
 import { dockerImages } from './images.ts';
 import { createVolume, listObjects, removeObject } from './objects.ts';
-
-export interface OpenEngine {
-  port: EnginePort;
-  /** The agent ends: an engine that is silent then counts as gone some time later. */
-  hurry(): void;
-  /** Closes idle connections. */
-  close(): void;
-}
 
 /** Connects to Docker's engine, or one like it, by an API version that both sides know. */
 export async function openDocker(

@@ -31,3 +31,12 @@ export interface EnginePort {
    */
   remove(kind: ObjectKind | 'image', id: string, signal?: AbortSignal): Promise<void>;
 }
+
+/** An engine that this process is connected to. */
+export interface OpenEngine {
+  port: EnginePort;
+  /** The agent ends: an engine that is silent then counts as gone some time later. */
+  hurry(): void;
+  /** Closes idle connections. */
+  close(): void;
+}

@@ -3,11 +3,12 @@ import { ByteStore } from '../../byte-store.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import type { Upstream } from '../upstream.ts';
-import { type JsonObject, member, parsed } from '../wires/lenient.ts';
+import { type JsonObject, parsed } from '../wires/lenient.ts';
 import type { WireDescriptor } from '../wires/wire-descriptor.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import type { ChatAnswer, ChatRequest } from './chat.ts';
 import { refusedBy, unreachable, unreadable } from './model-errors.ts';
+import { withOtherLimitName } from './refused-limit.ts';
 
 /**
  * Requests one answer from a model in its own wire. Leaves out what the wire does not support, such as a
@@ -27,10 +28,8 @@ export async function chatOver(
   const ask = (body: JsonObject) => exchange(send, to, wire, body, signal);
   const body = wire.requests.write(to.model, request);
   let answer = await ask(body);
-  if (answer.status === 400 && refusesMaxTokens(answer.body)) {
-    const { max_tokens, ...others } = body;
-    answer = await ask({ ...others, max_completion_tokens: max_tokens });
-  }
+  const again = answer.status === 400 ? withOtherLimitName(body, to.wire, answer.body) : undefined;
+  if (again) answer = await ask(again);
   if (answer.status < 200 || answer.status > 299) throw refusedBy(to, answer.status, answer.body);
   const document = parsed(answer.body.toString('utf8'));
   const reply = wire.answers.readReply(document, request);
@@ -73,9 +72,4 @@ async function whole(body: AsyncIterable<Uint8Array>, { model }: { model: string
     store.add(chunk);
   }
   return store.take();
-}
-
-/** OpenAI's newer models accept the limit only under another name, and report that in this field. */
-function refusesMaxTokens(body: Buffer): boolean {
-  return member(member(parsed(body.toString('utf8')), 'error'), 'param') === 'max_tokens';
 }

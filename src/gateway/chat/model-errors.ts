@@ -1,18 +1,19 @@
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { Wire } from '../../suite/model-config.ts';
-import { codesOf } from '../wires/answer-facts.ts';
-import { member, parsed } from '../wires/lenient.ts';
-import { errorMessage } from '../wires/openai.ts';
+import { parsed } from '../wires/lenient.ts';
+import type { ModelError } from '../wires/model-error.ts';
 import { wireTable } from '../wires/wire-table.ts';
+
+/** Reads the body of an answer that failed. */
+export function errorIn(wire: Wire, body: Buffer): ModelError {
+  return wireTable[wire].answers.readError(parsed(body.toString('utf8')));
+}
 
 /** The error of a model that answered with an error; keeps the model's own message. */
 export function refusedBy(to: { wire: Wire; model: string }, status: number, body: Buffer): OffsiteError {
-  const document = parsed(body.toString('utf8'));
-  const told =
-    wireTable[to.wire].answers.readFacts(document).failure ?? errorMessage(member(document, 'error'));
-  const message = told ?? errorMessage(document) ?? excerpt(body);
+  const { message = excerpt(body), codes } = errorIn(to.wire, body);
   return new OffsiteError(`the model ${to.model} refused the request (${status}): ${message}`, {
-    code: isContextFull(document, message) ? 'MODEL_CONTEXT_FULL' : 'MODEL_REFUSED',
+    code: isContextFull(codes, message) ? 'MODEL_CONTEXT_FULL' : 'MODEL_REFUSED',
     kind: 'infrastructure',
     hint: hintFor(status),
   });
@@ -55,8 +56,7 @@ export function hintFor(status: number): string {
  * Whether the conversation is too long for the model: unlike every other refusal, the agent causes this one.
  * OpenAI and llama.cpp have a code for it; Anthropic and vLLM report it only in the message.
  */
-function isContextFull(document: unknown, message: string): boolean {
-  const codes = codesOf(member(document, 'error'));
+function isContextFull(codes: readonly string[], message: string): boolean {
   if (codes.includes('context_length_exceeded') || codes.includes('exceed_context_size_error')) return true;
   return /prompt is too long|maximum context length|exceeds? the (available )?context/i.test(message);
 }

@@ -1,14 +1,4 @@
-import {
-  isObject,
-  list,
-  listOf,
-  member,
-  object,
-  objectsOf,
-  text,
-  tokens,
-  wholeText,
-} from '../wires/lenient.ts';
+import { listIfAny, listOf, object, objectIfAny, text, tokens, wholeText } from '../wires/lenient.ts';
 import type { AskServer } from './ask-server.ts';
 import { bounded, modelWith, type ServerModel } from './server-models.ts';
 
@@ -57,67 +47,73 @@ const servers: readonly ((documentOf: DocumentOf) => Promise<KnownServer | undef
   vllm,
 ];
 
+const Version = object({ version: text });
+const Result = object({ result: wholeText, version: text, value: tokens });
+
 async function koboldCpp(documentOf: DocumentOf): Promise<KnownServer | undefined> {
-  const version = await documentOf('/api/extra/version');
-  if (member(version, 'result') !== 'KoboldCpp') return undefined;
-  const [loaded, longest] = await Promise.all(
-    ['/api/v1/model', '/api/extra/true_max_context_length'].map(documentOf),
-  );
-  const id = wholeText.parse(member(loaded, 'result'));
-  const contextWindow = tokens.parse(member(longest, 'value'));
+  const { result, version } = Result.parse(await documentOf('/api/extra/version'));
+  if (result !== 'KoboldCpp') return undefined;
+  const answers = await Promise.all(['/api/v1/model', '/api/extra/true_max_context_length'].map(documentOf));
+  const [loaded, longest] = answers.map((answer) => Result.parse(answer));
+  const id = loaded?.result;
   return {
     kind: 'KoboldCpp',
-    version: text.parse(member(version, 'version')),
-    ...(id !== undefined && { models: bounded([modelWith(id, { contextWindow })]) }),
+    version,
+    ...(id !== undefined && { models: bounded([modelWith(id, { contextWindow: longest?.value })]) }),
   };
 }
 
-const Tags = object({ models: listOf(object({ model: wholeText, name: wholeText })) });
+const Tags = object({ models: listIfAny(object({ model: wholeText, name: wholeText })) });
 
 async function ollama(documentOf: DocumentOf): Promise<KnownServer | undefined> {
-  const [version, tags] = await Promise.all(['/api/version', '/api/tags'].map(documentOf));
-  if (text.parse(member(version, 'version')) === undefined || !Array.isArray(member(tags, 'models')))
-    return undefined;
+  const [about, tags] = await Promise.all(['/api/version', '/api/tags'].map(documentOf));
+  const { version } = Version.parse(about);
   const { models } = Tags.parse(tags);
+  if (version === undefined || models === undefined) return undefined;
   return {
     kind: 'Ollama',
-    version: text.parse(member(version, 'version')),
+    version,
     models: bounded(
       models.flatMap(({ model, name }) => [model ?? name].flatMap((id) => (id ? [{ id }] : []))),
     ),
   };
 }
 
-const Props = object({ default_generation_settings: object({ n_ctx: tokens }), total_slots: tokens });
+const Props = object({
+  default_generation_settings: objectIfAny({ n_ctx: tokens }),
+  total_slots: tokens,
+  build_info: text,
+});
+const UsualList = object({
+  data: listOf(object({ id: wholeText, owned_by: wholeText, meta: object({ n_ctx_train: tokens }) })),
+});
 
 async function llamaCpp(documentOf: DocumentOf): Promise<KnownServer | undefined> {
-  const props = await documentOf('/props');
-  if (!isObject(member(props, 'default_generation_settings'))) return undefined;
-  const { default_generation_settings: settings, total_slots: slots } = Props.parse(props);
-  const document = await documentOf('/v1/models');
-  const models = objectsOf(member(document, 'data')).flatMap((entry) => {
-    const id = wholeText.parse(member(entry, 'id'));
-    const longestContext = tokens.parse(member(member(entry, 'meta'), 'n_ctx_train'));
-    return id === undefined ? [] : [modelWith(id, { contextWindow: settings.n_ctx, longestContext })];
-  });
-  const version = text.parse(member(props, 'build_info'));
+  const props = Props.parse(await documentOf('/props'));
+  const { default_generation_settings: settings, total_slots: slots, build_info: version } = props;
+  if (!settings) return undefined;
+  const { data } = UsualList.parse(await documentOf('/v1/models'));
+  const models = data.flatMap(({ id, meta: { n_ctx_train: longestContext } }) =>
+    id === undefined ? [] : [modelWith(id, { contextWindow: settings.n_ctx, longestContext })],
+  );
   return { kind: 'llama.cpp', version, models: bounded(models), parallel: slots || undefined };
 }
 
-const LmStudioModels = listOf(
-  object({ id: wholeText, type: wholeText, max_context_length: tokens, loaded_context_length: tokens }),
-);
+const LmStudioModels = object({
+  data: listIfAny(
+    object({ id: wholeText, type: wholeText, max_context_length: tokens, loaded_context_length: tokens }),
+  ),
+});
 
 /** https://lmstudio.ai/docs/developer/rest/endpoints: it answers unknown routes with 200 and an error. */
 async function lmStudio(documentOf: DocumentOf): Promise<KnownServer | undefined> {
-  const data = member(await documentOf('/api/v0/models'), 'data');
-  if (!Array.isArray(data)) return undefined;
-  const models = LmStudioModels.parse(data)
-    .filter(({ type }) => type !== 'embeddings')
+  const { data } = LmStudioModels.parse(await documentOf('/api/v0/models'));
+  const models = data
+    ?.filter(({ type }) => type !== 'embeddings')
     .flatMap(({ id, max_context_length: longestContext, loaded_context_length: contextWindow }) =>
       id === undefined ? [] : [modelWith(id, { contextWindow, longestContext })],
     );
-  return { kind: 'LM Studio', models: bounded(models) };
+  return models && { kind: 'LM Studio', models: bounded(models) };
 }
 
 const Info = object({ model_id: wholeText, max_total_tokens: tokens, version: text });
@@ -128,15 +124,16 @@ async function textGenerationInference(documentOf: DocumentOf): Promise<KnownSer
   return { kind: 'Text Generation Inference', version, models: bounded([modelWith(id, { contextWindow })]) };
 }
 
+const ModelInfo = object({ model_path: wholeText });
+
 async function sgLang(documentOf: DocumentOf): Promise<KnownServer | undefined> {
   const [info, server] = await Promise.all(['/get_model_info', '/get_server_info'].map(documentOf));
-  if (wholeText.parse(member(info, 'model_path')) === undefined) return undefined;
-  return { kind: 'SGLang', version: text.parse(member(server, 'version')) };
+  if (ModelInfo.parse(info).model_path === undefined) return undefined;
+  return { kind: 'SGLang', version: Version.parse(server).version };
 }
 
 async function vllm(documentOf: DocumentOf): Promise<KnownServer | undefined> {
-  const [version, models] = await Promise.all(['/version', '/v1/models'].map(documentOf));
-  const isVllm = list(member(models, 'data')).some((entry) => member(entry, 'owned_by') === 'vllm');
-  if (!isVllm) return undefined;
-  return { kind: 'vLLM', version: text.parse(member(version, 'version')) };
+  const [about, models] = await Promise.all(['/version', '/v1/models'].map(documentOf));
+  const isVllm = UsualList.parse(models).data.some(({ owned_by: owner }) => owner === 'vllm');
+  return isVllm ? { kind: 'vLLM', version: Version.parse(about).version } : undefined;
 }

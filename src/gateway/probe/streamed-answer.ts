@@ -4,13 +4,14 @@ import { ByteStore } from '../../byte-store.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import { refusedBy } from '../chat/model-errors.ts';
+import { withOtherLimitName } from '../chat/refused-limit.ts';
 import { callIds } from '../translation/call-ids.ts';
 import { Losses } from '../translation/losses.ts';
 import type { NeutralUsage } from '../translation/neutral-answer.ts';
 import type { NeutralRequest } from '../translation/neutral-request.ts';
 import { StreamSteps } from '../translation/stream-steps.ts';
 import type { UpstreamAnswer } from '../upstream.ts';
-import { type JsonObject, member, parsed } from '../wires/lenient.ts';
+import type { JsonObject } from '../wires/lenient.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import { type DirectModel, noteUsage } from './direct-model.ts';
 
@@ -85,11 +86,9 @@ async function streamed(
   let answer = await sent(model, wire, body, signal);
   if (answer.status === 400) {
     const refusal = await wholeOf(answer);
-    // OpenAI's newer models take the limit only under another name.
-    const renames = member(member(parsed(refusal.toString('utf8')), 'error'), 'param') === 'max_tokens';
-    if (!renames) throw new StreamRefused(400, refusedBy({ wire, model: model.name }, 400, refusal));
-    const { max_tokens, ...others } = body;
-    answer = await sent(model, wire, { ...others, max_completion_tokens: max_tokens }, signal);
+    const again = withOtherLimitName(body, wire, refusal);
+    if (!again) throw new StreamRefused(400, refusedBy({ wire, model: model.name }, 400, refusal));
+    answer = await sent(model, wire, again, signal);
   }
   if (answer.status < 200 || answer.status > 299) {
     const refusal = await wholeOf(answer);

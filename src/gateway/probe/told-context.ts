@@ -1,8 +1,10 @@
-import { list, member, object, objectsOf, text, tokens, wholeText } from '../wires/lenient.ts';
+import { anything, listOf, member, object, text, tokens, wholeText } from '../wires/lenient.ts';
 import type { AskServer } from './ask-server.ts';
 import { modelWith, type ServerModel } from './server-models.ts';
 
-const Show = object({ model_info: object({ 'general.architecture': text }), parameters: wholeText });
+const Show = object({ model_info: anything, parameters: wholeText, capabilities: listOf(anything) });
+const Architecture = object({ 'general.architecture': text });
+const Running = object({ models: listOf(object({ model: wholeText, context_length: tokens })) });
 
 /**
  * What Ollama reports about one model: the context that it is loaded with, or set to, and the one that it
@@ -13,18 +15,14 @@ export async function toldByOllama(ask: AskServer, id: string): Promise<ServerMo
     ask({ path: '/api/show', body: { model: id } }),
     ask({ path: '/api/ps' }),
   ]);
-  const { model_info: info, parameters = '' } = Show.parse(show.document);
-  const architecture = info['general.architecture'] ?? '';
-  const longestContext = tokens.parse(
-    member(member(show.document, 'model_info'), `${architecture}.context_length`),
-  );
-  const loaded = objectsOf(member(running.document, 'models')).find((entry) => member(entry, 'model') === id);
+  const { model_info: info, parameters = '', capabilities } = Show.parse(show.document);
+  const { 'general.architecture': architecture = '' } = Architecture.parse(info);
+  const longestContext = tokens.parse(member(info, `${architecture}.context_length`));
+  const loaded = Running.parse(running.document).models.find(({ model }) => model === id);
   const set = /^num_ctx\s+(\d{1,9})\s*$/m.exec(parameters)?.[1];
-  const capabilities = list(member(show.document, 'capabilities'));
   return {
     ...modelWith(id, {
-      contextWindow:
-        tokens.parse(member(loaded, 'context_length')) ?? (set === undefined ? undefined : Number(set)),
+      contextWindow: loaded?.context_length ?? (set === undefined ? undefined : Number(set)),
       longestContext,
     }),
     ...(capabilities.length > 0 && { tools: capabilities.includes('tools') }),

@@ -1,4 +1,5 @@
 import { modelAnswers } from '../../bounds/model.ts';
+import type { ModelError } from '../wires/model-error.ts';
 import type { CallIds } from './call-ids.ts';
 import type { NeutralEvent, NeutralStop, NeutralUsage } from './neutral-answer.ts';
 import { nameOfCall } from './read-answers.ts';
@@ -80,7 +81,7 @@ export class StreamSteps {
   }
 
   /** The model reported that it failed. */
-  failure(message: string, code: string | undefined, overloaded: boolean): void {
+  failure({ message = 'it failed', codes: [code], isOverload: overloaded }: ModelError): void {
     if (this.#over) return;
     this.#over = true;
     this.#emit({ type: 'failure', message, code, overloaded });

@@ -1,9 +1,7 @@
 import { modelAnswers } from '../../bounds/model.ts';
 import { ByteStore } from '../../byte-store.ts';
 import type { UpstreamAnswer } from '../upstream.ts';
-import { codesOf } from '../wires/answer-facts.ts';
-import { member, parsed } from '../wires/lenient.ts';
-import { errorMessage } from '../wires/openai.ts';
+import { parsed } from '../wires/lenient.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import { callIds } from './call-ids.ts';
 import { eventsOf } from './neutral-answer.ts';
@@ -100,12 +98,9 @@ function countAnswer({ from, estimate }: TranslatedRequest, tokens = estimate): 
 
 /** Keeps the upstream's own message, which says what clients should do, for example to shorten the prompt. */
 function errorFor({ from, to }: TranslatedRequest, status: number, body: string): object {
-  const document = parsed(body);
-  const error = member(document, 'error');
-  const told = wireTable[to].answers.readFacts(document).failure ?? errorMessage(error);
-  const message = told ?? errorMessage(document) ?? `the model answered ${status}`;
-  const code = codesOf(error).find((one) => typeof one === 'string') ?? 'model_failed';
-  return wireTable[from].errorBody(status, String(code), message);
+  const { message, codes } = wireTable[to].answers.readError(parsed(body));
+  const [code = 'model_failed'] = codes;
+  return wireTable[from].errorBody(status, code, message ?? `the model answered ${status}`);
 }
 
 /** Headers that mean the same on every wire. */

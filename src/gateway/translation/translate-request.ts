@@ -31,7 +31,7 @@ export function translateRequest(
   from: Wire,
   { model, streamed, purpose }: { model: ServedModel; streamed: boolean; purpose: 'answer' | 'count' },
 ): TranslatedRequest {
-  const [to = 'openai-chat'] = model.wires;
+  const [to] = model.wires;
   const { translation } = wireTable[to];
   const losses = new Losses(model.config.translation, model.name);
   const request: NeutralRequest = {

@@ -1,6 +1,6 @@
 import type { Usage } from '../../contract/report.ts';
 import type { NeutralUsage } from '../translation/neutral-answer.ts';
-import { anything, object } from './lenient.ts';
+import type { ModelError } from './model-error.ts';
 import { fields } from './reply.ts';
 
 /** What an answer says about itself. */
@@ -12,8 +12,8 @@ export interface AnswerFacts {
   complete: boolean;
   /** The error that an answer of status 200 carried. */
   failure: string | undefined;
-  /** Set if the error's code says that the model failed, whatever the request. */
-  overloaded?: true | undefined;
+  /** Whether that error says that the model itself failed, whatever the request. */
+  overloaded?: boolean;
 }
 
 export interface StreamReader {
@@ -27,28 +27,11 @@ export function noFacts(): AnswerFacts {
   return { usage: {}, answeredBy: undefined, complete: false, failure: undefined };
 }
 
-/** The error codes and types that providers' APIs use for their own failures. */
-const ownErrors: ReadonlySet<unknown> = new Set([
-  ...['overloaded_error', 'api_error', 'rate_limit_error', 'timeout_error'],
-  ...['server_error', 'rate_limit_exceeded', 'insufficient_quota'],
-]);
-
-const Codes = object({ code: anything, type: anything });
-
-/** The code and the type of an error object. */
-export function codesOf(error: unknown): unknown[] {
-  const { code, type } = Codes.parse(error);
-  return [code, type];
-}
-
-/**
- * True if an error object reports a failure of the model itself. Some servers use an HTTP status as the code.
- */
-export function tellsOverload(error: unknown): true | undefined {
-  const isOwn = codesOf(error).some(
-    (code) => ownErrors.has(code) || Number(code) === 429 || Number(code) >= 500,
-  );
-  return isOwn || undefined;
+/** Notes the error that a stream ends with. The first one counts. */
+export function noteFailure(facts: AnswerFacts, { message = 'it failed', isOverload }: ModelError): void {
+  if (facts.failure !== undefined) return;
+  facts.failure = message;
+  facts.overloaded = isOverload;
 }
 
 /** Usage with its total, without unknown numbers. Input tokens are all tokens of the prompt. */

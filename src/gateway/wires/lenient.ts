@@ -49,6 +49,13 @@ export function listOf<Item extends z.core.SomeType>(item: Item) {
   return anything.transform(list).pipe(z.array(item));
 }
 
+/** As {@link listOf}, but undefined if the value is not a list. */
+export function listIfAny<Item extends z.core.SomeType>(item: Item) {
+  return anything
+    .transform((value) => (Array.isArray(value) ? value : undefined))
+    .pipe(z.array(item).optional());
+}
+
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

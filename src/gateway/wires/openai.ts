@@ -1,5 +1,4 @@
 import { modelsInData } from '../probe/server-models.ts';
-import { member, text } from './lenient.ts';
 import type { WireModels } from './wire-descriptor.ts';
 
 export const openAiAccountHeaders = ['openai-organization', 'openai-project'];
@@ -12,12 +11,6 @@ export function openAiVariables(origin: string, key: string): Record<string, str
 export function openAiError(status: number, code: string, message: string): object {
   const type = status >= 500 ? 'server_error' : 'invalid_request_error';
   return { error: { message, type, param: code === 'model_not_found' ? 'model' : null, code } };
-}
-
-/** The message of an error object, or the string that some servers send instead. */
-export function errorMessage(error: unknown): string | undefined {
-  if (error === undefined || error === null) return undefined;
-  return text.parse(member(error, 'message')) ?? text.parse(error) ?? text.parse(member(error, 'code'));
 }
 
 /** Most servers list their models in this form, each with more members of its own. */

@@ -6,6 +6,7 @@ import type { WireTranslation } from '../translation/wire-translation.ts';
 import type { Accepted } from './accepted.ts';
 import type { AnswerFacts, StreamReader } from './answer-facts.ts';
 import type { JsonObject } from './lenient.ts';
+import type { ModelError } from './model-error.ts';
 import type { ModelRequest } from './model-request.ts';
 import type { PathTarget } from './path-target.ts';
 import type { Reply } from './reply.ts';
@@ -94,6 +95,8 @@ export interface WireRequests {
 }
 
 export interface WireAnswers {
+  /** Reads the body of an answer that failed. */
+  readError(body: unknown): ModelError;
   /** Reads the facts of a non-streamed answer. */
   readFacts(body: unknown): AnswerFacts;
   /** The same for a streamed answer. */

@@ -3,32 +3,33 @@ import { stopNamed } from '../../translation/stops.ts';
 import {
   type AnswerFacts,
   noFacts,
+  noteFailure,
   type StreamReader,
-  tellsOverload,
   usageWithTotal,
 } from '../answer-facts.ts';
-import { anything, object, objectIfAny, parsed, text } from '../lenient.ts';
+import { anything, object, parsed, text } from '../lenient.ts';
+import { readError } from '../model-error.ts';
 import { argumentsOf, idOf, plainText, type Reply, stoppedBy } from '../reply.ts';
 import { stops } from './stops.ts';
 import { countsIn, usageOf } from './usage.ts';
 
-const ErrorObject = objectIfAny({ message: text, code: anything, type: anything });
-const Message = object({ type: anything, model: text, error: ErrorObject, usage: anything });
+const Message = object({ type: anything, model: text, error: anything, usage: anything });
 const Event = object({
   type: anything,
   message: object({ model: text, usage: anything }),
-  error: ErrorObject,
+  error: anything,
   usage: anything,
 });
 
 export function readFacts(body: unknown): AnswerFacts {
   const { type, model, error, usage } = Message.parse(body);
+  const { message: failure, isOverload: overloaded } = readError(error);
   return {
     usage: usageWithTotal(usageOf(usage)),
     answeredBy: model,
     complete: type === 'message',
-    failure: error?.message,
-    overloaded: tellsOverload(error),
+    failure,
+    overloaded,
   };
 }
 
@@ -41,10 +42,7 @@ export function readStream(): StreamReader {
     event(data) {
       if (!telling.test(data)) return;
       const { type, message, error, usage } = Event.parse(parsed(data));
-      if (type === 'error') {
-        facts.failure ??= error?.message ?? 'it failed';
-        facts.overloaded ??= tellsOverload(error);
-      }
+      if (type === 'error') noteFailure(facts, readError(error));
       if (type === 'message_stop') facts.complete = true;
       if (type === 'message_start') {
         facts.answeredBy ??= message.model;

@@ -1,3 +1,4 @@
+import { readErrorBody } from '../model-error.ts';
 import type { WireDescriptor } from '../wire-descriptor.ts';
 import { readFacts, readReply, readStream } from './answers.ts';
 import { models } from './models.ts';
@@ -29,7 +30,7 @@ export const anthropicMessages: WireDescriptor = {
   errorBody: (status, _code, message) => ({ type: 'error', error: { type: errorType(status), message } }),
   models,
   requests: { accepted, hostedTool, read, write },
-  answers: { readFacts, readStream, readReply, write: writeAnswer, writeStream },
+  answers: { readError: readErrorBody, readFacts, readStream, readReply, write: writeAnswer, writeStream },
   translation,
 };
 

@@ -1,12 +1,12 @@
 import {
   type AnswerFacts,
   noFacts,
+  noteFailure,
   type StreamReader,
-  tellsOverload,
   usageWithTotal,
 } from '../answer-facts.ts';
 import { anything, isObject, list, listOf, object, parsed, text, wholeText } from '../lenient.ts';
-import { errorMessage } from '../openai.ts';
+import { readError } from '../model-error.ts';
 import { usageOf } from './usage.ts';
 
 /** A whole answer, or an event of a stream. */
@@ -21,12 +21,13 @@ const Candidates = listOf(object({ finishReason: wholeText }));
 
 export function readFacts(body: unknown): AnswerFacts {
   const answer = Answer.parse(body);
+  const { message: failure, isOverload: overloaded } = readError(answer.error);
   return {
     usage: usageWithTotal(usageOf(answer.usageMetadata)),
     answeredBy: answer.modelVersion,
     complete: Array.isArray(answer.candidates) || isBlocked(answer),
-    failure: errorMessage(answer.error),
-    overloaded: tellsOverload(answer.error),
+    failure,
+    overloaded,
   };
 }
 
@@ -40,9 +41,8 @@ export function readStream(): StreamReader {
     event(data) {
       if (facts.answeredBy !== undefined && !telling.test(data)) return;
       const chunk = Answer.parse(parsed(data));
-      const failure = errorMessage(chunk.error);
-      if (failure !== undefined) facts.overloaded ??= tellsOverload(chunk.error);
-      facts.failure ??= failure;
+      const failure = readError(chunk.error);
+      if (failure.message !== undefined) noteFailure(facts, failure);
       facts.answeredBy ??= chunk.modelVersion;
       // Each event has the counts so far.
       if (isObject(chunk.usageMetadata)) facts.usage = usageWithTotal(usageOf(chunk.usageMetadata));

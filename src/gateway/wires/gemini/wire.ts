@@ -1,3 +1,4 @@
+import { readErrorBody } from '../model-error.ts';
 import type { WireDescriptor } from '../wire-descriptor.ts';
 import { readFacts, readStream } from './answers.ts';
 import { models } from './models.ts';
@@ -35,7 +36,7 @@ export const gemini: WireDescriptor = {
     read,
     write,
   },
-  answers: { readFacts, readStream, readReply, write: writeAnswer, writeStream },
+  answers: { readError: readErrorBody, readFacts, readStream, readReply, write: writeAnswer, writeStream },
   translation,
 };
 

@@ -3,12 +3,12 @@ import { stopNamed } from '../../translation/stops.ts';
 import {
   type AnswerFacts,
   noFacts,
+  noteFailure,
   type StreamReader,
-  tellsOverload,
   usageWithTotal,
 } from '../answer-facts.ts';
 import { anything, isObject, listOf, object, parsed, text, wholeText } from '../lenient.ts';
-import { errorMessage } from '../openai.ts';
+import { readError } from '../model-error.ts';
 import { argumentsOf, idOf, plainText, type Reply, stoppedBy } from '../reply.ts';
 import { stops } from './stops.ts';
 import { usageOf } from './usage.ts';
@@ -19,12 +19,13 @@ const ChunkChoices = listOf(object({ finish_reason: text }));
 
 export function readFacts(body: unknown): AnswerFacts {
   const { model, choices, error, usage } = Completion.parse(body);
+  const { message: failure, isOverload: overloaded } = readError(error);
   return {
     usage: usageWithTotal(usageOf(usage)),
     answeredBy: model,
     complete: Array.isArray(choices),
-    failure: errorMessage(error),
-    overloaded: tellsOverload(error),
+    failure,
+    overloaded,
   };
 }
 
@@ -45,9 +46,8 @@ export function readStream(): StreamReader {
       if (facts.answeredBy !== undefined && !telling.test(data)) return;
       const { model, choices, error, usage } = Completion.parse(parsed(data));
       facts.answeredBy ??= model;
-      const failure = errorMessage(error);
-      if (failure !== undefined) facts.overloaded ??= tellsOverload(error);
-      facts.failure ??= failure;
+      const failure = readError(error);
+      if (failure.message !== undefined) noteFailure(facts, failure);
       // Not every server ends with [DONE].
       if (finishing.test(data) && isFinished(choices)) facts.complete = true;
       // Some servers repeat a growing usage in every chunk: the last one counts.

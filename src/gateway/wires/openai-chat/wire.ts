@@ -1,3 +1,4 @@
+import { readErrorBody } from '../model-error.ts';
 import { openAiAccountHeaders, openAiError, openAiModels, openAiVariables } from '../openai.ts';
 import type { WireDescriptor } from '../wire-descriptor.ts';
 import { readFacts, readReply, readStream } from './answers.ts';
@@ -20,6 +21,6 @@ export const openAiChat: WireDescriptor = {
   errorBody: openAiError,
   models: openAiModels,
   requests: { accepted, hostedTool, usageOption, read, write },
-  answers: { readFacts, readStream, readReply, write: writeAnswer, writeStream },
+  answers: { readError: readErrorBody, readFacts, readStream, readReply, write: writeAnswer, writeStream },
   translation,
 };

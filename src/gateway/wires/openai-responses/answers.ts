@@ -3,27 +3,28 @@ import { stopNamed } from '../../translation/stops.ts';
 import {
   type AnswerFacts,
   noFacts,
+  noteFailure,
   type StreamReader,
-  tellsOverload,
   usageWithTotal,
 } from '../answer-facts.ts';
 import { anything, isObject, list, member, object, parsed, text } from '../lenient.ts';
-import { errorMessage } from '../openai.ts';
+import { readError, readErrorBody } from '../model-error.ts';
 import { argumentsOf, idOf, plainText, type Reply, stoppedBy } from '../reply.ts';
 import { stops } from './stops.ts';
 import { usageOf } from './usage.ts';
 
 const Facts = object({ status: text, model: text, error: anything, usage: anything });
-const Event = object({ type: anything, response: anything, error: anything });
+const Event = object({ type: anything, response: anything });
 
 export function readFacts(body: unknown): AnswerFacts {
   const { status, model, error, usage } = Facts.parse(body);
+  const { message, isOverload: overloaded } = readError(error);
   return {
     usage: usageWithTotal(usageOf(usage)),
     answeredBy: model,
     complete: status === 'completed' || status === 'incomplete',
-    failure: errorMessage(error) ?? (status === 'failed' ? 'it failed' : undefined),
-    overloaded: tellsOverload(error),
+    failure: message ?? (status === 'failed' ? 'it failed' : undefined),
+    overloaded,
   };
 }
 
@@ -38,12 +39,8 @@ export function readStream(): StreamReader {
     event(data) {
       if (!telling.test(data)) return;
       const event = parsed(data);
-      const { type, response, error } = Event.parse(event);
-      if (type === 'error') {
-        facts.failure ??= errorMessage(event) ?? errorMessage(error) ?? 'it failed';
-        facts.overloaded ??= tellsOverload(event) || tellsOverload(error);
-        return;
-      }
+      const { type, response } = Event.parse(event);
+      if (type === 'error') return noteFailure(facts, readErrorBody(event));
       // The model's text may look like an event, but only an event has a response.
       if (isObject(response)) facts = readFacts(response);
     },

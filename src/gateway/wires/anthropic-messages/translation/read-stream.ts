@@ -2,8 +2,8 @@ import { eventObjects } from '../../../translation/event-objects.ts';
 import { disorder, incomplete, stopOf } from '../../../translation/read-answers.ts';
 import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { codesOf, tellsOverload } from '../../answer-facts.ts';
-import { isObject, type JsonObject, member, text as shortText } from '../../lenient.ts';
+import { isObject, type JsonObject, member } from '../../lenient.ts';
+import { readError } from '../../model-error.ts';
 import { stringIn, typeName } from '../../read-values.ts';
 import { stops } from '../stops.ts';
 import { countsIn, usageOf } from '../usage.ts';
@@ -60,13 +60,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
     event(data) {
       const event = read(data);
       const { type } = event;
-      if (type === 'error') {
-        const { error } = event;
-        const [, kind] = codesOf(error);
-        const message = shortText.parse(member(error, 'message')) ?? 'it failed';
-        steps.failure(message, typeof kind === 'string' ? kind : undefined, tellsOverload(error) ?? false);
-        return;
-      }
+      if (type === 'error') return steps.failure(readError(event.error));
       if (steps.over || type === 'ping') return;
       if (type === 'message_start') {
         const { message } = event;

@@ -3,9 +3,8 @@ import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
 import { incomplete, stopOf } from '../../../translation/read-answers.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { tellsOverload } from '../../answer-facts.ts';
 import { isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
-import { errorMessage } from '../../openai.ts';
+import { readError } from '../../model-error.ts';
 import { stringIn } from '../../read-values.ts';
 import { stops } from '../stops.ts';
 import { usageOf } from '../usage.ts';
@@ -33,12 +32,8 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
     event(data) {
       if (steps.over) return;
       const chunk = read(data);
-      const failure = errorMessage(chunk.error);
-      if (failure !== undefined) {
-        const status = member(chunk.error, 'status');
-        const code = typeof status === 'string' ? status : undefined;
-        return steps.failure(failure, code, tellsOverload(chunk.error) ?? false);
-      }
+      const failure = readError(chunk.error);
+      if (failure.message !== undefined) return steps.failure(failure);
       steps.start(stringIn(chunk, 'responseId'), stringIn(chunk, 'modelVersion'));
       if (isObject(chunk.usageMetadata)) usage = usageOf(chunk.usageMetadata);
       const [candidate, ...others] = objectsOf(chunk.candidates);

@@ -3,9 +3,8 @@ import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
 import { incomplete, stopOf } from '../../../translation/read-answers.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { codesOf, tellsOverload } from '../../answer-facts.ts';
 import { isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
-import { errorMessage } from '../../openai.ts';
+import { readError } from '../../model-error.ts';
 import { stringIn } from '../../read-values.ts';
 import { stops } from '../stops.ts';
 import { usageOf } from '../usage.ts';
@@ -51,11 +50,8 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
       if (steps.over) return;
       if (data.trim() === '[DONE]') return finish();
       const chunk = read(data);
-      const failure = errorMessage(chunk.error);
-      if (failure !== undefined) {
-        const [code, type] = codesOf(chunk.error).map((one) => (typeof one === 'string' ? one : undefined));
-        return steps.failure(failure, code ?? type, tellsOverload(chunk.error) ?? false);
-      }
+      const failure = readError(chunk.error);
+      if (failure.message !== undefined) return steps.failure(failure);
       steps.start(stringIn(chunk, 'id'), stringIn(chunk, 'model'));
       if (isObject(chunk.usage)) usage = usageOf(chunk.usage);
       for (const choice of objectsOf(chunk.choices)) {

@@ -7,7 +7,7 @@ import { stopNamed } from '../../../translation/stops.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
-import { errorMessage } from '../../openai.ts';
+import { readError } from '../../model-error.ts';
 import { stringIn, typeName } from '../../read-values.ts';
 import { fields } from '../../reply.ts';
 import { stops } from '../stops.ts';
@@ -56,8 +56,8 @@ export function stopOf(response: JsonObject): NeutralStop {
   const reason = member(response.incomplete_details, 'reason');
   const stop = status === 'incomplete' ? stopNamed(stops, reason) : undefined;
   if (stop) return stop;
-  const told = errorMessage(response.error ?? undefined);
   throw new UnreadableAnswer(
-    told ?? `the answer ended as ${JSON.stringify(reason ?? status ?? null).slice(0, 100)}`,
+    readError(response.error).message ??
+      `the answer ended as ${JSON.stringify(reason ?? status ?? null).slice(0, 100)}`,
   );
 }

@@ -1,8 +1,7 @@
 import { disorder, eventObject, incomplete } from '../../../translation/read-answers.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { codesOf, tellsOverload } from '../../answer-facts.ts';
 import { isObject, type JsonObject, member } from '../../lenient.ts';
-import { errorMessage } from '../../openai.ts';
+import { readError, readErrorBody } from '../../model-error.ts';
 import { stringIn, typeName } from '../../read-values.ts';
 import { usageOf } from '../usage.ts';
 import { stopOf } from './read-answer.ts';
@@ -12,14 +11,6 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
   let open: { index: unknown; type: unknown; told: boolean } | undefined;
   let refused = false;
 
-  const failed = (error: unknown) => {
-    const code = codesOf(error).find((one) => typeof one === 'string');
-    steps.failure(
-      errorMessage(error) ?? 'it failed',
-      code as string | undefined,
-      tellsOverload(error) ?? false,
-    );
-  };
   const begin = ({ output_index: index, item }: JsonObject) => {
     if (open || !steps.begun || !isObject(item)) throw disorder('response.output_item.added');
     open = { index, type: item.type, told: false };
@@ -76,9 +67,9 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
           return steps.end(stop === 'done' && refused ? 'refused' : stop, usageOf(response.usage));
         }
         case 'response.failed':
-          return failed(member(response, 'error'));
+          return steps.failure(readError(member(response, 'error')));
         case 'error':
-          return failed(isObject(event.error) ? event.error : event);
+          return steps.failure(readErrorBody(event));
       }
     },
     end() {
