@@ -48,8 +48,14 @@ export async function write(response: ServerResponse, frames: Iterable<string | 
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   for (const frame of frames) {
     if (response.destroyed) return;
-    if (!response.write(frame))
-      await new Promise((resolve) => response.once('drain', resolve).once('close', resolve));
+    if (response.write(frame)) continue;
+    await new Promise<void>((resolve) => {
+      const goOn = () => {
+        response.off('drain', goOn).off('close', goOn);
+        resolve();
+      };
+      response.on('drain', goOn).on('close', goOn);
+    });
   }
 }
 
