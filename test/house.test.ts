@@ -4,10 +4,10 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 
 /**
- * The rooms of `src`, as docs/architecture.md lists them: what imports above, what is imported below. The
+ * The modules of `src`, as docs/architecture.md lists them: what imports above, what is imported below. The
  * runners are a folder of their own.
  */
-const rooms = [
+const modules = [
   'cli',
   'fleet',
   'export',
@@ -37,28 +37,28 @@ const rooms = [
 ];
 
 /** Undefined for what is in neither `src` nor `runners`. */
-function roomOf(path: string): string | undefined {
-  const [top, room = '', ...inside] = path.split('/');
+function moduleOf(path: string): string | undefined {
+  const [top, folder = '', ...inside] = path.split('/');
   if (top === 'runners') return 'runners';
   if (top !== 'src') return undefined;
-  return inside.length === 0 ? '.' : room;
+  return inside.length === 0 ? '.' : folder;
 }
 
-/** No other room knows which runners there are: it gets them from the command line. */
+/** No other module knows which runners there are: it gets them from the command line. */
 function mayImport(from: string, to: string): boolean {
-  if (!rooms.includes(from) || !rooms.includes(to)) return false;
+  if (!modules.includes(from) || !modules.includes(to)) return false;
   if (to === 'runners') return from === 'cli' || from === 'runners';
-  return rooms.indexOf(from) <= rooms.indexOf(to);
+  return modules.indexOf(from) <= modules.indexOf(to);
 }
 
-test('imports between rooms point down; biome finds the circles', async () => {
+test('imports between modules point down; biome finds the circles', async () => {
   const upward: string[] = [];
   let count = 0;
   for await (const path of glob(['src/**/*.{ts,tsx}', 'runners/**/*.ts'])) {
     const imports = readFileSync(path, 'utf8').matchAll(/\b(?:from|import)\s*\(?\s*'(\.[^']+)'/g);
     for (const [, specifier = ''] of imports) {
       const target = join(dirname(path), specifier);
-      const [from, to] = [roomOf(path), roomOf(target)];
+      const [from, to] = [moduleOf(path), moduleOf(target)];
       if (from === undefined || to === undefined) continue;
       count += 1;
       if (!mayImport(from, to)) upward.push(`${path} imports ${target}`);
