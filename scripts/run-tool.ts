@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { execa } from 'execa';
+import { execa, type Options } from 'execa';
 import { OffsiteError } from '../src/offsite-error.ts';
 import { Interruption } from './interruption.ts';
 
@@ -13,14 +13,27 @@ export async function runTool(
   signal: AbortSignal,
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<number> {
+  return (await run(command, args, { stdio: 'inherit', env, extendEnv: false }, signal)).exitCode;
+}
+
+/** The same, but keeps what the program prints, in the order in which it was printed. */
+export async function runQuietly(
+  command: string,
+  args: readonly string[],
+  signal: AbortSignal,
+): Promise<{ exitCode: number; output: string }> {
+  const env = process.stdout.isTTY ? { FORCE_COLOR: '1' } : {};
+  return await run(command, args, { stdin: 'ignore', all: true, stripFinalNewline: false, env }, signal);
+}
+
+async function run(
+  command: string,
+  args: readonly string[],
+  options: Options,
+  signal: AbortSignal,
+): Promise<{ exitCode: number; output: string }> {
   signal.throwIfAborted();
-  const tool = execa(command, args, {
-    stdio: 'inherit',
-    reject: false,
-    preferLocal: true,
-    env,
-    extendEnv: false,
-  });
+  const tool = execa(command, args, { ...options, reject: false, preferLocal: true });
   const passOn = () => {
     const name = signal.reason instanceof Interruption ? signal.reason.signalName : 'SIGTERM';
     // A terminal's Ctrl-C reaches the program by itself, and a second one would mean "at once".
@@ -29,8 +42,9 @@ export async function runTool(
   signal.addEventListener('abort', passOn, { once: true });
   const result = await tool.finally(() => signal.removeEventListener('abort', passOn));
   signal.throwIfAborted();
-  if (result.exitCode !== undefined) return result.exitCode;
-  if (result.signal !== undefined) return 128 + constants.signals[result.signal as NodeJS.Signals];
+  const output = String(result.all ?? '');
+  if (result.exitCode !== undefined) return { exitCode: result.exitCode, output };
+  if (result.signal !== undefined) return { exitCode: 128 + constants.signals[result.signal], output };
   throw new OffsiteError(`Could not start ${command}: ${result.originalMessage}`, {
     code: 'TOOL_NOT_STARTED',
     kind: 'infrastructure',

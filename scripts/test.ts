@@ -1,4 +1,4 @@
-// Sets up the machine, then runs all checks. The first check that fails ends it. Arguments go to vitest.
+// Sets up the machine, checks the code, then tests it. Arguments go to vitest.
 //
 // Without `--all`, and without files, the long tests are left out: test-selection.ts says which.
 //
@@ -8,8 +8,8 @@
 // docs/engines.md.
 
 import { engineRequest, testInTurn } from './engines/in-turn.ts';
+import { runChecks } from './run-checks.ts';
 import { runScript } from './run-script.ts';
-import { runTool } from './run-tool.ts';
 import { ensureBrowser } from './set-up/ensure-browser.ts';
 import { ensureKubernetesValidate } from './set-up/kubernetes-validate.ts';
 import { setUp } from './set-up/set-up.ts';
@@ -19,14 +19,6 @@ import { summaryLine, type TestCount } from './test-count.ts';
 import { testSelection } from './test-selection.ts';
 import { titled } from './titled.ts';
 import { runTests } from './vitest.ts';
-
-const checks = [
-  { title: 'Format and lint (biome)', command: 'biome', args: ['check'] },
-  { title: 'Types (tsc)', command: 'tsc', args: ['--noEmit', '-p', '.'] },
-  { title: 'Types of the page (tsc)', command: 'tsc', args: ['--noEmit', '-p', 'src/viewer/page'] },
-  { title: 'Types of the site (tsc)', command: 'tsc', args: ['--noEmit', '-p', 'site'] },
-  { title: 'Unused code and dependencies (knip)', command: 'knip', args: [] },
-];
 
 let count: TestCount = { passed: 0, failed: 1 }; // until vitest has reported its count
 
@@ -51,10 +43,8 @@ async function runAll(args: readonly string[], signal: AbortSignal): Promise<num
     await ensureKubernetesValidate(process.env, signal);
     return 0;
   });
-  for (const { title, command, args } of checks) {
-    const exitCode = await titled(title, () => runTool(command, args, signal));
-    if (exitCode !== 0) return exitCode;
-  }
+  const checked = await runChecks(signal);
+  if (checked !== 0) return checked;
   const { vitestArgs, isShort } = testSelection(args);
   return titled(isShort ? 'Tests but the long ones (vitest)' : 'Tests (vitest)', async () => {
     const run = await runTests(vitestArgs, signal);

@@ -3,7 +3,12 @@ export async function titled(title: string, work: () => Promise<number>): Promis
   console.log(`\n== ${title}`);
   const began = performance.now();
   const exitCode = await work();
-  const seconds = ((performance.now() - began) / 1000).toFixed(1);
-  console.log(`== ${title}: ${exitCode === 0 ? 'ok' : `failed with exit code ${exitCode}`}, ${seconds} s`);
+  console.log(endOf(title, exitCode, performance.now() - began));
   return exitCode;
+}
+
+/** The line that says how a part of a script ended. */
+export function endOf(title: string, exitCode: number, milliseconds: number): string {
+  const how = exitCode === 0 ? 'ok' : `failed with exit code ${exitCode}`;
+  return `== ${title}: ${how}, ${(milliseconds / 1000).toFixed(1)} s`;
 }

@@ -13,7 +13,7 @@ async function script(work: string) {
   await writeFile(
     path,
     `import { runScript } from '${repository}/scripts/run-script.ts';
-     import { runTool } from '${repository}/scripts/run-tool.ts';
+     import { runQuietly, runTool } from '${repository}/scripts/run-tool.ts';
      import { OffsiteError } from '${repository}/src/offsite-error.ts';
      await runScript(async (signal) => { ${work} }, () => '0 passed, 1 failed');`,
   );
@@ -43,6 +43,15 @@ describe('a script', () => {
     const { stdout, stderr, exitCode } = await it.run();
     expect(stderr).toMatch(/TypeError: a defect\n\s+at /);
     expect({ stdout, exitCode }).toEqual({ stdout: '0 passed, 1 failed', exitCode: 1 });
+  });
+
+  test('keeps what a program prints, in its order', async () => {
+    const program = `console.log('one'); console.error('two'); process.exitCode = 3;`;
+    await using it = await script(
+      `const { exitCode, output } = await runQuietly(process.execPath, ['-e', ${JSON.stringify(program)}], signal);
+       console.log(output.split('\\n').join(' then ')); return exitCode;`,
+    );
+    expect(await it.run()).toMatchObject({ stdout: 'one then two then \n0 passed, 1 failed', exitCode: 3 });
   });
 
   test('lets a program of its own finish when it is interrupted, also when npm delivers that twice', async () => {
