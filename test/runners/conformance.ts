@@ -113,9 +113,14 @@ export function conformance(runner: Runner, expected: Expected): void {
         { status: 400, message: 'this model answers no more' },
       ]);
       const run = await sandbox.session.turn('Do it.', sandbox.unhurried);
-      const told = { ended: 'model-failed', message: expect.stringContaining('this model answers no more') };
+      const modelFailed = {
+        ended: 'model-failed',
+        message: expect.stringContaining('this model answers no more'),
+      };
       // What does not tell is found by the gateway's account, in a trial.
-      expect(run.ending).toMatchObject(runner.reportsModelFailure === false ? { ended: 'exited' } : told);
+      expect(run.ending).toMatchObject(
+        runner.reportsModelFailure === false ? { ended: 'exited' } : modelFailed,
+      );
       expect(commandsOf(run)).toEqual(['echo before > mark-file']);
       expect(codesOf(run)).toEqual([0]);
       if (run.usage !== undefined) expect(run.usage).toEqual(usageOf(1));
