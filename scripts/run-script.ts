@@ -14,7 +14,7 @@ export async function runScript(
   try {
     process.exitCode = await work(signal);
   } catch (error) {
-    process.exitCode = tell(error);
+    process.exitCode = printError(error);
   }
   if (lastLine !== undefined) console.log(lastLine());
 }
@@ -41,7 +41,7 @@ function interruptions(): AbortSignal {
   return controller.signal;
 }
 
-function tell(error: unknown): number {
+function printError(error: unknown): number {
   if (error instanceof Interruption) {
     console.error(`\n${error.message}`);
     return error.exitCode;

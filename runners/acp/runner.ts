@@ -12,7 +12,7 @@ export const acp: Runner = {
   // The program may be anything, also an agent without a model.
   wires: [],
   runsScript: true,
-  tellsCommands: true,
+  reportsCommands: true,
   continues: true,
   mcp: ['stdio', 'http', 'sse'],
   limits: [],

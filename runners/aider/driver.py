@@ -7,7 +7,7 @@ import sys
 
 place = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, place)
-from told import is_of_model, output, session, tell, usage
+from driver_lines import is_of_model, output, report, session, usage
 
 session_id, is_continued = session()
 history = os.path.join(place, f"{session_id}.md")
@@ -15,7 +15,7 @@ state = os.path.join(place, f"{session_id}.json")
 message = sys.stdin.read()
 # What leads to the model. A .env file or a configuration in the workspace changes none of it.
 access = {name: value for name, value in os.environ.items() if name.startswith(("OPENAI_", "ANTHROPIC_"))}
-tell("begin", session=session_id)
+report("begin", session=session_id)
 
 from aider import commands, io, linter, main, models, repomap
 from aider.coders import base_coder
@@ -28,16 +28,16 @@ models.ModelInfoManager._update_cache = lambda self: None
 repomap.RepoMap.TAGS_CACHE_DIR = os.path.join(place, "tags")
 
 problem = None
-told = 0
+last_number = 0
 
 
 def numbered():
-    global told
-    told += 1
-    return str(told)
+    global last_number
+    last_number += 1
+    return str(last_number)
 
 
-def telling_of_answers(send_completion):
+def reporting_answers(send_completion):
     def wrapped(self, *args, **kwargs):
         digest, completion = send_completion(self, *args, **kwargs)
         if getattr(completion, "usage", None) is not None:
@@ -60,15 +60,15 @@ def noticing_problems(send):
     return wrapped
 
 
-def telling_of_messages(add_reply):
+def reporting_messages(add_reply):
     def wrapped(self):
-        tell("message", text=self.partial_response_content or "")
+        report("message", text=self.partial_response_content or "")
         return add_reply(self)
 
     return wrapped
 
 
-def telling_of_edits(write_text):
+def reporting_edits(write_text):
     def wrapped(self, filename, content, *args, **kwargs):
         try:
             with open(filename, encoding=self.encoding) as file:
@@ -76,53 +76,53 @@ def telling_of_edits(write_text):
         except (OSError, UnicodeError):
             before = ""
         key, path = numbered(), os.path.relpath(filename)
-        tell("tool", id=key, name="edit", input={"path": path})
+        report("tool", id=key, name="edit", input={"path": path})
         try:
             write_text(self, filename, content, *args, **kwargs)
         except OSError as error:
-            tell("tool_end", id=key, output=str(error), failed=True)
+            report("tool_end", id=key, output=str(error), failed=True)
             raise
         lines = difflib.unified_diff(before.splitlines(), content.splitlines(), path, path, lineterm="")
-        tell("tool_end", id=key, failed=False, **output("\n".join(lines)))
+        report("tool_end", id=key, failed=False, **output("\n".join(lines)))
 
     return wrapped
 
 
-def telling_of_refusals(apply_updates):
+def reporting_refusals(apply_updates):
     def wrapped(self):
         before = self.num_malformed_responses
         edited = apply_updates(self)
         if self.num_malformed_responses > before:
-            tell("note", text=f"aider could not apply the edits of the answer: {self.reflected_message}")
+            report("note", text=f"aider could not apply the edits of the answer: {self.reflected_message}")
         return edited
 
     return wrapped
 
 
-def telling_of_commands(run):
+def reporting_commands(run):
     def wrapped(command, *args, **kwargs):
         key = numbered()
-        tell("command", id=key, command=command)
+        report("command", id=key, command=command)
         code, printed = run(command, *args, **kwargs)
         # Python has the negative number of a signal.
-        tell("command_end", id=key, exitCode=code if code >= 0 else 128 - code, **output(printed))
+        report("command_end", id=key, exitCode=code if code >= 0 else 128 - code, **output(printed))
         return code, printed
 
     return wrapped
 
 
 coder = base_coder.Coder
-models.Model.send_completion = telling_of_answers(models.Model.send_completion)
+models.Model.send_completion = reporting_answers(models.Model.send_completion)
 coder.send = noticing_problems(coder.send)
-coder.add_assistant_reply_to_cur_messages = telling_of_messages(coder.add_assistant_reply_to_cur_messages)
-coder.apply_updates = telling_of_refusals(coder.apply_updates)
-io.InputOutput.write_text = telling_of_edits(io.InputOutput.write_text)
-base_coder.run_cmd = commands.run_cmd = telling_of_commands(base_coder.run_cmd)
-linter.run_cmd_subprocess = telling_of_commands(linter.run_cmd_subprocess)
+coder.add_assistant_reply_to_cur_messages = reporting_messages(coder.add_assistant_reply_to_cur_messages)
+coder.apply_updates = reporting_refusals(coder.apply_updates)
+io.InputOutput.write_text = reporting_edits(io.InputOutput.write_text)
+base_coder.run_cmd = commands.run_cmd = reporting_commands(base_coder.run_cmd)
+linter.run_cmd_subprocess = reporting_commands(linter.run_cmd_subprocess)
 
 
 def fail(text, status="agent-failed"):
-    tell("end", status=status, message=text)
+    report("end", status=status, message=text)
     sys.exit(text)
 
 
@@ -150,4 +150,4 @@ if problem is not None:
     fail(f"{type(problem).__name__}: {problem}", "model-failed" if is_of_model(problem) else "agent-failed")
 if agent.num_exhausted_context_windows > 0:
     fail("the model's answer was cut at its limit of tokens, or the conversation outgrew its context window")
-tell("end", status="done", message="")
+report("end", status="done", message="")

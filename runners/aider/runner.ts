@@ -11,7 +11,7 @@ export const aider: Runner = {
   label: 'aider',
   cli: pythonVersions.aider,
   wires: ['openai-chat', 'anthropic-messages'],
-  tellsCommands: true,
+  reportsCommands: true,
   continues: true,
   mcp: [],
   limits: [],

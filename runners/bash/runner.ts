@@ -11,7 +11,7 @@ export const bash: Runner = {
   name: 'bash',
   label: 'Bash (a model with one shell tool, run by Offsite)',
   wires: 'any',
-  tellsCommands: true,
+  reportsCommands: true,
   continues: true,
   mcp: [],
   limits: ['turns'],

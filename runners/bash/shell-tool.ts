@@ -72,7 +72,7 @@ export async function runCall(
     capBytes: outputBytes,
   });
   run.trajectory.push(entryOf(wanted.command, result));
-  const outcome = { result: { text: tell(result, wanted.seconds), failed: result.exitCode !== 0 } };
+  const outcome = { result: { text: resultText(result, wanted.seconds), failed: result.exitCode !== 0 } };
   if (result.ended === 'canceled') return { ...outcome, ending: 'cut-off' };
   if (result.ended === 'out-of-disk') return { ...outcome, ending: { ended: 'out-of-disk' } };
   return outcome;
@@ -92,7 +92,7 @@ function commandOf(call: ToolCall, cut: boolean): { command: string; seconds: nu
   return { command, seconds: Math.min(timeout, maxTimeoutSeconds) };
 }
 
-function tell(result: ExecResult, seconds: number): string {
+function resultText(result: ExecResult, seconds: number): string {
   const output = result.stdout.text;
   switch (result.ended) {
     case 'exited':

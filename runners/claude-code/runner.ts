@@ -11,7 +11,7 @@ export const claudeCode: Runner = {
   label: 'Claude Code',
   cli: versions['claude-code'],
   wires: ['anthropic-messages'],
-  tellsCommands: true,
+  reportsCommands: true,
   continues: true,
   mcp: ['stdio', 'http', 'sse'],
   skillsFolder: '~/.claude/skills',

@@ -12,7 +12,7 @@ export const cline: Runner = {
   cli: versions.cline,
   // On other wires, it asks for tools that the model's provider would run, which the gateway refuses.
   wires: ['openai-chat'],
-  tellsCommands: true,
+  reportsCommands: true,
   continues: false,
   mcp: ['stdio', 'http', 'sse'],
   skillsFolder: '~/.agents/skills',

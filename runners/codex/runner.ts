@@ -11,7 +11,7 @@ export const codex: Runner = {
   label: 'Codex CLI',
   cli: versions.codex,
   wires: ['openai-responses'],
-  tellsCommands: true,
+  reportsCommands: true,
   continues: true,
   mcp: ['stdio', 'http'],
   skillsFolder: '~/.agents/skills',

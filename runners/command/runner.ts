@@ -16,10 +16,10 @@ export const command: Runner = {
   label: 'Command (a profile with a run script)',
   wires: [],
   runsScript: true,
-  tellsCommands: false,
+  reportsCommands: false,
   continues: false,
   mcp: ['stdio', 'http', 'sse'],
-  streams: Object.keys(readers).map((name) => ({ name, tellsCommands: name in streams })),
+  streams: Object.keys(readers).map((name) => ({ name, reportsCommands: name in streams })),
   limits: [],
   open(context) {
     const { profile } = context;
@@ -28,7 +28,7 @@ export const command: Runner = {
     return {
       commandsFrom: sourceOf(profile),
       turn(_message, limits) {
-        // What a turn is told of its time is new each time.
+        // What a turn learns of its time is new each time.
         const env = programEnvironment(context);
         return reader ? streamTurn(context, env, reader, limits) : scriptTurn(context, env, limits);
       },

@@ -10,7 +10,7 @@ export const copilot: Runner = {
   label: 'Copilot CLI',
   cli: versions.copilot,
   wires: ['openai-chat', 'openai-responses', 'anthropic-messages'],
-  tellsCommands: true,
+  reportsCommands: true,
   continues: true,
   mcp: ['stdio', 'http', 'sse'],
   skillsFolder: '~/.copilot/skills',

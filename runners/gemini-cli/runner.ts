@@ -11,7 +11,7 @@ export const gemini: Runner = {
   label: 'Gemini CLI',
   cli: versions['gemini-cli'],
   wires: ['gemini'],
-  tellsCommands: true,
+  reportsCommands: true,
   continues: true,
   mcp: ['stdio', 'http', 'sse'],
   skillsFolder: '~/.gemini/skills',

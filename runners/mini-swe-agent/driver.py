@@ -5,13 +5,13 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from told import is_of_model, output, session, tell, text_of, usage
+from driver_lines import is_of_model, output, report, session, text_of, usage
 
 from minisweagent.agents.interactive import InteractiveAgent
 from minisweagent.exceptions import Submitted
 from minisweagent.run import mini
 
-# mini-swe-agent tells its models to end a task with this command. It is its way to say "done".
+# mini-swe-agent asks its models to end a task with this command. It is its way to say "done".
 SUBMIT = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 
 session_id, is_continued = session()
@@ -19,7 +19,7 @@ trajectory = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{session
 problem = None
 
 
-class ToldAgent(InteractiveAgent):
+class ReportingAgent(InteractiveAgent):
     """The agent of `mini`, which reports its messages and commands."""
 
     def __init__(self, model, env, **kwargs):
@@ -29,7 +29,7 @@ class ToldAgent(InteractiveAgent):
         if is_continued:
             with open(trajectory, encoding="utf-8") as file:
                 self.earlier = json.load(file)["messages"]
-        self.execute, env.execute = env.execute, self.execute_and_tell
+        self.execute, env.execute = env.execute, self.execute_and_report
 
     def run(self, task="", **kwargs):
         self.task = task
@@ -44,48 +44,48 @@ class ToldAgent(InteractiveAgent):
             messages, self.earlier = [added], None
             self.messages.extend(kept)
         for message in messages:
-            tell_message(message)
+            report_message(message)
         return super().add_messages(*messages)
 
-    def execute_and_tell(self, action, *args, **kwargs):
+    def execute_and_report(self, action, *args, **kwargs):
         self.commands += 1
         key, command = str(self.commands), action.get("command", "")
         is_submit = command.strip() == SUBMIT
         if is_submit:
-            tell("tool", id=key, name="submit", input={"command": command})
+            report("tool", id=key, name="submit", input={"command": command})
         else:
-            tell("command", id=key, command=command)
+            report("command", id=key, command=command)
         try:
             result = self.execute(action, *args, **kwargs)
         except Submitted as submitted:
             submission = submitted.messages[0]["extra"]["submission"]
             if is_submit:
-                tell("tool_end", id=key, output=submission, failed=False)
+                report("tool_end", id=key, output=submission, failed=False)
             else:
-                tell("command_end", id=key, exitCode=0, **output(f"{SUBMIT[5:]}\n{submission}"))
+                report("command_end", id=key, exitCode=0, **output(f"{SUBMIT[5:]}\n{submission}"))
             raise
         if is_submit:
-            tell("tool_end", id=key, output=result["output"], failed=True)
+            report("tool_end", id=key, output=result["output"], failed=True)
         else:
             code = result["returncode"]
             # mini has -1 for a command that it ended, and Python the negative number of a signal.
             known = {} if result["exception_info"] else {"exitCode": code if code >= 0 else 128 - code}
-            tell("command_end", id=key, **known, **output(result["output"]))
+            report("command_end", id=key, **known, **output(result["output"]))
         return result
 
 
-def tell_message(message):
+def report_message(message):
     extra = message.get("extra", {})
     response = extra.get("response")
     if isinstance(response, dict):
         usage(response.get("usage"))
     if message.get("role") == "assistant":
-        tell("message", text=text_of(message.get("content")))
+        report("message", text=text_of(message.get("content")))
     elif extra.get("interrupt_type") == "FormatError":
         # The answer was refused, and only this message has it.
         for choice in response.get("choices", []) if isinstance(response, dict) else []:
-            tell("message", text=text_of(choice.get("message", {}).get("content")))
-        tell("note", text="mini-swe-agent refused the answer, which calls no tool as it has to be called")
+            report("message", text=text_of(choice.get("message", {}).get("content")))
+        report("note", text="mini-swe-agent refused the answer, which calls no tool as it has to be called")
 
 
 def status_of(result):
@@ -99,12 +99,12 @@ def status_of(result):
 
 message = sys.stdin.read()
 sys.argv[0] = "mini"
-sys.argv += ["--agent-class=__main__.ToldAgent", f"--output={trajectory}", f"--task={message}"]
-tell("begin", session=session_id)
+sys.argv += ["--agent-class=__main__.ReportingAgent", f"--output={trajectory}", f"--task={message}"]
+report("begin", session=session_id)
 try:
     agent = mini.app(args=sys.argv[1:], standalone_mode=False)
 except Exception as error:
     status = "model-failed" if is_of_model(error) else "agent-failed"
-    tell("end", status=status, message=f"{type(error).__name__}: {error}")
+    report("end", status=status, message=f"{type(error).__name__}: {error}")
     sys.exit(f"{type(error).__name__}: {error}")
-tell("end", **status_of(agent.messages[-1].get("extra", {})))
+report("end", **status_of(agent.messages[-1].get("extra", {})))

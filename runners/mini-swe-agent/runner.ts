@@ -13,7 +13,7 @@ export const miniSweAgent: Runner = {
   label: 'mini-swe-agent',
   cli,
   wires: ['openai-chat', 'anthropic-messages'],
-  tellsCommands: true,
+  reportsCommands: true,
   continues: true,
   mcp: [],
   limits: ['turns'],

@@ -11,7 +11,7 @@ export const opencode: Runner = {
   label: 'opencode',
   cli: versions.opencode,
   wires: ['openai-chat', 'openai-responses', 'anthropic-messages'],
-  tellsCommands: true,
+  reportsCommands: true,
   continues: true,
   mcp: ['stdio', 'http', 'sse'],
   skillsFolder: '~/.config/opencode/skills',

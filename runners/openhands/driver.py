@@ -7,7 +7,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from told import is_of_model, output, session, tell, text_of, usage
+from driver_lines import is_of_model, output, report, session, text_of, usage
 
 session_id, is_continued = session()
 settings = json.loads(sys.argv.pop(1))
@@ -35,39 +35,39 @@ commands = {}
 counted = (0, 0, 0)
 
 
-def tell_event(event, is_main):
+def report_event(event, is_main):
     if isinstance(event, events.ActionEvent):
         if is_main:
-            tell_message("".join(part.text for part in event.thought))
-        tell_action(event, is_main)
+            report_message("".join(part.text for part in event.thought))
+        report_action(event, is_main)
     elif isinstance(event, events.ObservationEvent):
-        tell_end(event.tool_call_id, event.observation)
+        report_end(event.tool_call_id, event.observation)
     elif isinstance(event, (events.AgentErrorEvent, events.UserRejectObservation)):
         text = getattr(event, "error", None) or getattr(event, "rejection_reason", "")
         end_tool(event.tool_call_id, text, failed=True)
     elif isinstance(event, events.MessageEvent) and event.source == "agent" and is_main:
-        tell_message("".join(getattr(part, "text", "") for part in event.llm_message.content))
-    tell_usage()
+        report_message("".join(getattr(part, "text", "") for part in event.llm_message.content))
+    report_usage()
 
 
-def tell_message(text):
+def report_message(text):
     if text:
-        tell("message", text=text)
+        report("message", text=text)
 
 
-def tell_action(event, is_main):
+def report_action(event, is_main):
     key, action = event.tool_call_id, event.action
     if event.tool_name == "finish" and action is not None:
         if is_main:
-            tell_message(action.message)
+            report_message(action.message)
     elif event.tool_name == "terminal" and action is not None and not action.is_input and action.command:
         commands[key] = action.command
-        tell("command", id=key, command=action.command)
+        report("command", id=key, command=action.command)
     else:
         given = action.model_dump(mode="json", exclude={"kind"}) if action else arguments_of(event)
         # The call of a tool server's tool.
         given = getattr(action, "data", given)
-        tell("tool", id=key, name=event.tool_name, input=given)
+        report("tool", id=key, name=event.tool_name, input=given)
 
 
 def arguments_of(event):
@@ -78,7 +78,7 @@ def arguments_of(event):
         return event.tool_call.arguments
 
 
-def tell_end(key, observation):
+def report_end(key, observation):
     # Its bash is at a terminal, and switches this mode of it at each prompt.
     text = re.sub("\x1b\\[\\?2004[hl]", "", observation.text)
     if key not in commands:
@@ -88,15 +88,15 @@ def tell_end(key, observation):
     code = observation.metadata.exit_code
     # -1: it still runs, or it was ended.
     known = {} if code == -1 else {"exitCode": code}
-    tell("command_end", id=key, **known, **output(text))
+    report("command_end", id=key, **known, **output(text))
 
 
 def end_tool(key, text, failed):
     if key in commands:
         del commands[key]
-        tell("command_end", id=key, **output(text))
+        report("command_end", id=key, **output(text))
     else:
-        tell("tool_end", id=key, failed=failed, **output(text))
+        report("tool_end", id=key, failed=failed, **output(text))
 
 
 def totals():
@@ -106,7 +106,7 @@ def totals():
     return (all_tokens.prompt_tokens, all_tokens.completion_tokens, all_tokens.cache_read_tokens)
 
 
-def tell_usage():
+def report_usage():
     """Reports the tokens since the last report. OpenHands counts all of a conversation."""
     global counted
     if main is None:
@@ -128,7 +128,7 @@ original_init, original_run = LocalConversation.__init__, LocalConversation.run
 
 def init(self, *args, callbacks=None, **kwargs):
     """Sub-agents have conversations too, which begin while the one with the user runs."""
-    own = lambda event: tell_event(event, main is None or main is self)
+    own = lambda event: report_event(event, main is None or main is self)
     original_init(self, *args, callbacks=[*(callbacks or []), own], **kwargs)
 
 
@@ -139,7 +139,7 @@ def run(self):
     main = self
     counted = totals()
     self.max_iteration_per_run = settings.get("turns") or self.max_iteration_per_run
-    tell("begin", session=str(self.state.id))
+    report("begin", session=str(self.state.id))
     try:
         return original_run(self)
     except Exception as error:
@@ -180,7 +180,7 @@ if is_continued:
 entrypoint.main()
 failed = failure()
 if failed is None:
-    tell("end", status="done", message="")
+    report("end", status="done", message="")
 else:
-    tell("end", status=failed[0], message=failed[1])
+    report("end", status=failed[0], message=failed[1])
     sys.exit(failed[1])

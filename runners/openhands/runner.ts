@@ -13,7 +13,7 @@ export const openhands: Runner = {
   label: 'OpenHands',
   cli,
   wires: ['openai-chat', 'anthropic-messages'],
-  tellsCommands: true,
+  reportsCommands: true,
   continues: true,
   mcp: ['stdio', 'http', 'sse'],
   skillsFolder: '~/.agents/skills',

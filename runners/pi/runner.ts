@@ -11,7 +11,7 @@ export const pi: Runner = {
   label: 'pi',
   cli: versions.pi,
   wires: ['openai-chat', 'openai-responses', 'anthropic-messages'],
-  tellsCommands: true,
+  reportsCommands: true,
   continues: true,
   mcp: [],
   skillsFolder: '~/.agents/skills',

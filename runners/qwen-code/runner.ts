@@ -11,7 +11,7 @@ export const qwenCode: Runner = {
   label: 'Qwen Code',
   cli: versions['qwen-code'],
   wires: ['openai-chat', 'openai-responses', 'anthropic-messages'],
-  tellsCommands: true,
+  reportsCommands: true,
   continues: true,
   mcp: ['stdio', 'http', 'sse'],
   skillsFolder: '~/.qwen/skills',

@@ -50,7 +50,7 @@ export async function runUntilPrecise(
     const rates = plan.variants.map(({ name }) => knownRate(name, batches, wanted));
     const further = furtherPlans(fixed, rates);
     if (further.length === 0) return { batches, rates };
-    observe({ kind: 'note', message: toldBefore(further) });
+    observe({ kind: 'note', message: furtherTrialsText(further) });
     for (const next of further) batches.push(await runBatch(next, parts, signal, observe));
   }
 }
@@ -89,7 +89,7 @@ function smallest(needed: ReadonlyMap<string, number>): number {
   return Math.min(limits.trials, ...needed.values());
 }
 
-function toldBefore(plans: readonly SuitePlan[]): string {
+function furtherTrialsText(plans: readonly SuitePlan[]): string {
   const parts = plans.map(({ variants, cases, trials }) => {
     const names = variants.map(({ name }) => name).join(', ');
     return `${trials} more of ${cases.length === 1 ? '1 case' : `${cases.length} cases`} on ${names}`;

@@ -15,11 +15,11 @@ import type { Circuits } from './circuits.ts';
 import { type Lease, noLease } from './lease.ts';
 import { NotClaimed } from './not-claimed.ts';
 import {
+  brokenHarnessWarning,
   crashedTooOften,
   isStopped,
   resultOfStopped,
   resultWithoutBudget,
-  tellBrokenHarness,
 } from './not-run.ts';
 
 export type AttemptEvent =
@@ -28,7 +28,7 @@ export type AttemptEvent =
   /** The trial is finished, but its result cannot be stored yet. */
   | { kind: 'unstored'; message: string }
   /** Its harness did not work. `position` counts such trials of its variant, from 1. */
-  | { kind: 'broken-harness'; position: number; told: string }
+  | { kind: 'broken-harness'; position: number; message: string }
   | { kind: 'finished'; result: TrialResult };
 
 /** What the attempts of a trial need. */
@@ -150,8 +150,8 @@ async function attemptTrial(
   observe({ kind: 'finished', result });
   if (result.left?.kind === 'archive') await ledger.workspaces.free(parts.workspaceBudget ?? 0);
   const position = stopped ? 0 : ledger.trials.brokenHarnesses.position(key);
-  const told = tellBrokenHarness(position, spec, cause);
-  if (told !== undefined) observe({ kind: 'broken-harness', position, told });
+  const message = brokenHarnessWarning(position, spec, cause);
+  if (message !== undefined) observe({ kind: 'broken-harness', position, message });
   return { kind: 'stands', result };
 }
 

@@ -69,7 +69,7 @@ function notRun(
  * The warning about a trial whose harness did not work; undefined if there is nothing new to say. The first
  * such trial of a variant gets what to check, the last one says that the variant is stopped.
  */
-export function tellBrokenHarness(
+export function brokenHarnessWarning(
   position: number,
   { harness, profile, model }: TrialSpec,
   cause: Cause | undefined,

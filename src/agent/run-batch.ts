@@ -251,7 +251,7 @@ class BatchProgress {
     this.#observe({ ...event, trial: this.trialOf(event.trial) });
   }
 
-  /** Tells once of each trial that another agent runs. */
+  /** Reports, once for each trial, that another agent runs it. */
   #notClaimed({ trial: { key, ...of }, hadBegun, why, reason }: WorkEvent & { kind: 'not-claimed' }): void {
     const trial = this.trialOf(of);
     if (hadBegun) this.#observe({ kind: 'put-back', trial });

@@ -22,9 +22,9 @@ export function isSameContent(recorded: ListedTrial, { sandboxId, outcome, usage
     [recorded.verifySteps, outcome.verifySteps],
     [recorded.validations?.map(verdictOf), outcome.validations?.map(verdictOf)],
   ]);
-  const isTelling = ([one]: Pair) => one !== 0 && !(Array.isArray(one) && one.length === 0);
+  const isDistinctive = ([one]: Pair) => one !== 0 && !(Array.isArray(one) && one.length === 0);
   return (
-    measured.some(isTelling) &&
+    measured.some(isDistinctive) &&
     [...measured, ...others].every(([one, other]) => isDeepStrictEqual(one, other))
   );
 }

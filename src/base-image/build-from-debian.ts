@@ -11,7 +11,7 @@ import type { During } from './progress.ts';
 import { putNode } from './put-node.ts';
 import type { BaseImageRecipe } from './recipe.ts';
 import { temporaryFolder } from './temporary-folder.ts';
-import { pipInstall, tellWithoutUv, withoutUv } from './uv.ts';
+import { pipInstall, warnWithoutUv, withoutUv } from './uv.ts';
 
 export interface DebianBuild {
   engine: EnginePort;
@@ -51,7 +51,7 @@ export async function buildFromDebian(build: DebianBuild): Promise<void> {
   const printed = await during(`Building the image from Debian ${recipe.debianSuite}`, () =>
     importArchive({ engine, recipe, command, env: { ...env, ...own }, signal }),
   );
-  tellWithoutUv(printed, log);
+  warnWithoutUv(printed, log);
 }
 
 /**

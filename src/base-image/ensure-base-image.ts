@@ -6,7 +6,7 @@ import { dockerfileOf } from './dockerfile.ts';
 import type { CaBundle } from './host-certificates.ts';
 import { type During, progressLines } from './progress.ts';
 import { type BaseImageRecipe, baseImageName, baseImageRecipe } from './recipe.ts';
-import { tellWithoutUv } from './uv.ts';
+import { warnWithoutUv } from './uv.ts';
 
 export interface BaseImageOptions {
   engine: EnginePort;
@@ -71,7 +71,7 @@ async function build(options: BaseImageOptions, recipe: BaseImageRecipe): Promis
     await during(`Building ${name} on it`, () =>
       engine.images.build({ dockerfile: dockerfileOf(recipe), name, onOutput, signal }),
     );
-    tellWithoutUv(printed, log);
+    warnWithoutUv(printed, log);
     return 'from an image of Node';
   } catch (error) {
     signal?.throwIfAborted();

@@ -9,8 +9,8 @@ export const pipInstall = [
   ...['--disable-pip-version-check', '--only-binary', ':all:', '--timeout', '60', '--retries', '4'],
 ].join(' ');
 
-/** Tells the user if a build printed that it has no uv. */
-export function tellWithoutUv(printed: string, log: (line: string) => void): void {
+/** Warns the user if a build printed that it has no uv. */
+export function warnWithoutUv(printed: string, log: (line: string) => void): void {
   // The engine also prints the step itself, which has the word in quotes.
   if (!new RegExp(`^${withoutUv}$`, 'm').test(printed)) return;
   log(

@@ -26,7 +26,7 @@ export type Sender =
   | 'the fleet'
   | 'anyone';
 
-export interface Told<
+export interface ChannelDescription<
   Bytes extends Dimension = Dimension,
   Time extends Dimension = Dimension,
   Count extends Dimension = Dimension,
@@ -48,17 +48,17 @@ export interface Channel<
   readonly bytes: Numbers<Bytes>;
   readonly time: Numbers<Time>;
   readonly count: Numbers<Count>;
-  readonly told: Told<Bytes, Time, Count>;
+  readonly description: ChannelDescription<Bytes, Time, Count>;
 }
 
 export function channel<Bytes extends Dimension, Time extends Dimension, Count extends Dimension>(
-  told: Told<Bytes, Time, Count>,
+  description: ChannelDescription<Bytes, Time, Count>,
 ): Channel<Bytes, Time, Count> {
   return {
-    bytes: numbersOf(told.bytes),
-    time: numbersOf(told.time),
-    count: numbersOf(told.count),
-    told,
+    bytes: numbersOf(description.bytes),
+    time: numbersOf(description.time),
+    count: numbersOf(description.count),
+    description,
   };
 }
 

@@ -154,7 +154,7 @@ export const harnessLines = channel({
     // CLIs put the whole output of a command into one line.
     line: bytes(32 * MiB, 'a line'),
     // With a small heap, 1/64 of that.
-    told: characters(16 * MiB, 'commands, tools and messages of a conversation together'),
+    recorded: characters(16 * MiB, 'commands, tools and messages of a conversation together'),
     lastMessage: characters(10_000, "a CLI's last message, as it is kept"),
     kept: bytes(64 * KiB, 'each stream as it was printed, after it was read'),
     note: characters(500, 'a line that is not JSON'),

@@ -14,8 +14,8 @@ export function withTable(page: string, channels: Readonly<Record<string, Channe
 }
 
 function tableOf(channels: Readonly<Record<string, Channel>>): string {
-  const rows = Object.entries(channels).map(([name, { told }]) => {
-    const { sender, over, bytes, time, count } = told;
+  const rows = Object.entries(channels).map(([name, { description }]) => {
+    const { sender, over, bytes, time, count } = description;
     return [`**${sender}**: ${over}. \`${name}\``, ...[bytes, time, count].map(cell)];
   });
   const head = ['channel', 'bytes', 'time', 'count'];

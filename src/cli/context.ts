@@ -88,7 +88,7 @@ export class CommandContext implements AsyncDisposable {
   readonly err: Terminal['err'];
   /** What a dry run does not try. Empty for a real one. */
   readonly untried: readonly string[];
-  /** Tells the user what happens in the background. A command may replace it. */
+  /** Informs the user of what happens in the background. A command may replace it. */
   note: (message: string) => void;
   /** Accepts platform batches at the embedded service. Set it before the service is opened. */
   platform: Platform | undefined;
@@ -97,7 +97,7 @@ export class CommandContext implements AsyncDisposable {
   readonly #insecureHttp: boolean | undefined;
   readonly #opened = new AsyncDisposableStack();
   readonly #ending = new AbortController();
-  #budgetsTold = false;
+  #hasPrintedBudgets = false;
   #certificates: Promise<Buffer | undefined> | undefined;
   #ledger: Ledger | undefined;
   #service: Promise<ServiceAccess> | undefined;
@@ -228,8 +228,8 @@ export class CommandContext implements AsyncDisposable {
     engines: SomeEngines,
     { config = this.config, concurrency, sandboxes }: RevisionOptions,
   ): Promise<ConfigRevision> {
-    const limits = this.#budgetsTold ? undefined : defaultBudgetsText(config.budgets);
-    this.#budgetsTold = true;
+    const limits = this.#hasPrintedBudgets ? undefined : defaultBudgetsText(config.budgets);
+    this.#hasPrintedBudgets = true;
     if (limits !== undefined && config === this.config && this.untried.length === 0) this.note(limits);
     const set = concurrency ?? config.concurrency;
     const possible = sandboxes ?? [SandboxConfig.parse({}), ...Object.values(config.sandboxes)];

@@ -13,10 +13,10 @@ import { Crashed } from './last-defence.ts';
 export function printFailure(thrown: unknown, err: Pick<Output, 'print'>): number {
   const [first, ...later] = allThrown(thrown);
   const code = printFirst(first, err);
-  const told = new Set([first, messageOf(first)]);
+  const printed = new Set([first, messageOf(first)]);
   for (const error of later) {
-    if (told.has(error) || told.has(messageOf(error))) continue;
-    told.add(messageOf(error));
+    if (printed.has(error) || printed.has(messageOf(error))) continue;
+    printed.add(messageOf(error));
     if (error instanceof OffsiteError) err.print(text`  and while ending: ${lines(error.message)}`);
     else printFirst(error, err);
   }

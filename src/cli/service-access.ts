@@ -35,7 +35,7 @@ export interface ServiceSettings {
   host?: HostEnvironment;
   /** Accepts platform batches at the embedded service. Without it, they are refused. */
   platform?: Platform | undefined;
-  /** Tells the user what was left out of an answer. */
+  /** Informs the user of what was left out of an answer. */
   note?: (message: string) => void;
 }
 

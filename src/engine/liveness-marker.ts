@@ -12,7 +12,7 @@ import { ownProgramsRuntime } from './port/plain-runtimes.ts';
 
 /**
  * A tiny container that runs as long as this process does: it reads a standard input that only this process
- * holds, so even a SIGKILL of this process ends it. A running marker tells every other instance that this one
+ * holds, so even a SIGKILL of this process ends it. A running marker shows every other instance that this one
  * is alive.
  */
 export interface LivenessMarker {

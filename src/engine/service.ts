@@ -15,7 +15,7 @@ export interface Checked {
   /** Undefined if it took too long, or could not be started. */
   exitCode: number | undefined;
   /** The end of what it printed, or why it has no exit code. */
-  told: string;
+  detail: string;
 }
 
 /**
@@ -64,7 +64,7 @@ export function serviceOf(port: EnginePort, spec: ServiceSpec, container: Contai
         signal.throwIfAborted();
         // The engine has no one answer for a server that ends meanwhile.
         if ((await containers.state(id, signal)).isRunning) throw error;
-        return { exitCode: undefined, told: 'the server does not run' };
+        return { exitCode: undefined, detail: 'the server does not run' };
       }
     },
     async exitCode(signal) {
@@ -97,20 +97,20 @@ async function check(
     cwd: workingDir,
     onPiece: ({ bytes }) => output.push(bytes),
   });
-  if (!opened.started) return { exitCode: undefined, told: opened.message };
+  if (!opened.started) return { exitCode: undefined, detail: opened.message };
   using exec = opened.exec;
-  const told = () => output.result().text.trim();
+  const printed = () => output.result().text.trim();
   const ended = exec.streamEnded.then(() => 'ended' as const);
   if ((await Promise.race([ended, deadline.reached])) !== 'ended') {
     signal.throwIfAborted();
-    return { exitCode: undefined, told: `it took more than ${timeoutMs / 1000} s` };
+    return { exitCode: undefined, detail: `it took more than ${timeoutMs / 1000} s` };
   }
   // A process of its own may outlive the stream, and the engine may note its end a moment later.
   for (;;) {
     const { running, exitCode, neverStarted } = await exec.inspect();
-    if (neverStarted) return { exitCode: undefined, told: told() };
-    if (!running) return { exitCode: exitCode ?? undefined, told: told() };
-    if (deadline.signal.aborted) return { exitCode: undefined, told: 'it did not end in time' };
+    if (neverStarted) return { exitCode: undefined, detail: printed() };
+    if (!running) return { exitCode: exitCode ?? undefined, detail: printed() };
+    if (deadline.signal.aborted) return { exitCode: undefined, detail: 'it did not end in time' };
     await clock.sleep(50, signal);
   }
 }

@@ -99,16 +99,20 @@ export class PollHandle {
   ): Promise<Result> {
     const since = clock.now();
     const start: Starting = { token: randomUUID(), cases, since, until: since + fleetMessages.time.starting };
-    const isTold = await this.#tell(pollSignals.starting, start, note);
+    const isAnnounced = await this.#signal(pollSignals.starting, start, note);
     const result = await work();
     // After a failure the batch may exist, and its runs count as queued by somebody else some minutes later.
-    if (isTold) await this.#tell(pollSignals.started, start.token, note);
+    if (isAnnounced) await this.#signal(pollSignals.started, start.token, note);
     return result;
   }
 
-  async #tell(signal: string, told: Starting | string, note: (message: string) => void): Promise<boolean> {
+  async #signal(
+    signal: string,
+    content: Starting | string,
+    note: (message: string) => void,
+  ): Promise<boolean> {
     try {
-      await this.#within(() => this.#workflow.signal(signal, told));
+      await this.#within(() => this.#workflow.signal(signal, content));
       return true;
     } catch (error) {
       if (!(error instanceof WorkflowNotFoundError))

@@ -31,7 +31,7 @@ export interface FleetStart extends StartParts {
   slice: number;
   /** The group of the batch, unless it is one of its own. */
   group?: string | undefined;
-  /** Tells a person about something that went wrong and does not matter. */
+  /** Informs a person of something that went wrong and does not matter. */
   note(message: string): void;
 }
 

@@ -42,7 +42,7 @@ export async function watchBatch(
   const { clock, observe } = parts;
   const waits = new WaitingWatch(parts);
   const seen = new Map<string, number>();
-  let told: string | undefined;
+  let lastReason: string | undefined;
   for (;;) {
     signal.throwIfAborted();
     try {
@@ -58,15 +58,15 @@ export async function watchBatch(
       const more = await batch.progress(seen);
       if (hasScheduled) await waits.look(memo, more);
       observe({ kind: 'progress', progress: more });
-      told = undefined;
+      lastReason = undefined;
       const isRead = more.results.length === 0;
       if (isRead && status !== 'RUNNING') return await endOf(batch, status);
       if (!isRead) continue;
     } catch (error) {
       if (error instanceof OffsiteError) throw error;
       const reason = messageOf(error);
-      if (reason !== told) observe({ kind: 'note', message: `the fleet does not answer: ${reason}` });
-      told = reason;
+      if (reason !== lastReason) observe({ kind: 'note', message: `the fleet does not answer: ${reason}` });
+      lastReason = reason;
       await clock.sleep(againMs, signal);
     }
     await clock.sleep(lookMs, signal);
@@ -77,7 +77,7 @@ export async function watchBatch(
 class WaitingWatch {
   readonly #parts: WatchParts;
   #nextAt = 0;
-  #told = '[]';
+  #lastWaiting = '[]';
 
   constructor(parts: WatchParts) {
     this.#parts = parts;
@@ -86,17 +86,17 @@ class WaitingWatch {
   /**
    * Resolves with whether trials waited in the last look.
    *
-   * @param progress undefined if it is not known: then only a fleet without workers for the batch is told
+   * @param progress undefined if it is not known: then only a fleet without workers for the batch is reported
    */
   async look(memo: Record<string, unknown>, progress: BatchProgress | undefined): Promise<boolean> {
     const { clock, workers, taskQueue, storage, observe } = this.#parts;
-    if (clock.now() < this.#nextAt) return this.#told !== '[]';
+    if (clock.now() < this.#nextAt) return this.#lastWaiting !== '[]';
     const seen = await workers();
     // Each worker is asked for once in a look.
     this.#nextAt = clock.now() + waitingMs * Math.max(1, seen.length / 100);
     const waiting = waitingTrials(memo, progress, { seen, taskQueue, storage });
-    const isNews = JSON.stringify(waiting) !== this.#told;
-    this.#told = JSON.stringify(waiting);
+    const isNews = JSON.stringify(waiting) !== this.#lastWaiting;
+    this.#lastWaiting = JSON.stringify(waiting);
     if (isNews && waiting.length > 0) observe({ kind: 'waiting', waiting });
     return waiting.length > 0;
   }

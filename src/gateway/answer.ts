@@ -26,9 +26,9 @@ export function answerError(response: ServerResponse, wire: Wire, thrown: unknow
     breakOff(response);
     return;
   }
-  const { status, message } = told(thrown);
+  const { status, message } = errorForClient(thrown);
   const code = thrown instanceof OffsiteError ? thrown.code.toLowerCase() : 'gateway_failed';
-  // This header tells the providers' client libraries not to retry: the gateway already did.
+  // With this header the providers' client libraries do not retry: the gateway already did.
   const headers: Record<string, string> = status >= 500 ? { 'x-should-retry': 'false' } : {};
   answerJson(response, status, wireTable[wire].errorBody(status, code, message), headers);
 }
@@ -39,13 +39,13 @@ export function answerText(response: ServerResponse, thrown: unknown): void {
     breakOff(response);
     return;
   }
-  const { status, message } = told(thrown);
+  const { status, message } = errorForClient(thrown);
   response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(`${message}\n`);
   response.req.resume();
 }
 
 /** The status and message that a client gets for an error. */
-export function told(thrown: unknown): { status: number; message: string } {
+export function errorForClient(thrown: unknown): { status: number; message: string } {
   const hint = thrown instanceof OffsiteError ? thrown.hint : undefined;
   return {
     status: thrown instanceof GatewayRefusal ? thrown.status : 502,

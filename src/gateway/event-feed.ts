@@ -23,7 +23,7 @@ export function eventFeed({
 }): EventFeed {
   const mostLines = modelAnswers.count.eventLines;
   let isOver = false;
-  let told = false;
+  let hadEvent = false;
   /** Characters and lines since about the end of the last event. */
   let pending = 0;
   let lines = 0;
@@ -35,7 +35,7 @@ export function eventFeed({
   const parser = createParser({
     maxBufferSize: longest,
     onEvent({ data }) {
-      told = true;
+      hadEvent = true;
       onEvent(data);
     },
     onError({ type }) {
@@ -46,11 +46,11 @@ export function eventFeed({
   return {
     feed(text) {
       if (isOver || text === '') return;
-      told = false;
+      hadEvent = false;
       parser.feed(text);
       const end = Math.max(text.lastIndexOf('\n\n'), text.lastIndexOf('\r\n\r\n'));
       const from = Math.max(0, end);
-      const isNew = told || end !== -1;
+      const isNew = hadEvent || end !== -1;
       pending = Math.min(longest, (isNew ? 0 : pending) + text.length - from);
       lines = (isNew ? 0 : lines) + linesIn(text, from);
       if (lines > mostLines) giveUp(`${mostLines} lines`);

@@ -8,7 +8,7 @@ import { clientGone, GatewayRefusal } from './refusal.ts';
 import { type ExchangeEntry, type InFlight, newExchange } from './session-record.ts';
 import { faultOf, type Outcome } from './standing.ts';
 import type { Transcoder } from './translation/transcoder.ts';
-import { toldOf } from './translation/translate-request.ts';
+import { exchangeTranslationOf } from './translation/translate-request.ts';
 import type { UpstreamAnswer } from './upstream.ts';
 import { wireTable } from './wires/wire-table.ts';
 
@@ -43,7 +43,7 @@ export function openExchange(
   const full = model.config.record === 'full';
   const stopping = new AbortController();
   const { promise: done, resolve: settle } = Promise.withResolvers<void>();
-  const told: ModelExchange = newExchange(clock, {
+  const exchange: ModelExchange = newExchange(clock, {
     role,
     model: model.name,
     wire: request.wire,
@@ -51,7 +51,7 @@ export function openExchange(
     streamed: ask.streamed,
     requestBytes: received.length,
   });
-  const entry: ExchangeEntry = { exchange: told, use: 'free', pricesOf: undefined };
+  const entry: ExchangeEntry = { exchange, use: 'free', pricesOf: undefined };
   const running: InFlight = {
     kind: 'exchange',
     from: ask.from,
@@ -66,7 +66,7 @@ export function openExchange(
   let wholeRead = false;
   let finished = false;
   const { translated } = ask;
-  if (translated) told.translation = toldOf(translated);
+  if (translated) exchange.translation = exchangeTranslationOf(translated);
 
   record.add(entry);
   record.begin(running);
@@ -81,31 +81,31 @@ export function openExchange(
     if (finished) return;
     finished = true;
     release?.();
-    told.finishedAt = clock.now();
-    if (translated) told.translation = toldOf(translated);
+    exchange.finishedAt = clock.now();
+    if (translated) exchange.translation = exchangeTranslationOf(translated);
     let outcome: Outcome = modelFailed ? 'model' : 'undecided';
     try {
       const reading = meter?.end();
       if (problem === undefined) outcome = outcomeOf(reading);
-      told.failure = problem ?? problemIn(reading);
-      told.answeredBy = reading?.answeredBy;
+      exchange.failure = problem ?? problemIn(reading);
+      exchange.answeredBy = reading?.answeredBy;
       if (entry.use === 'metered') book(reading);
     } catch (error) {
       // Nothing awaits this, so an error while reading an answer must not escape.
-      told.failure = `its answer could not be read: ${messageOf(error)}`;
+      exchange.failure = `its answer could not be read: ${messageOf(error)}`;
     }
-    judge(modelFailed || (problem === undefined && told.failure !== undefined), outcome);
+    judge(modelFailed || (problem === undefined && exchange.failure !== undefined), outcome);
     client.removeEventListener('abort', follow);
     // Releases what the upstream still holds: nothing, if the answer was read to its end.
     if (!wholeRead) stopping.abort(new Error('the exchange is over'));
     try {
       if (full) {
-        told.requestBody = await keep(received);
-        told.responseBody = await keep(copy.bytes());
+        exchange.requestBody = await keep(received);
+        exchange.responseBody = await keep(copy.bytes());
       }
-      observe?.(structuredClone(told), received);
+      observe?.(structuredClone(exchange), received);
     } catch (error) {
-      told.failure ??= `its bodies were not kept: ${messageOf(error)}`;
+      exchange.failure ??= `its bodies were not kept: ${messageOf(error)}`;
     } finally {
       hold[Symbol.dispose]();
       record.end(running);
@@ -116,24 +116,24 @@ export function openExchange(
   const book = (reading: Reading | undefined) => {
     const usage = reading?.usage ?? {};
     const { prices } = model.config;
-    if (told.replayed) {
+    if (exchange.replayed) {
       // It was paid for when it was recorded.
-      told.usage = { ...usage, costUsd: 0 };
+      exchange.usage = { ...usage, costUsd: 0 };
       return;
     }
     const costUsd = costOf(usage, prices);
-    told.usage = costUsd === undefined ? usage : { ...usage, costUsd };
+    exchange.usage = costUsd === undefined ? usage : { ...usage, costUsd };
     entry.pricesOf = prices?.date;
     // A client could cut every answer just before its usage. So budgets, but nothing else, count an estimate.
     const inputTokens = usage.inputTokens ?? Math.ceil(received.length / 4);
-    const outputTokens = usage.outputTokens ?? (reading?.events || Math.ceil(told.responseBytes / 4));
+    const outputTokens = usage.outputTokens ?? (reading?.events || Math.ceil(exchange.responseBytes / 4));
     const usd = costUsd ?? costOf({ ...usage, inputTokens, outputTokens }, prices) ?? 0;
     budgets.of(role).spend({ tokens: inputTokens + outputTokens, usd });
   };
 
   /** The problem that an answer itself reports, whether it is complete or was cut. */
   const problemIn = (reading: Reading | undefined): string | undefined => {
-    const status = told.status ?? 0;
+    const status = exchange.status ?? 0;
     const said = reading?.failure === undefined ? '' : `: ${model.redaction.text(reading.failure)}`;
     if (status >= 400) return `answered ${status}${said}`;
     if (said) return `answered with an error${said}`;
@@ -144,30 +144,30 @@ export function openExchange(
 
   /** The outcome of a complete answer, which shows who is responsible for it. */
   const outcomeOf = (reading: Reading | undefined): Outcome => {
-    const status = told.status ?? 0;
+    const status = exchange.status ?? 0;
     if (status >= 400) return faultOf(status);
     if (reading?.failure !== undefined) return reading.overloaded ? 'model' : 'request';
     return reading?.complete === false ? 'model' : 'answered';
   };
 
   const judge = (failed: boolean, outcome: Outcome) => {
-    const message = `${model.name}: ${told.failure}`;
-    const { status = 0, responseBytes } = told;
+    const message = `${model.name}: ${exchange.failure}`;
+    const { status = 0, responseBytes } = exchange;
     // An agent cannot act on a count of tokens, and many servers do not support counting.
     if (ask.purpose === 'answer') {
       record.standings.note(role, outcome, status < 300 && responseBytes > 0, message);
     }
-    if (failed) record.failures.set(role, { at: told.finishedAt, message });
-    else if (told.failure === undefined) record.failures.delete(role);
+    if (failed) record.failures.set(role, { at: exchange.finishedAt, message });
+    else if (exchange.failure === undefined) record.failures.delete(role);
   };
 
   const take = (bytes: Buffer, transcoder: Transcoder | undefined) => {
-    told.firstByteAt ??= clock.now();
-    told.responseBytes += bytes.length;
+    exchange.firstByteAt ??= clock.now();
+    exchange.responseBytes += bytes.length;
     meter?.chunk(bytes);
     copy.add(bytes);
     // Callers in this process read the whole answer before they use it.
-    const read = ask.from === 'process' ? told.responseBytes : 0;
+    const read = ask.from === 'process' ? exchange.responseBytes : 0;
     return hold.resize(
       heldBy(ask) + heldByDecoder + copy.size + (meter?.held() ?? 0) + (transcoder?.held() ?? 0) + read,
       stopping.signal,
@@ -182,27 +182,27 @@ export function openExchange(
     failedTry(reason) {
       // The connection failed, or the answer is an error: as far as we know it cost nothing.
       entry.use = 'free';
-      told.failedTries.push({ at: clock.now(), reason });
+      exchange.failedTries.push({ at: clock.now(), reason });
     },
     answered({ status, headers, decoderBytes = 0, replayed }, releasePermit) {
       heldByDecoder = decoderBytes;
       release = releasePermit;
-      told.status = status;
-      if (replayed) told.replayed = replayed;
+      exchange.status = status;
+      if (replayed) exchange.replayed = replayed;
       if (status >= 300) entry.use = 'free';
       meter = meterOf(wireTable[request.wire].answers, String(headers['content-type'] ?? ''));
     },
     rejected(error) {
       const { aborted, reason } = stopping.signal;
       if (aborted) {
-        if (reason instanceof GatewayRefusal) told.status = reason.status;
+        if (reason instanceof GatewayRefusal) exchange.status = reason.status;
         void finish(messageOf(reason), false);
       } else {
         const refusal = error instanceof GatewayRefusal ? error : undefined;
-        told.status = refusal?.status ?? 502;
+        exchange.status = refusal?.status ?? 502;
         entry.use = refusal && [400, 429, 503].includes(refusal.status) ? 'refused' : 'free';
         // A lack of room in this process says nothing about the model.
-        void finish(messageOf(error), told.status >= 500 && refusal?.code !== 'NO_ROOM');
+        void finish(messageOf(error), exchange.status >= 500 && refusal?.code !== 'NO_ROOM');
       }
     },
     async *passed(body, transcoder) {

@@ -62,8 +62,8 @@ export async function exchange(
       );
     }
     if (!ask.translated) return { ...answer, body: open.passed(answer.body), exhausted };
-    const { transcoder, ...told } = translateAnswer(answer, ask.translated, ask.purpose, parts.clock.now());
-    return { ...told, body: open.passed(answer.body, transcoder), exhausted };
+    const { transcoder, ...head } = translateAnswer(answer, ask.translated, ask.purpose, parts.clock.now());
+    return { ...head, body: open.passed(answer.body, transcoder), exhausted };
   } catch (error) {
     open.rejected(error);
     throw error;

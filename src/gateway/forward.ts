@@ -18,7 +18,7 @@ import type { ServedModel } from './served-model.ts';
 import { newExchange } from './session-record.ts';
 import type { Tokens } from './tokens.ts';
 import { estimatedCount } from './translation/translate-answer.ts';
-import { toldOf, translateRequest } from './translation/translate-request.ts';
+import { exchangeTranslationOf, translateRequest } from './translation/translate-request.ts';
 import type { PathTarget } from './wires/path-target.ts';
 import { wireTable } from './wires/wire-table.ts';
 
@@ -59,10 +59,12 @@ export async function forward(
     const hold = owned.use(parts.share.hold());
     const received = await readBody(request, hold, signal);
     const answer = await ask(parts, route, role, { headers, received, hold, owned }, signal);
-    const told = answer.exhausted ? { ...answer.headers, 'x-should-retry': 'false' } : answer.headers;
+    const answerHeaders = answer.exhausted
+      ? { ...answer.headers, 'x-should-retry': 'false' }
+      : answer.headers;
     // Read first, so that an answer that cannot be translated becomes an error.
     const body = answer.whole ? await inOnePiece(answer.body) : answer.body;
-    await pass({ ...answer, headers: told, body }, response, { stopping, clock: parts.clock });
+    await pass({ ...answer, headers: answerHeaders, body }, response, { stopping, clock: parts.clock });
   } catch (error) {
     // A client that has disconnected gets no answer; the record shows it.
     if (!gone) answerError(response, route.wire, error);
@@ -115,7 +117,7 @@ async function ask(
   } catch (error) {
     const { message, status } =
       error instanceof GatewayRefusal ? error : new GatewayRefusal(400, 'BODY_INVALID', String(error));
-    const told = newExchange(parts.clock, {
+    const unsent = newExchange(parts.clock, {
       role,
       model: asked,
       wire,
@@ -124,19 +126,25 @@ async function ask(
       requestBytes: received.length,
     });
     const failure = error instanceof ReplayMiss ? error.detail : message;
-    parts.record.addUnsent({ ...told, status, failure });
+    parts.record.addUnsent({ ...unsent, status, failure });
     throw error;
   }
   const { translated, ...read } = model;
   if (translated && !translated.sent) {
     const answer = estimatedCount(translated);
-    const told = { role, model: read.model.name, wire: read.wire, path, streamed: false };
-    const exchange = newExchange(parts.clock, { ...told, requestBytes: received.length });
+    const unsent = newExchange(parts.clock, {
+      role,
+      model: read.model.name,
+      wire: read.wire,
+      path,
+      streamed: false,
+      requestBytes: received.length,
+    });
     parts.record.addUnsent({
-      ...exchange,
+      ...unsent,
       status: answer.status,
       failure: undefined,
-      translation: toldOf(translated),
+      translation: exchangeTranslationOf(translated),
     });
     return { ...answer, exhausted: false };
   }

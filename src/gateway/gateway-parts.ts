@@ -25,7 +25,7 @@ export interface GatewayOptions {
    * allows. If not given, each gateway has its own.
    */
   permits?: ((model: string, maxParallel: number) => Semaphore) | undefined;
-  /** Tells people that requests to a model wait. */
+  /** Reports that requests to a model wait. */
   note?: ((message: string) => void) | undefined;
   /** The limits of models with `maxParallel: auto`. If not given, each gateway has its own. */
   limits?: ModelLimits | undefined;

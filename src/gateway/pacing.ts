@@ -46,7 +46,7 @@ export interface Permit {
   /** The model answered: the next back-off starts from the shortest wait. */
   answered(): void;
   /**
-   * Tells a limit that adapts that the answer is complete; undefined if the limit does not adapt.
+   * Reports to a limit that adapts that the answer is complete; undefined if the limit does not adapt.
    *
    * @param stream if the answer was streamed
    * @param firstByteAt epoch milliseconds
@@ -108,7 +108,7 @@ export function pacing(permits: Semaphore, { clock, random, limit, waits }: Paci
       release: () => held[Symbol.dispose](),
       backOff: (asked, why) => pause(acquiredAt, asked, why),
       refused(asked, why) {
-        limit?.tell({ kind: 'refused', sentAt: acquiredAt, inFlight, waitMs: asked ?? 0 });
+        limit?.observe({ kind: 'refused', sentAt: acquiredAt, inFlight, waitMs: asked ?? 0 });
         if (!adapts || asked !== undefined) {
           pause(acquiredAt, asked, why);
           return 0;
@@ -125,7 +125,7 @@ export function pacing(permits: Semaphore, { clock, random, limit, waits }: Paci
           const firstMs = firstByteAt - acquiredAt;
           const totalMs = clock.now() - acquiredAt;
           const times = stream && { ...stream, firstMs, totalMs };
-          limit.tell({ kind: 'answered', sentAt: acquiredAt, inFlight, stream: times });
+          limit.observe({ kind: 'answered', sentAt: acquiredAt, inFlight, stream: times });
         }),
     };
   }

@@ -56,7 +56,7 @@ export interface ModelRequestBody {
 
 /**
  * Reads a request's body. Throws a {@link GatewayRefusal} if it is not a JSON object with a model in UTF-8,
- * or if the upstream might read it differently than this gateway. `inPath`: what the path told.
+ * or if the upstream might read it differently than this gateway. `inPath`: what the path says.
  */
 export function readRequestBody(
   bytes: Buffer,

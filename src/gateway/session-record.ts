@@ -85,11 +85,11 @@ export const stillInFlight = 'still in flight';
 /** Creates an exchange that begins now. */
 export function newExchange(
   clock: Clock,
-  told: Pick<ModelExchange, 'role' | 'model' | 'wire' | 'path' | 'streamed' | 'requestBytes'>,
+  request: Pick<ModelExchange, 'role' | 'model' | 'wire' | 'path' | 'streamed' | 'requestBytes'>,
 ): ModelExchange {
   const startedAt = clock.now();
   return {
-    ...told,
+    ...request,
     startedAt,
     firstByteAt: undefined,
     finishedAt: startedAt,

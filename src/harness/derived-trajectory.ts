@@ -131,8 +131,8 @@ function outputsOf(text: string, count: number): string[] {
   if (!isList) return [...Array.from({ length: count - 1 }, () => ''), text];
   return list.map((entry) => {
     const { result, output } = Entry.parse(entry);
-    const told = result ?? output;
-    return typeof told === 'string' ? told : JSON.stringify(entry);
+    const printed = result ?? output;
+    return typeof printed === 'string' ? printed : JSON.stringify(entry);
   });
 }
 

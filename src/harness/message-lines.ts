@@ -52,18 +52,18 @@ export function messageLines(
     const { message, parent_tool_use_id, timestamp, tool_use_result } = Message.parse(line);
     const { content } = message;
     if (typeof content === 'string') return;
-    const toldAt = timestamp === undefined ? at : Date.parse(timestamp);
+    const messageAt = timestamp === undefined ? at : Date.parse(timestamp);
     for (const block of content) {
       // A sub-agent's text is not addressed to the user.
       const isSpoken = line.type === 'assistant' && block.type === 'text' && parent_tool_use_id == null;
-      if (isSpoken) record.message(Text.parse(block).text, toldAt);
+      if (isSpoken) record.message(Text.parse(block).text, messageAt);
       if (block.type === 'tool_use') beginUse(Use.parse(block));
-      if (block.type === 'tool_result') endUse(Result.parse(block), tool_use_result, toldAt);
+      if (block.type === 'tool_result') endUse(Result.parse(block), tool_use_result, messageAt);
     }
     function beginUse({ id, name, input }: z.infer<typeof Use>): void {
       const { command } = input;
-      if (name === commandTool && typeof command === 'string') record.beginCommand(id, command, toldAt);
-      else record.beginTool(id, name, input, toldAt);
+      if (name === commandTool && typeof command === 'string') record.beginCommand(id, command, messageAt);
+      else record.beginTool(id, name, input, messageAt);
     }
   };
 

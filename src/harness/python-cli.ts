@@ -106,7 +106,7 @@ const folderOf = (home: string) => `${home}/driver`;
  * @param source the URL of its source
  */
 export function driverFiles(home: string, source: URL): LaunchFile[] {
-  const parts = { 'told.py': new URL('./told.py', import.meta.url), 'driver.py': source };
+  const parts = { 'driver_lines.py': new URL('./driver_lines.py', import.meta.url), 'driver.py': source };
   return Object.entries(parts).map(([name, url]) => ({
     path: `${folderOf(home)}/${name}`,
     content: readFileSync(url, 'utf8'),

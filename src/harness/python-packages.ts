@@ -6,7 +6,7 @@ export interface PythonPackages {
   version: string;
   /**
    * The file with the exact versions of all packages that are installed for `version`. Releases on PyPI can
-   * be withdrawn, so resolving again can give other ones, whatever date it is told.
+   * be withdrawn, so resolving again can give other ones, whatever date it gets.
    * `node scripts/lock-python.ts` writes it.
    */
   lock: URL;

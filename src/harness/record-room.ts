@@ -5,7 +5,7 @@ import { harnessLines } from '../bounds/sandbox.ts';
  * The maximum number of characters in the record of one conversation. With a small heap it is less: {@link
  * heapPart} of the heap.
  */
-const recordedChars = harnessLines.bytes.told;
+const recordedChars = harnessLines.bytes.recorded;
 /**
  * Storing a trial keeps several copies of its record in memory, and several trials may be stored at a time.
  */

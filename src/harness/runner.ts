@@ -26,9 +26,9 @@ export interface Runner {
   /** Whether the profile's `run` script is its program. Default: no. */
   runsScript?: boolean;
   /** Whether its stream reports the commands that it ran. If not, they are rebuilt from its model traffic. */
-  tellsCommands: boolean;
+  reportsCommands: boolean;
   /** Whether it says so if its model fails. If not, the gateway's account decides. Default: yes. */
-  tellsModelFailure?: boolean;
+  reportsModelFailure?: boolean;
   /** Whether its session accepts a second message. */
   continues: boolean;
   /** How it can speak to tool servers (`mcpServers` of a profile or of a case). */
@@ -53,7 +53,7 @@ export interface HarnessContext {
   profile: Profile;
   /**
    * The whole environment of the harness's processes, including the prompt and the variables. Read it in each
-   * turn: it tells what is left of time and budget, if the profile wants that.
+   * turn: it says what is left of time and budget, if the profile wants that.
    */
   env: Record<string, string>;
   /** Absolute path in the sandbox. It is the harness's working folder. */
@@ -93,7 +93,7 @@ export type CommandSource = 'report' | 'traffic' | 'none';
 /** One conversation with a harness. */
 export interface HarnessSession {
   /**
-   * Where its commands come from, if that is for its profile to say. Default: the runner's `tellsCommands`.
+   * Where its commands come from, if that is for its profile to say. Default: the runner's `reportsCommands`.
    */
   readonly commandsFrom?: CommandSource | undefined;
   /**

@@ -86,14 +86,14 @@ export class Limits implements Disposable {
    */
   change<Shared>(
     { key, name }: { key: string; name: string },
-    change: (kept: Shared | undefined) => { shared: Shared; told: Kept },
+    change: (kept: Shared | undefined) => { shared: Shared; summary: Kept },
     at: number,
   ): void {
     const database = this.#database();
     inTransaction(database, () => {
       const row = database.prepare('SELECT shared FROM limits WHERE key = ?').get(key);
-      const { shared, told } = change(row && (JSON.parse(String(row.shared)) as Shared));
-      const { limit, most, inFlight } = told;
+      const { shared, summary } = change(row && (JSON.parse(String(row.shared)) as Shared));
+      const { limit, most, inFlight } = summary;
       database
         .prepare(
           `INSERT INTO limits (key, model, shared, "limit", most, in_flight, at) VALUES (?, ?, ?, ?, ?, ?, ?)

@@ -14,7 +14,7 @@ export interface CheckBeside {
 }
 
 interface Check extends Pick<CheckBeside, 'kind' | 'name'> {
-  told: string;
+  outcome: string;
   passed: boolean;
   threshold?: number | undefined;
 }
@@ -26,7 +26,7 @@ export function checksBeside(was: Graded, now: Graded): CheckBeside[] {
   const [before, after] = [checksOf(was), checksOf(now)];
   const rows = [...new Map([...before, ...after])].map(([key, { kind, name }]): CheckBeside => {
     const [one, other] = [before.get(key), after.get(key)];
-    return { kind, name, was: one?.told, now: other?.told, changed: isOther(one, other) };
+    return { kind, name, was: one?.outcome, now: other?.outcome, changed: isOther(one, other) };
   });
   return rows.toSorted((one, other) => Number(other.changed) - Number(one.changed));
 }
@@ -65,14 +65,14 @@ function checksOf({ verifySteps = [], validations = [], judgments = [] }: Graded
     }
   };
   for (const { command, exitCode } of verifySteps)
-    add('verify', command, { told: `exit ${exitCode}`, passed: exitCode === 0 });
+    add('verify', command, { outcome: `exit ${exitCode}`, passed: exitCode === 0 });
   for (const validation of validations) {
     const passed = hasPassed(validation, judgments);
-    add('validation', validation.name, { told: passed ? 'passed' : 'failed', passed });
+    add('validation', validation.name, { outcome: passed ? 'passed' : 'failed', passed });
   }
   for (const judgment of judgments) {
     const { name, threshold } = judgment;
-    add('judgment', name, { told: scoreText(judgment), passed: reachesThreshold(judgment), threshold });
+    add('judgment', name, { outcome: scoreText(judgment), passed: reachesThreshold(judgment), threshold });
   }
   return checks;
 }

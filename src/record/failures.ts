@@ -4,7 +4,7 @@ import { failedTests } from './failed-tests.ts';
 import type { TrialResult } from './trial-record.ts';
 
 /** How many characters to show of what a program printed or a judge said. */
-const toldCharacters = 200;
+const shownCharacters = 200;
 
 /** How many characters of a command to show. */
 const commandCharacters = 60;
@@ -60,15 +60,15 @@ export function harnessFailure(result: TrialResult): string | undefined {
     case 'out-of-memory':
       return 'harness: the sandbox ran out of memory';
     default:
-      return `harness: ${firstLine(harness.message, toldCharacters)}`;
+      return `harness: ${firstLine(harness.message, shownCharacters)}`;
   }
 }
 
 /** The exit code, with the command that ended so, if the harness is a script of a profile. */
 function exitText({ harnessTellsCommands, trajectory, harnessOutput }: TrialResult, code: number): string {
   const last = harnessTellsCommands === false ? trajectory?.at(-1) : undefined;
-  if (last === undefined) return `exited ${code}${told(harnessOutput)}`;
-  return `${firstLine(last.command, commandCharacters)} exited ${code}${told(last.output)}`;
+  if (last === undefined) return `exited ${code}${reasonSuffix(harnessOutput)}`;
+  return `${firstLine(last.command, commandCharacters)} exited ${code}${reasonSuffix(last.output)}`;
 }
 
 function failedChecks({ verifySteps = [], validations = [], judgments = [] }: TrialResult): string[] {
@@ -79,21 +79,23 @@ function failedChecks({ verifySteps = [], validations = [], judgments = [] }: Tr
     .map(
       ({ command, exitCode, output, unreadable }) =>
         `verify: ${firstLine(command, commandCharacters)} ` +
-        (unreadable ? `cannot be read by bash${parserSaid(output)}` : `exited ${exitCode}${told(output)}`),
+        (unreadable
+          ? `cannot be read by bash${parserSaid(output)}`
+          : `exited ${exitCode}${reasonSuffix(output)}`),
     );
   const failed = validations
     .filter(({ exitCode = 0 }) => exitCode !== 0)
     .toSorted((one, other) => Number(isIntegrity(other)) - Number(isIntegrity(one)))
     .map(
       ({ name, message, kind, logs = [] }) =>
-        `validation "${name}": ${firstLine(message ?? 'failed', toldCharacters)}` +
+        `validation "${name}": ${firstLine(message ?? 'failed', shownCharacters)}` +
         // The message of tests is their reward alone.
-        `${kind === 'tests' ? told(logs.map(({ value }) => value?.text ?? '').join('\n')) : ''}`,
+        `${kind === 'tests' ? reasonSuffix(logs.map(({ value }) => value?.text ?? '').join('\n')) : ''}`,
     );
   const judged = judgments
     // The rewards of tests are shown with the tests.
     .filter((judgment) => judgment.evaluator !== 'tests' && !reachesThreshold(judgment))
-    .map((judgment) => `judgment "${judgment.name}": ${scoreText(judgment)}${told(judgment.reason)}`);
+    .map((judgment) => `judgment "${judgment.name}": ${scoreText(judgment)}${reasonSuffix(judgment.reason)}`);
   const isBroken = validations.some((one) => isIntegrity(one) && one.exitCode !== 0);
   return isBroken ? [...failed, ...steps, ...judged] : [...steps, ...failed, ...judged];
 }
@@ -106,14 +108,14 @@ function isIntegrity({ kind }: Pick<Validation, 'kind'>): boolean {
 /** What bash's parser said. Its number of the line is not one of the script. */
 function parserSaid(output: string): string {
   const [, said] = /^.*?: line \d+: (.+)$/m.exec(output) ?? [];
-  return said === undefined ? '' : `: ${shortened(said, toldCharacters)}`;
+  return said === undefined ? '' : `: ${shortened(said, shownCharacters)}`;
 }
 
 function firstLine(text: string, characters: number): string {
   const lines = text.trim().split('\n');
-  const told = withNext(lines, 0);
-  const isAll = lines.every((line) => line.trim() === '' || told.includes(line.trim()));
-  return `${shortened(told, characters)}${isAll || told.length > characters ? '' : ' …'}`;
+  const first = withNext(lines, 0);
+  const isAll = lines.every((line) => line.trim() === '' || first.includes(line.trim()));
+  return `${shortened(first, characters)}${isAll || first.length > characters ? '' : ' …'}`;
 }
 
 /** A line; if a colon announces the next one, as assertions have it, with that. */
@@ -143,10 +145,10 @@ function shortened(line: string, characters: number): string {
 }
 
 /**
- * The place of the most telling line of an output: the first that says what an error is, else the first that
- * names one, else the last that is not empty. -1 if there is none.
+ * The place of the line of an output that best says why it failed: the first that says what an error is, else
+ * the first that names one, else the last that is not empty. -1 if there is none.
  */
-export function tellingLine(lines: readonly string[]): number {
+export function findReasonLine(lines: readonly string[]): number {
   const read = lines.map((line) => line.slice(0, printedText.bytes.line));
   const said = read.findIndex(saysError);
   const named = said === -1 ? read.findIndex(namesError) : said;
@@ -154,34 +156,34 @@ export function tellingLine(lines: readonly string[]): number {
 }
 
 /**
- * How many lines that name failed tests or errors an excerpt shows, and how many from the most telling one
- * on.
+ * How many lines that name failed tests or errors an excerpt shows, and how many from the line with
+ * the reason on.
  */
 const evidence = { tests: 8, errors: 8, lines: 4 };
 
 /**
  * The places of the lines that say what failed, in order: those that name failed tests or errors, and the
- * most telling one with what follows it.
+ * line with the reason, with the lines after it.
  */
 export function failureLines(lines: readonly string[]): number[] {
-  const telling = tellingLine(lines);
-  const from = telling === -1 ? [] : Array.from({ length: evidence.lines }, (_, index) => telling + index);
+  const reasonAt = findReasonLine(lines);
+  const from = reasonAt === -1 ? [] : Array.from({ length: evidence.lines }, (_, index) => reasonAt + index);
   const tests = failedTests(lines).map(({ at }) => at);
   const errors = lines.flatMap((line, at) => (namesError(line.slice(0, printedText.bytes.line)) ? [at] : []));
   const places = [...tests.slice(0, evidence.tests), ...errors.slice(0, evidence.errors), ...from];
   return [...new Set(places)].filter((at) => at < lines.length).sort((one, other) => one - other);
 }
 
-/** `: ` and why a program failed, by what it printed: the tests that failed, and its most telling line. */
-export function told(text = ''): string {
+/** `: ` and why a program failed, by what it printed: the tests that failed, and the line with the reason. */
+export function reasonSuffix(text = ''): string {
   const lines = text.split('\n');
-  const line = withNext(lines, tellingLine(lines));
+  const line = withNext(lines, findReasonLine(lines));
   const parts = [
-    testsTold(
+    failedTestsText(
       failedTests(lines).map(({ name }) => name),
       line,
     ),
-    shortened(line, toldCharacters),
+    shortened(line, shownCharacters),
   ];
   return parts
     .filter((part) => part !== '')
@@ -190,9 +192,9 @@ export function told(text = ''): string {
 }
 
 /** The first failed test, and how many more there are; empty if `line` names it. */
-function testsTold([first, ...more]: readonly string[], line: string): string {
+function failedTestsText([first, ...more]: readonly string[], line: string): string {
   if (first === undefined || line.includes(first)) return '';
-  return `${shortened(first, toldCharacters)}${more.length > 0 ? ` and ${more.length} more` : ''}`;
+  return `${shortened(first, shownCharacters)}${more.length > 0 ? ` and ${more.length} more` : ''}`;
 }
 
 /** Whether a judgment passes. Without a threshold it always does. Without a score it never reaches one. */

@@ -104,10 +104,10 @@ async function answer(
   // The table pairs each name with its own request; TypeScript cannot follow a name that it does not know.
   const request = decoded.data as never;
   const batch = handler.forPlatform?.(call, request);
-  const tell = batch && (await acceptedBy(platform, batch));
+  const accepted = batch && (await acceptedBy(platform, batch));
   const respond = () => handler.answer(call, request);
   const response: object = handler.writes ? await writer.write(respond) : respond();
-  tell?.queued();
+  accepted?.queued();
   return json(
     context,
     'pieces' in response ? bodyOf(response.pieces as Iterable<Piece>) : JSON.stringify(response),

@@ -111,8 +111,8 @@ function refuseUnwritten(prompt: PromptSource, entries: readonly CaseSource[], r
 function promptOf(reader: SuiteReader): PromptSource {
   const { suite, tasks, cases } = reader.source;
   // A misspelt key is reported already.
-  const isTold = reader.issues.length > 0;
-  if (!tasks && !cases && !isTold) reader.report([], 'has neither cases nor tasks');
+  const isReported = reader.issues.length > 0;
+  if (!tasks && !cases && !isReported) reader.report([], 'has neither cases nor tasks');
   if (tasks && cases) reader.report(['tasks'], 'is in place of cases; remove one of them');
   const { prompt = '{{instruction}}' } = suite;
   if (typeof prompt === 'object' && 'prompt' in prompt) {

@@ -4,7 +4,7 @@ import type { Profile } from './plan.ts';
 export interface StreamOffer {
   name: string;
   /** Whether it always reports the commands that ran. */
-  tellsCommands: boolean;
+  reportsCommands: boolean;
 }
 
 interface StreamSupport {
@@ -39,7 +39,7 @@ export function streamObstacles(
     const names = streams.map(({ name }) => name).join(', ');
     report('stream', `${JSON.stringify(stream)} is not a stream that Offsite reads; known are ${names}`);
   }
-  if (trajectory !== undefined && offer?.tellsCommands)
+  if (trajectory !== undefined && offer?.reportsCommands)
     report('trajectory', `the stream ${stream} reports the commands; remove stream or trajectory`);
   if (trajectory === 'wire' && noTraffic !== undefined)
     report('trajectory', `there is no model traffic to read commands from: ${noTraffic}`);

@@ -254,7 +254,7 @@ export const SuiteFile = z
       description: 'The repository for the workspace of the cases that have no source of their own. Local.',
     }),
   })
-  // Told together with everything else that is wrong, so it reads a value of any shape.
+  // Reported together with everything else that is wrong, so it reads a value of any shape.
   .refine(({ suite, tasks }) => suite?.prompt !== undefined || tasks !== undefined, {
     path: ['suite', 'prompt'],
     message: 'is required: expected a text, {file: path}, or {prompt: id, channel: name}',

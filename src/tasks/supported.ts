@@ -132,10 +132,13 @@ export class Remarks {
   uses(feature: Feature, at: FileIssue): void {
     const given: Support = support[feature];
     if (given === 'runs') return;
-    const told = (text: string) => ({ ...at, message: at.message === '' ? text : `${at.message}: ${text}` });
-    if ('differs' in given) this.note(feature, told(given.differs));
+    const issueWith = (text: string) => ({
+      ...at,
+      message: at.message === '' ? text : `${at.message}: ${text}`,
+    });
+    if ('differs' in given) this.note(feature, issueWith(given.differs));
     else if (this.obstacles.length < taskSets.count.listed)
-      this.obstacles.push({ feature, ...told(given.missing) });
+      this.obstacles.push({ feature, ...issueWith(given.missing) });
   }
 
   note(kind: Note['kind'], at: FileIssue): void {

@@ -86,23 +86,26 @@ export interface Excerpt {
 export function excerpt(foreign: string, { first, last, characters, besides }: Excerpt): Printable {
   return new Printable((redact) => {
     const all = redact(foreign).trimEnd().split(/\r?\n/);
-    const told = (line: string): Line => [bar, { text: escapedButTabs(cut(line, characters)), ours: false }];
+    const barred = (line: string): Line => [
+      bar,
+      { text: escapedButTabs(cut(line, characters)), ours: false },
+    ];
     // To leave out one line takes one line too.
-    if (all.length - first - last <= 1) return all.map(told);
+    if (all.length - first - last <= 1) return all.map(barred);
     const end = all.length - last;
     const between = (besides?.(all) ?? []).filter((at) => at >= first && at < end);
     let next = first;
     const gapTo = (at: number): Line[] => {
       const [from, count] = [next, at - next];
       next = at + 1;
-      if (count <= 1) return all.slice(from, at).map(told);
+      if (count <= 1) return all.slice(from, at).map(barred);
       return [[bar, { text: `… ${count} lines left out …`, ours: true, style: 'dim' }]];
     };
     return [
-      ...all.slice(0, first).map(told),
-      ...between.flatMap((at) => [...gapTo(at), told(all[at] ?? '')]),
+      ...all.slice(0, first).map(barred),
+      ...between.flatMap((at) => [...gapTo(at), barred(all[at] ?? '')]),
       ...gapTo(end),
-      ...all.slice(end).map(told),
+      ...all.slice(end).map(barred),
     ];
   });
 }

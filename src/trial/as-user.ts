@@ -32,7 +32,7 @@ export async function agentUsers(
 
 async function userOf(container: Container, name: string, signal: AbortSignal): Promise<SandboxUser> {
   const result = await container.exec({
-    argv: ['/bin/sh', '-c', tellUser],
+    argv: ['/bin/sh', '-c', userScript],
     cwd: '/',
     user: name,
     timeoutMs: commandOutput.time.userNames,
@@ -47,8 +47,8 @@ async function userOf(container: Container, name: string, signal: AbortSignal): 
   throw new TrialFailure({ kind: 'task', phase: 'sandbox', message, output });
 }
 
-/** Needs nothing but a shell and `id`. */
-const tellUser = `
+/** Prints ids and home of the user. Needs nothing but a shell and `id`. */
+const userScript = `
 me=$(id -u) && echo "$me" && id -g
 while IFS=: read -r _ _ uid _ _ home _; do [ "$uid" = "$me" ] && echo "$home" && break; done < /etc/passwd`;
 

@@ -42,7 +42,7 @@ export function combinedSteps({ steps }: TrialSpec, ran: readonly RanStep[]): Fo
   const counts = named.map(({ found }) => found.harnessCounts ?? {});
   const usage = counts.map(({ usage }) => usage);
   const commands = counts.map(({ commands }) => commands);
-  const told = new Set(named.flatMap(({ found }) => found.deviations ?? []));
+  const deviations = new Set(named.flatMap(({ found }) => found.deviations ?? []));
   const isComplete = ran.length === steps.list.length;
   const failed = named.find(({ found }) => found.verdict !== 'passed');
   const verdict = failed
@@ -59,7 +59,7 @@ export function combinedSteps({ steps }: TrialSpec, ran: readonly RanStep[]): Fo
     steps: stepResults(steps, named),
     trajectory: all('trajectory'),
     events: all('events'),
-    ...(told.size > 0 && { deviations: [...told] }),
+    ...(deviations.size > 0 && { deviations: [...deviations] }),
     commandsCut: named.some(({ found }) => found.commandsCut) || undefined,
     turns: named.reduce((sum, { found }) => sum + (found.turns ?? 0), 0),
     harnessCounts: {

@@ -43,11 +43,11 @@ export interface ConversationLimits {
   signal: AbortSignal;
   stop: AbortSignal;
   /**
-   * Tells the harness before each turn what is left, if it is to know that.
+   * Passes the harness what is left before each turn, if it is to know that.
    *
    * @param until when the last turn is ended, epoch milliseconds
    */
-  tell?: ((until: number) => TurnLimits['left']) | undefined;
+  passTimeLeft?: ((until: number) => TurnLimits['left']) | undefined;
 }
 
 /**
@@ -71,8 +71,8 @@ export async function converse(
     events.push({ kind: 'user', at: clock.now(), text: message });
     const startedAt = clock.now();
     const left = Math.max(1, until - startedAt);
-    const { signal, stop, tell } = limits;
-    const turn = await session.turn(message, { signal, stop, timeoutMs: left, left: tell?.(until) });
+    const { signal, stop, passTimeLeft } = limits;
+    const turn = await session.turn(message, { signal, stop, timeoutMs: left, left: passTimeLeft?.(until) });
     const run = withinSpan(turn, startedAt, clock.now());
     runs.push(run);
     events.push(...run.events);

@@ -4,7 +4,7 @@ import { programOutput, workForValidator } from '../bounds/grading.ts';
 import type { Validation } from '../contract/validation.ts';
 import { startDeadline } from '../deadline.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
-import { told } from '../record/failures.ts';
+import { reasonSuffix } from '../record/failures.ts';
 import type { TestReport } from './formats/reported-test.ts';
 import { readTestReport } from './formats/test-report.ts';
 import { processFailure } from './grading-failure.ts';
@@ -145,7 +145,7 @@ function wholeProgram(
 }
 
 function exitedText(exitCode: number, stdout: string, stderr: string): string {
-  const why = told(stdout) || told(stderr);
+  const why = reasonSuffix(stdout) || reasonSuffix(stderr);
   return `the validator exited with ${exitCode}${why}`;
 }
 

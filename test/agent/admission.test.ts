@@ -138,7 +138,7 @@ test('a model whose limit adapts lets twice as many trials begin, and more when 
   };
   for (let trial = 0; trial < 5; trial++) enter(applicant);
   expect(await begun()).toBe(2);
-  for (const tell of moved) tell(2);
+  for (const move of moved) move(2);
   expect(await begun()).toBe(4);
 });
 

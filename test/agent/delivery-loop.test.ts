@@ -52,12 +52,12 @@ async function loopOver(trials: number, steps: Step[]) {
   const keys: number[] = [];
   for (let ordinal = 0; ordinal < trials; ordinal++) keys.push(await finish(ordinal));
   const { outbox } = ledger;
-  const told: string[] = [];
+  const lines: string[] = [];
   const delivery = new Delivery({
     client,
     outbox,
     clock,
-    warn: (line) => told.push(line),
+    warn: (line) => lines.push(line),
     random: () => 0.5,
   });
   const loop = opened.use(
@@ -66,8 +66,8 @@ async function loopOver(trials: number, steps: Step[]) {
       delivery,
       clock,
       service: 'there',
-      observe: (report, { kind }) => told.push(`${report.ordinal} ${kind}`),
-      note: (line) => told.push(line),
+      observe: (report, { kind }) => lines.push(`${report.ordinal} ${kind}`),
+      note: (line) => lines.push(line),
     }),
   );
   const kept = opened.move();
@@ -76,7 +76,7 @@ async function loopOver(trials: number, steps: Step[]) {
     ledger,
     clock,
     loop,
-    told,
+    lines,
     keys,
     finish,
     /** Lets so many waits of the loop pass, each as long as it is, with real answers in between. */
@@ -108,7 +108,7 @@ describe('the outbox', () => {
     await bench.finish(3);
     bench.loop.wake();
     expect(await bench.loop.drain(grace, signal)).toBe(0);
-    expect(bench.told.toSorted()).toEqual(['0 delivered', '1 delivered', '2 delivered', '3 delivered']);
+    expect(bench.lines.toSorted()).toEqual(['0 delivered', '1 delivered', '2 delivered', '3 delivered']);
     expect(bench.service.received.length).toBe(4);
   });
 

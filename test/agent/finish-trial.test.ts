@@ -131,14 +131,14 @@ async function finish(
     kept,
     result,
     report: ledger.outbox.body(key),
-    told: events.filter(({ kind }) => kind !== 'phase'),
+    observed: events.filter(({ kind }) => kind !== 'phase'),
   };
 }
 
 test('a trial whose infrastructure failed is run once more, and its second result counts', async () => {
-  const { result, report, told } = await finish(specOf('true', { verify: 'true' }), 1);
+  const { result, report, observed } = await finish(specOf('true', { verify: 'true' }), 1);
   expect(result.verdict).toBe('passed');
-  expect(told).toMatchObject([
+  expect(observed).toMatchObject([
     { kind: 'retried', attempt: 1, message: 'the engine is out of order' },
     { kind: 'finished' },
   ]);
@@ -163,19 +163,19 @@ test('while the whole engine is down trials wait for it, and no attempt counts',
 });
 
 test('a trial whose infrastructure keeps failing is void, and reported as void rather than failed', async () => {
-  const { result, report, told } = await finish(specOf('true', { verify: 'true' }), 9);
+  const { result, report, observed } = await finish(specOf('true', { verify: 'true' }), 9);
   expect(result).toMatchObject({ verdict: 'void', cause: { kind: 'infrastructure', phase: 'sandbox' } });
-  expect(told).toMatchObject([{ kind: 'retried' }, { kind: 'retried' }, { kind: 'finished' }]);
+  expect(observed).toMatchObject([{ kind: 'retried' }, { kind: 'retried' }, { kind: 'finished' }]);
   expect(report.outcome.passed).toBeUndefined();
   expect(report.outcome.voidFields).toContain('passed');
 });
 
 test('an agent that fails, and a prepare that fails, are not run again', async () => {
   const failed = await finish(specOf('exit 1', { verify: 'false' }), 0);
-  expect(failed.told).toMatchObject([{ kind: 'finished', result: { verdict: 'failed' } }]);
+  expect(failed.observed).toMatchObject([{ kind: 'finished', result: { verdict: 'failed' } }]);
   rmSync(folder, { recursive: true });
   const unprepared = await finish(specOf('true', { prepare: 'exit 1', verify: 'true' }), 0);
-  expect(unprepared.told).toMatchObject([
+  expect(unprepared.observed).toMatchObject([
     { kind: 'finished', result: { verdict: 'void', cause: { kind: 'task' } } },
   ]);
 });

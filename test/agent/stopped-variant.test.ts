@@ -36,7 +36,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 interface Bench extends AsyncDisposable {
   ledger: Ledger;
   finish(trials: readonly { key: TrialKey; run: string }[]): Promise<TrialResult[]>;
-  told: AttemptEvent[];
+  observed: AttemptEvent[];
   begun: () => number;
 }
 
@@ -57,7 +57,7 @@ async function openBench(concurrency: number, batch?: BudgetAccount): Promise<Be
       scripted: (name) => scriptedUpstream(name, systemClock),
     }),
   );
-  const told: AttemptEvent[] = [];
+  const observed: AttemptEvent[] = [];
   let begun = 0;
   const parts: AttemptParts = {
     ...{ sandboxes, runners: all, clock: systemClock, ledger, gateway, random: () => 0, attempts: 3 },
@@ -81,16 +81,16 @@ async function openBench(concurrency: number, batch?: BudgetAccount): Promise<Be
     });
   return {
     ledger,
-    told,
+    observed,
     begun: () => begun,
     finish: (trials) =>
       Promise.all(
         trials.map(({ key, run }) => {
-          const tell = (event: AttemptEvent) => void told.push(event);
+          const observe = (event: AttemptEvent) => void observed.push(event);
           const count = () => {
             begun += 1;
           };
-          return finishTrial(spec(run), key, parts, { signal, admitted: signal }, tell, count);
+          return finishTrial(spec(run), key, parts, { signal, admitted: signal }, observe, count);
         }),
       ),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
@@ -148,14 +148,14 @@ test('a variant whose harness does not work is warned of once, and stopped after
     ...[brokenOne, brokenOne, brokenOne, stoppedOne],
     ...Array(2).fill(['passed', undefined, false]),
   ]);
-  const told = bench.told.filter((event) => event.kind === 'broken-harness');
-  expect(told.map(({ position }) => position)).toEqual([1, 3]);
-  expect(told[0]?.told).toMatch(
+  const warnings = bench.observed.filter((event) => event.kind === 'broken-harness');
+  expect(warnings.map(({ position }) => position)).toEqual([1, 3]);
+  expect(warnings[0]?.message).toMatch(
     /warning: fixture-cli ended with an error[\s\S]*no such option[\s\S]*Check install/,
   );
-  expect(told[1]?.told).toContain('are not run');
+  expect(warnings[1]?.message).toContain('are not run');
   // An attempt each, since no other would fare better, and every trial has its report.
-  expect(bench.told.filter(({ kind }) => kind === 'retried')).toEqual([]);
+  expect(bench.observed.filter(({ kind }) => kind === 'retried')).toEqual([]);
   expect(bench.begun()).toBe(5);
   const [, , , stopped = 0] = first ?? [];
   const { outcome, usage } = bench.ledger.outbox.body(stopped);
@@ -171,8 +171,8 @@ test('trials that run at the same time are warned of once', async () => {
   const results = await bench.finish(of(keys, broken));
   expect(results.every(({ cause }) => cause?.kind === 'harness')).toBe(true);
   expect(results.filter(({ notRun }) => notRun).length).toBeGreaterThanOrEqual(1);
-  const told = bench.told.filter((event) => event.kind === 'broken-harness');
-  expect(told.map(({ position }) => position).toSorted()).toEqual([1, 3]);
+  const warnings = bench.observed.filter((event) => event.kind === 'broken-harness');
+  expect(warnings.map(({ position }) => position).toSorted()).toEqual([1, 3]);
 });
 
 test('a variant stays stopped when its batch is resumed, and other batches are not', async () => {

@@ -33,8 +33,8 @@ test('every bound is above zero, and some code reads it', () => {
 });
 
 test('every channel has a bound in each dimension, or says why it needs none', () => {
-  for (const [name, { told }] of Object.entries(channels))
-    for (const dimension of [told.bytes, told.time, told.count])
+  for (const [name, { description }] of Object.entries(channels))
+    for (const dimension of [description.bytes, description.time, description.count])
       expect(
         typeof dimension === 'string' ? dimension.trim().length : Object.keys(dimension).length,
         name,

@@ -79,9 +79,9 @@ test('a check that was stopped goes on with what is left, and grades again what 
   expect(await kept(suite('three'))).toEqual({ ...all, quick: [false, false] });
   const none = { quick: [false, false], slow: [false, false] };
   expect(await kept(suite('one'), '--again')).toEqual(none);
-  const told = await offsite(place, ['check', suite('one')]);
-  expect(told.stderr).toContain('4 of 4 results are from earlier checks; --again grades them again');
-  expect(told.stdout).toMatch(/quick\s+solved\s+passed/);
+  const ended = await offsite(place, ['check', suite('one')]);
+  expect(ended.stderr).toContain('4 of 4 results are from earlier checks; --again grades them again');
+  expect(ended.stdout).toMatch(/quick\s+solved\s+passed/);
 });
 
 test('a check shows whole lines of what should not have failed, and in one line why untouched work fails', async () => {
@@ -188,12 +188,12 @@ test('a case that uses up its time has no verdict, wherever it is told, and is n
   const junit = join(place.folder, 'check.xml');
   // What is kept takes no time of the case.
   const limited = ['check', suite, '--case-timeout', '1s', '--junit', junit];
-  const told = await offsite(place, limited);
-  expect(told.exitCode, told.stderr).toBe(3);
+  const ended = await offsite(place, limited);
+  expect(ended.exitCode, ended.stderr).toBe(3);
   const why = 'NO VERDICT: the time of the case, 1.0 s (--case-timeout), was used up';
-  expect(told.stdout).toMatch(/\n1 of 2 cases has no verdict: slow\s*$/);
-  expect(told.stderr).toContain('slow: NO VERDICT\n');
-  expect(told.stdout).toContain(`slow   untouched  void     ${why} `);
+  expect(ended.stdout).toMatch(/\n1 of 2 cases has no verdict: slow\s*$/);
+  expect(ended.stderr).toContain('slow: NO VERDICT\n');
+  expect(ended.stdout).toContain(`slow   untouched  void     ${why} `);
   const xml = readFileSync(junit, 'utf8');
   expect(xml).toMatch(/<testsuite name="slow" tests="2" failures="0" errors="2" skipped="0">/);
   expect(xml).toContain(`<error message="${why} `);

@@ -199,14 +199,14 @@ describe('a check', () => {
 
   test('of the sealed sandbox sees an engine that drops the filter of system calls, and one that has none', async () => {
     await using engine = await testEngine();
-    const told = { ...engine.capabilities };
+    const original = { ...engine.capabilities };
     engine.capabilities.takesFilters = false;
     const { findImage, capabilities } = engine;
     const createContainer = (spec: Parameters<typeof engine.createContainer>[0]) =>
       engine.createContainer({ ...spec, filter: 'if-available' });
     // What else an engine's own filter lets through differs.
     const seen = /socket families is unix inet .*, not unix inet inet6 netlink/;
-    expect(await on(sealedSandbox, { capabilities: told, findImage, createContainer })).toMatchObject({
+    expect(await on(sealedSandbox, { capabilities: original, findImage, createContainer })).toMatchObject({
       state: 'fail',
       found: expect.stringMatching(seen),
     });

@@ -53,10 +53,10 @@ test('a script that no run could use is refused by a dry run and by check, with 
   ]) {
     const { stderr, exitCode } = await offsite(place, args);
     expect(exitCode, stderr).toBe(2);
-    const told = stderr
+    const issues = stderr
       .split('\n')
       .filter((line) => line.includes('expected a JavaScript regular expression'));
-    expect(told, stderr).toHaveLength(2);
-    expect(told.every((line) => line.includes(`${script.split('/').at(-1)}:`))).toBe(true);
+    expect(issues, stderr).toHaveLength(2);
+    expect(issues.every((line) => line.includes(`${script.split('/').at(-1)}:`))).toBe(true);
   }
 }, 120_000);

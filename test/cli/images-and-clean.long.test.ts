@@ -93,7 +93,7 @@ test('clean removes what a dead agent left, and names what it has to leave', asy
   const would = JSON.parse(await printed(cleanCommand(), '--dry-run', '--json'));
   expect(would).toMatchObject({ dryRun: true });
   expect(would.removed).toContainEqual(expect.objectContaining({ kind: 'volume', id: used, instance }));
-  const told = await printed(cleanCommand());
-  expect(told).toMatch(new RegExp(`^volume +${used} +${instance} .* kept: something else uses it$`, 'm'));
+  const report = await printed(cleanCommand());
+  expect(report).toMatch(new RegExp(`^volume +${used} +${instance} .* kept: something else uses it$`, 'm'));
   await expect(orphan.inspect()).rejects.toMatchObject({ statusCode: 404 });
 });

@@ -75,12 +75,12 @@ describe.concurrent('offsite run', () => {
     expect(first).toBe('files');
     const { exitCode, stdout } = await running.ended;
     expect(exitCode).toBe(130);
-    const told = JSON.parse(stdout);
-    expect(told).toMatchObject({
+    const summary = JSON.parse(stdout);
+    expect(summary).toMatchObject({
       ...{ passed: 1, failed: 0, void: 0 },
       incomplete: { kind: 'interrupted', why: 'interrupted by SIGTERM', unfinished: 1 },
     });
-    expect(told.runs).toMatchObject([
+    expect(summary.runs).toMatchObject([
       { case: 'quick', trials: [{ verdict: 'passed' }] },
       { case: 'slow', trials: [], unfinished: [{ ordinal: 0 }] },
     ]);
@@ -106,8 +106,8 @@ describe.concurrent('offsite run', () => {
     const { running } = await inTheMiddle(place, ['--compare-to', batchId]);
     running.kill('SIGINT');
     const { stderr } = await running.ended;
-    const told = `not compared with ${batchId}: trials are missing; \`offsite resume\` takes --compare-to as well`;
-    expect(stderr).toContain(told);
+    const note = `not compared with ${batchId}: trials are missing; \`offsite resume\` takes --compare-to as well`;
+    expect(stderr).toContain(note);
   });
 
   test('that was killed leaves sandboxes, which the next run removes', async () => {

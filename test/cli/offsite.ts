@@ -13,20 +13,20 @@ const cache = fileURLToPath(new URL('../../node_modules/.cache', import.meta.url
 /** Each says of a command that runs now how far it came. */
 const runningNow = new Set<() => string>();
 
-// If a test runs out of time, this tells where its commands hang. Those of tests beside it are told as well.
+// If a test runs out of time, this shows where its commands hang, and those of tests beside it.
 afterEach(({ task }) => {
-  if (task.result?.state === 'fail') for (const tell of runningNow) console.error(tell());
+  if (task.result?.state === 'fail') for (const progressText of runningNow) console.error(progressText());
 });
 
-/** Has a failed test tell how far a command came, unless it has ended. */
-function tellIfItHangs(args: string[], ended: Promise<unknown>, progress: () => string): void {
+/** Has a failed test print how far a command came, unless it has ended. */
+function printIfItHangs(args: string[], ended: Promise<unknown>, progress: () => string): void {
   const startedAt = Date.now();
-  const tell = () => {
+  const progressText = () => {
     const seconds = Math.round((Date.now() - startedAt) / 1_000);
     return `\`offsite ${args.join(' ')}\` still runs after ${seconds} s. ${progress()}`;
   };
-  runningNow.add(tell);
-  void ended.finally(() => runningNow.delete(tell));
+  runningNow.add(progressText);
+  void ended.finally(() => runningNow.delete(progressText));
 }
 
 /** How a command ended. */
@@ -77,7 +77,7 @@ export function start(
   });
   const awaited = new Set<RegExp>();
   const waits = () => (awaited.size === 0 ? '' : `The test waits for ${[...awaited].join(' and ')}. `);
-  tellIfItHangs(args, child, () => `${waits()}It has printed:\n${printed.slice(-20_000)}`);
+  printIfItHangs(args, child, () => `${waits()}It has printed:\n${printed.slice(-20_000)}`);
   return {
     pid: child.pid,
     ended: child.then(({ exitCode, signal, stdout, stderr }) => ({ exitCode, signal, stdout, stderr })),
@@ -137,7 +137,7 @@ export function startInTerminal(
     buffer: false,
   });
   child.stdout.pipe(screen);
-  tellIfItHangs(args, child, () => `It has printed: ${JSON.stringify(screen.sent.slice(-5_000))}`);
+  printIfItHangs(args, child, () => `It has printed: ${JSON.stringify(screen.sent.slice(-5_000))}`);
   return {
     screen,
     ended: child.then(({ exitCode }) => exitCode),

@@ -254,17 +254,17 @@ test('tasks are refused with what is missing, before anything starts', async () 
   using place = openPlace();
   writeTaskConfig(place, 'true');
   writeHarborTask(place, 'one');
-  const told = async (...args: string[]) => {
+  const refusal = async (...args: string[]) => {
     const { exitCode, stderr } = await offsite(place, ['run', ...args, ...here]);
     expect(exitCode).toBe(2);
     return stderr;
   };
   const tasks = ['--tasks', 'project/tasks'];
-  expect(await told()).toContain('expected a suite file, or --tasks with a folder');
-  expect(await told(...tasks)).toContain('--tasks needs a variant');
-  expect(await told(...tasks, '--variant', 'codex')).toContain('codex is not a variant');
-  expect(await told(...tasks, '--variant', 'nobody:none')).toContain('"nobody" is not a harness');
-  expect(await told('--tasks', 'project/none', ...variant)).toContain('there is no file or folder');
+  expect(await refusal()).toContain('expected a suite file, or --tasks with a folder');
+  expect(await refusal(...tasks)).toContain('--tasks needs a variant');
+  expect(await refusal(...tasks, '--variant', 'codex')).toContain('codex is not a variant');
+  expect(await refusal(...tasks, '--variant', 'nobody:none')).toContain('"nobody" is not a harness');
+  expect(await refusal('--tasks', 'project/none', ...variant)).toContain('there is no file or folder');
   const suite = place.write(
     'suite.yaml',
     'suite: { id: a }\ntasks: { path: tasks }\nvariants: [{ model: none, harness: command, profile: worker }]\n',

@@ -6,7 +6,7 @@ import { openPlace, type Place } from './place.ts';
 let place: Place;
 let batch: BatchSummary;
 let table: string;
-let told: string;
+let printed: string;
 
 beforeAll(async () => {
   place = openPlace();
@@ -27,7 +27,7 @@ beforeAll(async () => {
     cases: [{ id: 'a', variables: { act: 'true' }, verify: 'true' }],
   });
   const ended = await offsite(place, ['run', suite, '-c', '2', '--json']);
-  told = ended.stderr;
+  printed = ended.stderr;
   batch = JSON.parse(ended.stdout);
   table = (await offsite(place, ['show', batch.batchId])).stdout;
 }, 180_000);
@@ -61,7 +61,7 @@ test('in a terminal the table is as wide as the terminal, and `show` takes its i
 
 test('a run says once which limits it has because models have prices', () => {
   const limits = 'limited by default: 10 USD for the models of a trial (budgets.trial.usd) and 200 USD';
-  expect(told.split(limits)).toHaveLength(2);
+  expect(printed.split(limits)).toHaveLength(2);
 });
 
 test("a batch's time is what a person waited, not the sum over its trials", () => {

@@ -117,9 +117,9 @@ test('a batch whose start got no answer is not started again by a guess; the oth
   expect([resumed.exitCode, starts()], resumed.stderr).toEqual([3, 1]);
   expect(resumed.stderr).toContain('it is unknown whether the service started batch 1');
   expect(resumed.stdout).toMatch(/b · worker\s+1\s+0\s+0/);
-  const told = await offsite(place, ['resume', set.id, '--start-again', '--json'], { env });
-  expect([told.exitCode, starts()], told.stderr).toEqual([0, 2]);
-  expect(JSON.parse(told.stdout)).toMatchObject([{ set: set.id, passed: 2 }]);
+  const ended = await offsite(place, ['resume', set.id, '--start-again', '--json'], { env });
+  expect([ended.exitCode, starts()], ended.stderr).toEqual([0, 2]);
+  expect(JSON.parse(ended.stdout)).toMatchObject([{ set: set.id, passed: 2 }]);
 });
 
 test('a batch that the service started, before the ledger could know, is found and not started again', {

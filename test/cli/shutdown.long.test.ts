@@ -32,8 +32,8 @@ async function inTheMiddle(place: Place, proxy: CuttingProxy, env: Record<string
 function expectCleanEnd({ stdout, stderr }: Ended, { left }: { left: boolean }): void {
   expect(stderr).not.toMatch(/defect|SuppressedError|^\W*at .*:\d+:\d+/m);
   expect(stdout).not.toMatch(/defect|SuppressedError/);
-  const told = stderr.match(/something may be left on the engine unix:\/\/\S+ \(DOCKER_HOST\)/g) ?? [];
-  expect(told, stderr).toHaveLength(left ? 1 : 0);
+  const reported = stderr.match(/something may be left on the engine unix:\/\/\S+ \(DOCKER_HOST\)/g) ?? [];
+  expect(reported, stderr).toHaveLength(left ? 1 : 0);
   if (left) expect(stderr).toContain('The next command that runs trials there removes it.');
 }
 

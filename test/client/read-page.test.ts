@@ -6,14 +6,14 @@ import { json, scriptedService, text } from './scripted-service.ts';
 const trial = { id: 't', ordinal: 0, status: 'queued' };
 const good = { id: 'good', trials: [trial], setup: { prompt: 'p' } };
 
-/** The runs that a client reads from a page, and what it told about them. */
+/** The runs that a client reads from a page, and what it noted about them. */
 async function read(runs: unknown[], parts: RunParts = 'results') {
   const page = json(200, { page: 1, pageSize: 20, total: runs.length, runs });
   await using service = await scriptedService(page);
-  const told: string[] = [];
-  await using client = clientOf(service, { note: (message) => told.push(message) });
+  const notes: string[] = [];
+  await using client = clientOf(service, { note: (message) => notes.push(message) });
   const list = async () => Array.fromAsync(client.runs({ caseId: 'c' }, { parts: parts as 'results' }));
-  return { runs: await list(), told, list };
+  return { runs: await list(), notes, list };
 }
 
 test.each([
@@ -28,27 +28,27 @@ test.each([
     { trials: [trial] },
   ],
 ])('%s hides neither its run nor the others', async (_, odd, kept) => {
-  const { runs, told } = await read([good, odd, { ...good, id: 'last' }]);
+  const { runs, notes } = await read([good, odd, { ...good, id: 'last' }]);
   expect(runs.map(({ id }) => id)).toEqual(['good', 'odd', 'last']);
   expect(runs[1]).toMatchObject(kept);
   expect(runs[1]?.trials?.[0]?.usage).toBeUndefined();
-  expect(told).toEqual([expect.stringMatching(/^the service lists parts of run odd .*\n {2}\S+: /s)]);
+  expect(notes).toEqual([expect.stringMatching(/^the service lists parts of run odd .*\n {2}\S+: /s)]);
 });
 
 test.each([
   ['without an id', { trials: [] }],
   ['that is no object', 'run'],
 ])('a run %s is passed over with one message, however often it is listed', async (_, odd) => {
-  const { runs, told, list } = await read([good, odd]);
+  const { runs, notes, list } = await read([good, odd]);
   expect(runs.map(({ id }) => id)).toEqual(['good']);
   await list().catch(() => undefined);
-  expect(told).toHaveLength(1);
+  expect(notes).toHaveLength(1);
 });
 
 test('a setup that cannot be read is left for the code that names its run', async () => {
-  const { runs, told } = await read([{ ...good, setup: 7 }], 'setup');
+  const { runs, notes } = await read([{ ...good, setup: 7 }], 'setup');
   expect(runs).toMatchObject([{ id: 'good', setup: 7 }]);
-  expect(told).toEqual([]);
+  expect(notes).toEqual([]);
 });
 
 test.each([

@@ -66,9 +66,9 @@ test('a daemon that was away for too long leaves its trial to the one that has i
   frozen.kill('SIGCONT');
   await frozen.printed(/lost a running trial to another agent/);
   await at.once(({ running }) => running.length === 0);
-  const told = async () => (await at.command('status')).stdout;
+  const status = async () => (await at.command('status')).stdout;
   await expect
-    .poll(told, soon)
+    .poll(status, soon)
     .toMatch(/1 trial claimed by other agents:\n {2}frozen · \S+ #0 {2}free in .+ unless/);
   await letGo(run);
   await expect.poll(() => trialStatus(at, 'frozen'), soon).toBe('reported');

@@ -35,12 +35,12 @@ test('systemd is told when it is ready, that it is alive, and that it ends', asy
   await using at = await openDaemonPlace();
   at.configure();
   // In the place of systemd's own program, as there may be none here.
-  const told = join(at.place.folder, 'told');
-  const program = at.place.write('bin/systemd-notify', `#!/bin/sh\necho "$NOTIFY_SOCKET $1" >> ${told}\n`);
+  const notices = join(at.place.folder, 'notices');
+  const program = at.place.write('bin/systemd-notify', `#!/bin/sh\necho "$NOTIFY_SOCKET $1" >> ${notices}\n`);
   chmodSync(program, 0o755);
   const env = { NOTIFY_SOCKET: '/run/notify', PATH: `${dirname(program)}:${process.env.PATH}` };
   const daemon = await at.daemon([], env);
-  const lines = () => (existsSync(told) ? readFileSync(told, 'utf8').split('\n') : []);
+  const lines = () => (existsSync(notices) ? readFileSync(notices, 'utf8').split('\n') : []);
   await expect.poll(lines).toContain('/run/notify READY=1');
   await expect.poll(lines).toContain('/run/notify WATCHDOG=1');
   daemon.kill('SIGTERM');

@@ -3,7 +3,7 @@ import { systemClock } from '../../src/clock.ts';
 import type { DockerClient } from '../../src/engine/docker/client.ts';
 import { readPodmanFacts } from '../../src/engine/podman/facts.ts';
 
-interface Told {
+interface PodmanInfo {
   cgroupVersion: '1' | '2';
   rootless: boolean;
   controllers: string[];
@@ -11,7 +11,7 @@ interface Told {
 }
 
 /** The limits that Offsite sees, where Podman tells this of itself. */
-async function limitsOf({ cgroupVersion, rootless, controllers, swapLimit }: Told) {
+async function limitsOf({ cgroupVersion, rootless, controllers, swapLimit }: PodmanInfo) {
   const client = (answer: unknown) =>
     ({ clock: systemClock, apiVersion: '1.41', ask: async () => answer }) as unknown as DockerClient;
   const docker = client({ Architecture: 'amd64', CgroupVersion: cgroupVersion, SwapLimit: swapLimit });
@@ -23,24 +23,24 @@ const controllers = ['cpu', 'io', 'memory', 'pids'];
 const all = { memory: true, swap: true, pids: true, cpu: true };
 
 test('with version 2 of control groups, Podman limits swap, which it never says', async () => {
-  const told = { cgroupVersion: '2', controllers, swapLimit: false } as const;
-  expect(await limitsOf({ ...told, rootless: false })).toEqual(all);
-  expect(await limitsOf({ ...told, rootless: true })).toEqual(all);
+  const info = { cgroupVersion: '2', controllers, swapLimit: false } as const;
+  expect(await limitsOf({ ...info, rootless: false })).toEqual(all);
+  expect(await limitsOf({ ...info, rootless: true })).toEqual(all);
 });
 
 test('without root it limits what systemd delegates, and with version 1 nothing', async () => {
-  const told = { rootless: true, swapLimit: false };
+  const info = { rootless: true, swapLimit: false };
   const none = { memory: false, swap: false, pids: false, cpu: false };
-  expect(await limitsOf({ ...told, cgroupVersion: '2', controllers: ['memory', 'pids'] })).toEqual({
+  expect(await limitsOf({ ...info, cgroupVersion: '2', controllers: ['memory', 'pids'] })).toEqual({
     ...all,
     cpu: false,
   });
-  expect(await limitsOf({ ...told, cgroupVersion: '2', controllers: [] })).toEqual(none);
-  expect(await limitsOf({ ...told, cgroupVersion: '1', controllers, swapLimit: true })).toEqual(none);
+  expect(await limitsOf({ ...info, cgroupVersion: '2', controllers: [] })).toEqual(none);
+  expect(await limitsOf({ ...info, cgroupVersion: '1', controllers, swapLimit: true })).toEqual(none);
 });
 
 test('with version 1, Podman says whether the kernel counts swap', async () => {
-  const told = { cgroupVersion: '1', rootless: false, controllers } as const;
-  expect(await limitsOf({ ...told, swapLimit: true })).toEqual(all);
-  expect(await limitsOf({ ...told, swapLimit: false })).toEqual({ ...all, swap: false });
+  const info = { cgroupVersion: '1', rootless: false, controllers } as const;
+  expect(await limitsOf({ ...info, swapLimit: true })).toEqual(all);
+  expect(await limitsOf({ ...info, swapLimit: false })).toEqual({ ...all, swap: false });
 });

@@ -44,12 +44,12 @@ async function exported(options: Partial<HtmlExport> = {}) {
     ...{ ledger, redactor: new Redactor([key]), now: Date.now(), maxBytes: 50_000_000 },
     ...{ signal: new AbortController().signal, ...options },
   };
-  const told = { trials: 0, leftOut: 0 };
+  const counts = { trials: 0, leftOut: 0 };
   const batch = findBatch(ledger.records, 'told');
   await writeExport(file, async (write) => {
-    Object.assign(told, await exportHtml(batch, parts, write));
+    Object.assign(counts, await exportHtml(batch, parts, write));
   });
-  return { file, told };
+  return { file, counts };
 }
 
 /** Opens a file without a network. What the page reports or asks for is a problem. */
@@ -112,16 +112,16 @@ describe('an exported page', () => {
   test('leaves out trials that passed first if it would be too large, and says so in their place', async () => {
     const whole = readFileSync((await exported()).file).byteLength;
     const empty = readFileSync((await exported({ maxBytes: 0 })).file).byteLength;
-    const { file, told } = await exported({ maxBytes: whole - empty - 100 });
-    expect(told).toEqual({ trials: 1, leftOut: 1 });
+    const { file, counts } = await exported({ maxBytes: whole - empty - 100 });
+    expect(counts).toEqual({ trials: 1, leftOut: 1 });
     const { page } = await opened(file);
     await trial(page, '✓').click();
     await page.getByText('This trial is not in the file').waitFor();
   });
 
   test('has only the verdicts that were asked for', async () => {
-    const { file, told } = await exported({ only: ['failed'] });
-    expect(told).toEqual({ trials: 1, leftOut: 0 });
+    const { file, counts } = await exported({ only: ['failed'] });
+    expect(counts).toEqual({ trials: 1, leftOut: 0 });
     const { page } = await opened(file);
     expect(await trial(page, '✓').count()).toBe(0);
   });

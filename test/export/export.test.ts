@@ -148,9 +148,11 @@ describe('full records', () => {
 test('a record that cannot be read is left out and named; the others are exported', async () => {
   const row = ledger.records.get("SELECT result FROM trials WHERE verdict = 'failed'");
   writeFileSync(ledger.blobs.pathOf(String(row?.result)), 'damaged');
-  const told: string[] = [];
-  expect(trials({ unreadable: (message) => told.push(message) }).map(({ ordinal }) => ordinal)).toEqual([1]);
-  expect(told).toEqual([expect.stringContaining('is damaged')]);
+  const messages: string[] = [];
+  expect(trials({ unreadable: (message) => messages.push(message) }).map(({ ordinal }) => ordinal)).toEqual([
+    1,
+  ]);
+  expect(messages).toEqual([expect.stringContaining('is damaged')]);
 });
 
 test('a key that was told after the record was stored is in no part of it, not even as a name', async () => {

@@ -73,9 +73,9 @@ export async function survive(
       });
       said.push(`life ${life}: ${ended.exitCode ?? ended.signal}\n${ended.stderr}\n${ended.stdout}`);
       rmSync(join(dataFolder, 'filler'), { force: true });
-      const told = ended.exitCode === 0 ? JSON.parse(ended.stdout) : undefined;
-      if (life === 1) points = told?.points;
-      if (told?.waiting === 0 || life === lives) {
+      const outcome = ended.exitCode === 0 ? JSON.parse(ended.stdout) : undefined;
+      if (life === 1) points = outcome?.points;
+      if (outcome?.waiting === 0 || life === lives) {
         const claimed = front.asked.filter((operation) => operation === 'evals.claimTrial').length;
         return { ...(await resultsAt(front, cases)), points, lives: life, claimed, said: said.join('\n') };
       }

@@ -25,15 +25,15 @@ export async function untilBegun(batch: string): Promise<void> {
 export async function letGo(batch: string, ended: Promise<unknown>): Promise<void> {
   await using engine = await connectEngine({ instance: `test-let-go-${process.pid}` });
   const filters = { label: [`offsite.batch=${batch}`], status: ['running'] };
-  const told = new Set<string>();
+  const reported = new Set<string>();
   let over = false;
   const ending = ended.finally(() => {
     over = true;
   });
   while (!over) {
     for (const { Id } of await dockerOf(engine).listContainers({ filters })) {
-      if (told.has(Id)) continue;
-      told.add(Id);
+      if (reported.has(Id)) continue;
+      reported.add(Id);
       await touch(engine, Id, '/tmp/go');
     }
     await Promise.race([ending, new Promise((resolve) => setTimeout(resolve, 100))]);

@@ -18,28 +18,28 @@ const profile: WorkerProfile = {
 const needs = needsOf({ memory: 2 * GiB, labels: [], models: [], harness: 'codex' });
 
 test('what no worker has is told, and what none has together', () => {
-  const told = (more: Partial<typeof needs>, workers = [profile]) => {
+  const reasonFor = (more: Partial<typeof needs>, workers = [profile]) => {
     return unmet(needsOf({ ...needs, ...more }), 'default', workers);
   };
-  expect(told({})).toBeUndefined();
-  expect(told({ labels: ['gpu'] })).toBe('no worker has the label gpu');
-  expect(told({ labels: ['arm64'] })).toBe('no worker has the label arm64');
-  expect(told({ models: ['opus'] })).toBe('no worker has the model opus in its offsite.yaml');
-  expect(told({ memory: 7 * GiB })).toBe(
+  expect(reasonFor({})).toBeUndefined();
+  expect(reasonFor({ labels: ['gpu'] })).toBe('no worker has the label gpu');
+  expect(reasonFor({ labels: ['arm64'] })).toBe('no worker has the label arm64');
+  expect(reasonFor({ models: ['opus'] })).toBe('no worker has the model opus in its offsite.yaml');
+  expect(reasonFor({ memory: 7 * GiB })).toBe(
     'no worker has 7 GiB of memory for a trial (the most is 6 GiB: fewer trials at a time leave more for each)',
   );
-  expect(told({ runtime: 'runsc' })).toBe('no worker has the runtime runsc');
-  expect(told({ harness: 'new' })).toBe('no worker has the harness new');
+  expect(reasonFor({ runtime: 'runsc' })).toBe('no worker has the runtime runsc');
+  expect(reasonFor({ harness: 'new' })).toBe('no worker has the harness new');
   expect(
-    told({ labels: ['gpu'], models: ['opus'] }, [
+    reasonFor({ labels: ['gpu'], models: ['opus'] }, [
       { ...profile, labels: ['amd64', 'gpu'] },
       { ...profile, models: ['opus'] },
     ]),
   ).toBe('no worker has all of this: it has the label gpu, it has the model opus in its offsite.yaml');
-  expect(told({}, [{ ...profile, pools: ['night'] }])).toBe('no worker joins the pool default');
-  expect(told({}, [{ ...profile, ended: true }])).toBe('no worker is there');
+  expect(reasonFor({}, [{ ...profile, pools: ['night'] }])).toBe('no worker joins the pool default');
+  expect(reasonFor({}, [{ ...profile, ended: true }])).toBe('no worker is there');
   // The smallest trials run on any machine.
-  expect(told({ memory: 256 * 1024 ** 2 }, [{ ...profile, trialMemory: 1 }])).toBeUndefined();
+  expect(reasonFor({ memory: 256 * 1024 ** 2 }, [{ ...profile, trialMemory: 1 }])).toBeUndefined();
 });
 
 test('equal needs have one task queue, in whatever order they are named', () => {

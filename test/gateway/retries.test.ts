@@ -123,8 +123,8 @@ test('no more requests are sent to a model at a time than it takes, over all tri
 
 test('all requests wait during a back-off, and a second failure at the same time does not extend it', async () => {
   const clock = gatewayClock();
-  const told: [ms: number, why: string][] = [];
-  const waits = (...wait: [number, string]) => void told.push(wait);
+  const reported: [ms: number, why: string][] = [];
+  const waits = (...wait: [number, string]) => void reported.push(wait);
   const way = pacing(new Semaphore(Number.POSITIVE_INFINITY), { clock, random: () => 0, waits });
   const { signal } = new AbortController();
   const [first, second] = [await way.acquire(signal), await way.acquire(signal)];
@@ -135,7 +135,7 @@ test('all requests wait during a back-off, and a second failure at the same time
   expect(clock.waits).toEqual([10_000]);
   // A short wait is not told.
   third.backOff(1_000, 'it answered 503');
-  expect(told).toEqual([[10_000, 'it answered 429']]);
+  expect(reported).toEqual([[10_000, 'it answered 429']]);
 });
 
 test('a canceled wait passes its permit to the next request', async () => {

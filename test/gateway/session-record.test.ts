@@ -7,7 +7,7 @@ import { handClock } from '../agent/test-clock.ts';
 test('an agent that has made all the requests it may leaves its user and its judges theirs', () => {
   const record = sessionRecord();
   const made = (role: ModelRole) => {
-    const told = {
+    const request = {
       role,
       model: 'big',
       wire: 'openai-chat',
@@ -15,7 +15,7 @@ test('an agent that has made all the requests it may leaves its user and its jud
       streamed: false,
       requestBytes: 1,
     } as const;
-    record.add({ exchange: newExchange(handClock(), told), use: 'free', pricesOf: undefined });
+    record.add({ exchange: newExchange(handClock(), request), use: 'free', pricesOf: undefined });
   };
   for (let request = 0; request <= modelRequests.count.exchanges; request += 1) made('agent');
   made('judge');

@@ -109,8 +109,8 @@ test.for([
   await using at = await place({}, events(body));
   const answer = await at.sandbox.ask({ headers: at.agent, body: asked });
   expect(answer.bytes.toString()).toBe(body);
-  const { usage: told } = await at.session.account();
-  expect(told).toMatchObject([{ usage: {} }]);
+  const { usage: measured } = await at.session.account();
+  expect(measured).toMatchObject([{ usage: {} }]);
 });
 
 test('a stream without end passes without filling the memory, until its client has enough', async () => {

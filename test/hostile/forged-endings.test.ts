@@ -44,7 +44,7 @@ function cli(model: keyof typeof scripts, run: string): Partial<TrialSpec> {
 const tool = (commands: string) => `bash <<'TOOL'\n${commands}\nTOOL\n`;
 const ask = 'eval "$ASK"';
 const askFurther = 'eval "$ASK_ON"';
-const says = (told: object) => `echo '${JSON.stringify({ type: 'end', ...told })}'`;
+const says = (ending: object) => `echo '${JSON.stringify({ type: 'end', ...ending })}'`;
 const intoTheCli = '> /proc/$PPID/fd/1';
 
 describe.concurrent('an agent that has acted is failed, and is graded, when its tool call', () => {

@@ -118,8 +118,8 @@ describe('a key is taken out', () => {
           expect(left).toContain('[redacted]');
           // What stays on either side is what the neighbours' own letters say.
           const [head = '', tail = ''] = left.split('[redacted]');
-          const told = Buffer.from(head, 'base64').length + Buffer.from(tail, 'base64').length;
-          expect(told).toBeLessThanOrEqual(Buffer.byteLength(before) + Buffer.byteLength(after) + 2);
+          const decoded = Buffer.from(head, 'base64').length + Buffer.from(tail, 'base64').length;
+          expect(decoded).toBeLessThanOrEqual(Buffer.byteLength(before) + Buffer.byteLength(after) + 2);
         },
       ),
     );

@@ -113,9 +113,14 @@ export function conformance(runner: Runner, expected: Expected): void {
         { status: 400, message: 'this model answers no more' },
       ]);
       const run = await sandbox.session.turn('Do it.', sandbox.unhurried);
-      const told = { ended: 'model-failed', message: expect.stringContaining('this model answers no more') };
+      const modelFailed = {
+        ended: 'model-failed',
+        message: expect.stringContaining('this model answers no more'),
+      };
       // What does not tell is found by the gateway's account, in a trial.
-      expect(run.ending).toMatchObject(runner.tellsModelFailure === false ? { ended: 'exited' } : told);
+      expect(run.ending).toMatchObject(
+        runner.reportsModelFailure === false ? { ended: 'exited' } : modelFailed,
+      );
       expect(commandsOf(run)).toEqual(['echo before > mark-file']);
       expect(codesOf(run)).toEqual([0]);
       if (run.usage !== undefined) expect(run.usage).toEqual(usageOf(1));
@@ -183,7 +188,7 @@ export function conformance(runner: Runner, expected: Expected): void {
       expect(await sandbox.requests()).toEqual([]);
     });
 
-    testIf(runner.tellsCommands && runner.mcp.includes('stdio'))(
+    testIf(runner.reportsCommands && runner.mcp.includes('stdio'))(
       "lets its model call the tools of the profile's servers",
       async () => {
         const server = { command: 'node', args: [toolServer, 'gladly'], env: { GREETING: 'Good "day"' } };
@@ -208,7 +213,7 @@ export function conformance(runner: Runner, expected: Expected): void {
 
     test.each(
       (['http', 'sse'] as const).filter(
-        (transport) => runner.tellsCommands && runner.mcp.includes(transport),
+        (transport) => runner.reportsCommands && runner.mcp.includes(transport),
       ),
     )('lets its model call the tools of a server that speaks %s', async (transport) => {
       const port = 8978;

@@ -58,7 +58,7 @@ const harnesses: Harness[] = [
   ...drivers.map(({ name, wires: known }) => ({ name, wires: known, profile: plain })),
 ];
 const cells = harnesses.flatMap((runner) => wires.map((wire) => ({ runner, wire, harness: runner.name })));
-const told = new Map<string, string>();
+const results = new Map<string, string>();
 
 function documentedProfile(name: string): { install: string; run: string } {
   const blocks = readFileSync(page, 'utf8').matchAll(/```yaml\n([\s\S]*?)```/g);
@@ -134,7 +134,7 @@ test.each(cells)('$harness works with a model that speaks $wire', { timeout }, a
   const losses = exchanges.flatMap(({ translation }) => translation?.losses.map(({ path }) => path) ?? []);
   expect(exchanges.every(({ translation }) => (translation === undefined) === isOwn)).toBe(true);
   const lost = [...new Set(losses)].toSorted().map((path) => `\`${path}\``);
-  told.set(
+  results.set(
     `${runner.name} ${wire}`,
     isOwn ? 'its own' : lost.length === 0 ? 'translated' : `translated, without ${lost.join(', ')}`,
   );
@@ -147,7 +147,7 @@ test('docs/runners.md shows the matrix (else: WRITE_MATRIX=1 with this test)', (
   const shownRows = shown.split('\n').map((line) => line.split('|').map((cell) => cell.trim()));
   // A cell that was not run stays as it is.
   const cell = (name: string, at: number) =>
-    told.get(`${name} ${wires[at]}`) ??
+    results.get(`${name} ${wires[at]}`) ??
     shownRows.find(([, first]) => first === `\`${name}\``)?.[at + 2] ??
     'not run';
   const row = (all: readonly string[]) => `| ${all.join(' | ')} |`;

@@ -21,7 +21,7 @@ test('a batch without local is queued for the platform, with everything that is 
   const request = onPlatform({ cases, suite });
   const { id, runs } = await service.succeed('evals.start', request);
   expect(platform.asked).toEqual([JSON.parse(JSON.stringify(request))]);
-  expect(platform.told).toBe(1);
+  expect(platform.notified).toBe(1);
   const { local, status, variant } = await onlyRun(service);
   expect({ local, status }).toEqual({ local: false, status: 'queued' });
   expect(service.service.platform.openRuns()).toEqual([
@@ -37,7 +37,7 @@ test('a local batch is nothing of the platform', async () => {
   await using service = openTestService(undefined, platform);
   const { runs } = await service.succeed('evals.start', startRequest());
   expect(service.service.platform.openRuns()).toEqual([]);
-  expect(platform).toMatchObject({ asked: [], told: 0 });
+  expect(platform).toMatchObject({ asked: [], notified: 0 });
   const complete = service.service.platform.complete(runs[0]?.id ?? '', 0, trialRecord());
   await expect(complete).rejects.toMatchObject({ code: 'RUN_UNKNOWN' });
 });
@@ -218,7 +218,7 @@ test('a platform cell is run again by the platform, and only if it can', async (
   const { id } = await service.succeed('evals.start', onPlatform());
   const cellKey = `csv:${(await onlyRun(service)).variant?.id}`;
   const rerun = await service.succeed('evals.rerunCell', { id, cellKey, trials: 3 });
-  expect(platform.told).toBe(2);
+  expect(platform.notified).toBe(2);
   const cell = { ...onPlatform({ trials: 3 }), rerunOf: id };
   expect(platform.asked[1]).toEqual(JSON.parse(JSON.stringify(cell)));
   expect(service.service.platform.openRuns().map((run) => [run.id, run.taskIndex, run.trials])).toEqual([

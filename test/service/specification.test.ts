@@ -230,8 +230,8 @@ test.for(operations)(
     await fc.assert(
       fc.asyncProperty(faulty, async ({ body, fault }: { body: unknown; fault: Fault }) => {
         const issues = await service.issues(name as never, withFault(body, fault));
-        const told = issues.map(({ path }) => JSON.stringify(path));
-        expect(told).toContain(JSON.stringify(fault.path));
+        const paths = issues.map(({ path }) => JSON.stringify(path));
+        expect(paths).toContain(JSON.stringify(fault.path));
       }),
       { numRuns: 300 },
     );

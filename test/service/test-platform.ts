@@ -5,21 +5,21 @@ import type { Platform, PlatformRefusal } from '../../src/service/platform.ts';
 /** A platform that notes what it is asked, and runs nothing by itself. */
 export interface TestPlatform extends Platform {
   asked: StartRequest[];
-  /** How often it was told that runs are queued. */
-  told: number;
+  /** How often it was notified that runs are queued. */
+  notified: number;
 }
 
 export function testPlatform(refusal?: PlatformRefusal): TestPlatform {
   const asked: StartRequest[] = [];
   return {
     asked,
-    told: 0,
+    notified: 0,
     async refusal(request) {
       asked.push(request);
       return refusal;
     },
     queued() {
-      this.told++;
+      this.notified++;
     },
   };
 }

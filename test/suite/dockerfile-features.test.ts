@@ -36,10 +36,10 @@ test('here-documents of RUN become commands on the same lines', () => {
 });
 
 test('what a builder has not is told with its line', () => {
-  const told = (frontend: 'classic' | 'older' | 'current') =>
+  const newerThan = (frontend: 'classic' | 'older' | 'current') =>
     unmetNeeds(text, frontend).map(({ line, message }) => `${line} ${message.split(' needs ')[0]}`);
   const newer = ['14 a here-document of COPY', '17 ADD --checksum'];
-  expect(told('classic')).toEqual(['3 RUN --mount', '6 COPY --chmod', ...newer]);
-  expect(told('older')).toEqual(newer);
-  expect(told('current')).toEqual([]);
+  expect(newerThan('classic')).toEqual(['3 RUN --mount', '6 COPY --chmod', ...newer]);
+  expect(newerThan('older')).toEqual(newer);
+  expect(newerThan('current')).toEqual([]);
 });

@@ -151,9 +151,9 @@ test.each([
   ['{ named: { failToPass: [a] }, prints: pytest }', 'tests: expected rewards, prints or named, one of them'],
 ])('tests that contradict themselves are refused at their place: %s', (tests, message) => {
   write('bad.json', '{"a": 1}');
-  const told = problems(`    tests: ${tests.replace('{', '{ command: [t],')}\n`, 'go');
-  expect(told).toMatch(/^(suite\.yaml:6:|bad)/);
-  expect(told).toContain(message);
+  const messages = problems(`    tests: ${tests.replace('{', '{ command: [t],')}\n`, 'go');
+  expect(messages).toMatch(/^(suite\.yaml:6:|bad)/);
+  expect(messages).toContain(message);
 });
 
 test('steps are refused at their place', () => {

@@ -28,8 +28,8 @@ function load(suite: string, config = 'profiles:\n  p: { run: "true" }\n') {
       ...{ name: 'command', wires: [], continues: false, mcp: [], limits: [] },
       runsScript: true,
       streams: [
-        { name: 'codex', tellsCommands: true },
-        { name: 'jsonl', tellsCommands: false },
+        { name: 'codex', reportsCommands: true },
+        { name: 'jsonl', reportsCommands: false },
       ],
     },
     { name: 'bash', wires: 'any', continues: false, mcp: [], limits: [] },

@@ -19,7 +19,7 @@ test.each([
   ['classic', 'classic', ['builder 3', 'builder 4'], 'my/frontend'],
 ] as const)(
   'a Dockerfile that %s, %s, cannot build is an obstacle: %j',
-  async (kind, frontend, told, image?: string) => {
+  async (kind, frontend, expected, image?: string) => {
     const dockerfile =
       '# syntax=docker/dockerfile:1\nFROM debian\nCOPY --chmod=700 a /\nCOPY <<EOF /b\nx\nEOF\nRUN <<EOF\nls\nEOF\n';
     const { place } = set.harbor('task', { 'environment/Dockerfile': dockerfile });
@@ -31,6 +31,6 @@ test.each([
     };
     if (!planned) throw new Error('the task is a case');
     const obstacles = await machineObstacles(needsOf(planned, place), place, machine);
-    expect(obstacles.map(({ feature, line }) => `${feature} ${line}`)).toEqual(told);
+    expect(obstacles.map(({ feature, line }) => `${feature} ${line}`)).toEqual(expected);
   },
 );

@@ -158,10 +158,10 @@ test('tasks that cannot run here are left out with their reasons, and the others
   const keys = new KnownKeys([['OPENAI_API_KEY', 'secret-key-1234']]);
   const { cases, leftOut } = planTasks({ path: set.folder }, { ...parts, keys });
   expect(cases.map(({ request }) => request.id)).toEqual(['good']);
-  const told = Object.fromEntries(
+  const found = Object.fromEntries(
     leftOut.map(({ id, state, reasons: [first] }) => [id, [state, first?.message]]),
   );
-  expect(told).toEqual({
+  expect(found).toEqual({
     'asks-with-key': ['unreadable', expect.stringContaining('holds the key in OPENAI_API_KEY')],
     gpu: ['does not run', expect.stringContaining('no GPU')],
     key: ['unreadable', expect.stringContaining('holds the key in OPENAI_API_KEY')],

@@ -26,47 +26,47 @@ afterAll(async () => {
 const never = new AbortController().signal;
 const unique = () => `: ${randomUUID()}`;
 
-/** The sandboxes of a batch, and what they tell of their builds: `prepare of case running`. */
+/** The sandboxes of a batch, and what they report of their builds: `prepare of case running`. */
 function batch(on: Engine = engine) {
   const events: BuildEvent[] = [];
   const sandboxes = new Sandboxes(on, undefined, { observeBuild: (event) => events.push(event) });
-  const told = () => events.map(({ what, state }) => `${what} ${state.kind}`);
-  return { events, sandboxes, told };
+  const states = () => events.map(({ what, state }) => `${what} ${state.kind}`);
+  return { events, sandboxes, states };
 }
 
 test('each step tells when it begins and when it is built, and tells nothing once its snapshot exists', async () => {
-  const { sandboxes, told } = batch();
+  const { sandboxes, states } = batch();
   const profile = profileOf({ name: 'p', install: unique() });
   const spec = specOf('', { profile, prepare: unique() });
   await sandboxes.prepare(spec, never);
   const steps = ['install of profile p', 'prepare of case'];
   const expected = steps.flatMap((step) => [`${step} running`, `${step} built`]);
-  expect(told()).toEqual(expected);
+  expect(states()).toEqual(expected);
   await sandboxes.prepare({ ...spec, ordinal: 1 }, never);
-  expect(told()).toEqual(expected);
+  expect(states()).toEqual(expected);
   const later = batch();
   await later.sandboxes.prepare(spec, never);
-  expect(later.told()).toEqual([]);
+  expect(later.states()).toEqual([]);
 });
 
 test('a step that waits for its turn says so', async () => {
-  const { sandboxes, told } = batch();
+  const { sandboxes, states } = batch();
   const permits = new Semaphore(1);
   const held = await permits.acquire(never);
   const building = () => permits.acquire(never);
   const ready = sandboxes.prepare(specOf('', { prepare: unique() }), never, { building });
-  await expect.poll(told).toEqual(['prepare of case queued']);
+  await expect.poll(states).toEqual(['prepare of case queued']);
   held[Symbol.dispose]();
   await ready;
-  expect(told()).toEqual(['queued', 'running', 'built'].map((state) => `prepare of case ${state}`));
+  expect(states()).toEqual(['queued', 'running', 'built'].map((state) => `prepare of case ${state}`));
 });
 
 test('a script that fails is told once for all trials that share it, with its output', async () => {
-  const { sandboxes, events, told } = batch();
+  const { sandboxes, events, states } = batch();
   const spec = specOf('', { prepare: `${unique()}; echo why; exit 3` });
   const trials = [0, 1, 2].map((ordinal) => sandboxes.take({ ...spec, ordinal }, never));
   for (const trial of trials) await expect(trial).rejects.toThrow('prepare exited with 3');
-  expect(told()).toEqual(['prepare of case running', 'prepare of case failed']);
+  expect(states()).toEqual(['prepare of case running', 'prepare of case failed']);
   expect(events.at(-1)?.state).toMatchObject({
     cause: { message: 'prepare exited with 3', output: 'why\n' },
   });
@@ -77,19 +77,19 @@ test('a step that another agent builds is told as waited for, and not as built h
   const [mine, others] = [batch(), batch(other)];
   const spec = specOf('', { prepare: `${unique()}; sleep 3` });
   const first = mine.sandboxes.prepare(spec, never);
-  await expect.poll(mine.told).toEqual(['prepare of case running']);
+  await expect.poll(mine.states).toEqual(['prepare of case running']);
   const second = others.sandboxes.prepare(spec, never);
-  await expect.poll(others.told).toContain('prepare of case other-agent');
+  await expect.poll(others.states).toContain('prepare of case other-agent');
   await Promise.all([first, second]);
-  expect(new Set(others.told())).toEqual(new Set(['prepare of case other-agent', 'prepare of case built']));
+  expect(new Set(others.states())).toEqual(new Set(['prepare of case other-agent', 'prepare of case built']));
 });
 
 test('an interrupted step has stopped, and has not failed', async () => {
-  const { sandboxes, told } = batch();
+  const { sandboxes, states } = batch();
   const interruption = new AbortController();
   const preparing = sandboxes.prepare(specOf('', { prepare: 'sleep 600' }), interruption.signal);
-  await expect.poll(told).toEqual(['prepare of case running']);
+  await expect.poll(states).toEqual(['prepare of case running']);
   interruption.abort(new Error('enough'));
   await expect(preparing).rejects.toThrow();
-  expect(told()).toEqual(['prepare of case running', 'prepare of case stopped']);
+  expect(states()).toEqual(['prepare of case running', 'prepare of case stopped']);
 });

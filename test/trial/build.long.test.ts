@@ -220,11 +220,11 @@ COPY --link Dockerfile ./
     const { frontend } = await engine.builder();
     if (frontend === 'current') return expect(cause).toBeUndefined();
     expect(cause).toMatchObject({ kind: 'task', phase: 'build' });
-    const told =
+    const expected =
       frontend === 'classic'
         ? `/Dockerfile:3: COPY --chmod needs BuildKit: install docker buildx beside the docker CLI`
         : `/Dockerfile:4: a here-document of COPY needs Docker 23`;
-    expect(cause?.message).toContain(told);
+    expect(cause?.message).toContain(expected);
     expect(cause?.output ?? '').not.toContain('RUN');
   });
 

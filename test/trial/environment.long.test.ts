@@ -34,11 +34,11 @@ function named(name: string, more: Partial<CaseEnvironment> = {}): CaseEnvironme
 
 describe.concurrent('an image that a case names', { timeout: 180_000 }, () => {
   test('brings its working folder, files, user, home and variables, to every part of the trial', async () => {
-    const told = 'echo "$(id -un) $HOME $PWD $OFFSITE_WORKSPACE $GREETING $(tool) $(cat brought.txt)"';
-    const result = await bench.trial(`${told}; echo more >> brought.txt; touch new; rm gone`, {
+    const facts = 'echo "$(id -un) $HOME $PWD $OFFSITE_WORKSPACE $GREETING $(tool) $(cat brought.txt)"';
+    const result = await bench.trial(`${facts}; echo more >> brought.txt; touch new; rm gone`, {
       environment: named(image),
-      prepare: `${told} > prepared; touch gone`,
-      verify: `${told}\ncat prepared\ntest -e new\ntest ! -e gone`,
+      prepare: `${facts} > prepared; touch gone`,
+      verify: `${facts}\ncat prepared\ntest -e new\ntest ! -e gone`,
       protected: ['prepared'],
       artifacts: ['new'],
     });

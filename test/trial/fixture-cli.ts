@@ -30,7 +30,7 @@ export function fixtureCliOf(takerFor: (record: TurnRecord) => LineTaker): Runne
     name: 'fixture-cli',
     label: 'Fixture',
     wires: ['openai-chat'],
-    tellsCommands: true,
+    reportsCommands: true,
     continues: false,
     mcp: [],
     limits: [],

@@ -41,7 +41,7 @@ function dockerFolder(config: object): string {
   return path;
 }
 
-/** Trials whose case names an image, with what was told of pulls. */
+/** Trials whose case names an image, with what was reported of pulls. */
 async function bench(pull: PullPolicy, env: NodeJS.ProcessEnv = {}) {
   const connected = await testEngine({ pull, env: { ...process.env, DOCKER_CONFIG: folder, ...env } });
   const events: BuildEvent[] = [];
@@ -56,7 +56,7 @@ async function bench(pull: PullPolicy, env: NodeJS.ProcessEnv = {}) {
     });
   return {
     trial,
-    told: () => events.map(({ what, state }) => `${what}: ${state.kind}`),
+    states: () => events.map(({ what, state }) => `${what}: ${state.kind}`),
     async [Symbol.asyncDispose]() {
       await opened[Symbol.asyncDispose]();
       await connected[Symbol.asyncDispose]();
@@ -82,8 +82,8 @@ describe('an image that the engine does not have', { timeout: 240_000 }, () => {
         digest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
       },
     ]);
-    expect(trials.told()).toContain(`pull of ${name}: running`);
-    expect(trials.told()).toContain(`pull of ${name}: built`);
+    expect(trials.states()).toContain(`pull of ${name}: running`);
+    expect(trials.states()).toContain(`pull of ${name}: built`);
     await removed(name);
   });
 
@@ -130,7 +130,7 @@ describe('an image that the engine does not have', { timeout: 240_000 }, () => {
     expect(first.cause?.message).toContain('map it in `images` of offsite.yaml');
     expect(second.cause).toEqual(first.cause);
     expect(open.requests().filter((line) => line.includes('/nothing/manifests/here')).length).toBeLessThan(3);
-    expect(trials.told().filter((line) => line.endsWith('failed'))).toEqual([
+    expect(trials.states().filter((line) => line.endsWith('failed'))).toEqual([
       expect.stringMatching(/^image \S+: failed$/),
     ]);
   });
@@ -167,7 +167,7 @@ describe('a registry that asks who pulls', { timeout: 240_000 }, () => {
     for (const secret of [password, inBase64]) {
       expect(result.trajectory?.[0]?.output).not.toContain(secret);
       expect(JSON.stringify({ ...result, trajectory: [] })).not.toContain(secret);
-      expect(trials.told().join()).not.toContain(secret);
+      expect(trials.states().join()).not.toContain(secret);
     }
     await removed(name);
   });

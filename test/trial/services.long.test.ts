@@ -180,9 +180,9 @@ describe.concurrent('the services of a case', { timeout: 240_000 }, () => {
   test('that never become healthy make trials void for the task, with their log, and are started once for a case', async ({
     expect,
   }) => {
-    const told: string[] = [];
+    const states: string[] = [];
     await using other = await openTrialBench({
-      observeBuild: ({ what, state }) => told.push(`${what} ${state.kind}`),
+      observeBuild: ({ what, state }) => states.push(`${what} ${state.kind}`),
     });
     const trial = () =>
       other.trial('true', {
@@ -205,7 +205,7 @@ describe.concurrent('the services of a case', { timeout: 240_000 }, () => {
       output: 'trying\nno\n1 cannot listen\n',
     });
     expect(second.cause).toEqual(first.cause);
-    expect(told).toEqual(['services of case failed']);
+    expect(states).toEqual(['services of case failed']);
     await expect.poll(() => containersOf(other), { timeout: 60_000 }).toEqual([]);
   });
 

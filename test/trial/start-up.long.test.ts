@@ -68,8 +68,8 @@ test('names get their addresses, and folders are made where the image has none',
     verify: 'getent hosts blocked.example\ntest -d /kept',
   });
   expect(result.verdict).toBe('passed');
-  const told = result.trajectory?.[0]?.output?.replaceAll(/ +/g, ' ');
-  expect(told).toBe('10.9.8.7 blocked.example\n777 /kept\n755 /etc\n');
+  const printed = result.trajectory?.[0]?.output?.replaceAll(/ +/g, ' ');
+  expect(printed).toBe('10.9.8.7 blocked.example\n777 /kept\n755 /etc\n');
 });
 
 test('without the consent of a format no program of an image runs', { timeout: 180_000 }, async () => {

@@ -56,7 +56,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const told = profileOf({ name: 'told', tellDeadline: true });
+const withTimeLeft = profileOf({ name: 'told', tellDeadline: true });
 const plain = profileOf({ name: 'told' });
 
 function trial(more: Partial<TrialSpec>) {
@@ -72,7 +72,7 @@ function requestsOf(result: TrialResult): string[] {
 
 describe('a profile with tellDeadline', () => {
   test('tells bash what is left, in its environment and with each result', { timeout }, async () => {
-    const result = await trial({ profile: told });
+    const result = await trial({ profile: withTimeLeft });
     const [command] = result.trajectory ?? [];
     const [seconds, tokens, requests] = (command?.output ?? '').trim().split(' ').map(Number);
     expect(seconds).toBeGreaterThan(timeouts.harness / 1000 - 10);
@@ -81,7 +81,10 @@ describe('a profile with tellDeadline', () => {
     const [first = '', second = ''] = requestsOf(result);
     expect(first).toMatch(/\[left: \d+ s, 6000 tokens, 20 requests\]/);
     expect(second).toMatch(/\[exit code 0\]\\n\[left: \d+ s, 4900 tokens, 19 requests\]/);
-    expect(result.subject).toMatchObject({ tellDeadline: true, profileVersion: profileVersion(told) });
+    expect(result.subject).toMatchObject({
+      tellDeadline: true,
+      profileVersion: profileVersion(withTimeLeft),
+    });
     // The prompt in the record is the one of the suite.
     expect(result.events?.find(({ kind }) => kind === 'user')).toMatchObject({
       text: expect.not.stringContaining('[left:'),
@@ -90,7 +93,7 @@ describe('a profile with tellDeadline', () => {
 
   test('tells in each turn of a conversation what is left then', { timeout }, async () => {
     const user = { goal: 'tea', prompt: '', model: 'person', turns: 5 };
-    const result = await trial({ profile: told, model: 'asking', prompt: 'I want tea.', user });
+    const result = await trial({ profile: withTimeLeft, model: 'asking', prompt: 'I want tea.', user });
     const left = Number(result.trajectory?.[0]?.output);
     expect(left).toBeGreaterThan(0);
     const sums = requestsOf(result).map((body) => body.match(/left: \d+ s, (\d+) tokens/g)?.length);
@@ -100,7 +103,7 @@ describe('a profile with tellDeadline', () => {
   test('tells a script when it will be ended, by the clock and in seconds', { timeout }, async () => {
     const before = Date.now() / 1000;
     const run = 'echo "$OFFSITE_DEADLINE $OFFSITE_TIME_LIMIT_SECONDS"; env';
-    const result = await bench.trial(run, { profile: profileOf({ ...told, run }), verify: 'true' });
+    const result = await bench.trial(run, { profile: profileOf({ ...withTimeLeft, run }), verify: 'true' });
     const text = result.trajectory?.[0]?.output ?? '';
     // It has no model.
     expect(text).not.toContain('OFFSITE_TOKEN_BUDGET');
@@ -111,7 +114,7 @@ describe('a profile with tellDeadline', () => {
   });
 
   test('changes the version of the profile', () => {
-    expect(profileVersion(told)).not.toBe(profileVersion(plain));
+    expect(profileVersion(withTimeLeft)).not.toBe(profileVersion(plain));
   });
 });
 

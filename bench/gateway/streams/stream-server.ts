@@ -27,7 +27,7 @@ interface Frames {
 
 function framer(wire: Wire): (characters: number) => Frames {
   return (characters) => {
-    let told: string[] = [];
+    let written: string[] = [];
     const writer = wireTable[wire].translation.writeStream(
       {
         request: {
@@ -36,12 +36,12 @@ function framer(wire: Wire): (characters: number) => Frames {
         at: Date.now(),
         losses: new Losses('lenient', wire),
       },
-      (event) => told.push(bytesOfEvent(event)),
+      (event) => written.push(bytesOfEvent(event)),
     );
     const bytesOf = (...steps: NeutralEvent[]) => {
       for (const step of steps) writer.take(step);
-      const bytes = Buffer.from(told.join(''));
-      told = [];
+      const bytes = Buffer.from(written.join(''));
+      written = [];
       return bytes;
     };
     return {

@@ -23,7 +23,7 @@ export interface HealthParts extends SomeEngines {
   metrics: Metrics;
   /** Called whenever a check finds something else than the one before. */
   changed(health: Health): void;
-  /** Tells the service manager that this process's loops are alive. */
+  /** Notifies the service manager that this process's loops are alive. */
   alive(): Promise<void>;
 }
 

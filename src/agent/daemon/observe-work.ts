@@ -55,7 +55,7 @@ export function observeWork(event: WorkEvent, { log, metrics }: { log: Logger; m
       log.error({ ...namesOf(event.trial), reason: event.message }, 'a result cannot be stored yet');
       return;
     case 'broken-harness':
-      log.warn({ ...namesOf(event.trial), reason: event.told }, 'the harness of a variant does not work');
+      log.warn({ ...namesOf(event.trial), reason: event.message }, 'the harness of a variant does not work');
       return;
     case 'finished': {
       const { verdict, cause, startedAt, finishedAt } = event.result;

@@ -3,9 +3,9 @@ import { execa } from 'execa';
 /** Milliseconds for `systemd-notify`, which writes one datagram. */
 const timeoutMs = 10_000;
 
-/** Tells systemd the daemon's state, if systemd asked for it. */
+/** Notifies systemd of the daemon's state, if systemd asked for it. */
 export interface ServiceManager {
-  tell(...assignments: string[]): Promise<void>;
+  notify(...assignments: string[]): Promise<void>;
 }
 
 /**
@@ -15,7 +15,7 @@ export interface ServiceManager {
 export function serviceManager(env: NodeJS.ProcessEnv, note: (message: string) => void): ServiceManager {
   let noted = false;
   return {
-    async tell(...assignments) {
+    async notify(...assignments) {
       if (!env.NOTIFY_SOCKET) return;
       const { failed, shortMessage } = await execa('systemd-notify', assignments, {
         env: { NOTIFY_SOCKET: env.NOTIFY_SOCKET },

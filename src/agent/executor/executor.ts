@@ -39,7 +39,7 @@ export interface ExecutorParts
   log: Logger;
   /** Connects to the engine. Called again after it threw. */
   open(signal: AbortSignal): Promise<Workplace>;
-  /** Told once at the start, and whenever it changes. */
+  /** Called once at the start, and whenever the state changes. */
   changed(state: ExecutorState): void;
   /** Receives what the worker does, besides the log. */
   observe?: WorkerParts['observe'];
@@ -103,7 +103,7 @@ export class Executor implements Platform, AsyncDisposable {
         await this.#run(platform);
         return 0;
       } catch (error) {
-        // Told even while the executor ends: it may have left something behind.
+        // Reported even while the executor ends: it may have left something behind.
         const expected = isExpected(error);
         log.error({ reason: messageOf(error), err: expected ? undefined : error }, 'the executor failed');
         changed({ kind: 'unable', reason: messageOf(error) });

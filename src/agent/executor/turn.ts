@@ -58,11 +58,11 @@ async function nextTurn(
   signal: AbortSignal,
   isOver: () => boolean,
 ): Promise<Disposable | undefined> {
-  for (let told = false; !signal.aborted; told = true) {
+  for (let isAnnounced = false; !signal.aborted; isAnnounced = true) {
     const lock = ledger.takeLock(platformLock);
     if (lock) return lock;
     if (isOver()) return undefined;
-    if (!told) waits();
+    if (!isAnnounced) waits();
     await pause(clock, tryMs, signal);
   }
   return undefined;

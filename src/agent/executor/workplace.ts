@@ -42,15 +42,15 @@ export class LazyWorkplace {
     { clock, unable }: { clock: Clock; unable(reason: string): void },
     signal: AbortSignal,
   ): Promise<Workplace | undefined> {
-    for (let told: string | undefined; !signal.aborted; ) {
+    for (let lastReason: string | undefined; !signal.aborted; ) {
       try {
         return await this.get();
       } catch (error) {
         if (signal.aborted) return undefined;
         if (!(error instanceof OffsiteError)) throw error;
         const reason = messageOf(error);
-        if (reason !== told) unable(reason);
-        told = reason;
+        if (reason !== lastReason) unable(reason);
+        lastReason = reason;
       }
       await pause(clock, againMs, signal);
     }

@@ -19,7 +19,7 @@ const retryMs = 60_000;
 export class WaitingRuns {
   readonly #monotonic: () => number;
   readonly #runs = new Map<RunKey, WaitingRun & { retryAt: number }>();
-  readonly #told = new Set<string>();
+  readonly #knownReasons = new Set<string>();
 
   constructor(monotonic: () => number) {
     this.#monotonic = monotonic;
@@ -31,8 +31,8 @@ export class WaitingRuns {
    */
   add(key: RunKey, run: WaitingRun, { again = false }: { again?: boolean } = {}): boolean {
     this.#runs.set(key, { ...run, retryAt: again ? this.#monotonic() + retryMs : Number.POSITIVE_INFINITY });
-    const isNews = !this.#told.has(run.reason);
-    this.#told.add(run.reason);
+    const isNews = !this.#knownReasons.has(run.reason);
+    this.#knownReasons.add(run.reason);
     return isNews;
   }
 
@@ -51,7 +51,7 @@ export class WaitingRuns {
   /** Lets every run start again, and makes every reason count as new again. */
   clear(): void {
     this.#runs.clear();
-    this.#told.clear();
+    this.#knownReasons.clear();
   }
 
   /** @param runId the service's id */

@@ -1,5 +1,5 @@
 import { projectFiles } from '../../bounds/anybody.ts';
-import { toldBy } from '../project/look-at-project.ts';
+import { filesToRead } from '../project/look-at-project.ts';
 import type { ProjectFiles } from '../project/project-files.ts';
 
 interface Trees {
@@ -19,7 +19,7 @@ export async function projectFilesAt(
   const texts = await textsOf(
     git,
     before,
-    root.filter(({ path }) => toldBy.includes(path)),
+    root.filter(({ path }) => filesToRead.includes(path)),
   );
   const python = tests.filter((path) => path.endsWith('.py')).slice(0, projectFiles.count.tests);
   const ofTests =

@@ -14,7 +14,7 @@ export const CheckedState = z.object({
   output: z.string().optional(),
   /** If that was not as expected: the commands of the solution that failed, with what they printed. */
   solution: z.string().optional(),
-  /** What the gradings told besides, such as a pattern that matches no file. */
+  /** What the gradings noted besides, such as a pattern that matches no file. */
   notes: z.array(z.string()).optional(),
   /** What judges gave, in the first grading. */
   judgments: z

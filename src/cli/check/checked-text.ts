@@ -49,7 +49,7 @@ function notesOf(checked: readonly CheckedCase[]): Printable[] {
   });
 }
 
-/** What judges gave in each state, and which of them tell no state from the other. */
+/** What judges gave in each state, and which of them cannot distinguish the states. */
 function judgedLines(checked: readonly CheckedCase[]): Printable[] {
   return checked.flatMap(({ id, states }) => {
     const names = new Set(states.flatMap(({ judgments = [] }) => judgments.map(({ name }) => name)));
@@ -59,8 +59,8 @@ function judgedLines(checked: readonly CheckedCase[]): Printable[] {
       );
       const scores = given.map(({ state, score }) => `${state} ${score}`).join(', ');
       const isBlind = given.some(({ state, reaches }) => state === 'untouched' && reaches);
-      const told = isBlind ? '; it accepts an untouched workspace' : '';
-      return text`${id}, judgment "${name}": ${scores}${told}`;
+      const warning = isBlind ? '; it accepts an untouched workspace' : '';
+      return text`${id}, judgment "${name}": ${scores}${warning}`;
     });
   });
 }
@@ -74,16 +74,16 @@ function verdictsOf({ verdicts }: CheckedState): string {
 }
 
 export function remarkOn({ state, asExpected, verdicts, flaky, cause, timedOut }: CheckedState): string {
-  // Why it fails tells whether it fails for the right reason.
+  // Why it fails shows whether it fails for the right reason.
   if (asExpected) return state === 'untouched' ? firstLine(cause) : '';
-  const told = cause === undefined ? '' : `: ${firstLine(cause)}`;
-  if (timedOut) return `NO VERDICT${told}`;
+  const why = cause === undefined ? '' : `: ${firstLine(cause)}`;
+  if (timedOut) return `NO VERDICT${why}`;
   if (flaky.length > 0) return `FLAKY, ${plural(flaky.length, 'check')}: ${flaky.join('; ')}`;
-  if (verdicts.includes('void')) return `NO VERDICT${told}`;
+  if (verdicts.includes('void')) return `NO VERDICT${why}`;
   const passes = verdicts.includes('passed');
   if (state === 'untouched' && passes)
     return 'PASSES UNTOUCHED: nothing is left to do, or the checks check nothing';
-  return state === 'untouched' ? `FAILS WHATEVER IS DONE${told}` : `FAILS ALTHOUGH SOLVED${told}`;
+  return state === 'untouched' ? `FAILS WHATEVER IS DONE${why}` : `FAILS ALTHOUGH SOLVED${why}`;
 }
 
 function firstLine(text = ''): string {

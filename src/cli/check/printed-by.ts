@@ -30,6 +30,6 @@ function named(name: string, said: string | undefined): string | undefined {
 
 /** The texts that say something, each with its own lines; undefined if none does. */
 function joined(texts: readonly (string | undefined)[]): string | undefined {
-  const telling = texts.flatMap((text) => (text?.trim() ? [text.trimEnd()] : []));
-  return telling.length === 0 ? undefined : telling.join('\n');
+  const nonEmpty = texts.flatMap((text) => (text?.trim() ? [text.trimEnd()] : []));
+  return nonEmpty.length === 0 ? undefined : nonEmpty.join('\n');
 }

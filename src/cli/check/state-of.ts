@@ -24,17 +24,17 @@ export function stateOf(
   const verdicts = gradings.map((one) => (one.kind === 'graded' ? one.result.verdict : 'void'));
   const cause = results.find((result) => result.cause)?.cause;
   const wrong = results.find((result) => !isExpected(state, spec, result));
-  const told = wrong ?? results.find(({ verdict }) => verdict !== 'passed');
+  const shown = wrong ?? results.find(({ verdict }) => verdict !== 'passed');
   const flaky = differing(results);
-  // The rewards of tests are told with the tests.
+  // The rewards of tests are shown with the tests.
   const judgments = (results[0]?.judgments ?? []).filter(({ evaluator }) => evaluator !== 'tests');
   const notes = [...new Set(results.flatMap(notesOf))];
   return {
     state,
     verdicts,
     flaky,
-    cause: timeUsedUp(stopped) ?? cause?.message ?? (told && reasonOf(told)),
-    output: told && printedBy(told),
+    cause: timeUsedUp(stopped) ?? cause?.message ?? (shown && reasonOf(shown)),
+    output: shown && printedBy(shown),
     solution: wrong && failedCommands(wrong),
     causeKind: cause?.kind,
     ...(notes.length > 0 && { notes }),
@@ -81,10 +81,10 @@ function notesOf({ events = [] }: TrialResult): string[] {
 /** Undefined if no command failed. That of the untouched state does nothing. */
 function failedCommands({ trajectory = [] }: TrialResult): string | undefined {
   const failed = trajectory.filter(({ exitCode = 0 }) => exitCode !== 0);
-  const told = failed.map(
+  const texts = failed.map(
     ({ command, exitCode, output = '' }) => `${command}: exit code ${exitCode}\n${output}`,
   );
-  return told.length === 0 ? undefined : told.join('\n');
+  return texts.length === 0 ? undefined : texts.join('\n');
 }
 
 /** The names of the checks whose results differ. */

@@ -8,7 +8,7 @@ export function summedUp(checked: readonly CheckedCase[]): Printable {
   const idsOf = (wanted: Soundness) =>
     checked.filter((one) => soundnessOf(one) === wanted).map(({ id }) => id);
   const [wrong, undecided] = [idsOf('not sound'), idsOf('undecided')];
-  const told = [
+  const parts = [
     ...(wrong.length > 0
       ? [
           text`${wrong.length} of ${all} ${ours(wrong.length === 1 ? 'is' : 'are')} not sound: ${namesText(wrong)}`,
@@ -20,7 +20,7 @@ export function summedUp(checked: readonly CheckedCase[]): Printable {
         ]
       : []),
   ];
-  if (told.length > 0) return joined(told, '; ');
+  if (parts.length > 0) return joined(parts, '; ');
   const sound = text`${checked.length} of ${all} ${ours(checked.length === 1 ? 'is' : 'are')} sound`;
   const unproven = checked.filter(({ states }) => states.length === 1).map(({ id }) => id);
   if (unproven.length === 0) return sound;

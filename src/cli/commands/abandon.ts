@@ -57,7 +57,7 @@ async function abandonBatch(reference: string, options: AbandonOptions): Promise
   const pending = ledger.outbox.pending().filter((report) => report.service === service);
   const unreported = pending.filter(({ batchId }) => ids.has(batchId)).length;
   if (options.json) out.json(all.map((one) => ({ ...one, unreported })));
-  else out.print(stack(all.map(toldOf)));
+  else out.print(stack(all.map(abandonedText)));
   if (unreported > 0) {
     const kept = plural(unreported, 'result');
     context.note(`${kept} of it could not be reported yet: \`offsite outbox\` lists, sends and drops them`);
@@ -65,7 +65,7 @@ async function abandonBatch(reference: string, options: AbandonOptions): Promise
   return unreported > 0 && !parts.unreported ? exitCodes.infrastructure : exitCodes.done;
 }
 
-function toldOf({
+function abandonedText({
   name,
   voided,
   withdrawn,

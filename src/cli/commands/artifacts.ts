@@ -5,8 +5,8 @@ import { plural, size } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
 import { CommandContext } from '../context.ts';
 import { withConfigAndData } from '../options.ts';
+import { announcedTarget } from '../show/announced-target.ts';
 import { trialOf } from '../show/open-trial.ts';
-import { toldTarget } from '../show/told-target.ts';
 import { type Written, writeArtifacts } from '../write-artifacts.ts';
 
 export function artifactsCommand() {
@@ -23,7 +23,7 @@ export function artifactsCommand() {
       await using context = CommandContext.open(options);
       const { out, err } = context;
       const ledger = context.ledger();
-      const { details, record } = trialOf(ledger, toldTarget(context, trial.join(' ')));
+      const { details, record } = trialOf(ledger, announcedTarget(context, trial.join(' ')));
       const { artifacts } = details;
       const { artifactsOmitted = [], artifactsOmittedCount = artifactsOmitted.length } = record;
       if (artifactsOmittedCount > 0)

@@ -37,7 +37,7 @@ export function cleanCommand() {
       } else {
         for (const { engine, ...one } of swept) {
           if (engine !== undefined) out.print(text`${engine}:`);
-          out.print(told(one, dryRun));
+          out.print(sweepReport(one, dryRun));
         }
       }
       for (const { name, error } of away) context.err.print(text`${name}: ${lines(error.message)}`);
@@ -46,7 +46,7 @@ export function cleanCommand() {
     });
 }
 
-function told({ removed, left, stuck, instances }: Swept, dryRun: boolean): Content {
+function sweepReport({ removed, left, stuck, instances }: Swept, dryRun: boolean): Content {
   if (removed.length + left.length + stuck.length === 0)
     return 'Offsite processes that were killed have left nothing on the engine';
   const rows = [

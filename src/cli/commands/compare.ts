@@ -12,7 +12,7 @@ import { withService } from '../options.ts';
 import { comparisonText } from '../output/comparison.ts';
 import { hasRegression, type RegressionGates, regressionLines } from '../regression.ts';
 import type { CommonOptions } from '../settings.ts';
-import { tellLast } from '../show/told-target.ts';
+import { announceLast } from '../show/announced-target.ts';
 
 export function compareCommand() {
   return withService(new Command('compare'))
@@ -44,7 +44,7 @@ async function compare(a: string, b: string | undefined, options: CompareOptions
     });
   }
   await using context = CommandContext.open(options);
-  if (!options.baseline && b === undefined) tellLast(context, lastBatch(context.ledger().records));
+  if (!options.baseline && b === undefined) announceLast(context, lastBatch(context.ledger().records));
   const compared = options.baseline
     ? await comparedWithBaseline(context, a)
     : comparedBatches(context.ledger(), a, b);

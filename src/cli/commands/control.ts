@@ -11,37 +11,37 @@ interface DaemonAddress {
 export function pauseCommand() {
   return withConfigAndData(new Command('pause'))
     .description('make the daemon start no trial until `unpause`; running trials continue')
-    .action((options) => tell(options, '/pause'));
+    .action((options) => sendCommand(options, '/pause'));
 }
 
 export function unpauseCommand() {
   return withConfigAndData(new Command('unpause'))
     .description('let the daemon start trials again')
-    .action((options) => tell(options, '/unpause'));
+    .action((options) => sendCommand(options, '/unpause'));
 }
 
 export function drainCommand() {
   return withConfigAndData(new Command('drain'))
     .description('make the daemon end when the running trials have ended and are reported')
-    .action((options) => tell(options, '/drain'));
+    .action((options) => sendCommand(options, '/drain'));
 }
 
 export function cancelCommand() {
   return withConfigAndData(new Command('cancel'))
     .description("remove a run's trials from the daemon's queue for good, and end those that run")
     .argument('<run>', "the run's id")
-    .action((run, options) => tell(options, `/cancel/${encodeURIComponent(run)}`));
+    .action((run, options) => sendCommand(options, `/cancel/${encodeURIComponent(run)}`));
 }
 
 export function concurrencyCommand() {
   return withConfigAndData(new Command('concurrency'))
     .description('change how many trials the daemon runs at a time, until it reads its configuration again')
     .argument('<n>', 'trials at a time', wholeNumber)
-    .action((trials, options) => tell(options, `/concurrency/${trials}`));
+    .action((trials, options) => sendCommand(options, `/concurrency/${trials}`));
 }
 
 /** Sends the daemon a command and prints its answer. */
-async function tell(options: DaemonAddress, path: string): Promise<void> {
+async function sendCommand(options: DaemonAddress, path: string): Promise<void> {
   const { dataFolder, out } = await openSettings(options);
   const answer = await askDaemon(dataFolder, 'POST', path);
   out.print((answer as { message: string }).message);

@@ -64,11 +64,11 @@ export function modelsAddCommand(clock: Clock, terminal: Terminal) {
       await writeModel(file, name, model);
       const keyIsSet = model.apiKeyEnv === undefined ? undefined : Boolean(env[model.apiKeyEnv]);
       if (options.json) terminal.out.json({ file, name, model, keyIsSet });
-      else terminal.out.print(told(file, name, model, keyIsSet));
+      else terminal.out.print(addedText(file, name, model, keyIsSet));
     });
 }
 
-function told(file: string, name: string, model: NewModel, keyIsSet: boolean | undefined) {
+function addedText(file: string, name: string, model: NewModel, keyIsSet: boolean | undefined) {
   return stack([
     text`wrote the model ${name} into ${file}: ${model.wire.join(', ')} at ${model.baseUrl}`,
     ...(keyIsSet === false ? [text`set ${model.apiKeyEnv ?? ''} to its key before you use it`] : []),

@@ -26,7 +26,7 @@ import {
 } from '../output/regrade.ts';
 import { type PlanningOptions, plannedSuite } from '../planned-suite.ts';
 import type { CommonOptions } from '../settings.ts';
-import { toldTarget } from '../show/told-target.ts';
+import { announcedTarget } from '../show/announced-target.ts';
 import { writeText } from '../write-text.ts';
 
 export function regradeCommand() {
@@ -82,7 +82,7 @@ async function regrade(what: string | undefined, options: RegradeOptions): Promi
     doing: () => 'ending the gradings; those that are done are kept',
   });
   const ledger = context.ledger();
-  const target = toldTarget(context, what);
+  const target = announcedTarget(context, what);
   const trials = chosenTrials(ledger, target, options.case);
   const planning = { progress, signal, withoutHarness: true };
   const suite = await suiteFor(target, options, context, planning);

@@ -19,8 +19,8 @@ import { finishedSummary } from '../output/stored-batch.ts';
 import type { BatchSummary } from '../output/summary.ts';
 import { requirePlanned } from '../require-planned.ts';
 import { type ResultOptions, refuseBadResults, withResults } from '../results/options.ts';
-import { saveWhenInterrupted, tellIncomplete } from '../results/tell-incomplete.ts';
-import { type Told, tellResults, wantedDetail } from '../results/tell-results.ts';
+import { printIncompleteResults, saveWhenInterrupted } from '../results/print-incomplete-results.ts';
+import { type BatchResults, printResults, wantedDetail } from '../results/print-results.ts';
 import type { CommonOptions } from '../settings.ts';
 
 export function resumeCommand() {
@@ -64,12 +64,12 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
     requirePlanned(nameOf(what), planOfAny(what, ledger), runners, revision, progress.note);
   const wanted = await thoseThatCan(chosen, check, progress.note);
   const older = await olderSideOf(wanted, options, context, signal);
-  const telling = { context, workshop, progress, options, older, signal };
-  const told: Told[] = [];
+  const printing = { context, workshop, progress, options, older, signal };
+  const results: BatchResults[] = [];
   const open = [...wanted];
   const unfinished = {
-    ...telling,
-    finished: () => told.map(({ summary }) => summary),
+    ...printing,
+    finished: () => results.map(({ summary }) => summary),
     work: () => open.map((what) => ({ plan: planOfAny(what, ledger), batches: batchesOf(what, ledger) })),
     isList: true,
   };
@@ -87,7 +87,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
         const [first, ...more] = resumed.batches.map((one) => finishedSummary(one, workshop, detail));
         if (first) {
           const summary = what.kind === 'set' ? mergedSummary([first, ...more], what.set.id) : first;
-          told.push({ summary, batches: [first, ...more], title: titleOf(summary, before) });
+          results.push({ summary, batches: [first, ...more], title: titleOf(summary, before) });
         }
         left += resumed.left.length;
         for (const part of resumed.left) progress.note(leftText(nameOf(what), part));
@@ -103,13 +103,13 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
     );
   } catch (error) {
     progress[Symbol.dispose]();
-    await tellIncomplete(unfinished, error);
+    await printIncompleteResults(unfinished, error);
     throw error;
   }
   progress[Symbol.dispose]();
-  if (told.length === 0 && !options.json)
+  if (results.length === 0 && !options.json)
     out.print(busy > 0 ? 'nothing else to resume' : 'nothing to resume');
-  const code = await tellResults(told, telling, { isList: true });
+  const code = await printResults(results, printing, { isList: true });
   return busy > 0 || left > 0 ? exitCodes.infrastructure : code;
 }
 

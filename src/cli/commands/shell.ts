@@ -8,8 +8,8 @@ import type { CommonOptions } from '../settings.ts';
 import { attachPerson, sizeOf } from '../shell/attach-person.ts';
 import { openSandbox } from '../shell/open-sandbox.ts';
 import { linePrinter } from '../shell/print-lines.ts';
+import { announcedTarget } from '../show/announced-target.ts';
 import { trialOf } from '../show/open-trial.ts';
-import { toldTarget } from '../show/told-target.ts';
 import { type PersonsTerminal, personsTerminal } from '../terminal.ts';
 
 export function shellCommand() {
@@ -40,7 +40,7 @@ async function shell(reference: string, command: readonly string[], options: Com
     names: ['SIGINT', 'SIGTERM', 'SIGHUP'],
   });
   const ledger = context.ledger();
-  const shown = trialOf(ledger, toldTarget(context, reference));
+  const shown = trialOf(ledger, announcedTarget(context, reference));
   const engine = await context.engines.first(signal);
   const { container, notes } = await openSandbox({ ledger, engine, signal }, shown);
   await using _container = container;

@@ -79,7 +79,7 @@ async function start(file: string, options: StartOptions): Promise<number> {
     const there = { client, uncarried: left, dropLocal: options.dropLocal === true };
     started = await startThere(plan, there, signal);
   }
-  if (started.kind === 'finished') return tellFinished(started.batch, context, progress, options);
+  if (started.kind === 'finished') return printFinished(started.batch, context, progress, options);
 
   const { batch, next } = started;
   const trials = plural(batch.runs.length * plan.trials, 'trial');
@@ -92,8 +92,8 @@ async function start(file: string, options: StartOptions): Promise<number> {
   progress.note(text`started batch ${batch.id}: ${trials}`);
   doing = 'no longer waiting; the batch continues';
   signal.addEventListener('abort', () => progress.note(next));
-  const told = (ended: number) => progress.note(text`${ended} of ${trials} have ended`);
-  const waiting = { client, clock, service, progress: told };
+  const noteEnded = (ended: number) => progress.note(text`${ended} of ${trials} have ended`);
+  const waiting = { client, clock, service, progress: noteEnded };
   const summary = await progress.step('waiting for the results', () =>
     waitForBatch(batch, plan, waiting, signal),
   );
@@ -120,7 +120,7 @@ function thresholdWithoutResults(): OffsiteError {
 }
 
 /** Prints the results of a batch that this process ran. Returns the exit code. */
-function tellFinished(
+function printFinished(
   batch: FinishedBatch,
   context: CommandContext,
   progress: Progress,

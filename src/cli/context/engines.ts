@@ -44,8 +44,8 @@ export class CommandEngines implements AsyncDisposable {
   }
 
   /**
-   * Connects to all configured engines. Those that do not answer are told, and left out. Call it once. Throws
-   * `ENGINE_UNREACHABLE` if none answers.
+   * Connects to all configured engines. Those that do not answer are reported, and left out. Call it once.
+   * Throws `ENGINE_UNREACHABLE` if none answers.
    */
   async all(signal: AbortSignal): Promise<SomeEngines & { away: AwayEngine[] }> {
     const all = configuredEngines(this.#options.config);
@@ -147,8 +147,8 @@ export class CommandEngines implements AsyncDisposable {
     const on = engine.name === undefined ? 'the engine' : `the engine ${engine.name}`;
     try {
       const { removed, stuck } = await engine.sweep(signal);
-      for (const told of [sweptText(removed, on), stuckText(stuck, on)])
-        if (told !== undefined) this.#options.note(told);
+      for (const message of [sweptText(removed, on), stuckText(stuck, on)])
+        if (message !== undefined) this.#options.note(message);
     } catch (error) {
       if (!signal.aborted)
         this.#options.note(

@@ -49,7 +49,7 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
     log,
     revisions,
     hurry: () => context.end(),
-    alive: () => systemd.tell('WATCHDOG=1'),
+    alive: () => systemd.notify('WATCHDOG=1'),
     observe: work.observe,
   });
   const reload = async () => {
@@ -86,10 +86,10 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
   const { suites, cases } = config.daemon;
   if (suites.length + cases.length === 0)
     log.info('neither daemon.suites nor daemon.cases is configured: only enqueued suites run');
-  await systemd.tell('READY=1');
+  await systemd.notify('READY=1');
 
   const end = await daemon.run({ once: options.once === true });
-  await systemd.tell('STOPPING=1');
+  await systemd.notify('STOPPING=1');
   log.info(end, 'the daemon has ended');
   if (crashed) return exitCodes.infrastructure;
   return options.once ? exitCodeOf(end) : exitCodes.done;

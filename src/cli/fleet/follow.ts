@@ -100,7 +100,7 @@ export async function follow(
   const own = new Map(batches.map(({ batch }) => [batch.id, batch])).values().toArray();
   if (!storage) {
     progress[Symbol.dispose]();
-    tellLost(outcome, progress);
+    noteLost(outcome, progress);
     return showKept(batches, outcome, { parts, options, unreported: Math.max(0, expected - reported) });
   }
   await progress.step('getting the records', async () => {
@@ -127,7 +127,7 @@ export async function follow(
   }
   if (summary.unreported > 0)
     progress.note(`${plural(summary.unreported, 'result')} are not reported yet; their workers keep them`);
-  tellLost(outcome, progress);
+  noteLost(outcome, progress);
   const isWhole = outcomes.length === batches.length && outcome.lost === 0 && !outcome.outOfBudget;
   return isWhole ? exitCodeOfRates(summary, options.failUnder) : exitCodes.infrastructure;
 }
@@ -168,7 +168,7 @@ function sumOf(outcomes: readonly BatchOutcome[]): BatchOutcome {
   return sum;
 }
 
-function tellLost({ lost, lostTrials, outOfBudget }: BatchOutcome, progress: Progress): void {
+function noteLost({ lost, lostTrials, outOfBudget }: BatchOutcome, progress: Progress): void {
   if (outOfBudget) progress.note("the batch's budget is spent: its other trials were not run");
   if (lost > 0) progress.note(`${plural(lost, 'trial')} could not be run by any worker`);
   for (const { trial, reason } of lostTrials) progress.note(text`  ${trial}: ${reason}`);

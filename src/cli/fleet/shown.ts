@@ -72,7 +72,8 @@ export class Shown {
     const held = new Set<string>();
     for (const { trial: name, phase = '', lastFailure } of event.trials) {
       const trial = this.#trials.get(name);
-      if (lastFailure !== undefined) this.#tell(lastFailure, text`a trial was given back: ${lastFailure}`);
+      if (lastFailure !== undefined)
+        this.#noteOnce(lastFailure, text`a trial was given back: ${lastFailure}`);
       if (!trial || !phases.has(phase)) continue;
       held.add(name);
       this.#progress.event({ kind: 'phase', trial, phase: phase as 'harness' });
@@ -101,17 +102,17 @@ export class Shown {
     this.#progress.event({ kind: 'finished', trial, result });
   }
 
-  /** Tells each reason why trials wait once for each batch, with the trials of all batches. */
+  /** Notes each reason why trials wait once for each batch, with the trials of all batches. */
   #waits(batch: string, reason: string, trials: number): void {
     const waiting = this.#waiting.get(reason) ?? new Map<string, number>();
     waiting.set(batch, trials);
     this.#waiting.set(reason, waiting);
     const all = waiting.values().reduce((sum, one) => sum + one, 0);
-    this.#tell(`${batch}: ${reason}`, text`${waits(all)}: ${reason}`);
+    this.#noteOnce(`${batch}: ${reason}`, text`${waits(all)}: ${reason}`);
   }
 
-  /** Tells each reason why trials wait, or are offered again, once. */
-  #tell(reason: string, message: Printable): void {
+  /** Notes each reason why trials wait, or are offered again, once. */
+  #noteOnce(reason: string, message: Printable): void {
     if (this.#reasons.has(reason)) return;
     this.#reasons.add(reason);
     this.#progress.note(message);

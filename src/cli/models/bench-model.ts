@@ -89,7 +89,7 @@ export async function benchModel(
   };
 }
 
-/** What it may use, told before it begins. */
+/** What it may use, printed before it begins. */
 function plan(loads: readonly BenchLoad[], prices: Parameters<typeof costOf>[1]) {
   const requests = loads.reduce((total, load) => total + load.requests, 0);
   const [load] = loads;

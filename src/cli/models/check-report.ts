@@ -43,7 +43,7 @@ function examinedRows({
   wires,
   tools,
   speed,
-  told,
+  told: reported,
   measuredContext,
   used,
 }: Examined): [Value, Value][] {
@@ -68,8 +68,8 @@ function examinedRows({
     const about = speed.estimated ? 'about ' : '';
     rows.push(['speed', `${about}${speed.tokensPerSecond.toFixed(1)} tokens/s, median of ${speed.samples}`]);
   }
-  if (told.contextWindow !== undefined)
-    rows.push(['context', `${told.contextWindow} tokens, as the server says`]);
+  if (reported.contextWindow !== undefined)
+    rows.push(['context', `${reported.contextWindow} tokens, as the server says`]);
   if (measuredContext) rows.push(['measured', measuredText(measuredContext)]);
   const more = used.unreported > 0 ? `; ${used.unreported} answers did not report any` : '';
   rows.push([

@@ -10,8 +10,8 @@ import {
   measureContext,
   mostMeasuringTokens,
 } from '../../gateway/probe/measure-context.ts';
+import { ollamaModel } from '../../gateway/probe/ollama-model.ts';
 import type { ServerModel } from '../../gateway/probe/server-models.ts';
-import { toldByOllama } from '../../gateway/probe/told-context.ts';
 import type { Config } from '../../suite/config-file.ts';
 import type { HttpModel, Wire } from '../../suite/model-config.ts';
 import { ours, text } from '../../text/printable.ts';
@@ -64,20 +64,20 @@ export async function examine(parts: ExamineParts): Promise<Examined> {
   const tools = await checkTools(ask, signal);
   const speed = await checkSpeed(direct, wire, { samples, within, signal });
   const wires = options.wire === undefined ? await checkWires(direct, wire, { within, signal }) : undefined;
-  const { look, model: told } = !('baseUrl' in config)
-    ? nothingTold
+  const { look, model: reported } = !('baseUrl' in config)
+    ? nothingReported
     : await serverOf(config, direct.upstreamName, parts);
   let measuredContext: MeasuredContext | undefined;
   if (options.deep) {
-    const upTo = options.upTo ?? config.contextWindow ?? told.contextWindow ?? usualLongest;
+    const upTo = options.upTo ?? config.contextWindow ?? reported.contextWindow ?? usualLongest;
     err.print(text`measuring its context: up to ${count(mostMeasuringTokens(upTo))} tokens in total`);
     measuredContext = await measureContext(ask, upTo, signal);
   }
-  const found = { server: look?.server, wires, tools, speed, told, measuredContext };
+  const found = { server: look?.server, wires, tools, speed, told: reported, measuredContext };
   return { ...found, findings: findingsOf(config, found), used: await usedBy(session, direct.used) };
 }
 
-const nothingTold: { look: ServerLook | undefined; model: Omit<ServerModel, 'id'> } = {
+const nothingReported: { look: ServerLook | undefined; model: Omit<ServerModel, 'id'> } = {
   look: undefined,
   model: {},
 };
@@ -93,11 +93,11 @@ async function serverOf(config: HttpModel, id: string, { context, signal }: Exam
     const listed = look.models.find((model) => model.id === id);
     if (look.server?.kind !== 'Ollama') return { look, model: withoutId(listed) };
     await using below = askBelow(options);
-    return { look, model: withoutId(await toldByOllama(below.ask(rootOf(baseUrl)), id)) };
+    return { look, model: withoutId(await ollamaModel(below.ask(rootOf(baseUrl)), id)) };
   } catch {
     // It answers the model's requests, so it is one that says nothing else.
     signal.throwIfAborted();
-    return nothingTold;
+    return nothingReported;
   }
 }
 

@@ -19,7 +19,7 @@ export interface Found {
   wires: CheckedWire[] | undefined;
   tools: CheckedTools;
   speed: CheckedSpeed;
-  /** What the server says about the model. */
+  /** What the server says about the model. `--json` prints it under this name. */
   told: Omit<ServerModel, 'id'>;
   measuredContext: MeasuredContext | undefined;
 }
@@ -39,7 +39,7 @@ export function findingsOf(config: ModelConfig, found: Found): Finding[] {
   return all.toSorted((one, other) => Number(one.level === 'advice') - Number(other.level === 'advice'));
 }
 
-function toolFindings(config: ModelConfig, { tools, server, told }: Found): Finding[] {
+function toolFindings(config: ModelConfig, { tools, server, told: reported }: Found): Finding[] {
   if (tools.state === 'works') return [];
   if (!('baseUrl' in config))
     return [
@@ -60,7 +60,7 @@ function toolFindings(config: ModelConfig, { tools, server, told }: Found): Find
     Ollama: 'Use a model with the capability tools; `ollama show MODEL` lists them.',
   };
   const help =
-    told.tools === false ? 'The server says that this model has no tools.' : usual[server?.kind ?? ''];
+    reported.tools === false ? 'The server says that this model has no tools.' : usual[server?.kind ?? ''];
   const says = `Tools do not work: ${what}. Harnesses need them.${help === undefined ? '' : ` ${help}`}`;
   return [{ level: 'problem', says }];
 }
@@ -103,12 +103,15 @@ function wireFindings(config: ModelConfig, { wires }: Found): Finding[] {
   ];
 }
 
-function contextFindings(config: ModelConfig, { told, measuredContext: measured, server }: Found): Finding[] {
+function contextFindings(
+  config: ModelConfig,
+  { told: reported, measuredContext: measured, server }: Found,
+): Finding[] {
   const { contextWindow: configured } = config;
   const findings: Finding[] = [];
   const held = measured?.fails
-    ? Math.min(measured.holds, told.contextWindow ?? measured.holds)
-    : told.contextWindow;
+    ? Math.min(measured.holds, reported.contextWindow ?? measured.holds)
+    : reported.contextWindow;
   if (held !== undefined && held > 0) {
     const how = measured?.fails ? 'It holds' : 'The server says that it holds';
     const set = `contextWindow: ${held}`;
@@ -131,16 +134,16 @@ function contextFindings(config: ModelConfig, { told, measuredContext: measured,
       level: 'problem',
       says: 'It cuts longer prompts without an error, so an agent forgets its task.',
     });
-  if (told.maxOutputTokens !== undefined && config.maxOutputTokens === undefined)
+  if (reported.maxOutputTokens !== undefined && config.maxOutputTokens === undefined)
     findings.push({
       level: 'advice',
-      says: `It writes up to ${told.maxOutputTokens} tokens in an answer, and maxOutputTokens is not set.`,
-      set: `maxOutputTokens: ${told.maxOutputTokens}`,
+      says: `It writes up to ${reported.maxOutputTokens} tokens in an answer, and maxOutputTokens is not set.`,
+      set: `maxOutputTokens: ${reported.maxOutputTokens}`,
     });
   return findings;
 
   function longer(): string {
-    const { longestContext } = told;
+    const { longestContext } = reported;
     if (longestContext === undefined || held === undefined || longestContext <= held) return '';
     const settings: Readonly<Record<string, string>> = {
       Ollama: 'set OLLAMA_CONTEXT_LENGTH for the server',

@@ -49,15 +49,15 @@ export async function gatherModel(
   const { asking } = parts;
   const { address, look: seen } = await findServer(given, parts);
   const hosted = hostedAt(address);
-  const isTold = given.wire !== undefined && given.model !== undefined;
+  const isGiven = given.wire !== undefined && given.model !== undefined;
   const isSet = (variable: string | undefined) => variable !== undefined && Boolean(parts.env[variable]);
   const usable = isSet(given.apiKeyEnv) ? given.apiKeyEnv : undefined;
-  const asksNothing = isTold || (hosted !== undefined && usable === undefined);
+  const asksNothing = isGiven || (hosted !== undefined && usable === undefined);
   const first = seen ?? (asksNothing ? undefined : await looked(address, usable, parts));
   const apiKeyEnv = given.apiKeyEnv ?? (await keyVariable(first, hosted, asking));
-  const isEnough = isTold || !isSet(apiKeyEnv) || first?.needsKey === false;
+  const isEnough = isGiven || !isSet(apiKeyEnv) || first?.needsKey === false;
   const look = isEnough ? first : await looked(address, apiKeyEnv, parts);
-  if (look?.needsKey && !isTold && !asking) throw keyNeeded(apiKeyEnv);
+  if (look?.needsKey && !isGiven && !asking) throw keyNeeded(apiKeyEnv);
   const wire = given.wire ?? (await wiresOf(look, hosted, asking));
   const served =
     given.model === undefined ? await chooseModel(look, asking) : named(given.model, look, parts);

@@ -48,7 +48,7 @@ function sharedNotes(comparisons: readonly Part[][]): Map<string, Printable> {
     (parts) => new Map(parts.flatMap((part) => (isNote(part) ? [[plainText(part.note), part.note]] : []))),
   );
   if (others.length === 0) return new Map();
-  return new Map([...first].filter(([told]) => others.every((notes) => notes.has(told))));
+  return new Map([...first].filter(([content]) => others.every((notes) => notes.has(content))));
 }
 
 function withoutNotes(parts: readonly Part[], shared: ReadonlyMap<string, Printable>): Printable[] {

@@ -15,7 +15,7 @@ import { duration, plural } from '../../text/quantities.ts';
  * @param isRehearsal whether no model does any work, so that trials of agents are expected to fail
  */
 export function eventLines(isRehearsal = false): (event: BatchEvent) => Printable | undefined {
-  const failures = new ToldFailures();
+  const failures = new PrintedFailures();
   const images = new NeededImages();
   return (event) => {
     if (event.kind === 'started') images.add(event.trials);
@@ -25,25 +25,25 @@ export function eventLines(isRehearsal = false): (event: BatchEvent) => Printabl
         ? text`  ${mark('void')} ${what} failed: ${images.needing(image)}\n${causeLines(state.cause)}`
         : undefined;
     }
-    if (event.kind === 'retried' && failures.isToldIn(event.message)) return undefined;
+    if (event.kind === 'retried' && failures.isPrintedIn(event.message)) return undefined;
     if (event.kind === 'finished') {
       const { trial, result } = event;
       const { cause } = result;
-      const isTold =
+      const isPrinted =
         cause !== undefined &&
-        ((['sandbox', 'build'].includes(cause.phase) && failures.isToldIn(cause.message)) ||
+        ((['sandbox', 'build'].includes(cause.phase) && failures.isPrintedIn(cause.message)) ||
           (isPreparing(cause) && !failures.isNew(stepOf(trial, cause), cause)));
       const isExpected =
         isRehearsal && result.verdict === 'failed' && trial.run.variant.modelConfig !== undefined;
-      return finishedLine(trial, result, { isTold, isExpected });
+      return finishedLine(trial, result, { isPrinted, isExpected });
     }
     return lineOf(event);
   };
 }
 
 /** The failures of prepares and installs that were printed. */
-class ToldFailures {
-  readonly #told = new Set<string>();
+class PrintedFailures {
+  readonly #printed = new Set<string>();
 
   /** Whether a failure was not printed yet: neither for this step, nor with this output. */
   isNew(step: string, { phase, message, output = '' }: Cause): boolean {
@@ -51,14 +51,14 @@ class ToldFailures {
       .update(JSON.stringify([phase, withoutPlace(message), output]))
       .digest('hex');
     const keys = [hash, JSON.stringify([step, message]), withoutPlace(message)];
-    const isNew = !keys.slice(0, 2).some((key) => this.#told.has(key));
-    for (const key of keys) this.#told.add(key);
+    const isNew = !keys.slice(0, 2).some((key) => this.#printed.has(key));
+    for (const key of keys) this.#printed.add(key);
     return isNew;
   }
 
   /** Whether a failure with this message was printed, for this case or another one. */
-  isToldIn(message: string): boolean {
-    return this.#told.has(withoutPlace(message));
+  isPrintedIn(message: string): boolean {
+    return this.#printed.has(withoutPlace(message));
   }
 }
 
@@ -120,7 +120,7 @@ function lineOf(event: Exclude<BatchEvent, { kind: 'build' | 'finished' }>): Pri
         text`      ${lines(event.message)}`,
       ]);
     case 'broken-harness':
-      return text`  ${event.trial.run.variant.name}\n      ${lines(event.told)}`;
+      return text`  ${event.trial.run.variant.name}\n      ${lines(event.message)}`;
     case 'unstored':
       return text`  ${nameOf(event.trial)}  finished, but cannot be stored yet: ${lines(event.message)}`;
     case 'note':
@@ -149,7 +149,7 @@ function startedWords({ trials, before }: BatchEvent & { kind: 'started' }): str
 
 interface HowFinished {
   /** Whether its cause was printed before. */
-  isTold: boolean;
+  isPrinted: boolean;
   /** Whether it failed because nobody did the work. */
   isExpected: boolean;
 }
@@ -157,10 +157,10 @@ interface HowFinished {
 function finishedLine(
   trial: BatchTrial,
   result: TrialResult,
-  { isTold, isExpected }: HowFinished,
+  { isPrinted, isExpected }: HowFinished,
 ): Printable {
   const { verdict, cause, finishedAt, startedAt, engine } = result;
-  if (cause && isTold) {
+  if (cause && isPrinted) {
     const what = cause.phase === 'sandbox' ? 'image' : cause.phase;
     return text`  ${mark(verdict)} ${nameOf(trial)}  ${verdict}: its ${what} failed`;
   }

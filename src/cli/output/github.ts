@@ -20,7 +20,7 @@ export function githubStep(env: NodeJS.ProcessEnv): GithubStep | undefined {
 }
 
 /** A batch, and what was said of its thresholds and gates. */
-interface TellableBatch {
+interface ConcludedBatch {
   summary: BatchSummary;
   concluded: readonly Printable[];
 }
@@ -35,9 +35,9 @@ export interface GithubMeans {
 /**
  * Adds a batch to the step's summary, and prints an annotation for each run with trials that did not pass.
  */
-export function tellGithub(
+export function writeGithubResults(
   step: GithubStep,
-  { summary, concluded }: TellableBatch,
+  { summary, concluded }: ConcludedBatch,
   { output, warn, redact }: GithubMeans,
 ): void {
   for (const annotation of annotations(summary)) output.annotation(annotation);
@@ -55,16 +55,16 @@ export function annotations({ runs }: BatchSummary): Annotation[] {
     const title = text`${run.case} · ${run.variant}`;
     const failed = run.trials.filter(({ verdict }) => verdict === 'failed');
     const voided = run.trials.filter(({ verdict }) => verdict === 'void');
-    const told = (kind: Annotation['kind'], verdict: string, trials: RunSummary['trials']) => {
+    const annotationsOf = (kind: Annotation['kind'], verdict: string, trials: RunSummary['trials']) => {
       const all = plural(run.trials.length, 'trial');
       const message = text`${trials.length} of ${all} ${verdict}\n${reasons(trials)}`;
       return trials.length > 0 ? [{ kind, title, message }] : [];
     };
-    return [...told('error', 'failed', failed), ...told('warning', 'void', voided)];
+    return [...annotationsOf('error', 'failed', failed), ...annotationsOf('warning', 'void', voided)];
   });
 }
 
-function markdown({ summary, concluded }: TellableBatch, redact: Redact): string {
+function markdown({ summary, concluded }: ConcludedBatch, redact: Redact): string {
   const cell = (text: string) => markdownCell(text, redact);
   const priced = summary.runs.some(({ costUsd = 0 }) => costUsd > 0);
   const row = (
@@ -119,8 +119,8 @@ function whyRows({ runs }: BatchSummary, cell: (text: string) => string): string
   ];
 }
 
-/** How many reasons of a trial are told. */
-const toldReasons = 3;
+/** How many reasons of a trial are shown. */
+const shownReasons = 3;
 
 function reasons(trials: RunSummary['trials']): Printable {
   return stack(trials.map((trial) => text`#${trial.ordinal}: ${lines(reasonsOf(trial).join('\n'))}`));
@@ -128,5 +128,5 @@ function reasons(trials: RunSummary['trials']): Printable {
 
 function reasonsOf({ cause, failures }: RunSummary['trials'][number]): string[] {
   const all = [...(cause === undefined ? [] : [cause.message]), ...failures];
-  return all.length === 0 ? ['no reason is known'] : all.slice(0, toldReasons);
+  return all.length === 0 ? ['no reason is known'] : all.slice(0, shownReasons);
 }

@@ -54,7 +54,7 @@ function isLive(err: Output, { TERM, CI }: NodeJS.ProcessEnv): boolean {
   return err.isTerminal && TERM !== 'dumb' && !isCi;
 }
 
-/** Tells the user what a command does while it does it. Disposing removes the live lines. */
+/** Shows the user what a command does while it does it. Disposing removes the live lines. */
 export class Progress implements Disposable {
   readonly #activity: Activity;
   readonly #display: Display;

@@ -68,8 +68,8 @@ export function taskTotals({ tasks, run, doNotRun, unreadable, obstacles, notes 
   const counts = (title: string, by: Readonly<Record<string, number>>) =>
     Object.entries(by).map(([kind, count]) => {
       const why = explanation(kind);
-      const told = why === undefined ? '' : ` (${why})`;
-      return text`  ${ours(title)} ${plural(count, 'task')}: ${kind}${ours(told)}`;
+      const suffix = why === undefined ? '' : ` (${why})`;
+      return text`  ${ours(title)} ${plural(count, 'task')}: ${kind}${ours(suffix)}`;
     });
   return stack([
     text`\n${plural(tasks, 'task')}: ${run} can run here, ${doNotRun} cannot, ${unreadable} cannot be read`,

@@ -92,7 +92,7 @@ function nodeProject(files: ProjectFiles): Found | undefined {
 const ofPython = ['pyproject.toml', 'setup.py', 'setup.cfg', 'requirements.txt', 'tox.ini', 'pytest.ini'];
 
 /** The files whose texts are read. */
-export const toldBy: readonly string[] = ['package.json', ...ofPython, 'Makefile'];
+export const filesToRead: readonly string[] = ['package.json', ...ofPython, 'Makefile'];
 
 function pythonProject(files: ProjectFiles): Found | undefined {
   const texts = new Map(ofPython.map((name) => [name, files.text(name)]));

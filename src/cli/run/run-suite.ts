@@ -23,8 +23,8 @@ import { leftOutText, plannedSuite } from '../planned-suite.ts';
 import { blindGateText } from '../regression.ts';
 import { replayedBatch } from '../replayed-batch.ts';
 import { requireScripts } from '../require-scripts.ts';
-import { saveWhenInterrupted, tellIncomplete } from '../results/tell-incomplete.ts';
-import { tellResults, wantedDetail } from '../results/tell-results.ts';
+import { printIncompleteResults, saveWhenInterrupted } from '../results/print-incomplete-results.ts';
+import { printResults, wantedDetail } from '../results/print-results.ts';
 import { type RunOptions, refuseLoneOptions, refuseManyAuto } from './options.ts';
 import { rehearsedText } from './rehearsed-text.ts';
 
@@ -78,9 +78,9 @@ export async function runSuite(file: string | undefined, options: RunOptions): P
     if (event.kind === 'started') begun.push(event.batchId);
     progress.event(event);
   };
-  const telling = { context, workshop, progress, options, older, signal };
+  const printing = { context, workshop, progress, options, older, signal };
   const work = () => [{ plan, batches: storedBatches(begun, workshop) }];
-  const unfinished = { ...telling, work, finished: () => [] };
+  const unfinished = { ...printing, work, finished: () => [] };
   using _saving = saveWhenInterrupted(unfinished, signal);
   let finished: FinishedBatches;
   try {
@@ -96,7 +96,7 @@ export async function runSuite(file: string | undefined, options: RunOptions): P
     if (!options.dryRun && !(error instanceof SandboxImageMissing))
       progress.note(`${waiting}\`offsite resume\` continues what is not finished`);
     progress[Symbol.dispose]();
-    await tellIncomplete(unfinished, error);
+    await printIncompleteResults(unfinished, error);
     throw placed;
   }
   progress[Symbol.dispose]();
@@ -107,13 +107,13 @@ export async function runSuite(file: string | undefined, options: RunOptions): P
   const isAuto = options.trials === 'auto';
   const summary = more.length > 0 || isAuto ? mergedSummary([first, ...more], finished.set) : first;
   const rates = isAuto ? preciseRates(finished) : undefined;
-  const told = {
+  const results = {
     summary,
     batches: [first, ...more],
     below: rates && preciseRatesText(rates, batchIdsOf(finished)),
     members: { rates, ...(leftOut.length > 0 && { leftOut }) },
   };
-  const code = await tellResults([told], telling);
+  const code = await printResults([results], printing);
   if (options.dryRun && !options.json) {
     progress.note(rehearsedText(summary, plan));
     if (context.untried.length > 0)

@@ -16,11 +16,11 @@ const elsewhere = ['verify', 'validation'];
 
 /** What happened, without what has a section of its own. Failed requests and connections are shown. */
 export function timelineSection(record: TrialRecord): Printable | undefined {
-  const told = timelineOf(record).filter(
+  const recorded = timelineOf(record).filter(
     ({ kind, failed }) =>
       !elsewhere.includes(kind) && (failed || (kind !== 'exchange' && kind !== 'connection')),
   );
-  const entries: Row[] = [...told, ...judgeRows(record)].toSorted((one, other) => one.at - other.at);
+  const entries: Row[] = [...recorded, ...judgeRows(record)].toSorted((one, other) => one.at - other.at);
   if (entries.length === 0) return undefined;
   const { first, last } = shown;
   const spare = entries.length - first - last;

@@ -39,7 +39,7 @@ interface WaitParts {
   client: Client;
   clock: Clock;
   service: string;
-  /** Told whenever more trials have ended. */
+  /** Called whenever more trials have ended. */
   progress(ended: number): void;
 }
 
@@ -51,7 +51,7 @@ export async function waitForBatch(
   signal: AbortSignal,
 ): Promise<PlatformSummary> {
   const records = new Map<string, RunRecord>();
-  for (let quiet = 0, told = 0; ; ) {
+  for (let quiet = 0, reported = 0; ; ) {
     const open = runs.filter(({ id }) => !isOver(records.get(id)));
     for (const [caseId, ofCase] of Map.groupBy(open, (run) => run.caseId)) {
       const wanted = new Set(ofCase.map(({ id }) => id));
@@ -63,9 +63,9 @@ export async function waitForBatch(
     }
     if (runs.every(({ id }) => isOver(records.get(id)))) break;
     const ended = [...records.values()].reduce((sum, record) => sum + endedIn(record), 0);
-    quiet = ended > told ? 1 : quiet + 1;
-    if (ended > told) progress(ended);
-    told = ended;
+    quiet = ended > reported ? 1 : quiet + 1;
+    if (ended > reported) progress(ended);
+    reported = ended;
     await clock.sleep(backoff(quiet, waits, Math.random), signal);
   }
   const found = runs.map((run) => {

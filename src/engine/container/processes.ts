@@ -1,5 +1,5 @@
 import { runQuietly } from '../exec/run-quietly.ts';
-import type { EngineProcess, ToldCommand } from '../port/containers.ts';
+import type { CommandColumn, EngineProcess } from '../port/containers.ts';
 import { hostFactsOf } from './host-facts.ts';
 import type { RunningContainer } from './running-container.ts';
 
@@ -16,9 +16,9 @@ export type ContainerProcess = Omit<EngineProcess, 'state'>;
  */
 export async function listProcesses(
   container: RunningContainer,
-  told: ToldCommand = 'comm',
+  column: CommandColumn = 'comm',
 ): Promise<ContainerProcess[]> {
-  return (await processesByEngine(container, told)) ?? (await listFromInside(container));
+  return (await processesByEngine(container, column)) ?? (await listFromInside(container));
 }
 
 /**
@@ -27,11 +27,11 @@ export async function listProcesses(
  */
 export async function processesByEngine(
   container: RunningContainer,
-  told: ToldCommand = 'comm',
+  column: CommandColumn = 'comm',
 ): Promise<ContainerProcess[] | undefined> {
   if (!container.listsProcesses) return undefined;
   const { initPid } = await hostFactsOf(container);
-  const listed = await container.port.containers.processes(container.id, told);
+  const listed = await container.port.containers.processes(container.id, column);
   return listed
     ?.filter(({ pid, state }) => pid !== initPid && !state.startsWith('Z'))
     .map(({ pid, uid, command }) => ({ pid, uid, command }));

@@ -22,7 +22,7 @@ export function dockerContainers(client: DockerClient, first: FirstIds): Contain
     },
     kill: (id) => killContainer(client, id),
     state: (id, signal) => containerState(client, id, signal),
-    processes: (id, told) => listProcesses(client, id, told, first),
+    processes: (id, column) => listProcesses(client, id, column, first),
     async limitProcesses(id, { pids, memoryBytes }) {
       const path = `/containers/${id}/update?`;
       // The engine passes the runtime 0 for a limit that is left out; runc ignores that, and crun sets it.
@@ -80,12 +80,12 @@ async function killContainer(client: DockerClient, id: string): Promise<void> {
 async function listProcesses(
   client: DockerClient,
   id: string,
-  told: string,
+  column: string,
   first: FirstIds,
 ): Promise<EngineProcess[] | undefined> {
   try {
     const answer = await client.call('listing processes', (abortSignal) =>
-      client.docker.getContainer(id).top({ ps_args: `-eo pid,uid,stat,${told}`, abortSignal }),
+      client.docker.getContainer(id).top({ ps_args: `-eo pid,uid,stat,${column}`, abortSignal }),
     );
     return (answer.Processes as string[][]).map(([pid, uid, state = '', command = '']) => ({
       pid: Number(pid),

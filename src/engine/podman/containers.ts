@@ -24,7 +24,7 @@ export function podmanContainers(
     ...same,
     create: (request, signal) => createContainer(native, { filters, user }, request, signal),
     state: (id, signal) => containerState(native, id, signal),
-    processes: (id, told) => listProcesses(docker, port(), id, told),
+    processes: (id, column) => listProcesses(docker, port(), id, column),
     async limitProcesses(id, { pids }) {
       const path = `/libpod/containers/${id}/update`;
       const body = { pids: { limit: pids } };

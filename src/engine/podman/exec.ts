@@ -8,7 +8,7 @@ const noUser = /unable to find (?:user|group) /;
 
 /**
  * Starts a command. Podman reports in the command's standard error why it could not start it, and takes away
- * the process's id once that has ended, so that nothing else tells it from a command that ran.
+ * the process's id once that has ended, so that nothing else distinguishes it from a command that ran.
  */
 export async function openExec(
   client: DockerClient,

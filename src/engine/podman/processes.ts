@@ -1,7 +1,7 @@
 import { engineAnswers } from '../../bounds/sandbox.ts';
 import { readArchive } from '../archive/read.ts';
 import type { DockerClient } from '../docker/client.ts';
-import type { EngineProcess, ToldCommand } from '../port/containers.ts';
+import type { CommandColumn, EngineProcess } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 
 /**
@@ -12,9 +12,9 @@ export async function listProcesses(
   client: DockerClient,
   port: EnginePort,
   id: string,
-  told: ToldCommand,
+  column: CommandColumn,
 ): Promise<EngineProcess[] | undefined> {
-  const path = `/containers/${id}/top?ps_args=hpid,user,state,${told}&`;
+  const path = `/containers/${id}/top?ps_args=hpid,user,state,${column}&`;
   const answer = await client.ask<{ Processes?: string[][] }>('listing processes', { method: 'GET', path });
   // If it fails after its headers, there is no list.
   if (answer.Processes === undefined) return undefined;

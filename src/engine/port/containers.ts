@@ -106,7 +106,7 @@ export interface EngineProcess {
  * `comm`: at most 15 bytes of a program's name, from the kernel. `args`: its command line, which the process
  * can make megabytes long.
  */
-export type ToldCommand = 'args' | 'comm';
+export type CommandColumn = 'args' | 'comm';
 
 /** A path that differs from the container's image, folders among them. */
 export interface FilesystemChange {
@@ -137,7 +137,7 @@ export interface ContainerPort {
   kill(id: string): Promise<void>;
   state(id: string, signal?: AbortSignal): Promise<ContainerState>;
   /** All its processes, init among them; undefined where the engine cannot list them. */
-  processes(id: string, told: ToldCommand): Promise<EngineProcess[] | undefined>;
+  processes(id: string, column: CommandColumn): Promise<EngineProcess[] | undefined>;
   /** Changes the limit on processes and threads of a running container; `memoryBytes` is what it has. */
   limitProcesses(id: string, limits: Pick<ContainerRequest, 'pids' | 'memoryBytes'>): Promise<void>;
   /** Takes a running container off a network; what was connected is cut. */

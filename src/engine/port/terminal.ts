@@ -25,7 +25,7 @@ export interface OpenTerminal extends Disposable {
    * screen. Ends when the engine ended the stream; says nothing about success.
    */
   readonly stream: Duplex;
-  /** Tells the command that its terminal has another size. Does nothing once the command has ended. */
+  /** Notifies the command that its terminal has another size. Does nothing once the command has ended. */
   resize(size: TerminalSize): Promise<void>;
   inspect(): Promise<ExecState>;
 }

@@ -4,7 +4,7 @@ import type { WorkerProfile } from './worker-profile.ts';
 /** One thing that a trial needs. */
 interface Need {
   /** `has the label gpu` */
-  told: string;
+  requirement: string;
   isMet(profile: WorkerProfile): boolean;
 }
 
@@ -27,35 +27,35 @@ export function unmet(needs: Needs, pool: string, workers: readonly WorkerProfil
   if (own.some((profile) => canRun(profile, needs))) return undefined;
   const parts = partsOf(needs);
   const none = parts.find(({ isMet }) => !own.some(isMet));
-  if (none) return `no worker ${none.told}${most(none, needs, own)}`;
-  const rare = parts.filter(({ isMet }) => !own.every(isMet)).map(({ told }) => told);
-  return `no worker has all of this: ${rare.map((told) => `it ${told}`).join(', ')}`;
+  if (none) return `no worker ${none.requirement}${most(none, needs, own)}`;
+  const rare = parts.filter(({ isMet }) => !own.every(isMet)).map(({ requirement }) => requirement);
+  return `no worker has all of this: ${rare.map((requirement) => `it ${requirement}`).join(', ')}`;
 }
 
-/** What a worker of little memory is told. */
+/** A hint if no worker has enough memory; else empty. */
 function most(need: Need, { memory }: Needs, workers: readonly WorkerProfile[]): string {
   const largest = Math.max(...workers.map(({ trialMemory }) => trialMemory));
-  if (need.told !== hasMemory(memory)) return '';
+  if (need.requirement !== hasMemory(memory)) return '';
   return ` (the most is ${memoryText(largest)}: fewer trials at a time leave more for each)`;
 }
 
 function partsOf({ memory, labels, models, harness, runtime, sandbox, profile }: Needs): Need[] {
   return [
     ...labels.map((label) => ({
-      told: `has the label ${label}`,
+      requirement: `has the label ${label}`,
       isMet: (worker: WorkerProfile) => worker.labels.includes(label),
     })),
     ...models.map((model) => ({
-      told: `has the model ${model} in its offsite.yaml`,
+      requirement: `has the model ${model} in its offsite.yaml`,
       isMet: (worker: WorkerProfile) => worker.models.includes(model),
     })),
-    { told: hasMemory(memory), isMet: (worker) => fits(memory, worker) },
-    { told: `has the harness ${harness}`, isMet: (worker) => worker.harnesses.includes(harness) },
+    { requirement: hasMemory(memory), isMet: (worker) => fits(memory, worker) },
+    { requirement: `has the harness ${harness}`, isMet: (worker) => worker.harnesses.includes(harness) },
     ...(runtime === undefined
       ? []
       : [
           {
-            told: `has the runtime ${runtime}`,
+            requirement: `has the runtime ${runtime}`,
             isMet: (one: WorkerProfile) => one.runtimes.includes(runtime),
           },
         ]),
@@ -63,7 +63,7 @@ function partsOf({ memory, labels, models, harness, runtime, sandbox, profile }:
       ? []
       : [
           {
-            told: `has the sandbox ${sandbox}`,
+            requirement: `has the sandbox ${sandbox}`,
             isMet: (one: WorkerProfile) => one.sandboxes.includes(sandbox),
           },
         ]),
@@ -71,7 +71,7 @@ function partsOf({ memory, labels, models, harness, runtime, sandbox, profile }:
       ? []
       : [
           {
-            told: `has the profile ${profile}`,
+            requirement: `has the profile ${profile}`,
             isMet: (one: WorkerProfile) => one.profiles.includes(profile),
           },
         ]),

@@ -41,7 +41,7 @@ export function profileOf({
   engine,
   harnesses,
   memory: given,
-  ...told
+  ...rest
 }: {
   config: Config;
   engine: Pick<Engine, 'capabilities'>;
@@ -53,10 +53,10 @@ export function profileOf({
   const models = Object.entries(config.models).flatMap(([name, { aliases }]) => [name, ...aliases]);
   const bounded = (names: readonly string[]) => names.slice(0, fleetMessages.count.names);
   return {
-    ...told,
+    ...rest,
     format: fleetFormat,
     engine: { version, arch: architecture(arch), cpus, memory },
-    trialMemory: Math.floor((given ?? memory * shareOfMemory) / told.concurrency),
+    trialMemory: Math.floor((given ?? memory * shareOfMemory) / rest.concurrency),
     labels: bounded([architecture(arch), ...config.labels]),
     models: bounded(models),
     harnesses: bounded(harnesses.map(({ name }) => name)),

@@ -47,7 +47,7 @@ export function s3Storage(config: S3Storage): FleetStorage {
     call(`read ${key}`, async ({ sdk, client, signal }) => {
       const request = new sdk.GetObjectCommand({ Bucket: bucket, Key: key });
       const { Body, ContentLength = 0 } = await client.send(request, { abortSignal: signal });
-      return bounded(key, Body as AsyncIterable<Uint8Array> | undefined, { most, told: ContentLength });
+      return bounded(key, Body as AsyncIterable<Uint8Array> | undefined, { most, declared: ContentLength });
     });
   const has = (sha256: string) =>
     call(`look for ${sha256}`, async ({ sdk, client, signal }) => {
@@ -131,10 +131,10 @@ async function connect({ region, endpoint, pathStyle = endpoint !== undefined }:
 async function bounded(
   key: string,
   body: AsyncIterable<Uint8Array> | undefined,
-  { most, told }: { most: number; told: number },
+  { most, declared }: { most: number; declared: number },
 ): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
-  let size = told > most ? told : 0;
+  let size = declared > most ? declared : 0;
   if (size <= most)
     for await (const chunk of body ?? []) {
       size += chunk.length;

@@ -137,9 +137,9 @@ export class FleetWorker {
           ...{ ledger, clock, storage, tasks: calls, worker: name, outbox: ledger.outbox },
           client: this.#parts.client,
           warn: (message) => log.warn(message),
-          accepted: (trial) => tasks.held.told(trial),
+          accepted: (trial) => tasks.held.settle(trial),
         }),
-        superseded: (trial) => tasks.held.told(trial),
+        superseded: (trial) => tasks.held.settle(trial),
       }),
     );
     const worker = opened.use(

@@ -37,7 +37,7 @@ export class FollowedQueues {
   readonly #parts: FollowedQueuesParts;
   /** When each queue was needed last. */
   readonly #needed = new Map<string, number>();
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
 
   constructor(parts: FollowedQueuesParts) {
     this.#parts = parts;
@@ -65,7 +65,7 @@ export class FollowedQueues {
       for await (const queue of this.#queuesOf(type)) queues.add(queue);
     const most = fleetMessages.count.queues;
     if (queues.size > most)
-      this.#tell(`trials have ${queues.size} different needs; it polls for ${most} of them`);
+      this.#warnOnce(`trials have ${queues.size} different needs; it polls for ${most} of them`);
     return [...queues].slice(0, most);
   }
 
@@ -83,16 +83,16 @@ export class FollowedQueues {
         this.#refuse(workflowId, format);
         continue;
       }
-      const told = Memo.safeParse(memo);
-      if (!told.success || !profile.pools.includes(told.data.pool)) continue;
-      for (const needs of told.data.needs)
-        if (canRun(profile, needs)) yield queueFor(fleet.taskQueue, told.data.pool, needs);
+      const read = Memo.safeParse(memo);
+      if (!read.success || !profile.pools.includes(read.data.pool)) continue;
+      for (const needs of read.data.needs)
+        if (canRun(profile, needs)) yield queueFor(fleet.taskQueue, read.data.pool, needs);
     }
   }
 
   #refuse(workflow: string, format: string): void {
-    if (this.#told.has(format)) return;
-    this.#told.add(format);
+    if (this.#reported.has(format)) return;
+    this.#reported.add(format);
     const reason = otherFormat(format);
     this.#parts.log.error(
       { batch: workflow, reason },
@@ -100,9 +100,9 @@ export class FollowedQueues {
     );
   }
 
-  #tell(message: string): void {
-    if (this.#told.has(message)) return;
-    this.#told.add(message);
+  #warnOnce(message: string): void {
+    if (this.#reported.has(message)) return;
+    this.#reported.add(message);
     this.#parts.log.warn(message);
   }
 }

@@ -18,7 +18,7 @@ export interface HeldTasksParts {
 /** How a task ended here. */
 export type TaskEnd =
   /** Temporal has its result, or does not want to hear of it any more. */
-  | { kind: 'told' }
+  | { kind: 'settled' }
   | { kind: 'canceled' }
   /** The result is known without running the trial. */
   | { kind: 'known'; summary: TrialSummary }
@@ -50,7 +50,7 @@ export class HeldTasks {
   async until(key: TrialKey, hold: TaskHold): Promise<TaskEnd> {
     const { ledger, worker, wake } = this.#parts;
     const { promise: ended, resolve: end, reject: fail } = Promise.withResolvers<TaskEnd>();
-    // Another task for the trial may wait for this one, which tells how it failed.
+    // Another task for the trial may wait for this one, which reports how it failed.
     ended.catch(() => undefined);
     const held: Held = { hold, hasBegun: false, isGivenUp: false, end, ended };
     this.#held.set(key, held);
@@ -60,7 +60,7 @@ export class HeldTasks {
       if (hold.isCanceled && ledger.fleetTasks.isOpen(key)) ledger.queue.withdraw([key], 'canceled');
       await left;
     };
-    const ending = () => end({ kind: hold.isCanceled ? 'canceled' : 'told' });
+    const ending = () => end({ kind: hold.isCanceled ? 'canceled' : 'settled' });
     hold.lost.addEventListener('abort', () => void lose().then(ending, fail));
     wake();
     try {
@@ -76,8 +76,8 @@ export class HeldTasks {
   }
 
   /** Ends the task of a trial that Temporal accepted, or refused for good. */
-  told(trial: TrialKey): void {
-    this.#held.get(trial)?.end({ kind: 'told' });
+  settle(trial: TrialKey): void {
+    this.#held.get(trial)?.end({ kind: 'settled' });
   }
 
   /** Receives what the worker does. */

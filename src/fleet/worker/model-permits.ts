@@ -16,7 +16,7 @@ export interface ModelPermitsParts {
   monotonic: () => number;
   /** Called when requests in flight have no permits any more, so that what asks must end. */
   lost(model: string): void;
-  /** Told each new reason why permits cannot be renewed. */
+  /** Called with each new reason why permits cannot be renewed. */
   note(message: string): void;
 }
 
@@ -71,7 +71,7 @@ export class ModelPermits implements AsyncDisposable {
     const ownMs = this.#termMs * ownPart;
     let renewed = { monotonic: monotonic(), clock: clock.now() };
     let askedAt = Number.NEGATIVE_INFINITY;
-    let told: string | undefined;
+    let lastReason: string | undefined;
     let isLost = false;
     for (; !signal.aborted; await pause(clock, lookMs, signal)) {
       const now = { monotonic: monotonic(), clock: clock.now() };
@@ -94,12 +94,12 @@ export class ModelPermits implements AsyncDisposable {
         const granted = await this.#renew(model, { keep, wants, limit });
         permits.limit = Number.isSafeInteger(granted) ? Math.min(Math.max(0, granted), limit) : 0;
         renewed = now;
-        told = undefined;
+        lastReason = undefined;
         isLost = false;
       } catch (error) {
         const reason = messageOf(error);
-        if (reason !== told) note(`the permits of the model ${model} cannot be renewed: ${reason}`);
-        told = reason;
+        if (reason !== lastReason) note(`the permits of the model ${model} cannot be renewed: ${reason}`);
+        lastReason = reason;
       }
     }
     await this.#renew(model, { keep: permits.held, wants: permits.held, limit }).catch(() => undefined);

@@ -71,7 +71,7 @@ export class TaskHold implements Disposable {
     return this.#isCanceled;
   }
 
-  /** Tells the server where the trial is. */
+  /** Reports to the server which phase the trial is in. */
   phase(name: string): void {
     if (this.#phase === name) return;
     this.#phase = name;
@@ -92,16 +92,17 @@ export class TaskHold implements Disposable {
     const beatMs = heartbeatMs / beats;
     const leastMs = Math.min(betweenMs, beatMs / 2);
     const over = AbortSignal.any([this.#ended.signal, this.lost]);
-    for (let told = this.#phase; !this.#isOver; ) {
+    for (let sentPhase = this.#phase; !this.#isOver; ) {
       await pause(clock, leastMs, over);
       const woken = new AbortController();
       this.#wake = () => woken.abort();
-      if (this.#phase === told) await pause(clock, beatMs - leastMs, AbortSignal.any([woken.signal, over]));
+      if (this.#phase === sentPhase)
+        await pause(clock, beatMs - leastMs, AbortSignal.any([woken.signal, over]));
       if (this.#isOver) return;
       const sentAt = this.#now();
-      told = this.#phase;
+      sentPhase = this.#phase;
       try {
-        const answer = await beat(told, beatMs);
+        const answer = await beat(sentPhase, beatMs);
         if (answer === 'held') this.#heldSince = sentAt;
         else this.#lose(answer === 'canceled' ? 'the batch was canceled' : 'another worker has it', answer);
       } catch {

@@ -107,7 +107,7 @@ export class TaskRunner {
       case 'canceled':
         await tasks.canceled(token);
         throw new CompleteAsyncError();
-      case 'told':
+      case 'settled':
         // The SDK must not answer for a task that the outbox completes.
         throw new CompleteAsyncError();
     }
@@ -123,7 +123,7 @@ export class TaskRunner {
       return await this.#run(order, hold, task);
     } catch (caught) {
       const error = firstThrown(caught);
-      if (error instanceof NotClaimed) return { kind: 'told' };
+      if (error instanceof NotClaimed) return { kind: 'settled' };
       if (error instanceof OffsiteError)
         return { kind: 'declined', reason: error.message, forGood: error.kind === 'input' };
       throw error;

@@ -47,7 +47,7 @@ export class Tasks {
     }
   }
 
-  /** Tells that a canceled task has ended. Never rejects: the server finds out when its heartbeats end. */
+  /** Reports that a canceled task has ended. Never rejects: the server finds out when its heartbeats end. */
   async canceled(token: Uint8Array): Promise<void> {
     await this.#within(fleetMessages.time.call, () => this.#client.activity.reportCancellation(token)).catch(
       () => undefined,

@@ -111,7 +111,7 @@ class Poll {
     const { trials, since, before } = this.#input;
     const now = Date.now();
     this.starting = this.starting.filter(({ until }) => until > now);
-    // A start that began before this poll did has not told it.
+    // A start that began before this poll did has not announced itself.
     const isYoung = before === undefined && now < since + settledMs;
     const { offsiteLook } = proxyActivities<FleetActivities>({
       heartbeatTimeout: trials.heartbeatMs,

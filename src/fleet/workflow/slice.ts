@@ -19,16 +19,16 @@ export async function offsiteSlice(input: SliceInput): Promise<BatchOutcome> {
   const { parent } = workflowInfo();
   const trials = new Trials({
     ...input,
-    pass: next === undefined ? undefined : (what) => tell(next, signals.pass, what),
-    begun: parent && (() => tell(parent.workflowId, signals.begun, index)),
+    pass: next === undefined ? undefined : (what) => signalWorkflow(next, signals.pass, what),
+    begun: parent && (() => signalWorkflow(parent.workflowId, signals.begun, index)),
   });
   setHandler(defineSignal<[Pass]>(signals.pass), (what) => trials.receive(what));
   await serve(trials);
   return trials.ended();
 }
 
-/** Tells another workflow something. The next slice may not be there yet if this one is short. */
-async function tell<What>(workflow: string, signal: string, what: What): Promise<void> {
+/** Signals another workflow. The next slice may not be there yet if this one is short. */
+async function signalWorkflow<What>(workflow: string, signal: string, what: What): Promise<void> {
   for (;;) {
     try {
       await getExternalWorkflowHandle(workflow).signal<[What]>(signal, what);

@@ -64,7 +64,7 @@ export class Slices implements Served {
 
   pause(isPaused: boolean): void {
     this.#isPaused = isPaused;
-    for (const slice of this.#handles.values()) void this.#tellPause(slice);
+    for (const slice of this.#handles.values()) void this.#signalPause(slice);
   }
 
   ended(): BatchOutcome {
@@ -126,12 +126,12 @@ export class Slices implements Served {
       parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
     });
     this.#handles.set(index, slice);
-    if (isPaused !== this.#isPaused) void this.#tellPause(slice);
+    if (isPaused !== this.#isPaused) void this.#signalPause(slice);
     return slice;
   }
 
   /** Never rejects: a slice that has ended need not know. */
-  async #tellPause(slice: Slice): Promise<void> {
+  async #signalPause(slice: Slice): Promise<void> {
     await slice.signal(this.#isPaused ? signals.pause : signals.unpause).catch(() => undefined);
   }
 

@@ -68,7 +68,7 @@ export class Trials {
         if (this.#page.length === 0) await this.#readPage();
         if (this.#mayStart) this.#startNext();
       }
-      await this.#tellBegun();
+      await this.#announceBegun();
       if (await this.#passOn()) return;
       await condition(() => this.#changes !== before);
     }
@@ -194,7 +194,7 @@ export class Trials {
     this.done.spent.usd += summary.usd ?? 0;
   }
 
-  async #tellBegun(): Promise<void> {
+  async #announceBegun(): Promise<void> {
     if (this.#isBegun || this.done.scheduled === 0) return;
     this.#isBegun = true;
     await this.#parts.begun?.();

@@ -11,7 +11,7 @@ import { hostConnections } from '../../bounds/sandbox.ts';
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../offsite-error.ts';
 import { type Authority, hostHeader, readAuthority } from '../../suite/hosts/authority.ts';
-import { answerText, pass, told } from '../answer.ts';
+import { answerText, errorForClient, pass } from '../answer.ts';
 import { endToEnd, toHost } from '../end-to-end-headers.ts';
 import type { HostConnection } from '../gateway.ts';
 import { clientGone, GatewayRefusal } from '../refusal.ts';
@@ -69,7 +69,7 @@ export async function proxyTunnel(
       await Promise.all([pipeline(stream, other, { signal }), pipeline(other, stream, { signal })]);
     });
   } catch (error) {
-    const { status, message } = told(error);
+    const { status, message } = errorForClient(error);
     if (accepted) stream.destroy(new Error('the tunnel was broken off'));
     else stream.end(plainAnswer(status, message));
   }

@@ -18,8 +18,8 @@ export interface ModelLimitParts {
 }
 
 /**
- * The permits of this process for requests to one model whose limit adapts. It tells the other processes of
- * this machine what became of its requests, and gets its part of the limit.
+ * The permits of this process for requests to one model whose limit adapts. It reports to the other
+ * processes of this machine how its requests ended, and gets its part of the limit.
  */
 export class ModelLimit implements Disposable {
   /** The most requests in flight, as configured. */
@@ -74,7 +74,7 @@ export class ModelLimit implements Disposable {
     this.#sent -= 1;
   }
 
-  tell(event: LimitEvent): void {
+  observe(event: LimitEvent): void {
     if (this.#events.length < adaptingLimits.count.events) this.#events.push(event);
     // A refusal counts at once, so that the next request is not refused too.
     if (event.kind === 'refused') this.#turn();

@@ -10,14 +10,14 @@ export interface LimitStore {
   /** Replaces what is kept by what `change` returns. No other process changes it in between. */
   change(
     model: LimitedModel,
-    change: (kept: SharedLimit | undefined) => { shared: SharedLimit; told: Told },
+    change: (kept: SharedLimit | undefined) => { shared: SharedLimit; summary: LimitSummary },
     at: number,
   ): void;
   /** Records that the limit of a model moved. */
   moved(model: LimitedModel, move: LimitMove): void;
 }
 
-interface Told {
+interface LimitSummary {
   limit: number;
   most: number;
   inFlight: number;
@@ -38,7 +38,7 @@ export class ModelLimits implements Disposable {
   readonly #note: (message: string) => void;
   /** What is known while the store fails. */
   readonly #own = memoryStore();
-  #told: string | undefined;
+  #lastReason: string | undefined;
 
   /** @param note called with each new reason why the limits are not shared */
   constructor(
@@ -76,12 +76,13 @@ export class ModelLimits implements Disposable {
   #turn(model: LimitedModel, turn: Turn) {
     try {
       const learned = turnIn(this.#store, model, turn, this.#clock.now());
-      this.#told = undefined;
+      this.#lastReason = undefined;
       return learned;
     } catch (error) {
       const reason = messageOf(error);
-      if (reason !== this.#told) this.#note(`the limit of the model ${model.name} is not shared: ${reason}`);
-      this.#told = reason;
+      if (reason !== this.#lastReason)
+        this.#note(`the limit of the model ${model.name} is not shared: ${reason}`);
+      this.#lastReason = reason;
       return turnIn(this.#own, model, turn, this.#clock.now());
     }
   }
@@ -93,7 +94,7 @@ function turnIn(store: LimitStore, model: LimitedModel, turn: Turn, now: number)
     learned = takeTurn(kept, turn, now);
     const { shared, limit, most } = learned;
     const inFlight = shared.holders.reduce((sum, [, { wants }]) => sum + wants, 0);
-    return { shared, told: { limit, most, inFlight } };
+    return { shared, summary: { limit, most, inFlight } };
   };
   store.change(model, change, now);
   // The store has called it.

@@ -57,9 +57,13 @@ export function writeRecorded({ wire, status, body }: RecordedAnswer, asked: Ask
     estimate: 0,
     estimated: false,
   };
-  const told = translateAnswer({ status, headers }, from, 'answer', at);
-  const written = Buffer.concat([told.transcoder.push(body), told.transcoder.end()]);
-  return { status: told.status, headers: request.streamed && status < 400 ? events : json, body: written };
+  const translated = translateAnswer({ status, headers }, from, 'answer', at);
+  const written = Buffer.concat([translated.transcoder.push(body), translated.transcoder.end()]);
+  return {
+    status: translated.status,
+    headers: request.streamed && status < 400 ? events : json,
+    body: written,
+  };
 }
 
 /**

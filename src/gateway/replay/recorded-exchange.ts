@@ -15,15 +15,15 @@ import type { RecordedExchange } from './cassette.ts';
  * @param read the content of a blob; undefined if there is none
  */
 export function recordedExchange(
-  told: ModelExchange,
+  exchange: ModelExchange,
   number: number,
   read: (sha256: string) => Buffer | undefined,
 ): RecordedExchange | string {
-  const { role, model, status = 0, requestBody, responseBody, translation } = told;
-  const wire = wireNamed(told.wire);
-  if (!wire) return `it is of the wire ${told.wire}`;
+  const { role, model, status = 0, requestBody, responseBody, translation } = exchange;
+  const wire = wireNamed(exchange.wire);
+  if (!wire) return `it is of the wire ${exchange.wire}`;
   const isRefusal = [400, 413, 422].includes(status);
-  if (told.failure !== undefined && !isRefusal) return told.failure;
+  if (exchange.failure !== undefined && !isRefusal) return exchange.failure;
   if (requestBody === undefined || responseBody === undefined) return 'its bodies were not kept';
   const sent = read(requestBody);
   const got = read(responseBody);

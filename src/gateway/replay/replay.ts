@@ -56,7 +56,7 @@ function recordedAnswer(
   try {
     const asked = { wire, request, losses, at: clock.now() };
     const { body, ...head } = writeRecorded(exchange.answer(), asked);
-    return { ...head, body: one(body), replayed: toldOf(cassette, match) };
+    return { ...head, body: one(body), replayed: replayedExchangeOf(cassette, match) };
   } catch (cause) {
     const what = `the recorded answer ${exchange.number} of ${trialName(trial.label)} cannot be read`;
     throw new GatewayRefusal(502, 'REPLAY_UNREADABLE', `${what}: ${messageOf(cause)}`, { cause });
@@ -88,7 +88,10 @@ function find(
   return finder.find({ role, isOf, model, forms: requestForms(request, wire, finder.trials[0]) });
 }
 
-function toldOf({ name }: Cassette, { exchange, trial, how, again, differs }: Match): ReplayedExchange {
+function replayedExchangeOf(
+  { name }: Cassette,
+  { exchange, trial, how, again, differs }: Match,
+): ReplayedExchange {
   return {
     of: name,
     trial: trialName(trial.label),

@@ -62,11 +62,11 @@ export class Losses {
    */
   drop(path: string, kind: LossKind): void {
     if (this.#mode === 'strict') throw this.#refusal(path, 'and its translation is strict');
-    this.tell(path, kind);
+    this.record(path, kind);
   }
 
   /** Records a loss of an answer: it has arrived, so it cannot be refused any more. */
-  tell(path: string, kind: LossKind): void {
+  record(path: string, kind: LossKind): void {
     const known = this.#found.get(path);
     if (known) known.times += 1;
     else if (this.#found.size < modelRequests.count.losses) this.#found.set(path, { path, kind, times: 1 });

@@ -10,7 +10,7 @@ const optional = {
   parallelCalls: 'tool option',
 } as const satisfies Partial<Record<keyof NeutralRequest, LossKind>>;
 
-/** Tells the loss of members that a wire does not have. */
+/** Leaves out members that a wire does not have. */
 export function dropUnsupported(
   request: NeutralRequest,
   members: readonly (keyof typeof optional)[],

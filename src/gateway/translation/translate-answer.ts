@@ -33,9 +33,9 @@ export function translateAnswer(
   const model = wireTable[to].translation;
   const kept = keptHeaders(headers);
   const json = { ...kept, 'content-type': 'application/json' };
-  const inOnePiece = (status: number, tell: (body: string) => object): TranslatedAnswer => ({
+  const inOnePiece = (status: number, convert: (body: string) => object): TranslatedAnswer => ({
     ...{ status, headers: json, whole: true },
-    transcoder: wholeTranscoder((body) => JSON.stringify(tell(body))),
+    transcoder: wholeTranscoder((body) => JSON.stringify(convert(body))),
   });
 
   if (purpose === 'count' && countless.has(status)) {
@@ -109,7 +109,7 @@ function keptHeaders(headers: UpstreamAnswer['headers']): UpstreamAnswer['header
   return Object.fromEntries(Object.entries(headers).filter(([name]) => names.includes(name)));
 }
 
-function wholeTranscoder(tell: (body: string) => string): Transcoder {
+function wholeTranscoder(convert: (body: string) => string): Transcoder {
   const store = new ByteStore();
   return {
     push(bytes) {
@@ -120,7 +120,7 @@ function wholeTranscoder(tell: (body: string) => string): Transcoder {
     },
     end() {
       const body = utf8(store.take());
-      return Buffer.from(tell(body));
+      return Buffer.from(convert(body));
     },
     held: () => store.size,
   };

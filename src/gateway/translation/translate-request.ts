@@ -52,6 +52,6 @@ export function translateRequest(
 }
 
 /** What the record says about a translation. */
-export function toldOf({ from, losses, estimated }: TranslatedRequest): ExchangeTranslation {
+export function exchangeTranslationOf({ from, losses, estimated }: TranslatedRequest): ExchangeTranslation {
   return { from, losses: losses.all(), ...(estimated && { estimated }) };
 }

@@ -47,7 +47,7 @@ export function streamTranscoder(
       failed ??= new UnreadableAnswer(`an event is longer than ${bound}`);
     },
   });
-  const told = () => {
+  const takeWritten = () => {
     attempt(() => pieces.flush());
     const bytes = Buffer.from(out.join(''));
     out = [];
@@ -64,7 +64,7 @@ export function streamTranscoder(
     push(bytes) {
       if (failed) throw failed;
       feed.feed(decode(bytes));
-      const ready = told();
+      const ready = takeWritten();
       // What came before the failure is sent first.
       if (failed && ready.length === 0) throw failed;
       return ready;
@@ -75,7 +75,7 @@ export function streamTranscoder(
       feed.feed(`${decode()}\n\n`);
       if (failed) throw failed;
       if (!steps.over) reader.end();
-      const last = told();
+      const last = takeWritten();
       if (failed) throw failed;
       return last;
     },

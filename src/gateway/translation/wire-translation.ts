@@ -14,7 +14,7 @@ export interface WireTranslation {
    * GatewayRefusal for what the neutral form cannot say.
    */
   readRequest(body: JsonObject, losses: Losses): Omit<NeutralRequest, 'model' | 'streamed'>;
-  /** Writes a request to a model. Tells `losses` what the wire cannot say. */
+  /** Writes a request to a model. Records in `losses` what the wire cannot say. */
   writeRequest(request: NeutralRequest, losses: Losses, to: RequestTarget): JsonObject;
   /** Reads a whole answer of a model. Throws {@link UnreadableAnswer}. */
   readAnswer(body: unknown, ids: CallIds, losses: Losses): NeutralAnswer;

@@ -38,9 +38,9 @@ export function createWriter(database: DatabaseSync): Writer {
     waiting = [];
     try {
       database.exec('BEGIN IMMEDIATE');
-      const settle = group.map((one) => one.apply());
+      const settlers = group.map((one) => one.apply());
       database.exec('COMMIT');
-      for (const tell of settle) tell();
+      for (const settle of settlers) settle();
     } catch (error) {
       // A full disk makes SQLite roll back by itself; a second ROLLBACK would hide the cause.
       if (database.isTransaction) database.exec('ROLLBACK');

@@ -19,9 +19,9 @@ export interface SourceParts extends Pick<FetchParts, 'env' | 'signal'> {
   except?: readonly string[] | undefined;
   /** Keys that no file of a source may hold. */
   keys?: KnownKeys | undefined;
-  /** Tells what people should know about a source. */
+  /** Receives what people should know about a source. */
   note(message: string): void;
-  /** Tells what git is doing: `fetch main of https://…: Receiving objects: 45 %`. */
+  /** Receives what git is doing: `fetch main of https://…: Receiving objects: 45 %`. */
   onProgress(message: string): void;
 }
 

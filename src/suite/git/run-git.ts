@@ -127,8 +127,8 @@ function gitFailure(result: Failed, timeoutMs: number): OffsiteError {
     .split(/[\r\n]+/)
     .filter((line) => /^(fatal|error|remote|ssh|git|ERROR|Permission|Host)/.test(line.trim()))
     .slice(-saidLines);
-  const told = said.length === 0 ? `it exited with ${result.exitCode}` : said.join(' / ');
-  return failed(`git said: ${withoutCredentials(told)}`);
+  const reason = said.length === 0 ? `it exited with ${result.exitCode}` : said.join(' / ');
+  return failed(`git said: ${withoutCredentials(reason)}`);
 }
 
 const saidLines = 4;

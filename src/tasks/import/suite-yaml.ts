@@ -43,8 +43,8 @@ export function suiteYaml({ id, variants, cases }: WrittenSuite): string {
 /** Says above the case what Offsite ignores or does in another way. */
 function describe(item: YAMLMap, notes: readonly Note[]): void {
   item.spaceBefore = true;
-  const told = notes.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
-  if (told.length > 0) item.commentBefore = [...new Set(told)].map(asComment).join('\n');
+  const remarks = notes.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
+  if (remarks.length > 0) item.commentBefore = [...new Set(remarks)].map(asComment).join('\n');
 }
 
 /** Characters that show a text in another order than it is read, and those that no editor shows. */

@@ -84,15 +84,15 @@ async function baseImages(parts: ImageParts, build: PlannedBuild, signal: AbortS
       if (obtained.kind === 'found') return { name: used, image: obtained.image };
       const message = `${build.file}:${line}: ${noImage(obtained, name, used)}`;
       const failure = new TrialFailure({ kind: blameFor(obtained), phase: 'build', message });
-      tellMissing(parts, name, failure);
+      reportMissing(parts, name, failure);
       throw failure;
     }),
   );
 }
 
-/** Tells once that there is no such image, whatever Dockerfiles begin with it. */
-function tellMissing({ failures, observeBuild }: ImageParts, image: string, failure: TrialFailure): void {
-  const id = `told missing ${image}`;
+/** Reports once that there is no such image, whatever Dockerfiles begin with it. */
+function reportMissing({ failures, observeBuild }: ImageParts, image: string, failure: TrialFailure): void {
+  const id = `reported missing ${image}`;
   if (failures.has(id)) return;
   failures.set(id, failure);
   observeBuild({ id, what: `image ${image}`, image, state: { kind: 'failed', cause: failure.failure } });
@@ -169,9 +169,9 @@ async function runBuild(
   const { clock } = engine.port;
   const startedAt = clock.now();
   const printed = () => {
-    const { text: told } = output.result();
+    const { text: printedText } = output.result();
     // Builders print the steps that they got.
-    return withLines(secret ? told.replaceAll(secretMount(secret.id), '') : told, lineOf);
+    return withLines(secret ? printedText.replaceAll(secretMount(secret.id), '') : printedText, lineOf);
   };
   try {
     await builder.build({

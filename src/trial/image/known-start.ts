@@ -27,9 +27,9 @@ export async function knownStart(
       const { kind } = error.failure;
       // A registry that did not answer may do so later.
       if (kind === 'task') failures.set(key, error);
-      const told = `told ${key}`;
-      if (!failures.has(told)) {
-        failures.set(told, error);
+      const reportKey = `reported ${key}`;
+      if (!failures.has(reportKey)) {
+        failures.set(reportKey, error);
         const state = { kind: 'failed' as const, cause: error.failure };
         const missing = built === undefined ? named?.name : undefined;
         const what = missing === undefined ? `image of ${spec.caseName}` : `image ${missing}`;

@@ -38,12 +38,12 @@ export async function obtainImage(
     return image ? { kind: 'found', image } : { kind: 'missing' };
   }
   const { clock } = engine.port;
-  let toldAt: number | undefined;
+  let reportedAt: number | undefined;
   const id = `pull of ${name}`;
   const onPull = (progress: PullProgress) => {
     const now = clock.now();
-    if (toldAt !== undefined && now - toldAt < reportMs) return;
-    toldAt = now;
+    if (reportedAt !== undefined && now - reportedAt < reportMs) return;
+    reportedAt = now;
     observeBuild({ id, what: `${id}${howFar(progress)}`, state: { kind: 'running' } });
   };
   let ending: 'built' | 'stopped' = 'stopped';
@@ -56,7 +56,7 @@ export async function obtainImage(
     if (!(error instanceof OffsiteError) || !reasons.has(error.code)) throw error;
     return { kind: isRefusal(error) ? 'refused' : 'unreachable', why: pullObstacle(error) };
   } finally {
-    if (toldAt !== undefined) observeBuild({ id, what: id, state: { kind: ending } });
+    if (reportedAt !== undefined) observeBuild({ id, what: id, state: { kind: ending } });
   }
 }
 

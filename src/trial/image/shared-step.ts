@@ -24,28 +24,28 @@ export async function sharedStep<Made>(
   const failure = failures.get(hash);
   if (failure) throw failure;
   let isBuilt = false;
-  const tell = (state: BuildState) => {
+  const report = (state: BuildState) => {
     isBuilt = true;
     observeBuild({ id: hash, what: description, state });
   };
   try {
     const made = await make({
-      waits: () => tell({ kind: 'other-agent' }),
+      waits: () => report({ kind: 'other-agent' }),
       async run(work) {
-        if (building) tell({ kind: 'queued' });
+        if (building) report({ kind: 'queued' });
         using _permit = await building?.();
-        tell({ kind: 'running' });
+        report({ kind: 'running' });
         const ran = await work();
         // Before anybody else can see the result.
         if (ran) await buildLogs?.add(hash, ran);
       },
     });
-    if (isBuilt) tell({ kind: 'built' });
+    if (isBuilt) report({ kind: 'built' });
     return made;
   } catch (error) {
     const isFinal = error instanceof TrialFailure;
     if (isFinal) failures.set(hash, error);
-    if (isBuilt) tell(isFinal ? { kind: 'failed', cause: error.failure } : { kind: 'stopped' });
+    if (isBuilt) report(isFinal ? { kind: 'failed', cause: error.failure } : { kind: 'stopped' });
     throw error;
   }
 }

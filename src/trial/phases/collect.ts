@@ -35,10 +35,10 @@ async function run(input: PhaseInput): Promise<Found> {
   using deadline = startDeadline(parts.clock, ms, signal);
   const { filesChanged, changes, collection, carry, protectedChanged } = await read(input, deadline.signal);
   signal.throwIfAborted();
-  const told = [...notes, ...cacheNote(input, filesChanged), ...unmatchedNote(input)];
+  const newNotes = [...notes, ...cacheNote(input, filesChanged), ...unmatchedNote(input)];
   const trajectory = await trajectoryArtifact(found.trajectory ?? [], parts.blobs);
   return {
-    ...(told.length > 0 && { events: [...(found.events ?? []), ...told] }),
+    ...(newNotes.length > 0 && { events: [...(found.events ?? []), ...newNotes] }),
     filesChanged,
     changes,
     carry,
@@ -48,7 +48,7 @@ async function run(input: PhaseInput): Promise<Found> {
   };
 }
 
-/** Tells that protected folders have caches that do not count. */
+/** Notes that protected folders have caches that do not count. */
 function cacheNote({ spec, parts }: PhaseInput, filesChanged: readonly string[]): HarnessEvent[] {
   const caches = cachesAmong(protectionOf(spec), filesChanged);
   if (caches.length === 0) return [];
@@ -58,7 +58,7 @@ function cacheNote({ spec, parts }: PhaseInput, filesChanged: readonly string[])
 }
 
 /**
- * Tells which patterns protect nothing that is there: one may be misspelled, or protect what must not be
+ * Notes which patterns protect nothing that is there: one may be misspelled, or protect what must not be
  * added.
  */
 function unmatchedNote({ spec, parts, before }: PhaseInput): HarnessEvent[] {

@@ -14,12 +14,12 @@ import type { PhaseInput } from './phase.ts';
  */
 export async function endingCause(
   ending: HarnessEnding,
-  { wires, tellsModelFailure = true }: Pick<Runner, 'wires' | 'tellsModelFailure'>,
+  { wires, reportsModelFailure = true }: Pick<Runner, 'wires' | 'reportsModelFailure'>,
   { models }: Pick<PhaseInput, 'models'>,
 ): Promise<Cause | undefined> {
   switch (ending.ended) {
     case 'exited': {
-      if (tellsModelFailure) return undefined;
+      if (reportsModelFailure) return undefined;
       const account = await models?.session.account();
       const failure = account?.agent.modelFailure;
       return failure === undefined ? undefined : modelCause(failure, account);

@@ -8,11 +8,11 @@ import { harnessEnvironment } from '../environment.ts';
 import { TrialFailure } from '../failure.ts';
 import { modelAccess, reachThrough } from '../model-access.ts';
 import { hostsOf, type TrialModels } from '../models.ts';
+import { passTimeLeft } from '../pass-time-left.ts';
 import { refuseMissed } from '../replayed.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
 import { answererOf } from '../simulated-user.ts';
 import { copySkills } from '../skills.ts';
-import { tellDeadline } from '../tell-deadline.ts';
 import { endingCause } from './ending-cause.ts';
 import { harnessCause } from './harness-cause.ts';
 import type { Phase, PhaseInput } from './phase.ts';
@@ -52,7 +52,7 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
     clock: parts.clock,
   });
   const budgetLeft = () => models?.session.left() ?? {};
-  const tell = (until: number) => tellDeadline(until, { clock: parts.clock, env, budgetLeft });
+  const timeLeft = (until: number) => passTimeLeft(until, { clock: parts.clock, env, budgetLeft });
   const stops = [models?.session.overBudget, models?.session.replayMissed, port?.relay.lost].filter(
     (stop) => stop !== undefined,
   );
@@ -62,7 +62,7 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
     answererOf(spec, models),
     {
       ...{ timeoutMs: spec.sandbox.timeouts.harness, signal, stop: AbortSignal.any(stops) },
-      tell: spec.profile.tellDeadline ? tell : undefined,
+      passTimeLeft: spec.profile.tellDeadline ? timeLeft : undefined,
     },
     parts.clock,
   );
@@ -77,7 +77,7 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
   // If the sandbox lost the connection to its model, the trial says nothing about the agent, whatever the
   // harness did then.
   port?.relay.lost.throwIfAborted();
-  const source = session.commandsFrom ?? (runner.tellsCommands ? 'report' : 'traffic');
+  const source = session.commandsFrom ?? (runner.reportsCommands ? 'report' : 'traffic');
   return {
     ...foundOf(conversation, source, input),
     ...(deviations.length > 0 && { deviations }),

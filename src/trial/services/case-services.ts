@@ -95,8 +95,11 @@ export class CaseServices {
 /** All that decides whether the services of a case work. */
 function keyOf(what: string, { environment: { services = [] }, sandbox }: TrialSpec): string {
   const { cpus, memory, disk, pids, security, runtime } = sandbox;
-  const told = services.map(({ files = [], ...service }) => ({ ...service, files: files.map(keyOfFile) }));
-  return JSON.stringify(['services', what, told, cpus, memory, disk, pids, security, runtime]);
+  const described = services.map(({ files = [], ...service }) => ({
+    ...service,
+    files: files.map(keyOfFile),
+  }));
+  return JSON.stringify(['services', what, described, cpus, memory, disk, pids, security, runtime]);
 }
 
 function keyOfFile(file: PlacedFile) {

@@ -68,16 +68,16 @@ function neverHealthy(
   service: Service,
   name: string,
   place: string,
-  { exitCode, told }: Checked,
+  { exitCode, detail }: Checked,
   waited: number,
 ): TrialFailure {
   const how = exitCode === undefined ? 'did not finish' : `exited with ${exitCode}`;
   const seconds = Math.round(waited / 1000);
   // Most programs say in their last line what is wrong, such as Python after its traceback.
-  const lines = told.split('\n');
-  const printed = told === '' ? '' : `: ${lines.at(-1)}`;
+  const lines = detail.split('\n');
+  const printed = detail === '' ? '' : `: ${lines.at(-1)}`;
   const message = `${place}: the service ${name} was not healthy after ${seconds} s; its check ${how}${printed}`;
-  return failed(service, message, lines.length > 1 ? `${told}\n` : '');
+  return failed(service, message, lines.length > 1 ? `${detail}\n` : '');
 }
 
 function failed(service: Service, message: string, checked = ''): TrialFailure {

@@ -27,8 +27,8 @@ export async function gradeOf(
   const failure = failureOf(result, rewards, tests);
   if (failure || rewards.kind === 'none') return { validations: [], judgments: [], failure };
   const judgments = judgmentsOf(rewards.rewards, tests.thresholds, 'tests');
-  const told = 'told' in rewards ? rewards.told : undefined;
-  return { validations: [validationOf(result, judgments, told)], judgments, failure: undefined };
+  const summary = 'summary' in rewards ? rewards.summary : undefined;
+  return { validations: [validationOf(result, judgments, summary)], judgments, failure: undefined };
 }
 
 async function rewardsOf(
@@ -96,12 +96,12 @@ function thresholdOf(name: string, { default: usual, byName }: Thresholds): numb
 function validationOf(
   { stdout, startedAt, finishedAt }: ExecResult,
   judgments: readonly Judgment[],
-  told: string | undefined,
+  summary: string | undefined,
 ): Validation {
   const low = judgments.filter((judgment) => !reachesThreshold(judgment));
   const passed = low.length === 0;
   const why = low.map(({ name, score, threshold }) => `${name} is ${score ?? 'missing'}, below ${threshold}`);
-  const message = [...why, ...(told === undefined ? [] : [told])].join('; ');
+  const message = [...why, ...(summary === undefined ? [] : [summary])].join('; ');
   return {
     id: 'validation-0',
     index: 0,

@@ -11,7 +11,7 @@ import { fileAt, NotReadable } from './written-rewards.ts';
 type NamedReading = Extract<TestReading, { kind: 'named-tests' }>;
 
 /** The reward, with the tests that count and did not pass. */
-export type Resolved = Extract<Rewards, { kind: 'rewards' }> & { told: string };
+export type Resolved = Extract<Rewards, { kind: 'rewards' }> & { summary: string };
 
 /**
  * The reward `resolved` of tests with names: 1 if all that count have passed, else 0. Without any result
@@ -35,7 +35,7 @@ export async function resolvedRewards(
   return {
     kind: 'rewards',
     rewards: new Map([['resolved', resolved ? 1 : 0]]),
-    told: `${failed.length} of ${counting} tests did not pass: ${shown.join(', ')}${more}`,
+    summary: `${failed.length} of ${counting} tests did not pass: ${shown.join(', ')}${more}`,
   };
 }
 

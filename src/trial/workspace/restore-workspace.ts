@@ -87,8 +87,8 @@ async function edit(container: Container, edits: readonly string[], signal: Abor
 
 /** The user and the group of what the sandbox's own user writes. */
 async function ownerIn(container: Container, signal: AbortSignal): Promise<{ uid: number; gid: number }> {
-  const told = await run(container, ['sh', '-c', 'id -u && id -g'], signal);
-  const [uid = 0, gid = 0] = told.trim().split('\n').map(Number);
+  const ids = await run(container, ['sh', '-c', 'id -u && id -g'], signal);
+  const [uid = 0, gid = 0] = ids.trim().split('\n').map(Number);
   return { uid, gid };
 }
 

@@ -8,7 +8,7 @@ export interface Explanation {
   fault?: string | undefined;
   /** Whether it is the agent's. */
   isAgents: boolean;
-  /** One line for each reason, the most telling first. */
+  /** One line for each reason, the clearest first. */
   reasons: string[];
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { describe, expect, test } from 'vitest';
-import { annotations, githubStep, tellGithub } from '../../../src/cli/output/github.ts';
+import { annotations, githubStep, writeGithubResults } from '../../../src/cli/output/github.ts';
 import { junitXml } from '../../../src/cli/output/junit.ts';
 import type { BatchSummary, TrialSummary } from '../../../src/cli/output/summary.ts';
 import { type Content, Output, plainText } from '../../../src/text/output.ts';
@@ -116,8 +116,8 @@ describe('in GitHub Actions', () => {
       const step = githubStep({ GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: file });
       if (!step) throw new Error('not taken for a step');
       const concluded = [ours('the pass rate of 50 % is below 80 % (--fail-under)')];
-      tellGithub(step, { summary: mixed, concluded }, printers);
-      tellGithub(step, { summary: mixed, concluded: [] }, printers);
+      writeGithubResults(step, { summary: mixed, concluded }, printers);
+      writeGithubResults(step, { summary: mixed, concluded: [] }, printers);
       const text = readFileSync(file, 'utf8');
       expect(text.match(/^### Offsite: batch <code>b1<\/code>$/gm)).toHaveLength(2);
       expect(text).toContain(
@@ -126,7 +126,11 @@ describe('in GitHub Actions', () => {
       expect(text).toContain('| did not pass | why, in the first such trial |');
       expect(text).toMatch(/^\| <code>hello<\/code> · .* \| <code>verify&#58;.*<br><code>validation .*\|$/m);
       expect(text.match(/^<code>the pass rate of 50 &#37; is below 80 &#37; .*$/gm), text).toHaveLength(1);
-      tellGithub({ summaryFile: join(folder, 'none', 'x') }, { summary: mixed, concluded: [] }, printers);
+      writeGithubResults(
+        { summaryFile: join(folder, 'none', 'x') },
+        { summary: mixed, concluded: [] },
+        printers,
+      );
       expect(warnings).toEqual([expect.stringContaining('cannot write the step summary')]);
       expect(githubStep({})).toBeUndefined();
     } finally {

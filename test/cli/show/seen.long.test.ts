@@ -11,7 +11,7 @@ import { openPlace, type Place } from '../place.ts';
 
 let place: Place;
 let summary: BatchSummary;
-let told: string;
+let printed: string;
 
 const verify = `node -e "require('assert').strictEqual(require('fs').readFileSync('answer.txt', 'utf8'), '42\\\\n')"`;
 
@@ -39,7 +39,7 @@ beforeAll(async () => {
   });
   const ran = await offsite(place, ['run', suite, '--json']);
   summary = JSON.parse(ran.stdout) as BatchSummary;
-  told = ran.stderr;
+  printed = ran.stderr;
 }, 300_000);
 afterAll(() => place?.[Symbol.dispose]());
 
@@ -54,7 +54,7 @@ test('the document of a run names what each trial left, and where the whole reco
   const kept = trial?.artifacts?.find(({ path }) => path === 'out/kept.bin');
   expect(readFileSync(kept?.blob ?? '')).toHaveLength(2000);
   // Only the document is on stdout.
-  expect(told).toContain('see why: offsite show ');
+  expect(printed).toContain('see why: offsite show ');
 });
 
 test('the last batch is shown with the reason of the trial that failed', async () => {

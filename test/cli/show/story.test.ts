@@ -166,16 +166,16 @@ test('what is left out of a long output does not say what failed', async () => {
 
 test('a story tells the rest in the order in which somebody asks for it, in three screens at most', async () => {
   using kept = keptLedger();
-  const told = await story(kept, failed);
-  const titles = told.split('\n').filter((line) => /^[a-z]/.test(line));
+  const printed = await story(kept, failed);
+  const titles = printed.split('\n').filter((line) => /^[a-z]/.test(line));
   expect(titles.map((line) => line.split('  ')[0])).toEqual([
     ...['why', 'verify', 'validations', 'judgments', 'tried', 'prompt', 'timeline', 'more'],
   ]);
-  expect(told).toContain('✗ style  0.4 < 0.7  judge-1\n    │ too clever');
-  expect(told).toContain('variant  v: codex 1.2.3, model model-1');
-  expect(told).toMatch(/\+100 ms {2}message {2}I will look\n +\+300 ms {2}command {2}ls -la +✗/);
-  expect(told).toMatch(/offsite show a\/v#0 --verify \| --diff/);
-  expect(told.split('\n').length).toBeLessThan(72);
+  expect(printed).toContain('✗ style  0.4 < 0.7  judge-1\n    │ too clever');
+  expect(printed).toContain('variant  v: codex 1.2.3, model model-1');
+  expect(printed).toMatch(/\+100 ms {2}message {2}I will look\n +\+300 ms {2}command {2}ls -la +✗/);
+  expect(printed).toMatch(/offsite show a\/v#0 --verify \| --diff/);
+  expect(printed.split('\n').length).toBeLessThan(72);
 });
 
 test('a diff is shown as git shows it; what was not kept is told', async () => {
@@ -210,16 +210,16 @@ test('a diff is shown as git shows it; what was not kept is told', async () => {
     { path: '.git/index', kind: 'modified', omitted: 'binary' },
     { path: 'src/__pycache__/a.pyc', kind: 'added', omitted: 'binary' },
   ];
-  const told = await story(kept, { ...failed, filesChanged: changes.map(({ path }) => path), changes });
-  expect(told).toContain(
+  const printed = await story(kept, { ...failed, filesChanged: changes.map(({ path }) => path), changes });
+  expect(printed).toContain(
     'changed files  8\n  M a.txt  +1 −1\n    │ @@ -1,3 +1,3 @@\n    │  1\n    │ -2\n    │ +--two\n    │  3',
   );
-  expect(told).toContain('A new.sh  +1\n    │ @@ -0,0 +1,1 @@\n    │ +echo');
-  expect(told).toContain('D old  −1\n    │ @@ -1,1 +0,0 @@\n    │ -gone\\u{d}');
-  expect(told).toContain('M run.sh  mode 0644 → 0755');
-  expect(told).toContain('M logo.png  binary file, 5 B → 2.0 KiB');
-  expect(told).toContain('A link  +1\n    │ @@ -0,0 +1,1 @@\n    │ +symlink to /etc/passwd');
-  expect(told).toContain('and 1 below .git, 1 in caches of tools');
+  expect(printed).toContain('A new.sh  +1\n    │ @@ -0,0 +1,1 @@\n    │ +echo');
+  expect(printed).toContain('D old  −1\n    │ @@ -1,1 +0,0 @@\n    │ -gone\\u{d}');
+  expect(printed).toContain('M run.sh  mode 0644 → 0755');
+  expect(printed).toContain('M logo.png  binary file, 5 B → 2.0 KiB');
+  expect(printed).toContain('A link  +1\n    │ @@ -0,0 +1,1 @@\n    │ +symlink to /etc/passwd');
+  expect(printed).toContain('and 1 below .git, 1 in caches of tools');
   expect(plainText(partsOf(openTrial(kept.ledger, 'a' + '#0'), ['diff']))).toContain(
     'M .git/index  binary file',
   );
@@ -231,8 +231,8 @@ test('a large diff is cut in a story, and whole on its own', async () => {
   const changes: FileChange[] = [
     { path: 'long', kind: 'added', after: { type: 'file', mode: 0o644, byteSize: 4000, content } },
   ];
-  const told = await story(kept, { ...failed, changes });
-  expect(told).toContain('│ +line 38\n    … 462 more lines of this diff');
+  const printed = await story(kept, { ...failed, changes });
+  expect(printed).toContain('│ +line 38\n    … 462 more lines of this diff');
   const whole = plainText(partsOf(openTrial(kept.ledger, 'a#0'), ['diff']));
   expect(whole).toContain('│ +line 499');
 });
@@ -257,10 +257,10 @@ test('many files that are slow to compare take little time, and others are compa
     () => plainText(partsOf(shown, ['diff'])),
     () => JSON.stringify(trialDocument(shown, [], kept.ledger)),
   ]) {
-    const told = show();
-    expect(told).toMatch(/quick.*[+1]/);
-    expect(told).toContain('+2');
-    expect(told).toContain('too different to be compared in time');
+    const printed = show();
+    expect(printed).toMatch(/quick.*[+1]/);
+    expect(printed).toContain('+2');
+    expect(printed).toContain('too different to be compared in time');
   }
 }, 60_000);
 
@@ -288,11 +288,11 @@ test('a void trial shows its cause with the output, and attempts that do not cou
   const report = { caseName: 'a', ordinal: 0, taskIndex: 0, events: [], outcome: {} };
   await trials.finish(trials.beginAttempt(trial?.key ?? 0), { verdict: 'void', cause, result, report });
   const shown = openTrial(kept.ledger, 'a#0');
-  const told = plainText(storyOf(shown));
-  expect(told).toMatch(
+  const printed = plainText(storyOf(shown));
+  expect(printed).toMatch(
     /^○ a · v #0 {2}void.*\n\nwhy\n {2}infrastructure, in prepare: it was down\n {2}│ disk\n {2}│ full/,
   );
-  expect(told).toMatch(
+  expect(printed).toMatch(
     /attempts {2}2\n {2}1 {2}void after 2\.0 s: infrastructure, in prepare: it was down\n {2}2 {2}void/,
   );
   expect(trialDocument(shown, [], kept.ledger)).toMatchObject({
@@ -475,11 +475,11 @@ test('a step has a mark only for what it had to reach, and the hosts of agent an
     receivedBytes: 20,
   };
   const subject = { ...failed.subject, hosts: ['a.example', '*.b.example:443'], testsHosts: ['c.example'] };
-  const told = { ...subject, tellDeadline: true as const };
+  const withTimeLeft = { ...subject, tellDeadline: true as const };
   await kept.add('batch_steps', {
     one: [
       {
-        ...{ verdict: 'failed', subject: told as NonNullable<TrialResult['subject']> },
+        ...{ verdict: 'failed', subject: withTimeLeft as NonNullable<TrialResult['subject']> },
         models: {
           ...account,
           connections: [connection, { ...connection, failure: 'refused' }],

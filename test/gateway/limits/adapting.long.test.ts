@@ -87,9 +87,9 @@ test('two agents of one machine share the limit, and together stay within it', {
       String(atATime),
     ]);
   const stop = async (agent: ChildProcess): Promise<Asked> => {
-    const told = once(agent, 'message');
+    const answer = once(agent, 'message');
     agent.send('stop');
-    const [asked] = await told;
+    const [asked] = await answer;
     return asked as Asked;
   };
   const first = start(10);

@@ -31,7 +31,7 @@ export async function limitedServer(options: LimitedServerOptions): Promise<Limi
   let working = 0;
   let present = 0;
   const pump = () => {
-    while (queue.length > 0 && working < told.capacity) {
+    while (queue.length > 0 && working < limited.capacity) {
       working += 1;
       queue.shift()?.();
     }
@@ -54,27 +54,27 @@ export async function limitedServer(options: LimitedServerOptions): Promise<Limi
   };
   const server = createServer(async (request, response) => {
     const asked = await text(request);
-    if (beyond === 'refuses' && working >= told.capacity) {
-      told.refused += 1;
+    if (beyond === 'refuses' && working >= limited.capacity) {
+      limited.refused += 1;
       const wait = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) };
       response.writeHead(429, { 'content-type': 'application/json', ...wait });
       response.end('{"error":{"message":"too many requests"}}');
       return;
     }
     present += 1;
-    told.peak = Math.max(told.peak, present);
+    limited.peak = Math.max(limited.peak, present);
     const { promise: begun, resolve } = Promise.withResolvers<void>();
     queue.push(resolve);
     pump();
     await begun;
     await answer(response, asked.includes('"stream":true'));
-    told.answered += 1;
+    limited.answered += 1;
     present -= 1;
     working -= 1;
     pump();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const told: LimitedServer = {
+  const limited: LimitedServer = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
     capacity: options.capacity,
     answered: 0,
@@ -85,7 +85,7 @@ export async function limitedServer(options: LimitedServerOptions): Promise<Limi
       await new Promise((resolve) => server.close(resolve));
     },
   };
-  return told;
+  return limited;
 }
 
 const usage = '"usage":{"prompt_tokens":10,"completion_tokens":1,"total_tokens":11}';

@@ -48,7 +48,7 @@ export function simulate(
   let answered = 0;
   let refused = 0;
   const later = (ms: number, run: () => void) => events.push({ at: now + ms, run });
-  const tell = (event: Parameters<typeof observe>[1]) => observe(state, event, { most, now });
+  const handle = (event: Parameters<typeof observe>[1]) => observe(state, event, { most, now });
 
   const start = (request: Request) => {
     working += 1;
@@ -60,7 +60,7 @@ export function simulate(
       answered += 1;
       const { trial, sentAt, inFlight } = request;
       const stream = { trial, requestBytes: 2_000, firstMs: firstAt - sentAt, totalMs: now - sentAt };
-      tell({ kind: 'answered', sentAt, inFlight, stream });
+      handle({ kind: 'answered', sentAt, inFlight, stream });
       idle.push(trial);
     });
   };
@@ -75,7 +75,7 @@ export function simulate(
         later(5, () => {
           sent -= 1;
           refused += 1;
-          tell({ kind: 'refused', sentAt: request.sentAt, inFlight: request.inFlight, waitMs: 0 });
+          handle({ kind: 'refused', sentAt: request.sentAt, inFlight: request.inFlight, waitMs: 0 });
           later(500 + 500 * random(), () => idle.push(request.trial));
         });
     }

@@ -21,12 +21,12 @@ const live = { turns: [{ text: 'Alive.' }], otherwise: 'A title' };
 
 /** The first answers of a conversation in which all results are this one. */
 async function converse(at: At, wire: Wire, streamed: boolean, count: number, result = '9') {
-  const told: Said[] = [{ user: `Count the words until you have ${result}.` }];
+  const conversation: Said[] = [{ user: `Count the words until you have ${result}.` }];
   const heard: Heard[] = [];
   for (let each = 0; each < count; each += 1) {
-    const answer = await clients[wire].ask(at, told, streamed);
+    const answer = await clients[wire].ask(at, conversation, streamed);
     heard.push(answer);
-    told.push({ answer, results: answer.calls.map(() => result) });
+    conversation.push({ answer, results: answer.calls.map(() => result) });
   }
   return heard;
 }

@@ -127,9 +127,9 @@ describe('a streamed answer', () => {
       const reader = wireTable[wire].answers.readStream();
       for (const { raw } of streamed) reader.event(raw);
       const whole = await document(answering, wire, question(wire));
-      const told = wireTable[wire].answers.readFacts(whole.document);
-      expect(reader.facts()).toEqual(told);
-      expect(told).toMatchObject({
+      const facts = wireTable[wire].answers.readFacts(whole.document);
+      expect(reader.facts()).toEqual(facts);
+      expect(facts).toMatchObject({
         complete: true,
         failure: undefined,
         answeredBy: 'm-1',

@@ -164,12 +164,12 @@ describe.each(allWires)('$name', ({ name: wire, translation }) => {
 
   test('an answer reads back as it was written, whole and streamed', () => {
     fc.assert(
-      fc.property(answer(wire), request(wire), (told, asked) => {
-        NeutralAnswer.parse(told);
+      fc.property(answer(wire), request(wire), (neutral, asked) => {
+        NeutralAnswer.parse(neutral);
         const losses = strict();
         const about = { request: asked, at: 0, losses };
-        const document = JSON.parse(JSON.stringify(translation.writeAnswer(told, about)));
-        expect(translation.readAnswer(document, callIds([]), losses)).toEqual(told);
+        const document = JSON.parse(JSON.stringify(translation.writeAnswer(neutral, about)));
+        expect(translation.readAnswer(document, callIds([]), losses)).toEqual(neutral);
 
         const steps: NeutralEvent[] = [];
         const order = new StreamSteps(callIds([]), (step) => steps.push(step));
@@ -177,10 +177,10 @@ describe.each(allWires)('$name', ({ name: wire, translation }) => {
         const writer = translation.writeStream(about, ({ data }) =>
           reader.event(typeof data === 'string' ? data : JSON.stringify(data)),
         );
-        for (const step of eventsOf(told)) writer.take(step);
+        for (const step of eventsOf(neutral)) writer.take(step);
         if (!order.over) reader.end();
         expect(steps.filter(({ type }) => type !== 'start')).toEqual(
-          [...eventsOf(told)].filter(({ type }) => type !== 'start'),
+          [...eventsOf(neutral)].filter(({ type }) => type !== 'start'),
         );
         expect(losses.all()).toEqual([]);
       }),

@@ -64,9 +64,9 @@ describe.concurrent('a command profile with a stream', { timeout }, () => {
       harnessCounts: { usage: record.usage },
       finalMessage: record.finalMessage,
     });
-    const told = result.trajectory?.map((entry) => [entry.command, entry.exitCode, entry.output]);
-    expect(told).toEqual(record.trajectory.map((entry) => [entry.command, entry.exitCode, entry.output]));
-    expect(told?.length).toBeGreaterThan(1);
+    const reported = result.trajectory?.map((entry) => [entry.command, entry.exitCode, entry.output]);
+    expect(reported).toEqual(record.trajectory.map((entry) => [entry.command, entry.exitCode, entry.output]));
+    expect(reported?.length).toBeGreaterThan(1);
   });
 
   test('jsonl tells commands, tools, messages, usage, version and ending', async () => {

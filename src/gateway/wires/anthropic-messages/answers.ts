@@ -33,14 +33,14 @@ export function readFacts(body: unknown): AnswerFacts {
   };
 }
 
-const telling = /"type"\s*:\s*"(message_start|message_delta|message_stop|error)"/;
+const worthParsing = /"type"\s*:\s*"(message_start|message_delta|message_stop|error)"/;
 
 export function readStream(): StreamReader {
   const facts = noFacts();
   const known: Record<string, unknown> = {};
   return {
     event(data) {
-      if (!telling.test(data)) return;
+      if (!worthParsing.test(data)) return;
       const { type, message, error, usage } = Event.parse(parsed(data));
       if (type === 'error') noteFailure(facts, readError(error));
       if (type === 'message_stop') facts.complete = true;

@@ -32,7 +32,7 @@ const Counts = object({
   output_tokens_details: anything,
 });
 
-/** The counts that an event tells; a count that is null says nothing new. */
+/** The counts that an event has; a count that is null says nothing new. */
 export function countsIn(usage: unknown): Partial<ReturnType<typeof Counts.parse>> {
   return Object.fromEntries(Object.entries(Counts.parse(usage)).filter(([, value]) => value != null));
 }

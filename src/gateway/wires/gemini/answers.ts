@@ -32,14 +32,14 @@ export function readFacts(body: unknown): AnswerFacts {
 }
 
 /** Events with none of these, such as those of a text, need not be parsed. */
-const telling = /"(usageMetadata|error|finishReason|blockReason)"/;
+const worthParsing = /"(usageMetadata|error|finishReason|blockReason)"/;
 
 /** The stream has no last event: it is complete once a candidate says why it ended. */
 export function readStream(): StreamReader {
   const facts = noFacts();
   return {
     event(data) {
-      if (facts.answeredBy !== undefined && !telling.test(data)) return;
+      if (facts.answeredBy !== undefined && !worthParsing.test(data)) return;
       const chunk = Answer.parse(parsed(data));
       const failure = readError(chunk.error);
       if (failure.message !== undefined) noteFailure(facts, failure);

@@ -43,6 +43,6 @@ export function read(body: JsonObject): ModelRequest {
 }
 
 function textOf(response: unknown): string {
-  const told = member(response, 'output') ?? member(response, 'error');
-  return typeof told === 'string' ? told : JSON.stringify(response ?? {});
+  const content = member(response, 'output') ?? member(response, 'error');
+  return typeof content === 'string' ? content : JSON.stringify(response ?? {});
 }

@@ -32,7 +32,7 @@ export function readFacts(body: unknown): AnswerFacts {
 /**
  * Most chunks hold one word of text and members that are null. Only chunks with more information are parsed.
  */
-const telling = /"usage"\s*:\s*\{|"error"|"finish_reason"\s*:\s*"/;
+const worthParsing = /"usage"\s*:\s*\{|"error"|"finish_reason"\s*:\s*"/;
 const finishing = /"finish_reason"\s*:\s*"/;
 
 export function readStream(): StreamReader {
@@ -43,7 +43,7 @@ export function readStream(): StreamReader {
         facts.complete = true;
         return;
       }
-      if (facts.answeredBy !== undefined && !telling.test(data)) return;
+      if (facts.answeredBy !== undefined && !worthParsing.test(data)) return;
       const { model, choices, error, usage } = Completion.parse(parsed(data));
       facts.answeredBy ??= model;
       const failure = readError(error);

@@ -31,13 +31,13 @@ export function readFacts(body: unknown): AnswerFacts {
 /**
  * Matches the events that carry a whole response, and the one that carries an error. Others are not parsed.
  */
-const telling = /"type"\s*:\s*"(response\.(created|completed|incomplete|failed)|error)"/;
+const worthParsing = /"type"\s*:\s*"(response\.(created|completed|incomplete|failed)|error)"/;
 
 export function readStream(): StreamReader {
   let facts = noFacts();
   return {
     event(data) {
-      if (!telling.test(data)) return;
+      if (!worthParsing.test(data)) return;
       const event = parsed(data);
       const { type, response } = Event.parse(event);
       if (type === 'error') return noteFailure(facts, readErrorBody(event));

@@ -30,7 +30,7 @@ export function Timeline({ query }: { query: URLSearchParams }) {
   const selectedName = query.get('sel');
   const selected = useMemo(() => {
     const found = shown.findIndex((entry) => entryName(entry) === selectedName);
-    return found === -1 && selectedName === null ? mostTelling(shown) : found;
+    return found === -1 && selectedName === null ? firstToShow(shown) : found;
   }, [shown, selectedName]);
   const entry = shown[selected];
   const select = (index: number) => {
@@ -105,7 +105,7 @@ function filtered(entries: TimelineEntry[], filter: string, hidden: readonly str
 }
 
 /** The entry to show first: the check that failed, else the phase that failed, else the last message. */
-function mostTelling(entries: readonly TimelineEntry[]): number {
+function firstToShow(entries: readonly TimelineEntry[]): number {
   const failedCheck = entries.findIndex(
     ({ kind, failed }) => failed && (kind === 'verify' || kind === 'validation'),
   );

@@ -1,4 +1,4 @@
-import { reachesThreshold, tellingLine } from '../../../record/failures.ts';
+import { findReasonLine, reachesThreshold } from '../../../record/failures.ts';
 import { commandsOf } from '../../../record/timeline.ts';
 import type { TrialRecord } from '../../../record/trial-record.ts';
 import { usageOf } from '../../../record/usage.ts';
@@ -20,7 +20,7 @@ export function Why({ attempts }: { attempts: number }) {
   const excerpt = excerptOf(record);
   const usage = usageOf(record);
   return (
-    <section class={`why ${record.verdict} ${excerpt ? 'told' : ''}`} aria-label="Verdict">
+    <section class={`why ${record.verdict} ${excerpt ? 'with-excerpt' : ''}`} aria-label="Verdict">
       <div class="because">
         <p class="fault">
           <Verdict standing={record.verdict} />
@@ -70,12 +70,12 @@ interface Excerpt {
   text: string;
 }
 
-/** What goes with the reason: the telling part of an output, or all that a validation or a judge said. */
+/** What goes with the reason: the part of an output that says why, or what a validation or a judge said. */
 function excerptOf({ verdict, cause, verifySteps = [], validations = [], judgments = [] }: TrialRecord) {
   if (verdict === 'passed') return undefined;
-  if (cause?.output) return tellingPart(cause.phase, cause.output);
+  if (cause?.output) return partWithReason(cause.phase, cause.output);
   const step = verifySteps.find(({ exitCode }) => exitCode !== 0);
-  if (step) return tellingPart(line(step.command.trim().split('\n')[0] ?? ''), step.output);
+  if (step) return partWithReason(line(step.command.trim().split('\n')[0] ?? ''), step.output);
   const validation = validations.find(({ exitCode = 0 }) => exitCode !== 0);
   if (validation) {
     const { name, message = '', error, output } = validation;
@@ -87,9 +87,9 @@ function excerptOf({ verdict, cause, verifySteps = [], validations = [], judgmen
 }
 
 /** The lines of an output from the one that says what is wrong, or the last ones. */
-function tellingPart(what: string, text: string): Excerpt | undefined {
+function partWithReason(what: string, text: string): Excerpt | undefined {
   const all = text.trimEnd().split('\n');
-  const at = tellingLine(all);
+  const at = findReasonLine(all);
   const isAtEnd = at === -1 || at >= all.length - 2;
   const from = isAtEnd ? Math.max(0, all.length - linesShown) : Math.max(0, at - 1);
   const shown = all.slice(from, from + linesShown).join('\n');

@@ -26,7 +26,7 @@ export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => 
 function partOf(block: JsonObject, ids: CallIds, losses: Losses): ModelPart[] {
   switch (block.type) {
     case 'text':
-      if (objectsOf(block.citations).length > 0) losses.tell('answer.citations', 'answer detail');
+      if (objectsOf(block.citations).length > 0) losses.record('answer.citations', 'answer detail');
       return [{ type: 'text', text: stringIn(block, 'text') ?? '' }];
     case 'thinking': {
       const signature = stringIn(block, 'signature') || undefined;
@@ -41,7 +41,7 @@ function partOf(block: JsonObject, ids: CallIds, losses: Losses): ModelPart[] {
       return [callPart(ids, { id, name, arguments: JSON.stringify(input ?? {}) })];
     }
     default:
-      losses.tell(`answer.${typeName(block)}`, 'answer detail');
+      losses.record(`answer.${typeName(block)}`, 'answer detail');
       return [];
   }
 }

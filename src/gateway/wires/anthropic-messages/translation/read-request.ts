@@ -68,8 +68,8 @@ function choiceOf(choice: unknown, losses: Losses): NeutralRequest['toolChoice']
 
 function reasoningOf({ thinking, output_config: config }: JsonObject): NeutralRequest['reasoning'] {
   if (member(thinking, 'type') === 'disabled') return { effort: 'none' };
-  const told = member(config, 'effort');
-  const effort = efforts.find((one) => one === told);
+  const wanted = member(config, 'effort');
+  const effort = efforts.find((one) => one === wanted);
   const budget = isObject(thinking) ? numberIn(thinking, 'budget_tokens') : undefined;
   if (effort === undefined && budget === undefined) return undefined;
   return { ...(effort && { effort }), ...(budget !== undefined && { budget }) };

@@ -29,7 +29,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
       steps.text('reasoning', stringIn(block, 'thinking') ?? '');
       signature.add(stringIn(block, 'signature') ?? '');
     } else if (open === 'redacted_thinking') steps.signature(stringIn(block, 'data') ?? '', true);
-    else losses.tell(`answer.${typeName(block)}`, 'answer detail');
+    else losses.record(`answer.${typeName(block)}`, 'answer detail');
   };
   const more = (delta: JsonObject) => {
     switch (delta.type) {
@@ -45,7 +45,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
         if (open === 'tool_use') steps.arguments(stringIn(delta, 'partial_json') ?? '');
         return;
       default:
-        losses.tell('answer.citations', 'answer detail');
+        losses.record('answer.citations', 'answer detail');
     }
   };
   const endBlock = (at: unknown) => {

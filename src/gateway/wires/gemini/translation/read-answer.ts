@@ -38,7 +38,7 @@ export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => 
       const call = callPart(ids, { id, name, arguments: JSON.stringify(args ?? {}) });
       return withSignature(read, call, thoughtSignature);
     }
-    if (text === undefined) losses.tell('answer.parts', 'answer detail');
+    if (text === undefined) losses.record('answer.parts', 'answer detail');
     const type = thought === true ? 'reasoning' : 'text';
     return withSignature(read, { type, text: text ?? '' }, thoughtSignature);
   }, []);

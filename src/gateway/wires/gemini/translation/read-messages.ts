@@ -27,7 +27,7 @@ export function readMessages(body: JsonObject, losses: Losses): NeutralMessage[]
     return {
       from: 'tool',
       callId: id || call?.id || losses.refuse('contents[].parts[].functionResponse'),
-      ...told(given.response, media),
+      ...responseContent(given.response, media),
     };
   };
   return [
@@ -118,7 +118,7 @@ function contentOf(part: JsonObject, losses: Losses): Content {
 }
 
 /** The text of a function's response. Clients put it into `output` or `error`. */
-function told(response: unknown, media: Content[]): { parts: Content[]; failed: boolean } {
+function responseContent(response: unknown, media: Content[]): { parts: Content[]; failed: boolean } {
   const names = isObject(response) ? Object.keys(response) : [];
   const [name] = names;
   const only =

@@ -24,7 +24,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
       steps.arguments(JSON.stringify(part.functionCall.args ?? {}));
       steps.closeCall();
     } else if (text !== undefined) steps.text(isThought ? 'reasoning' : 'text', text);
-    else if (!signature) losses.tell('answer.parts', 'answer detail');
+    else if (!signature) losses.record('answer.parts', 'answer detail');
     if (signature && isThought) steps.signature(signature, false);
   };
 

@@ -8,7 +8,7 @@ import { signedParts } from './signatures.ts';
 
 export const writeAnswer: WireTranslation['writeAnswer'] = (answer, { request, losses }) => {
   const carried = answer.parts.filter((part) => part.type !== 'reasoning' || !part.redacted);
-  if (carried.length < answer.parts.length) losses.tell('answer.redacted', 'reasoning');
+  if (carried.length < answer.parts.length) losses.record('answer.redacted', 'reasoning');
   const parts = signedParts(carried, partOf);
   return {
     candidates: [{ content: { parts, role: 'model' }, finishReason: finishReasons[answer.stop], index: 0 }],

@@ -44,7 +44,7 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, losses },
       case 'reasoning':
         return text(step.text, true);
       case 'signature':
-        if (step.redacted) losses.tell('answer.redacted', 'reasoning');
+        if (step.redacted) losses.record('answer.redacted', 'reasoning');
         else signature = step.signature;
         return;
       case 'call':

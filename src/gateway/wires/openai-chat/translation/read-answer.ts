@@ -18,7 +18,7 @@ export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => 
   const { message, logprobs, finish_reason: reason } = Choice.parse(first);
   if (others.length > 0 || !isObject(message))
     throw new UnreadableAnswer('the answer is not one of openai-chat');
-  if (logprobs != null) losses.tell('answer.logprobs', 'answer detail');
+  if (logprobs != null) losses.record('answer.logprobs', 'answer detail');
   const parts: ModelPart[] = [];
   const said = (type: 'text' | 'refusal' | 'reasoning', text: string) => {
     if (text !== '') parts.push({ type, text });

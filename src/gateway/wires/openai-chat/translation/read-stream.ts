@@ -33,7 +33,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
     const { index = call.index < 0 ? 0 : call.index, id } = delta;
     if (typeof index !== 'number') throw new UnreadableAnswer('a tool call has no number');
     const name = member(delta.function, 'name');
-    // Some servers number all calls 0, and tell them apart by their ids.
+    // Some servers number all calls 0, and distinguish them by their ids.
     const isNew = index > call.index || (typeof name === 'string' && name !== '' && !!id && id !== call.id);
     if (isNew) {
       steps.call(id, name);
@@ -57,7 +57,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
       for (const choice of objectsOf(chunk.choices)) {
         if (choice.index !== undefined && choice.index !== 0)
           throw new UnreadableAnswer('the answer has more than one choice');
-        if (choice.logprobs != null) losses.tell('answer.logprobs', 'answer detail');
+        if (choice.logprobs != null) losses.record('answer.logprobs', 'answer detail');
         const { delta } = choice;
         if (isObject(delta)) {
           said('reasoning', thoughtIn(delta));

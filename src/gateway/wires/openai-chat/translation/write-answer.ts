@@ -9,7 +9,7 @@ export const writeAnswer: WireTranslation['writeAnswer'] = (answer, { request, a
     answer.parts.flatMap((part) => (part.type === type ? [part.text] : [])).join('');
   const calls = answer.parts.flatMap((part) => (part.type === 'call' ? [callOf(part, request)] : []));
   if (answer.parts.some((part) => part.type === 'reasoning' && part.signature !== undefined))
-    losses.tell('answer.signature', 'reasoning');
+    losses.record('answer.signature', 'reasoning');
   const message = {
     role: 'assistant',
     content: texts('text') || null,

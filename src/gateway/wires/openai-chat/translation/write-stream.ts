@@ -37,7 +37,7 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, at, losse
       case 'reasoning':
         return text('reasoning', step.text, (reasoning_content) => ({ reasoning_content }));
       case 'signature':
-        return losses.tell('answer.signature', 'reasoning');
+        return losses.record('answer.signature', 'reasoning');
       case 'call': {
         const { id, name } = step;
         index += 1;

@@ -34,7 +34,7 @@ function partsOf(item: JsonObject, ids: CallIds, losses: Losses): ModelPart[] {
     case 'message':
       return objectsOf(item.content).map((part): ModelPart => {
         if (part.type === 'refusal') return { type: 'refusal', text: stringIn(part, 'refusal') ?? '' };
-        if (objectsOf(part.annotations).length > 0) losses.tell('answer.annotations', 'answer detail');
+        if (objectsOf(part.annotations).length > 0) losses.record('answer.annotations', 'answer detail');
         return { type: 'text', text: stringIn(part, 'text') ?? '' };
       });
     case 'reasoning':
@@ -44,7 +44,7 @@ function partsOf(item: JsonObject, ids: CallIds, losses: Losses): ModelPart[] {
       return [callPart(ids, { id, name, arguments: stringIn(item, 'arguments') || '{}' })];
     }
     default:
-      losses.tell(`answer.${typeName(item)}`, 'answer detail');
+      losses.record(`answer.${typeName(item)}`, 'answer detail');
       return [];
   }
 }

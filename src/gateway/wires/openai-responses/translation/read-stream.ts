@@ -8,25 +8,25 @@ import { stopOf } from './read-answer.ts';
 
 export const readStream: WireTranslation['readStream'] = (steps, losses) => {
   /** The item that is written now. */
-  let open: { index: unknown; type: unknown; told: boolean } | undefined;
+  let open: { index: unknown; type: unknown; hasDelta: boolean } | undefined;
   let refused = false;
 
   const begin = ({ output_index: index, item }: JsonObject) => {
     if (open || !steps.begun || !isObject(item)) throw disorder('response.output_item.added');
-    open = { index, type: item.type, told: false };
+    open = { index, type: item.type, hasDelta: false };
     if (item.type === 'function_call') steps.call(item.call_id, item.name);
     else if (item.type !== 'message' && item.type !== 'reasoning')
-      losses.tell(`answer.${typeName(item)}`, 'answer detail');
+      losses.record(`answer.${typeName(item)}`, 'answer detail');
   };
   const inItem = (event: JsonObject, type: string) => {
     if (open?.index !== event.output_index || open?.type !== type) throw disorder(event.type);
-    open.told = true;
+    open.hasDelta = true;
     return stringIn(event, 'delta') ?? '';
   };
   const endItem = ({ output_index: index, item, type }: JsonObject) => {
     if (!open || open.index !== index || !isObject(item)) throw disorder(type);
     // Some servers send the arguments only here.
-    if (open.type === 'function_call' && !open.told) steps.arguments(stringIn(item, 'arguments') ?? '');
+    if (open.type === 'function_call' && !open.hasDelta) steps.arguments(stringIn(item, 'arguments') ?? '');
     if (open.type === 'function_call') steps.closeCall();
     const signature = open.type === 'reasoning' && stringIn(item, 'encrypted_content');
     if (signature) steps.signature(signature, false);

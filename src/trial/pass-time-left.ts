@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { BudgetLeft } from '../gateway/gateway.ts';
 import type { TimeLeft } from '../harness/runner.ts';
 
-interface TellParts {
+interface TimeLeftParts {
   clock: Clock;
   /** The environment of the harness's processes. */
   env: Record<string, string>;
@@ -11,13 +11,13 @@ interface TellParts {
 }
 
 /**
- * Tells a harness what is left of its time and of the budgets of its models, at the beginning of each turn:
+ * Passes a harness what is left of its time and of the budgets of its models, at the beginning of each turn:
  * in its environment, and by the function that this returns. A batch's budget is shared: what is left of it
  * may be used by other trials.
  *
  * @param until when the harness is ended, epoch milliseconds
  */
-export function tellDeadline(until: number, { clock, env, budgetLeft }: TellParts): () => TimeLeft {
+export function passTimeLeft(until: number, { clock, env, budgetLeft }: TimeLeftParts): () => TimeLeft {
   const left = () => timeLeft(until, budgetLeft(), clock.now());
   Object.assign(env, deadlineEnvironment(left(), clock.now()));
   return left;

@@ -10,7 +10,7 @@ const Running = object({ models: listOf(object({ model: wholeText, context_lengt
  * What Ollama reports about one model: the context that it is loaded with, or set to, and the one that it
  * could have. https://github.com/ollama/ollama/blob/main/docs/api.md
  */
-export async function toldByOllama(ask: AskServer, id: string): Promise<ServerModel> {
+export async function ollamaModel(ask: AskServer, id: string): Promise<ServerModel> {
   const [show, running] = await Promise.all([
     ask({ path: '/api/show', body: { model: id } }),
     ask({ path: '/api/ps' }),

@@ -4,18 +4,18 @@ import { text } from '../../text/printable.ts';
 import type { CommandContext } from '../context.ts';
 import { isLast } from './open-trial.ts';
 
-/** Finds what a reference names, as {@link findTarget} does. Tells which batch it takes if none is named. */
-export function toldTarget(context: CommandContext, reference = ''): Target {
+/** Finds what a reference names, as {@link findTarget} does. Prints which batch it takes if none is named. */
+export function announcedTarget(context: CommandContext, reference = ''): Target {
   const ledger = context.ledger();
   const target = findTarget(ledger.records, reference);
   const run = target.kind === 'batch' ? undefined : target.run.id;
   const isNamed = [target.batch.id, run].some((id) => id !== undefined && begins(id, reference));
-  if (!isNamed && isLast(ledger, target.batch)) tellLast(context, target.batch);
+  if (!isNamed && isLast(ledger, target.batch)) announceLast(context, target.batch);
   return target;
 }
 
 /** Says that the last batch is taken, and which one that is. */
-export function tellLast({ err }: Pick<CommandContext, 'err'>, { id, suite }: StoredBatch): void {
+export function announceLast({ err }: Pick<CommandContext, 'err'>, { id, suite }: StoredBatch): void {
   err.print(text`batch ${id} of ${suite}, the last one`);
 }
 

@@ -4,11 +4,11 @@ import { plural } from '../../text/quantities.ts';
 import type { OlderSide } from '../compare-to.ts';
 import { summaryTable } from '../output/summary-table.ts';
 import { incompleteSummary, type UnfinishedWork } from './incomplete.ts';
-import { type Telling, tellStep, wantedDetail } from './tell-results.ts';
+import { type PrintParts, wantedDetail, writeGithubStep } from './print-results.ts';
 import { whenInterrupted } from './when-interrupted.ts';
 import { type AnySummary, writeJunit, writePages } from './write-results.ts';
 
-export interface Unfinished extends Omit<Telling, 'signal'> {
+export interface Unfinished extends Omit<PrintParts, 'signal'> {
   /** All that the command works on, with the batches that were started by now. */
   work(): Omit<UnfinishedWork, 'thrown'>[];
   /** The results of what is finished. */
@@ -32,18 +32,18 @@ export function saveWhenInterrupted(unfinished: Unfinished, signal: AbortSignal)
  * Prints and writes the results of a command that ended before all its trials had a result, with those that
  * have none. Never throws: what ended the command is printed after it.
  */
-export async function tellIncomplete(unfinished: Unfinished, thrown: unknown): Promise<void> {
+export async function printIncompleteResults(unfinished: Unfinished, thrown: unknown): Promise<void> {
   const { context, options, progress, older, isList = false } = unfinished;
   try {
     const summaries = summariesOf(unfinished, thrown);
     if (summaries.length === 0) return;
     if (options.json) context.out.json(isList ? summaries : summaries[0]);
-    else for (const summary of summaries) printIncomplete(summary, context.out);
+    else for (const summary of summaries) printSummary(summary, context.out);
     if (older) progress.note(notComparedText(older));
     writeJunit(summaries, options, context);
     // The first signal was for the trials; a second one ends the process at once.
     await writePages(summaries, options, context, new AbortController().signal);
-    tellStep(summaries, context, options);
+    writeGithubStep(summaries, context, options);
   } catch (error) {
     progress.note(text`cannot print all results so far: ${messageOf(error)}`);
   }
@@ -56,7 +56,7 @@ function summariesOf(unfinished: Unfinished, thrown: unknown): AnySummary[] {
   return [...finished(), ...begun];
 }
 
-function printIncomplete(summary: AnySummary, out: Telling['context']['out']): void {
+function printSummary(summary: AnySummary, out: PrintParts['context']['out']): void {
   const finished = summary.passed + summary.failed + summary.void;
   const results = finished > 0 ? [summaryTable(summary)] : [];
   out.print(text`\n${stack([...results, incompleteLine(summary)])}\n`);

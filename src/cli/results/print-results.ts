@@ -6,7 +6,7 @@ import type { OlderSide } from '../compare-to.ts';
 import type { CommandContext, Workshop } from '../context.ts';
 import { belowText, exitCodeOfRates, exitCodes } from '../exit-codes.ts';
 import { comparisonText } from '../output/comparison.ts';
-import { githubStep, tellGithub } from '../output/github.ts';
+import { githubStep, writeGithubResults } from '../output/github.ts';
 import type { Progress } from '../output/progress.ts';
 import type { SummaryDetail } from '../output/stored-batch.ts';
 import type { BatchSummary } from '../output/summary.ts';
@@ -16,7 +16,7 @@ import type { ResultOptions } from './options.ts';
 import { type AnySummary, writeJunit, writePages } from './write-results.ts';
 
 /** The results of a batch, or of batches that belong together. */
-export interface Told {
+export interface BatchResults {
   summary: AnySummary;
   /** The batches one by one. */
   batches: readonly BatchSummary[];
@@ -28,7 +28,7 @@ export interface Told {
   members?: Record<string, unknown>;
 }
 
-export interface Telling {
+export interface PrintParts {
   context: CommandContext;
   workshop: Pick<Workshop, 'ledger' | 'service'>;
   progress: Progress;
@@ -38,7 +38,7 @@ export interface Telling {
   signal: AbortSignal;
 }
 
-/** How much the summaries for {@link tellResults} must say. */
+/** How much the summaries for {@link printResults} must say. */
 export function wantedDetail({ json, junit, dryRun }: ResultOptions, env: NodeJS.ProcessEnv): SummaryDetail {
   // The data folder of a dry run is gone afterwards, and so are the paths in it.
   if (json && !dryRun) return 'paths';
@@ -51,9 +51,9 @@ export function wantedDetail({ json, junit, dryRun }: ResultOptions, env: NodeJS
  *
  * @param isList whether the JSON document is a list, however many results there are
  */
-export async function tellResults(
-  all: readonly Told[],
-  { context, workshop, progress, options, older, signal }: Telling,
+export async function printResults(
+  all: readonly BatchResults[],
+  { context, workshop, progress, options, older, signal }: PrintParts,
   { isList = false } = {},
 ): Promise<number> {
   const { out } = context;
@@ -64,7 +64,7 @@ export async function tellResults(
     });
     out.json(isList ? documents : documents[0]);
   } else {
-    for (const [index, told] of all.entries()) printTold(told, compared[index], out);
+    for (const [index, results] of all.entries()) printBatchResults(results, compared[index], out);
   }
   if (!options.dryRun)
     for (const { batches } of all) {
@@ -77,18 +77,18 @@ export async function tellResults(
   const concluded = all.map(({ summary }, index) =>
     conclusionOf(summary, compared[index], { older, options }),
   );
-  tellStep(
+  writeGithubStep(
     summaries,
     context,
     options,
-    concluded.map(({ told }) => told),
+    concluded.map(({ lines }) => lines),
   );
   const unreported = summaries.reduce((sum, summary) => sum + summary.unreported, 0);
   if (unreported > 0) {
     const results = plural(unreported, 'result');
     progress.note(`${results} could not be reported and are kept in ${context.dataFolder}: offsite outbox`);
   }
-  for (const line of concluded.flatMap(({ told }) => told)) progress.note(line);
+  for (const line of concluded.flatMap(({ lines }) => lines)) progress.note(line);
   const codes = concluded.map(({ code }) => code);
   return Math.max(exitCodes.done, ...codes);
 }
@@ -97,14 +97,14 @@ export async function tellResults(
 function conclusionOf(
   summary: AnySummary,
   compared: ComparedBatches | undefined,
-  { older, options }: Pick<Telling, 'older' | 'options'>,
-): { code: number; told: Printable[] } {
-  const told = compared && older ? regressionLines(compared, older.name, options) : [];
+  { older, options }: Pick<PrintParts, 'older' | 'options'>,
+): { code: number; lines: Printable[] } {
+  const lines = compared && older ? regressionLines(compared, older.name, options) : [];
   const { failUnder } = options;
-  if (failUnder !== undefined) told.push(ours(thresholdText(summary, failUnder)));
+  if (failUnder !== undefined) lines.push(ours(thresholdText(summary, failUnder)));
   const rates = exitCodeOfRates(summary, options.failUnder);
   const isWorse = rates === exitCodes.done && compared !== undefined && hasRegression(compared, options);
-  return { code: isWorse ? exitCodes.belowThreshold : rates, told };
+  return { code: isWorse ? exitCodes.belowThreshold : rates, lines };
 }
 
 /** How the results stand to `--fail-under`. */
@@ -120,7 +120,7 @@ function thresholdText(summary: AnySummary, failUnder: number): string {
  *
  * @param concluded what was said of thresholds and gates, for each result
  */
-export function tellStep(
+export function writeGithubStep(
   summaries: readonly AnySummary[],
   { env, out, err, redact, note }: CommandContext,
   { json }: ResultOptions,
@@ -131,11 +131,11 @@ export function tellStep(
   const means = { output: json ? err : out, warn: note, redact };
   if (!step) return;
   for (const [index, summary] of summaries.entries())
-    tellGithub(step, { summary, concluded: concluded[index] ?? [] }, means);
+    writeGithubResults(step, { summary, concluded: concluded[index] ?? [] }, means);
 }
 
-function printTold(
-  { summary, title, below }: Told,
+function printBatchResults(
+  { summary, title, below }: BatchResults,
   compared: ComparedBatches | undefined,
   out: CommandContext['out'],
 ): void {
@@ -146,7 +146,10 @@ function printTold(
 }
 
 /** The batches as one side of a comparison. */
-function referenceTo(batches: readonly BatchSummary[], { ledger, service }: Telling['workshop']): Reference {
+function referenceTo(
+  batches: readonly BatchSummary[],
+  { ledger, service }: PrintParts['workshop'],
+): Reference {
   const stored = batches.flatMap(({ batchId }) => ledger.batches.find(batchId));
   return { name: 'this run', batches: stored.filter((one) => one.service === service), variant: undefined };
 }

@@ -13,7 +13,7 @@ os.dup2(2, 1)
 _KEPT = 200_000
 
 
-def tell(kind, **more):
+def report(kind, **more):
     _stream.write(json.dumps({"type": kind, **more}, ensure_ascii=False) + "\n")
     _stream.flush()
 
@@ -43,7 +43,7 @@ def usage(given):
     """Reports the tokens of an answer, as LiteLLM counts them: those of the prompt include cached ones."""
     given = given or {}
     details = given.get("prompt_tokens_details") or {}
-    tell(
+    report(
         "usage",
         input=given.get("prompt_tokens") or 0,
         output=given.get("completion_tokens") or 0,
