@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, type OptionValues } from '@commander-js/extra-typings';
 import type { SuiteOptions } from '../suite/load-suite.ts';
-import { Duration } from '../suite/quantities.ts';
+import { readAge, readByteSize, readDuration } from '../suite/units.ts';
 import type { CommandContext } from './context.ts';
 
 /** Adds the options that name the configuration and the data folder. */
@@ -64,10 +64,24 @@ const dayMs = 24 * 3_600_000;
 
 /** `90s`, `10m`, `2h`, as in the files; read as milliseconds. */
 export function duration(text: string): number {
-  const { data } = Duration.safeParse(text);
-  if (data === undefined || data === 0 || data > dayMs)
+  const milliseconds = readDuration(text) ?? 0;
+  if (milliseconds === 0 || milliseconds > dayMs)
     throw new InvalidArgumentError('expected a duration such as 90s, 10m or 2h, up to 24h.');
-  return data;
+  return milliseconds;
+}
+
+/** `512m`, `10g`, as in the files; read as bytes. */
+export function byteSize(text: string): number {
+  const bytes = readByteSize(text);
+  if (bytes === undefined) throw new InvalidArgumentError('expected a size such as 512m or 10g.');
+  return bytes;
+}
+
+/** `90m`, `12h`, `7d`; read as milliseconds. */
+export function age(text: string): number {
+  const milliseconds = readAge(text);
+  if (milliseconds === undefined) throw new InvalidArgumentError('expected a time such as 90m, 12h or 7d.');
+  return milliseconds;
 }
 
 /** The seed of a sample. */

@@ -24,7 +24,14 @@ export interface Reading extends AnswerFacts {
 /** The readers of a wire that metering needs. */
 type WireReaders = Pick<WireAnswers, 'readFacts' | 'readStream'>;
 
-const nothing: Reading = { usage: {}, answeredBy: undefined, complete: true, failure: undefined, events: 0 };
+const nothing: Reading = {
+  usage: {},
+  answeredBy: undefined,
+  complete: true,
+  failure: undefined,
+  overloaded: false,
+  events: 0,
+};
 
 /**
  * A meter for an answer of this content type. Answers that are neither a stream of events nor JSON give no

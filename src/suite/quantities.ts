@@ -1,18 +1,12 @@
 import { z } from 'zod';
-
-const byteUnits = { k: 1024, m: 1024 ** 2, g: 1024 ** 3 } as const;
-const timeUnits = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const;
+import { byteUnits, readByteSize, readDuration, timeUnits } from './units.ts';
 
 /** `512m`, `1.5g`, or a number of bytes; read as bytes (k, m and g are powers of 1024). */
 export const ByteSize = z
   .union([z.int().min(1), z.string().regex(/^\d+(\.\d+)?[kmg]$/i, 'expected a size such as 512m or 2g')], {
     error: 'expected a size such as 512m or 2g, or a number of bytes',
   })
-  .transform((size) => {
-    if (typeof size === 'number') return size;
-    const unit = size.slice(-1).toLowerCase() as keyof typeof byteUnits;
-    return Math.round(Number(size.slice(0, -1)) * byteUnits[unit]);
-  });
+  .transform((size) => Number(typeof size === 'number' ? size : readByteSize(size)));
 
 /**
  * The memory of a container: a {@link ByteSize} that an engine accepts. A small number is one whose unit
@@ -29,10 +23,7 @@ const leastMemory = 6 * 1024 ** 2;
 export const Duration = z
   .string({ error: 'expected a duration such as 90s, 10m or 2h' })
   .regex(/^\d+(\.\d+)?(ms|s|m|h)$/, 'expected a duration such as 90s, 10m or 2h')
-  .transform((duration) => {
-    const [, amount, unit] = duration.match(/^([\d.]+)(\w+)$/) ?? [];
-    return Math.round(Number(amount) * timeUnits[unit as keyof typeof timeUnits]);
-  });
+  .transform((duration) => Number(readDuration(duration)));
 
 const largestFirst = (units: Readonly<Record<string, number>>) =>
   Object.entries(units).toSorted(([, one], [, other]) => other - one);

@@ -1,7 +1,14 @@
-import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
+import { Command } from '@commander-js/extra-typings';
 import { withTemporal } from '../../fleet/packages.ts';
-import { ByteSize } from '../../suite/quantities.ts';
-import { address, rate, wholeNumber, withAllowOutside, withConfigAndData, withService } from '../options.ts';
+import {
+  address,
+  byteSize,
+  rate,
+  wholeNumber,
+  withAllowOutside,
+  withConfigAndData,
+  withService,
+} from '../options.ts';
 import { withTasks } from '../planned-suite.ts';
 
 export function fleetCommand() {
@@ -117,12 +124,6 @@ function attach() {
         options,
       );
     });
-}
-
-function byteSize(text: string): number {
-  const size = ByteSize.safeParse(text);
-  if (!size.success) throw new InvalidArgumentError('expected a size such as 512m or 16g.');
-  return size.data;
 }
 
 function rerun() {

@@ -1,15 +1,15 @@
-import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
+import { Command } from '@commander-js/extra-typings';
 import type { Clock } from '../../clock.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { type EvictionRule, evictable } from '../../engine/snapshot/eviction.ts';
 import type { KeptSnapshot } from '../../engine/snapshot/kept-snapshots.ts';
 import type { Config } from '../../suite/config-file.ts';
-import { ByteSize } from '../../suite/quantities.ts';
 import type { Output } from '../../text/output.ts';
 import { type Printable, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
 import { CommandContext } from '../context.ts';
+import { age, byteSize } from '../options.ts';
 
 export function imagesCommand() {
   const images = new Command('images').description(
@@ -55,7 +55,7 @@ function pruneCommand() {
     .option(
       '--budget <size>',
       'remove snapshots until the others take no more than this (default: from the configuration)',
-      bytes,
+      byteSize,
     )
     .option('--dry-run', 'only count what would be removed')
     .option('--json', 'print one JSON document on stdout')
@@ -127,19 +127,4 @@ function size(count: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB'];
   const power = Math.min(units.length - 1, count < 1 ? 0 : Math.floor(Math.log2(count) / 10));
   return `${(count / 1024 ** power).toFixed(power === 0 ? 0 : 1)} ${units[power]}`;
-}
-
-const hourMs = 3_600_000;
-const ageUnits = { m: hourMs / 60, h: hourMs, d: 24 * hourMs } as const;
-
-function age(text: string): number {
-  const [, amount, unit] = text.match(/^(\d+(?:\.\d+)?)([mhd])$/) ?? [];
-  if (unit === undefined) throw new InvalidArgumentError('expected a time such as 90m, 12h or 7d.');
-  return Number(amount) * ageUnits[unit as keyof typeof ageUnits];
-}
-
-function bytes(text: string): number {
-  const parsed = ByteSize.safeParse(text);
-  if (!parsed.success) throw new InvalidArgumentError('expected a size such as 512m or 10g.');
-  return parsed.data;
 }

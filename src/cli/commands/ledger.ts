@@ -1,17 +1,16 @@
-import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
+import { Command } from '@commander-js/extra-typings';
 import { systemClock } from '../../clock.ts';
 import { backUpLedger } from '../../ledger/back-up.ts';
 import { type CheckedLedger, checkLedger } from '../../ledger/check.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { pruneLedger } from '../../ledger/prune.ts';
 import { serviceDatabase } from '../../service/service.ts';
-import { ByteSize } from '../../suite/quantities.ts';
 import type { Content } from '../../text/output.ts';
 import { stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { withConfigAndData } from '../options.ts';
+import { age, byteSize, withConfigAndData } from '../options.ts';
 import type { Terminal } from '../terminal.ts';
 
 export function ledgerCommand() {
@@ -138,19 +137,4 @@ function described(found: CheckedLedger): Content {
 
 function size(bytes: number): string {
   return bytes < 1024 ** 2 ? `${Math.ceil(bytes / 1024)} KiB` : `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
-}
-
-function byteSize(text: string): number {
-  const parsed = ByteSize.safeParse(text);
-  if (!parsed.success) throw new InvalidArgumentError('expected a size such as 512m or 10g.');
-  return parsed.data;
-}
-
-const units = { d: 24 * 60 * 60_000, h: 60 * 60_000, m: 60_000 } as const;
-
-/** `30d`, `12h`, `90m`; read as milliseconds. */
-function age(text: string): number {
-  const [, amount, unit] = /^(\d+)([dhm])$/.exec(text) ?? [];
-  if (amount === undefined) throw new InvalidArgumentError('expected a time such as 30d, 12h or 90m.');
-  return Number(amount) * units[unit as keyof typeof units];
 }

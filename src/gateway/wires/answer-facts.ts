@@ -13,7 +13,7 @@ export interface AnswerFacts {
   /** The error that an answer of status 200 carried. */
   failure: string | undefined;
   /** Whether that error says that the model itself failed, whatever the request. */
-  overloaded?: boolean;
+  overloaded: boolean;
 }
 
 export interface StreamReader {
@@ -24,7 +24,7 @@ export interface StreamReader {
 
 /** The facts of a stream that has not begun. */
 export function noFacts(): AnswerFacts {
-  return { usage: {}, answeredBy: undefined, complete: false, failure: undefined };
+  return { usage: {}, answeredBy: undefined, complete: false, failure: undefined, overloaded: false };
 }
 
 /** Notes the error that a stream ends with. The first one counts. */
