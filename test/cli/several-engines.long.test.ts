@@ -128,16 +128,18 @@ test('after SIGKILL a batch of two engines is resumed, and nothing is left on ei
     config: { engines: engines() },
   });
   const running = start(place, ['run', suite, '--json']);
+  const [, batch] = await running.printed(/batch (\S+): 10 trials/);
   await running.printed(/ on other\n/);
   await running.printed(/ on here\n/);
+  // Other Offsite processes use the machine's engine too.
+  const leftHere = () => ownedOn(local, `offsite.batch=${batch}`);
+  // Between two trials an engine has no container of the batch.
+  await expect.poll(() => Promise.all([ownedOn(own.host), leftHere()])).not.toContainEqual([]);
   running.kill('SIGKILL');
   const { signal, stderr: said } = await running.ended;
   expect(signal).toBe('SIGKILL');
   const finished = said.match(/^ {2}[✓✗] /gm)?.length ?? 0;
   expect(finished).toBeLessThan(10);
-  const [, batch] = /batch (\S+): 10 trials/.exec(said) ?? [];
-  // Other agents use the machine's engine too.
-  const leftHere = () => ownedOn(local, `offsite.batch=${batch}`);
   expect(await ownedOn(own.host)).not.toEqual([]);
   expect(await leftHere()).not.toEqual([]);
 

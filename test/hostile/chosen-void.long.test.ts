@@ -99,7 +99,7 @@ describe.concurrent('protected files', () => {
     const forged = `${filler}; touch -r test/check.sh /tmp/t; echo 'exit 0 # ok now' > test/check.sh; touch -r /tmp/t test/check.sh`;
     expect(await bench.trial(forged, { ...protectedTests, verify: 'sh test/check.sh' })).toMatchObject({
       verdict: 'failed',
-      cause: { message: expect.stringContaining('"test/check.sh"') },
+      validations: [{ kind: 'protected', message: expect.stringContaining('"test/check.sh"') }],
     });
   });
 
@@ -155,7 +155,7 @@ for _ in range(3000): os.mkdir('d' * 8); os.chdir('d' * 8)"`;
     );
     expect(result).toMatchObject({
       verdict: 'failed',
-      cause: { message: expect.stringContaining('/usr/local/bin/tool') },
+      validations: [{ kind: 'tampering', message: expect.stringContaining('/usr/local/bin/tool') }],
     });
   });
 
