@@ -6,6 +6,12 @@ import { existsSync } from 'node:fs';
  */
 const longTests = '**/*.long.test.ts';
 
+/**
+ * Short tests share a process with those before them: to start one, and to read the modules again, takes half
+ * a second of a processor for each file. Long tests have one each, since some measure its memory.
+ */
+const inSharedProcesses = '--no-isolate';
+
 export interface TestSelection {
   vitestArgs: string[];
   /** Whether the long tests are left out. */
@@ -19,7 +25,7 @@ export interface TestSelection {
 export function testSelection(args: readonly string[]): TestSelection {
   const others = args.filter((argument) => argument !== '--all');
   const isShort = others.length === args.length && !others.some(namesTests);
-  return { vitestArgs: isShort ? [...others, `--exclude=${longTests}`] : others, isShort };
+  return { vitestArgs: isShort ? [...others, `--exclude=${longTests}`, inSharedProcesses] : others, isShort };
 }
 
 /** Vitest takes a part of a path as well as a whole one. */

@@ -5,38 +5,38 @@ import { openFleetPlace } from './fleet-place.ts';
 test('two workers run a batch, and its records come back to where it was started', async () => {
   await using fleet = await openFleetPlace();
   const cases = ['a', 'b'].map((id) => ({ id, verify: 'cat done.txt', artifacts: ['done.txt'] }));
-  const file = fleet.suite({ cases, trials: 10 });
+  const file = fleet.suite({ cases, trials: 5 });
   await fleet.worker('one', ['-c', '2']);
   await fleet.worker('two', ['-c', '2']);
   const { exitCode, stdout, stderr } = await fleet.run(file, '--junit', `${fleet.place.folder}/junit.xml`);
   expect(exitCode, stderr).toBe(0);
-  expect(stdout).toMatch(/^all +20 +0 +0 +100 %/m);
+  expect(stdout).toMatch(/^all +10 +0 +0 +100 %/m);
   for (const { id } of cases) {
     const [run] = await fleet.runs(id);
-    expect(run?.trials?.map(({ status }) => status)).toEqual(Array(10).fill('reported'));
+    expect(run?.trials?.map(({ status }) => status)).toEqual(Array(5).fill('reported'));
   }
   const { finished, twice } = countFinished(['one', 'two'].map(fleet.folderOf));
   expect(twice).toBe(0);
-  expect(finished.reduce((sum, count) => sum + count)).toBe(20);
+  expect(finished.reduce((sum, count) => sum + count)).toBe(10);
   expect(Math.min(...finished)).toBeGreaterThan(0);
 }, 240_000);
 
 test('two workers run a batch in slices, which is one batch for all who watch it', async () => {
   await using fleet = await openFleetPlace();
   const ids = ['a', 'b', 'c', 'd', 'e', 'f'];
-  const file = fleet.suite({ cases: ids.map((id) => ({ id, verify: 'cat done.txt' })), trials: 10 });
+  const file = fleet.suite({ cases: ids.map((id) => ({ id, verify: 'cat done.txt' })), trials: 4 });
   await fleet.worker('one', ['-c', '2']);
   await fleet.worker('two', ['-c', '2']);
-  const { exitCode, stdout, stderr } = await fleet.run(file, '--slice', '20', '--window', '8');
+  const { exitCode, stdout, stderr } = await fleet.run(file, '--slice', '8', '--window', '4');
   expect(exitCode, stderr).toBe(0);
-  expect(stdout).toMatch(/^all +60 +0 +0 +100 %/m);
+  expect(stdout).toMatch(/^all +24 +0 +0 +100 %/m);
   const reported = (await Promise.all(ids.map((id) => fleet.runs(id))))
     .flatMap(([run]) => run?.trials ?? [])
     .filter(({ status }) => status === 'reported');
-  expect(reported).toHaveLength(60);
+  expect(reported).toHaveLength(24);
   const { finished, twice } = countFinished(['one', 'two'].map(fleet.folderOf));
   expect(twice).toBe(0);
-  expect(finished.reduce((sum, count) => sum + count)).toBe(60);
+  expect(finished.reduce((sum, count) => sum + count)).toBe(24);
   const query = "WorkflowType = 'offsiteSlice'";
   expect(await Array.fromAsync(fleet.client.workflow.list({ query }))).toHaveLength(3);
 }, 500_000);

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { testSelection } from '../../scripts/test-selection.ts';
 
-const exclude = '--exclude=**/*.long.test.ts';
+const short = ['--exclude=**/*.long.test.ts', '--no-isolate'];
 
 test.each([
-  [[], [exclude], true],
-  [['--reporter=verbose'], ['--reporter=verbose', exclude], true],
-  [['-t', 'a word'], ['-t', 'a word', exclude], true],
+  [[], short, true],
+  [['--reporter=verbose'], ['--reporter=verbose', ...short], true],
+  [['-t', 'a word'], ['-t', 'a word', ...short], true],
   [['--all'], [], false],
   [['--all', '-t', 'a word'], ['-t', 'a word'], false],
   [['test/cli/replay'], ['test/cli/replay'], false],
