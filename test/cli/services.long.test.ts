@@ -30,7 +30,7 @@ test('a task of Harbor with a database is checked, and solved by a real harness 
 
   const trial = 'late-orders/rehearsal/codex#0';
   const shown = await offsite(place, ['show', trial]);
-  expect(shown.stdout).toMatch(/service +db: built from \S+db\/Dockerfile, healthy after [\d.]+ s/);
+  expect(shown.stdout).toMatch(/service +db: built from \S+db\/Dockerfile, healthy after [\d.]+ m?s/);
   const log = await offsite(place, ['show', trial, '--transcript']);
   expect(log.stdout).toContain('database system is ready to accept connections');
   const kept = await offsite(place, ['artifacts', trial]);
