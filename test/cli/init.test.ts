@@ -149,7 +149,8 @@ test('a hostile server on this machine leads nowhere else, and its names go nowh
   }));
   const evil = ['a\nmodels: {}', '\u001b]52;c;x\u0007', '# x', '"', 'good:7b'];
   using naming = await server(() => ({ body: JSON.stringify({ data: evil.map((id) => ({ id })) }) }));
-  using endless = await server(() => ({ body: `{"data":[${'{"id":"a"},'.repeat(600_000)}{"id":"b"}]}` }));
+  const body = `{"data":[${'{"id":"a"},'.repeat(600_000)}{"id":"b"}]}`;
+  using endless = await server(() => ({ body }));
   const servers = [leading, naming, endless].map(({ port }) => String(port));
   const made = await init(['--yes', '--model-ports', ...servers], {
     NODE_USE_ENV_PROXY: '1',
