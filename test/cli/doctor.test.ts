@@ -205,7 +205,8 @@ describe('a check', () => {
     const createContainer = (spec: Parameters<typeof engine.createContainer>[0]) =>
       engine.createContainer({ ...spec, filter: 'if-available' });
     // What an engine's own filter lets through differs: from Docker 28 on, it is only 32-bit calls.
-    const seen = /32-bit calls is answered, not none|socket families is unix inet .*, not unix inet inet6 netlink/;
+    const seen =
+      /32-bit calls is answered, not none|socket families is unix inet .*, not unix inet inet6 netlink/;
     expect(await on(sealedSandbox, { capabilities: original, findImage, createContainer })).toMatchObject({
       state: 'fail',
       found: expect.stringMatching(seen),
