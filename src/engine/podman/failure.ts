@@ -5,6 +5,8 @@ const kinds: readonly [cause: RegExp, kind: EngineFailureKind][] = [
   [/^(?:no such|image not known|volume not known|network not found)/, 'not-found'],
   [/(?:container|exec session) state improper$|is already in use$|(?:is being used|in use by)/, 'conflict'],
   [/^container has already been removed$/, 'not-found'],
+  // A name that no image can have.
+  [/^normalizing name .*(?:must be lowercase|invalid reference format)$/, 'not-found'],
 ];
 
 /** What Podman means by a refusal; undefined if its status says so. */
