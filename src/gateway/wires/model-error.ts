@@ -31,8 +31,11 @@ const ErrorBody = object({ error: anything });
 
 /** Reads the body of an answer that failed: `{"error": ...}`. Some servers send the error alone. */
 export function readErrorBody(document: unknown): ModelError {
-  const inside = readError(ErrorBody.parse(document).error);
-  return inside.message === undefined ? readError(document) : inside;
+  const alone = readError(document);
+  const { error } = ErrorBody.parse(document);
+  if (error === undefined || error === null) return alone;
+  const inside = readError(error);
+  return { ...inside, message: inside.message ?? alone.message };
 }
 
 /** The codes and types that providers' APIs use for their own failures. */
