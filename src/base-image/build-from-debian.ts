@@ -3,12 +3,11 @@ import { fileURLToPath } from 'node:url';
 import type { EnginePort } from '../engine/port/engine-port.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { debianObstacle } from './debian-obstacle.ts';
-import type { CaBundle } from './host-certificates.ts';
+import { fetchNode } from './fetch-node.ts';
 import { findHostProgram } from './host-program.ts';
 import { importArchive } from './import-archive.ts';
 import { installDebianPackages } from './install-debian-packages.ts';
 import type { During } from './progress.ts';
-import { putNode } from './put-node.ts';
 import type { BaseImageRecipe } from './recipe.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { pipInstall, warnWithoutUv, withoutUv } from './uv.ts';
@@ -19,7 +18,8 @@ export interface DebianBuild {
   log: (line: string) => void;
   during: During;
   env: NodeJS.ProcessEnv;
-  caBundle?: CaBundle;
+  /** A PEM file. */
+  caBundle?: string | undefined;
   signal?: AbortSignal;
   /** Why the pull from the registry failed; repeated in the error if this build is not possible either. */
   registryError: OffsiteError;
@@ -31,22 +31,27 @@ const neededBytes = 1.5e9;
 const finishRoot = fileURLToPath(new URL('./finish-root.sh', import.meta.url));
 
 /**
- * Builds the image from Debian's packages, npm's registry and this process's Node binary, without a container
- * registry. Throws an infrastructure `OffsiteError` that says what to do if this host cannot.
+ * Builds the image from Debian's packages, Node and npm of npm's registry, without a container registry. Throws an infrastructure `OffsiteError` that says what to do if this host cannot.
  */
 export async function buildFromDebian(build: DebianBuild): Promise<void> {
   const { engine, recipe, log, during, env, caBundle, signal } = build;
+  const { node, npm } = recipe;
   await prepareHost(build);
   await using folder = await temporaryFolder(neededBytes);
-  const local = join(folder.path, 'local');
-  await during(`Fetching Node ${recipe.nodeMajor} and npm`, () =>
-    putNode({ local, recipe, env, log, caBundle, signal }),
+  const packages = join(folder.path, 'packages');
+  await during(`Fetching Node ${node.version} and npm ${npm.version}`, () =>
+    fetchNode({ folder: packages, recipe, arch: process.arch, env, caBundle, signal }),
   );
   const command = mmdebstrap(recipe, env.OFFSITE_DEBIAN_MIRROR || undefined);
   const own = {
-    ...{ LC_ALL: 'C.UTF-8', TMPDIR: folder.path, OFFSITE_LOCAL: local, OFFSITE_FINISH: finishRoot },
+    ...{
+      LC_ALL: 'C.UTF-8',
+      TMPDIR: folder.path,
+      OFFSITE_PACKAGES: join(packages, 'node_modules'),
+      OFFSITE_FINISH: finishRoot,
+    },
     ...{ OFFSITE_UV: recipe.uv, OFFSITE_PIP: pipInstall, OFFSITE_WITHOUT_UV: withoutUv },
-    OFFSITE_PEM: caBundle?.path,
+    OFFSITE_PEM: caBundle,
   };
   const printed = await during(`Building the image from Debian ${recipe.debianSuite}`, () =>
     importArchive({ engine, recipe, command, env: { ...env, ...own }, signal }),

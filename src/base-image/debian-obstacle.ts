@@ -13,19 +13,16 @@ export interface DebianSituation {
   engineArch: string;
 }
 
-const kernelNames: Record<string, string> = {
-  x64: 'x86_64',
-  arm64: 'aarch64',
-  arm: 'armv7l',
-  s390x: 's390x',
-  ppc64: 'ppc64le',
-};
+/** The architectures that recipes have a Node for. */
+const kernelNames: Record<string, string> = { x64: 'x86_64', arm64: 'aarch64' };
 
 /** Why this host cannot build the image from Debian's packages, as a clause; undefined if it can. */
 export function debianObstacle(situation: DebianSituation): string | undefined {
   const { platform, uid, hasMmdebstrap, hasAptGet, mayInstall, hostArch, engineArch } = situation;
   if (platform !== 'linux') return `that needs Linux, and this is ${platform}`;
-  if (kernelNames[hostArch] !== engineArch) return `the engine runs ${engineArch} and this host ${hostArch}`;
+  const kernelName = kernelNames[hostArch];
+  if (kernelName === undefined) return `Offsite has no Node for ${hostArch}`;
+  if (kernelName !== engineArch) return `the engine runs ${engineArch} and this host ${hostArch}`;
   if (uid !== 0) return 'that needs root';
   if (hasMmdebstrap) return undefined;
   if (!mayInstall) return 'mmdebstrap is missing and OFFSITE_NO_INSTALL forbids installing it';

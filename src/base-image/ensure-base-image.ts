@@ -3,7 +3,6 @@ import type { EnginePort } from '../engine/port/engine-port.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { buildFromDebian } from './build-from-debian.ts';
 import { dockerfileOf } from './dockerfile.ts';
-import type { CaBundle } from './host-certificates.ts';
 import { type During, progressLines } from './progress.ts';
 import { type BaseImageRecipe, baseImageName, baseImageRecipe } from './recipe.ts';
 import { warnWithoutUv } from './uv.ts';
@@ -12,8 +11,8 @@ export interface BaseImageOptions {
   engine: EnginePort;
   /** Receives one plain line for everything that the user may want to know. */
   log: (line: string) => void;
-  /** Trusted when fetching npm; never put into the image. */
-  caBundle?: CaBundle;
+  /** A PEM file of authorities that are trusted when fetching packages; never put into the image. */
+  caBundle?: string | undefined;
   signal?: AbortSignal;
   /** Build again even if the image exists. */
   force?: boolean;

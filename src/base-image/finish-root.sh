@@ -1,6 +1,6 @@
 #!/bin/sh
 # Turns a fresh Debian, whose root is the first argument, into the content of the base image. mmdebstrap runs
-# it as a hook. $OFFSITE_LOCAL is a folder that becomes /usr/local, with Node and npm.
+# it as a hook. $OFFSITE_PACKAGES is a node_modules with Node and npm.
 set -eu
 root=$1
 # stdout is the image's archive, so print to stderr.
@@ -15,7 +15,13 @@ Dir::Cache::pkgcache "";
 Dir::Cache::srcpkgcache "";
 END
 
-cp -R "$OFFSITE_LOCAL/." "$root/usr/local/"
+mkdir -p "$root/usr/local/lib/node_modules"
+cp "$OFFSITE_PACKAGES"/node-linux-*/bin/node "$root/usr/local/bin/node"
+cp -R "$OFFSITE_PACKAGES/npm" "$root/usr/local/lib/node_modules/npm"
+for name in npm npx; do
+  ln -s "../lib/node_modules/npm/bin/$name-cli.js" "$root/usr/local/bin/$name"
+done
+chmod 755 "$root/usr/local/bin/"*
 chroot "$root" useradd --uid 1000 --create-home --shell /bin/bash node
 
 # pip runs in the image, with the host's index, proxy and certificates. A PyPI that does not answer is no

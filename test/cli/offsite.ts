@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterEach } from 'vitest';
+import { hostCertificates } from '../../src/cli/host-certificates.ts';
 import { TerminalScreen } from './output/terminal-screen.ts';
 import type { Place } from './place.ts';
 
@@ -97,6 +98,12 @@ export function start(
         look();
       }),
   };
+}
+
+/** The variables with which a command trusts what this machine trusts, to install from registries. */
+export async function trustOfThisMachine(): Promise<Record<string, string>> {
+  const found = await hostCertificates({}, process.env);
+  return found === undefined ? {} : { NODE_EXTRA_CA_CERTS: found.path };
 }
 
 /** A command that runs in a terminal. */

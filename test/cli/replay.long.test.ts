@@ -2,20 +2,15 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { offsite } from './offsite.ts';
+import { offsite, trustOfThisMachine } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
 
 const example = fileURLToPath(new URL('../../examples/harnesses', import.meta.url));
 const read = (name: string) => parse(readFileSync(`${example}/${name}`, 'utf8'));
 const { cases } = read('suite.yaml');
 
-/** Those that this machine trusts: a harness may have to be installed. */
-const certificates = Object.fromEntries(
-  ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'npm_config_cafile'].flatMap((name) => {
-    const value = process.env[name];
-    return value === undefined ? [] : [[name, value]];
-  }),
-);
+/** A harness may have to be installed. */
+const certificates = await trustOfThisMachine();
 
 /** The configuration for CI of docs/replay.md. */
 const [, documented = ''] =

@@ -1,7 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { npmCafile } from '../../src/base-image/host-certificates.ts';
-import { offsite } from './offsite.ts';
+import { offsite, trustOfThisMachine } from './offsite.ts';
 import { openPlace } from './place.ts';
 
 const example = fileURLToPath(new URL('../../examples/database', import.meta.url));
@@ -17,12 +16,10 @@ test('a task of Harbor with a database is checked, and solved by a real harness 
   expect(checked.stdout).toMatch(/late-orders +solved +passed/);
   expect(checked.exitCode, checked.stderr).toBe(0);
 
-  // npm needs the certificates of this machine.
-  const certificates = process.env.NODE_EXTRA_CA_CERTS ?? (await npmCafile(process.env));
   const { exitCode, stdout, stderr } = await offsite(
     place,
     ['run', ...tasks, '--variant', 'codex:rehearsal'],
-    certificates === undefined ? {} : { env: { NODE_EXTRA_CA_CERTS: certificates } },
+    { env: await trustOfThisMachine() },
   );
   expect(stdout, stderr).toMatch(/late-orders · rehearsal\/codex +1 +0 +0/);
   expect(stdout).toContain('offsite/base was used in place of the image debian:12');

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { caBundleOf, npmCafile } from '../../src/base-image/host-certificates.ts';
-import { offsite } from './offsite.ts';
+import { offsite, trustOfThisMachine } from './offsite.ts';
 import { openPlace } from './place.ts';
 import { writeHarborTask } from './task-folder.ts';
 
@@ -66,12 +65,6 @@ const script = JSON.stringify({
   otherwise: 'Done.',
 });
 
-/** What this machine trusts, for the installation of the CLIs. */
-async function certificates(): Promise<Record<string, string>> {
-  const found = await caBundleOf({ env: process.env, npmCafile: await npmCafile(process.env) });
-  return found ? { NODE_EXTRA_CA_CERTS: found.path } : {};
-}
-
 test("harnesses get a task's tool servers and skills in each step, as the step's user", {
   timeout: 900_000,
 }, async () => {
@@ -85,7 +78,7 @@ test("harnesses get a task's tool servers and skills in each step, as the step's
   const harnesses = ['claude-code', 'qwen-code'];
   const variants = harnesses.map((name) => `${name}:scripted`);
   const run = ['run', '--tasks', 'project/tasks', '--variant', ...variants, ...here];
-  const { exitCode, stdout, stderr } = await offsite(place, run, { env: await certificates() });
+  const { exitCode, stdout, stderr } = await offsite(place, run, { env: await trustOfThisMachine() });
   expect(exitCode, stdout + stderr).toBe(0);
   for (const harness of harnesses) {
     const shown = await offsite(place, ['show', `greet/scripted/${harness}#0`, '--json']);

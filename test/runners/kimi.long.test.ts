@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { kimi } from '../../runners/kimi/runner.ts';
 import { versions } from '../../runners/versions.ts';
-import { caBundleOf, npmCafile } from '../../src/base-image/host-certificates.ts';
+import { hostCertificates } from '../../src/cli/host-certificates.ts';
 import { programPath } from '../../src/harness/npm-cli.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';
@@ -29,8 +29,7 @@ test('that does not say that its model fails has a void trial by the model', {
     'turns: [{ run: "echo 1 > made" }, { trouble: { error: { status: 403, message: no such luck } } }]',
   );
   const modelConfig = ModelConfig.parse({ scripted: file });
-  const { env } = process;
-  const certificates = await caBundleOf({ env, npmCafile: await npmCafile(env) });
+  const certificates = await hostCertificates({}, process.env);
   await using bench = await openTrialBench({
     ...(certificates && { extraCertificates: certificates.pem }),
     models: { failing: modelConfig },

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { runners } from '../../runners/index.ts';
-import { caBundleOf, npmCafile } from '../../src/base-image/host-certificates.ts';
+import { hostCertificates } from '../../src/cli/host-certificates.ts';
 import type { Runner } from '../../src/harness/runner.ts';
 import { commandsOf } from '../../src/record/timeline.ts';
 import { ModelConfig, type Wire, wires } from '../../src/suite/model-config.ts';
@@ -72,8 +72,7 @@ let folder: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'offsite-matrix-'));
   writeFileSync(join(folder, 'script.yaml'), JSON.stringify(script));
-  const { env } = process;
-  const certificates = await caBundleOf({ env, npmCafile: await npmCafile(env) });
+  const certificates = await hostCertificates({}, process.env);
   bench = await openTrialBench({
     ...(certificates && { extraCertificates: certificates.pem }),
     models: Object.fromEntries(wires.map((wire) => [`on-${wire}`, modelOf(wire)])),

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { caBundleOf, npmCafile } from '../../src/base-image/host-certificates.ts';
+import { hostCertificates } from '../../src/cli/host-certificates.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
@@ -102,8 +102,7 @@ export async function openRunnerBench(runner: Runner, shell: Shell = 'bash'): Pr
 
 /** Built by the product's own way; found again by the next run of the tests. */
 async function installedImage(engine: Engine, runner: Runner): Promise<string> {
-  const { env } = process;
-  const certificates = await caBundleOf({ env, npmCafile: await npmCafile(env) });
+  const certificates = await hostCertificates({}, process.env);
   const profile = profileOf({});
   const script = runner.install?.(profile) ?? '';
   const { imageId, ...container } = await testSpec(engine, {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runners } from '../../runners/index.ts';
-import { caBundleOf, npmCafile } from '../../src/base-image/host-certificates.ts';
+import { hostCertificates } from '../../src/cli/host-certificates.ts';
 import type { Runner } from '../../src/harness/runner.ts';
 import { noEnvironment } from '../../src/suite/environment.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
@@ -26,8 +26,7 @@ const obstacles: string[] = [];
 let image: Awaited<ReturnType<typeof testImage>>;
 
 beforeAll(async () => {
-  const { env } = process;
-  const certificates = await caBundleOf({ env, npmCafile: await npmCafile(env) });
+  const certificates = await hostCertificates({}, process.env);
   folder = mkdtempSync(join(tmpdir(), 'offsite-foreign-'));
   bench = await openTrialBench({
     ...(certificates && { extraCertificates: certificates.pem }),

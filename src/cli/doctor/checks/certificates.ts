@@ -1,5 +1,4 @@
-import { caBundleOf } from '../../../base-image/host-certificates.ts';
-import { hostCertificates } from '../../host-certificates.ts';
+import { caBundleOf, hostCertificates } from '../../host-certificates.ts';
 import type { Check } from '../check.ts';
 import { attempt } from '../examine.ts';
 
