@@ -31,7 +31,8 @@ const neededBytes = 1.5e9;
 const finishRoot = fileURLToPath(new URL('./finish-root.sh', import.meta.url));
 
 /**
- * Builds the image from Debian's packages, Node and npm of npm's registry, without a container registry. Throws an infrastructure `OffsiteError` that says what to do if this host cannot.
+ * Builds the image from Debian's packages and npm's registry, without a container registry. Throws an
+ * infrastructure `OffsiteError` that says what to do if this host cannot.
  */
 export async function buildFromDebian(build: DebianBuild): Promise<void> {
   const { engine, recipe, log, during, env, caBundle, signal } = build;

@@ -20,8 +20,8 @@ export interface NodeFetch {
 const fetchMs = 600_000;
 
 /**
- * Fetches the recipe's Node and npm, which are packages of npm's registry, and compares them with the recipe's
- * checksums. npm takes them from its own cache if they are there. Throws an infrastructure `OffsiteError`.
+ * Fetches the recipe's Node and npm from npm's registry, or npm's cache, and compares them with the recipe's
+ * checksums. Throws an infrastructure `OffsiteError`.
  */
 export async function fetchNode({ folder, recipe, arch, env, caBundle, signal }: NodeFetch): Promise<void> {
   const npm = await findHostProgram('npm', env);

