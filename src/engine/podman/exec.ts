@@ -6,6 +6,20 @@ import type { ExecCommand, OpenedExec, OutputPiece } from '../port/exec.ts';
 /** What Podman answers if the container has no such user. */
 const noUser = /unable to find (?:user|group) /;
 
+/** Bytes of input that fit into the command's pipe, whether it reads them or not. */
+const pipeBytes = 2 ** 15;
+
+/**
+ * Runs a command, and reads what it leaves of its input. Otherwise Podman stops reading the output when the
+ * command ends, and the end of it is lost.
+ */
+const readInput = ['/bin/sh', '-c', '{ cat; cat > /dev/null; } 2> /dev/null | exec "$@"', 'sh'];
+
+function argvOf({ argv, stdin }: ExecCommand): readonly string[] {
+  const isLarge = (typeof stdin === 'string' || Buffer.isBuffer(stdin)) && stdin.length > pipeBytes;
+  return isLarge ? [...readInput, ...argv] : argv;
+}
+
 /**
  * Starts a command. Podman reports in the command's standard error why it could not start it, and takes away
  * the process's id once that has ended, so that nothing else distinguishes it from a command that ran.
@@ -21,7 +35,7 @@ export async function openExec(
     command.onPiece(piece);
   };
   try {
-    const opened = await openAsDocker(client, containerId, { ...command, onPiece });
+    const opened = await openAsDocker(client, containerId, { ...command, argv: argvOf(command), onPiece });
     if (!opened.started) return opened;
     const { exec } = opened;
     const inspect = async () => {
