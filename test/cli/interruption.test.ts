@@ -3,36 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { runsOf } from './ask.ts';
 import { containersOnce } from './containers.ts';
-import { offsite, type Running, start } from './offsite.ts';
+import { inTheMiddle } from './in-the-middle.ts';
+import { offsite, start } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
-
-const cases = [
-  { id: 'quick', verify: 'true', variables: { act: 'true' } },
-  { id: 'slow', verify: 'true', variables: { act: 'sleep 600' } },
-];
-
-/**
- * Starts a batch and waits until its quick trial is reported and its slow one is at work; returns the agent's
- * instance.
- */
-async function inTheMiddle(
-  place: Place,
-  options: string[] = [],
-): Promise<{ running: Running; instance: string }> {
-  const running = start(place, ['run', place.suite({ cases }), '-c', '2', ...options]);
-  const [, batch] = await running.printed(/batch (\S+): 2 trials/);
-  await running.printed(/✓ quick/);
-  // The one it works in, and the one that verify is to run in.
-  const [sandbox] = await containersOnce(
-    [`offsite.batch=${batch}`],
-    (containers) => containers.length === 2 && containers.every(({ state }) => state === 'running'),
-  );
-  const instance = sandbox?.instance ?? '';
-  await containersOnce([`offsite.instance=${instance}`], (containers) =>
-    containers.some(({ role, state }) => role === 'marker' && state === 'running'),
-  );
-  return { running, instance };
-}
 
 /** The files of an interrupted run: they say of each trial what is known. */
 function expectFiles(place: Place, signal: string): void {
@@ -97,31 +70,5 @@ describe.concurrent('offsite run', () => {
       expect.stringMatching(/^interrupted by SIGINT: 1 trial finished, 1 left$/m),
     ]);
     expectFiles(place, 'SIGINT');
-  });
-
-  test('that is interrupted is not compared with another batch', async () => {
-    using place = openPlace();
-    const before = await offsite(place, ['run', place.suite({ cases: cases.slice(0, 1) }), '--json']);
-    const { batchId } = JSON.parse(before.stdout);
-    const { running } = await inTheMiddle(place, ['--compare-to', batchId]);
-    running.kill('SIGINT');
-    const { stderr } = await running.ended;
-    const note = `not compared with ${batchId}: trials are missing; \`offsite resume\` takes --compare-to as well`;
-    expect(stderr).toContain(note);
-  });
-
-  test('that was killed leaves sandboxes, which the next run removes', async () => {
-    using place = openPlace();
-    const { running, instance } = await inTheMiddle(place);
-    running.kill('SIGKILL');
-    await running.ended;
-    const mine = [`offsite.instance=${instance}`];
-    const left = await containersOnce(mine, (containers) =>
-      containers.some(({ role, state }) => role === 'marker' && state === 'exited'),
-    );
-    expect(left.map(({ role }) => role).sort()).toEqual(['container', 'container', 'marker']);
-    const next = await offsite(place, ['run', place.suite({ cases: [{ id: 'next', verify: 'true' }] })]);
-    expect(next.exitCode).toBe(0);
-    await containersOnce(mine, none);
   });
 });

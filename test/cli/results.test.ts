@@ -8,24 +8,29 @@ test('resume writes and compares results as run does', { timeout: 120_000 }, asy
   using place = openPlace();
   const cases = [
     { id: 'quick', verify: 'true', variables: { act: 'true' } },
-    { id: 'slow', verify: 'echo "FAILED test_a.py::test_b - no"; exit 1', variables: { act: 'sleep 8' } },
+    {
+      id: 'slow',
+      verify: 'echo "FAILED test_a.py::test_b - no"; exit 1',
+      variables: { act: 'sleep "$SLOW"' },
+    },
   ];
-  const suite = place.suite({ cases });
-  const first = await offsite(place, ['run', suite, '-c', '2', '--json', '--html', 'first.html']);
+  const suite = place.suite({ cases, sandbox: { passEnv: ['SLOW'] } });
+  const env = { SLOW: '0' };
+  const first = await offsite(place, ['run', suite, '-c', '2', '--json', '--html', 'first.html'], { env });
   expect(first.exitCode, first.stderr).toBe(0);
   const { batchId } = JSON.parse(first.stdout);
   const page = readFileSync(join(place.folder, 'first.html'), 'utf8');
   expect(page).toMatch(/^<!doctype html>/);
   expect(first.stderr).toContain(`first.html: 2 trials of ${batchId}`);
 
-  const second = start(place, ['run', suite, '-c', '2']);
+  const second = start(place, ['run', suite, '-c', '2'], { env: { SLOW: '600' } });
   await second.printed(/✓ quick/);
   second.kill('SIGTERM');
   expect((await second.ended).exitCode).toBe(130);
 
   const files = ['--junit', 'resumed.xml', '--html', 'resumed.html'];
   const comparing = ['--compare-to', batchId, '--fail-on-regression', '--fail-under', '0.9'];
-  const resumed = await offsite(place, ['resume', ...files, ...comparing]);
+  const resumed = await offsite(place, ['resume', ...files, ...comparing], { env });
   expect(resumed.exitCode, resumed.stderr).toBe(1);
   expect(resumed.stdout).toMatch(/^batch \S+: 1 trial finished now, 1 before$/m);
   expect(resumed.stderr).toContain(

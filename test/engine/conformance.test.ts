@@ -1,13 +1,12 @@
-import { existsSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { examineConformance } from '../../src/engine/conformance/check.ts';
-import { conformanceChecks } from '../../src/engine/conformance/checks.ts';
 import { commandChecks } from '../../src/engine/conformance/commands.ts';
 import { limitChecks } from '../../src/engine/conformance/limits.ts';
 import { wallChecks } from '../../src/engine/conformance/walls.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { testEngine } from './engine-fixture.ts';
+import { ruledOut } from './ruled-out.ts';
 
 let engine: Engine;
 let imageId: string;
@@ -16,46 +15,6 @@ beforeAll(async () => {
   imageId = (await engine.findImage('offsite/base'))?.id ?? '';
 });
 afterAll(() => engine?.[Symbol.asyncDispose]());
-
-const examine = (checks: typeof conformanceChecks) =>
-  examineConformance(checks, engine, { imageId, clock: systemClock });
-
-/** The checks of what an engine does not tell, and Offsite does without. */
-function ruledOut(capabilities: Engine['capabilities']): string[] {
-  const { tellsEvents, recordsNaming, imageStore, security, rootFolder } = capabilities;
-  // An engine of another machine keeps it there.
-  const isReadable = imageStore === 'engine' && existsSync(rootFolder);
-  return [
-    ...(tellsEvents ? [] : ['reports what happened in a container']),
-    ...(recordsNaming ? [] : ['records when an image was last given its name']),
-    ...(isReadable ? [] : ['keeps what a container wrote in a separate folder']),
-    ...(security.userns ? ['gives containers a network of their own that leads nowhere else'] : []),
-  ];
-}
-
-describe('the engine', () => {
-  test.each(conformanceChecks.map((check) => [check.name, check] as const))('%s', async (_name, check) => {
-    const [seen] = await examine([check]);
-    const isRuledOut = ruledOut(engine.capabilities).includes(check.name);
-    expect(seen, seen?.state === 'held' ? '' : seen?.found).toMatchObject({
-      name: check.name,
-      cost: check.cost,
-      state: isRuledOut ? 'skipped' : 'held',
-    });
-  });
-});
-
-test('every check leaves nothing behind and states the cost of its failure', async () => {
-  // The marker of this engine stays until it is disposed.
-  const left = await engine.port.list('container', [`offsite.instance=${engine.instance}`]);
-  expect(left.filter(({ labels }) => labels['offsite.role'] !== 'marker')).toEqual([]);
-  const images = await engine.port.images.list();
-  expect(images.flatMap(({ names }) => names).filter((name) => name.includes(engine.instance))).toEqual([]);
-  expect(conformanceChecks.every(({ name, cost }) => /^[a-z]/.test(name) && /^[A-Z].*\.$/.test(cost))).toBe(
-    true,
-  );
-  expect(new Set(conformanceChecks.map(({ name }) => name)).size).toBe(conformanceChecks.length);
-});
 
 test('an engine that enforces nothing fails every check of limits and walls', async () => {
   const { port } = engine;

@@ -1,0 +1,22 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { runsOf } from './ask.ts';
+import { batches, died } from './died.ts';
+import { offsite } from './offsite.ts';
+import { openPlace, type Place } from './place.ts';
+
+let place: Place;
+beforeEach(() => {
+  place = openPlace();
+});
+afterEach(() => place[Symbol.dispose]());
+
+test('a batch can be ended on this machine alone', { timeout: 240_000 }, async () => {
+  const batch = await died(place);
+  const { exitCode, stdout, stderr } = await offsite(place, ['abandon', batch, '--unreported', '--json']);
+  expect(exitCode, stderr).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject([{ batches: [batch], voided: 0, withdrawn: 2, unreported: 0 }]);
+  expect(await batches(place)).toMatchObject([{ id: batch, state: 'finished', passed: 1, void: 0 }]);
+  expect((await offsite(place, ['resume'])).stdout).toBe('nothing to resume\n');
+  const [b] = await runsOf(place, 'b');
+  expect(b?.trials?.map(({ status }) => status)).toEqual(['running']);
+});

@@ -1,0 +1,27 @@
+import { expect } from 'vitest';
+import { containersOnce } from './containers.ts';
+import { offsite, start } from './offsite.ts';
+import type { Place } from './place.ts';
+
+/** Runs one trial of three to its end, and stops for good in the second. Resolves with the batch's id. */
+export async function died(place: Place): Promise<string> {
+  const acts = { a: 'true', b: 'sleep 600', c: 'true' };
+  const cases = Object.entries(acts).map(([id, act]) => ({ id, variables: { act }, verify: 'true' }));
+  const running = start(place, ['run', place.suite({ cases }), '-c', '1']);
+  await running.printed(/a · worker #0 +passed/);
+  const [batch] = await batches(place);
+  // The container of the second trial is there.
+  await containersOnce([`offsite.batch=${batch?.id}`], (found) => found.length > 0);
+  const atWork = await offsite(place, ['abandon', batch?.id ?? '']);
+  expect(atWork.exitCode).toBe(2);
+  expect(atWork.stderr).toContain(`another process works on batch ${batch?.id}`);
+  running.kill('SIGKILL');
+  await running.ended;
+  return batch?.id ?? '';
+}
+
+export async function batches(
+  place: Place,
+): Promise<{ id: string; state: string; passed: number; void: number }[]> {
+  return JSON.parse((await offsite(place, ['batches', '--json'])).stdout);
+}
