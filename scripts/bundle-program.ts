@@ -107,17 +107,28 @@ const lazyBuiltins: Plugin = {
 };
 
 /**
- * Evaluates a package when one of its functions is first called. Measuring text takes tables of characters,
- * which take longer to make than a short command takes, and are needed for few texts.
+ * Evaluates a package when one of its functions or classes is first called. Measuring text takes tables of
+ * characters, which take longer to make than a short command takes, and are needed for few texts. undici is
+ * for services and models elsewhere.
  */
 const lazyPackages: Plugin = {
   name: 'lazy-packages',
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^string-width$/ }, ({ path, kind, resolveDir }) => {
+    onResolve({ filter: /^(string-width|undici)$/ }, ({ path, kind, resolveDir }) => {
       return kind === 'import-statement' ? { path, namespace: 'lazy', pluginData: resolveDir } : undefined;
     });
-    onLoad({ filter: /.*/, namespace: 'lazy' }, ({ path, pluginData }) => ({
+    onLoad({ filter: /^string-width$/, namespace: 'lazy' }, ({ path, pluginData }) => ({
       contents: `let made; export default (...given) => (made ??= require(${JSON.stringify(path)}).default)(...given);`,
+      loader: 'js',
+      resolveDir: pluginData,
+    }));
+    onLoad({ filter: /^undici$/, namespace: 'lazy' }, ({ path, pluginData }) => ({
+      contents: ['Agent', 'EnvHttpProxyAgent']
+        .map(
+          (name) =>
+            `export function ${name}(...given) { return new (require('${path}').${name})(...given); }`,
+        )
+        .join('\n'),
       loader: 'js',
       resolveDir: pluginData,
     }));

@@ -35,6 +35,21 @@ await runScript(
 );
 
 async function runAll(args: readonly string[], signal: AbortSignal): Promise<number> {
+  // The set-up waits for downloads most of the time.
+  const [prepared, checked] = await Promise.allSettled([prepare(signal), runChecks(signal)]);
+  if (prepared.status === 'rejected') throw prepared.reason;
+  if (checked.status === 'rejected') throw checked.reason;
+  if (checked.value !== 0) return checked.value;
+  const { vitestArgs, isShort } = testSelection(args);
+  return titled(isShort ? 'Tests but the long ones (vitest)' : 'Tests (vitest)', async () => {
+    const run = await runTests(vitestArgs, signal);
+    count = run.count;
+    if (isShort) console.log('\nThe long tests were left out: `npm test -- --all` runs them too.');
+    return run.exitCode;
+  });
+}
+
+async function prepare(signal: AbortSignal): Promise<void> {
   await titled('Set-up', async () => {
     await setUp(process.env, signal);
     await ensureBrowser(process.env, signal);
@@ -42,14 +57,5 @@ async function runAll(args: readonly string[], signal: AbortSignal): Promise<num
     await ensureProgram(objectStore, process.env, signal);
     await ensureKubernetesValidate(process.env, signal);
     return 0;
-  });
-  const checked = await runChecks(signal);
-  if (checked !== 0) return checked;
-  const { vitestArgs, isShort } = testSelection(args);
-  return titled(isShort ? 'Tests but the long ones (vitest)' : 'Tests (vitest)', async () => {
-    const run = await runTests(vitestArgs, signal);
-    count = run.count;
-    if (isShort) console.log('\nThe long tests were left out: `npm test -- --all` runs them too.');
-    return run.exitCode;
   });
 }

@@ -27,17 +27,3 @@ test('the strict profile runs a whole trial as its user, who may write the works
     validations: [{ output: { text: '1000\n' } }],
   });
 });
-
-test('a harness that fills its disk is stopped for it, and what it did until then is graded', async () => {
-  const result = await bench.trial(
-    'echo done > result\nhead -c 200m /dev/zero > big; sleep 30',
-    // Long enough for another look at the disk.
-    { verify: 'sleep 2; grep done result' },
-    { disk: 50 * 1024 ** 2 },
-  );
-  expect(result).toMatchObject({
-    verdict: 'passed',
-    cause: { kind: 'agent', phase: 'harness', message: expect.stringContaining('wrote more') },
-    harness: { ended: 'out-of-disk' },
-  });
-});

@@ -1,0 +1,22 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openTrialBench, type TrialBench } from './trial-bench.ts';
+
+let bench: TrialBench;
+beforeAll(async () => {
+  bench = await openTrialBench();
+});
+afterAll(() => bench[Symbol.asyncDispose]());
+
+test('a harness that fills its disk is stopped for it, and what it did until then is graded', async () => {
+  const result = await bench.trial(
+    'echo done > result\nhead -c 200m /dev/zero > big; sleep 30',
+    // Long enough for another look at the disk.
+    { verify: 'sleep 2; grep done result' },
+    { disk: 50 * 1024 ** 2 },
+  );
+  expect(result).toMatchObject({
+    verdict: 'passed',
+    cause: { kind: 'agent', phase: 'harness', message: expect.stringContaining('wrote more') },
+    harness: { ended: 'out-of-disk' },
+  });
+});
