@@ -42,7 +42,8 @@ async function runAll(args: readonly string[], signal: AbortSignal): Promise<num
   if (checked.value !== 0) return checked.value;
   const { vitestArgs, isShort } = testSelection(args);
   return titled(isShort ? 'Tests but the long ones (vitest)' : 'Tests (vitest)', async () => {
-    const run = await runTests(vitestArgs, signal);
+    const env = isShort ? { ...process.env, OFFSITE_TESTS: 'short' } : process.env;
+    const run = await runTests(vitestArgs, signal, env);
     count = run.count;
     if (isShort) console.log('\nThe long tests were left out: `npm test -- --all` runs them too.');
     return run.exitCode;

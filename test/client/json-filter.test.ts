@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { JsonFilter, type Kept } from '../../src/client/pages/json-filter.ts';
 import { NotJson } from '../../src/client/pages/json-scanner.ts';
 import { Utf8Check } from '../../src/client/pages/utf8-check.ts';
+import { runs } from '../property-runs.ts';
 
 const room = { bytes: 1024 * 1024, values: 10_000 };
 const entry: Kept = {
@@ -138,7 +139,7 @@ test('of any document, in any chunks, the same is kept as of the parsed document
     fc.property(written, places, (bytes, at) => {
       expect(filtered(cut(bytes, at))).toEqual(expected(bytes));
     }),
-    { numRuns: 3_000 },
+    { numRuns: runs(3_000) },
   );
 });
 
@@ -148,7 +149,7 @@ test('byte for byte it is the same', () => {
       const chunks = [...bytes].map((byte) => Uint8Array.of(byte));
       expect(filtered(chunks)).toEqual(expected(bytes));
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 
@@ -177,7 +178,7 @@ test('what the parser refuses is refused, in whatever part and in whatever chunk
       if (outcome === 'refused') refused += 1;
       expect(outcome).toEqual(attempt(() => expected(damaged)));
     }),
-    { numRuns: 5_000 },
+    { numRuns: runs(5_000) },
   );
   expect(refused).toBeGreaterThan(1_000);
 });

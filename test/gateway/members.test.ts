@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { membersOf } from '../../src/gateway/members.ts';
 import { GatewayRefusal } from '../../src/gateway/refusal.ts';
+import { runs } from '../property-runs.ts';
 
 /** Any value, with the names that decide nothing. */
 const value = fc.dictionary(fc.constantFrom('parameters', 'schema'), fc.jsonValue());
@@ -19,7 +20,7 @@ test('the members of any JSON object are found where they stand, however it is w
       ]);
       expect(found).toEqual(Object.entries(JSON.parse(text)));
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 
@@ -34,7 +35,7 @@ test('in what only a tool or a schema defines, any names pass, but none twice', 
       const twice = `{"parameters":{${name}:1,"-":${inside},${name}:2}}`;
       expect(() => membersOf(Buffer.from(twice))).toThrow(/more than one/);
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 
@@ -71,7 +72,7 @@ test('whatever bytes come, they are read to their end or refused', () => {
         expect(error).toBeInstanceOf(GatewayRefusal);
       }
     }),
-    { numRuns: 2000 },
+    { numRuns: runs(2000) },
   );
 });
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Redactor } from '../../src/redaction/redactor.ts';
+import { runs } from '../property-runs.ts';
 
 const secret = 'sk-live/Ab+9"x y';
 
@@ -81,7 +82,7 @@ describe('a known secret', () => {
         fc.pre(!`${before}[redacted]${after}`.includes(hidden));
         expect(streamed.includes(hidden)).toBe(false);
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     );
   });
 

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { redactionOf } from '../../src/gateway/redaction.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
+import { runs } from '../property-runs.ts';
 
 const key = 'sk-ant-api03-Zq7/aB3+dE9&fG=hJ_kL1mN5pQ%rStU';
 const mark = '[redacted]';
@@ -114,7 +115,7 @@ describe('a key is taken out', () => {
         expect(Buffer.from(left).toString()).toMatch(/^before \[redacted\]\0? after$/);
         expect(streamed(redactor, text, size).equals(left)).toBe(true);
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 });
@@ -193,7 +194,7 @@ describe('what holds no key stays as it is', () => {
         expect(Buffer.from(redactor.whole(whole)).equals(whole)).toBe(true);
         expect(streamed(redactor, whole, size).equals(whole)).toBe(true);
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(1_000) },
     );
   });
 

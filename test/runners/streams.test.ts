@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { runs } from '../property-runs.ts';
 import { type CliName, cliNames, readStream, recorded, type StreamName } from './recorded-streams.ts';
 
 const numbers = (from: number, to: number) =>
@@ -99,7 +100,7 @@ describe.each(cliNames)('the stream of %s', (cli) => {
         expect(read.ending).toEqual(ending);
         expect(read.record).toEqual(record);
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 
@@ -115,7 +116,7 @@ describe.each(cliNames)('the stream of %s', (cli) => {
         const isWhole = bytes.subarray(length).toString().trim() === '';
         if (!isWhole) expect(ending.ended).toBe('runner-broke');
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
   });
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { ClaimResponse } from '../../src/contract/claim.ts';
+import { runs } from '../property-runs.ts';
 import { openTestService, report, startRequest, startRun, type TestService } from './test-service.ts';
 
 let service: TestService;
@@ -181,6 +182,6 @@ test('whatever agents do in whatever order, a trial has one holder, and only the
       const holders = [...leases.values()].filter(({ until }) => until > service.clock.now());
       expect(holders.length).toBeLessThanOrEqual(1);
     }),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   );
 });

@@ -4,6 +4,7 @@ import { BaselineResponse } from '../../src/contract/catalog.ts';
 import { RunsResponse } from '../../src/contract/record.ts';
 import { TrialRecord } from '../../src/record/trial-record.ts';
 import { valuesOf } from '../contract/arbitrary.ts';
+import { runs } from '../property-runs.ts';
 import { fullRecord, testPlatform, trialRecord } from './test-platform.ts';
 import { onlyRun, openTestService, report, startRequest, temporaryFolder } from './test-service.ts';
 
@@ -289,7 +290,7 @@ test('whatever a trial found, its record is one that the contract allows', async
       }
       BaselineResponse.parse(await service.succeed('evals.baseline', { caseId: 'any' }));
     }),
-    { numRuns: 100 },
+    { numRuns: runs(100) },
   );
 }, 120_000);
 

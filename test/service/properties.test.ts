@@ -4,6 +4,7 @@ import { DecodeErrorBody, ErrorBody } from '../../src/contract/errors.ts';
 import { type OperationName, operations } from '../../src/contract/operations.ts';
 import { RunsResponse } from '../../src/contract/record.ts';
 import type { ReportedTrial } from '../../src/contract/report.ts';
+import { runs } from '../property-runs.ts';
 import { mutationsOf } from './mutations.ts';
 import { anyJson, type Known, requestSchema, requestsOf } from './requests.ts';
 import { fullRecord, testPlatform } from './test-platform.ts';
@@ -56,7 +57,7 @@ test.for(names)('%s answers any request that its document allows as documented',
       if (answer.status === 400 && name !== 'evals.start') expect(decoded.success).toBe(false);
       if (!decoded.success) expect(answer.status).toBe(400);
     }),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   );
 });
 
@@ -78,7 +79,7 @@ test.for(names)('%s refuses a request with one thing wrong, and says which', asy
         });
       },
     ),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   );
 });
 
@@ -89,7 +90,7 @@ test.for(names)('%s answers any JSON at all as documented', async (name) => {
       expectDocumented(name, answer);
       if (!operations[name].request.safeParse(body).success) expect(answer.status).toBe(400);
     }),
-    { numRuns: 50 },
+    { numRuns: runs(50) },
   );
 });
 
@@ -102,7 +103,7 @@ test('any bytes at all are answered, and never with 500', async () => {
       const { status } = await target.fetch(request);
       expect([200, 400]).toContain(status);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 
@@ -126,6 +127,6 @@ test('what a report says comes back from the run as it was sent, whatever charac
       expect(trial?.trajectory).toEqual(events.filter(({ _tag }) => _tag === 'command'));
       expect(trial?.validations?.length ?? 0).toBeGreaterThanOrEqual(outcome.validations?.length ?? 0);
     }),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   );
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runs } from '../property-runs.ts';
 import {
   between,
   count,
@@ -212,7 +213,7 @@ test.for(operations)(
           expect((await service.ask('evals.runs.list', { caseId })).status).toBe(200);
         }
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
   },
 );
@@ -233,7 +234,7 @@ test.for(operations)(
         const paths = issues.map(({ path }) => JSON.stringify(path));
         expect(paths).toContain(JSON.stringify(fault.path));
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   },
 );

@@ -4,6 +4,7 @@ import { withoutCanary } from '../../src/tasks/harbor/instruction.ts';
 import { readRewards } from '../../src/tasks/harbor/reward.ts';
 import { readTask } from '../../src/tasks/read-task.ts';
 import { printedTestParsers } from '../../src/tasks/terminal-bench/printed-tests.ts';
+import { runs } from '../property-runs.ts';
 import { openTaskSet, type TaskSetFolder } from './task-set.ts';
 
 let set: TaskSetFolder;
@@ -31,7 +32,7 @@ test('whatever the files of a task say, the answer is a task or its problems', (
       if (read.kind === 'unreadable') expect(read.issues.length).toBeGreaterThan(0);
       else expect(read.kind).toBe('task');
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 }, 120_000);
 
@@ -54,6 +55,6 @@ test('whatever tests write or print, a reward is finite, and no result is never 
       }
       expect(withoutCanary(written).length).toBeLessThanOrEqual(written.length);
     }),
-    { numRuns: 1000 },
+    { numRuns: runs(1000) },
   );
 }, 120_000);

@@ -11,6 +11,7 @@ import { Output, plainText } from '../../src/text/output.ts';
 import { lines, ours, quoted, stack, styled, text, whole } from '../../src/text/printable.ts';
 import { table } from '../../src/text/table.ts';
 import { attacks, harmIn, hostileText } from '../hostile/hostile-text.ts';
+import { runs } from '../property-runs.ts';
 
 /** Texts of what attacks are made of, and of everything else. */
 const foreign = fc
@@ -76,7 +77,7 @@ test('whatever is put into lines, blocks, tables and documents: nothing steers, 
       output.annotation({ kind: 'error', title: text`${a}`, message: text`1 failed\n${lines(b)}` });
       expect(harmIn(written.join(''), /^::error title=/)).toEqual([]);
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { eventObjects } from '../../../src/gateway/translation/event-objects.ts';
+import { runs } from '../../property-runs.ts';
 
 /** What a reader saw of each event, at the time. */
 function seen(events: readonly string[]): unknown[] {
@@ -61,7 +62,7 @@ test('events are read as JSON.parse reads them, whatever the events before them 
         expect(seen(events)).toEqual(events.map(parsed));
       },
     ),
-    { numRuns: 3_000 },
+    { numRuns: runs(3_000) },
   );
 });
 

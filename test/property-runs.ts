@@ -1,0 +1,12 @@
+import fc from 'fast-check';
+
+/** `npm test` sets it if it leaves the long tests out. */
+const isShort = process.env.OFFSITE_TESTS === 'short';
+
+/** So many random inputs for a property, or a third of them in the short tests. */
+export function runs(count: number): number {
+  return isShort ? Math.ceil(count / 3) : count;
+}
+
+/** For properties that name no number. */
+fc.configureGlobal({ numRuns: runs(100) });
