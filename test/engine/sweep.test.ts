@@ -235,9 +235,11 @@ describe('what no marker speaks for', () => {
     const container = await orphan({});
     stack.defer(() => gone(container.remove({ force: true })));
     const nameless = async (parent: string) => {
-      const Labels = { ...labels(old(), ''), 'offsite.role': 'snapshot', 'offsite.parent': parent };
-      const { Id } = (await container.commit({ Labels } as never)) as unknown as { Id: string };
-      const image = dockerOf(engine).getImage(Id);
+      const marks = { ...labels(old(), ''), 'offsite.role': 'snapshot', 'offsite.parent': parent };
+      // Podman takes labels as changes only.
+      const changes = Object.entries(marks).map(([key, value]) => `LABEL ${key}="${value}"`);
+      const { Id } = (await container.commit({ changes } as never)) as unknown as { Id: string };
+      const image = dockerOf(engine).getImage(`sha256:${Id.replace('sha256:', '')}`);
       stack.defer(() => gone(image.remove()));
       return image;
     };

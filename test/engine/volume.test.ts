@@ -44,6 +44,15 @@ test('is filled once for all who ask, by whichever engine connection, and each c
   expect((await shell(container, `cat ${path}/file`)).stdout.text).toBe('filled\n');
 });
 
+test('of one name is made for all who make it at the same time', async () => {
+  const name = `offsite-test-${randomUUID()}`;
+  try {
+    await Promise.all(Array.from({ length: 8 }, () => engine.port.createVolume(name, {})));
+  } finally {
+    await engine.port.remove('volume', name);
+  }
+});
+
 test('that is read-only can be changed by nobody in a container, however it tries', async () => {
   const { name } = await engine.volume(await request(writes('kept')));
   const mounts = [{ volume: name, path, readOnly: true }];

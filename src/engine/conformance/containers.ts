@@ -46,6 +46,16 @@ export const containerChecks: readonly ConformanceCheck[] = [
     },
   },
   {
+    name: 'refuses a runtime that it does not have',
+    cost: 'A sandbox that asks for gVisor runs without it.',
+    async run({ create }) {
+      const creating = async () => {
+        await using _ = await create({ runtime: 'offsite-no-such' });
+      };
+      await failsAs('a container with a runtime that is not there', 'refused', creating());
+    },
+  },
+  {
     name: 'finds containers by their labels, and reports their names and states',
     cost: 'What dead agents left is never removed, or living ones lose their containers.',
     async run({ port, create, labels, clock }) {

@@ -4,7 +4,7 @@ import type { ContainerEvent, ContainerPort } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { podmanArchives } from './archives.ts';
 import { attachProgram } from './attach.ts';
-import { createContainer, type PodmanUser } from './create.ts';
+import { createContainer, type PodmanService } from './create.ts';
 import { openExec } from './exec.ts';
 import { filterFiles } from './filters.ts';
 import { imageId } from './names.ts';
@@ -15,14 +15,14 @@ import { containerState } from './state.ts';
 export function podmanContainers(
   { docker, native }: { docker: DockerClient; native: DockerClient },
   port: () => EnginePort,
-  user: PodmanUser,
+  service: PodmanService,
 ): ContainerPort {
   const filters = filterFiles(native, port);
   // It reports the container's ids.
   const same = dockerContainers(docker, { uid: 0, gid: 0 });
   return {
     ...same,
-    create: (request, signal) => createContainer(native, { filters, user }, request, signal),
+    create: (request, signal) => createContainer(native, { filters, service }, request, signal),
     state: (id, signal) => containerState(native, id, signal),
     processes: (id, column) => listProcesses(docker, port(), id, column),
     async limitProcesses(id, { pids }) {

@@ -1,10 +1,13 @@
 import type { DockerClient } from '../docker/client.ts';
 import type { ContainerRequest, MemoryFolder, Mount } from '../port/containers.ts';
+import { engineFailure } from '../port/failure.ts';
 import type { Filters } from './filters.ts';
 
-/** Who Podman runs as. Filled in before anything is asked of a container. */
-export interface PodmanUser {
+/** How the service of Podman runs. Filled in before anything is asked of a container. */
+export interface PodmanService {
   isRoot: boolean;
+  /** The runtime of all its containers. */
+  runtime: string;
 }
 
 /**
@@ -13,10 +16,16 @@ export interface PodmanUser {
  */
 export async function createContainer(
   client: DockerClient,
-  { filters, user }: { filters: Filters; user: PodmanUser },
+  { filters, service }: { filters: Filters; service: PodmanService },
   request: ContainerRequest,
   signal?: AbortSignal,
 ): Promise<{ id: string; warnings: string[] }> {
+  const { runtime = service.runtime } = request;
+  if (runtime !== service.runtime) {
+    // It would take its own, without a word.
+    const message = `This Podman runs all containers with ${service.runtime}, not with ${runtime}.`;
+    throw engineFailure('refused', message, undefined);
+  }
   const filter = request.filter === undefined ? undefined : await filters.pathOf(request.filter, request);
   const created = await client.ask<{ Id: string; Warnings?: string[] | null }>(
     'creating a container',
@@ -24,7 +33,7 @@ export async function createContainer(
       method: 'POST',
       path: '/libpod/containers/create',
       expected: [201],
-      body: { ...specOf(request, user), seccomp_profile_path: filter },
+      body: { ...specOf(request, service), seccomp_profile_path: filter },
     },
     { signal },
   );
@@ -32,7 +41,7 @@ export async function createContainer(
 }
 
 /** Podman's `SpecGenerator`. */
-function specOf(request: ContainerRequest, user: PodmanUser): Record<string, unknown> {
+function specOf(request: ContainerRequest, service: PodmanService): Record<string, unknown> {
   const { mounts = [], memoryFolders = [], readOnlyPaths = [], nofile, processesOf } = request;
   return {
     name: request.name,
@@ -48,7 +57,7 @@ function specOf(request: ContainerRequest, user: PodmanUser): Record<string, unk
     user: request.user,
     labels: request.labels,
     hostname: request.hostName,
-    ...networkOf(request, sysctlOf(user)),
+    ...networkOf(request, sysctlOf(service)),
     ...(processesOf !== undefined && { pidns: { nsmode: 'container', value: processesOf } }),
     // An entrypoint that is named as systemd's gets writable control groups and more otherwise.
     systemd: 'false',
@@ -67,7 +76,6 @@ function specOf(request: ContainerRequest, user: PodmanUser): Record<string, unk
     image_volume_mode: 'anonymous',
     volumes: mounts.map(volumeOf),
     mounts: [...memoryFolders.map(memoryMount), ...(readOnlyPaths.includes('/dev') ? readOnlyDevices : [])],
-    oci_runtime: request.runtime,
   };
 }
 
@@ -110,7 +118,7 @@ export const kernelMounts = readOnlyDevices.map(({ destination }) => destination
  * As Docker sets them: a service without capabilities may listen at any port. The kernel takes only groups
  * that the user namespace has, and a user without root has few: Docker then leaves the range out.
  */
-function sysctlOf({ isRoot }: PodmanUser): Record<string, string> {
+function sysctlOf({ isRoot }: PodmanService): Record<string, string> {
   return {
     'net.ipv4.ip_unprivileged_port_start': '0',
     ...(isRoot && { 'net.ipv4.ping_group_range': '0 2147483647' }),

@@ -24,6 +24,8 @@ export async function readPodmanFacts(
   return {
     ...facts,
     product: 'Podman',
+    // It lists what its configuration names, there or not, and runs all containers with one of them.
+    runtimes: [facts.defaultRuntime],
     arch: machineName(facts.arch),
     takesFilters: true,
     recordsNaming: false,

@@ -8,21 +8,39 @@ import { listedAgain } from './tried-again.ts';
 /** Milliseconds: the engine answers only once, after the import. */
 const importMs = 600_000;
 
+/** How often an image is looked for that is gone before all is known of it. */
+const mostLooks = 3;
+
 export function podmanImages({ docker, native }: { docker: DockerClient; native: DockerClient }): ImagePort {
   const same = dockerImages(docker);
   const { clock } = docker;
   return {
     ...same,
     async find(name, signal) {
-      const found = await same.find(name, signal);
-      const more = found && (await nativeFacts(native, found.id, signal));
-      return more && { ...found, id: imageId(found.id), ...named(found), ...more };
+      for (let looks = 1; looks <= mostLooks; looks++) {
+        const found = await same.find(name, signal);
+        if (found === undefined) return undefined;
+        const more = await nativeFacts(native, found.id, signal);
+        if (more) return { ...found, id: imageId(found.id), ...named(found), ...more };
+        // Another image may have got the name meanwhile.
+      }
+      return undefined;
     },
     list: async (signal) => (await listedAgain(() => same.list(signal), { clock, signal })).map(listed),
-    listNameless: async (labels, signal) =>
-      (await listedAgain(() => same.listNameless(labels, signal), { clock, signal })).map(listed),
+    async listNameless(labels, signal) {
+      // With several labels, Podman 4 finds none that has them all.
+      const first = labels.slice(0, 1);
+      const found = await listedAgain(() => same.listNameless(first, signal), { clock, signal });
+      return found.filter((image) => labels.every((label) => hasLabel(image, label))).map(listed);
+    },
     import: (request) => importImage(native, request),
   };
+}
+
+/** `label` is `key=value`, or `key` with any value. */
+function hasLabel({ labels }: ListedImage, label: string): boolean {
+  const [key = '', ...value] = label.split('=');
+  return value.length === 0 ? key in labels : labels[key] === value.join('=');
 }
 
 /** What the Docker API of Podman 4 leaves out of an image; undefined if the image is gone. One round trip. */

@@ -3,8 +3,9 @@ import type { EngineAddress } from '../connection/address.ts';
 import { openClient } from '../docker/client.ts';
 import { createVolume } from '../docker/objects.ts';
 import type { EnginePort, OpenEngine } from '../port/engine-port.ts';
+import { isEngineFailure } from '../port/failure.ts';
 import { podmanContainers } from './containers.ts';
-import type { PodmanUser } from './create.ts';
+import type { PodmanService } from './create.ts';
 import { readPodmanFacts } from './facts.ts';
 import { podmanKind } from './failure.ts';
 import { podmanImages } from './images.ts';
@@ -22,7 +23,7 @@ export async function openPodman(
   const docker = await openClient(address, clock, apiVersion, podmanKind);
   const native = await openClient(address, clock, nativeVersion, podmanKind);
   const clients = { docker, native };
-  const user: PodmanUser = { isRoot: true };
+  const service: PodmanService = { isRoot: true, runtime: '' };
   const port: EnginePort = {
     clock,
     get roundTrips() {
@@ -30,13 +31,21 @@ export async function openPodman(
     },
     async facts(signal) {
       const facts = await readPodmanFacts(clients, signal);
-      user.isRoot = !facts.security.rootless;
+      service.isRoot = !facts.security.rootless;
+      service.runtime = facts.defaultRuntime;
       return facts;
     },
     images: podmanImages(clients),
-    containers: podmanContainers(clients, () => port, user),
+    containers: podmanContainers(clients, () => port, service),
     list: (kind, labels, signal) => listObjects(docker, kind, labels, signal),
-    createVolume: (name, labels, signal) => createVolume(docker, name, labels, signal),
+    async createVolume(name, labels, signal) {
+      try {
+        await createVolume(docker, name, labels, signal);
+      } catch (thrown) {
+        // Of two that make it at the same time, one is refused. For Docker it is there for both.
+        if (!isEngineFailure(thrown, 'conflict')) throw thrown;
+      }
+    },
     remove: (kind, id, signal) => removeObject(clients, kind, id, signal),
   };
   return {
