@@ -106,7 +106,7 @@ describe('connecting', () => {
     expect(engine.address).toContain('context "sock"');
     expect(engine.capabilities).toMatchObject({ os: 'linux', limits: { memory: true, pids: true } });
     expect(engine.capabilities.apiVersion).toMatch(/^1\.\d+$/);
-    expect(engine.capabilities.runtimes).toContain('runc');
+    expect(engine.capabilities.runtimes).toContain(engine.capabilities.defaultRuntime);
     for (const name of ['no/such-image:ever', 'Upper', '', '-', '../info?', 'a b', 'a@b'])
       expect(await engine.findImage(name)).toBeUndefined();
   });
