@@ -29,7 +29,8 @@ async function tinyRoot(): Promise<Buffer> {
   const collected = await shell(container, collect);
   if (collected.exitCode !== 0) throw new Error(collected.stderr.text);
   const archive = await dockerOf(shared).getContainer(container.id).getArchive({ path: '/tmp/root/.' });
-  return buffer(archive as Readable);
+  // The container goes when this function ends.
+  return await buffer(archive as Readable);
 }
 
 async function importRoot(engine: Engine, root: Buffer): Promise<string> {
