@@ -215,7 +215,16 @@ export function shortBatchIds(records: Records): (id: string) => string {
 
 /** The beginning of a batch's id, without `batch_` unless it would look like an option. */
 export function shortBatchId(id: string, length = shortLength): string {
-  const bare = id.replace(/^batch_/, '');
+  return beginningOf(id, /^batch_/, length);
+}
+
+/** The same of a run's id, without `run_`. {@link fittingRuns} finds the run by it. */
+export function shortRunId(id: string): string {
+  return beginningOf(id, /^run_/, shortLength);
+}
+
+function beginningOf(id: string, prefix: RegExp, length: number): string {
+  const bare = id.replace(prefix, '');
   return bare.startsWith('-') ? id.slice(0, id.length - bare.length + length) : bare.slice(0, length);
 }
 

@@ -159,7 +159,11 @@ describe('what no marker speaks for', () => {
       });
       stack.defer(() => gone(container.remove({ force: true })));
     }
-    await engine.sweep();
+    const { left } = await engine.sweep();
+    // If a sweep of another test removes a container at this moment, its volume waits for the next sweep.
+    const contested = volumes.filter((name) => left.some(({ id }) => id === name));
+    expect(contested.length).toBeLessThan(volumes.length);
+    if (contested.length > 0) await engine.sweep();
     for (const name of volumes)
       await until(async () => !(await isThere(dockerOf(engine).getVolume(name).inspect())));
   });

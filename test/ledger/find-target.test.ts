@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
-import { listAttempts, shortBatchIds } from '../../src/ledger/find.ts';
+import { listAttempts, shortBatchIds, shortRunId } from '../../src/ledger/find.ts';
 import { findTarget } from '../../src/ledger/find-target.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 
@@ -137,6 +137,8 @@ test('a short id never looks like an option', () => {
   const short = shortBatchIds(ledger.records)('batch_-lJTrHJEaaaa');
   expect(short).toBe('batch_-lJTrHJE');
   expect(meant(short)).toBe('batch_-lJTrHJEaaaa');
+  expect(shortRunId('run_-lJTrHJEaaaa0x')).toBe('run_-lJTrHJE');
+  expect(meant('run_-lJTrHJE')).toBe('batch_-lJTrHJEaaaa a/v');
 });
 
 test('attempts are listed with their causes', async () => {

@@ -1,4 +1,5 @@
 import type { ListedRun } from '../../client/pages/run-parts.ts';
+import { shortRunId } from '../../ledger/find.ts';
 import { fittedRows } from '../../text/fit.ts';
 import { ours, type Printable, styled, text, type Value } from '../../text/printable.ts';
 import { minute, percent } from '../../text/quantities.ts';
@@ -13,9 +14,6 @@ const unlimited = 1_000;
 
 /** Terminals of fewer cells show the beginnings of ids. */
 const narrow = 120;
-
-/** How many characters of a run's id a narrow table shows. Commands find a run by them. */
-const shortRun = 8;
 
 /**
  * @param width of the terminal, in cells; undefined if nobody watches
@@ -47,10 +45,7 @@ export function runsTable(
       : []),
     right('rate', ({ distribution }) => percent(distribution?.passRate)),
     { title: 'batch', cell: ({ batchId = '' }: NamedRun) => text`${isNarrow ? short(batchId) : batchId}` },
-    {
-      title: 'run',
-      cell: ({ id }: NamedRun) => text`${isNarrow ? id.replace(/^run_/, '').slice(0, shortRun) : id}`,
-    },
+    { title: 'run', cell: ({ id }: NamedRun) => text`${isNarrow ? shortRunId(id) : id}` },
   ];
   const titles = columns.map(({ title }) => ours(title));
   const rows = runs.map((run) => columns.map(({ cell }) => cell(run)));
