@@ -9,7 +9,7 @@ import { listedAgain } from './tried-again.ts';
 const importMs = 600_000;
 
 /** How often an image is looked for that is gone before all is known of it. */
-const mostLooks = 3;
+const looks = 3;
 
 export function podmanImages({ docker, native }: { docker: DockerClient; native: DockerClient }): ImagePort {
   const same = dockerImages(docker);
@@ -17,7 +17,7 @@ export function podmanImages({ docker, native }: { docker: DockerClient; native:
   return {
     ...same,
     async find(name, signal) {
-      for (let looks = 1; looks <= mostLooks; looks++) {
+      for (let look = 1; look <= looks; look++) {
         const found = await same.find(name, signal);
         if (found === undefined) return undefined;
         const more = await nativeFacts(native, found.id, signal);
