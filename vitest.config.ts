@@ -8,8 +8,8 @@ export default defineConfig({
     globalSetup: ['test/bundled-program.ts'],
     // Most tests wait for containers, not for a processor: with one worker a core, cores stand idle.
     maxWorkers: 3,
-    // MB. Much of what a test makes lives shortly. With Node's smaller space for it, workers spend a fifth of their time
-    // on garbage collection.
+    // MB. Much of what a test makes lives shortly, and Node's space for it is small at first. A short command spends a
+    // fifth of its time on garbage collection without this.
     execArgv: ['--min-semi-space-size=16', '--max-semi-space-size=64'],
     // Milliseconds. They only end what hangs: machines that run tests may be slow, loaded and cold.
     testTimeout: 180_000,

@@ -11,12 +11,13 @@ const pipeBytes = 2 ** 15;
 
 /**
  * Runs a command, and reads what it leaves of its input. Otherwise Podman stops reading the output when the
- * command ends, and the end of it is lost.
+ * command ends, and the end of it is lost. A program that is not there ends with 127, as in a shell.
  */
 const readInput = ['/bin/sh', '-c', '{ cat; cat > /dev/null; } 2> /dev/null | exec "$@"', 'sh'];
 
 function argvOf({ argv, stdin }: ExecCommand): readonly string[] {
-  const isLarge = (typeof stdin === 'string' || Buffer.isBuffer(stdin)) && stdin.length > pipeBytes;
+  const isLarge =
+    (typeof stdin === 'string' || Buffer.isBuffer(stdin)) && Buffer.byteLength(stdin) > pipeBytes;
   return isLarge ? [...readInput, ...argv] : argv;
 }
 
