@@ -84,6 +84,13 @@ test('processes left running are named, and the state is not kept', async () => 
   expect(builds).toBe(1);
 });
 
+test('a process that ends by itself after the build is not left running', async () => {
+  const asked = await request(async (container) => {
+    await shell(container, daemon('sleep 0.4'));
+  });
+  expect(await snapshot(asked)).toMatchObject({ kind: 'snapshot', built: true });
+});
+
 test('what a build throws is thrown to all who asked, its container is gone, and the next one builds anew', async () => {
   let builds = 0;
   const asked = await request(async () => {

@@ -1,3 +1,4 @@
+import type { Clock } from '../../clock.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { ContainerSpec } from '../container/container-spec.ts';
 import type { CreateOptions } from '../container/create.ts';
@@ -38,12 +39,27 @@ export async function buildOnce(
   if (found !== undefined) return { kind: 'found', imageId: found.id };
   await container.start(signal);
   await request.build(container);
-  const processes = await container.processes();
-  if (processes.length > 0) {
-    return { kind: 'not-snapshotable', processes: processes.map(({ command }) => command) };
-  }
+  const processes = await processesLeft(container, port.clock);
+  if (processes.length > 0) return { kind: 'not-snapshotable', processes };
   const labels = { [parentLabel]: request.parentImageId, [descriptionLabel]: request.description ?? '' };
   return { kind: 'built', imageId: await container.commit({ repository, tag, labels }, signal) };
+}
+
+/** Milliseconds. A process that is about to end is not left running. */
+const endingMs = 500;
+const betweenListsMs = 50;
+
+/**
+ * The commands of the processes that stay. One that a command has just let go of, or that the container's
+ * first process ran as it started, is given time to end.
+ */
+async function processesLeft(container: Container, clock: Clock): Promise<string[]> {
+  const until = clock.now() + endingMs;
+  for (;;) {
+    const processes = await container.processes();
+    if (processes.length === 0 || clock.now() >= until) return processes.map(({ command }) => command);
+    await clock.sleep(betweenListsMs);
+  }
 }
 
 /** The same for an image that the engine's builder makes. A container that does not run is the lock. */
