@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { JsonFilter, type Kept } from '../../src/client/pages/json-filter.ts';
 import { NotJson } from '../../src/client/pages/json-scanner.ts';
 import { Utf8Check } from '../../src/client/pages/utf8-check.ts';
-import { runs } from '../property-runs.ts';
+import { runs } from '../short-tests.ts';
 
 const room = { bytes: 1024 * 1024, values: 10_000 };
 const entry: Kept = {

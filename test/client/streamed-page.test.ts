@@ -191,10 +191,10 @@ test('a run with 80 MB where nothing is read of it is whole', () => {
   expect([ids, unread]).toEqual([['first', 'x', 'last'], 0]);
 });
 
-test('a page of a million runs is read as far as there is room for them', () => {
-  const { ids, unread, passedOver } = readerOf(repeated(',{"id":"x"}'.repeat(1000), 1000));
+test('a page of 300,000 runs is read as far as there is room for them', () => {
+  const { ids, unread, passedOver } = readerOf(repeated(',{"id":"x"}'.repeat(1000), 300));
   expect(ids.length).toBe(serviceAnswers.count.values / 2);
-  expect(ids.length + unread).toBe(1_000_002);
+  expect(ids.length + unread).toBe(300_002);
   expect(passedOver).toEqual([expect.stringMatching(tooLarge)]);
 });
 

@@ -6,7 +6,7 @@ import { Whoami } from '../../src/contract/identity.ts';
 import { operations } from '../../src/contract/operations.ts';
 import { receiving } from '../../src/contract/receiving.ts';
 import { RunRecord, RunsResponse } from '../../src/contract/record.ts';
-import '../property-runs.ts';
+import '../short-tests.ts';
 import { addExtraFields, anyJson, nullifyOptional, replaceOpenValues, valuesOf } from './arbitrary.ts';
 
 /** Every answer of the table that has a documented shape. */

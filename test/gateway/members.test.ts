@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { membersOf } from '../../src/gateway/members.ts';
 import { GatewayRefusal } from '../../src/gateway/refusal.ts';
-import { runs } from '../property-runs.ts';
+import { runs } from '../short-tests.ts';
 
 /** Any value, with the names that decide nothing. */
 const value = fc.dictionary(fc.constantFrom('parameters', 'schema'), fc.jsonValue());

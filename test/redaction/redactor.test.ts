@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Redactor } from '../../src/redaction/redactor.ts';
-import { runs } from '../property-runs.ts';
+import { runs } from '../short-tests.ts';
 
 const secret = 'sk-live/Ab+9"x y';
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { redactionOf } from '../../src/gateway/redaction.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
-import { runs } from '../property-runs.ts';
+import { runs } from '../short-tests.ts';
 
 const key = 'sk-ant-api03-Zq7/aB3+dE9&fG=hJ_kL1mN5pQ%rStU';
 const mark = '[redacted]';

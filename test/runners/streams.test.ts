@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { runs } from '../property-runs.ts';
+import { runs } from '../short-tests.ts';
 import { type CliName, cliNames, readStream, recorded, type StreamName } from './recorded-streams.ts';
 
 const numbers = (from: number, to: number) =>

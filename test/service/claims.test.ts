@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { ClaimResponse } from '../../src/contract/claim.ts';
-import { runs } from '../property-runs.ts';
+import { runs } from '../short-tests.ts';
 import { openTestService, report, startRequest, startRun, type TestService } from './test-service.ts';
 
 let service: TestService;

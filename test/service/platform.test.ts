@@ -4,7 +4,7 @@ import { BaselineResponse } from '../../src/contract/catalog.ts';
 import { RunsResponse } from '../../src/contract/record.ts';
 import { TrialRecord } from '../../src/record/trial-record.ts';
 import { valuesOf } from '../contract/arbitrary.ts';
-import { runs } from '../property-runs.ts';
+import { runs } from '../short-tests.ts';
 import { fullRecord, testPlatform, trialRecord } from './test-platform.ts';
 import { onlyRun, openTestService, report, startRequest, temporaryFolder } from './test-service.ts';
 

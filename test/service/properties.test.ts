@@ -4,7 +4,7 @@ import { DecodeErrorBody, ErrorBody } from '../../src/contract/errors.ts';
 import { type OperationName, operations } from '../../src/contract/operations.ts';
 import { RunsResponse } from '../../src/contract/record.ts';
 import type { ReportedTrial } from '../../src/contract/report.ts';
-import { runs } from '../property-runs.ts';
+import { runs } from '../short-tests.ts';
 import { mutationsOf } from './mutations.ts';
 import { anyJson, type Known, requestSchema, requestsOf } from './requests.ts';
 import { fullRecord, testPlatform } from './test-platform.ts';

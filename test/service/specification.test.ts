@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runs } from '../property-runs.ts';
+import { runs } from '../short-tests.ts';
 import {
   between,
   count,

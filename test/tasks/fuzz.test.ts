@@ -4,7 +4,7 @@ import { withoutCanary } from '../../src/tasks/harbor/instruction.ts';
 import { readRewards } from '../../src/tasks/harbor/reward.ts';
 import { readTask } from '../../src/tasks/read-task.ts';
 import { printedTestParsers } from '../../src/tasks/terminal-bench/printed-tests.ts';
-import { runs } from '../property-runs.ts';
+import { runs } from '../short-tests.ts';
 import { openTaskSet, type TaskSetFolder } from './task-set.ts';
 
 let set: TaskSetFolder;

@@ -11,7 +11,7 @@ import { Output, plainText } from '../../src/text/output.ts';
 import { lines, ours, quoted, stack, styled, text, whole } from '../../src/text/printable.ts';
 import { table } from '../../src/text/table.ts';
 import { attacks, harmIn, hostileText } from '../hostile/hostile-text.ts';
-import { runs } from '../property-runs.ts';
+import { runs } from '../short-tests.ts';
 
 /** Texts of what attacks are made of, and of everything else. */
 const foreign = fc

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { noEnvironment } from '../../src/suite/environment.ts';
+import { someOf } from '../short-tests.ts';
 import { scriptTests as tests } from './script-tests.ts';
 import { testImage } from './test-image.ts';
 import { openTrialBench, type TrialBench } from './trial-bench.ts';
@@ -47,26 +48,32 @@ describe.concurrent('tests in the sandbox of the agent', { timeout: 180_000 }, (
     expect(below.validations?.[0]?.message).toBe('exact is 0.5, below 1');
   });
 
-  test.each([
-    ['wrote no reward', 'true', /wrote neither reward\.json nor reward\.txt \(bash exited/],
-    ['wrote NaN', 'echo nan > /logs/verifier/reward.txt', /has nan, which is not a finite number/],
-    ['wrote nothing', ': > /logs/verifier/reward.json; echo 1 > /logs/verifier/reward.txt', /json is empty/],
-    [
-      'wrote too much',
-      'head -c 2000000 /dev/zero > /logs/verifier/reward.txt',
-      /reward\.txt is larger than the limit/,
-    ],
-    [
-      'left a link',
-      'echo 1 > /tmp/mine; ln -s /tmp/mine /logs/verifier/reward.txt',
-      /reward\.txt is not a regular file/,
-    ],
-    [
-      'left a link to a folder',
-      'mkdir /tmp/v; echo 1 > /tmp/v/reward.txt; rm -r /logs/verifier; ln -s /tmp/v /logs/verifier',
-      /left no folder \/logs\/verifier/,
-    ],
-  ])('that %s give no verdict, and not the reward 0', async (_, script, message) => {
+  test.each(
+    someOf<[string, string, RegExp]>([
+      ['wrote no reward', 'true', /wrote neither reward\.json nor reward\.txt \(bash exited/],
+      ['wrote NaN', 'echo nan > /logs/verifier/reward.txt', /has nan, which is not a finite number/],
+      [
+        'wrote nothing',
+        ': > /logs/verifier/reward.json; echo 1 > /logs/verifier/reward.txt',
+        /json is empty/,
+      ],
+      [
+        'wrote too much',
+        'head -c 2000000 /dev/zero > /logs/verifier/reward.txt',
+        /reward\.txt is larger than the limit/,
+      ],
+      [
+        'left a link',
+        'echo 1 > /tmp/mine; ln -s /tmp/mine /logs/verifier/reward.txt',
+        /reward\.txt is not a regular file/,
+      ],
+      [
+        'left a link to a folder',
+        'mkdir /tmp/v; echo 1 > /tmp/v/reward.txt; rm -r /logs/verifier; ln -s /tmp/v /logs/verifier',
+        /left no folder \/logs\/verifier/,
+      ],
+    ]),
+  )('that %s give no verdict, and not the reward 0', async (_, script, message) => {
     const result = await bench.trial('true', { tests: tests(`echo why; ${script}`) });
     expect(result.verdict).toBe('void');
     expect(result.cause).toMatchObject({ kind: 'grading', phase: 'validate', output: 'why\n' });
@@ -91,27 +98,29 @@ describe.concurrent('tests in the sandbox of the agent', { timeout: 180_000 }, (
 });
 
 describe.concurrent('an agent that prepares its sandbox for the tests', { timeout: 180_000 }, () => {
-  test.each([
-    [
-      'a reward',
-      'mkdir -p /logs/verifier; echo 1 | tee /logs/verifier/reward.txt /logs/verifier/reward.json',
-    ],
-    ['other tests', 'mkdir -p /tests; echo "echo 1 > /logs/verifier/reward.txt" > /tests/extra.sh'],
-    ['a link in place of the tests', 'mkdir /mine; ln -s /mine /tests'],
-    ['a file in place of the tests', 'echo mine > /tests'],
-    [
-      'a link in place of the logs',
-      'mkdir -p /mine/verifier; echo 1 > /mine/verifier/reward.json; ln -s /mine /logs',
-    ],
-    [
-      'a link in place of the rewards',
-      'mkdir -p /logs /mine; echo 1 > /mine/reward.json; ln -s /mine /logs/verifier',
-    ],
-    [
-      'a process that writes the reward later',
-      'setsid bash -c "while sleep 0.01; do mkdir -p /logs/verifier; echo 1 > /logs/verifier/reward.json; done" & disown',
-    ],
-  ])('gains nothing by %s', async (_, run) => {
+  test.each(
+    someOf<[string, string]>([
+      [
+        'a reward',
+        'mkdir -p /logs/verifier; echo 1 | tee /logs/verifier/reward.txt /logs/verifier/reward.json',
+      ],
+      ['other tests', 'mkdir -p /tests; echo "echo 1 > /logs/verifier/reward.txt" > /tests/extra.sh'],
+      ['a link in place of the tests', 'mkdir /mine; ln -s /mine /tests'],
+      ['a file in place of the tests', 'echo mine > /tests'],
+      [
+        'a link in place of the logs',
+        'mkdir -p /mine/verifier; echo 1 > /mine/verifier/reward.json; ln -s /mine /logs',
+      ],
+      [
+        'a link in place of the rewards',
+        'mkdir -p /logs /mine; echo 1 > /mine/reward.json; ln -s /mine /logs/verifier',
+      ],
+      [
+        'a process that writes the reward later',
+        'setsid bash -c "while sleep 0.01; do mkdir -p /logs/verifier; echo 1 > /logs/verifier/reward.json; done" & disown',
+      ],
+    ]),
+  )('gains nothing by %s', async (_, run) => {
     const script = `for extra in /tests/extra.sh; do [ -e $extra ] && . $extra; done; ls /mine/test.sh; ${isSolved}`;
     const result = await bench.trial(run, { tests: tests(`${script}; find /tests -type f`) });
     expect(result.cause).toBeUndefined();

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { eventObjects } from '../../../src/gateway/translation/event-objects.ts';
-import { runs } from '../../property-runs.ts';
+import { runs } from '../../short-tests.ts';
 
 /** What a reader saw of each event, at the time. */
 function seen(events: readonly string[]): unknown[] {
