@@ -36,12 +36,13 @@ export function engineRequest(args: readonly string[]): EngineRequest | undefine
   };
 }
 
-/** Minutes. An engine that hangs must not keep the others from their turn. */
+/** Minutes. An engine that hangs must not keep others from their turn. */
 const limitMinutes = 90;
+const never = new AbortController().signal;
 
 /**
- * Runs the tests on one engine after the other, also after one that failed, and prints how each ended. Each
- * is ended after 90 minutes.
+ * Runs the tests on one engine after the other, also after one that failed, and prints how each ended. Of
+ * several, each is ended after 90 minutes.
  *
  * @param onCount gets the count of all tests so far
  */
@@ -53,8 +54,10 @@ export async function testInTurn(
   const total = { passed: 0, failed: 0 };
   const ended: string[] = [];
   let exitCode = 0;
+  const isOne = request.names.length === 1;
+  const limit = () => (isOne ? never : AbortSignal.timeout(limitMinutes * 60_000));
   for (const name of request.names) {
-    const { count, ...run } = await testOn(name, request, signal);
+    const { count, ...run } = await testOn(name, request, signal, limit());
     exitCode ||= run.exitCode;
     total.passed += count.passed;
     total.failed += count.failed;
@@ -66,8 +69,12 @@ export async function testInTurn(
 }
 
 /** A limit that passed, or an engine that does not start, counts as one failed test. */
-async function testOn(name: string, { record, vitestArgs }: EngineRequest, signal: AbortSignal) {
-  const limit = AbortSignal.timeout(limitMinutes * 60_000);
+async function testOn(
+  name: string,
+  { record, vitestArgs }: EngineRequest,
+  signal: AbortSignal,
+  limit: AbortSignal,
+) {
   const until = AbortSignal.any([signal, limit]);
   let count: TestCount = { passed: 0, failed: 1 };
   const exitCode = await titled(`Tests on ${name} (vitest)`, async () => {
