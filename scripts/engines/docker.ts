@@ -37,8 +37,7 @@ export const dockerEngines: readonly EngineEntry[] = [
       const program = await goProgram(moby, ground);
       // As engine 29.0 has it; later ones accept older clients again.
       const settings = { 'min-api-version': '1.44', features: { 'containerd-snapshotter': true } };
-      const root = await debianRoot(forky, ground);
-      return startDockerd({ root, program, containerdApart: true, settings, ground });
+      return startDockerd({ root: await debianRoot(forky, ground), program, settings, ground });
     },
   },
 ];

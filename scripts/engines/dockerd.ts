@@ -9,11 +9,6 @@ import type { EngineGround, TestEngine } from './test-engine.ts';
 export interface Dockerd extends Pick<RoomRequest, 'root' | 'withoutUnified'> {
   /** The program, where it is not the root's own. */
   program?: string;
-  /**
-   * Whether containerd is a service of its own, as Docker's packages have it. Otherwise dockerd starts it, and
-   * from 29 on it then has dockerd's umask, 0000, and so have all commands that are executed in containers.
-   */
-  containerdApart?: boolean;
   /** Settings of `daemon.json`. */
   settings?: Record<string, unknown>;
   /** Arranges what it needs in its root. */
@@ -25,9 +20,9 @@ export interface Dockerd extends Pick<RoomRequest, 'root' | 'withoutUnified'> {
   ground: EngineGround;
 }
 
-/** Starts a dockerd, with a containerd of its own, beside whatever runs on this machine. Needs root. */
+/** Starts a dockerd of its own, with its own containerd, beside whatever runs on this machine. Needs root. */
 export async function startDockerd(dockerd: Dockerd): Promise<TestEngine> {
-  const { root, withoutUnified, program, containerdApart, settings = {}, prepare, ground } = dockerd;
+  const { root, withoutUnified, program, settings = {}, prepare, ground } = dockerd;
   await using stack = new AsyncDisposableStack();
   const room = stack.use(await openRoom({ root, withoutUnified }));
   const { folder } = room;
@@ -46,12 +41,6 @@ export async function startDockerd(dockerd: Dockerd): Promise<TestEngine> {
     ...['--data-root', at('data'), '--exec-root', at('exec'), '--config-file', at('daemon.json')],
     '--userland-proxy=false',
   ];
-  if (containerdApart) {
-    const socket = at('containerd.sock');
-    const files = ['--root', at('containerd'), '--state', at('containerd-state')];
-    await room.start('containerd', ['--address', socket, ...files], at('containerd.log'));
-    args.push('--containerd', socket);
-  }
   if (dockerd.tls !== undefined) {
     const { host, files } = dockerd.tls;
     await cp(files, at('tls'), { recursive: true });

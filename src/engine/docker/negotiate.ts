@@ -3,7 +3,7 @@ import { engineFailure } from '../port/failure.ts';
 import type { DockerClient } from './client.ts';
 
 /** The newest version that this code supports; engine 29 refuses versions below 1.44. */
-const newestVersion = '1.47';
+const newestVersion = '1.56';
 /** Engine 20.10. Older ones do not say which control groups they use. */
 const oldestVersion = '1.41';
 const pingTimeoutMs = 10_000;
