@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** The time that a part gets from its caller, so that a test can pass another. */
+/** The clock that code gets from its caller, so that a test can pass another one. */
 export interface Clock {
   /** Epoch milliseconds. */
   now(): number;

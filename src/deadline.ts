@@ -7,15 +7,15 @@ export type DeadlineCause = 'timed-out' | 'canceled';
  * alive, and its listeners on the parent signals.
  */
 export interface Deadline extends Disposable {
-  /** Aborts when time is up, or when a parent aborts, with that one's reason. */
+  /** Aborts when time is up, or when a parent aborts, with the parent's reason. */
   readonly signal: AbortSignal;
-  /** Resolves at the same moment. Never rejects, and stays pending after disposal. */
+  /** Resolves when `signal` aborts. Never rejects, and stays pending after disposal. */
   readonly reached: Promise<DeadlineCause>;
   /** Whether time was up before a parent aborted. */
   expired(): boolean;
   /**
-   * Call this when something arrived: the time begins again, once the present one is over. So the deadline
-   * passes if nothing arrives for `ms`, and at the latest after twice as long.
+   * Call this when something arrived: once the present `ms` are over, they begin again. So the deadline
+   * passes after nothing has arrived for at least `ms` and at most twice as long.
    */
   renew(): void;
 }

@@ -6,9 +6,9 @@ import { runInNewContext } from 'node:vm';
  * through this process, in many short-lived buffers. Call this before any do.
  */
 export function settleHeap(): void {
-  // A young generation that may grow keeps 100 MB of them.
+  // If the young generation may grow, it keeps 100 MB of such buffers.
   setFlagsFromString('--semi-space-growth-factor=1');
-  // An old generation that may grow to several times its live size keeps as much of finished trials.
+  // If the old generation may grow to several times its live size, it keeps that much of finished trials.
   setFlagsFromString('--optimize-for-size');
   // V8 would start to mark the old generation for every few megabytes of buffers, most of which are garbage
   // by then: 10 times for an answer of 64 MiB, more than half of the time that this process spends on it.
@@ -16,7 +16,7 @@ export function settleHeap(): void {
   setFlagsFromString('--no-incremental-marking');
 }
 
-/** In bytes: so much may wait in memory to be freed. */
+/** How many bytes may wait in memory to be freed. */
 const freeEvery = 8 * 1024 * 1024;
 
 let collect: NodeJS.GCFunction | undefined;
@@ -39,7 +39,7 @@ export class DroppedBuffers {
   }
 }
 
-/** V8's own function, which contexts have that are made while the flag is set. */
+/** V8's own function. Only contexts that are made while the flag is set have it. */
 function collector(): NodeJS.GCFunction {
   setFlagsFromString('--expose-gc');
   const found: NodeJS.GCFunction = runInNewContext('gc');

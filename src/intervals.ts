@@ -9,7 +9,10 @@ export function unionOf(intervals: readonly { startedAt: number; finishedAt: num
   return covered;
 }
 
-/** A time that somebody else reports, moved into the span in which it must be. The end if it is no number. */
+/**
+ * A time that somebody else reports, moved into the span in which it must be. If it is not a number, the end
+ * of the span.
+ */
 export function clamped(at: number, startedAt: number, finishedAt: number): number {
   return Number.isNaN(at) ? finishedAt : Math.max(startedAt, Math.min(at, finishedAt));
 }

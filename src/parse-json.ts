@@ -8,10 +8,13 @@ import { foreignJson } from './bounds/anybody.ts';
 const bytesOfValue = 64;
 /** The same if a schema checks the document and reports a problem with each value. 340 were measured. */
 const bytesOfCheckedValue = 512;
-/** The text, and a copy of the strings in it; one character beyond Latin-1 doubles the size of each. */
+/**
+ * The most bytes for each character, of the text and of a copy of its strings. One character beyond Latin-1
+ * doubles the size of each.
+ */
 const bytesOfCharacter = 4;
 
-/** Characters. */
+/** The most characters of a small document. */
 const smallDocument = 8192;
 
 const quote = 0x22;
@@ -28,7 +31,7 @@ export class DocumentTooHeavy extends Error {
   override readonly name: string = 'DocumentTooHeavy';
 }
 
-/** The same because it is nested so deep that code which calls itself for each level would fail. */
+/** A document from outside is not read because it is nested so deep that recursive code would fail. */
 export class DocumentTooDeep extends DocumentTooHeavy {
   override readonly name = 'DocumentTooDeep';
 }
@@ -75,7 +78,7 @@ export function weighedJson(text: string, ofValue = bytesOfValue): { json: unkno
   if (weight >= most) {
     throw new DocumentTooHeavy('the document has too many values, or is too large, to be read');
   }
-  // The parser of V8 does not call itself, so it takes any depth. Text that is not JSON is a `SyntaxError`.
+  // The parser of V8 is not recursive, so it takes any depth. Text that is not JSON is a `SyntaxError`.
   const json: unknown = JSON.parse(text);
   if (levels > foreignJson.count.levels) throw tooDeep();
   return { json, weight };

@@ -33,12 +33,12 @@ export class Semaphore<Need = undefined> {
     return this.#waiting.size;
   }
 
-  /** What the callers need that hold a permit. */
+  /** The needs of the callers that hold a permit. */
   get holders(): Need[] {
     return [...this.#held].map(({ need }) => need);
   }
 
-  /** What the callers need that wait, in the order in which they get their permits. */
+  /** The needs of the waiting callers, in the order in which they get their permits. */
   get line(): Need[] {
     return [...this.#waiting.values()].map(({ need }) => need);
   }

@@ -6,7 +6,7 @@ export interface Holder {
   counted: number;
   /** Requests that it has in flight or waiting. */
   wants: number;
-  /** What its configuration says the model takes. */
+  /** How many requests the model takes at a time, by the configuration of this process. */
   limit: number;
   /** Epoch milliseconds. */
   renewedAt: number;
@@ -31,8 +31,8 @@ const turnMs = 10_000;
 /**
  * Divides the requests that a model takes at a time between the processes that ask it. What all holders may
  * have in flight together never exceeds the smallest limit that one of them names: a permit is granted only
- * if it is free, and it is free only after its holder has said that it does not use it, or is silent for
- * `termMs`.
+ * if it is free. A permit is free only after its holder has said that it does not use the permit, or has been
+ * silent for `termMs`.
  */
 export class Shares {
   readonly holders: Map<string, Holder>;

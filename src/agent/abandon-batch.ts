@@ -35,7 +35,7 @@ export interface Abandoned {
   withdrawn: number;
   /** Trials that other agents run, and report. */
   elsewhere: number;
-  /** Starts without an answer, of which the service lists no batch. */
+  /** Starts without an answer for which no batch is known. */
   unknownStarts: number;
   /** Parts of a set that are never started. */
   unstarted: number;
@@ -43,8 +43,9 @@ export interface Abandoned {
 
 /**
  * Ends a batch, a set, or a start without an answer, that nobody will continue: each trial without a result
- * is stored as void, with its report. Undefined if another process works on it. Throws what the service's
- * calls throw, and `NOT_RESUMABLE`; then what is not ended yet can still be resumed or abandoned.
+ * is stored as void, with its report. Undefined if another process works on it. Throws the errors of the
+ * calls to the service, and `NOT_RESUMABLE`. After an error, everything that has not ended can still be
+ * resumed or abandoned.
  */
 export async function abandon(
   what: Resumable,
@@ -103,7 +104,7 @@ async function abandonOne(
     ended.unknownStarts++;
   } else {
     const found = await lostBatch(one, parts, signal).catch((error) => {
-      // It is noted that several batches fit, and none of them is touched.
+      // The ledger now says that several batches fit. None of them is changed.
       if (error instanceof OffsiteError && error.code === 'START_AMBIGUOUS') return undefined;
       throw error;
     });
@@ -112,7 +113,7 @@ async function abandonOne(
       await voidBatch(found, one.lock, parts, ended, signal);
     } else ended.unknownStarts++;
   }
-  // A daemon takes its lock again; nobody takes a batch's again.
+  // A later daemon takes the daemon's lock again. The lock of a batch is never taken again.
   if (one.lock !== daemonLock) lock.remove();
   return true;
 }
@@ -174,7 +175,7 @@ async function voidTrial(
   }
 }
 
-/** @param hadBegun whether an attempt of it was interrupted: what that used is lost with its process */
+/** @param hadBegun whether an attempt was interrupted: what the attempt used is lost with its process */
 function resultOfAbandoned(now: number, hadBegun: boolean): TrialResult {
   const began = hadBegun ? 'it was interrupted, and ' : 'it did not run: ';
   return {

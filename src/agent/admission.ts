@@ -31,7 +31,7 @@ export interface AdaptingLimit {
   onMove(listener: (limit: number) => void): Disposable;
 }
 
-/** Trials for each request that a model takes at a time: they also do other things than to ask. */
+/** Trials for each request that a model takes at a time. A trial does not call its model all the time. */
 const trialsPerRequest = 2;
 
 /** What admission needs to know of a trial. */

@@ -21,7 +21,7 @@ export interface KnownRate extends FurtherTrials {
 export interface FinishedBatches {
   /** In the order in which they ran. */
   batches: FinishedBatch[];
-  /** The id of the set that they are. */
+  /** The id of the set, if the batches are the parts of one. */
   set?: string;
   /** One for each variant of the plan. */
   rates: KnownRate[];
@@ -30,8 +30,8 @@ export interface FinishedBatches {
 /**
  * Runs a suite, and then further batches, until the pass rate of each variant is known with a wanted
  * precision: see {@link furtherTrials}. A batch's trials are fixed, so further trials are batches of their
- * own, with the variants and cases that need them. Rejects as {@link runBatch} does; the batches before are
- * finished then, and no further ones start when the last one is resumed.
+ * own, with the variants and cases that need them. Rejects as {@link runBatch} does. The earlier batches are
+ * finished then, and a resume of the last one starts no further batches.
  */
 export async function runUntilPrecise(
   plan: SuitePlan,
@@ -68,8 +68,8 @@ function knownRate(variant: string, batches: readonly FinishedBatch[], wanted: A
 }
 
 /**
- * The batches to run next. Each gives its cases the smallest number that one of them needs; variants that
- * need the same share a batch.
+ * The batches to run next. All cases of a batch get the smallest number of trials that one of them needs.
+ * Variants that need the same share a batch.
  */
 function furtherPlans(plan: SuitePlan, rates: readonly KnownRate[]): SuitePlan[] {
   const wanting = rates.filter(({ needed }) => needed.size > 0);

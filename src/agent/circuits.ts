@@ -36,8 +36,8 @@ export type CircuitEvent =
   | { kind: 'resumed'; for: string };
 
 /**
- * Lets a trial through. The trial says what it saw; if it says nothing before dispose, the next trial is let
- * through.
+ * Lets a trial through. The trial reports what it saw. If it disposes the passage without a report, the next
+ * trial is let through.
  */
 export interface Passage extends Disposable {
   worked(): void;
@@ -209,7 +209,7 @@ export interface CircuitsParts {
 export interface Permit extends Disposable {
   worked(): void;
   /**
-   * Takes why the attempt failed, and what its models did. Resolves with whether the engine is down, so that
+   * Reports why the attempt failed, and what its models did. Resolves with whether the engine is down; if so,
    * the attempt does not count. Only a failure that the gateway saw opens a model's circuit, because an agent
    * can make a harness say anything.
    */
@@ -287,7 +287,7 @@ export class Circuits {
       worked: () => model.worked(),
       failed: async (cause, models, signal) => {
         const seen = models?.agent.modelFailure;
-        // A failed attempt still counts, however many trials wait: one trial's failure does not prove that
+        // The attempt counts even if trials now wait for the model: one trial's failure does not prove that
         // its model is down.
         if (cause.kind === 'model' && seen !== undefined) model.failed(seen);
         return cause.kind === 'infrastructure' && (await this.#engine.suspect(cause.message, signal));

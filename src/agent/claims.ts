@@ -8,9 +8,7 @@ import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { KeptLease, type Lease, type LeaseParts, noLease } from './lease.ts';
 import { NotClaimed, notClaimed } from './not-claimed.ts';
 
-/**
- * A trial as a service knows it. Who started its run decides what to do while the service cannot be asked.
- */
+/** A trial as a service knows it. Its `origin` decides what to do while the service cannot be asked. */
 export type ClaimedTrial = Pick<QueuedTrial, 'runId' | 'ordinal' | 'origin'>;
 
 /** Keeps agents with data folders of their own from running the same trial. */
@@ -43,12 +41,12 @@ export interface ClaimsParts {
  */
 export class ServiceClaims implements Claims, AsyncDisposable {
   readonly #parts: ClaimsParts;
-  /** What the service offers, and until when (monotonic) this counts. */
+  /** What the service offers, and until when (monotonic) that is valid. */
   #known: { offer: Offer; until: number } | undefined;
   #asking: Promise<Offer> | undefined;
   /** When the service granted or renewed a lease last (monotonic). */
   #grantedAt = Number.NEGATIVE_INFINITY;
-  /** Why the last call failed, and until when (monotonic) no trial waits for another one. */
+  /** Why the last call failed, and until when (monotonic) no trial waits for another call. */
   #down: { error: unknown; until: number } | undefined;
   readonly #releases = new Set<Promise<unknown>>();
 

@@ -82,8 +82,9 @@ export class Delivery extends OutboxDelivery {
 
   /**
    * The specification does not say whether a report's `id` is the run's or the batch's. If the service does
-   * not know the one, we send the other. By its batch, a service finds the run by `taskIndex`, so this is
-   * only for runs whose index is known: another one would be stored as the result of another variant.
+   * not know one of them, we send the other. Given a batch's id, a service finds the run by `taskIndex`. So
+   * call this only for runs whose index is known: with a wrong index, the result would be stored for another
+   * variant.
    */
   async #sendOtherwise(
     report: PendingReport,

@@ -17,8 +17,9 @@ interface Wanted {
 }
 
 /**
- * Searches for the batch that an unanswered call of `evals.start` may have started. A batch fits if it is
- * local as asked, has the same cases and variants, started after the call, and is not in the ledger.
+ * Searches for the batch that an unanswered call of `evals.start` may have started. A batch fits if it has
+ * the same cases and variants and the requested `local`, if it started after the call, and if it is not in
+ * the ledger.
  *
  * @param askedAt epoch milliseconds before the call
  * @param isLocal whether its trials are reported, not run by the service

@@ -10,12 +10,12 @@ export interface Lease extends Disposable {
   /** Aborts with a `NotClaimed` when the service has given the trial to another agent. */
   readonly lost: AbortSignal;
   /**
-   * Renews the lease if it may have expired unnoticed, as on a machine that slept. Rejects with
-   * `NotClaimed` if it is lost. Resolves if the service cannot be asked, or the signal aborts: the service
-   * decides when it gets the report.
+   * Renews the lease if it may have expired unnoticed, as on a machine that slept. Rejects with `NotClaimed`
+   * if it is lost. Also resolves if the service cannot be asked, or the signal aborts: the service then
+   * decides once it gets the report.
    */
   confirm(signal: AbortSignal): Promise<void>;
-  /** Keeps the trial until its report is there, without renewing it. Call it once the result is on disk. */
+  /** Ends the renewals, but keeps the trial for its report. Call this once the result is on disk. */
   settle(): void;
 }
 
@@ -38,7 +38,10 @@ export interface LeaseParts {
   /** Renews the lease, or claims the trial. Resolves with its number, or undefined if there are no claims. */
   renew(number: number | undefined, signal: AbortSignal): Promise<number | undefined>;
   release(number: number): void;
-  /** Whether the service could not be asked a moment ago, so that it is not asked before a result is kept. */
+  /**
+   * Whether the service could not be asked a moment ago. If so, `confirm` does not ask it again before a
+   * result is stored.
+   */
   isDown(): boolean;
 }
 
@@ -51,14 +54,14 @@ export const noLease = (): Lease => ({
   [Symbol.dispose]: () => undefined,
 });
 
-/** A lease that is renewed each third of its time. */
+/** A lease that is renewed after each third of its duration. */
 export class KeptLease implements Lease {
   readonly #parts: LeaseParts;
   readonly #lost = new AbortController();
   /** Aborted when the lease is no longer renewed. */
   readonly #ended = new AbortController();
   #number: number | undefined;
-  /** When the renewal that succeeded last was sent. */
+  /** When the last successful renewal was sent. */
   #renewedAt: Moment | undefined;
   #isFailing: boolean;
 

@@ -23,7 +23,7 @@ export interface LeftOut extends Pick<ModelExchange, 'role' | 'failure'> {
  * The finished trials of a batch as a cassette. Each is read from the ledger when it is first needed.
  *
  * @param batch its key and its id
- * @param only the key of the only trial
+ * @param only the key of a trial, for a cassette of this trial alone
  */
 export function ledgerCassette(
   parts: CassetteParts,
@@ -37,7 +37,7 @@ export function ledgerCassette(
 }
 
 /**
- * The recording that a plan names. That of a fork has the first exchanges of one trial. Throws
+ * The recording that a plan names. The recording of a fork has only the first exchanges of one trial. Throws
  * `RECORDING_GONE`.
  */
 export function plannedCassette(ledger: Ledger, { batch, name, fork }: PlannedReplay): Cassette {
@@ -55,7 +55,7 @@ function finishedOf(ledger: Ledger, batch: number): ListedTrial[] {
   return listTrials(ledger.records, batch).filter(({ result }) => result !== undefined);
 }
 
-/** @param upTo how many of its exchanges there are */
+/** @param upTo the number of the last exchange to use */
 function recordedTrial(
   { ledger, leftOut }: CassetteParts,
   { caseName, variant, ordinal, result = '' }: ListedTrial,
@@ -86,7 +86,7 @@ function recordedTrial(
   };
 }
 
-/** Requests repeat their conversation: the same text takes memory once. */
+/** Each request repeats the conversation so far, so equal texts are kept in memory only once. */
 function shared({ context, turns, tools, options }: CanonicalRequest, intern: Map<string, string>) {
   const one = (text: string): string => {
     const known = intern.get(text);
@@ -109,7 +109,7 @@ function shared({ context, turns, tools, options }: CanonicalRequest, intern: Ma
   };
 }
 
-/** Throws `NOT_RECORDED` if trials of a batch asked models, and none kept what it asked and got. */
+/** Throws `NOT_RECORDED` if trials of a batch asked models, and no exchange was kept that can be replayed. */
 export function requireRecorded(ledger: Ledger, batch: { key: number; id: string }): void {
   let left = 0;
   const leftOut = () => {

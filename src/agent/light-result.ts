@@ -1,9 +1,7 @@
 import type { TrajectoryEntry } from '../contract/report.ts';
 import type { TrialResult } from '../record/trial-record.ts';
 
-/**
- * A result without its large parts; numbers, names and verdicts stay. The ledger has the whole result.
- */
+/** A result without its large parts; numbers, names and verdicts stay. The ledger has the whole result. */
 export function lightResult(result: TrialResult): TrialResult {
   const { trajectory, derivedTrajectory, verifySteps, validations, models, cause } = result;
   return {

@@ -21,14 +21,14 @@ export class NotClaimed extends OffsiteError {
   }
 }
 
-/** Milliseconds until a trial is claimed again, whatever a service says. */
+/** The fewest milliseconds until a trial is claimed again, whatever a service says. */
 const shortestWaitMs = 1_000;
 
 /** What a service's refusal of a claim means: `Retry-After` says when the trial may be free. */
 export function notClaimed(refusal: Conflict): NotClaimed {
   const { retryAfterMs, said } = refusal;
   if (retryAfterMs === undefined) return new NotClaimed({ kind: 'ended' }, said, refusal);
-  // Its agent may end it earlier, or renew its lease.
+  // The other agent may end the trial earlier, or renew its lease.
   const waitMs = Math.max(shortestWaitMs, Math.min(retryAfterMs, claimAnswers.time.held));
   return new NotClaimed({ kind: 'held', waitMs }, said, refusal);
 }

@@ -10,7 +10,10 @@ import type { TrialResult } from '../record/trial-record.ts';
 import type { Sandboxes } from '../trial/sandboxes.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 
-/** After this many trials of a variant in a batch whose harness did not work, its other trials do not run. */
+/**
+ * If the harness did not work in this many trials of a variant in a batch, the variant's other trials do not
+ * run.
+ */
 const mostBroken = 3;
 
 /** How many first and last lines of a harness's output a warning shows: the reason, and the end. */
@@ -26,8 +29,8 @@ export function isStopped(ledger: Ledger, trial: TrialKey): boolean {
 }
 
 /**
- * The void result of a trial whose batch has no budget left before it begins; undefined for any other. What
- * other trials have spent says nothing about its agent.
+ * The void result of a trial whose batch has no budget left when the trial begins; undefined for any other
+ * trial. The trial is void because what other trials spent says nothing about its agent.
  */
 export function resultWithoutBudget(
   spec: TrialSpec,
@@ -66,8 +69,8 @@ function notRun(
 }
 
 /**
- * The warning about a trial whose harness did not work; undefined if there is nothing new to say. The first
- * such trial of a variant gets what to check, the last one says that the variant is stopped.
+ * The warning about a trial whose harness did not work; undefined if there is nothing new to say. The warning
+ * about the first such trial of a variant says what to check, the last one that the variant is stopped.
  */
 export function brokenHarnessWarning(
   position: number,

@@ -110,7 +110,7 @@ function recordFor(ledger: Ledger, { result = '' }: ListedTrial): TrialRecord | 
   }
 }
 
-/** The trial itself knows best why. */
+/** Why nothing was kept, if the record of the trial says it. */
 function whyNotKept({ left, cause, notRun }: TrialRecord): string | undefined {
   if (left?.kind === 'not-kept') return `what it left was not kept: ${left.why}`;
   if (left !== undefined) return undefined;
@@ -122,7 +122,7 @@ function whyNotKept({ left, cause, notRun }: TrialRecord): string | undefined {
 
 /**
  * The trial with today's grading of its case: verify, validator, tests, judges, protected files and their
- * variables and time limits. What its agent met stays: environment, prepare, prompt.
+ * variables and time limits. What its agent worked with stays: environment, prepare, prompt.
  */
 function gradedBy(
   suite: SuitePlan,
@@ -159,7 +159,7 @@ function differences(today: TrialSpec, spec: TrialSpec, { request }: PlannedCase
   ];
 }
 
-/** The same hash means the same grading, except for what judges and programs do by themselves. */
+/** The same hash means the same way to grade. Judges and programs may still give other results. */
 function basisOf({ verify, verifyPlace, validator, tests, testsHosts, judges, ...spec }: TrialSpec): string {
   const variables = spec.gradingVariables ?? spec.variables;
   const grading = { verify, verifyPlace, validator, tests, variables, judges, protected: spec.protected };
@@ -175,7 +175,7 @@ export interface RegradedTrial {
   trial: ListedTrial;
   was: Outcome;
   now: Outcome;
-  /** How the new grading differs from one in the trial. */
+  /** How the new grading differs from a grading within the trial. */
   notes: string[];
   thresholds: ThresholdChange[];
   grading: StoredGrading;

@@ -24,9 +24,9 @@ export type ResumableBatch =
 export type Resumable = ResumableBatch | { kind: 'set'; set: StoredSet };
 
 /**
- * Everything that can be resumed at a service: starts, then batches, then sets with all that is theirs, each
- * oldest first. Other processes may work on some of them; {@link resume} finds out. A fleet continues its
- * batches itself.
+ * Everything that can be resumed at a service: starts, then batches, then sets with their own starts and
+ * batches, each kind oldest first. Other processes may work on some of them; {@link resume} finds out. A
+ * fleet continues its batches itself.
  */
 export function resumable(ledger: Ledger, service: string): Resumable[] {
   const { sets } = ledger;
@@ -74,7 +74,7 @@ export async function resume(
   const lock = ledger.takeLock(name);
   if (!lock) return { kind: 'busy' };
   using _lock: Lock = lock;
-  // A daemon takes its lock again; nobody takes a batch's again.
+  // A later daemon takes the daemon's lock again. The lock of a batch is never taken again.
   const endLock = () => (name === daemonLock ? lock[Symbol.dispose]() : lock.remove());
   const batch =
     what.kind === 'batch' ? openBatch(what.batch, ledger) : await lostBatch(what.start, parts, signal);

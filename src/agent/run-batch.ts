@@ -68,8 +68,8 @@ export interface BatchTrial {
 
 export type BatchEvent =
   /**
-   * `trials` are the trials without a result, `before` is how many have one already, from before a resume;
-   * `spent` says what models have used since then.
+   * `trials` are the trials without a result. `before` is how many trials had a result before a resume.
+   * `spent` returns what models have used since this start or resume.
    */
   | { kind: 'started'; batchId: string; trials: BatchTrial[]; before: number; spent(): Spent }
   /** A part of the work that is no trial begins or ends. */
@@ -200,9 +200,9 @@ class BatchProgress {
   readonly #observe: (event: BatchEvent) => void;
   readonly #byKey: Map<number, BatchRun>;
   readonly #byId: Map<string, BatchRun>;
-  /** The trials that another agent runs, and the user knows. */
+  /** The trials that were reported to the user as run by another agent. */
   readonly #elsewhere = new Set<number>();
-  /** The trials whose report was deferred, and the user knows. */
+  /** The trials that were reported to the user as having a deferred report. */
   readonly #deferred = new Set<number>();
   #refused: Error | undefined;
 

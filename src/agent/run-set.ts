@@ -71,9 +71,7 @@ interface SetResuming {
   startsUnknown: boolean;
 }
 
-/**
- * Continues a batch as {@link resume} does, or a set as {@link resumeSet} does.
- */
+/** Continues a batch as {@link resume} does, or a set as {@link resumeSet} does. */
 export async function resumeAny(
   what: Resumable,
   how: SetResuming,
@@ -89,7 +87,9 @@ export async function resumeAny(
   return resumed.kind === 'finished' ? { kind: 'finished', batches: [resumed.batch], left: [] } : resumed;
 }
 
-/** The plan of all parts together; undefined for a batch that was started without one. */
+/**
+ * The plan of a batch, or of all parts of a set together; undefined for a batch that was started without one.
+ */
 export function planOfAny(what: Resumable, ledger: Ledger): SuitePlan | undefined {
   return what.kind === 'set' ? planOfSet(what.set, ledger) : planOf(what, ledger);
 }
@@ -157,7 +157,7 @@ async function workOffPart(
     const resumed = await resumePart(begun, parts, signal, observe);
     if (resumed.kind === 'finished') return resumed.batch;
     if (resumed.kind === 'busy') return 'busy';
-    // The embedded service ends with the process that asked it, so it starts nothing any more.
+    // The embedded service ended with the process that asked it, so it can no longer start the part.
     if (!startsUnknown && parts.service !== embeddedService) return 'unknown';
     ledger.starts.refused(start.key, 'the service lists no such batch: it is started again');
   }

@@ -147,9 +147,9 @@ function planned(trial: QueuedTrial, parts: SpecParts): Specified {
 
 /**
  * What to do in a trial of a run that somebody else planned. It uses the texts of the setup, which the
- * service has already expanded. If the case's definition is not known, it accepts every validation that the
- * validator declares, and captures everything. Throws `SETUP_MISSING`, `SETUP_UNREADABLE`, `SOURCE_UNKNOWN`
- * and `USER_MODEL_UNKNOWN`.
+ * service has already expanded. If the case's definition is not known, the trial accepts every validation
+ * that the validator declares, and captures everything. Throws `SETUP_MISSING`, `SETUP_UNREADABLE`,
+ * `SOURCE_UNKNOWN` and `USER_MODEL_UNKNOWN`.
  */
 function foundSpec(trial: QueuedTrial, variant: PlannedVariant, { ledger, revision }: SpecParts): TrialSpec {
   const { batchId, caseId, caseName, ordinal } = trial;

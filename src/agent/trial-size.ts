@@ -1,7 +1,7 @@
 import type { PlannedService } from '../suite/services.ts';
 import type { TrialSpec, TrialStep } from '../trial/spec.ts';
 
-/** Processors' worth of time, and bytes. */
+/** `cpus` is in processors, `memory` in bytes. */
 export interface Size {
   cpus: number;
   memory: number;
@@ -61,7 +61,7 @@ export function roomOf({ cpus, memoryBytes }: { cpus: number; memoryBytes: numbe
 
 /**
  * Whether a trial may run beside others. If none of them has services, the number of trials alone decides, so
- * this says yes. Otherwise all of them together must fit into the room; one alone always may.
+ * this returns true. Otherwise all of them together must fit into the room. A trial alone may always run.
  */
 export function fitsBeside(running: readonly TrialSize[], next: TrialSize, room: Size): boolean {
   const all = [...running, next];

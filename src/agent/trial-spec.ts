@@ -110,7 +110,7 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
   };
 }
 
-/** What an agent or tests may reach is decided here, for good. */
+/** The part without its network settings: the spec already says what the part may reach. */
 function withoutNetwork<Part extends CaseAgent | CaseTests>({ network: _, ...part }: Part) {
   return part;
 }

@@ -31,8 +31,8 @@ const neededBytes = 1.5e9;
 const finishRoot = fileURLToPath(new URL('./finish-root.sh', import.meta.url));
 
 /**
- * Builds the image from Debian's packages and npm's registry, without a container registry. Throws an
- * infrastructure `OffsiteError` that says what to do if this host cannot.
+ * Builds the image from Debian's packages and npm's registry, without a container registry. If this host
+ * cannot do that, throws an infrastructure `OffsiteError` that says what to do.
  */
 export async function buildFromDebian(build: DebianBuild): Promise<void> {
   const { engine, recipe, log, during, env, caBundle, signal } = build;
@@ -78,7 +78,7 @@ function mmdebstrap(recipe: BaseImageRecipe, mirror: string | undefined): string
     '--dpkgopt=path-exclude=/usr/share/man/*',
     '--dpkgopt=path-exclude=/usr/share/doc/*',
     '--dpkgopt=path-include=/usr/share/doc/*/copyright',
-    // As in images of Python, pip may install into the system.
+    // Without this file, pip may install into the system, as in the official images of Python.
     '--dpkgopt=path-exclude=/usr/lib/python3*/EXTERNALLY-MANAGED',
     '--customize-hook=sh "$OFFSITE_FINISH" "$1"',
     recipe.debianSuite,

@@ -1,4 +1,4 @@
-/** The facts that decide whether this host can unpack a Debian. */
+/** The facts that decide whether this host can build the image from Debian's packages. */
 export interface DebianSituation {
   platform: NodeJS.Platform;
   /** Effective user id; undefined on systems without user ids. */

@@ -8,11 +8,11 @@ export function dockerfileOf(recipe: BaseImageRecipe): string {
     `FROM ${recipe.registryImage}`,
     'RUN apt-get update \\',
     ` && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ${packages} \\`,
-    // As in images of Python, pip may install into the system.
+    // Without EXTERNALLY-MANAGED, pip may install into the system, as in the official images of Python.
     ' && rm -rf /var/lib/apt/lists/* /usr/lib/python3*/EXTERNALLY-MANAGED',
     `RUN echo "${recipe.uv}" > /tmp/uv.txt; pip ${pipInstall} -r /tmp/uv.txt || echo "${withoutUv}"; rm /tmp/uv.txt`,
     'ENV LANG=C.UTF-8',
-    // The parent's entrypoint runs unknown words as scripts; a sandbox runs exactly what it is given.
+    // The parent's entrypoint passes an unknown command to Node; a sandbox runs exactly what it is given.
     'ENTRYPOINT []',
     'CMD ["bash"]',
     `LABEL ${recipeLabel}="${recipeHash(recipe)}"`,

@@ -16,7 +16,7 @@ export interface NodeFetch {
   signal?: AbortSignal | undefined;
 }
 
-/** 60 MB, over a slow line. */
+/** Milliseconds: enough for 60 MB over a slow connection. */
 const fetchMs = 600_000;
 
 /**

@@ -24,8 +24,8 @@ done
 chmod 755 "$root/usr/local/bin/"*
 chroot "$root" useradd --uid 1000 --create-home --shell /bin/bash node
 
-# pip runs in the image, with the host's index, proxy and certificates. A PyPI that does not answer is no
-# failure.
+# pip runs in the image, with the host's index, proxy and certificates. If PyPI does not answer, the build
+# continues.
 set --
 for name in PIP_INDEX_URL PIP_EXTRA_INDEX_URL PIP_TRUSTED_HOST http_proxy https_proxy no_proxy \
   HTTP_PROXY HTTPS_PROXY NO_PROXY; do

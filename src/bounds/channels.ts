@@ -12,7 +12,7 @@ import * as tasks from './tasks.ts';
 /** Every channel by its name in the code, grouped by sender and sorted. */
 export const channels: Readonly<Record<string, Channel>> = Object.fromEntries(
   [sandbox, model, service, suite, tasks, grading, fleet, callers, anybody].flatMap((sender) =>
-    // Not every module loader keeps the names in one order.
+    // Module loaders differ in the order of the names.
     Object.entries<Channel>(sender).toSorted(([one], [other]) => (one < other ? -1 : 1)),
   ),
 );

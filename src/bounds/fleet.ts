@@ -12,7 +12,7 @@ export const fleetStorage = channel({
     name: characters(1024, 'an id in an entry'),
   },
   time: {
-    // A folder is the machine's own file system, which bounds no time.
+    // These limits are for buckets. A storage in a folder has none: file systems have no timeouts.
     connect: milliseconds(10_000, 'connecting to the service of a bucket'),
     silence: milliseconds(60_000, 'no byte from the service of a bucket'),
     transfer: milliseconds(1_800_000, 'a content on its way to or from a bucket'),
@@ -37,7 +37,7 @@ export const fleetMessages = channel({
   bytes: {
     // Temporal itself refuses a payload of more than 2 MiB.
     text: characters(1000, 'a reason in a summary'),
-    // Temporal takes no longer names of workflows and activities.
+    // Temporal refuses longer names of workflows and activities.
     foundId: characters(200, 'an id of a queued run that a poll starts, or of its batch'),
     plan: bytes(100_000, 'a plan that goes over Temporal, compressed'),
     unpackedPlan: bytes(16 * MiB, 'the same plan, read'),
@@ -56,7 +56,8 @@ export const fleetMessages = channel({
     // The server changes a workflow's state for each heartbeat of its trials, one change after another. It
     // refuses more than 2,000 open activities.
     lane: times(1_000, 'trials that one workflow keeps scheduled'),
-    // A trial has about six events, with retries more. The server ends a workflow after 51,200 events.
+    // A trial has about six events, and more if it is retried. The server ends a workflow after 51,200
+    // events.
     slice: times(4_000, 'trials of one workflow'),
     holders: times(20_000, 'processes that ask for permits of one model'),
     permits: times(10_000, 'requests that a process has in flight or waiting'),

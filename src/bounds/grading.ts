@@ -1,8 +1,9 @@
 import { bytes, channel, characters, KiB, MiB, milliseconds, times } from './channel.ts';
 
 /**
- * Bounds for what a validator sends, and for what the work that it examines sends. These modules also go into
- * the validator's sandbox, where they shorten texts that would be refused here; nothing here relies on that.
+ * Bounds for what a validator sends, and for what the work that it examines sends. This file is also copied
+ * into the validator's sandbox. The code there shortens texts that would be refused here, but nothing here
+ * relies on that.
  */
 
 export const validatorRecords = channel({
@@ -49,9 +50,9 @@ export const workForValidator = channel({
     verdict: milliseconds(10_000, "of the validator's time, or half of it, reserved for its verdict"),
     // Ending processes takes some milliseconds; on a busy machine it may take this long.
     ending: milliseconds(20_000, "one attempt to end the work's processes"),
-    // A process that the program left behind may hold the output open for ever.
+    // A process that the program left behind may hold the output open forever.
     lateOutput: milliseconds(2_000, 'until the output of an ended program is complete'),
-    // Work that the validator ran as its own user may have stopped what passes its calls on.
+    // Work that the validator ran as its own user may have stopped the process that passes calls on.
     lateCalls: milliseconds(5_000, 'until the last calls of an ended validator have arrived'),
     // Changing the owner walks the whole workspace.
     giving: milliseconds(120_000, 'giving a workspace to another user'),
@@ -63,7 +64,7 @@ export const workForValidator = channel({
     // Each one may hold a file until the validator has read it.
     looks: times(2, 'files and lists that are read for a validator at a time; more wait'),
     files: times(200_000, 'files that are listed'),
-    // Linux follows as many.
+    // Linux has the same limit.
     links: times(40, 'links in a row'),
     // If the work uses up all allowed processes, the process that ends them usually starts, but not always.
     endingTries: times(20, "attempts to end the work's processes; then all of the container's are ended"),

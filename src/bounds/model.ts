@@ -28,7 +28,7 @@ export const modelAnswers = channel({
   },
   count: {
     tries: times(5, 'attempts of a request before its client gets the error'),
-    // A limit that adapts has become 1 long before.
+    // By then, a limit that adapts has long been at 1.
     refusals: times(
       100,
       'further attempts of a request, if the model refuses it because of a limit that adapts',

@@ -10,13 +10,13 @@ export const relayTraffic = channel({
     // With all connections of a relay, that is 64 MiB.
     unreadRequest: bytes(128 * KiB, 'of a connection, on their way to a handler that does not read'),
     unreadAnswer: bytes(256 * KiB, 'of a connection, on their way to a client that does not read'),
-    // It takes about 35 MiB. Hostile clients can make it take ten times as much, and must not kill it.
+    // A relay takes about 35 MiB. Hostile clients can make it take ten times as much, which must not kill it.
     relayMemory: bytes(512 * MiB, "the relay's container"),
     relayWords: characters(4096, "a relay's message about its end"),
   },
   time: {
-    // This is Node's own start, which may take long on a busy machine. A request has no time of its own: a
-    // model may take long to answer.
+    // Starting Node may take long on a busy machine. A request has no time limit, because a model may take
+    // long to answer.
     relayStart: milliseconds(60_000, 'until a relay listens'),
   },
   count: {
@@ -46,8 +46,9 @@ export const modelRequests = channel({
   },
   time: {
     roomWait: milliseconds(30_000, 'that a request or an answer waits for memory'),
-    // Meanwhile it holds one of the model's parallel requests, which others wait for. Far less than
-    // `answerAhead` is read at once, so this is also the minimum speed: about 11 KB/s.
+    // An unread answer holds one of the model's parallel requests, which others wait for. Chunks are far
+    // smaller than `answerAhead`, so a client must read about `answerAhead` bytes in this time: at least 11
+    // KB/s.
     unreadAnswer: milliseconds(12_000, 'that an answer may stand unread'),
     // Requests of a closed session end at once.
     account: milliseconds(30_000, "that a session's account waits for requests in flight"),
@@ -61,7 +62,7 @@ export const modelRequests = channel({
     values: times(1_000_000, 'values of a JSON body'),
     losses: times(100, 'different things that a translation names as left out'),
     schemaLevels: times(20, 'levels of a schema that a scripted model fills in'),
-    // A piece of one byte takes hundreds of bytes.
+    // A piece of one byte takes hundreds of bytes of memory.
     answerPieces: times(64, 'pieces of an answer, waiting for its client'),
   },
 });
@@ -91,11 +92,11 @@ export const commandOutput = channel({
     mark: bytes(4096, "a mark between the steps of a script's output"),
   },
   time: {
-    // They either answer quickly or the container is unusable.
+    // Such a command ends quickly, or the container is unusable.
     ownCommand: milliseconds(20_000, "a small command of Offsite's own"),
     userNames: milliseconds(60_000, "reading the image's user"),
     workspaceCopy: milliseconds(120_000, 'unpacking the workspace in a fresh sandbox'),
-    // Two seconds if a child process holds the stream.
+    // The end takes two seconds if a child process holds the stream open.
     streamEnd: milliseconds(4_000, 'until the stream of a killed process ends'),
   },
   count: 'frames and lines are passed on one by one and not kept',
@@ -174,10 +175,10 @@ export const acpMessages = channel({
   sender: 'the sandbox',
   over: 'messages of an agent that speaks the Agent Client Protocol, and the terminals that it asks for',
   bytes: {
-    // What a line may have, and what is kept of all, is as for other harnesses.
+    // The limits of a line, and of all that is kept, are those of other harnesses.
     unread: bytes(8 * MiB, 'messages to it that it does not read; then it is ended'),
     id: characters(200, 'an id of a request, a tool call or a session'),
-    // Linux takes no longer argument of a program.
+    // Linux refuses a longer argument of a program.
     command: bytes(128 * KiB, 'a command with its arguments and variables'),
     text: characters(64 * KiB, 'a message, or a thought, that comes in pieces'),
   },
@@ -271,7 +272,7 @@ export const keptWorkspaces = channel({
     image: bytes(2 * GiB, 'what was written in a sandbox of which an image is kept'),
   },
   time: {
-    // The trial waits for it, mostly while it is graded.
+    // Keeping runs mostly while the trial is graded, but the trial waits for it.
     keeping: milliseconds(60_000, 'keeping what a trial left; then it is not kept'),
   },
   count: {
@@ -303,7 +304,7 @@ export const pathLists = channel({
     kept: times(10_000, 'paths of a list in a record'),
     outside: times(1000, 'paths outside the workspace in a result'),
     matchedFolders: times(64, 'folders in a path that is compared with globs'),
-    // One round trip each. Further ones count as unexplained.
+    // Each path takes one round trip. Further paths count as unexplained.
     compared: times(5000, 'paths whose contents are compared'),
     comparedAtATime: times(8, 'of these at a time'),
     shown: times(20, 'paths in a message'),

@@ -25,7 +25,7 @@ export const serviceAnswers = channel({
     health: milliseconds(15_000, "a daemon's health check of the service"),
     retryWait: milliseconds(15_000, 'between two attempts'),
     retryAfter: milliseconds(60_000, 'that a service may ask to wait before the next attempt'),
-    // A report that is due later than this was deferred by a clock that has been set back since.
+    // If a report is due later than this, the clock has been set back since the report was deferred.
     deferral: milliseconds(15 * 60_000, 'that a report is deferred'),
   },
   count: {
@@ -69,7 +69,7 @@ export const foundRuns = channel({
   over: 'runs that a daemon finds in its lists',
   bytes: 'each list is one answer',
   time: {
-    // Longer than it takes to give up a look, or a call and the page that is read after it.
+    // Longer than the limit of a look, and than the limits of a call and of the page that follows it.
     step: milliseconds(10 * 60_000, 'a step of a loop; then the watchdog ends the daemon'),
     look: milliseconds(9 * 60_000, 'looking for the runs of a case, on all pages'),
     nowhere: milliseconds(60_000, 'between two checks of settings that name no poll target'),

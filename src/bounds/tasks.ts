@@ -6,12 +6,12 @@ export const taskSets = channel({
   sender: "a task's author",
   over: 'folders of tasks in the formats of others',
   bytes: {
-    // The parser of TOML takes some hundred bytes of memory for each one.
+    // The parser of TOML takes some hundred bytes of memory for each byte.
     toml: bytes(256 * KiB, 'a task in TOML'),
     dataset: bytes(2 * MiB, 'a data set in TOML, which names each of its tasks'),
     json: bytes(32 * MiB, 'a registry, or another file in JSON'),
     text: bytes(4 * MiB, 'an instruction, a script, a list of ignored files'),
-    // Programs get it as a variable, for which Linux has 128 KiB.
+    // Programs get it as a variable, which Linux limits to 128 KiB.
     instruction: bytes(120 * KiB, 'an instruction that is run'),
   },
   time: 'only regular files are read, and only inside of the task',

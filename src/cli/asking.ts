@@ -10,7 +10,7 @@ export interface Choice<Chosen> {
   chosen: Chosen;
 }
 
-/** Asks the person at the terminal. All of it throws {@link Interrupted} at Ctrl-C. */
+/** Asks the person at the terminal. Each method throws {@link Interrupted} at Ctrl-C. */
 export interface Asking extends Disposable {
   /** @param preset what an empty answer means; without it, an empty answer asks again */
   text(

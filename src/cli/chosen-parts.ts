@@ -2,7 +2,7 @@ import { OffsiteError } from '../offsite-error.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import { orNearest } from '../text/nearest.ts';
 
-/** Options that say of tasks what a suite file says itself. */
+/** Options that set for tasks what a suite file sets itself. */
 const onlyOfTasks = {
   format: '--format',
   profile: '--profile',
@@ -15,10 +15,7 @@ const onlyOfTasks = {
   testParser: '--test-parser',
 };
 
-/**
- * Throws an `input` error if one of these options stands beside a suite file, which would not be changed by
- * it.
- */
+/** Throws an `input` error if one of these options, which do not apply to a suite file, is given with one. */
 export function refuseTaskOptions(options: object): void {
   const given = Object.entries(onlyOfTasks).flatMap(([key, name]) =>
     Reflect.get(options, key) === undefined ? [] : [name],

@@ -3,7 +3,7 @@ const addresses = ['CI_JOB_URL', 'BUILDKITE_BUILD_URL', 'CIRCLE_BUILD_URL', 'BUI
 
 /**
  * The address of the CI run that this process is part of, for people who see its batch at the service.
- * Undefined outside CI, and for an address that is none or carries a password.
+ * Undefined outside CI, and if the address is invalid or contains a user or a password.
  */
 export function ciRun(env: NodeJS.ProcessEnv): string | undefined {
   const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: repository, GITHUB_RUN_ID: id } = env;

@@ -46,7 +46,7 @@ export function treeOf(command: Command): CommandTree {
   };
 }
 
-/** A command that shows in a list of commands like the one that the tree is of, and does nothing. */
+/** A command without an action, which a list of commands shows like the real one. */
 export function listed({ name, description, arguments: given, options }: CommandTree): Command {
   const command = new Command(name).description(description);
   for (const { term } of given) command.addArgument(new Argument(term));

@@ -19,9 +19,9 @@ export interface OlderSide {
 }
 
 /**
- * The batch that `--compare-to` names: with `last` the last finished one of the suite. Or with `baseline` the
- * service's baselines of the plan's cells. Throws an input error before anything runs if a comparison with it
- * would say nothing.
+ * What `--compare-to` names: a batch; with `last`, the last finished batch of the suite; with `baseline`, the
+ * service's baselines of the plan's cells. Throws an input error before anything runs if a comparison would
+ * say nothing.
  */
 export async function olderSide(
   context: CommandContext,
@@ -83,7 +83,7 @@ function batchNamed(ledger: Ledger, name: string, { suite, variants, cases }: Su
   });
 }
 
-/** The last finished batch of a suite that has verdicts, with the others of its set. */
+/** The last finished batch with verdicts of a suite, with the other batches of its set. */
 function lastOfSuite(ledger: Ledger, { id, name }: SuitePlan['suite']): Reference {
   const { records, sets } = ledger;
   // The newest come first.

@@ -63,7 +63,7 @@ export interface Workshop extends Reporting, SomeEngines {
   runners: readonly Runner[];
   claims: Claims;
   clock: Clock;
-  /** The host's, for install and prepare. */
+  /** The host's additional certificates, for install and prepare. */
   extraCertificates: Buffer | undefined;
 }
 
@@ -86,7 +86,7 @@ export class CommandContext implements AsyncDisposable {
   readonly host: HostEnvironment;
   readonly out: Terminal['out'];
   readonly err: Terminal['err'];
-  /** What a dry run does not try. Empty for a real one. */
+  /** What a dry run does not try. Empty if the command is no dry run. */
   readonly untried: readonly string[];
   /** Informs the user of what happens in the background. A command may replace it. */
   note: (message: string) => void;

@@ -44,10 +44,10 @@ export function requireRoom(dataFolder: string): void {
 function freeBytes(folder: string): number {
   try {
     const above = nearestThatExists(folder);
-    // What cannot be created fails here with its reason.
+    // If the folder cannot be created, openDataFolder() throws with the reason.
     if (above === folder || !canHoldFolders(above)) openDataFolder(folder);
     const { blocks, bavail, bsize } = statfsSync(above);
-    // A file system such as /proc has no space, and is not full either.
+    // A file system such as /proc has a size of 0, and is not full: openDataFolder() throws the real reason.
     if (blocks === 0) openDataFolder(folder);
     return bavail * bsize;
   } catch (error) {

@@ -37,7 +37,7 @@ export function dryRunOf(config: Config, { OFFSITE_URL: url, ...env }: NodeJS.Pr
       ...config,
       models: Object.fromEntries(models),
       service: undefined,
-      // What is kept would outlive the data folder on the engine.
+      // Kept images would stay on the engine after the data folder is removed.
       workspaces: { budget: 0 },
     },
     env,

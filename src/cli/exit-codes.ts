@@ -9,7 +9,7 @@ export const exitCodes = {
   interrupted: 130,
 } as const;
 
-/** Says that too little passed. Undefined if enough did, or nothing was asked for. */
+/** Says that the pass rate is below the threshold. Undefined if it is not, or without a threshold. */
 export function belowText(
   { passRate }: { passRate: number | undefined },
   failUnder: number | undefined,

@@ -52,7 +52,7 @@ export function requireMapped(
   leftOut: readonly LeftOut[],
   { at, shown }: { at: number; shown: string },
 ): void {
-  // The harness repeated failed requests.
+  // A failed request is no gap, because the harness repeated it.
   const missing = leftOut
     .filter(({ role, failure, number }) => role === 'agent' && failure === undefined && number <= at)
     .map(({ number, reason }) => ({ number, what: reason }));

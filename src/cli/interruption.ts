@@ -19,7 +19,7 @@ export const stoppingTrials = 'stopping the trials and removing their sandboxes'
 export const leftBehind =
   'Sandboxes may be left on the engine; the next command that runs trials there removes them.';
 
-/** Milliseconds between two lines that say that the end is still waited for. */
+/** Milliseconds between two lines that say that the command is still ending. */
 const stillMs = 5_000;
 
 export interface Interruption extends Disposable {
@@ -29,7 +29,7 @@ export interface Interruption extends Disposable {
 }
 
 export interface InterruptionOptions {
-  /** What the command does then, for the message. Asked when the signal comes. */
+  /** Says what the command does when it is interrupted. Called when the signal arrives. */
   doing?: () => string;
   /** The signals. Default: SIGINT and SIGTERM. */
   names?: readonly NodeJS.Signals[];

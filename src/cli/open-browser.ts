@@ -32,7 +32,7 @@ function visibleFolder(): string {
   return process.platform === 'linux' ? homedir() : tmpdir();
 }
 
-/** @param address has only characters that are themselves in HTML */
+/** @param address has only characters that need no escaping in HTML */
 function pageTo(address: string): string {
   return [
     '<!doctype html>',

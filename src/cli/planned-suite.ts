@@ -64,15 +64,13 @@ export interface PlannedSuite {
 export interface PlanningOptions {
   progress: Progress;
   signal: AbortSignal;
-  /** Whether nothing but the sandbox of a variant is used, which then needs no name. */
+  /** Whether only the sandboxes of the variants are used. With --tasks, no variant need be named then. */
   withoutHarness?: boolean;
   /** In place of those of the configuration. */
   models?: Config['models'] | undefined;
 }
 
-/**
- * Reads a suite file, or makes a suite of tasks. Throws `BadFile` and `input` errors.
- */
+/** Reads a suite file, or makes a suite of tasks. Throws `BadFile` and `input` errors. */
 export async function plannedSuite(
   file: string | undefined,
   options: TaskOptions & { allowOutside?: string[] | undefined },
@@ -166,7 +164,7 @@ export function sourceOfVariant(
   return { harness, model, sandbox, ...(profile !== undefined && { profile }) };
 }
 
-/** A variant of it has a sandbox and a profile, and cannot run. */
+/** A harness that cannot run, for variants of which only the sandbox and the profile are used. */
 const nothing = {
   name: 'nothing',
   wires: [],

@@ -31,7 +31,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   for (const command of await needed(argv)) {
     program.addCommand(command, { hidden: internal.has(command.name()) });
   }
-  // So that the caller of this function can finish its work.
+  // Commander throws instead of ending the process, so that the caller can finish its work.
   program.exitOverride();
   inheritSettings(program);
   try {
@@ -46,8 +46,8 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
 }
 
 /**
- * The commands by name, in the order of the help. A start reads only the code of its own command, which takes
- * most of a short command's time.
+ * The commands by name, in the order of the help. A start loads only the code of its own command, because
+ * loading takes most of a short command's time.
  */
 const sources: Readonly<Record<string, () => Promise<unknown>>> = {
   quickstart: async () => (await import('./commands/quickstart.ts')).quickstartCommand(),
@@ -101,8 +101,8 @@ const sources: Readonly<Record<string, () => Promise<unknown>>> = {
 const internal = new Set(['complete']);
 
 /**
- * Commands that last, because bytes of sandboxes and models pass through them. The others are over before a
- * settled heap pays: it makes their start a quarter slower.
+ * Commands that run for a long time, and that bytes of sandboxes and models pass through. For all others
+ * {@link settleHeap} does not pay: it makes their start a quarter slower.
  */
 const lasting = new Set([
   'quickstart',
@@ -143,8 +143,8 @@ export async function readCommandTrees(): Promise<CommandTree[]> {
 }
 
 /**
- * Refuses a word where the name of a command below another one must stand. If the command above does
- * something itself, commander would only say that there are too many arguments.
+ * Refuses an unknown subcommand. If the command above it has an action of its own, commander would only say
+ * that there are too many arguments.
  */
 function refuseUnknownBelow(program: Command, argv: readonly string[]): void {
   const [name, word = '-'] = argv;
@@ -157,7 +157,7 @@ function refuseUnknownBelow(program: Command, argv: readonly string[]): void {
   above.error(`error: unknown command '${word}'${meant}`, { code: 'commander.unknownCommand' });
 }
 
-/** Gives the commands below a command its settings: how errors are printed, and that they are thrown. */
+/** Gives a command's settings to its subcommands: how errors are printed, and that they are thrown. */
 function inheritSettings(command: Command): void {
   for (const child of command.commands) inheritSettings(child.copyInheritedSettings(command) as Command);
 }

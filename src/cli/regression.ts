@@ -51,7 +51,7 @@ function regressionLine(compared: ComparedBatches, before: string, hasCaseGate: 
   return stack(blind.map((comparison) => cannotShow(comparison, before, hasCaseGate)));
 }
 
-/** With too few cases, "no regression" would be said whatever happened. */
+/** Says what the comparison needs to show a regression. With too few cases, it never shows one. */
 function cannotShow(comparison: Comparison, before: string, hasCaseGate: boolean): Printable {
   const { b, difference } = comparison;
   const { cases, confidence } = difference;

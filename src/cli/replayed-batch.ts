@@ -39,7 +39,7 @@ function named(batch: string): ModelConfig {
   return ModelConfig.parse({ replay: batch });
 }
 
-/** What a harness gets to know about its model, and what is kept of it. */
+/** A configuration with only what a harness learns about its model, and how the model is recorded. */
 function withoutSource(
   { wire, aliases, contextWindow, maxOutputTokens, record }: ModelConfig,
   batch: string,

@@ -17,10 +17,7 @@ export interface Settings extends Terminal {
   dataFolder: string;
 }
 
-/**
- * Reads the configuration, if there is one, and nothing else: commands that only ask the daemon start faster
- * so.
- */
+/** Reads only the configuration, if there is one, so that commands that just ask the daemon start faster. */
 export async function openSettings({ config: named, dataFolder }: CommonOptions): Promise<Settings> {
   const { env } = process;
   const isThere = findConfig({ named, env }) !== undefined;

@@ -15,10 +15,10 @@ export interface WriteOptions {
 }
 
 /**
- * Writes artifacts below a folder, which is made if it does not exist. The names come from the sandbox: none
- * of them leads out of the folder, follows a link, or replaces another artifact. None of them makes a
- * repository of any folder either: the configuration of a repository names commands, and even `git status`
- * runs them. What cannot be written is named with the reason, and the others are written.
+ * Writes artifacts below a folder, which is made if it does not exist. The names come from the sandbox, so no
+ * name may lead out of the folder, follow a link, or replace another artifact. No name may make a folder a
+ * repository either: the configuration of a repository names commands, and even `git status` runs them. An
+ * artifact that cannot be written is returned with the reason, and the others are written.
  *
  * Files that take effect only when a person asks for it are written: `package.json`, `.npmrc` and scripts of
  * all kinds, and also `.envrc` and `.vscode/`, because direnv and Visual Studio Code ask before they trust a
@@ -31,7 +31,7 @@ export function writeArtifacts(
 ): Written[] {
   const root = resolve(folder);
   makeFolder(root);
-  /** The files that this call wrote, by their place on the disk, which names of another case share. */
+  /** The files that this call wrote, by device and inode: names that differ only in case may be one file. */
   const ours = new Map<string, string>();
   return artifacts.map(({ path, sha256 }): Written => {
     const obstacle = badName(path);
@@ -76,8 +76,8 @@ function isRepository(name: string): boolean {
 }
 
 /**
- * A name as the least exact disks take it: HFS+ ignores invisible characters, Windows ignores dots and spaces
- * at the end and takes what follows a colon for a stream, and both ignore the case.
+ * A name as the least strict file systems read it: HFS+ ignores invisible characters, Windows ignores dots
+ * and spaces at the end and takes what follows a colon for a stream, and both ignore the case.
  */
 function plainName(name: string): string {
   const visible = name.replaceAll(/[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g, '');
@@ -89,8 +89,8 @@ function plainName(name: string): string {
 }
 
 /**
- * Makes the folders of a path. Returns what is in the way: a link could lead anywhere. Each repository of git
- * has a file `HEAD`, and none is ever written, so a folder with one may be a repository already.
+ * Makes the folders of a path. Returns what is in the way: a link, which could lead anywhere, or a folder
+ * with a file `HEAD`. No artifact may have that name, so that folder may already be a repository of git.
  */
 function makeFolders(root: string, path: string): string | undefined {
   const folders = dirname(path) === '.' ? [] : dirname(path).split('/');

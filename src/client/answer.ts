@@ -43,9 +43,9 @@ const unshown: ReadonlySet<OperationName> = new Set<OperationName>(['evals.repor
  * Reads a complete answer. `page` has read the body, if it is a page of runs.
  *
  * `acted` decides whether an operation that must not be repeated may be retried. The service did not act on a
- * request that it refused (3xx, 4xx) or did not accept (429, and 503 with `Retry-After`). 500, 502, 504 and a
- * 503 without that header may come from a service, or a proxy before it, that failed half-way, and 408 from a
- * proxy that passed the request on and did not wait.
+ * request that it refused (3xx, 4xx) or did not accept (429, and 503 with `Retry-After`). It may have acted
+ * after other answers: 500, 502, 504 and a 503 without that header may come from a service, or a proxy in
+ * front of it, that failed half-way. 408 may come from a proxy that passed the request on and did not wait.
  */
 export function readAnswer(
   answered: Answered,

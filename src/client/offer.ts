@@ -9,7 +9,7 @@ import { exchange } from './exchange.ts';
 
 /**
  * Whether a service has an operation that the specification does not have. `absent` is certain. `unclear`: it
- * failed to say it. `unreachable`: nothing answers at its address.
+ * failed to answer that. `unreachable`: nothing answers at its address.
  */
 export type Offer = 'offered' | 'absent' | 'unclear' | 'unreachable';
 
@@ -23,7 +23,7 @@ interface OfferParts {
 
 /**
  * Looks an operation up in the OpenAPI document of a service. The specification does not name such a
- * document, so whatever else a service sends there is no failure. Rejects only if a signal aborts.
+ * document, so anything else that a service sends there is not a failure. Rejects only if a signal aborts.
  */
 export async function askOffer(
   { address, connections, clock, closing }: OfferParts,

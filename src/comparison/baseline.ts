@@ -41,7 +41,7 @@ export async function readBaselines(client: Client, cells: Cells, signal: AbortS
   return [...Map.groupBy(known, cellOf).values()].flatMap(([newest]) => newest ?? []);
 }
 
-/** The ledger knows a batch that this agent did not plan only by the name of its suite. */
+/** If the ledger does not have the plan of a batch, it knows the suite only by name. */
 function isSuiteOf({ suiteId, suiteName }: Cells, { id, name }: Baseline['suite']): boolean {
   if (suiteId !== undefined) return id === suiteId;
   return suiteName === '' || [id, name].includes(suiteName);
@@ -71,9 +71,9 @@ async function baselinesOf(client: Client, request: RequestOf<'evals.baseline'>,
 }
 
 /**
- * Compares a reference with the service's baselines of its cells, as the older side. Runs of the reference's
- * own batches are left out of them. A variant without a baseline is named in `variantsOnlyB`. Throws
- * `VARIANT_UNKNOWN` and `BASELINES_EMPTY`.
+ * Compares a reference with the service's baselines of its cells. The baselines are the older side. They
+ * leave out runs of the reference's own batches. A variant without a baseline is named in `variantsOnlyB`.
+ * Throws `VARIANT_UNKNOWN` and `BASELINES_EMPTY`.
  */
 export function compareWithBaselines(
   ledger: Ledger,
@@ -134,7 +134,7 @@ function baselineSide(name: string, { variants }: Cells, baselines: readonly Bas
   };
 }
 
-/** The cases whose baselines ask or check something else. Undefined if that is not known. */
+/** The cases whose baselines come from another definition. Undefined if that is not known. */
 function redefinedCases(
   names: readonly string[],
   cells: Cells,

@@ -8,7 +8,7 @@ import { knownPlan, type Reference, variantsOf } from './side.ts';
 
 /** The cells that a service is asked about. */
 export interface Cells {
-  /** Undefined for a batch that this agent did not plan. */
+  /** Undefined for a batch whose plan the ledger does not have. */
   suiteId: string | undefined;
   /** The suite's name, or its id if it has no name; empty if that is not known. */
   suiteName: string;

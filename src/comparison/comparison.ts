@@ -32,7 +32,7 @@ export interface Comparison {
   b: SideSummary;
   difference: RateDifference;
   mcnemar: McNemar & {
-    /** Cases that it leaves out, because half of their trials passed on a side. */
+    /** Cases that the test leaves out, because half of their trials passed on a side. */
     tied: string[];
   };
   /** The cases whose pass rate differs; those that got worse come first. */
@@ -41,8 +41,8 @@ export interface Comparison {
   onlyA: string[];
   onlyB: string[];
   /**
-   * Cases with the same id that ask or check something else. They are compared all the same. Undefined if
-   * that is unknown.
+   * Cases with the same id that ask or check different things on the two sides. They are compared anyway.
+   * Undefined if that is unknown.
    */
   redefined: string[] | undefined;
   measures: Record<Measure, MeasureComparison>;
@@ -51,7 +51,7 @@ export interface Comparison {
 export interface SideSummary {
   batches: string[];
   variant: string;
-  /** If the side is a baseline of the service. */
+  /** Present if the side is a baseline of the service. */
   baseline?: BaselineFacts;
   /** Undefined if no trial was scored. */
   passRate: PassRate | undefined;
@@ -73,7 +73,7 @@ export interface RateDifference {
   cases: number;
   /** `worse` and `better` only if the interval excludes zero. */
   finding: 'worse' | 'better' | 'noise' | 'nothing-in-common';
-  /** Whether `worse` could be found at all: if all trials of B had failed. With few cases it cannot. */
+  /** Whether the finding would be `worse` if all trials of B had failed. With few cases it would not. */
   couldBeWorse: boolean;
 }
 
@@ -87,9 +87,9 @@ export interface CaseChange {
  * Compares two references. Each variant is compared with the variant of the same name. If each reference has
  * one variant, these two are compared, whatever their names are.
  *
- * Several comparisons would find differences that are luck: each has a chance of its own. Their intervals get
- * the confidence 1 - 0.05 / n (Dunn, "Multiple Comparisons Among Means", Journal of the American Statistical
- * Association 56, 1961), so that all of them hold together with 95 %.
+ * Each further comparison is one more chance to find a difference that is luck. With n comparisons, the
+ * intervals therefore get the confidence 1 - 0.05 / n (Dunn, "Multiple Comparisons Among Means", Journal of
+ * the American Statistical Association 56, 1961), so that all of them hold together with 95 %.
  *
  * Throws `VARIANT_UNKNOWN`, `VARIANTS_DIFFER` if no variant can be chosen, and `SAME_SIDES`.
  */

@@ -46,7 +46,7 @@ export interface Side {
 
 export interface BaselineFacts {
   runs: number;
-  /** Those that the runs' harnesses reported. */
+  /** The versions that the runs' harnesses reported. */
   harnessVersions: string[];
   profileVersions: string[];
 }
@@ -58,8 +58,8 @@ export interface SideCase extends CaseVerdicts {
 
 /**
  * Reads `BATCH`, `BATCH:VARIANT`, `BATCH+BATCH:VARIANT`, or `:VARIANT` of the last batch. A set stands for
- * its batches. Batches are named as {@link findBatch} takes them, and it throws as that does. Several batches
- * of one suite count as one: further batches have further trials.
+ * its batches. Takes the names of batches that {@link findBatch} takes, and throws the same errors. Several
+ * batches of one suite count as one: further batches have further trials.
  */
 export function readReference(ledger: Ledger, name: string): Reference {
   const { records } = ledger;
@@ -73,7 +73,7 @@ export function readReference(ledger: Ledger, name: string): Reference {
   return { name, variant, batches: batches.flatMap((reference) => batchesNamed(ledger, reference)) };
 }
 
-/** Throws `BATCH_UNKNOWN` for a name that is none of a batch, but one of a variant of the last one. */
+/** Throws `BATCH_UNKNOWN` for a name that no batch has, but a variant of the last batch. */
 function refuseBareVariant({ records, sets }: Ledger, name: string): void {
   if (sets.find(name) || fittingBatches(records, name).length > 0) return;
   const isVariant = () => listTrials(records, lastBatch(records).key).some(({ variant }) => variant === name);
@@ -188,7 +188,7 @@ function casesOf(ledger: Ledger, batch: StoredBatch): Map<string, unknown> | und
   );
 }
 
-/** Without what two clones of a suite, or two versions of its file, have at other places. */
+/** A case without the places of its files, which differ between clones and versions of a suite. */
 function contentOf({ environment, tests, steps, ...local }: CaseExtras): unknown {
   return {
     ...local,

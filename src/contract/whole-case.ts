@@ -1,6 +1,9 @@
 import type { Case } from './definition.ts';
 
-/** The case with what its missing fields mean. What it does not have (a user, a script) stays missing. */
+/**
+ * The case with the defaults of its missing fields. A part without a default (a user, a script) stays
+ * missing.
+ */
 export function wholeCase({ validator, ...request }: Case): Case {
   return {
     source: { kind: 'empty' },

@@ -29,28 +29,32 @@ export interface ConnectOptions {
   /** The environment that may set DOCKER_HOST and similar variables; default `process.env`. */
   env?: NodeJS.ProcessEnv;
   /**
-   * Names this running agent. It labels everything it creates with this name; two running agents must not
-   * share a name.
+   * The name of this Offsite process. Everything that the process creates is labeled with it; two running
+   * processes must not share a name.
    */
   instance: string;
   /** What the configuration calls the engine, if it names several. */
   name?: string | undefined;
-  /** A folder with `ca.pem`, `cert.pem` and `key.pem`, for TLS. Default: as the `docker` CLI has it. */
+  /** A folder with `ca.pem`, `cert.pem` and `key.pem`, for TLS. Default: as for the `docker` CLI. */
   certificates?: string | undefined;
   /** The most trials at a time. */
   trials?: number | undefined;
   signal?: AbortSignal;
   /**
-   * Aborts when this agent ends, which may be long before the engine is disposed. From then on, an engine
-   * that is silent for some time counts as gone.
+   * Aborts when this Offsite process starts to end, which may be long before the engine is disposed. From
+   * then on, an engine that is silent for some time counts as gone.
    */
   ending?: AbortSignal | undefined;
   clock?: Clock;
   snapshots?: {
-    /** The name of the images, without a tag. Agents that share an engine should share it too. */
+    /**
+     * The name of the images, without a tag. Offsite processes that share an engine should share this name
+     * too.
+     */
     repository?: string;
     /**
-     * Bytes they may take together; beyond that the least recently used ones are removed. Default: unlimited.
+     * Bytes that all snapshots may take; beyond that, the least recently used ones are removed. Default:
+     * unlimited.
      */
     budgetBytes?: number | undefined;
   };
@@ -83,7 +87,7 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
     const fill = fillHosts(port);
     const probe = runtimeProbe({ port, instance, capabilities });
     const createContainer = async (spec: ContainerSpec, options: CreateOptions) => {
-      // In parallel with the container: the first one must not wait.
+      // The marker starts in parallel with the container: the first container must not wait for it.
       marker.ensure(spec.imageId);
       const shield = spec.shielded ? shields.mountFor(spec.imageId) : undefined;
       const mounts = [...(spec.mounts ?? []), ...(shield ? [shield.mount] : [])];
@@ -142,7 +146,7 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
       sweep: (signal, options) => sweepDead(port, instance, { ...options, signal }),
       async [Symbol.asyncDispose]() {
         try {
-          // Removing large images may take the engine longer than an end waits for it.
+          // Before `hurry`, because the engine may take longer to remove large images than `hurry` allows.
           await upkeep[Symbol.asyncDispose]();
           connection.hurry();
           await marker.remove();
@@ -162,7 +166,7 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
   }
 }
 
-/** What was left on the engine is no reason to fail: its next user removes it. */
+/** Objects left on the engine are no reason to fail: the next Offsite process that uses it removes them. */
 function leftMessage(address: string, error: OffsiteError): string {
   return `something may be left on the engine ${address}: ${error.message}
   The next command that runs trials there removes it.`;

@@ -33,7 +33,7 @@ export interface Container extends AsyncDisposable {
   readonly id: string;
   /** Absolute; where its commands start unless they say otherwise. */
   readonly workingDir: string;
-  /** What every command in it gets. */
+  /** The variables that every command in it gets. */
   readonly env: Readonly<Record<string, string>>;
   /** Whether the engine lists its processes. If not, `killAll` always restarts it. */
   readonly listsProcesses: boolean;
@@ -64,7 +64,7 @@ export interface Container extends AsyncDisposable {
    */
   changes(): AsyncIterable<FilesystemChange>;
   /**
-   * When it was created, in epoch milliseconds by the engine's clock, as its files' times are. One round
+   * When it was created: epoch milliseconds by the engine's clock, like the times of its files. One round
    * trip.
    */
   madeAt(signal?: AbortSignal): Promise<number>;
@@ -109,7 +109,7 @@ export interface Container extends AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** What a container has of its engine. */
+/** What a container gets from its engine. */
 export interface Given {
   /** Default: that of a plain runtime. */
   runtime?: RuntimeFacts;

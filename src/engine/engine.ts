@@ -25,7 +25,7 @@ export interface Engine extends AsyncDisposable {
   /** Its address and where that comes from, for messages. */
   readonly address: string;
   readonly instance: string;
-  /** What the configuration calls it. Undefined if the agent has no other engine. */
+  /** What the configuration calls it. Undefined if the Offsite process has no other engine. */
   readonly name?: string | undefined;
   /** The most trials at a time. Undefined: as many as its cores and memory allow. */
   readonly trials?: number | undefined;
@@ -42,7 +42,7 @@ export interface Engine extends AsyncDisposable {
   readonly obtainImage: ObtainImage;
   /** Creates a container without starting it. Throws if a limit cannot be enforced. */
   createContainer(spec: ContainerSpec, signal?: AbortSignal): Promise<Container>;
-  /** Opens a network that leads nowhere, for some containers. Throws if this engine cannot have one. */
+  /** Opens a network without a way out, for some containers. Throws if this engine cannot have one. */
   openNetwork(request: NetworkRequest, signal: AbortSignal): Promise<Network>;
   /** Creates a server's container without starting it. Throws if a limit cannot be enforced. */
   createService(spec: ServiceSpec, signal: AbortSignal): Promise<Service>;
@@ -54,7 +54,10 @@ export interface Engine extends AsyncDisposable {
   volume(request: VolumeRequest, signal?: AbortSignal): Promise<SharedVolume>;
   /** The best builder that this engine and this machine offer. */
   builder(signal?: AbortSignal): Promise<ImageBuilder>;
-  /** Keeps an image of a container in which only init runs, as snapshots are kept. Resolves with its id. */
+  /**
+   * Keeps an image of a container in which only init runs, as snapshots are kept. Resolves with the image's
+   * id.
+   */
   keep(container: Container, request: KeepRequest, signal?: AbortSignal): Promise<string>;
   /** The snapshots that the engine keeps. */
   keptSnapshots(signal?: AbortSignal): Promise<KeptSnapshot[]>;

@@ -1,6 +1,6 @@
 /** Every object that Offsite creates carries this label. */
 export const ownedLabel = 'offsite';
-/** The instance (one running agent) that created the object. */
+/** The instance (one Offsite process) that created the object. */
 export const instanceLabel = 'offsite.instance';
 /** When it was created: epoch milliseconds of the creating machine. */
 export const createdLabel = 'offsite.created';
@@ -44,7 +44,8 @@ function sharedLabels(role: 'snapshot' | 'volume', createdAt: number): Record<st
     [ownedLabel]: '1',
     [roleLabel]: role,
     [createdLabel]: String(createdAt),
-    // The object outlives the instance: if its label named one, a sweep would find that instance dead.
+    // The object outlives its creator. If this label named an instance, a sweep would remove the object once
+    // that instance is dead.
     [instanceLabel]: '',
   };
 }

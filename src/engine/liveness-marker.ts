@@ -54,7 +54,7 @@ export function livenessMarker(
       const connection = await attachAndStart(port, id);
       const over = () => {
         if (state.kind !== 'running' || state.connection !== connection) return;
-        // Something stopped it, and our containers look dead now.
+        // Something stopped the marker, and our containers look dead now.
         state = { kind: 'starting', ready: restart(id, imageId) };
       };
       connection.on('close', over);
@@ -67,7 +67,7 @@ export function livenessMarker(
     }
   }
 
-  /** Waits for an engine that is away, until the marker is removed. */
+  /** Tries again while the engine is unreachable, until the marker is removed. */
   async function startWithRetries(imageId: string): Promise<void> {
     for (let refused = 0, away = 0; ; ) {
       try {
@@ -102,7 +102,7 @@ export function livenessMarker(
       if (state.kind === 'failed') {
         const failed = state;
         state = { kind: 'none' };
-        // The other image may not have `cat`, or be for another machine.
+        // Another image may work: the one that failed may lack `cat`, or be for another machine.
         if (failed.imageId === imageId) throw failed.error;
       }
       if (state.kind !== 'none') return;

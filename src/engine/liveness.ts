@@ -5,8 +5,9 @@ import type { OwnedObject } from './owned-objects.ts';
 export const graceMs = 60_000;
 
 /**
- * A marker also ends when its agent loses the connection to the engine; the agent then starts another one at
- * once. So an ended marker proves a death only if it is still ended this many milliseconds later.
+ * A marker also ends when its Offsite process loses the connection to the engine; the process then starts a
+ * new marker at once. So an ended marker proves that the process is dead only if there is still no new one
+ * this many milliseconds later.
  */
 export const reconnectMs = 3_000;
 

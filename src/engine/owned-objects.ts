@@ -2,13 +2,13 @@ import { createdLabel, instanceLabel, ownedLabel, parentLabel, roleLabel, volume
 import type { EnginePort } from './port/engine-port.ts';
 import type { ListedObject, ObjectKind } from './port/objects.ts';
 
-/** Something on the engine that an agent created. */
+/** Something on the engine that an Offsite process created. */
 export interface OwnedObject {
   kind: ObjectKind | 'image';
   /** For a volume, its name. */
   id: string;
   name: string;
-  /** The agent that created it; empty for objects that outlive agents. */
+  /** The Offsite process that created it; empty for objects that outlive their creator. */
   instance: string;
   labels: Readonly<Record<string, string>>;
   /** Epoch milliseconds. */
@@ -52,8 +52,8 @@ export async function namelessImages(port: EnginePort, signal?: AbortSignal): Pr
 }
 
 /**
- * Volumes that no snapshot stands for: an agent ended while it filled them. One round trip, and one more if
- * there are volumes.
+ * Volumes that no snapshot stands for: an Offsite process ended while it filled them. One round trip, and one
+ * more if there are volumes.
  */
 export async function incompleteVolumes(port: EnginePort, signal?: AbortSignal): Promise<OwnedObject[]> {
   const volumes = await port.list('volume', [`${roleLabel}=volume`, volumeLabel], signal);

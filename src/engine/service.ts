@@ -7,7 +7,7 @@ import type { Container } from './container.ts';
 import { type CapturedOutput, OutputCapture } from './exec/output-capture.ts';
 import type { EnginePort } from './port/engine-port.ts';
 
-/** A container that runs a server of somebody else's. */
+/** A container that runs a server that is not part of Offsite. */
 export type ServiceSpec = ContainerSpec & { service: ServiceProgram };
 
 /** How a health check ended. */
@@ -30,7 +30,9 @@ export interface Service extends AsyncDisposable {
   start(signal: AbortSignal): Promise<void>;
   /** Both of its streams, as they arrived. */
   log(): CapturedOutput;
-  /** Runs a command, and leaves it behind if it takes too long: what else runs there is not ended. */
+  /**
+   * Runs a command. One that takes too long is left running, so that nothing else in the container is ended.
+   */
   check(argv: readonly string[], timeoutMs: number, signal: AbortSignal): Promise<Checked>;
   /** How its server ended; undefined while it runs. One round trip. */
   exitCode(signal?: AbortSignal): Promise<number | undefined>;
@@ -52,7 +54,7 @@ export function serviceOf(port: EnginePort, spec: ServiceSpec, container: Contai
     async start(signal) {
       const stdout = await container.attach({ onStderr: (bytes) => log.push(bytes), signal });
       stdout.on('data', (bytes: Buffer) => log.push(bytes));
-      // The log then has what arrived until here.
+      // If the stream fails, the log keeps what has arrived so far.
       stdout.on('error', () => undefined);
       await container.start(signal);
     },
@@ -62,7 +64,7 @@ export function serviceOf(port: EnginePort, spec: ServiceSpec, container: Contai
         return await check(port, spec, id, { argv, timeoutMs, signal });
       } catch (error) {
         signal.throwIfAborted();
-        // The engine has no one answer for a server that ends meanwhile.
+        // Engines answer in different ways if the server ends meanwhile.
         if ((await containers.state(id, signal)).isRunning) throw error;
         return { exitCode: undefined, detail: 'the server does not run' };
       }
@@ -105,7 +107,7 @@ async function check(
     signal.throwIfAborted();
     return { exitCode: undefined, detail: `it took more than ${timeoutMs / 1000} s` };
   }
-  // A process of its own may outlive the stream, and the engine may note its end a moment later.
+  // The process may outlive the stream, and the engine may record the end of the process a moment later.
   for (;;) {
     const { running, exitCode, neverStarted } = await exec.inspect();
     if (neverStarted) return { exitCode: undefined, detail: printed() };

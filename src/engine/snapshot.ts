@@ -8,7 +8,7 @@ import type { Upkeep } from './snapshot/upkeep.ts';
 import { fillOnce, holdVolume, type SharedVolume } from './snapshot/volume.ts';
 
 export type SnapshotResult =
-  /** `built`: by this request, rather than found or built for another. */
+  /** `built`: whether this request built it. False if it was found, or built for another request. */
   | { kind: 'snapshot'; imageId: string; built: boolean }
   /** `processes`: the commands that still ran when `build` was done. An image cannot keep their state. */
   | { kind: 'not-snapshotable'; processes: string[] };
@@ -20,8 +20,8 @@ export interface SnapshotStore {
 }
 
 /**
- * Snapshots of one engine. Concurrent requests for the same one wait for a single build, even one of another
- * process. One round trip for a snapshot that exists.
+ * Snapshots of one engine. Concurrent requests for the same snapshot wait for a single build, even if another
+ * process runs it. One round trip for a snapshot that exists.
  */
 export function snapshotStore(builder: Builder, upkeep: Upkeep): SnapshotStore {
   const running = new Map<string, Promise<SnapshotResult>>();

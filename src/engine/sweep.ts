@@ -20,7 +20,7 @@ export interface Swept {
   removed: OwnedObject[];
   /** The objects that something else still uses, so the engine keeps them. */
   left: OwnedObject[];
-  /** The objects whose removal the engine did not answer in time. A later sweep finds them again. */
+  /** The objects whose removal the engine did not confirm in time. A later sweep finds them again. */
   stuck: OwnedObject[];
   /** The dead instances they belonged to. */
   instances: string[];
@@ -72,7 +72,7 @@ export async function sweepDead(
       if (!fates.includes('stuck')) await remove(marker);
     }),
   );
-  // Containers used them too.
+  // After the containers, which use these images and volumes.
   await remove(others);
   return swept;
 }
@@ -82,7 +82,7 @@ function stageOf(object: OwnedObject): 'container' | 'marker' | 'other' {
   return object.kind === 'container' ? 'container' : 'other';
 }
 
-/** Waits for all, also if one rejects, so that none still runs when the caller continues. */
+/** Waits for all, even if one rejects, so that none still runs when the caller continues. */
 async function allOf<Result>(promises: readonly Promise<Result>[]): Promise<Result[]> {
   await Promise.allSettled(promises);
   return Promise.all(promises);
@@ -90,7 +90,7 @@ async function allOf<Result>(promises: readonly Promise<Result>[]): Promise<Resu
 
 const removalsAtATime = 4;
 
-/** An engine may hold a container for ever: that of a command whose start somebody stopped. */
+/** Milliseconds. An engine may never remove a container if a process in it stopped the start of a command. */
 const stuckMs = 30_000;
 
 async function fateOf(

@@ -20,7 +20,7 @@ export interface HtmlExport extends ReadOptions {
   redactor: Redactor;
   /** Epoch milliseconds. */
   now: number;
-  /** Bytes of the file, roughly. Trials beyond are left out, those that passed first. */
+  /** Bytes of the file, roughly. Trials that do not fit are left out, passed ones first. */
   maxBytes: number;
   signal: AbortSignal;
 }
@@ -147,7 +147,7 @@ async function pageTexts(): Promise<PageTexts> {
   const files = await pageFiles();
   const textOf = (name: string) => Buffer.from(files.get(name)?.content ?? '').toString('utf8');
   const [script, style] = [textOf('/file.js'), textOf('/main.css')];
-  // The bundler writes such texts in another way.
+  // Never happens: the bundler escapes these texts.
   if (/<\/script|<!--/i.test(script) || /<\/style/i.test(style))
     throw new Error('the page would end its own element');
   return { script, style };

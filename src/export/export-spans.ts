@@ -6,7 +6,8 @@ import type { Span } from './trial-spans.ts';
 const together = 500;
 
 /**
- * Gives the spans of trials as requests of OTLP in JSON, one after the other, the batch's own last.
+ * Yields the spans of trials as requests of OTLP in JSON, one after the other. The batch's own span comes
+ * last.
  *
  * @param redact removes known secrets from a text
  * @throws the input error `OTLP_MISSING` if the packages of OpenTelemetry are not installed

@@ -20,7 +20,7 @@ export interface Receiver {
 
 /**
  * The URL that takes traces: as given if it has a path, else the protocol's own path on that host. Throws an
- * input error if it is none of http.
+ * input error if it is not a URL of http or https.
  */
 export function receiverUrl(given: string): URL {
   const url = URL.parse(given);

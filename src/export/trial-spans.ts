@@ -11,8 +11,9 @@ import { usageOf } from '../record/usage.ts';
 
 /**
  * Spans of OpenTelemetry with the names of its semantic conventions for generative AI
- * (https://opentelemetry.io/docs/specs/semconv/gen-ai/, in development). What they have no name for begins
- * with `offsite.`. Prompts, outputs and contents are left out: they are for those who may read the ledger.
+ * (https://opentelemetry.io/docs/specs/semconv/gen-ai/, in development). Attributes that the conventions do
+ * not name begin with `offsite.`. Prompts, outputs and contents are left out: they are for those who may read
+ * the ledger.
  */
 
 export type Span = Parameters<typeof JsonTraceSerializer.serializeRequest>[0][number];
@@ -95,7 +96,7 @@ export function trialSpans(trial: ExportedTrial): Span[] {
       failure: hasFailed(phase, record) ? record.cause?.message : undefined,
     }),
   );
-  // A phase of each step may have the name.
+  // If a trial has several steps, each step may have a phase of this name.
   const parentOf = (name: string, at: number) => {
     const begun = record.phases.findLastIndex((phase) => phase.name === name && phase.startedAt <= at);
     return phases[begun] ?? phases[record.phases.findIndex((phase) => phase.name === name)] ?? root;
@@ -119,7 +120,7 @@ function whyNot(record: TrialRecord): string {
   return record.cause?.message ?? failuresOf(record)[0] ?? record.verdict;
 }
 
-/** @param isWhole whether what the trial used was used in one phase */
+/** @param isWhole whether the trial's whole usage belongs to this phase */
 function agentAttributes(record: TrialRecord, isWhole: boolean): Attributes {
   const usage = usageOf(record);
   return {
@@ -322,7 +323,7 @@ function spanId(key: string): string {
 /** The last whole millisecond whose nanoseconds fit into 64 bits, which is how OTLP keeps a time. */
 const lastTime = Number((2n ** 64n - 1n) / 1_000_000n);
 
-/** Seconds and nanoseconds. In the records of an older Offsite, harnesses report any time. */
+/** Seconds and nanoseconds. Records of an older Offsite may contain any time that a harness reported. */
 function hrTime(given: number): HrTime {
   const ms = clamped(given, 0, lastTime);
   const seconds = Math.floor(ms / 1_000);

@@ -7,8 +7,8 @@ import { messageOf, OffsiteError } from '../offsite-error.ts';
 export type Write = (part: string | Uint8Array) => Promise<void>;
 
 /**
- * Writes a file part by part. It appears under its name when it is whole, and replaces one of that name. If
- * `produce` rejects, nothing is left. Throws the input error `FILE_NOT_WRITTEN`.
+ * Writes a file part by part. The file appears under its name only when it is complete, and replaces an
+ * existing file. If `produce` rejects, nothing is left. Throws the input error `FILE_NOT_WRITTEN`.
  */
 export async function writeExport(file: string, produce: (write: Write) => Promise<void>): Promise<void> {
   const partial = join(dirname(file), `.offsite-${randomBytes(6).toString('hex')}.partial`);

@@ -58,7 +58,7 @@ export class BatchHandle {
       const { state, lastWorkerIdentity, attempt, lastFailure } = rest;
       return {
         trial: activityId ?? '',
-        // Between two attempts, the server still has what the last one said.
+        // Between two attempts, the server still has the last attempt's details.
         phase: state === scheduled ? undefined : await this.#phaseIn(heartbeatDetails?.payloads ?? []),
         worker: lastWorkerIdentity ?? '',
         attempt: attempt ?? 1,

@@ -11,7 +11,7 @@ const tagBytes = 16;
 
 /**
  * Encrypts everything that Temporal stores, so that its server and its UI see only sizes. Each payload
- * becomes one of an initialization vector, a tag and the encrypted payload.
+ * becomes one that consists of an initialization vector, a tag and the encrypted payload.
  *
  * @param key 64 hexadecimal digits. Throws `FLEET_KEY_INVALID` otherwise
  */
@@ -42,7 +42,7 @@ function encrypted({ metadata, data }: Payload, secret: Buffer): Payload {
   };
 }
 
-/** Refuses what is not encrypted: who has no key must not give orders. */
+/** Refuses what is not encrypted: a sender without the key must not give orders. */
 function decrypted({ metadata, data }: Payload, secret: Buffer): Payload {
   if (Buffer.from(metadata?.encoding ?? []).toString() !== encoding) {
     throw new OffsiteError('Temporal sent something that is not encrypted with the key of the fleet', {

@@ -46,8 +46,8 @@ export function environmentsOf({ local: { environment, tests, steps } }: Planned
 }
 
 /**
- * Puts the contexts of a plan into the storage. Resolves with the hash of each one's list, by the hash of
- * what it holds. Throws `FLEET_CONTEXT_CHANGED` and `FLEET_CONTEXT_REFUSED`.
+ * Puts the contexts of a plan into the storage. Resolves with the hash of each context's list, by the hash of
+ * what the context holds. Throws `FLEET_CONTEXT_CHANGED` and `FLEET_CONTEXT_REFUSED`.
  */
 export async function putContexts(plan: SuitePlan, storage: FleetStorage): Promise<Record<string, string>> {
   const lists: Record<string, string> = {};
@@ -148,7 +148,7 @@ export class Contexts {
       if (bytes > fleetContexts.bytes.all) throw refused('REFUSED', `the build context ${hash} is too large`);
       await writeFile(path, content, { flag: 'wx' });
     }
-    // Links come last, so that nothing is written through one; the modes of folders from the inside out.
+    // Links come last, so that nothing is written through one. Modes are set for inner folders first.
     for (const entry of list.toReversed()) {
       const path = join(partial, entry.path);
       if (entry.type === 'symlink') await symlink(entry.linkTarget, path);

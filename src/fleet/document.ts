@@ -52,7 +52,7 @@ const FoundDocument = z.object({
   }),
   /** Undefined if the service has none. */
   setup: z.unknown().optional(),
-  /** The hash of the document of its batch, if a fleet was given that. */
+  /** The hash of the document of the run's batch, if a fleet was given the batch. */
   planned: Sha256.optional(),
 });
 export type FoundDocument = z.infer<typeof FoundDocument>;
@@ -69,7 +69,7 @@ export interface FleetDocument {
   file: string;
   known: KnownPlan;
   runs: FleetRun[];
-  /** Trials of each run that does not say it itself. */
+  /** Trials of each run that has no `trials` of its own. */
   trials: number;
   /** The list of each build context, by the hash of what the context holds. */
   contexts?: Record<string, string> | undefined;
@@ -78,7 +78,7 @@ export interface FleetDocument {
 /** What an order of a trial names. */
 export type TrialDocument = FleetDocument | FoundDocument;
 
-/** A document as it travels. */
+/** The bytes of a document, as machines exchange it. */
 export function documentContent(document: TrialDocument): Buffer {
   return Buffer.from(JSON.stringify({ version: fleetFormat, ...keptForm(document) }));
 }
@@ -109,7 +109,7 @@ export function readDocument(
   const { success, data, error } = Kept.safeParse(read);
   if (!success) {
     const [first] = error.issues;
-    // Without the error itself, which names all problems: Temporal takes no long failures.
+    // Without the error itself, which names all problems: Temporal refuses long failures.
     throw unreadable(`cannot be read: ${first?.path.join('.')}: ${first?.message}`, 'input');
   }
   if (data.kind === 'found') return data;

@@ -2,7 +2,7 @@ import { planFormat } from '../agent/stored-plan.ts';
 
 /**
  * The version of what the machines of a fleet exchange: documents, orders, and the code of the workflows.
- * Count it up with each change that an older worker cannot follow.
+ * Increment it with each change that an older worker does not understand.
  */
 const ownFormat = 3;
 

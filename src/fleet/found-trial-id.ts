@@ -8,8 +8,8 @@ export interface FoundTrial {
 }
 
 /**
- * The id of the workflow of a trial that the poll found: as long as Temporal knows it, the trial is started
- * once. Ids of a service may hold anything, so unusual ones are hashed.
+ * The id of the workflow of a trial that the poll found: as long as Temporal knows the id, it starts the
+ * trial again only if the workflow failed. Ids of a service may hold anything, so unusual ones are hashed.
  */
 export function foundTrialId(taskQueue: string, { batch, run, ordinal }: FoundTrial): string {
   return [taskQueue, 'found', ...[batch, run].map(named), ordinal].join('/');

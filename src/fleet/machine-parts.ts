@@ -4,8 +4,8 @@ import type { SuitePlan } from '../suite/plan.ts';
 import { environmentsOf } from './contexts.ts';
 
 /**
- * Throws `FLEET_MACHINE_PARTS` for a plan with a repository of the machine that read its suite. Other
- * machines do not have it; what a stranger names there must not be read.
+ * Throws `FLEET_MACHINE_PARTS` for a plan that names a repository on the machine that read its suite. Other
+ * machines do not have it, and must not read a path that somebody else chose.
  */
 export function refuseMachineParts({ cases }: SuitePlan): void {
   for (const planned of cases) {
@@ -20,7 +20,7 @@ export function refuseMachineParts({ cases }: SuitePlan): void {
 
 /**
  * Throws `FLEET_PASS_ENV` for a plan whose sandboxes get variables that no sandbox of this machine's own
- * configuration gets: who starts batches does not decide which variables leave this machine.
+ * configuration gets: whoever starts a batch must not decide which variables leave this machine.
  */
 export function refuseOtherVariables(
   { variants }: SuitePlan,

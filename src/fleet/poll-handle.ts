@@ -61,7 +61,7 @@ export class PollHandle {
         if ((await this.#within(() => this.#workflow.describe())).status.name !== 'RUNNING') return true;
         await pause(clock, 200, new AbortController().signal);
       }
-      // No worker is there to hear of it.
+      // No worker is there to receive the signal.
       await this.#within(() => this.#workflow.terminate('offsite fleet poll --stop'));
       return true;
     } catch (error) {
@@ -89,8 +89,8 @@ export class PollHandle {
   }
 
   /**
-   * Starts a batch at the service while the poll leaves queued runs of these cases alone: the service lists
-   * them before the batch has its workflow. Rejects as the work does.
+   * Runs `work`, which starts a batch at the service. Meanwhile, the poll ignores queued runs of these cases,
+   * because the service lists the batch's runs before the batch has its workflow. Rejects if `work` does.
    */
   async whileStarting<Result>(
     cases: string[],

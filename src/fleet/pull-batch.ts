@@ -22,8 +22,8 @@ export async function joinBatch(document: FleetDocument, ledger: Ledger): Promis
 }
 
 /**
- * Brings the results of a batch that the ledger does not have from the storage, with all contents that they
- * name. Resolves with how many it brought. What was brought is not brought again.
+ * Copies from the storage the results of a batch that the ledger does not have, with all contents that they
+ * name. Resolves with the number of results that it copied.
  */
 export async function pullBatch(
   { id, service }: Pick<StoredBatch, 'id' | 'service'>,

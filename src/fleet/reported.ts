@@ -1,6 +1,6 @@
 import type { Client } from '../client/client.ts';
 
-/** How many of a batch's trials the Eval Service has results of. */
+/** For how many of a batch's trials the Eval Service has results. */
 export async function countReported(
   runs: readonly { id: string; caseId: string }[],
   client: Pick<Client, 'runs'>,

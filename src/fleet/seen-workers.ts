@@ -13,7 +13,7 @@ export interface SeenWorker {
   name: string;
   /** Milliseconds since the server saw it. */
   silentMs: number;
-  /** Whether it should have been seen since. */
+  /** Whether it has been silent for so long that it counts as gone. */
   isSilent: boolean;
   /**
    * Undefined if the fleet has no storage, or no readable profile in it. Older versions of Offsite write
@@ -33,7 +33,7 @@ export function presenceMs(workers: number): number {
   return Math.min(everyMs.most, Math.max(everyMs.least, workers * everyMs.together));
 }
 
-/** Milliseconds after which a silent worker counts as gone: some signs of life did not come. */
+/** Milliseconds after which a silent worker counts as gone: it has missed several signs of life. */
 function goneMs(workers: number): number {
   return Math.max(15_000, 3 * presenceMs(workers));
 }
@@ -50,7 +50,7 @@ export function isThere({ isSilent, profile }: SeenWorker): boolean {
 export async function showPresence({ connection, fleet }: FleetConnection, identity: string): Promise<void> {
   const { namespace, taskQueue } = fleet;
   const request = { namespace, taskQueue: { name: taskQueue }, identity };
-  // The server takes no poll of less than two seconds.
+  // The server refuses a poll of less than two seconds.
   const until = Date.now() + fleetMessages.time.presence;
   await connection
     .withDeadline(until, () => connection.workflowService.pollActivityTaskQueue(request))

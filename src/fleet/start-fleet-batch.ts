@@ -31,7 +31,7 @@ export interface FleetStart extends StartParts {
   slice: number;
   /** The group of the batch, unless it is one of its own. */
   group?: string | undefined;
-  /** Informs a person of something that went wrong and does not matter. */
+  /** Reports a failure that does not affect the batch. */
   note(message: string): void;
 }
 
@@ -54,8 +54,8 @@ export async function startFleetBatch(
 }
 
 /**
- * Starts the workflow of a batch, or of some runs of it, which may have been started before. Resolves with
- * whether this call did it.
+ * Starts the workflow of a batch, or of some runs of it, unless it was started before. Resolves with whether
+ * this call started it.
  *
  * @param only the id of a workflow that is not the batch's own, and how many trials each of its runs has
  */
@@ -167,7 +167,7 @@ function requireWay(plan: SuitePlan, { storage, config }: Pick<FleetStart, 'stor
         ? ['images are built from folders, and the fleet has no storage for them', '']
         : undefined;
   if (!why) {
-    // Too large without its runs, it is too large with them.
+    // A plan that is too large without its runs is too large with them.
     packedPlan(Buffer.from(JSON.stringify(storedPlan({ plan, prompt: '' }))));
     return;
   }

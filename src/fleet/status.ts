@@ -32,7 +32,7 @@ export interface BatchStatus {
 }
 
 export interface FleetStatus {
-  /** Whether workers have a place where they say what they offer. */
+  /** Whether the fleet has a storage, where workers write what they offer. */
   hasStorage: boolean;
   workers: WorkerStatus[];
   batches: BatchStatus[];
@@ -58,7 +58,7 @@ export async function fleetStatus({ connection, storage, clock }: StatusParts): 
     new PollHandle(connection).standing(),
   ]);
   const held = [...batches.flatMap(({ running }) => running), ...found.running];
-  // Those that took their leave some time ago are no news.
+  // Workers that announced their end and are silent are not shown.
   const present = seen.filter(({ isSilent, profile }) => !isSilent || !profile?.ended);
   const workers = present.map((one) => {
     return { ...one, isThere: isThere(one), holds: held.filter(({ worker }) => worker === one.name).length };

@@ -49,7 +49,7 @@ function pem(name: string, path: string): Buffer {
   }
 }
 
-/** Milliseconds in which a server refuses a client's certificate, after it has shown its own. */
+/** Milliseconds that a server has to refuse the client's certificate, after it has shown its own. */
 const refusalMs = 1_000;
 
 /**

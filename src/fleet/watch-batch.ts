@@ -31,8 +31,8 @@ const againMs = 3_000;
 const waitingMs = 3_000;
 
 /**
- * Follows a batch until its workflow ends. Resolves with how it ended; undefined if it was canceled. While
- * server or workers do not answer, it waits for them.
+ * Follows a batch until its workflow ends. Resolves with how it ended; undefined if it was canceled. Waits
+ * while the server or the workers do not answer.
  */
 export async function watchBatch(
   batch: BatchHandle,
@@ -50,7 +50,7 @@ export async function watchBatch(
       observe({ kind: 'held', trials: open });
       const hasScheduled = status === 'RUNNING' && open.some(({ phase }) => phase === undefined);
       const isStuck = status === 'RUNNING' && open.length === 0;
-      // Workers answer for the workflow, so nobody would.
+      // Only workers answer queries of the workflow, so without one, `progress` would fail.
       if (isStuck && (await waits.look(memo, undefined))) {
         await clock.sleep(lookMs, signal);
         continue;
@@ -92,7 +92,7 @@ class WaitingWatch {
     const { clock, workers, taskQueue, storage, observe } = this.#parts;
     if (clock.now() < this.#nextAt) return this.#lastWaiting !== '[]';
     const seen = await workers();
-    // Each worker is asked for once in a look.
+    // A look reads the profile of each worker, so a large fleet is looked at less often.
     this.#nextAt = clock.now() + waitingMs * Math.max(1, seen.length / 100);
     const waiting = waitingTrials(memo, progress, { seen, taskQueue, storage });
     const isNews = JSON.stringify(waiting) !== this.#lastWaiting;

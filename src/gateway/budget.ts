@@ -26,7 +26,7 @@ export function spentFrom({ spent, judges }: BudgetAccount): Spent {
   return { tokens: spent.tokens + judges.spent.tokens, usd: spent.usd + judges.spent.usd };
 }
 
-/** Why a batch's agents may ask their models nothing more; undefined if they may. */
+/** Why the agents of a batch may send no more requests to their models; undefined if they may. */
 export function spentMessage(batch: BudgetAccount, clock: Clock): string | undefined {
   return refusalOfNext(batchPrefix, batch, clock);
 }
@@ -163,7 +163,7 @@ async function reached(clock: Clock, at: number, signal: AbortSignal): Promise<v
 
 const batchPrefix = "the batch's budget";
 
-/** Why an account allows not one more request; undefined if it does. */
+/** Why an account does not allow another request; undefined if it does. */
 function refusalOfNext(prefix: string, account: Spending, clock: Clock): string | undefined {
   const { requests } = account.limit;
   if (requests !== undefined && account.spent.requests >= requests)

@@ -9,8 +9,8 @@ export interface EventFeed {
 }
 
 /**
- * Keeps an event up to `longest` characters and a bound on its lines: each line takes more memory than its
- * characters. `onTooLong` is called once, with the bound; then nothing more is read.
+ * Reads events of up to `longest` characters. The number of lines is limited too, because each line takes
+ * more memory than its characters. `onTooLong` is called once, with the bound; then nothing more is read.
  */
 export function eventFeed({
   longest,

@@ -15,8 +15,8 @@ import { wireTable } from './wires/wire-table.ts';
 /** Receives the steps of an exchange, in this order. */
 interface OpenExchange {
   /**
-   * Aborts when the exchange must end, with the client's or the session's reason, and when it is over before
-   * its answer was read.
+   * Aborts when the exchange must end, with the client's or the session's reason. Also aborts when the
+   * exchange is over before its answer was read to the end.
    */
   signal: AbortSignal;
   /** The request is about to be sent. */
@@ -117,7 +117,7 @@ export function openExchange(
     const usage = reading?.usage ?? {};
     const { prices } = model.config;
     if (exchange.replayed) {
-      // It was paid for when it was recorded.
+      // The answer was paid for when it was recorded.
       exchange.usage = { ...usage, costUsd: 0 };
       return;
     }

@@ -10,7 +10,9 @@ import type { UpstreamAnswer } from './upstream.ts';
 export interface PassedAnswer extends UpstreamAnswer {
   /** Whether the client should not retry: all useful attempts were made. */
   exhausted: boolean;
-  /** Whether its client gets it in one piece, so that nothing is sent before it is complete. */
+  /**
+   * Whether the client gets the answer in one piece, so that nothing is sent before the answer is complete.
+   */
   whole?: boolean | undefined;
 }
 

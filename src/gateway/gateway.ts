@@ -10,7 +10,7 @@ import type { Loss } from './translation/losses.ts';
 /** The role of a model in a trial. */
 export type ModelRole = 'agent' | 'user' | 'judge';
 
-/** All model traffic of this agent. One gateway serves all trials, which share its limits on each model. */
+/** All model traffic of this process. One gateway serves all trials, which share its limits on each model. */
 export interface Gateway extends AsyncDisposable {
   open(request: SessionRequest): GatewaySession;
   /** The limit of a configured model, if it adapts. */
@@ -36,7 +36,7 @@ export interface SessionRequest {
   hosts: readonly string[];
   /** Stores a body of a model with `record: full`; resolves with its sha256. */
   keep(body: Buffer): Promise<string>;
-  /** Which trial of its suite it is, for models that are replayed. */
+  /** Identifies the trial in its suite, for models that are replayed. */
   label?: TrialLabel | undefined;
   /** Answers the requests to all models from a recording. */
   replay?: SessionReplay | undefined;
@@ -47,9 +47,9 @@ export interface SessionRequest {
 export interface SessionReplay {
   cassette: Cassette;
   /**
-   * Which requests the configured models answer. `never`: a request that is not recorded is refused.
-   * `missing`: those that are not recorded. `at-end`: the same, once all that is recorded was given as an
-   * answer; until then they are refused.
+   * Which requests the configured models answer. `never`: none; a request that is not recorded is refused.
+   * `missing`: those that are not recorded. `at-end`: those that are not recorded, once all recorded answers
+   * of their role were given; until then they are refused.
    */
   live: 'never' | 'missing' | 'at-end';
   /** Which recorded models answer: `same`, those of the same name, or any. */
@@ -136,7 +136,7 @@ export interface RoleUsage {
   /** The model's name in the upstream's answer. */
   answeredBy: string | undefined;
   requests: number;
-  /** Of these, those that a recorded answer was given to. Absent if there are none. */
+  /** How many of these requests got a recorded answer. Absent if none did. */
   replayed?: number | undefined;
   /**
    * Input tokens are all tokens of the prompt, including cached ones. A number is left out if any answer did
@@ -172,7 +172,8 @@ export interface ModelExchange {
   requestBody: string | undefined;
   responseBody: string | undefined;
   /**
-   * Set if the client spoke another wire. Everything else here is what the model got and gave, in its wire.
+   * Set if the client spoke another wire. Everything else here is what the model received and returned, in
+   * the model's wire.
    */
   translation?: ExchangeTranslation | undefined;
   /** Set if no model was asked. */

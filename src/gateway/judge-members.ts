@@ -6,9 +6,9 @@ import { providerSide } from './wires/provider-side.ts';
 import { hostedMembers, knownMembers, wireTable } from './wires/wire-table.ts';
 
 /**
- * Throws a {@link GatewayRefusal} for a request with a member that this gateway does not know: it may select
- * another model or open a way out of the sandbox. Also refuses a request that makes the provider work outside
- * the conversation, unless the model's configuration allows it.
+ * Throws a {@link GatewayRefusal} for a request with a member that this gateway does not know, because such a
+ * member may select another model or open a way out of the sandbox. Also refuses a request that makes the
+ * provider work outside the conversation, unless the model's configuration allows it.
  */
 export function judgeMembers(
   body: JsonObject,

@@ -49,13 +49,13 @@ const deciding = [
 
 /** How the members of a document are judged. */
 export interface MemberNames {
-  /** `level` is 1 for members of the whole document: there `input` is the conversation. */
+  /** `level` is 1 for top-level members. On that level, `input` is the conversation. */
   isFreeForm(name: string, level: number): boolean;
-  /** The correct spelling of each name, by the form that the most lenient reader compares. */
+  /** The correct spelling of each name. The key is the form that the most lenient reader compares. */
   written: ReadonlyMap<string, string>;
 }
 
-/** The names of all wires that share theirs. */
+/** The names of all wires that share one list. */
 export const commonNames: MemberNames = {
   isFreeForm,
   written: spellings([...deciding, ...knownMembers, ...hostedMembers]),
@@ -73,20 +73,20 @@ function spellings(names: Iterable<string>): ReadonlyMap<string, string> {
 }
 
 /**
- * All readers read such names in the same way. Those like `__proto__` and `__class__` mean something to some
- * languages; clients write others that begin with `__`.
+ * Names that all readers read in the same way. Excludes names such as `__proto__` and `__class__`, which have
+ * a meaning in some languages. Includes other names that begin with `__`, because clients send them.
  */
 const plain = /^(?!__.*__$)[\w$.@:/-]{1,200}$/;
 
-/** `level` is 1 for members of the whole document: there `input` is the conversation. */
+/** `level` is 1 for top-level members. On that level, `input` is the conversation. */
 export function isFreeForm(name: string, level: number): boolean {
   return freeForm.has(name) && !(name === 'input' && level === 1);
 }
 
 /**
- * Reads a name with its quotes and returns the form to compare. Outside free-form members, that form ignores
- * the differences that some servers ignore (case, camel case). There it also throws a {@link GatewayRefusal}
- * for a name that is not plain, or that such a server reads as a judged member.
+ * Reads a quoted name and returns the name and its form to compare. Outside free-form members, that form
+ * ignores the differences that some servers ignore (case, camel case). Throws a {@link GatewayRefusal} for a
+ * name there that is not plain, or that such a server reads as a judged member.
  */
 export function nameOf(
   bytes: Buffer,

@@ -34,13 +34,14 @@ export interface Permit {
    */
   backOff(asked: number | undefined, why: string): void;
   /**
-   * The model refused the request because it has too many, and asked to wait for some milliseconds. Returns
-   * for how long this request waits before its next attempt, in addition to its wait for a permit.
+   * The model refused the request because too many are in flight. `asked`: the milliseconds that the model
+   * asked to wait. Returns how long this request waits before its next attempt, in addition to its wait for a
+   * permit.
    */
   refused(asked: number | undefined, why: string): number;
   /**
-   * Whether the limit may be the reason if the model refuses this request: others are in flight, and the
-   * limit adapts. Then the refusal does not count as an attempt.
+   * Whether the limit may be too high if the model refuses this request: the limit adapts, and other requests
+   * are in flight. Such a refusal does not count as an attempt.
    */
   readonly adapts: boolean;
   /** The model answered: the next back-off starts from the shortest wait. */
@@ -59,9 +60,9 @@ export interface Permit {
 export interface PacingParts {
   clock: Clock;
   random: () => number;
-  /** A limit that adapts, below that of the permits. */
+  /** A limit that adapts, in addition to the permits. */
   limit?: ModelLimit | undefined;
-  /** Called when all requests begin to wait for so long that people wonder. */
+  /** Called when all requests begin a wait that is long enough to be reported. */
   waits?: ((ms: number, why: string) => void) | undefined;
 }
 

@@ -29,7 +29,7 @@ export async function readBody(request: IncomingMessage, hold: Hold, signal: Abo
   // Reserve all room at once if the size is known, so that two requests never wait for each other with half
   // of what they need.
   await makeRoom(declared);
-  // Keep the request: a refusal is answered on its connection, which destroying it would close.
+  // Do not destroy the request: that would close its connection, on which a refusal is answered.
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     await makeRoom(Math.max(declared, store.size + chunk.length));
     store.add(chunk);
@@ -41,7 +41,7 @@ function tooLarge(largest: number): GatewayRefusal {
   return new GatewayRefusal(413, 'REQUEST_TOO_LARGE', `the body is larger than ${largest} bytes`);
 }
 
-/** A request to a model, read. */
+/** A request to a model, after it was read. */
 export interface ModelRequestBody {
   /** The body as it was received. */
   bytes: Buffer;
@@ -81,8 +81,8 @@ export function readRequestBody(
 }
 
 /**
- * The bytes for the upstream: those of the client, except for the model's name, if the upstream uses another
- * one, and for the wire's option that asks a stream for its usage, which is set unless the client set it.
+ * The bytes for the upstream: those of the client, with two exceptions. The model's name is replaced if the
+ * upstream uses another one. The wire's option that asks a stream for its usage is always set.
  */
 export function bytesForUpstream(body: ModelRequestBody, wire: Wire, upstreamName: string): Buffer {
   const changes: { start: number; end: number; text: string }[] = [];

@@ -32,7 +32,9 @@ const passed: ReadonlyMap<string, RegExp> = new Map([
   ].map((name): [string, RegExp] => [`x-stainless-${name}`, word]),
 ]);
 
-/** The same for a request that is translated: others describe the client's wire and its library. */
+/**
+ * The same for a request that is translated. The other headers describe the client's wire and its library.
+ */
 const passedTranslated: ReadonlyMap<string, RegExp> = new Map([
   ['user-agent', shortText],
   ['idempotency-key', word],

@@ -19,7 +19,7 @@ interface SendParts {
   trial: string;
   /** Called before every attempt, once it has its permit; throws if the attempt is no longer allowed. */
   admit(): void;
-  /** Called for each attempt that another one follows. */
+  /** Called for each failed attempt that is followed by another one. */
   failed(reason: string): void;
 }
 
@@ -102,7 +102,8 @@ type Verdict =
   | { _tag: 'again'; reason: string; asked: number | undefined; shared: boolean };
 
 /**
- * @param last whether there is no further attempt, and `lastRefusal` the same if the model refused this one
+ * @param last whether there is no further attempt. `lastRefusal`: whether there is none if the model refuses
+ * this one, since some refusals do not count as attempts
  */
 async function judge(
   wire: Wire,

@@ -99,7 +99,7 @@ function pacingOf(name: string, config: HttpModel, parts: ServingParts): Pacing 
   return pacing(permits ?? unlimited(), { ...paced, limit: limitOf(name, config, parts) });
 }
 
-/** The wait of a judge or an agent for its model is long, and nothing else reports it. */
+/** Reports waits for the model: they may be long, and nothing else reports them. */
 function pacingParts(name: string, { clock, random, note }: ServingParts): PacingParts {
   const waits = (ms: number, why: string) =>
     note?.(`the model ${name} is asked again in ${duration(ms)}: ${why}`);

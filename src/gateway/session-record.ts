@@ -39,7 +39,7 @@ export interface SessionRecord {
 /** A request or connection in flight. */
 export interface InFlight {
   kind: 'exchange' | 'connection';
-  /** Its sender: requests of the sandbox end with the session, those of this process do not. */
+  /** Its sender. Closing the session ends requests of the sandbox, but not those of this process. */
   from: 'sandbox' | 'process';
   abort(reason: Error): void;
   /** Settles when it is over and in the record. Never rejects. */

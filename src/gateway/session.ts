@@ -169,8 +169,8 @@ async function answer(
 }
 
 /**
- * A budget in USD that somebody set needs prices; the default holds for the models that have some. Scripted
- * and recorded answers cost nothing.
+ * A budget in USD needs prices, except the default budget, which counts only models that have prices.
+ * Scripted and recorded answers cost nothing.
  */
 function checkPrices(
   { budget, judgeBudget, batchBudget }: SessionRequest,

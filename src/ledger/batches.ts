@@ -99,8 +99,8 @@ export class Batches {
   }
 
   /**
-   * Records a batch of a fleet, of which this ledger may have a part, and the runs given that it does not
-   * have. Returns the keys of the batch and of the given runs.
+   * Records a batch of a fleet, and adds those of the given runs that the ledger does not have. The ledger
+   * may already have other runs of the batch. Returns the keys of the batch and of the given runs.
    */
   join(batch: NewBatch): { key: BatchKey; runs: Map<string, RunKey> } {
     const records = this.#records;

@@ -117,18 +117,18 @@ export class BlobStore {
   }
 
   /**
-   * A JSON document for people, without the keys that are known now but were not when it was stored. Who cuts
-   * texts must cut them afterwards: half a key would not be found. Throws as {@link read} does.
+   * A JSON document for people, without the keys that are known now but were not when it was stored. Cut
+   * texts only after this call, because half a key would not be found. Throws as {@link read} does.
    */
   readClean(sha256: string): unknown {
     const text = this.read(sha256).toString('utf8');
     const value: unknown = JSON.parse(text);
-    // What is nested deeper is refused by who reads it.
+    // The code that reads the value refuses one that is nested deeper.
     if (isDeeper(value, foreignJson.count.recordLevels)) return value;
     return this.#redactor?.find(text) ? JSON.parse(this.#redactor.json(value)) : value;
   }
 
-  /** The same for a content of any kind; undefined if it is missing or damaged. */
+  /** Does the same as {@link readClean} for any content; undefined if it is missing or damaged. */
   tryReadClean(sha256: string): Buffer | undefined {
     const content = this.tryRead(sha256);
     return content && this.#redactor ? Buffer.from(this.#redactor.whole(content)) : content;

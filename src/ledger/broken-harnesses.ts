@@ -18,9 +18,9 @@ interface Asked {
 
 /**
  * The trials whose harness did not work, by batch and variant. They decide whether more trials of a variant
- * are worth running. Every trial that starts asks, so each variant is read once and cached. Trials that ended
- * before a run was added to the ledger do not count for that run: a person who reruns a cell may have
- * repaired the harness.
+ * are worth running. This is looked up for every trial that starts, so each variant is read once and cached.
+ * Trials that ended before a run was added to the ledger do not count for that run: a person who reruns a
+ * cell may have repaired the harness.
  */
 export class BrokenHarnesses {
   readonly #records: Records;
@@ -30,12 +30,12 @@ export class BrokenHarnesses {
     this.#records = records;
   }
 
-  /** How many there are in a trial's variant. */
+  /** How many such trials there are in a trial's variant. */
   count(trial: TrialKey): number {
     return this.#of(trial).length;
   }
 
-  /** A trial's position among them, from 1; 0 if it is not one of them. */
+  /** A trial's position among such trials of its variant, from 1; 0 if it is not one of them. */
   position(trial: TrialKey): number {
     return this.#of(trial).findIndex((broken) => broken.trial === trial) + 1;
   }

@@ -65,7 +65,7 @@ function migrate(
   });
 }
 
-/** Copies a database's current state, also while another process writes to it. An existing copy stays. */
+/** Copies a database's current state, even while another process writes to it. Keeps an existing copy. */
 export function copyDatabase(file: string, target: string): void {
   const database = new DatabaseSync(file, { readOnly: true, timeout: 10_000 });
   try {

@@ -102,7 +102,7 @@ export function unknownBatch(records: Records, name: string): OffsiteError {
   const ids = records
     .all('SELECT id FROM batches ORDER BY started_at DESC, key DESC LIMIT ?', batchesCompared)
     .map(({ id }) => (name.startsWith(idPrefix) ? String(id) : String(id).replace(idPrefix, '')));
-  // Who types an id by hand types its beginning.
+  // People who type an id by hand type its beginning.
   const near = nearest(
     name,
     ids.map((id) => id.slice(0, Math.max(name.length, suggestedCharacters))),
@@ -126,8 +126,8 @@ const batchesCompared = 500;
 const suggestedCharacters = 8;
 
 /**
- * The id that a reference means to a command that asks a service for the batch: that of the batch that fits,
- * or the reference itself if none does. Throws `BATCH_AMBIGUOUS` if several batches fit.
+ * The id of the batch that a reference means, or the reference itself if no batch fits, for a command that
+ * asks a service for the batch. Throws `BATCH_AMBIGUOUS` if several batches fit.
  */
 export function onlyId(fitting: readonly StoredBatch[], reference: string): string {
   const [id, ...others] = new Set(fitting.map((batch) => batch.id));
@@ -180,7 +180,7 @@ export function fittingRuns(records: Records, reference: string): ListedRun[] {
   return exactFirst(rows.map(runOf), ['', 'run_'], reference);
 }
 
-/** Whether a column begins with the parameter, or does after its prefix. */
+/** The SQL condition that a column begins with the parameter, with or without the prefix before it. */
 function begins(column: string, prefix: string): string {
   // `GLOB` and `LIKE` would give some characters of an id a meaning.
   const after = `substr(${column}, ${prefix.length + 1}, length(?1)) = ?1`;
@@ -218,7 +218,10 @@ export function shortBatchId(id: string, length = shortLength): string {
   return beginningOf(id, /^batch_/, length);
 }
 
-/** The same of a run's id, without `run_`. {@link fittingRuns} finds the run by it. */
+/**
+ * The beginning of a run's id, without `run_` unless it would look like an option. {@link fittingRuns} finds
+ * the run by it.
+ */
 export function shortRunId(id: string): string {
   return beginningOf(id, /^run_/, shortLength);
 }

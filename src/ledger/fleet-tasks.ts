@@ -2,13 +2,13 @@ import type { Records, RunKey, TrialKey } from './records.ts';
 import { finishAbove, type TrialState } from './trial-states.ts';
 import type { Verdict } from './trials.ts';
 
-/** The name of the lock that a worker of a fleet holds, and of all batches that a fleet runs. */
+/** The name of the lock that a worker of a fleet holds. All batches that a fleet runs have this lock. */
 export const fleetLock = 'fleet';
 
 /** The task that a trial was taken for. */
 export interface FleetTask {
   token: Uint8Array;
-  /** The workflow that gave it; undefined for the batch's own. */
+  /** The workflow that gave the task; undefined for the workflow of the batch. */
   workflow: string | undefined;
   /** The run of the workflow, by Temporal's id. */
   workflowRun: string;
@@ -110,7 +110,7 @@ export class FleetTasks {
     });
   }
 
-  /** The trials of a fleet that are queued here. After a start, none of them is this worker's. */
+  /** The trials of a fleet that are queued here. When a worker starts, it has no task for any of them. */
   queued(service: string): TrialKey[] {
     return this.#records
       .all(

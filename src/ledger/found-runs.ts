@@ -58,9 +58,9 @@ export class FoundRuns {
   }
 
   /**
-   * Queues trials of a run that the daemon found which the service lists as queued: those that another agent
-   * had when the run was found, and those that were left to another agent since. Other trials stay as they
-   * are, and so do planned runs and those of a fleet. Returns whether there were any.
+   * Queues trials that the service lists as queued, of a run that the daemon found: those that another agent
+   * had when the run was found, and those that were left to another agent since. Does not change other
+   * trials, planned runs, and runs of a fleet. Returns whether there were any.
    */
   claimMore(run: RunKey, ordinals: readonly number[]): boolean {
     const records = this.#records;
@@ -69,7 +69,10 @@ export class FoundRuns {
     return this.#claimMore(run, ordinals);
   }
 
-  /** The same for any run, of a service that is asked under the lock of all its runs. */
+  /**
+   * Does the same as {@link claimMore} for any run. Only for a service whose runs all have one lock, which
+   * the caller holds.
+   */
   claimOpen(run: RunKey, ordinals: readonly number[]): boolean {
     return this.#claimMore(run, ordinals);
   }

@@ -50,7 +50,9 @@ export interface KeptLimit {
   at: number;
 }
 
-/** A limit moved in one direction and for one reason, in some steps. Times are epoch milliseconds. */
+/**
+ * Successive steps in which a limit moved in one direction and for one reason. Times are epoch milliseconds.
+ */
 export interface Stretch {
   model: string;
   since: number;
@@ -68,9 +70,9 @@ interface Kept {
 }
 
 /**
- * The limits of models that adapt, shared by all processes of a data folder, in a database of their own: it
- * changes several times a second, and is not worth a flush of the disk each time. It is a memory of how fast
- * models are; without it, Offsite learns that again.
+ * The limits of models that adapt, shared by all processes of a data folder, in a database of their own. The
+ * database changes several times a second, and is not worth a flush of the disk each time. It only remembers
+ * how fast models are; without it, Offsite learns that again.
  */
 export class Limits implements Disposable {
   readonly #file: string;
@@ -81,8 +83,8 @@ export class Limits implements Disposable {
   }
 
   /**
-   * Replaces what is kept under a key by what `change` returns, with what is known about it. No other process
-   * changes it in between. `change` gets undefined if nothing is kept.
+   * Replaces what is kept under a key by the `shared` value that `change` returns, and stores the `summary`
+   * with it. No other process changes the value in between. `change` gets undefined if nothing is kept.
    */
   change<Shared>(
     { key, name }: { key: string; name: string },
@@ -104,7 +106,10 @@ export class Limits implements Disposable {
     });
   }
 
-  /** Records a move, as part of the last stretch if it continues that one. Keeps a bounded number. */
+  /**
+   * Records a move, as part of the last stretch if it continues that one. Keeps a bounded number of
+   * stretches.
+   */
   moved(
     { key, name }: { key: string; name: string },
     { at, from, to, why }: { at: number; from: number; to: number; why: string },

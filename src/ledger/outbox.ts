@@ -14,7 +14,7 @@ export interface PendingReport {
   service: string;
   batchId: string;
   runId: string;
-  /** Whether this agent started the run or found it. Where a found run stands in its batch is not known. */
+  /** Whether this agent started the run or found it. The index of a found run in its batch is not known. */
   origin: 'planned' | 'found';
   caseId: string;
   ordinal: number;

@@ -7,7 +7,7 @@ export const platformService = 'platform';
 /** The lock that the executor of platform batches holds while it runs. It guards all of their trials. */
 export const platformLock = 'platform';
 
-/** The lock that `offsite serve` holds besides, so that other commands know who works off their batches. */
+/** The lock that `offsite serve` also holds, so that other commands know that it runs their batches. */
 export const servingLock = 'serving';
 
 /**

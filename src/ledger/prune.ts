@@ -35,7 +35,7 @@ const prunable = `
       WHERE runs.batch = batches.key AND (trials.finished_at >= ?1 OR reports.state <> 'delivered'))
     AND batches.started_at < ?1`;
 
-/** The batches of a choice that belong to sets with other batches. A set is removed as a whole. */
+/** The batches of a choice whose sets have parts that are not in the choice. A set is removed as a whole. */
 const ofPartialSets = `
   SELECT batches.key FROM batches JOIN set_parts ON set_parts.start = batches.start
   WHERE batches.key IN (SELECT value FROM json_each(?1)) AND EXISTS (

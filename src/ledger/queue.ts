@@ -78,8 +78,8 @@ export interface LeftOut {
 export type Withdrawal = 'elsewhere' | 'canceled';
 
 /**
- * A run that was found belongs to the daemon, or to the fleet that found it, and all runs of platform batches
- * to the executor, no matter which process started the batch.
+ * A run that was found belongs to the daemon, or to the fleet that found it. All runs of platform batches
+ * belong to the executor, no matter which process started the batch.
  */
 const inScope = `
   FROM trials JOIN runs ON runs.key = trials.run JOIN batches ON batches.key = runs.batch

@@ -46,7 +46,10 @@ export function lastChange(records: Records): number {
   return Number(records.get('SELECT max(key) AS key FROM changes')?.key ?? 0);
 }
 
-/** What changed after a change: the trials, and the batches of these and of all else. */
+/**
+ * What changed after a change in the journal: the trials, and the batches of these trials and of all other
+ * changes.
+ */
 export function changedAfter(
   records: Records,
   change: number,

@@ -67,8 +67,8 @@ export function leftElsewhere(records: Records, run: RunKey, ordinals: readonly 
 }
 
 /**
- * Queues a trial again that was left to another agent. If it has a result, which was refused, that stays with
- * its attempt. Call it in a transaction.
+ * Queues a trial again that was left to another agent. If the trial has a result, which was refused, the
+ * result stays with its attempt. Call it in a transaction.
  */
 export function takeBack(records: Records, trial: TrialKey): void {
   records.run(
@@ -84,7 +84,7 @@ export function takeBack(records: Records, trial: TrialKey): void {
   records.note({ subject: 'trial', key: trial, state: 'queued', detail: 'another agent gave it back' });
 }
 
-/** A run has open trials again, and its batch with it. Call it in a transaction. */
+/** Opens a run and its batch again, because the run has open trials again. Call it in a transaction. */
 export function reopen(records: Records, run: RunKey): void {
   const detail = 'trials of it came back';
   const batch = Number(records.get('SELECT batch FROM runs WHERE key = ?', run)?.batch);

@@ -12,7 +12,7 @@ import type { Workspaces } from './workspaces.ts';
 export type Verdict = 'passed' | 'failed' | 'void';
 
 /**
- * How an attempt ended that did not give the trial its result. `void`: it failed by itself, which counts
+ * How an attempt ended, if it did not give the trial its result. `void`: it failed by itself, which counts
  * towards the limit. `outage`: the engine was down. `canceled`: its user ended it. `interrupted`: its process
  * died. `lost`: another agent has the trial.
  */

@@ -5,7 +5,7 @@ import type { Redactor, StreamSearch } from '../redaction/redactor.ts';
 import { type Blob, BlobStore } from './blobs.ts';
 import type { Records, Row, TrialKey } from './records.ts';
 
-/** Milliseconds after which a file that no trial has is one that a crash left. */
+/** Milliseconds after which a file that belongs to no trial counts as left by a crash. */
 const lostMs = 24 * 60 * 60_000;
 
 const keptArchives = "WHERE kind = 'archive' AND removed_at IS NULL";
@@ -127,7 +127,7 @@ export class Workspaces {
     return { count: removed.length, bytes };
   }
 
-  /** Removes files that no trial has, and that are old enough not to be of a trial that still runs. */
+  /** Removes files that belong to no trial, and that are too old to be those of a trial that still runs. */
   async removeLost(now: number): Promise<void> {
     const { blobs, partials } = await this.#files.list();
     for (const sha256 of blobs) {

@@ -9,7 +9,7 @@ export interface CheckBeside {
   /** How it ended: `exit 1`, `passed`, `0.5`, `0.5 < 0.7`. Absent if that grading does not have it. */
   was?: string | undefined;
   now?: string | undefined;
-  /** Whether one of them passed and the other did not or is missing, or they have other thresholds. */
+  /** Whether the check is in only one of the gradings, passed in only one, or has different thresholds. */
   changed: boolean;
 }
 
@@ -53,7 +53,7 @@ export function thresholdChanges(was: Graded, now: Graded): ThresholdChange[] {
   });
 }
 
-/** By kind, name and how many of the same name came before. */
+/** The checks, keyed by kind, name and how many of the same name came before. */
 function checksOf({ verifySteps = [], validations = [], judgments = [] }: Graded): Map<string, Check> {
   const checks = new Map<string, Check>();
   const add = (kind: Check['kind'], name: string, check: Omit<Check, 'kind' | 'name'>) => {

@@ -1,8 +1,8 @@
 import { printedText } from '../bounds/anybody.ts';
 
 /**
- * How test runners print the name of a test that failed. What a program printed decides these lines, and it
- * may be an agent's: each pattern reads a line once, from its beginning.
+ * How test runners print the name of a test that failed. The lines are what a program printed, perhaps an
+ * agent's, so each pattern reads a line once, from its beginning.
  */
 const patterns: readonly RegExp[] = [
   // pytest: FAILED test_a.py::test_b - assert 1 == 2
@@ -23,10 +23,10 @@ const patterns: readonly RegExp[] = [
   /^\s*not ok \d+ (?:- )?(\S.*)$/,
 ];
 
-/** Each pattern has one of these, so that most lines are read once. */
+/** Each line that a pattern matches has one of these, so that most lines are read once. */
 const marks = ['FAIL', 'ERROR', '●', '✖', 'not ok'];
 
-/** Lines that look like a test, and head a list of them or are a test that may fail. */
+/** Lines that look like a failed test, but are the heading of a list or a test that may fail. */
 const others = /^failing tests:$|#\s*(?:todo|skip)\b/i;
 const duration = / \([\d.]+ ?m?s\)$/;
 
@@ -36,7 +36,7 @@ export interface FailedTest {
   at: number;
 }
 
-/** The tests that failed, in the order of the output, each once. Empty if it names none. */
+/** The tests that failed, in the order of the output, each once. Empty if the output names none. */
 export function failedTests(lines: readonly string[]): FailedTest[] {
   const read = lines
     .map((line, at) => ({ line: line.slice(0, printedText.bytes.line), at }))

@@ -10,8 +10,8 @@ const shownCharacters = 200;
 const commandCharacters = 60;
 
 /**
- * What a program printed decides these lines, and it may be an agent's: each pattern reads a line once, from
- * its beginning or for a word, and no further than people read.
+ * The lines are what a program printed, perhaps an agent's, so each pattern reads a line once, from its
+ * beginning or for a word, and no further than people read.
  */
 const errorWord = /(?:Error|Exception)\b/;
 const beforeName = /^\s*(?:E\s+)?(?:Uncaught\s+)?[\w.$:]*$/;
@@ -36,7 +36,7 @@ function namesError(line: string): boolean {
 
 /**
  * Why a trial failed: one line for each verify step, validation and judgment that failed, and then how the
- * harness ended, if that was not as it should.
+ * harness ended, if it did not end as it should.
  */
 export function failuresOf(result: TrialResult): string[] {
   const ending = harnessFailure(result);
@@ -44,8 +44,8 @@ export function failuresOf(result: TrialResult): string[] {
 }
 
 /**
- * How the harness of a trial that did not pass ended, with what it printed, if that was not by itself with
- * exit code 0. Undefined also if the trial's cause says it.
+ * How the harness of a trial that did not pass ended, with what it printed. Undefined if it ended by itself
+ * with exit code 0, or if the trial's cause says how it ended.
  */
 export function harnessFailure(result: TrialResult): string | undefined {
   const { verdict, harness, cause } = result;
@@ -74,7 +74,7 @@ function exitText({ harnessTellsCommands, trajectory, harnessOutput }: TrialResu
 function failedChecks({ verifySteps = [], validations = [], judgments = [] }: TrialResult): string[] {
   const steps = verifySteps
     .filter(({ exitCode }) => exitCode !== 0)
-    // No work makes it pass.
+    // Steps that cannot be read come first: no work makes them pass.
     .toSorted((one, other) => Number(other.unreadable ?? false) - Number(one.unreadable ?? false))
     .map(
       ({ command, exitCode, output, unreadable }) =>
@@ -105,7 +105,7 @@ function isIntegrity({ kind }: Pick<Validation, 'kind'>): boolean {
   return kind === 'protected' || kind === 'tampering';
 }
 
-/** What bash's parser said. Its number of the line is not one of the script. */
+/** What bash's parser said, without its line number, which is not one of the script. */
 function parserSaid(output: string): string {
   const [, said] = /^.*?: line \d+: (.+)$/m.exec(output) ?? [];
   return said === undefined ? '' : `: ${shortened(said, shownCharacters)}`;
@@ -118,7 +118,7 @@ function firstLine(text: string, characters: number): string {
   return `${shortened(first, characters)}${isAll || first.length > characters ? '' : ' …'}`;
 }
 
-/** A line; if a colon announces the next one, as assertions have it, with that. */
+/** A line, with the next one if it ends with a colon, as in assertions. */
 function withNext(lines: readonly string[], at: number): string {
   const line = (lines[at] ?? '').trim();
   if (!line.endsWith(':')) return line;
@@ -133,7 +133,7 @@ const legend = '+ actual - expected';
 /** How many lines of a difference are looked at. */
 const differenceLines = 40;
 
-/** What is there and what was expected, of the first place in which they differ. */
+/** The first actual and the first expected line of a difference. */
 function firstDifference(lines: readonly string[]): string {
   const difference = lines.slice(0, differenceLines).map((line) => line.trim());
   const first = (sign: string) => difference.find((line) => line.startsWith(`${sign} `));
@@ -156,8 +156,8 @@ export function findReasonLine(lines: readonly string[]): number {
 }
 
 /**
- * How many lines that name failed tests or errors an excerpt shows, and how many from the line with
- * the reason on.
+ * How many lines an excerpt shows: lines that name failed tests, lines that name errors, and lines from the
+ * reason on.
  */
 const evidence = { tests: 8, errors: 8, lines: 4 };
 
@@ -211,12 +211,12 @@ export function scoreText(judgment: Judgment): string {
   return `${given} ${reachesThreshold(judgment) ? '≥' : '<'} ${threshold}`;
 }
 
-/** Whether a validation passed: its own code, and the judgments that it asked for, which have its name. */
+/** Whether a validation passed: its exit code, and the judgments that it asked for, which have its name. */
 export function hasPassed(validation: Validation, judgments: readonly Judgment[] = []): boolean {
   return (validation.exitCode ?? 0) === 0 && lowJudgments(validation, judgments).length === 0;
 }
 
-/** The status of a validation; or that a judgment of its name is why the trial failed. */
+/** The status of a validation, or that it failed by a judgment of its name. */
 export function standingOf(validation: Validation, judgments: readonly Judgment[] = []): string | undefined {
   const { status, exitCode } = validation;
   return exitCode === 0 && !hasPassed(validation, judgments) ? 'failed by its judgment' : status;

@@ -9,9 +9,9 @@ import { recordVersion, TrialRecord } from './trial-record.ts';
  * their content. So an upgrade must stay for as long as somebody may have a ledger of that version.
  */
 const upgrades: readonly ((record: Json) => Json)[] = [
-  // The first records had no version, and `trouble` for the reason of a failure.
+  // The first records had no version, and named the reason of a failure `trouble`.
   (record) => ({ ...record, ...(isObject(record.models) && { models: withFailures(record.models) }) }),
-  // Records without a place for the workspace, for builds and for mapped images.
+  // Records of version 1 have no fields for the folder of the workspace, for builds and for mapped images.
   (record) => record,
 ];
 

@@ -24,7 +24,10 @@ export function stepStanding(step: StepResult, record: Pick<TrialRecord, 'judgme
     : 'no-threshold';
 }
 
-/** The rewards of a step, and those that it had to give. The judgments of a trial name their steps. */
+/**
+ * The rewards that a step gave, and those that it had to give. The names of judgments begin with the name of
+ * the step.
+ */
 export function stepRewards(
   { name: step, rewards = {} }: StepResult,
   { judgments = [] }: Pick<TrialRecord, 'judgments'>,

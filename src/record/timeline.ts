@@ -14,7 +14,7 @@ export interface TimelineEntry {
   until?: number | undefined;
   /** One line: the command, the first line of the message, the tool's name. */
   title: string;
-  /** Whether it failed, where that can be said of it. */
+  /** Whether it failed. False for kinds that cannot fail. */
   failed: boolean;
 }
 
@@ -47,8 +47,8 @@ export function commandsOf({
 }
 
 /**
- * All that happened, in the order it began. What has no time of its own stands where its neighbours in its
- * own list stand.
+ * All that happened, in the order it began. An item without a time stands beside the item before it in its
+ * own list.
  */
 export function timelineOf(record: TrialRecord): TimelineEntry[] {
   const { phases, events = [], models, verifySteps = [], validations = [], judgments = [] } = record;

@@ -1,4 +1,4 @@
-/** The folders in which Python keeps bytecode, and tools of Python what they can make again. */
+/** The folders in which Python keeps bytecode, and in which tools of Python keep what they can make again. */
 export const pythonCaches: readonly string[] = ['__pycache__', '.pytest_cache', '.mypy_cache', '.ruff_cache'];
 
 /** The same for tools of Node. Tests may run what is in them in place of the source. */
@@ -13,7 +13,10 @@ export function isBelow(path: string, names: readonly string[]): boolean {
   return names.some((name) => `/${path}/`.includes(`/${name}/`));
 }
 
-/** Parts the paths that say something about the work from those of git and of caches, which repeat it. */
+/**
+ * Separates the paths that say something about the work from those of git and of caches, which only repeat
+ * it.
+ */
 export function partPaths<File>(files: readonly File[], pathOf: (file: File) => string) {
   const parted = { own: [] as File[], git: [] as File[], caches: [] as File[] };
   for (const file of files) {

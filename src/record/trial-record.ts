@@ -8,7 +8,9 @@ import { HarnessEnding, HarnessEvent } from './harness.ts';
 import { At, Millis, Sha256 } from './measures.ts';
 import { HostConnection, ModelAccount, ReplayedTrial } from './model-account.ts';
 
-/** The version of the record that this program writes. Add an upgrade in `upgrades.ts` when you raise it. */
+/**
+ * The version of the record that this program writes. Add an upgrade in `read-record.ts` when you raise it.
+ */
 export const recordVersion = 2;
 
 const StepResult = z

@@ -1,8 +1,7 @@
-/** A beginning shorter than this could be anything, in characters. */
+/** In characters. A shorter beginning could be anything. */
 const fewest = 12;
 /**
- * How many characters after a key's label reveal too much. Fewer are shown on purpose, to distinguish keys
- * apart.
+ * How many characters after a key's label reveal too much. Fewer are shown on purpose, to tell keys apart.
  */
 const fewestOwn = 8;
 

@@ -18,9 +18,9 @@ import type { Element, Pattern } from './pattern.ts';
 const longestRepeat = 4;
 
 /**
- * Where the pattern that begins at `from` ends: the end of the longest reading, 0 if too little of it is
- * there, or {@link open}. Each character may be written as it is or with any escape, or with one of these
- * several times over.
+ * Where the pattern that begins at `from` ends: the end of the longest reading, 0 if too little of the
+ * pattern is there, or {@link open}. Each character may be written as it is, or escaped in any way, once or
+ * several times.
  *
  * @param last whether no more bytes follow
  */
@@ -42,7 +42,7 @@ function endFrom(pattern: Pattern, first: number, bytes: Uint8Array, from: numbe
       end++;
       continue;
     }
-    // Most text that begins like a secret ends here.
+    // Most text that begins like a secret stops matching here.
     if (there !== undefined && there !== 0 && gap === 'zeros' && byte !== -1 && !isSign(there)) return enough;
     // If a byte could be a gap or the character, it is the character.
     let at = end;
@@ -59,7 +59,7 @@ function endFrom(pattern: Pattern, first: number, bytes: Uint8Array, from: numbe
     }
     if (next === open && !last) return open;
     if (next <= 0) return enough;
-    // That end also holds for everything that follows.
+    // For a sign, `next` is the end of the rest of the pattern.
     if (isOwnSign && isSign(bytes[at])) return Math.max(next, enough);
     end = next;
   }

@@ -218,9 +218,9 @@ export function isAlphanumeric(byte: number | undefined): boolean {
   return (byte >= 0x30 && byte <= 0x39) || ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a);
 }
 
-/** No secret contains this. */
+/** The bytes are not an escape. */
 export const nothing = -2;
-/** One escape alone does not decide it. */
+/** One escape alone does not determine the byte. */
 export const anything = -3;
 
 /** The byte of the escape at `at`; {@link open}, {@link nothing} or {@link anything}. */
@@ -231,7 +231,7 @@ export function escapedByte(bytes: Uint8Array, at: number): number {
   const byte = bytes[after];
   if (byte === undefined) return open;
   const isNumber = sign === backslash && byte >= 0x30 && byte <= 0x39;
-  // It has two readings, or follows another sign.
+  // A number has two readings. A sign is escaped, and may begin a further escape.
   if (isNumber || (sign === backslash && isSign(byte))) return anything;
   const read =
     sign === backslash ? backslashEscape(bytes, after) : afterSign(sign as number, bytes, at + 1, anyCode);
@@ -242,7 +242,7 @@ export function escapedByte(bytes: Uint8Array, at: number): number {
 
 /**
  * The letter or digit at `at` whose signs are escaped themselves (`%2573`, `&amp;#115;`), with the same
- * results as {@link escapedByte}. It has two readings only if a backslash ends them.
+ * results as {@link escapedByte}. The escape has two readings only if the last of these signs is a backslash.
  */
 export function chainedByte(bytes: Uint8Array, at: number): number {
   let sign = bytes[at] as number;

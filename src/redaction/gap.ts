@@ -1,9 +1,9 @@
 import { anyCode, backslash, codeOf, escapeAt, isAlphanumeric, isSign, lengthOf, open } from './escape.ts';
 
 /**
- * What may precede a character without counting: the zeros that UTF-16 and UTF-32 put between ASCII; also
- * line breaks and the indentation of the next line; also everything that separates numbers. Decimal numbers
- * must be separated.
+ * What is skipped before a character. `zeros`: the zeros that UTF-16 and UTF-32 put between ASCII. `lines`:
+ * also line breaks and the indentation of the next line. `separators`: also everything that separates
+ * numbers. `numbers`: the same, but required, because decimal numbers must be separated.
  */
 export type Gap = 'nothing' | 'zeros' | 'lines' | 'separators' | 'numbers';
 

@@ -68,7 +68,8 @@ export function patternsOf(value: string, secret: number, ignoresCase = false): 
 }
 
 /**
- * How often a backslash was escaped is unknown, and so is how many there are: the pattern leaves them out.
+ * The number of backslashes depends on how often they were escaped, which is unknown. So the pattern leaves
+ * them out.
  */
 function plain(text: string): Element[] {
   return [...text.matchAll(/(\\*)([^\\])/gu)].map(([, backslashes = '', character = '']) => {
@@ -129,8 +130,8 @@ function decimal(bytes: Buffer): Element[] {
 }
 
 /**
- * With this many bytes before it in a group of three: the letters that no neighbour can change, in either
- * alphabet.
+ * The letters that no neighbour can change, in either alphabet. `before`: how many bytes are before the
+ * secret in its group of three.
  */
 function base64(secret: Buffer, before: number): Element[] {
   const written = Buffer.concat([Buffer.alloc(before), secret]).toString('base64');

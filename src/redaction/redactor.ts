@@ -74,17 +74,17 @@ export class Redactor {
    */
   json(value: unknown, space?: number): string {
     const written = JSON.stringify(value, null, space);
-    // A secret in an escaped text is also in the unescaped text. There is hardly ever any.
+    // The search also finds secrets in escaped texts. There is rarely one.
     if (written === undefined || this.find(written) === undefined) return written;
     return JSON.stringify(this.#value(JSON.parse(written)), null, space);
   }
 
-  /** The same for bytes. Only the bytes around a secret need to be text. */
+  /** Removes secrets from bytes. Only the bytes around a secret need to be text. */
   whole(bytes: Uint8Array): Uint8Array {
     return this.#clear(bufferOf(bytes), true).done;
   }
 
-  /** The same for bytes in pieces. */
+  /** Removes secrets from bytes in pieces. */
   async *bytes(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     const stream = this.stream();
     for await (const piece of pieces) {

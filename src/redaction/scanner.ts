@@ -40,9 +40,9 @@ export class Scanner {
   readonly #byFirst: readonly (readonly Pattern[])[];
   /** Patterns whose first character may be a sign, or may be written as it is after a backslash. */
   readonly #escapable: readonly Pattern[];
-  /** The same, and patterns that begin with this letter or digit. */
+  /** By a letter or digit: the patterns of `#escapable`, and those that begin with this letter or digit. */
   readonly #byChained: readonly (readonly Pattern[])[];
-  /** By one byte: whether a beginning may end with it for now. */
+  /** By one byte: whether a secret can begin with it. */
   readonly #firsts = new Uint8Array(256);
 
   /** @param ignoresCase whether letters match in either case */
@@ -86,8 +86,8 @@ export class Scanner {
       }
       const run = at;
       const patterns = this.#escapedAt(bytes, at);
-      // All backslashes in a row have the same beginning: one lookup is enough, at as many as are read as one
-      // escape.
+      // A secret may begin with any of several backslashes in a row. One search is enough, at the first of
+      // those that are read as one escape.
       if (byte === backslash) while (at + 1 < bytes.length && bytes[at + 1] === backslash) at++;
       const search = this.#findAt(patterns, bytes, Math.max(run, at + 1 - longestRun), last);
       if (search.kind !== 'none') return search;

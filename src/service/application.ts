@@ -78,8 +78,8 @@ export function createApplication(parts: ApplicationParts): Hono<Environment> {
 }
 
 /**
- * Answers one operation. The order of the checks reveals the least: does it exist, who is the caller, may
- * they use it, what do they ask.
+ * Answers one operation. The checks are in the order that reveals the least: whether the operation exists,
+ * who the caller is, whether they may use it, what they ask.
  */
 async function answer(
   context: Context<Environment>,

@@ -4,13 +4,13 @@ import { setImmediate } from 'node:timers/promises';
 export type Piece = string | Uint8Array;
 
 /**
- * An answer of up to this many bytes is built before it is sent. A longer one is sent while it is built, in
- * chunks of at least as many.
+ * An answer of up to `joinedAtMost` bytes is built before it is sent. A longer one is sent while it is built,
+ * in chunks of at least `chunkAtLeast` bytes.
  */
 const joinedAtMost = 1024 * 1024;
 const chunkAtLeast = 64 * 1024;
 
-/** How long pieces are made: a reader who is slow holds one of them. */
+/** The sizes of pieces. A slow reader keeps one piece in memory. */
 export const pieceSizes = {
   /** Characters of a text that is made while it is sent. */
   text: 64 * 1024,

@@ -51,8 +51,8 @@ export interface OpenPlatformRun {
 /** What the service offers to the process that runs the trials of platform batches. */
 export interface PlatformTrials {
   /**
-   * The platform runs with trials that have not ended, oldest first, of all organizations. It costs as much
-   * as there are such runs, however many have ended.
+   * The platform runs with trials that have not ended, oldest first, of all organizations. The cost grows
+   * with the number of these runs, not with the number of ended ones.
    *
    * @param known ids of runs to leave out. Their definitions are not read, so that asking often is cheap.
    */

@@ -15,9 +15,10 @@ export interface BootstrapOptions {
 
 /**
  * An interval for the mean or median of cases, by the bootstrap: cases are drawn with replacement, as many as
- * there are, and the interval holds the middle of what the draws give (Efron and Tibshirani, "An Introduction
- * to the Bootstrap", 1993, chapter 13). Give one number for each case, made from all of its trials: then the
- * trials of a case are always drawn together (Miller, "Adding Error Bars to Evals", arXiv:2411.00640, 2024).
+ * there are, and the interval holds the middle of the results of the draws (Efron and Tibshirani, "An
+ * Introduction to the Bootstrap", 1993, chapter 13). Give one number for each case, made from all of its
+ * trials: then the trials of a case are always drawn together (Miller, "Adding Error Bars to Evals",
+ * arXiv:2411.00640, 2024).
  *
  * The plain percentile interval is too narrow for few cases. The levels are therefore those of Hesterberg's
  * expanded percentile interval ("What Teachers Should Know About the Bootstrap", The American Statistician
@@ -37,7 +38,7 @@ export function bootstrapInterval(
   return { low: cleared(quantileOf(drawn, level)), high: cleared(quantileOf(drawn, 1 - level)) };
 }
 
-/** What sums of fractions leave of a zero must not decide whether an interval contains zero. */
+/** Rounding errors of sums must not decide whether an interval contains zero. */
 function cleared(bound: number): number {
   return Math.abs(bound) < 1e-12 ? 0 : bound;
 }

@@ -51,7 +51,7 @@ export function pairCases<Case extends { id: string }>(
   };
 }
 
-/** The mean; NaN of nothing. */
+/** The mean; NaN if there are no values. */
 export function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

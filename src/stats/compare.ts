@@ -32,11 +32,11 @@ export interface RateComparison {
  * Compares the pass rates of two sides, paired by case: a case that is hard for both says nothing about their
  * difference. The interval is {@link bootstrapInterval}'s, drawn by case.
  *
- * Few flips, or none, would look like certainty: drawing from cases that did not change gives nothing but
- * zero. Bonett and Price add one imaginary case that got better and one that got worse ("Adjusted Wald
- * Confidence Interval for a Difference of Binomial Proportions Based on Paired Data", Journal of Educational
- * and Behavioral Statistics 37(4), 2012). Here the draws include such two cases. With repeats, one trial of
- * each flips.
+ * Without a correction, few flips or none would look like certainty: drawing from cases that did not change
+ * gives only zeros. Bonett and Price add one imaginary case that got better and one that got worse ("Adjusted
+ * Wald Confidence Interval for a Difference of Binomial Proportions Based on Paired Data", Journal of
+ * Educational and Behavioral Statistics 37(4), 2012). Here the draws include two such cases. If cases have
+ * several trials, only one trial of each imaginary case flips.
  */
 export function compareRates(
   a: readonly CaseVerdicts[],

@@ -15,14 +15,16 @@ export function couldBeWorse(
 }
 
 /**
- * The smallest number of cases, each with as many trials, with which a fall from 100 % to 0 % is more than
+ * The smallest number of cases, each with `trials` trials, with which a fall from 100 % to 0 % is more than
  * noise; undefined if it is more than `most`.
  */
 export function casesToShowWorse(trials: number, confidence: number, most = 100): number | undefined {
   return smallest(most, (cases) => fallIsShown(cases, trials, confidence));
 }
 
-/** The smallest number of trials of each of these cases with which it is; undefined if that is too many. */
+/**
+ * The smallest number of trials per case with which such a fall is more than noise; undefined above `most`.
+ */
 export function trialsToShowWorse(cases: number, confidence: number, most = 20): number | undefined {
   return smallest(most, (trials) => fallIsShown(cases, trials, confidence));
 }

@@ -21,14 +21,14 @@ export function normalQuantile(probability: number): number {
 }
 
 /**
- * The value below which a variable with Student's t distribution is with a probability. Abramowitz and
- * Stegun, "Handbook of Mathematical Functions", 1964, 26.7.3 and 26.7.4: finite sums for whole degrees of
+ * The value that a variable with Student's t distribution stays below with the given probability. Abramowitz
+ * and Stegun, "Handbook of Mathematical Functions", 1964, 26.7.3 and 26.7.4: finite sums for whole degrees of
  * freedom.
  *
  * @param freedom degrees of freedom, a whole number from 1
  */
 export function studentQuantile(probability: number, freedom: number): number {
-  // From here on, the difference is below one thousandth.
+  // Above this, the difference from the normal distribution is below one thousandth.
   if (freedom > 2_000) return normalQuantile(probability);
   return solve((x) => studentCdf(x, freedom), probability, 1e6);
 }
@@ -61,7 +61,7 @@ export function binomial(n: number, probability: number): number[] {
   });
 }
 
-/** Bisects a growing function between `-reach` and `reach`. */
+/** Bisects an increasing function between `-reach` and `reach`. */
 function solve(grows: (x: number) => number, value: number, reach: number): number {
   let [low, high] = [-reach, reach];
   for (let n = 0; n < 100; n++) {

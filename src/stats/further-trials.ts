@@ -30,15 +30,15 @@ export interface FurtherTrials {
  * The interval is that of {@link halfWidthFor}: it is about these cases and the luck of their trials. Further
  * trials cannot say anything about other cases.
  *
- * Looking and stopping is honest for two reasons:
- * - It stops when the interval is narrow, whatever the rate is, and never because a difference has become
- *   significant. The coverage of such a rule is right for small widths (Chow and Robbins, "On the Asymptotic
- *   Theory of Fixed-Width Sequential Confidence Intervals for the Mean", Annals of Mathematical Statistics
- *   36(2), 1965). For ±5 points, simulations show 92 to 97 %.
- * - Every case gets the same number of scored trials. To give more to the cases whose trials disagree would
- *   need fewer trials, but the cases whose first trials agree by luck then keep their luck: with 100 cases
- *   that pass 9 times of 10, and ±3 points wanted, such a rule's 95 % interval held the truth in 64 of 100
- *   simulations.
+ * Checking the interval after each round, and stopping when it is narrow, is sound for two reasons:
+ * - The rule stops when the interval is narrow, whatever the rate is, and never because a difference has
+ *   become significant. The coverage of such a rule is right for small widths (Chow and Robbins, "On the
+ *   Asymptotic Theory of Fixed-Width Sequential Confidence Intervals for the Mean", Annals of Mathematical
+ *   Statistics 36(2), 1965). For ±5 points, simulations show 92 to 97 %.
+ * - Every case gets the same number of scored trials. Giving more trials to the cases whose trials disagree
+ *   would need fewer in total, but would never correct the cases whose first trials agree by luck: with 100
+ *   cases that pass 9 times of 10, and ±3 points wanted, such a rule's 95 % interval held the truth in 64 of
+ *   100 simulations.
  */
 export function furtherTrials(
   cases: readonly CaseVerdicts[],

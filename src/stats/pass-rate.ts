@@ -43,9 +43,10 @@ export function passRate(
 
 /**
  * The number of independent trials that would say as much about the mean of the cases' rates (Kish, "Survey
- * Sampling", 1965, section 8.2), with the correction of Korn and Graubard for few cases, whose variance is
- * known badly. From the number of cases to the number of trials. If all cases passed always, or never, it is
- * unknown how alike trials of a case are, and each case counts as one trial.
+ * Sampling", 1965, section 8.2), with the correction of Korn and Graubard for few cases, where the estimate
+ * of the variance is poor. The result is at least the number of cases and at most the number of trials. If
+ * all trials passed, or none did, it is unknown how alike the trials of a case are, so each case counts as
+ * one trial.
  */
 export function effectiveTrials(rates: readonly number[], trials: number): number {
   const cases = rates.length;
@@ -55,7 +56,7 @@ export function effectiveTrials(rates: readonly number[], trials: number): numbe
   if (variance === 0) return trials;
   const t = (freedom: number) => studentQuantile(0.975, freedom);
   const effective = ((rate * (1 - rate)) / variance) * (t(trials - 1) / t(cases - 1)) ** 2;
-  // Without rounding errors, so that ten single trials are ten.
+  // Removes rounding errors, so that ten cases with one trial each count as exactly ten trials.
   return Math.max(cases, Math.min(trials, Number(effective.toFixed(9))));
 }
 

@@ -69,7 +69,7 @@ function ranks(n: number, level: number, confidence: number): [number | undefine
 /** Rounding errors of sums of weights stay below this. */
 const tiny = 1e-9;
 
-/** The smallest value that at least a share of the weight does not exceed. */
+/** The smallest value such that at least a share of the weight is at or below it. */
 function atShare(sorted: readonly Weighted[], share: number): number {
   let sum = 0;
   for (const { value, weight } of sorted) {

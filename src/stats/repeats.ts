@@ -29,7 +29,7 @@ export function noiseOf(cases: readonly CaseVerdicts[]): Noise {
   };
 }
 
-/** The chance that of `k` trials of a case one passes, and that all pass; each the mean of the cases. */
+/** The chance that at least one of `k` trials of a case passes, and that all pass: means over the cases. */
 export interface PassAtK {
   k: number;
   /** At least one of k passes: pass@k. */
@@ -42,7 +42,7 @@ export interface PassAtK {
 
 /**
  * pass@k and pass^k for each k up to the smallest number of scored trials of a case that has any. The
- * intervals are made as those of `passRate`, which is both for k = 1.
+ * intervals are computed as in `passRate`. For k = 1, both chances equal its rate.
  */
 export function passAtEachK(cases: readonly CaseVerdicts[], confidence: number = usualConfidence): PassAtK[] {
   const scored = cases.filter((one) => scoredTrials(one) > 0);

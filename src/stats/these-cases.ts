@@ -2,10 +2,10 @@ import { type CaseVerdicts, scoredTrials } from './cases.ts';
 import { studentQuantile } from './distributions.ts';
 
 /**
- * Half the width of the interval of a mean pass rate that is about exactly these cases: it says where the
- * rate would be after very many trials of each. That is the interval of a stratified mean (Cochran, "Sampling
- * Techniques", 1977, sections 5.4 and 5.6), with one variance within cases for all. Undefined until a case
- * has two scored trials.
+ * Half the width of the interval of a mean pass rate over exactly these cases. The interval says where the
+ * rate would be after very many trials of each case. It is the interval of a stratified mean (Cochran,
+ * "Sampling Techniques", 1977, sections 5.4 and 5.6), with one variance within cases for all. Undefined until
+ * a case has two scored trials.
  *
  * @param cases each with a scored trial
  * @param trialsOf how many trials a case has, or would have

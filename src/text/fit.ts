@@ -17,8 +17,8 @@ export interface FittedColumn {
 }
 
 /**
- * Rows in aligned columns of at most `width` terminal cells, in front of which Offsite's own `lead` stands. A
- * cell is one line.
+ * Rows in aligned columns. Each row begins with Offsite's own `lead`, and takes at most `width` terminal
+ * cells with it. A cell is one line.
  */
 export function fittedRows(
   columns: readonly FittedColumn[],
@@ -57,7 +57,7 @@ export function fittedName(value: Value, width: number): Printable {
 }
 
 export interface Flow {
-  /** In terminal cells, as the others. */
+  /** In terminal cells, like `indent` and `gap`. */
   width: number;
   /** The space before each line. */
   indent: number;
@@ -80,7 +80,10 @@ export function flowed(parts: readonly Value[], { width, indent, gap }: Flow): P
   });
 }
 
-/** Makes a cell safe before its width is measured: within a line of Offsite's own words. */
+/**
+ * Makes a cell safe as part of a line that begins with Offsite's own words. Call this before measuring its
+ * width.
+ */
 export function safeCell(cell: Line): Line {
   return safeLine([{ text: 'a row', ours: true }, ...cell]).slice(1);
 }
@@ -113,7 +116,7 @@ interface Character extends Span {
 
 const segmenter = new Intl.Segmenter();
 
-/** Almost all names are of these, and lines are drawn often. */
+/** Almost all names have only these characters, and lines are drawn often. */
 const narrow = /^[\x20-\x7e]*$/;
 
 function charactersOf(line: Line): Character[] {

@@ -24,7 +24,7 @@ export function nearest(given: string, names: Iterable<string>): string | undefi
 const mostWrong = 3;
 
 /**
- * `; did you mean "worker"? There are: worker, other`. Names are those that there are, of which a few are
+ * `; did you mean "worker"? available: worker, other`. `names` are all that exist; only the first few are
  * listed.
  */
 export function orNearest(given: string, names: readonly string[]): string {

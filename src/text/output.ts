@@ -26,7 +26,8 @@ export class Output {
 
   /**
    * @param redact removes known secrets
-   * @param isUtf8 whether the sink, if it is a terminal, shows more of Offsite's own words than ASCII
+   * @param isUtf8 whether the sink shows UTF-8, if it is a terminal; otherwise Offsite's own words are in
+   * ASCII
    */
   constructor(sink: Sink, redact: Redact = (text) => text, { isUtf8 = true } = {}) {
     this.#sink = sink;

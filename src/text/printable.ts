@@ -68,7 +68,7 @@ export function lines(foreign: string): Printable {
   });
 }
 
-/** The same with every line behind a bar, as for output of programs. */
+/** Like {@link lines}, but with every line behind a bar, as for output of programs. */
 export function quoted(foreign: string): Printable {
   return new Printable((redact) => linesIn(redact(foreign)).map((line) => [bar, theirs(line)]));
 }
@@ -78,7 +78,7 @@ export interface Excerpt {
   first: number;
   last: number;
   characters: number;
-  /** Finds lines that are shown too, wherever they are, by their places in order. */
+  /** Finds further lines to show, wherever they are. Returns their indexes in ascending order. */
   besides?: ((lines: readonly string[]) => readonly number[]) | undefined;
 }
 
@@ -90,7 +90,7 @@ export function excerpt(foreign: string, { first, last, characters, besides }: E
       bar,
       { text: escapedButTabs(cut(line, characters)), ours: false },
     ];
-    // To leave out one line takes one line too.
+    // Leaving out a single line saves nothing: the note takes a line too.
     if (all.length - first - last <= 1) return all.map(barred);
     const end = all.length - last;
     const between = (besides?.(all) ?? []).filter((at) => at >= first && at < end);
@@ -110,7 +110,7 @@ export function excerpt(foreign: string, { first, last, characters, besides }: E
   });
 }
 
-/** One line behind a bar. What looks like a line's end within it is shown. */
+/** One line behind a bar. Line breaks in it are shown as escapes. */
 export function quotedLine(foreign: string, characters: number, style?: Style): Printable {
   return new Printable((redact) => {
     const shown = { text: escapedButTabs(cut(redact(foreign), characters)), ours: false };
@@ -118,7 +118,7 @@ export function quotedLine(foreign: string, characters: number, style?: Style): 
   });
 }
 
-/** The same in full, for a text that the user asked for by name. */
+/** A text in full, every line behind a bar, for a text that the user asked for by name. */
 export function whole(foreign: string): Printable {
   return new Printable((redact) =>
     redact(foreign)

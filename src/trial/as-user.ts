@@ -15,8 +15,8 @@ export interface SandboxUser {
 export type AgentUsers = ReadonlyMap<string, SandboxUser>;
 
 /**
- * Looks up the users of all steps of a trial. Call it before any harness runs: an agent may change who is
- * who. Throws a {@link TrialFailure} of kind `task` for a user that the sandbox does not have.
+ * Looks up the users of all steps of a trial. Call it before any harness runs: an agent may change the
+ * sandbox's users. Throws a {@link TrialFailure} of kind `task` for a user that the sandbox does not have.
  */
 export async function agentUsers(
   container: Container,
@@ -52,7 +52,9 @@ const userScript = `
 me=$(id -u) && echo "$me" && id -g
 while IFS=: read -r _ _ uid _ _ home _; do [ "$uid" = "$me" ] && echo "$home" && break; done < /etc/passwd`;
 
-/** The same container, in which commands run as a user and in its home unless they say otherwise. */
+/**
+ * The same container, in which commands run as a user, with its home in `HOME`, unless they say otherwise.
+ */
 export function asUser(container: Container, { uid, home }: SandboxUser): Container {
   const own = <Request extends { env?: Readonly<Record<string, string>> }>(request: Request) => ({
     user: String(uid),

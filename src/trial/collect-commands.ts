@@ -6,8 +6,9 @@ import { gradingEnvironment } from './environment.ts';
 import type { TrialParts } from './trial-parts.ts';
 
 /**
- * Runs the commands of a case that write down what would be lost otherwise, in a sandbox in which nothing
- * else runs, and ends what they left. One that fails does not end the trial: it is noted.
+ * Runs the commands of a case that write down what would be lost otherwise, and ends the processes that they
+ * left. Nothing else may run in the sandbox. A command that fails does not end the trial; the failure is
+ * noted.
  */
 export async function runCollectCommands(
   container: Container,

@@ -18,8 +18,8 @@ export interface RanStep {
 }
 
 /**
- * What the steps of a trial found together. What can only be said of the sandbox, such as changed files, is
- * as the last step left it.
+ * What the steps of a trial found together. Facts about the sandbox as a whole, such as changed files, are as
+ * the last step left them.
  */
 export function combinedSteps({ steps }: TrialSpec, ran: readonly RanStep[]): Found {
   const last = ran.at(-1)?.found ?? {};

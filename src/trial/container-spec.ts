@@ -11,7 +11,7 @@ export interface CommandContext {
   env: Readonly<Record<string, string>>;
 }
 
-/** What commands get in an image that sets nothing itself. */
+/** The context of commands in an image that sets none itself. */
 export const defaultContext: CommandContext = { workspace: sandboxPaths.workspace, user: undefined, env: {} };
 
 /**

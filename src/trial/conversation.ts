@@ -43,7 +43,7 @@ export interface ConversationLimits {
   signal: AbortSignal;
   stop: AbortSignal;
   /**
-   * Passes the harness what is left before each turn, if it is to know that.
+   * Called before each turn. Passes the harness what is left of its time and budgets, if it should know that.
    *
    * @param until when the last turn is ended, epoch milliseconds
    */

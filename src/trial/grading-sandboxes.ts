@@ -9,7 +9,7 @@ interface GradingContext {
   spec: TrialSpec;
   parts: Pick<TrialParts, 'sandboxes'>;
   signal: AbortSignal;
-  /** The services that its sandboxes reach. Undefined for services of its own, where the case has some. */
+  /** The services that its sandboxes reach. Undefined: each sandbox gets new ones, if the case has some. */
   services: TrialServices | undefined;
 }
 

@@ -19,7 +19,7 @@ export type RunPhase = (phase: Phase, input: PhaseInput) => Promise<Found>;
 
 const untimed: RunPhase = (phase, input) => phase.run(input);
 
-/** Waits until what the agent left is kept: grading in its sandbox changes that. */
+/** Waits until what the agent left is kept, because grading in the agent's sandbox changes it. */
 const keep: Phase = {
   name: 'keep',
   async run({ keeping }) {
@@ -43,8 +43,8 @@ interface Graded {
  *
  * - If the control gives no verdict either, the trial is void.
  * - If a model gave the validator no answer, and no model was asked for the control, the control says nothing
- * about the models. The same question is asked about nothing: if that gets no answer either, the trial is
- * void.
+ * about the models. So the same question is asked again without the material to judge. If that gets no answer
+ * either, the trial is void.
  * - If the control gives a verdict, the agent's work is graded again. If that again gives no verdict, the
  * state that the agent left is the reason, and the trial is failed.
  *
@@ -61,7 +61,10 @@ async function graded(input: PhaseInput, runPhase: RunPhase): Promise<Found> {
   return await runPhase({ name: 'control', run: () => settled(first, input) }, input);
 }
 
-/** What a grading without a verdict comes to, after all that is graded and asked because of it. */
+/**
+ * The final result of a grading that first gave no verdict, after everything that is graded and asked because
+ * of that.
+ */
 async function settled(first: Graded, input: PhaseInput): Promise<Found> {
   const { graded: last, isTheAgents } = await settle(first, {
     again: () => gradeAgain(input, first.found),
@@ -164,7 +167,7 @@ async function gradeAgain(input: PhaseInput, first: Found): Promise<Graded> {
   return await attempt({ ...input, sandboxes, models, found }, untimed);
 }
 
-/** Whether the models that a validator asks are not why the work has no verdict. */
+/** False if the models that a validator asks are the reason why the work has no verdict. */
 async function areModelsFine(input: PhaseInput, { failedAsk }: Found, control: Found): Promise<boolean> {
   if (failedAsk === undefined) return true;
   const answered = control.validations?.some(({ calls = [] }) =>

@@ -66,7 +66,7 @@ export class SandboxMaker {
       const made = containerSpec(spec.sandbox, start, { network, labels: labelsOf(spec) }, env);
       return this.#parts.engine.createContainer({ ...made, imageId, mounts, hosts, shielded: true }, signal);
     };
-    // In this order: the sandbox ends before its network.
+    // In this order, because disposal is in reverse: the sandbox ends before its network.
     await using around = new AsyncDisposableStack();
     await using made = new AsyncDisposableStack();
     let container: Container;
@@ -155,8 +155,8 @@ export class SandboxMaker {
   }
 
   /**
-   * The variables that the host passes in. Every new sandbox asks for them here, so a trial that would bring
-   * a key into its sandbox gets none.
+   * The variables that the host passes in. Every new sandbox gets them from here, so this refuses a trial
+   * that would bring a key into its sandbox.
    */
   #environment(spec: TrialSpec): Record<string, string> {
     refuseKeys(spec, this.#host);

@@ -31,7 +31,7 @@ export function reachThrough(relay: Relay, { sandbox, environment }: TrialSpec):
   return sandbox.network === 'allowlist' ? proxyVariables(relay.origin, environment) : {};
 }
 
-/** Variables that name a proxy, except for what is near. */
+/** Variables that name a proxy for everything except loopback and the services of the case. */
 export function proxyVariables(proxy: string, environment: TrialSpec['environment']): Record<string, string> {
   const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'];
   const local = ['NO_PROXY', 'no_proxy'];

@@ -45,7 +45,7 @@ export function openPort(
   signal: AbortSignal,
 ): ModelPort {
   let handler: RelayHandler | undefined;
-  // A request that comes while no harness runs is none of the harness's.
+  // A request that comes while no harness runs is not from the harness.
   const first: RelayHandler = {
     request(request, response) {
       return handler ? handler.request(request, response) : response.writeHead(503).end();

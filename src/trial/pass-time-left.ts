@@ -31,7 +31,7 @@ function timeLeft(
   return { timeMs: Math.max(0, Math.min(until, budgetUntil) - now), ...budgets };
 }
 
-/** The variables of a harness that gets to know what is left. What is not limited has no variable. */
+/** The variables that tell a harness what is left. What is not limited has no variable. */
 function deadlineEnvironment(
   { timeMs, tokens, usd, requests }: TimeLeft,
   now: number,

@@ -46,7 +46,7 @@ export function reportOf(result: TrialResult, subject: ReportSubject): ReportedT
   return report;
 }
 
-/** The name of the model, so that nobody takes recorded answers for its own. */
+/** The name of the model, marked so that nobody takes recorded answers for new ones. */
 function markedModel(model: string, { replay }: TrialResult): string {
   if (!replay) return model;
   if (replay.answered === 0) return model;
@@ -89,7 +89,8 @@ function outcomeOf(result: TrialResult): ReportedOutcome {
     voidFields: [
       ...fields.filter(([, value]) => value === undefined).map(([name]) => name),
       ...(result.sandboxId === undefined ? ['sandboxId'] : []),
-      // A TAP report seldom says how long a test took. Named once: a report may have thousands of tests.
+      // A TAP report seldom says how long a test took. The field is named once, because a report may have
+      // thousands of tests.
       ...(result.validations?.some(({ durationMs }) => durationMs === undefined)
         ? ['validations.durationMs']
         : []),

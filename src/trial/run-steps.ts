@@ -12,7 +12,7 @@ import { putTests } from './tests/put-tests.ts';
 interface StepsRun {
   /** Runs a phase of a step, announced and timed. The step has no name if the trial has no steps. */
   runPhase(step: string | undefined, ...args: Parameters<RunPhase>): ReturnType<RunPhase>;
-  /** Called with all that was found each time that it grows. */
+  /** Called with all that was found so far, each time something is added. */
   keep(found: Found): void;
 }
 
@@ -35,7 +35,7 @@ export async function runSteps(
     const isLast = index === steps.length - 1;
     const until = trial.steps?.list.slice(0, index + 1) ?? [];
     const reach = (fresh: typeof container) => reachSteps(until, fresh, { users, spec, signal });
-    // In the image of the trial, whichever step it is.
+    // Every step is graded in the image of the trial.
     const whole = step ? withTestsOf(trial, step) : trial;
     using own = step?.tests.fresh && new GradingSandboxes({ spec: whole, parts, signal, services });
     own?.startAhead();

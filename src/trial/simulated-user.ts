@@ -31,8 +31,8 @@ type Ending = { ends: string; why: string };
 /**
  * Returns the user's answer. If what the harness did prevents an answer, it returns an end of the
  * conversation: the harness's words may be too long for the user's model, or may talk it out of answering. A
- * control decides who caused it: the same model is asked with an empty message from the harness. If the
- * control fails too, the user's model is the cause, and the error is thrown. A passing fault of the model
+ * control decides who caused the failure: the same model is asked with an empty message from the harness. If
+ * the control fails too, the user's model is the cause, and the error is thrown. A passing fault of the model
  * does not occur twice with a successful control in between.
  */
 async function answered(

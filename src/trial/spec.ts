@@ -31,7 +31,7 @@ export interface TrialSpec {
   testsIn?: Pick<TrialSpec, 'environment' | 'sandbox'> | undefined;
   variables: Variables;
   agent?: CaseAgent | undefined;
-  /** For verify and validator, if they are not those that prepare and the prompt were given. */
+  /** The variables for verify and validator, if they differ from those of prepare and the prompt. */
   gradingVariables?: Variables | undefined;
   /** Globs of workspace files to keep. */
   artifacts: string[];

@@ -17,7 +17,9 @@ import {
 } from './workspace/read-workspace.ts';
 import type { TextPack } from './workspace/text-pack.ts';
 
-/** Starts sandboxes, and reads what is in them. What is the same in all of one image is read once. */
+/**
+ * Starts sandboxes, and reads what is in them. What is the same in all sandboxes of an image is read once.
+ */
 export class SandboxStarter {
   readonly #engine: Engine;
   readonly #maker: SandboxMaker;

@@ -6,9 +6,9 @@ import { sandboxPaths } from './sandbox-paths.ts';
 import type { TrialSpec } from './spec.ts';
 
 /**
- * Starts the program of an environment in a sandbox, and waits until it has come to a command that only
- * waits, for at most {@link startUps}. It then runs beside all else in the sandbox, until all processes there
- * are ended. Throws a {@link TrialFailure} of kind `task` if it ends by then.
+ * Starts the program of an environment in a sandbox. Waits until the program has reached a command that only
+ * waits, for at most {@link startUps}. The program then runs beside everything else in the sandbox, until all
+ * processes there are ended. Throws a {@link TrialFailure} of kind `task` if the program ends before that.
  */
 export async function startProgram(
   container: Container,
@@ -42,8 +42,8 @@ export async function startProgram(
 }
 
 /**
- * Starts the program in the background. Ends with 3 and its output if it ends, and with 0 once a process only
- * waits, or after the given tenths of a second.
+ * Starts the program in the background. Exits with 3 and prints the program's output if the program ends.
+ * Exits with 0 once a process only waits, or after the given number of tenths of a second.
  */
 const start = `looks=$1; shift
 ( "$@"; echo "it ended with $?" > "$0/ended" ) > "$0/output" 2>&1 < /dev/null &

@@ -17,7 +17,7 @@ export interface StartedSandbox {
   imageId: string;
   /** The user of its commands. Undefined for root. */
   user: string | undefined;
-  /** What its image was made of first. */
+  /** The images that its image is based on. */
   images: UsedImage[];
   /** Install and prepare, in order. */
   environment: EnvironmentStep[];

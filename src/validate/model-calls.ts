@@ -107,7 +107,7 @@ export class ModelCalls {
   }
 }
 
-/** Whether the models answer the same question about nothing, so that they are not why it failed. */
+/** Whether the models answer the same question with empty material. Then they are not why it failed. */
 export async function answersAboutNothing(
   { request, ...ask }: SandboxedAsk,
   parts: { judge?: AskModel | undefined; clock: Clock; signal: AbortSignal },

@@ -86,7 +86,7 @@ export class ProgramCalls {
     return { OFFSITE_CALLS: callsOf(folder), PATH: `${folder}/.bin${path === undefined ? '' : `:${path}`}` };
   }
 
-  /** Answers calls until `stop` ends, or until it is `late`. */
+  /** Answers calls until `stop` ends or `late` aborts. */
   async listen(stop: Readable, late: AbortSignal): Promise<void> {
     const { container, folder, signal } = this.#request;
     await container.exec({

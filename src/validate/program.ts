@@ -26,7 +26,8 @@ mkfifo -m 600 "$OFFSITE_CALLS/requests"
 OFFSITE_STDOUT=$(readlink /proc/$$/fd/1) exec "$0"`;
 
 /**
- * In that sandbox, the program would run with what the agent left there. Only a module can run apart from it.
+ * In the agent's own sandbox, a program would run with what the agent left there. Only a module can run apart
+ * from it.
  */
 const notApart =
   'a validator that is a program cannot run the work in the agent’s own sandbox; use a module instead';

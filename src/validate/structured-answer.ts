@@ -5,8 +5,8 @@ import { DocumentTooHeavy, parseCheckedJson } from '../parse-json.ts';
 
 /**
  * A model's answer as JSON that matches a schema. The request contains the schema, but not all servers
- * enforce it. If the answer has another form, the model gets to know what is wrong and may answer once more.
- * If the second answer is wrong too, throws an `OffsiteError` with code `ANSWER_FORM`.
+ * enforce it. If the answer has another form, the model is shown what is wrong and may answer once more. If
+ * the second answer is wrong too, throws an `OffsiteError` with code `ANSWER_FORM`.
  */
 export async function structuredAnswer<Value>(
   request: Omit<ChatRequest, 'schema'>,

@@ -50,7 +50,7 @@ export async function copyWorkspace(
     const { workingDir } = graded;
     if (leftOut) {
       const keeps = (path: string) => !leftOut(path);
-      // What may be written to the disk bounds the entries.
+      // The disk limit bounds the number of entries.
       const request = { keeps, links: 'all', maxBytes, maxEntries: Number.POSITIVE_INFINITY } as const;
       await graded.carryTo(fresh, workingDir, { ...request, signal });
     } else await graded.copyTo(fresh, workingDir, { maxBytes, signal });

@@ -26,7 +26,7 @@ export interface DaemonParts
   service: string;
   claims: Claims;
   log: Logger;
-  /** Called when the daemon ends its running trials: it waits no longer than it must. */
+  /** Called when the daemon ends its running trials. From then on, nothing may wait longer than it must. */
   hurry(): void;
   /** Called every few seconds while no loop is stuck. */
   alive(): Promise<void>;

@@ -18,9 +18,7 @@ import type { DaemonStatus, Mode } from './status.ts';
 import { statusOf } from './status-of.ts';
 import { watchQueue } from './ticket.ts';
 
-/**
- * How long the daemon waits for the last reports: milliseconds, and failed deliveries in a row.
- */
+/** How long the daemon waits for the last reports: milliseconds, and failed deliveries in a row. */
 const grace = { ms: 60_000, failures: 3 };
 
 /** Milliseconds between two checks whether a daemon with `once` is done. */
@@ -177,9 +175,7 @@ export class Daemon {
     return `${trials} ${trials === 1 ? 'trial' : 'trials'} at a time, until the configuration is read again`;
   }
 
-  /**
-   * Uses another config revision for everything that starts from now on. `revisions` closes its gateway.
-   */
+  /** Uses another config revision for everything that starts from now on. `revisions` closes its gateway. */
   change(revision: ConfigRevision): void {
     this.#parts.revisions.replace(revision);
     this.#pollTargets.change(revision.config.daemon);

@@ -29,9 +29,7 @@ export interface HealthParts extends SomeEngines {
 
 type Finding = { ok: true } | { ok: false; reason: string };
 
-/**
- * Checks repeatedly whether the daemon's engine, service and loops work.
- */
+/** Checks repeatedly whether the daemon's engine, service and loops work. */
 export class HealthWatch {
   readonly #parts: HealthParts;
   #engines: { name: string; finding: Finding }[] = [];

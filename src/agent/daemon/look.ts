@@ -53,8 +53,8 @@ export async function lookAtCase(
 }
 
 /**
- * Whether the service lists this case in one suite only, or says of no case which suite it is of. Then a
- * record that does not name its suite is taken for the suite that brought the case.
+ * Whether the service lists this case in at most one suite. Then a run record that names no suite counts as
+ * one of the suite through which the case was found.
  */
 async function isOfOneSuite(caseId: string, client: Client, signal: AbortSignal): Promise<boolean> {
   const { cases } = await client.call('evals.cases.list', {}, { signal });

@@ -13,7 +13,7 @@ export type PollSettings = Pick<DaemonConfig, 'suites' | 'cases' | 'poll'>;
 export interface PollTarget {
   kind: 'suite' | 'case';
   id: string;
-  /** For a case that a suite brought: only the runs of this suite are wanted. Its id. */
+  /** The id of the suite through which a case was found: only the runs of this suite are wanted. */
   suite?: string;
 }
 

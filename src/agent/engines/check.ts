@@ -12,11 +12,11 @@ export interface SomeEngines {
   engine: Engine;
   /** Further engines, if there are several. */
   moreEngines?: readonly Engine[] | undefined;
-  /** Those that were away at the start, if some were. */
+  /** Engines that were away at the start, if there were any. */
   lateEngines?: LateEngines | undefined;
 }
 
-/** All that are connected now. */
+/** All engines that are connected now. */
 export function enginesOf({
   engine,
   moreEngines = [],
@@ -25,12 +25,12 @@ export function enginesOf({
   return [engine, ...moreEngines, ...(lateEngines?.joined ?? [])];
 }
 
-/** Whether there are several, even if some of them are away. */
+/** Whether there are several engines, even if some of them are away. */
 export function areSeveral({ moreEngines = [], lateEngines }: SomeEngines): boolean {
   return moreEngines.length > 0 || lateEngines !== undefined;
 }
 
-/** Where they are, for people: the address of one, or the names and addresses of several. */
+/** Where the engines are, for people: the address of one, or the names and addresses of several. */
 export function addressesOf(some: SomeEngines): string {
   const [engine, ...others] = enginesOf(some);
   if (others.length === 0) return engine.address;
@@ -91,7 +91,10 @@ export class FitCheck {
     this.#clock = clock;
   }
 
-  /** An engine that does not answer may be able to. Rejects if the signal aborts. */
+  /**
+   * Whether an engine can run a trial. True also if the engine does not answer, because it may be able to.
+   * Rejects if the signal aborts.
+   */
   async fits(engine: Engine, spec: TrialSpec, signal: AbortSignal): Promise<boolean> {
     const { sandbox, environment, tests, steps } = spec;
     const local = { environment, tests, steps };

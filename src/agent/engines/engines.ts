@@ -88,9 +88,9 @@ export class Engines implements Disposable {
 
   /**
    * A seat for a trial. The caller disposes it when the trial no longer runs there. If no engine can run the
-   * trial, it is a seat anywhere, where the attempt fails with the reason.
+   * trial, the seat is at any engine, and the attempt fails there with the reason.
    *
-   * @param wanted where it moves to
+   * @param wanted the engine that the trial moves to
    */
   async seat(spec: TrialSpec, signal: AbortSignal, wanted?: PooledEngine): Promise<Seat> {
     const size = sizeOfTrial(spec);
@@ -166,7 +166,7 @@ export class Engines implements Disposable {
 
   #changed(pooled: PooledEngine, event: CircuitEvent): void {
     if (event.kind === 'waiting') void this.#watch(pooled);
-    // The circuit's own state changes before those who wait for it continue.
+    // The circuit has changed its state, but the trials that wait for it have not continued yet.
     this.rebalance();
   }
 
@@ -178,7 +178,7 @@ export class Engines implements Disposable {
         await circuits.engineAnswers(signal);
       } catch {
         if (signal.aborted) return;
-        // The patience of trials has ended, ours has not.
+        // The trials gave up waiting for the engine, but it is still tried.
         await pause(this.#parts.clock, tryAgainMs, signal);
         await circuits.tryEngine(signal).catch(() => undefined);
       }

@@ -41,16 +41,16 @@ export class LateEngines implements AsyncDisposable {
     this.#parts = parts;
     this.#away = new Set(parts.late);
     this.#tries = Promise.all(parts.late.map((one) => this.#keepTrying(one)));
-    // Disposing throws it.
+    // Disposing rejects with the error; here it only must not count as unhandled.
     this.#tries.catch(() => undefined);
   }
 
-  /** Those that still are. */
+  /** The engines that are still away. */
   get away(): readonly LateEngine[] {
     return [...this.#away];
   }
 
-  /** Those that are back. */
+  /** The engines that have come back. */
   get joined(): readonly Engine[] {
     return this.#joined;
   }

@@ -13,14 +13,14 @@ export interface PooledEngineParts {
 /** One of the agent's engines, with the trials that are there or wait for it. */
 export class PooledEngine {
   readonly engine: Engine;
-  /** Those of the engine; the circuits of models are shared by all engines. */
+  /** The circuit of the engine, and those of models, which all engines share. */
   readonly circuits: Circuits;
   /**
    * Permits for trials on this engine. Undefined if it is the only one and has no limit: then the agent's
    * concurrency alone decides.
    */
   readonly permits: Semaphore<TrialSize> | undefined;
-  /** What its trials hold, or will. */
+  /** The sizes of the trials that are here or wait for this engine. */
   readonly #taken = new Set<TrialSize>();
   readonly #room: Size;
 
@@ -38,7 +38,7 @@ export class PooledEngine {
     }
   }
 
-  /** Counts a trial as one of this engine, until it is disposed. */
+  /** Counts a trial as one of this engine, until the result is disposed. */
   take(size: TrialSize): Disposable {
     const own = { ...size };
     this.#taken.add(own);
@@ -60,7 +60,7 @@ export class PooledEngine {
   }
 }
 
-/** Whether a trial's cores and memory are free beside those that run; one alone always may run. */
+/** Whether a trial's cores and memory are free beside the running trials. A trial alone may always run. */
 function fitsInto(room: Size, running: readonly TrialSize[], next: TrialSize): boolean {
   if (running.length === 0) return true;
   const { cpus, memory } = wholeOf([...running, next]);

@@ -6,12 +6,12 @@ import { sizeOfTrial, type TrialSize } from '../trial-size.ts';
 import type { PooledEngine } from './pooled-engine.ts';
 
 /**
- * Milliseconds for which a trial that moved stays where it is, whatever room there is elsewhere. Trials that
- * make room for each other would move forever.
+ * Milliseconds for which a trial that moved stays where it is, whatever room there is elsewhere. Otherwise,
+ * trials that make room for each other would move forever.
  */
 const stayMs = 1_000;
 
-/** A trial that waits at one engine is to wait at another. The caller takes a seat there. */
+/** A trial that waits at one engine must wait at another. The caller takes a seat there. */
 export class Moved extends Error {
   override readonly name = 'Moved';
   readonly to: PooledEngine;
@@ -38,7 +38,7 @@ export interface SeatParts {
 /** The state of a trial that waits. */
 interface Waiting {
   moving: AbortController;
-  /** What it asked the engine for: it is in the line there, or has its permit. */
+  /** What the trial asked the engine for. It waits in line there, or has its permit. */
   asked: TrialSize | undefined;
 }
 
@@ -51,7 +51,7 @@ export class Seat implements Disposable {
   readonly #size: TrialSize;
   readonly #taken: Disposable;
   readonly #ended = new AbortController();
-  /** Whether it must not move for more room. */
+  /** Whether the trial must not move to an engine with more room. */
   #stays = false;
   #waiting: Waiting | undefined;
 
@@ -66,7 +66,7 @@ export class Seat implements Disposable {
   }
 
   /**
-   * Does the same as `enter` of the circuits. Rejects with {@link Moved} if the trial is to wait elsewhere.
+   * Does the same as `enter` of the circuits. Rejects with {@link Moved} if the trial must wait elsewhere.
    */
   async enter(
     spec: TrialSpec,
@@ -101,7 +101,7 @@ export class Seat implements Disposable {
       const either = AbortSignal.any([signal, waiting.moving.signal]);
       return await pooled.circuits.enter(spec, here, either, adapting);
     } catch (error) {
-      // Whatever was waited for rejects in its own way.
+      // The wait may have rejected with another error than the reason of the abort.
       if (!signal.aborted && waiting.moving.signal.aborted) throw waiting.moving.signal.reason;
       throw error;
     } finally {
@@ -114,7 +114,8 @@ export class Seat implements Disposable {
     const pooled = this.pooled;
     if (!this.#waiting) return undefined;
     const { asked } = this.#waiting;
-    // A trial that has its permit does not know yet. If it moved, two could make each other move forever.
+    // The trial has its permit but does not know it yet. If it moved, two trials could make each other move
+    // forever.
     if (asked && !pooled.permits?.line.includes(asked)) return undefined;
     const size = this.#size;
     const up = [...this.#fitting].filter((one) => one !== pooled && !one.circuits.isEngineOpen);
@@ -124,7 +125,7 @@ export class Seat implements Disposable {
     return pooled.permits?.fits(size) === false ? roomy : undefined;
   }
 
-  /** The trial may run there too. */
+  /** Adds an engine that can run the trial. */
   fitsAt(pooled: PooledEngine): void {
     this.#fitting.add(pooled);
   }
@@ -138,7 +139,7 @@ export class Seat implements Disposable {
     this.#stays = true;
     const over = () => {
       this.#stays = false;
-      // What became free meanwhile has been reported already.
+      // Permits that became free while the trial had to stay will not be reported again.
       this.#parts.changed();
     };
     this.#parts.clock.sleep(stayMs, this.#ended.signal).then(over, () => undefined);

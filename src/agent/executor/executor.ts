@@ -53,9 +53,9 @@ export type ExecutorState =
   | { kind: 'unable'; reason: string };
 
 /**
- * Runs the trials of platform batches for the service of this process. Of all processes that use a data
- * folder, one at a time does. Everything that must not be lost is in the ledger and in the service's
- * database: after a crash, the next process continues.
+ * Runs the trials of platform batches for the service of this process. Only one process of a data folder at a
+ * time does this. Everything that must not be lost is in the ledger and in the service's database: after a
+ * crash, the next process continues.
  */
 export class Executor implements Platform, AsyncDisposable {
   readonly #parts: ExecutorParts;
@@ -65,7 +65,7 @@ export class Executor implements Platform, AsyncDisposable {
   readonly #claimed = new Set<string>();
   readonly #workplace: LazyWorkplace;
   #running: Promise<void> | undefined;
-  /** Makes the executor look for queued runs; does nothing before it works. */
+  /** Makes the executor look for queued runs; does nothing until the executor works. */
   #look: () => void = () => undefined;
 
   constructor(parts: ExecutorParts) {
@@ -128,7 +128,7 @@ export class Executor implements Platform, AsyncDisposable {
       delivery: platformDelivery(ledger, platform, clock),
       observe: (report, delivered) => {
         observeHandover(report, delivered, log);
-        // If it is not the run's last result, the run is claimed again, which changes nothing.
+        // If the run has more results to hand over, it is claimed again, which changes nothing.
         if (ledger.queue.openTrials(scope, report.runId).length === 0) this.#claimed.delete(report.runId);
       },
       note: (reason) => log.warn({ reason }, 'cannot update the outbox'),

@@ -29,7 +29,7 @@ class PlatformDelivery extends OutboxDelivery {
     this.#parts = parts;
   }
 
-  /** A result that the service has already, because the process died before it noted that, counts as sent. */
+  /** A result that the service already has counts as sent: a process died before it noted the delivery. */
   protected override async send({ trial, runId, ordinal }: PendingReport): Promise<void> {
     const { trials, platform } = this.#parts;
     await platform.complete(runId, ordinal, readRecord(trials.result(trial)));

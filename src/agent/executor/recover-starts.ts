@@ -10,13 +10,14 @@ import { type KnownPlan, readPlan } from '../stored-plan.ts';
 
 /**
  * Finds the batches of commands that died after the service had started the batch and before the ledger knew
- * its id. Their plans say more than their requests, so they must not run without them.
+ * its id. The plans of these batches say more than the requests, so the batches must not run without their
+ * plans.
  */
 export function recoverStarts(platform: Pick<PlatformTrials, 'openRuns'>, ledger: Ledger): void {
   for (const start of ledger.starts.open()) {
     if (start.service !== platformService) continue;
     using lock = ledger.takeLock(start.lock);
-    // Its command still runs.
+    // The command that began this start still runs.
     if (!lock) continue;
     const known = planOf(start, ledger);
     if (!known) continue;
@@ -36,7 +37,10 @@ export function recoverStarts(platform: Pick<PlatformTrials, 'openRuns'>, ledger
   }
 }
 
-/** Undefined, and noted at the start, if the plan cannot be read: it must not keep others from running. */
+/**
+ * The plan of a start. If it cannot be read, returns undefined and gives the start up, so that other batches
+ * can run.
+ */
 function planOf(start: OpenStart, ledger: Ledger): KnownPlan | undefined {
   try {
     return readPlan(ledger.blobs.readJson(start.plan));

@@ -6,7 +6,7 @@ import { platformLock, servingLock } from '../../ledger/platform.ts';
 /** Milliseconds between two tries to take the lock. */
 const tryMs = 1_000;
 
-/** Milliseconds until a lock that was only looked at is free. */
+/** Milliseconds between two tries to take a lock that another process holds only to test it. */
 const lookedAtMs = 20;
 
 export interface TurnParts {
@@ -26,7 +26,8 @@ export async function turnToServe(parts: TurnParts, signal: AbortSignal): Promis
   if (!platform) return undefined;
   using taken = new DisposableStack();
   taken.use(platform);
-  // Only a server whose turn it is takes this one; a command that looks has it for a moment.
+  // Only the server whose turn it is keeps this lock. A command holds it for a moment, to test whether a
+  // server runs.
   for (; !signal.aborted; await pause(clock, lookedAtMs, signal)) {
     const serving = ledger.takeLock(servingLock);
     if (!serving) continue;

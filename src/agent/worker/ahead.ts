@@ -14,9 +14,9 @@ export interface AheadParts {
 }
 
 /**
- * Claims a worker's trials. The trial that gets the next permit is claimed and its sandbox started ahead,
- * while another trial works, unless it has services; each other trial is claimed when it has its permit. At
- * most one trial is ahead at a time.
+ * Claims a worker's trials. The trial that gets the next permit is claimed ahead, while another trial works,
+ * and its sandbox is started, unless the trial has services. Each other trial is claimed when it has its
+ * permit. At most one trial is ahead at a time.
  */
 export class Ahead {
   readonly #parts: AheadParts;
@@ -39,7 +39,7 @@ export class Ahead {
       const next = flight.trials.find(({ spec }) => spec === applicant?.spec);
       if (!next || next.isAhead || gate.isHeld) return;
       if (this.#one) {
-        // If it has its permit, it begins within milliseconds, and this is called again.
+        // If that trial has its permit, it begins within milliseconds, and `start` is called again.
         if (!admission.isWaiting(this.#one.spec)) return;
         this.giveBack(this.#one);
       }
@@ -50,7 +50,7 @@ export class Ahead {
       try {
         await lease;
       } catch (error) {
-        // If its turn has come meanwhile, it meets the same error.
+        // If the trial got its permit meanwhile, it waits for this lease too and meets the same error.
         if (next.lease !== lease) return;
         next.lease = undefined;
         this.#leaves(next);
@@ -58,7 +58,7 @@ export class Ahead {
         next.canceling.abort(error);
         continue;
       }
-      // Services take memory and processors, which only a permit gives.
+      // Services need memory and processors, for which the trial needs its permit.
       const hasServices = sizeOfTrial(next.spec).services.memory > 0;
       if (next.lease === lease && !hasServices)
         next.at?.context.sandboxes.startAhead(next.spec, gate.stopped);
@@ -77,8 +77,8 @@ export class Ahead {
   }
 
   /**
-   * Gives back the trial that is ahead, with its sandbox, because nobody knows when it begins. It may be
-   * ahead again.
+   * Gives back the trial that is ahead, with its sandbox, because it is not known when the trial begins. The
+   * trial may be ahead again later.
    */
   giveBackWaiting(): void {
     if (this.#one) this.giveBack(this.#one);

@@ -17,14 +17,17 @@ export interface InFlight {
 /** A trial in flight, with what the worker needs to run it. */
 export interface WorkedTrial extends InFlight {
   spec: TrialSpec;
-  /** The engine it runs on, or will, with what it shares there. Undefined until one is chosen. */
+  /**
+   * The engine that the trial runs on or will run on, and what trials share there. Undefined until one is
+   * chosen.
+   */
   at: { pooled: PooledEngine; context: EngineContext } | undefined;
   /** Aborted when a person cancels its run. */
   canceling: AbortController;
   running: Running | undefined;
-  /** Whether its sandbox was started before it has a permit, or it is too late for that. */
+  /** Whether the trial was claimed before it has a permit, or it is too late for that. */
   isAhead: boolean;
-  /** The lease under which its sandbox was started ahead, until the trial has its permit. */
+  /** The lease of a trial that was claimed ahead, until it has its permit. */
   lease: Promise<Lease> | undefined;
   ended: Promise<void>;
 }

@@ -27,9 +27,7 @@ export interface TakeParts extends WorkerParts, UnfinishedParts {
   changed(): void;
 }
 
-/**
- * Takes a queued trial into flight, if it can run here now. Resolves when it is in flight; it then runs on.
- */
+/** Takes a queued trial into flight, if it can run here now. Does not wait for its end. */
 export async function take(trial: QueuedTrial, parts: TakeParts, signal: AbortSignal): Promise<void> {
   const { ledger, runners, revisions, checks, batches, waiting, flight, observe } = parts;
   using taken = new DisposableStack();
@@ -43,7 +41,7 @@ export async function take(trial: QueuedTrial, parts: TakeParts, signal: AbortSi
   const specified = await specify(trial, { ledger, batches, harnesses: runners, revision }, check);
   signal.throwIfAborted();
   if (specified.kind !== 'ready') {
-    // The current configuration may make it ready.
+    // The trial may be ready under the current configuration.
     if (revision !== revisions.current) return;
     const again = specified.kind === 'waiting' && specified.again;
     const { kind, reason } = specified;
@@ -97,7 +95,10 @@ async function run(
   }
 }
 
-/** Runs a trial at an engine. Resolves with another one, if it is to wait there. Rejects as `finishTrial`. */
+/**
+ * Runs a trial at an engine. Resolves with another engine if the trial must wait there. Rejects as
+ * `finishTrial` does.
+ */
 async function runAt(
   seat: Seat,
   one: WorkedTrial,
@@ -120,7 +121,7 @@ async function runAt(
   const observe = (event: AttemptEvent) => {
     if (event.kind === 'phase' && one.running) one.running.phase = event.phase;
     if (event.kind === 'retried') {
-      // It may have failed because its image no longer exists.
+      // The attempt may have failed because its image no longer exists.
       check.forget();
       fitCheck.forget();
       one.state = 'ready';
@@ -144,8 +145,8 @@ async function runAt(
     if (error instanceof Moved) return error.to;
     throw error;
   } finally {
-    // A trial that moves or was put back gets another sandbox, or another spec, by which this one is not
-    // found.
+    // A trial that moves or was put back gets another sandbox, or another spec, which does not find this
+    // sandbox.
     ahead.giveBack(one);
   }
 }

@@ -59,7 +59,7 @@ export class Worker implements AsyncDisposable {
     const gate = new Gate({ ...parts, changed });
     const observe = (event: CircuitEvent) => {
       parts.observe(event);
-      // Another agent may have what this one lacks.
+      // What is down here may work for another agent.
       if (event.kind === 'waiting') ahead.giveBackWaiting();
       changed();
     };
@@ -69,7 +69,7 @@ export class Worker implements AsyncDisposable {
     const engines = new Engines({ ...parts, engines: all, areSeveral: several, check: fitCheck, observe });
     this.#joining = parts.lateEngines?.onJoin((engine) => {
       engines.join(engine);
-      // It may be able to run what no other engine can.
+      // The new engine may be able to run what no other engine can.
       check.forget();
       waiting.clear();
       this.concurrency += revisions.current.trialsOn?.(engine) ?? 0;
@@ -78,7 +78,7 @@ export class Worker implements AsyncDisposable {
     const admission = new Admission({
       clock,
       concurrency: revisions.current.concurrency,
-      // Of several engines, each has its own room.
+      // If there are several engines, each has its own room.
       room: several ? noLimit : roomOf(all[0].capabilities),
       requireRoom: () => requireRoomForResults(ledger.dataFolder),
       onWait: () => void ahead.start(),
@@ -166,9 +166,7 @@ export class Worker implements AsyncDisposable {
     this.#parts.gate.resume();
   }
 
-  /**
-   * Ends the running trials. Their attempts keep what they found so far, and the trials are queued again.
-   */
+  /** Ends the running trials. Their attempts keep what they found so far, and the trials are queued again. */
   stop(reason: unknown): void {
     this.#parts.gate.stop(reason);
   }
@@ -282,7 +280,10 @@ export class Worker implements AsyncDisposable {
     return this.#parts.engines.areAllDown;
   }
 
-  /** Finds out whether the engine answers. If not, trials wait, as after the failure of one. */
+  /**
+   * Finds out whether the engine answers. If not, trials wait, as they do after a trial failed because of the
+   * engine.
+   */
   async suspectEngine(reason: string, signal: AbortSignal): Promise<void> {
     await this.#parts.engines.suspect(reason, signal);
   }

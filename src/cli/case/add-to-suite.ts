@@ -10,7 +10,7 @@ import { yamlFileOf } from '../../suite/yaml-file.ts';
  */
 export function withCase(text: string, item: string, file: string): string {
   const changed = insertedInto(text, item);
-  // What was understood wrongly must not be written.
+  // Parses the new text as well, so that a wrong insertion is not written.
   const cases =
     changed === undefined ? [] : (yamlFileOf(changed, { file, schema: SuiteFile }).value.cases ?? []);
   const before = yamlFileOf(text, { file, schema: SuiteFile }).value.cases ?? [];

@@ -12,7 +12,7 @@ export interface NewCase {
   prepare: string | undefined;
   /** A command that runs the tests. */
   test: string;
-  /** The variables that the suite's prompt has, which a person writes. */
+  /** The variables of the suite's prompt. A person writes their values. */
   variables: readonly string[];
 }
 
@@ -60,7 +60,7 @@ export function caseText({ id, change, git, prepare, test, variables }: NewCase)
   return document.toString({ ...exactYaml, flowCollectionPadding: true });
 }
 
-/** What stands above a key of the case. */
+/** The comments above the keys of the case. */
 const comments: Readonly<Record<string, string>> = {
   variables: 'Write what the agent is asked, as a person would: what is wrong or wanted, not how to do it.',
   source: 'The repository as it was before the change.',
@@ -83,7 +83,7 @@ function gradingScript(test: string): string {
   return `if ${test}; then reward=1; else reward=0; fi; echo $reward > /logs/verifier/reward.txt`;
 }
 
-/** A subject was written by anybody. */
+/** A title on one line, without unusual characters: anybody may have written a commit's subject. */
 function oneLine(title: string): string {
   return (
     title

@@ -97,7 +97,7 @@ export async function readChange(
   }
 }
 
-/** Whatever the user's settings are. No program of the repository runs. */
+/** Options that make patches independent of the user's settings, and run no program of the repository. */
 const patchOptions = [
   ...['--no-renames', '--binary', '--full-index', '--no-ext-diff', '--no-textconv', '--no-color'],
   ...['--unified=3', '--inter-hunk-context=0', '--submodule=short', '--src-prefix=a/', '--dst-prefix=b/'],
@@ -108,7 +108,7 @@ interface Ends {
   /** A commit or a tree. */
   after: string;
   title: string;
-  /** Variables with which git finds it. */
+  /** Environment variables with which git finds `after`. */
   set: Record<string, string>;
 }
 
@@ -180,7 +180,7 @@ async function diffEnds(
   return { before, after, title: titleOf(file), set };
 }
 
-/** `git format-patch` writes a subject. */
+/** The subject, if the diff is from `git format-patch`; otherwise the file's name. */
 function titleOf(file: string): string {
   const text = readFile(file, { maximumBytes: addedCases.bytes.patch }).content.toString('utf8', 0, 4096);
   const [, subject] = /^Subject: (?:\[PATCH[^\]]*\] )?(.+)$/m.exec(text) ?? [];

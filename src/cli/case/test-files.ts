@@ -10,7 +10,7 @@ const usual = [
   '**/conftest.py',
 ];
 
-/** Says of a path in a repository whether it is a test, or something that tests read. */
+/** Returns a function that tells whether a path in a repository is a test, or a file that tests read. */
 export function testFileMatcher(globs: readonly string[] | undefined): (path: string) => boolean {
   return picomatch([...(globs ?? usual)], { dot: true });
 }

@@ -23,7 +23,7 @@ export class CaseTime implements Disposable {
     return this.#deadline?.expired() ?? false;
   }
 
-  /** The signal for a grading that begins now, which aborts when the time is used up. Throws if it is. */
+  /** Begins a grading. The returned signal aborts when the time is used up. Throws if it already is. */
   begin(): AbortSignal {
     const { limitMs } = this;
     if (limitMs !== Number.POSITIVE_INFINITY)

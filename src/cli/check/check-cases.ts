@@ -30,7 +30,7 @@ export interface CheckOptions {
   onState(id: string, checked: CheckedState): void;
   /** Called after each case. */
   onCase(checked: CheckedCase): void;
-  /** Called when gradings begin, change their phase, and end. One that ends as expected has passed. */
+  /** Called when gradings begin, change their phase, and end. The verdict `passed` means "as expected". */
   observe(event: ActivityEvent): void;
 }
 

@@ -73,7 +73,7 @@ function oracleProfile({ profile }: TrialSpec, { command, env }: CaseOracle): Pr
   return { ...profile, run: command.map(shellWord).join(' '), env: { ...profile.env, ...env } };
 }
 
-/** The trial with the author's own way to solve the case as its harness. Only this trial gets its files. */
+/** The trial with the author's solution (oracle) as its harness. Only this trial gets the oracle's files. */
 function withOracle(spec: TrialSpec, oracle: CaseOracle): TrialSpec {
   const { environment, sandbox, testsIn = { environment, sandbox } } = spec;
   return {

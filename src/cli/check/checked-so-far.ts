@@ -5,7 +5,7 @@ import type { CheckedCase, CheckedState } from './checked-state.ts';
 
 type Name = CheckedState['state'];
 
-/** What a check has found at any moment, for one that is stopped. */
+/** Collects what a check has found so far, in case the check is stopped. */
 export class CheckedSoFar {
   readonly #planned: { id: string; names: Name[] }[];
   readonly #begun = new Set<string>();
@@ -26,7 +26,7 @@ export class CheckedSoFar {
     this.#found.set(keyOf(id, state.state), state);
   };
 
-  /** All planned cases. A state without a result says why, with what ended the command. */
+  /** All planned cases. For each state without a result, `why` names what ended the command. */
   cases(thrown: unknown): CheckedCase[] {
     const { why } = endedBy(thrown);
     return this.#planned.map(({ id, names }) => ({

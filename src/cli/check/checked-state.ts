@@ -8,11 +8,11 @@ export const CheckedState = z.object({
   verdicts: z.array(z.enum(['passed', 'failed', 'void'])),
   /** Verify steps and validations whose result differed between repetitions. */
   flaky: z.array(z.string()),
-  /** The first cause of a void verdict, or the first check that failed, also if it should. */
+  /** Why a grading did not pass: its cause, or the first check that failed, even if it should fail. */
   cause: z.string().optional(),
-  /** What the first grading that was unexpected, or did not pass, said and printed. */
+  /** What the first unexpected grading printed; if all are as expected, the first that did not pass. */
   output: z.string().optional(),
-  /** If that was not as expected: the commands of the solution that failed, with what they printed. */
+  /** The commands of the solution that failed in the first unexpected grading, with what they printed. */
   solution: z.string().optional(),
   /** What the gradings noted besides, such as a pattern that matches no file. */
   notes: z.array(z.string()).optional(),

@@ -7,7 +7,7 @@ import { outputsOf } from './printed-outputs.ts';
 import { summedUp } from './summed-up.ts';
 
 /**
- * All that a check found: the table, then what there is to know of each case, and the sum.
+ * Everything that a check found: the table, the notes on each case, and the totals.
  *
  * @param allOutputs whether outputs of states that are as expected are shown too
  */
@@ -22,7 +22,7 @@ export function checkedText(checked: readonly CheckedCase[], allOutputs: boolean
   ]);
 }
 
-/** Without a solution, checks that nobody can pass look the same as good ones. */
+/** How a case stands, in words. Without a solution, nothing shows whether its checks can be passed. */
 export function standingOf(one: CheckedCase): string {
   const soundness = soundnessOf(one);
   if (soundness !== 'sound') return soundness === 'undecided' ? 'NO VERDICT' : 'NOT OK';
@@ -74,7 +74,7 @@ function verdictsOf({ verdicts }: CheckedState): string {
 }
 
 export function remarkOn({ state, asExpected, verdicts, flaky, cause, timedOut }: CheckedState): string {
-  // Why it fails shows whether it fails for the right reason.
+  // The cause shows whether the untouched workspace fails for the right reason.
   if (asExpected) return state === 'untouched' ? firstLine(cause) : '';
   const why = cause === undefined ? '' : `: ${firstLine(cause)}`;
   if (timedOut) return `NO VERDICT${why}`;

@@ -23,13 +23,13 @@ export interface KeptChecksOptions {
   imageId(name: string): Promise<string | undefined>;
   /** What else decides a result: variables of the host, certificates, models that judge. */
   settings: unknown;
-  /** Whether what is kept is not used. */
+  /** Whether to ignore the results of earlier checks. */
   again: boolean;
   /** Epoch milliseconds. */
   now: number;
 }
 
-/** How long a result that nobody asks for is kept, in milliseconds. */
+/** How long a result is kept, in milliseconds. */
 const keptFor = 90 * 24 * 3_600_000;
 
 /**
@@ -93,7 +93,7 @@ export class KeptChecks {
   }
 }
 
-/** Raise it when grading itself changes, or what is kept of it. */
+/** Increase this when grading changes, or the form of the results that are kept. */
 const version = 6;
 
 /** The images that the environments of the agent, of the services and of the tests begin with. */
@@ -112,7 +112,7 @@ function imagesIn({ build, image }: Pick<CaseEnvironment, 'build' | 'image'>): s
 }
 
 /**
- * The parts of a trial that decide its result. Names of places are not among them: any edit of the suite
+ * The parts of a trial that decide its result. Places in files are left out, because any edit of the suite
  * changes them.
  */
 function ownParts({
@@ -135,7 +135,7 @@ function ownParts({
   };
 }
 
-/** Files stand for their content. */
+/** The SHA-256 of a value that contains the bytes of files. The order of members does not matter. */
 function hashOf(value: unknown): string {
   const hash = createHash('sha256');
   const add = (each: unknown): void => {

@@ -2,8 +2,8 @@ import { failuresOf, reachesThreshold } from '../../record/failures.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
 
 /**
- * What says most about a grading that did not pass, in whole lines: each check that failed with what it said
- * and printed, or what failed before them. Undefined if nothing was printed.
+ * The most useful output of a grading that did not pass, in whole lines: the output of what failed before the
+ * checks, or else the message and output of each check that failed. Undefined if nothing was printed.
  */
 export function printedBy(result: TrialResult): string | undefined {
   const { cause, validations = [], verifySteps = [], judgments = [] } = result;

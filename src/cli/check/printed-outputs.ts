@@ -7,8 +7,8 @@ import { namesText } from './summed-up.ts';
 const outputSize: Excerpt = { first: 6, last: 14, characters: 2_000, besides: failureLines };
 
 /**
- * What gradings printed, once for all that printed the same. Without `all`, only of states that are not as
- * expected: what an untouched case prints when it fails looks like trouble, and is none.
+ * What gradings printed. Equal outputs are shown once. Without `all`, outputs of states that are as expected
+ * are left out: an untouched case should fail, but its output looks like a problem.
  */
 export function outputsOf(checked: readonly CheckedCase[], all: boolean): Printable[] {
   const shown = checked.flatMap(({ id, states }) =>

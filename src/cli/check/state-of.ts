@@ -10,7 +10,7 @@ import { printedBy, reasonOf } from './printed-by.ts';
 /** How one grading of a state ended. */
 export type Grading =
   | { kind: 'graded'; result: TrialResult }
-  /** The case's time was used up, in this phase; in none if the grading had not begun. */
+  /** The case's time was used up in this phase; undefined if the grading had not begun. */
   | { kind: 'stopped'; phase: PhaseName | undefined; limitMs: number };
 
 /** What the gradings of a state say together. */
@@ -48,7 +48,7 @@ export function stateOf(
 function timeUsedUp(stopped: readonly Extract<Grading, { kind: 'stopped' }>[]): string | undefined {
   const one = stopped.find(({ phase }) => phase !== undefined) ?? stopped[0];
   if (!one) return undefined;
-  // What stands for a harness in a check.
+  // In a check, the solution takes the place of the harness.
   const begun = one.phase === 'harness' ? 'solution' : one.phase;
   const where = begun === undefined ? 'before this state was graded' : `in ${begun}`;
   return `the time of the case, ${duration(one.limitMs)} (--case-timeout), was used up ${where}`;
@@ -60,14 +60,14 @@ function shownJudgment(judgment: Judgment): NonNullable<CheckedState['judgments'
   return { name, score: scoreText(judgment), ...reaches };
 }
 
-/** Whether a grading says of this state what it says of a sound case. */
+/** Whether a grading has the result that a sound case has in this state. */
 export function isExpected(state: CheckedState['state'], spec: TrialSpec, result: TrialResult): boolean {
   return state === 'solved' ? result.verdict === 'passed' : isUnsolved(result, spec);
 }
 
-/** Whether nothing was solved. Tests of a task may need the work to give any reward. */
+/** Whether the case counts as unsolved. The tests of a task may give no reward before the work is done. */
 function isUnsolved({ verdict, cause, verifySteps }: TrialResult, { tests, steps }: TrialSpec): boolean {
-  // It fails whatever an agent does.
+  // Bash cannot read the command, so the step fails whatever an agent does.
   if (verifySteps?.some(({ unreadable }) => unreadable)) return false;
   const hasNoReward =
     (tests ?? steps) !== undefined && cause?.kind === 'grading' && cause.phase === 'validate';
@@ -78,7 +78,7 @@ function notesOf({ events = [] }: TrialResult): string[] {
   return events.flatMap((event) => (event.kind === 'note' ? [event.text] : []));
 }
 
-/** Undefined if no command failed. That of the untouched state does nothing. */
+/** The commands of the solution that failed. Undefined if none did, as in the untouched state. */
 function failedCommands({ trajectory = [] }: TrialResult): string | undefined {
   const failed = trajectory.filter(({ exitCode = 0 }) => exitCode !== 0);
   const texts = failed.map(

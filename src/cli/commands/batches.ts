@@ -84,7 +84,7 @@ function batchRow(ledger: Ledger, batch: ListedBatch): Omit<BatchRow, 'set'> {
   };
 }
 
-/** The width, in cells, if nobody watches. */
+/** The width, in cells, if the output is not a terminal. */
 const unlimited = 1_000;
 
 /** How many characters of the variants a row shows. */

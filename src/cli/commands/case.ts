@@ -68,7 +68,7 @@ interface AddOptions {
   force?: boolean | undefined;
 }
 
-/** It is the name of a folder too. */
+/** An id of a case is also the name of its folder. */
 function caseId(given: string): string {
   if (!/^[\w@+-][\w.@+-]{0,99}$/.test(given))
     throw new InvalidArgumentError('expected a name of letters, digits, dashes and dots.');
@@ -191,7 +191,7 @@ function refuseUnprovable({ title, tests, rest }: Change, test: string | undefin
     );
 }
 
-/** The variables of the suite's prompt, which each case has. */
+/** The names of the variables in the suite's prompt; `task` if it has none. */
 function variablesOf(prompt: SuiteFile['suite']['prompt'], folder: string): string[] {
   const isText = typeof prompt === 'string';
   const source = isText ? prompt : prompt && 'file' in prompt ? readText(join(folder, prompt.file)) : '';

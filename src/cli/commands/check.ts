@@ -142,18 +142,18 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
   return exitCodeOf(checked);
 }
 
-/** What writes the results as JUnit XML, at any moment. Without a file it does nothing. */
+/** Returns a function that writes results as JUnit XML. Without a file, the function does nothing. */
 async function junitWriter(
   file: string | undefined,
   redact: CommandContext['redact'],
 ): Promise<(checked: readonly CheckedCase[]) => void> {
   if (file === undefined) return () => undefined;
-  // Checks that write none start without its library.
+  // Checks without --junit start without the library for XML.
   const { checkJunitXml } = await import('../output/check-junit.ts');
   return (checked) => writeText(file, checkJunitXml(checked, remarkOn, redact));
 }
 
-/** The hash of the file that a model answers from: another script is another judge. */
+/** The hash of the file that a model answers from. With a changed file, the judge is another one. */
 function hashOfAnswers(model: ModelConfig | undefined): string | undefined {
   if (!model || 'baseUrl' in model) return undefined;
   return hash('sha256', readFileSync(whereOf(model)));

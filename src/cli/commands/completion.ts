@@ -13,7 +13,7 @@ export function completionCommand() {
     .action((shell) => openTerminal().out.print(ours(completionScripts[shell])));
 }
 
-/** What the scripts ask. It prints nothing that a shell could take for more than a word. */
+/** The command that completion scripts call. It prints nothing that a shell takes for more than a word. */
 export function completeCommand() {
   return new Command('complete')
     .description('print what may come next on a command line, for the scripts of `offsite completion`')
@@ -28,7 +28,7 @@ export function completeCommand() {
     });
 }
 
-/** A name that somebody else chose may contain anything. */
+/** A description on one line, in plain ASCII. Descriptions contain names from others, with any characters. */
 function oneLine(description: string): string {
   return description.replaceAll(/[^\x20-\x7e]+/g, ' ').slice(0, 100);
 }

@@ -125,7 +125,7 @@ async function exportSpans(target: string, { context, batch, options, signal }: 
   }
   const url = receiverUrl(target);
   const headers = otlpHeaders(env.OTEL_EXPORTER_OTLP_HEADERS);
-  // A receiver may repeat what it was sent. Of `Bearer KEY`, the key alone is secret too.
+  // The answer of a receiver may repeat the headers. In `Bearer KEY`, the key alone is a secret too.
   context.redactor.learn(Object.values(headers).flatMap((value) => [value, ...value.split(/\s+/)]));
   let rejected = 0;
   for await (const request of requests)

@@ -89,7 +89,7 @@ async function lookAtEngine(env: NodeJS.ProcessEnv): Promise<EngineState> {
   }
 }
 
-/** In milliseconds. `offsite doctor` takes the time to look properly. */
+/** Milliseconds for a quick look at the engine. `offsite doctor` checks it properly. */
 const engineTime = 10_000;
 
 function foundText(

@@ -41,7 +41,7 @@ interface ListedModel {
   key: { variable: string; set: boolean } | undefined;
   pricesOf: string | undefined;
   aliases: string[];
-  /** Requests in flight: the number, or with `auto` the most and, if it is known, what the limit is now. */
+  /** The limit of requests in flight. With `auto`: the highest limit and, if known, the current one. */
   maxParallel?: number | { auto: true; most: number; limit?: number } | undefined;
 }
 

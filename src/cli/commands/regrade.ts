@@ -127,7 +127,7 @@ async function regrade(what: string | undefined, options: RegradeOptions): Promi
   return exitCodeOf(regraded, options);
 }
 
-/** With the configuration beside the suite that says how to grade, as for a run of it. */
+/** Opens the context with the configuration beside the suite that says how to grade, as a run of it does. */
 async function openedContext(what: string | undefined, options: RegradeOptions): Promise<CommandContext> {
   if (options.suite !== undefined) return CommandContext.open(options, { suite: options.suite });
   await using context = CommandContext.open(options);

@@ -40,7 +40,7 @@ async function rerun(reference: string, cell: string, options: RerunOptions): Pr
   else if (platform) context.note('`offsite daemon` runs it, if it watches the suite or the case');
 }
 
-/** The batch's id and the cell's key, as the service knows them, from what the ledger calls them. */
+/** The service's id of a batch and its key of a cell, from the names that the ledger has for them. */
 function knownCell(ledger: Ledger, reference: string, cell: string): { id: string; cellKey: string } {
   const fitting = fittingBatches(ledger.records, reference);
   const id = onlyId(fitting, reference);

@@ -55,7 +55,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   const workshop = await progress.step('connecting to engine and service', () => context.workshop(signal));
   const { ledger, service } = workshop;
   interrupted.noteCrashesIn({ dataFolder, redact, crashes: ledger.crashes });
-  // Batches may use other sandboxes than are configured now, but those are the best guess at their sizes.
+  // Batches may use other sandboxes than the configured ones, which are the best guess at the sizes.
   const revision = await context.revision(workshop, { concurrency: options.concurrency });
   await using revisions = new ConfigRevisions(revision);
   const chosen = chosenToResume(ledger, service, id);
@@ -114,8 +114,8 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
 }
 
 /**
- * Those that pass the check. One batch whose configuration is another one does not keep the others waiting:
- * it is reported and left. Throws the first failure if all fail.
+ * The batches and sets that pass the check. One that needs another configuration does not stop the others: it
+ * is reported and left out. Throws the first failure if all fail.
  */
 async function thoseThatCan(
   chosen: readonly Resumable[],
@@ -170,7 +170,7 @@ function finishedIn(what: Resumable, ledger: Ledger): number {
   return trials.filter(({ result }) => result !== undefined).length;
 }
 
-/** @param before how many trials had a result before */
+/** @param before how many trials had a result before the batch was resumed */
 function titleOf(summary: BatchSummary | MergedSummary, before: number): Printable {
   const now = summary.passed + summary.failed + summary.void - before;
   const counts = ours(`${plural(now, 'trial')} finished now, ${before} before`);

@@ -23,7 +23,7 @@ export function runsCommand() {
       const { records } = context.ledger();
       const named = page.runs.map((run: ListedRun<'results'>) => {
         const known = findBatchRun(records, { service, batchId: run.batchId ?? '', runId: run.id });
-        // The name of a run that was found is the service's id of its variant.
+        // For a run that was found at the service, the ledger has only the service's id of the variant.
         return { ...run, variantName: known?.variantIndex === undefined ? undefined : known.variant };
       });
       if (options.json) return out.json({ ...page, runs: named });

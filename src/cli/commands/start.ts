@@ -66,7 +66,7 @@ async function start(file: string, options: StartOptions): Promise<number> {
   const { signal } = interrupted;
   const { client, platform, name } = await context.service();
   const service = platform ? platformService : name;
-  // A threshold is for results.
+  // --fail-under needs the results, so it implies --wait.
   const wait = options.wait ?? (options.failUnder === undefined ? undefined : true);
   let started: Started;
   if (platform) {

@@ -9,7 +9,7 @@ export interface Word {
 }
 
 /**
- * Values that depend on this machine. Undefined for none.
+ * Values that depend on this machine. Undefined if the name has no such values.
  *
  * @param name of an argument, such as `batch`, or of an option, such as `--profile`
  * @param command the names that lead to the command
@@ -142,7 +142,7 @@ function starting(current: string, words: readonly Word[]): Candidates {
   return { kind: 'words', words: fitting };
 }
 
-/** A shell gets only what means nothing to it. Others may choose ids and names. */
+/** Words without characters that a shell interprets. Other people may have chosen the ids and names. */
 const plain = /^[\w@%+./-]+$/;
 
 function named(values: readonly string[]): Word[] {

@@ -5,7 +5,7 @@ import type { ValuesOf, Word } from './candidates.ts';
 
 /**
  * Values on this machine: batches of the data folder, and names in the `offsite.yaml` that a command would
- * read. What reads them is loaded only for names that have such values: a shell waits for this.
+ * read. The modules that read them are loaded only for names that have such values: a shell waits for this.
  */
 export function machineValues(env: NodeJS.ProcessEnv): ValuesOf {
   return async (name, command) => {
@@ -22,10 +22,10 @@ export function machineValues(env: NodeJS.ProcessEnv): ValuesOf {
   };
 }
 
-/** Commands whose argument names a model that is there. */
+/** Commands whose argument names a configured model. */
 const modelCommands = new Set(['models check', 'models bench']);
 
-/** While somebody edits the file, it is often wrong. */
+/** The configuration; the defaults if the file is invalid, as it often is while somebody edits it. */
 async function configOf(env: NodeJS.ProcessEnv): Promise<Config> {
   const { ConfigFile } = await import('../../suite/config-file.ts');
   const { loadConfig } = await import('../../suite/load-config.ts');

@@ -2,9 +2,9 @@ export const shells = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof shells)[number];
 
 /**
- * The completion of each shell. They ask `offsite complete` for what may come next, so they stay right when
- * Offsite is updated. Its first line is `files` or `words`, each further one a word, a tab and a description.
- * Nothing of the answer is evaluated.
+ * The completion script of each shell. The scripts ask `offsite complete` for what may come next, so they
+ * stay correct when Offsite is updated. The first line of the answer is `files` or `words`, each further line
+ * is a word, a tab and a description. Nothing of the answer is evaluated.
  */
 export const completionScripts: Readonly<Record<Shell, string>> = {
   bash: `# Completion of offsite for bash. In ~/.bashrc: eval "$(offsite completion bash)"

@@ -64,7 +64,7 @@ export class CommandEngines implements AsyncDisposable {
     );
     const [engine, ...moreEngines] = connected.flatMap((one) => (one.engine ? [one.engine] : []));
     const away = connected.flatMap(({ engine: _, ...one }) => (one.error ? [one] : []));
-    // A wrong setting is to be corrected, even if the others work.
+    // A wrong setting is an error even if the other engines work.
     const wrong = away.find(({ error }) => error.kind === 'input') ?? (engine ? undefined : away[0]);
     if (wrong || !engine) {
       for (const one of connected) await one.engine?.[Symbol.asyncDispose]();
@@ -85,7 +85,7 @@ export class CommandEngines implements AsyncDisposable {
     }
   }
 
-  /** What is opened before the engines is closed after them. */
+  /** Lets the command close the engines before everything that it opened earlier. */
   #closeWithCommand(): void {
     if (!this.#isToBeClosed) this.#options.closeWith(this);
     this.#isToBeClosed = true;
@@ -158,7 +158,7 @@ export class CommandEngines implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // First, because an engine that joins is to be closed with the others.
+    // First, so that no further engine joins while the others are closed.
     await this.#lateEngines?.[Symbol.asyncDispose]();
     await this.#opened.disposeAsync();
   }

@@ -30,7 +30,7 @@ export class CommandModels {
   /**
    * Opens a gateway to the configured models. The caller closes it.
    *
-   * @param limits those that other processes share, if trials ask through it
+   * @param limits the limits that processes share; for a gateway that trials use
    */
   async gateway(models: Config['models'], limits?: GatewayOptions['limits']): Promise<Gateway> {
     const { openGateway } = await import('../../gateway/open-gateway.ts');

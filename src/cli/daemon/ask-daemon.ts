@@ -9,7 +9,7 @@ const noneOf = { daemon: 'no daemon', 'fleet-worker': 'no worker of a fleet' };
 const commandOf = { daemon: 'offsite daemon', 'fleet-worker': 'offsite fleet worker' };
 
 /**
- * Asks the daemon of a data folder over its socket, or its worker of a fleet. Resolves with its answer.
+ * Asks the daemon, or the fleet worker, of a data folder over its socket. Resolves with the answer.
  * Throws `DAEMON_NOT_RUNNING`, `DAEMON_REFUSED` with the daemon's message, and `DAEMON_SILENT`.
  */
 export async function askDaemon(

@@ -27,7 +27,7 @@ export function workLog(log: Logger, { clock, monotonic }: { clock: Clock; monot
   };
 }
 
-/** Builds in one line of the log. */
+/** How many builds a line of the log names. */
 const namedBuilds = 10;
 
 function fieldsOf({ verdicts, running, builds, outages }: ActivityState) {

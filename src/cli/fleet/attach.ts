@@ -48,8 +48,8 @@ async function attached(id: string, parts: FollowParts, signal: AbortSignal): Pr
 }
 
 /**
- * Starts the workflow of a batch of this machine whose `fleet run` died before it could. A batch that has
- * results has had its workflow.
+ * Starts the workflow of a batch of this machine whose `fleet run` died before it could. Throws if the batch
+ * has results: its workflow has run, and Temporal no longer has it.
  */
 async function startIfMissing(
   batch: OpenBatch,

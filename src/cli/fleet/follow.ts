@@ -38,7 +38,7 @@ export function watched(batch: OpenBatch): Watched {
   return { workflow: batch.id, batch };
 }
 
-/** Batches that are watched together ask together. */
+/** Calls made while an answer is awaited get the same answer: batches watched together ask once. */
 function shared<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
   let asked: Promise<Answer> | undefined;
   return () => {
@@ -96,7 +96,7 @@ export async function follow(
       await clock.sleep(reportMs, signal);
     }
   });
-  // A batch and its rerun are one batch.
+  // The workflows of a batch and of its rerun belong to the same batch.
   const own = new Map(batches.map(({ batch }) => [batch.id, batch])).values().toArray();
   if (!storage) {
     progress[Symbol.dispose]();

@@ -50,7 +50,7 @@ export async function pollQueuedRuns(options: PollOptions): Promise<void> {
 }
 
 function requireRange({ priority, window }: { priority: number; window: number }): void {
-  // Workers look at this many workflows of trials.
+  // Workers look at no more workflows of trials than this.
   const most = fleetMessages.count.listed;
   if (priority <= 5 && window <= most) return;
   throw new OffsiteError('the priority or the window is out of range', {

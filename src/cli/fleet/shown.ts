@@ -11,9 +11,9 @@ import { waits } from './status-text.ts';
 /** What one workflow runs. */
 export interface Watched {
   workflow: string;
-  /** With the runs that the workflow has. */
+  /** The batch, with only the runs of this workflow. */
   batch: OpenBatch;
-  /** How many trials each run has, where that is not what the batch was planned with. */
+  /** How many trials each run has; by default, as many as the batch was planned with. */
   trials?: ReadonlyMap<string, number> | undefined;
 }
 
@@ -102,7 +102,7 @@ export class Shown {
     this.#progress.event({ kind: 'finished', trial, result });
   }
 
-  /** Notes each reason why trials wait once for each batch, with the trials of all batches. */
+  /** Prints a reason why trials wait once for each batch, with the number of such trials of all batches. */
   #waits(batch: string, reason: string, trials: number): void {
     const waiting = this.#waiting.get(reason) ?? new Map<string, number>();
     waiting.set(batch, trials);
@@ -111,7 +111,7 @@ export class Shown {
     this.#noteOnce(`${batch}: ${reason}`, text`${waits(all)}: ${reason}`);
   }
 
-  /** Notes each reason why trials wait, or are offered again, once. */
+  /** Prints the message only the first time that its reason occurs. */
   #noteOnce(reason: string, message: Printable): void {
     if (this.#reasons.has(reason)) return;
     this.#reasons.add(reason);

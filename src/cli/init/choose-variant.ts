@@ -17,7 +17,7 @@ export async function chooseVariant(
   const person = createInterface({ input: keys, output: screen });
   const left = new AbortController();
   person.on('close', () => left.abort(new Interrupted()));
-  /** Asks until the answer is one of those, or empty. */
+  /** Asks until the answer is an expected one, or empty. */
   const ask = async (question: string, expected: readonly string[]): Promise<string> => {
     for (;;) {
       const given = (await person.question(question, { signal: left.signal })).trim();

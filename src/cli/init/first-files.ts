@@ -26,7 +26,7 @@ export const exampleCase = { id: 'greeting', prepare: 'echo hello > greeting.txt
 
 const schemaFolder = 'evals/.schemas';
 
-/** For editors: what they complete and check the files with. */
+/** The JSON schemas with which editors complete and check the files. */
 function schemas(): NewFile[] {
   const names = ['suite.schema.json', 'offsite.schema.json', 'script.schema.json'];
   return Object.entries(jsonSchemas({ compact: true }))

@@ -16,7 +16,7 @@ export interface BenchOptions {
   parallel: readonly number[];
   promptTokens: number;
   outputTokens: number;
-  /** At each level. Default: some for each request in flight. */
+  /** How many requests at each level. Default: {@link requestsEach} for each one in flight. */
   requests?: number | undefined;
   timeout: number;
 }
@@ -34,7 +34,7 @@ export interface Bench {
   interrupted: unknown;
 }
 
-/** Requests for each one in flight, so that a level lasts some answers. */
+/** Requests of a level for each one in flight, so that a level lasts for several answers. */
 const requestsEach = 3;
 
 /**
@@ -89,7 +89,7 @@ export async function benchModel(
   };
 }
 
-/** What it may use, printed before it begins. */
+/** What the measurement may use, printed before it begins. */
 function plan(loads: readonly BenchLoad[], prices: Parameters<typeof costOf>[1]) {
   const requests = loads.reduce((total, load) => total + load.requests, 0);
   const [load] = loads;

@@ -53,7 +53,7 @@ const samples = 3;
 /** The longest prompt of a deep check, in tokens, if neither the configuration nor the server says. */
 const usualLongest = 32_768;
 
-/** Examines a model that has given an answer. What it cannot do is a finding, and throws nothing. */
+/** Examines a model that has given an answer. If it cannot do something, that is a finding, not an error. */
 export async function examine(parts: ExamineParts): Promise<Examined> {
   const { context, name, models, session, wire, ask, within, signal, options } = parts;
   const { err } = context;
@@ -95,7 +95,7 @@ async function serverOf(config: HttpModel, id: string, { context, signal }: Exam
     await using below = askBelow(options);
     return { look, model: withoutId(await ollamaModel(below.ask(rootOf(baseUrl)), id)) };
   } catch {
-    // It answers the model's requests, so it is one that says nothing else.
+    // The server works, because the model has answered. It only says nothing about its models.
     signal.throwIfAborted();
     return nothingReported;
   }
@@ -105,7 +105,7 @@ function withoutId({ id: _, ...model }: ServerModel = { id: '' }): Omit<ServerMo
   return model;
 }
 
-/** The tokens of what went through the gateway, and of what did not. */
+/** The tokens of the requests through the gateway, and of those directly to the model. */
 async function usedBy(session: GatewaySession, direct: Used): Promise<Used> {
   const { exchanges } = await session.account();
   const sum = (name: 'inputTokens' | 'outputTokens') =>

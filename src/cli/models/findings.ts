@@ -24,7 +24,7 @@ export interface Found {
   measuredContext: MeasuredContext | undefined;
 }
 
-/** Harnesses send system texts, files and outputs of commands. */
+/** Tokens. Less context is too little for harnesses, which send system texts, files and outputs. */
 const fewTokens = 16_384;
 
 /** Problems come first. */

@@ -39,8 +39,8 @@ export interface GatherParts extends Pick<LookOptions, 'env' | 'caBundle' | 'clo
 }
 
 /**
- * Finds out what is missing of a model: from the server, and from the person if there is one. Throws an
- * `input` error that names the option for what nobody knows.
+ * Finds out what is missing of a model: from the server, and from the person if there is one. If something
+ * remains unknown, throws an `input` error that names the option for it.
  */
 export async function gatherModel(
   given: GivenModel,
@@ -120,7 +120,7 @@ function titleOf({ baseUrl, server, models }: ServerLook) {
   return text`${server?.kind ?? 'a server'}${version} at ${baseUrl}: ${plural(models.length, 'model')}`;
 }
 
-/** Undefined if the server says nothing, and a person can answer instead. */
+/** What the server says. Undefined if asking it fails, and a person can answer instead. */
 async function looked(
   address: string,
   apiKeyEnv: string | undefined,
@@ -136,7 +136,7 @@ async function looked(
   }
 }
 
-/** The variable of the key, asked for unless the server answers without one. */
+/** The variable that holds the key. Asks the person for it unless the server needs no key. */
 async function keyVariable(
   look: ServerLook | undefined,
   hosted: HostedService | undefined,

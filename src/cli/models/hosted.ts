@@ -10,7 +10,7 @@ export interface HostedService {
   apiKeyEnv: string;
 }
 
-/** Their models are listed only for those who have a key, so what else to know of them is here. */
+/** The services list their models only for callers with a key, so this table has the other facts. */
 export const hostedServices: readonly HostedService[] = [
   {
     title: 'OpenAI',

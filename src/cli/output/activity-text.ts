@@ -52,7 +52,7 @@ const nameWidth = 40;
 /** How many builds a line of a log names. */
 const namedBuilds = 2;
 
-/** Lines that say what is going on where nothing can be drawn over. */
+/** Lines that say what is going on, for an output that cannot redraw lines. */
 export function activityLines(state: ActivityState, words: VerdictWords, width: number): Printable {
   const parts = groupsOf(state, words).filter((group) => group.length > 0);
   const punctuated = parts.flatMap((group, position) =>

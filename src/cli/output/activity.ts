@@ -137,7 +137,7 @@ export class Activity {
     return this.#pace.left({ waiting: Math.max(0, waiting), runningMs });
   }
 
-  /** An account is closed after its last trial; what it said before still holds. */
+  /** What all accounts have spent. An account is closed after its last trial; its highest values count. */
   #spentSoFar(): Spent {
     const sum = { tokens: 0, usd: 0 };
     for (const account of this.#accounts) {

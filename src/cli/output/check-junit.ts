@@ -5,8 +5,8 @@ import { xmlText } from './junit.ts';
 
 /**
  * Checked cases as JUnit XML: a test suite for each case, a test case for each state of its workspace. A
- * state that should have got a verdict, and has none, is an error; one that was not graded to its end is
- * skipped.
+ * state is an error if it has no verdict, although it should have one. It is skipped if the check was stopped
+ * before it had a result.
  */
 export function checkJunitXml(
   checked: readonly CheckedCase[],

@@ -20,7 +20,7 @@ export function differenceSentence({ value, low, high, finding, cases }: RateDif
   return text`B is ${ours(finding)} by ${ours(range)}, ${over}.`;
 }
 
-/** What a reader must know to trust that sentence. */
+/** What {@link differenceSentence} does not show, if it finds no difference. */
 export function explained({ difference }: Comparison): Printable[] {
   const { finding, low = 0, high = 0 } = difference;
   if (finding !== 'noise') return [];
@@ -28,7 +28,7 @@ export function explained({ difference }: Comparison): Printable[] {
   return [text`That does not show that they are equal: the true difference may be ${ours(range)} points.`];
 }
 
-/** That the cases are few, if they are. */
+/** A warning if there are few cases. */
 export function fewCasesOf({ difference: { cases, finding } }: Comparison): Printable[] {
   return cases < fewCases && finding !== 'nothing-in-common'
     ? [text`Only ${plural(cases, 'case')}: other cases of the same kind may give another result.`]

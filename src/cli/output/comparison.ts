@@ -37,8 +37,8 @@ function severalCompared(variants: number, { difference }: Comparison): Printabl
 }
 
 /**
- * A line of a comparison, or a note, which is said once if it is the same for every variant. `apart`: after
- * an empty line.
+ * A line of a comparison, or a note. A note that is the same for every variant is printed once. `apart` puts
+ * an empty line before it.
  */
 type Part = Printable | { note: Printable; apart?: boolean };
 
@@ -194,7 +194,7 @@ function passAtKTable(a: SideSummary, b: SideSummary): Part[] {
   ];
 }
 
-/** Whether a table with many k shows this one. */
+/** Whether the table of pass@k has a row for this k. */
 function isShown(k: number, highest: number): boolean {
   return k <= 3 || k === highest || k % 5 === 0;
 }

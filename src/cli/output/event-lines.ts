@@ -45,7 +45,7 @@ export function eventLines(isRehearsal = false): (event: BatchEvent) => Printabl
 class PrintedFailures {
   readonly #printed = new Set<string>();
 
-  /** Whether a failure was not printed yet: neither for this step, nor with this output. */
+  /** Whether a failure was printed neither for this step nor with this output. Notes it as printed. */
   isNew(step: string, { phase, message, output = '' }: Cause): boolean {
     const hash = createHash('sha256')
       .update(JSON.stringify([phase, withoutPlace(message), output]))
@@ -62,12 +62,12 @@ class PrintedFailures {
   }
 }
 
-/** A message without the line of the file that names an image, which differs from case to case. */
+/** A message without the place (`FILE:LINE:COLUMN`) that names an image, which differs between cases. */
 function withoutPlace(message: string): string {
   return message.replace(/^\S+?:\d+(?::\d+)?: /, '');
 }
 
-/** Which cases begin with an image that they or their Dockerfiles name. */
+/** The cases that need an image, because they or their Dockerfiles name it. */
 class NeededImages {
   readonly #cases = new Map<string, Set<string>>();
 
@@ -94,7 +94,7 @@ class NeededImages {
 /** How many cases a line names. */
 const named = 10;
 
-/** Whether it happened before any trial of the case, and is the same for all of them. */
+/** Whether the cause is in the preparation of the case, and so the same for all its trials. */
 function isPreparing({ kind, phase }: Cause): boolean {
   return ['build', 'install', 'prepare'].includes(phase) || (kind === 'task' && phase === 'sandbox');
 }
@@ -150,7 +150,7 @@ function startedWords({ trials, before }: BatchEvent & { kind: 'started' }): str
 interface HowFinished {
   /** Whether its cause was printed before. */
   isPrinted: boolean;
-  /** Whether it failed because nobody did the work. */
+  /** Whether the trial failed because no model did the work. */
   isExpected: boolean;
 }
 
@@ -171,7 +171,7 @@ function finishedLine(
   return stack([line, causeLines(cause)]);
 }
 
-/** A program may say what is wrong at once, and then print how it is used. */
+/** The first lines are shown too: a program may print what is wrong first, and then its usage. */
 const printedOutput = {
   first: printedText.count.firstLines,
   last: printedText.count.outputLines,

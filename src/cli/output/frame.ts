@@ -21,12 +21,12 @@ export interface FrameParts {
 /** Rows that stay free for the lines above. */
 const rowsAbove = 3;
 
-/** Lines of outages and of steps. */
+/** The most lines of outages, and the most of steps. */
 const fewRows = 3;
 
 /**
  * The lines at the bottom of a terminal that show what is going on; none if nothing is. They fit into the
- * terminal: names lose their middle, and of what there is no room for, the longest is shown.
+ * terminal: names lose their middle, and if there is no room for all rows, the longest-running are shown.
  */
 export function frameOf(state: ActivityState, { size, words, shown }: FrameParts): string[] {
   // The last column stays free: some terminals begin a new line when a character fills it.

@@ -26,7 +26,7 @@ interface ConcludedBatch {
 }
 
 export interface GithubMeans {
-  /** The stream for annotations. GitHub reads them from both. */
+  /** The stream for annotations: stdout or stderr. GitHub reads both. */
   output: Pick<Output, 'annotation'>;
   warn(message: Content): void;
   redact: Redact;

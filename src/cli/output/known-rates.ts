@@ -9,7 +9,7 @@ export interface PreciseRate {
   rate: number | undefined;
   /** Half the width of the 95 % interval, for these cases; absent if it is unknown. */
   halfWidth: number | undefined;
-  /** Why no further trials ran: the rate is known precisely enough, or every case had its largest number. */
+  /** Why no further trials ran: the rate is precise enough, or every case had the most trials allowed. */
   stopped: 'precise' | 'cap' | undefined;
 }
 
@@ -17,7 +17,7 @@ export function preciseRates({ rates }: FinishedBatches): PreciseRate[] {
   return rates.map(({ variant, rate, halfWidth, stopped }) => ({ variant, rate, halfWidth, stopped }));
 }
 
-/** The same for people. */
+/** What {@link preciseRates} returns, for people. */
 export function preciseRatesText(rates: readonly PreciseRate[], batches: readonly string[]): Printable {
   return stack([
     ...rates.map(({ variant, rate, halfWidth, stopped }) => {

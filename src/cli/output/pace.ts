@@ -1,4 +1,4 @@
-/** Milliseconds that trials have run, as far as it is known. */
+/** The trials that have not finished. */
 export interface Unfinished {
   /** Trials that have not begun. */
   waiting: number;

@@ -93,7 +93,7 @@ export class Progress implements Disposable {
     }
   };
 
-  /** The same, and prints how long it took. */
+  /** Like {@link step}, and prints how long the step took. */
   readonly during = async <Result>(title: string, work: () => Promise<Result>): Promise<Result> => {
     const startedAt = performance.now();
     const took = () => ours(elapsed(performance.now() - startedAt));

@@ -23,7 +23,7 @@ export interface RegradeSums {
   void: number;
   /** Passed of scored trials, 0 to 1; undefined if none was scored. */
   passRate: number | undefined;
-  /** The same of the first gradings of the same trials. */
+  /** The pass rate of the first gradings of these trials. */
   passRateBefore: number | undefined;
 }
 
@@ -95,7 +95,7 @@ function nameOf({ caseId, variant, ordinal }: ListedTrial): Printable {
   return text`${caseId} · ${variant} #${ordinal}`;
 }
 
-/** Why the new verdict is what it is; if the trial now passes, why it had not. */
+/** The reason for the new verdict; if the trial passes now, why it did not before. */
 function reasonOf({ was, now }: RegradedTrial): Printable {
   const reason = whyOf(now);
   if (reason !== undefined) return text`${reason}`;
@@ -103,7 +103,7 @@ function reasonOf({ was, now }: RegradedTrial): Printable {
   return earlier === undefined ? ours('') : text`was: ${earlier}`;
 }
 
-/** On one line; undefined if it passed. */
+/** Why a grading did not pass, on one line; undefined if it passed. */
 export function whyOf({ cause, failures }: Outcome): string | undefined {
   const [first] = cause ? [`${cause.kind}, in ${cause.phase}: ${cause.message}`] : failures;
   return first?.trim().split('\n', 1)[0];
@@ -116,7 +116,7 @@ function sumsText({ graded, changed, leftOut, ...sums }: RegradeSums): Printable
   return ours(`${plural(graded, 'trial')} graded again, ${changed} changed; ${rates}${out}`);
 }
 
-/** How many trials that were left out are named for one reason. */
+/** How many of the trials that were left out for the same reason are named. */
 const named = 5;
 
 function leftOutLines(leftOut: readonly LeftOutTrial[]): Printable[] {
@@ -128,7 +128,7 @@ function leftOutLines(leftOut: readonly LeftOutTrial[]): Printable[] {
   ]);
 }
 
-/** The same as one JSON document. */
+/** What a regrade gave, as one JSON document. */
 export function regradeDocument(batch: RegradedBatch): unknown {
   const { batchId, suite, graded, leftOut } = batch;
   const named = ({ runId, caseId, variant, ordinal }: ListedTrial) => ({ runId, caseId, variant, ordinal });

@@ -9,14 +9,14 @@ export interface NamedRun extends ListedRun<'results'> {
   variantName: string | undefined;
 }
 
-/** The width, in cells, if nobody watches. */
+/** The width, in cells, if the output is not a terminal. */
 const unlimited = 1_000;
 
 /** Terminals of fewer cells show the beginnings of ids. */
 const narrow = 120;
 
 /**
- * @param width of the terminal, in cells; undefined if nobody watches
+ * @param width of the terminal, in cells; undefined if the output is not a terminal
  * @param short the short id of a batch
  */
 export function runsTable(

@@ -82,8 +82,8 @@ function modelsOf({ blobs }: Ledger, { plan }: StoredBatch): string[] {
 }
 
 /**
- * How much a summary says: numbers and reasons, also what failed steps printed (`texts`), or also where the
- * data folder has the records (`paths`).
+ * How much a summary says. `numbers`: numbers and reasons. `texts`: also what failed steps printed. `paths`:
+ * also where the records are in the data folder.
  */
 export type SummaryDetail = 'numbers' | 'texts' | 'paths';
 

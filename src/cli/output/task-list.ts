@@ -55,7 +55,7 @@ function runsOf({ state, obstacles: [first, ...others] }: ListedTask): Value {
   return others.length === 0 ? text`no: ${first.message}` : text`no: ${first.message}; ${others.length} more`;
 }
 
-/** Everything that is to be known of a task, with its places. */
+/** All obstacles and notes of a task, with their places in files. */
 export function taskDetails({ id, notes, obstacles }: ListedTask): Printable {
   return stack([
     text`\n${id}`,

@@ -37,7 +37,7 @@ export interface ShownArtifact {
   blob: string;
 }
 
-/** An attempt, with what it had found if it does not count. */
+/** An attempt. If it does not count, `record` has what it found. */
 export type ShownAttempt = Omit<ListedAttempt, 'result'> & { record?: StoredBlob };
 
 export function detailsOf(

@@ -6,7 +6,7 @@ import { filesIn, type ProjectFiles } from './project-files.ts';
 
 /** What the files of somebody's program show about it. Nothing of it is run. */
 export interface ProjectTools {
-  /** What its dependencies come with: npm, pnpm, yarn, bun, pip, cargo, go. */
+  /** The program that gets its dependencies: npm, pnpm, yarn, bun, pip, cargo, go. */
   packageManager: string | undefined;
   /** A script that gets its dependencies. Undefined if it has none. */
   install: string | undefined;
@@ -15,7 +15,7 @@ export interface ProjectTools {
 }
 
 export interface Project extends ProjectTools {
-  /** The name of the folder, in characters that any name here may have. */
+  /** The name of the folder, reduced to letters, digits, `_`, `.` and `-`. */
   name: string;
   /** The root of the git repository that the folder is in. */
   repository: string | undefined;
@@ -99,7 +99,7 @@ function pythonProject(files: ProjectFiles): Found | undefined {
   const tests = files.pythonTests();
   if (tests.length === 0 && [...texts.values()].every((text) => text === undefined)) return undefined;
   const isPackage = /^\[(project|build-system)\]/m.test(texts.get('pyproject.toml') ?? '');
-  // Debian's Python refuses to install for everyone without the option.
+  // Without the option, Debian's pip refuses to install outside of a virtual environment.
   const pip = 'python3 -m pip install --break-system-packages';
   const install =
     isPackage || texts.get('setup.py') !== undefined
@@ -118,7 +118,7 @@ function pythonProject(files: ProjectFiles): Found | undefined {
   };
 }
 
-/** In a test: unittest finds no functions outside of classes, and exits with 0. */
+/** Marks a test for pytest: unittest finds no functions outside of classes, and exits with 0. */
 const ofPytest = /^(import|from) pytest\b|^(async )?def test/m;
 
 function cargo(files: ProjectFiles): Found | undefined {

@@ -18,8 +18,8 @@ export interface UnfinishedWork {
 }
 
 /**
- * The results of batches as far as they got, and which trials have none. Undefined if no batch was started.
- * A suite may need several batches, of which not all were started: their trials are from the plan.
+ * The results of batches so far, and the trials that have none. Undefined if no batch was started. If a suite
+ * needs several batches and not all were started, the trials of the others are taken from the plan.
  */
 export function incompleteSummary(
   { plan, batches, thrown }: UnfinishedWork,

@@ -33,7 +33,7 @@ export interface PrintParts {
   workshop: Pick<Workshop, 'ledger' | 'service'>;
   progress: Progress;
   options: ResultOptions;
-  /** What each of them is compared with. */
+  /** What all results are compared with. */
   older?: OlderSide | undefined;
   signal: AbortSignal;
 }
@@ -107,7 +107,7 @@ function conclusionOf(
   return { code: isWorse ? exitCodes.belowThreshold : rates, lines };
 }
 
-/** How the results stand to `--fail-under`. */
+/** Says whether the results reach `--fail-under`. */
 function thresholdText(summary: AnySummary, failUnder: number): string {
   const below = belowText(summary, failUnder);
   if (below !== undefined) return below;

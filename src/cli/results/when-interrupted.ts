@@ -18,9 +18,7 @@ export function whenInterrupted(
   return { [Symbol.dispose]: () => signal.removeEventListener('abort', onAbort) };
 }
 
-/**
- * Saves the results of a command that is ending. Never throws: what ended the command decides how it ends.
- */
+/** Saves the results of a command that is ending. Never throws: the first error decides the exit code. */
 export function saveIfPossible(save: () => void, { note }: Pick<Progress, 'note'>): void {
   try {
     save();

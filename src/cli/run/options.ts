@@ -45,7 +45,7 @@ export function refuseLoneOptions(options: RunOptions): void {
     refuseLone([precision === undefined ? '--max-trials' : '--precision', '--trials auto']);
 }
 
-/** Further trials are batches of chosen cases, which one start request must be able to hold. */
+/** `--trials auto` starts further trials as batches of some cases. All cases must fit into one request. */
 export function refuseManyAuto(plan: SuitePlan, { trials }: RunOptions): void {
   if (trials !== 'auto' || planParts(plan).length === 1) return;
   throw new OffsiteError(`--trials auto cannot be used with ${plan.cases.length} cases`, {

@@ -2,7 +2,7 @@ import type { SuitePlan } from '../../suite/plan.ts';
 import { plural } from '../../text/quantities.ts';
 import type { AnySummary } from '../results/write-results.ts';
 
-/** What a dry run has shown. That work fails which nobody did is no finding. */
+/** What a dry run has shown. Failed trials are no finding, because no model did the work. */
 export function rehearsedText(
   { passed, failed, void: missing }: AnySummary,
   { variants, judges }: SuitePlan,

@@ -49,7 +49,7 @@ export async function runSuite(file: string | undefined, options: RunOptions): P
       : replayedBatch(context, options.replay, options.onMiss ?? 'fail');
   const planning = { progress, signal, models: recorded?.models };
   const { plan: read, leftOut } = await plannedSuite(file, options, context, planning);
-  // A dry run uses other models, and refuses what the run would refuse.
+  // A dry run uses other models, but must refuse bad scripts as the run would.
   if (options.dryRun) requireScripts(askedBy(read), context.configured);
   const trials = typeof options.trials === 'number' ? options.trials : read.trials;
   const plan = { ...read, trials, trigger: ciRun(env), ...(recorded && { replay: recorded.replay }) };
@@ -92,7 +92,7 @@ export async function runSuite(file: string | undefined, options: RunOptions): P
     const kept = ledger.outbox.pending().filter((report) => report.service === service).length;
     const waiting = kept > 0 ? `${plural(kept, 'result')} kept in ${dataFolder}; ` : '';
     const placed = placedFailure(error, context.config);
-    // Nothing was started with an image that there is not.
+    // If the image is missing, nothing was started.
     if (!options.dryRun && !(error instanceof SandboxImageMissing))
       progress.note(`${waiting}\`offsite resume\` continues what is not finished`);
     progress[Symbol.dispose]();

@@ -15,7 +15,7 @@ interface ExecutorOptions {
   observe(event: WorkEvent): void;
 }
 
-/** The executor of this process's service. Prints what it is ready for, and whenever that changes. */
+/** The executor of this process's service. Prints each change of its state. */
 export function executorHere(
   context: CommandContext,
   { concurrency, log, observe }: ExecutorOptions,

@@ -5,8 +5,8 @@ import { listenTo } from '../../foreign-traffic.ts';
 import type { PersonsTerminal } from '../terminal.ts';
 
 /**
- * What a program may have changed and not restored: the other screen, mouse reports, bracketed paste, a
- * hidden cursor, colours.
+ * Escape sequences that undo what a program may have left: the other screen, mouse reports, bracketed paste,
+ * a hidden cursor, colours.
  */
 const restored =
   '\u001b[?1049l\u001b[?1000l\u001b[?1002l\u001b[?1003l\u001b[?1006l\u001b[?2004l\u001b[!p\u001b[?25h\u001b[0m';

@@ -37,7 +37,7 @@ export async function openSandbox(
   const { record } = shown;
   const kept = await keptOf({ ledger, engine, signal }, shown);
   const image = await imageOf(engine, shown, signal);
-  // It has the whole sandbox as the agent left it.
+  // A kept image has the whole sandbox as the agent left it.
   const imageId = kept?.kind === 'image' && kept.name !== undefined ? kept.name : image.id;
   const planned = plannedSandbox(ledger, shown);
   const environment = planned?.environment ?? noEnvironment;
@@ -67,7 +67,7 @@ export async function openSandbox(
   }
 }
 
-/** Whether the whole workspace was kept and is there now. */
+/** Restores the archive of the workspace, if one was kept. Resolves with whether all of it is there. */
 async function restoredWhole(
   container: Container,
   kept: KeptWorkspace | undefined,

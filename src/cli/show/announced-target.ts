@@ -19,7 +19,7 @@ export function announceLast({ err }: Pick<CommandContext, 'err'>, { id, suite }
   err.print(text`batch ${id} of ${suite}, the last one`);
 }
 
-/** Whether a reference begins with the id, or with the beginning of it. */
+/** Whether the first word of a reference is the id, or the beginning of it. */
 function begins(id: string, reference: string): boolean {
   const [word = ''] = reference.trim().split(/[:#\s]/);
   return word !== '' && (id.startsWith(word) || id.replace(/^(batch|run)_/, '').startsWith(word));

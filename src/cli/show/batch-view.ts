@@ -65,8 +65,9 @@ const narrow = 120;
  * A batch: the table, then a line for each trial that did not pass; of a run, for each trial. The line begins
  * with the name by which `offsite show` finds the trial.
  *
- * @param short the short id, and whether it is the last batch, which trials need not name
- * @param part if it belongs to a set
+ * @param short the short id
+ * @param isLast whether it is the last batch, which need not be named to find a trial
+ * @param part set if the batch belongs to a set
  * @param width of the terminal, in cells
  */
 export function batchView(

@@ -29,11 +29,11 @@ interface Hunk {
 }
 
 /**
- * Milliseconds that all comparisons of a document may take together: one grows with the square of what
- * differs.
+ * Milliseconds that all comparisons of a document may take together. The time of a comparison grows with the
+ * square of what differs.
  */
 const comparisonsMs = 3_000;
-/** Texts that are compared in a few milliseconds, whatever they contain, need none of that time. */
+/** Two texts of this size together take a few milliseconds whatever they contain, and have no time limit. */
 const smallCharacters = 1_000;
 /** With less time than this, a file is not compared. */
 const shortestMs = 1;
@@ -141,7 +141,7 @@ export function changesSection(record: TrialRecord, read: ReadText, whole: boole
   return section('changed files', String(total), [...body, ...rest]);
 }
 
-/** The files to show, and a line that counts those that say nothing about the work that these do not say. */
+/** The files to show, and a line that counts the rest, which says nothing about the work: .git and caches. */
 function shownOf<File>(files: readonly File[], pathOf: (file: File) => string, whole: boolean) {
   if (whole) return { own: files, rest: [] };
   const { own, git, caches } = partPaths(files, pathOf);

@@ -105,7 +105,7 @@ function validationLines(validation: Validation, judgments: readonly Judgment[],
     text`${mark(failed || low.length > 0 ? 'failed' : 'passed')} ${name}${took}`,
     ...low.map((judgment) => text`  its judgment does not reach the threshold: ${scoreText(judgment)}`),
     ...outputLines(message, size),
-    // It repeats the message, with the stack.
+    // The error repeats the message, with the stack.
     ...(size === inFull || message === undefined ? outputLines(error?.text, size) : []),
     ...(size === inFull ? outputLines(output?.text, size) : []),
     ...firstOf(shownCalls, size === inFull ? calls.length : 2, (call) => callLines(call, size)),

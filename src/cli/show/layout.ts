@@ -25,10 +25,10 @@ export function firstOf<Item>(
   return [...items.slice(0, most).map(shown), more(items.length - most)];
 }
 
-/** Much of a text, where somebody asks for it. A line of megabytes stays readable. */
+/** The size of a text that the user asked for in full. Even a line of megabytes stays readable. */
 export const inFull: Excerpt = { first: 5_000, last: 5_000, characters: 10_000 };
 
-/** A text in a story: an output, a message. What is left out does not say what failed. */
+/** The size of a text in a story, such as an output. Lines that say what failed are always shown. */
 export const inStory: Excerpt = { first: 4, last: 8, characters: 160, besides: failureLines };
 
 /** The first line of a text. */

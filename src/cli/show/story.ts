@@ -149,7 +149,7 @@ function joinedByComma(values: readonly Printable[]): Printable {
   return values.reduce((all, value, index) => (index === 0 ? value : text`${all}, ${value}`), ours(''));
 }
 
-/** Only if there was more than one attempt. */
+/** The attempts, if there was more than one. */
 function attemptsSection({ details: { attempts } }: ShownTrial): Printable | undefined {
   if (attempts.length < 2) return undefined;
   const lines = attempts.map(({ number, startedAt, endedAt, ending = 'in progress', cause }) => {
@@ -172,7 +172,7 @@ function artifactsSection({ details: { artifacts }, record, words }: ShownTrial)
   ]);
 }
 
-/** Only if what it left can be graded again. */
+/** How to grade the trial again, or why that is not possible. Empty if the record does not say. */
 function regradeLine({ record: { left }, words }: ShownTrial): Value[] {
   if (left === undefined) return [];
   if (left.kind === 'not-kept') return [text`regrade  not possible: ${left.why}`];

@@ -7,7 +7,7 @@ import type { Part, ShownTrial } from './story.ts';
 
 /**
  * A trial as one JSON document, with the names that `offsite export` uses: either everything or the wanted
- * parts. Contents that the record keeps in blobs come with the paths of these.
+ * parts. Contents that the record keeps in blobs come with the paths of the blobs.
  */
 export function trialDocument(shown: ShownTrial, wanted: readonly Part[], ledger: Ledger): unknown {
   const { batch, run, trial, record, details, read } = shown;

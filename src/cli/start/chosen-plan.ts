@@ -33,8 +33,9 @@ export function chosenPlan(
 }
 
 /**
- * A request has no field for what else distinguishes variants, such as their profiles. So a service counts
- * those with the same model and connections, in the order of the request.
+ * Throws if the service would take the variant for another one. A request has the model and the connections
+ * of a variant, but for example not its profile. So a service tells variants with the same model and
+ * connections apart by their order in the request.
  */
 function refuseMistaken(
   variant: PlannedVariant,

@@ -29,7 +29,7 @@ export const checkedHere: Platform = {
 export type Started =
   /** This process has run its trials. */
   | { kind: 'finished'; batch: FinishedBatch }
-  /** Somebody else runs its trials; `next` says who. */
+  /** A server of this data folder, or the service, runs its trials; `next` says which. */
   | { kind: 'queued'; batch: StartResponse; next: string };
 
 interface StartHere {
@@ -78,7 +78,7 @@ export async function startHere(
   for (const sandbox of sandboxes) passedEnvironment(sandbox, context.host);
   progress.note(text`${plural(revision.concurrency, 'trial')} at a time; results in ${context.dataFolder}`);
   const delivery = platformDelivery(ledger, platform, clock);
-  // Nobody but this data folder runs a platform batch, and its lock is held: its trials are not claimed.
+  // Trials are not claimed: only this data folder runs its platform batches, and this process has the lock.
   const parts = { ...workshop, service: platformService, delivery, revisions, claims: undefined };
   try {
     return { kind: 'finished', batch: await runBatch(plan, parts, signal, progress.event) };

@@ -43,7 +43,7 @@ interface WaitParts {
   progress(ended: number): void;
 }
 
-/** Asks the service again and again until no run of a batch has a trial that is not over. */
+/** Asks the service again and again until all trials of a batch are over. */
 export async function waitForBatch(
   { id: batchId, runs }: StartResponse,
   { variants }: SuitePlan,

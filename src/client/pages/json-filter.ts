@@ -2,8 +2,8 @@ import { ByteStore } from '../../byte-store.ts';
 import { type JsonKind, JsonScanner } from './json-scanner.ts';
 
 /**
- * What is kept of a JSON value. Of a value of another kind than expected, it is kept that it is one: a list
- * or an object without content.
+ * What is kept of a JSON value. A list or an object where another kind was expected is kept without its
+ * content.
  */
 export type Kept =
   /** A text, number, boolean or null. */
@@ -18,8 +18,8 @@ export type Kept =
   | { each: Kept };
 
 /**
- * How much may be kept: of the document, and of each entry that is handed out. Is read where the document and
- * where an entry begins.
+ * How much may be kept: of the document, and of each entry that is handed out. The room is read when the
+ * document begins, and when an entry begins.
  */
 export interface Room {
   bytes: number;
@@ -36,7 +36,7 @@ export interface KeptJson {
 export interface FilterListener {
   /**
    * The list whose entries are handed out begins, or another value in its place. Earlier entries do not
-   * count: of a name that occurs twice in an object, V8 takes the last value.
+   * count: if a name occurs twice in an object, V8 takes the last value.
    */
   list(): void;
   /** Undefined if there was not enough room for the entry. */
@@ -78,7 +78,7 @@ export class JsonFilter {
   readonly #frames: Frame[] = [];
   /** The name of the next member in the innermost frame. */
   #name: string | undefined;
-  /** How many values are open in one that is copied or dropped without a look at its parts, including it. */
+  /** How many values are open, counted from a value that is copied or dropped as a whole. */
   #opaque = 0;
   #isCopied = false;
   #chunk: Uint8Array = new Uint8Array();

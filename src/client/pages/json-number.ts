@@ -1,4 +1,4 @@
-/** How much of a number was read, by its last part. */
+/** The part of a number that was read last. */
 export type NumberState = 'minus' | 'zero' | 'digits' | 'point' | 'fraction' | 'e' | 'sign' | 'exponent';
 
 /** The state of a number after its first byte; undefined if no number begins with it. */

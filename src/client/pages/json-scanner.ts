@@ -4,7 +4,7 @@ import { firstOf, isWhole, type NumberState, nextOf } from './json-number.ts';
 
 export type JsonKind = 'object' | 'array' | 'scalar';
 
-/** Hears of each value of a document. Positions are in the chunk that is being written. */
+/** Is called for each value of a document. Positions are in the chunk that is being written. */
 export interface JsonListener {
   /** Whether the names in the object that is being read matter now. */
   readonly wantsNames: boolean;
@@ -50,7 +50,10 @@ const isEscape = classOf((byte) => '"\\/bfnrt'.includes(String.fromCharCode(byte
 const isHex = classOf((byte) => /[0-9a-fA-F]/.test(String.fromCharCode(byte)));
 
 const words = new Map(['true', 'false', 'null'].map((word) => [byteOf(word), word]));
-/** In bytes as written. A longer name is none that matters, even if all its characters are escaped. */
+/**
+ * The bytes of the longest name, as written. No name that matters is longer, even if all its characters are
+ * escaped.
+ */
 const nameBytes = 256;
 
 /**

@@ -29,9 +29,9 @@ export interface PageNumbering {
  * Ends when `total` runs were seen, at an empty page, or after two pages in a row with nothing new: one such
  * page appears if twenty runs start in the meantime, two mean a service that ignores the page number.
  *
- * Page 0 is requested only where page 1 cannot have been the first one: it has exactly what is left for a
- * second page, or at the end a whole page of runs is missing. A service that shows all its runs from page 1
- * on counts from 1, also if some of them could not be read.
+ * Page 0 is requested only if page 1 seems not to be the first one: page 1 has exactly as many runs as a
+ * second page would have, or a whole page of runs is missing at the end. A service that shows all its runs
+ * from page 1 on counts from 1, even if some of them could not be read.
  */
 export async function* listRuns<Parts extends RunParts>(
   readPage: (request: PageRequest) => Promise<ReadPage<Parts>>,
@@ -79,12 +79,15 @@ export async function* listRuns<Parts extends RunParts>(
   if (isKnownFirst(first, numbering) || total - seen.size - unread < Math.max(1, pageSize)) return;
   const zero = await readZero();
   const missed = zero ? unseen(zero) : [];
-  // Whatever page 0 shows, once is enough.
+  // Page 0 is not requested again, whatever it showed.
   Object.assign(numbering, { isKnown: true }, missed.length > 0 && { first: 0 });
   yield* missed;
 }
 
-/** Whether a listing began at the first page: meanwhile, another listing may have found that it is page 0. */
+/**
+ * Whether a listing began at the first page. Another listing may have found meanwhile that page 0 is the
+ * first.
+ */
 function isKnownFirst(number: number, { first, isKnown }: PageNumbering): boolean {
   return isKnown && first === number;
 }

@@ -53,7 +53,7 @@ export class PageReader implements BodyReader {
   readonly #quote: Quote;
   readonly #utf8 = new Utf8Check();
   readonly #filter: JsonFilter;
-  /** For the runs to come. */
+  /** The room that is left for the runs to come. */
   readonly #room: Room = wholeRoom();
   #runs: { id: string }[] = [];
   #unread = 0;

@@ -3,7 +3,7 @@ import type { Quote } from '../api-key.ts';
 import { printIssues } from '../request.ts';
 import type { ListedRun } from './run-parts.ts';
 
-/** Without one of these, nothing can be done with a trial; without its id, nothing with a run. */
+/** A trial that lacks one of these cannot be used, and neither can a run without an id. */
 const needed: ReadonlySet<PropertyKey | undefined> = new Set(['id', 'ordinal', 'status']);
 
 export interface RunRead {
@@ -14,8 +14,9 @@ export interface RunRead {
 }
 
 /**
- * Reads one record of a page, because what cannot be read in one must not hide the others. A part that cannot
- * be read is left out if the record can be used without it; else the trial is left out, or the run.
+ * Reads one record of a page by itself, because a record that cannot be read must not hide the others. A part
+ * that cannot be read is left out if the record can be used without it; else the trial is left out, or the
+ * run.
  */
 export function readRun(record: unknown, schema: z.ZodType, quote: Quote): RunRead {
   const whole = schema.safeParse(record);

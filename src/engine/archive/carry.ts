@@ -16,8 +16,8 @@ import { archiveEnd, tarHeader } from './write-header.ts';
 
 export interface CarryRequest {
   /**
-   * Whether an entry is copied, by its path below the copied one; '' is that one itself. A folder that is not
-   * copied is left out with everything below it.
+   * Whether an entry is copied. `path` is relative to the path that is copied; '' is that path itself. A
+   * folder that is not copied is left out with everything below it.
    */
   keeps(path: string, isFolder: boolean): boolean;
   /** `inside`: only links that lead to something below the copied path. */
@@ -36,10 +36,10 @@ export interface Carried {
 }
 
 /**
- * Copies a file or folder from one container to the same path of another, entry by entry. Only files,
- * folders and links are copied, without capabilities and without the bits that change the user of a program.
- * Nothing is unpacked here, and no program of a container takes part. What the target has stays, unless it
- * has the same name. Throws `ENGINE_NOT_FOUND`, and `ENGINE_TOO_LARGE` for more than the request allows.
+ * Copies a file or folder from one container to the same path of another, entry by entry. Only files, folders
+ * and links are copied, without capabilities and without setuid and setgid bits. Nothing is unpacked here,
+ * and no program of a container takes part. Existing files in the target stay unless they have the same name.
+ * Throws `ENGINE_NOT_FOUND`, and `ENGINE_TOO_LARGE` for more than the request allows.
  */
 export async function carryBetween(
   port: EnginePort,
@@ -116,10 +116,10 @@ async function* kept(
   yield archiveEnd;
 }
 
-/** Permissions, and the bit that lets only owners delete in a folder. */
+/** Permissions and the sticky bit. */
 const plainBits = 0o1777;
 
-/** A name of the archive without its first part, which is the last one of the path that was asked for. */
+/** A name in the archive without its first part, which is the last part of the requested path. */
 function below(name: TarHeader['name']): { text: string; bytes: Buffer } {
   const parts = name
     .toString('latin1')

@@ -26,7 +26,7 @@ export interface NewFolder {
 
 export type NewEntry = NewFile | NewLink | NewFolder;
 
-/** Those that come one after another are sent as they come. */
+/** Entries of an `AsyncIterable` are sent as they arrive. */
 export type NewEntries = Iterable<NewEntry> | AsyncIterable<NewEntry>;
 
 export type ArchivedType = 'file' | 'folder' | 'symlink' | 'hardlink' | 'device' | 'fifo';

@@ -1,10 +1,10 @@
 /**
- * Whether a link below a folder leads to something of that folder, by its text alone. A target may begin with
- * `..`, since a link's own folder is a real one. After that it may not have `..`: after another link, that
- * could lead anywhere.
+ * Whether a link below a folder leads to something in that folder, judged by the target's text alone. A
+ * target may begin with `..`, since the folder that holds the link is not itself a link. After that it may
+ * not have `..`: after another link, that could lead anywhere.
  *
  * @param root the folder's absolute path
- * @param path the link's, relative to it
+ * @param path the link's path, relative to `root`
  */
 export function leadsInside(root: string, path: string, target: string): boolean {
   const parts = target.split('/').filter((part) => part !== '' && part !== '.');

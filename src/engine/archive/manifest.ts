@@ -17,9 +17,9 @@ export type Manifest = ReadonlyMap<string, FileFacts>;
 
 /**
  * Reads a folder's state from its archive, hashing while it streams. `visit` may read the content of entries;
- * it is hashed all the same. Throws `SANDBOX_UNWITNESSED` if there are too many entries. Comparing two such
- * states finds changes exactly, and much faster than the engine's own list of changes, which walks the whole
- * image.
+ * all content is hashed, whether read or not. Throws `SANDBOX_UNWITNESSED` if there are too many entries.
+ * Comparing two such states finds changes exactly, and much faster than the engine's own list of changes,
+ * which walks the whole image.
  */
 export async function readManifest(
   entries: AsyncIterable<ArchivedEntry>,

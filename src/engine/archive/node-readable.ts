@@ -2,8 +2,9 @@ import { Readable } from 'node:stream';
 import type { Pack } from 'tar-stream';
 
 /**
- * An archive of tar-stream as a stream of Node. Its own kind of stream has no `readableEnded`, so a reader
- * that looks for the end takes a whole archive for a cut one. Destroying either destroys both.
+ * Turns an archive of tar-stream into a stream of Node. tar-stream's own streams have no `readableEnded`, so
+ * a reader that checks it would take a complete archive for one that was cut. Destroying either destroys
+ * both.
  */
 export function nodeReadable(archive: Pack): Readable {
   return Readable.from(archive, { objectMode: false });

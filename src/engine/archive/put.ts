@@ -32,7 +32,7 @@ export async function putEntries(
 
 type Archive = ReturnType<typeof pack>;
 
-/** Adds entries as fast as the engine takes them, so that one is in memory at a time. */
+/** Adds entries as fast as the engine takes them, so that only one is in memory at a time. */
 async function addAll(archive: Archive, entries: AsyncIterable<NewEntry>): Promise<void> {
   for await (const entry of entries)
     await new Promise<void>((resolve, reject) => {

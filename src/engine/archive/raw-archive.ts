@@ -16,7 +16,7 @@ export interface CopyLimits {
 export interface RawArchive extends Disposable {
   /** A tar stream. It fails with `ENGINE_TOO_LARGE`, or if the connection is cut. */
   archive: Readable;
-  /** Whether the path is a folder. A link to a folder is none. */
+  /** Whether the path is a folder. A link to a folder is not one. */
   isFolder: boolean;
 }
 
@@ -38,7 +38,7 @@ export async function openArchive(
   source.on('close', () => {
     if (!source.readableEnded) limited.destroy(new Error('the connection was cut'));
   });
-  // Who reads the archive gets its errors too; one that nobody reads must not end the process.
+  // A reader of the archive gets its errors too. Without a reader, an error must not end the process.
   limited.on('error', () => undefined);
   return {
     archive: source.pipe(limited),

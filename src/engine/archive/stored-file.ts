@@ -13,16 +13,16 @@ export interface StoredFile {
   mode: number;
 }
 
-/** Where the volume is in the container that reaches it. */
+/** Where the volume is mounted in the helper, the container that reads and writes it. */
 const folder = '/stored';
 
 /**
- * The name of a file with this content in a volume. Writes it if there is none. Another process may write one
- * at the same moment, so a name proves nothing: the content is compared. A file that is there is never
- * written again, because containers may use it. Three or four round trips, by a container that is never
- * started.
+ * Finds a file with this content in a volume, or writes one, and resolves with its name. Another process may
+ * be writing such a file at the same moment, so a name proves nothing: the content is compared. An existing
+ * file is never overwritten, because containers may use it. Three or four round trips, through a container
+ * that is never started.
  *
- * @param like whose image and labels that container gets: any image will do, and a sweep needs the labels
+ * @param like the image and labels of that container: any image will do, and a sweep needs the labels
  */
 export async function storedFile(
   port: EnginePort,

@@ -59,7 +59,7 @@ async function readAmendments(header: TarHeader, bytes: ByteReader): Promise<Ame
     case 'x':
       return readRecords(text);
     default:
-      // These apply to the whole archive, such as a comment; they hold no names.
+      // Records for the whole archive, such as a comment, hold no names.
       return {};
   }
 }

@@ -1,8 +1,8 @@
 import { blockBytes, type TarHeader } from './tar-header.ts';
 
 /**
- * An entry's header as whole blocks, after a record with its names and its size, so that names of any bytes
- * and sizes of any length are kept. All other attributes are left out, such as capabilities.
+ * An entry's header as whole blocks. Records with its names, size and ids come before it, so that names of
+ * any bytes and numbers of any length are kept. All other attributes are left out, such as capabilities.
  */
 export function tarHeader(header: TarHeader): Buffer {
   const { name, linkName, size, uid, gid } = header;
@@ -50,7 +50,10 @@ function block({ flag, mode, size, uid, gid, modifiedAt }: TarHeader): Buffer {
   return made;
 }
 
-/** Octal digits. For a number that is too long the record before counts; a time becomes the oldest one. */
+/**
+ * Octal digits. A number that is too long is written as 0: the records before the header have its true value,
+ * except for a time.
+ */
 function writeNumber(into: Buffer, at: number, bytes: number, number: number): void {
   const digits = Math.max(0, number)
     .toString(8)

@@ -46,7 +46,7 @@ function archiveOf(
   const fill = async () => {
     for (const { path, type, mode, size, linkTarget, modifiedAt: mtime } of members) {
       const header = { name: path, mode, mtime };
-      // The builder reads it, and leaves out what it names.
+      // The builder applies this file, so the archive gets one that Offsite writes instead.
       if (path === '.dockerignore') continue;
       if (type === 'folder') archive.entry({ ...header, type: 'directory' });
       else if (type === 'symlink') archive.entry({ ...header, type: 'symlink', linkname: linkTarget ?? '' });

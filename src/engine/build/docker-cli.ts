@@ -90,7 +90,7 @@ export async function buildThroughCli(
     signal.throwIfAborted();
     if (!failed) return;
     if (timedOut) throw tookTooLong(timeoutMs);
-    // An engine that is gone is not the Dockerfile's fault.
+    // Throws if the engine is gone, which is not the Dockerfile's fault.
     await port.images.find(name, signal);
     if (exitCode !== undefined) throw notBuilt('a step of the Dockerfile failed');
     throw new OffsiteError(`The docker CLI ended without an exit code: ${originalMessage ?? ''}`, {

@@ -21,7 +21,7 @@ export interface ImageBuild {
     folder: string;
     /** The patterns of `.dockerignore`. */
     ignore: string;
-    /** What the patterns leave. */
+    /** What the patterns do not exclude. */
     members: readonly ContextMember[];
   };
   /** What RUN steps may mount by its id. Only BuildKit has secrets. */

@@ -2,27 +2,30 @@ import type { Container } from '../container.ts';
 import { notTheWork, parentOf } from './changed-paths.ts';
 import { furtherPaths } from './layer-paths.ts';
 
-/** What to read to get the content of every change, with what is below it. */
+/** A path to read, with everything below it, to get the content of a change. */
 export interface ChangedContent {
   path: string;
-  /** A new file, or a new folder with everything in it. Otherwise it may be a folder that changed itself. */
+  /**
+   * True for a new file, or a new folder with everything in it. Otherwise the path may be a folder that was
+   * itself changed.
+   */
   isAdded: boolean;
 }
 
 export interface ContentsRequest {
-  /** How many changed paths of the engine's list, and how many contents, there may be. */
+  /** The most changed paths that the engine may list, and the most contents to return. */
   most: { changes: number; contents: number };
   signal: AbortSignal;
 }
 
 /**
  * What was created or changed in a container: files, and the topmost of the new folders. Undefined if there
- * are more than asked for. Nothing may run in the container. Two round trips.
+ * are more than `most`. Nothing may run in the container. Two round trips.
  *
- * The engine's list shows which folders are new, but it misses a file whose size and times were restored,
- * which an image of the container holds nevertheless. The container's own layer has it. Where this process
- * cannot read the layer, such a file is missed: finding it needs a program in the container, whose files
- * would be part of that image.
+ * The engine's list shows which folders are new. It misses a file whose size and times were restored,
+ * although an image of the container contains that file. The container's own layer shows it. Where this
+ * process cannot read the layer, such a file is missed: finding it needs a program in the container, whose
+ * files would be part of that image.
  */
 export async function changedContents(
   container: Pick<Container, 'changes' | 'layerPaths'>,

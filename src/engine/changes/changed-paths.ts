@@ -21,11 +21,11 @@ export interface ChangesRequest {
 
 export interface Changes {
   /**
-   * Absolute and sorted. A folder is listed if it changed itself, not for changes inside it. A deleted folder
-   * is listed without its content.
+   * Absolute and sorted. A folder is listed if it was itself changed, not for changes inside it. A deleted
+   * folder is listed without its content.
    */
   paths: string[];
-  /** There were more. Never true for `every` change. */
+  /** Whether there were more. Never true for `every` change. */
   isCut: boolean;
 }
 

@@ -18,8 +18,8 @@ export const furtherPaths = '/… (and more paths than are listed)';
 
 /**
  * Lists everything in the container's own layer: what was created, changed in any way, or deleted. A folder
- * is listed only if it is empty in the layer: it was created, changed itself, or deleted and created again. A
- * folder that cannot be read, or whose path is too long, counts as changed itself. All paths beyond a bound
+ * is listed only if it is empty in the layer: it was created, was itself changed, or was deleted and created
+ * again. A folder that cannot be read, or whose path is too long, counts as changed. All paths beyond a bound
  * are listed as one entry, {@link furtherPaths}. Reads the engine's disk directly. Undefined if this process
  * cannot read it: the engine is on another machine, this user may not read its folder, or it keeps no such
  * layers. Nothing may run in the container. One round trip the first time.

@@ -35,7 +35,7 @@ export interface Probe extends AsyncDisposable {
   readonly id: string;
   /** Runs a line of shell for at most a minute; after that its exit code is `null`. */
   shell(script: string, more?: Partial<ExecCommand>): Promise<Ran>;
-  /** Runs what a check only needs to be done. Throws an `Unmet` with its message if it fails. */
+  /** Runs a line of shell that must succeed. Throws an `Unmet` with its message if it fails. */
   prepare(script: string): Promise<void>;
 }
 

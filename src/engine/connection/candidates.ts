@@ -9,7 +9,7 @@ import { readTlsFolder } from './tls-folder.ts';
  * host, then DOCKER_HOST, DOCKER_CONTEXT, the `docker` CLI's current context, and CONTAINER_HOST, which is
  * Podman's. Otherwise the usual sockets, the most common one first.
  *
- * @param certificates the folder for the configured host; if not given, the environment says it
+ * @param certificates the folder for the configured host; default: the one that the environment names
  */
 export async function candidates(
   host: string | undefined,

@@ -13,9 +13,9 @@ export interface Connection {
   port: EnginePort;
   /** For messages: `unix:///var/run/docker.sock (the default socket)`. */
   address: string;
-  /** The same address as the docker CLI takes it. Undefined if the CLI would need more than that. */
+  /** The same address for the docker CLI. Undefined if the CLI would need more than the address. */
   cliHost: string | undefined;
-  /** The agent ends: an engine that is silent then counts as gone some time later. */
+  /** Call this when the Offsite process starts to end: from then on, a silent engine soon counts as gone. */
   hurry(): void;
   close(): Promise<void>;
 }

@@ -1,9 +1,11 @@
 import type { Clock } from '../../clock.ts';
 
-/** Milliseconds without an answer after which an engine counts as gone, once this agent ends. */
+/**
+ * Milliseconds without an answer after which an engine counts as gone, once the Offsite process is ending.
+ */
 const silentMs = 20_000;
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two checks. */
 const lookMs = 1_000;
 
 /** Why requests fail once the engine counts as gone. */
@@ -12,9 +14,9 @@ export class EngineSilent extends Error {
 }
 
 /**
- * Bounds how long the end of an agent waits for an engine that is silent. A request has two minutes for its
- * answer, and an end makes many requests, one after another. While the engine answers any of them, all others
- * keep their time: a busy engine takes long to remove containers.
+ * Bounds how long an ending Offsite process waits for a silent engine. A request has two minutes for its
+ * answer, and the cleanup makes many requests, one after another. While the engine answers any of them, all
+ * others keep their two minutes: a busy engine takes long to remove containers.
  */
 export class Ending implements Disposable {
   readonly #clock: Clock;
@@ -33,7 +35,7 @@ export class Ending implements Disposable {
     return this.#gone.signal;
   }
 
-  /** The agent ends. */
+  /** Call this when the Offsite process starts to end. */
   begin(): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
@@ -42,7 +44,7 @@ export class Ending implements Disposable {
     });
   }
 
-  /** A request waits for its answer until the returned object is disposed. */
+  /** Counts a request as waiting for its answer until the returned object is disposed. */
   request(): Disposable {
     this.#open += 1;
     return {

@@ -7,8 +7,8 @@ import type { OpenEngine } from '../port/engine-port.ts';
 import type { EngineAddress } from './address.ts';
 
 /**
- * Connects to the engine at an address, as what it says it is. Throws a `connection` failure, or
- * `ENGINE_TOO_OLD`.
+ * Asks the engine at an address whether it is Docker or Podman, and connects to it as that. Throws a
+ * `connection` failure, or `ENGINE_TOO_OLD`.
  */
 export async function openEngine(
   address: EngineAddress,

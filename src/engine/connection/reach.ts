@@ -4,7 +4,7 @@ import { forwardOverSsh, type ReachOptions } from './ssh-forward.ts';
 
 export interface ReachedEngine {
   address: EngineAddress;
-  /** Why a request failed, if the way to the engine says so. */
+  /** Why a request failed, if the forwarding can tell. */
   failure(): Promise<OffsiteError | undefined>;
   /** Stops the forwarding, if there is one. */
   close(): Promise<void>;

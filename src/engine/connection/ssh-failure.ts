@@ -1,9 +1,9 @@
 import { OffsiteError } from '../../offsite-error.ts';
 
-/** `ssh` does not lead to an engine. The hint says what to do about it. */
+/** `ssh` cannot connect to an engine. The hint says what to do about it. */
 export class SshFailure extends OffsiteError {}
 
-/** Where `ssh` was to lead. */
+/** What `ssh` should connect to. */
 export interface SshTarget {
   url: URL;
   /** The engine's socket on the other machine. */

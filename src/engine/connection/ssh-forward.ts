@@ -21,15 +21,15 @@ const saysWithinMs = 500;
 
 export interface SshForward {
   socketPath: string;
-  /** Why a request failed: the engine's socket on the other machine, if `ssh` says so. */
+  /** Why a request failed, if `ssh` says that it cannot open the engine's socket on the other machine. */
   failure(): Promise<SshFailure | undefined>;
   close(): Promise<void>;
 }
 
 /**
- * Forwards a local socket to the engine's with the system's own `ssh`, so the user's settings, keys and agent
- * apply. One connection carries all requests: a connection per request would soon hit the server's
- * MaxStartups. `ssh://user@host:port/path/to/docker.sock`; without a path the default socket.
+ * Forwards a local socket to the engine's with the system's own `ssh`, so the user's ssh settings, keys and
+ * ssh-agent apply. One connection carries all requests: a connection per request would soon hit the server's
+ * MaxStartups. The URL is `ssh://user@host:port/path/to/docker.sock`, or has no path for the default socket.
  *
  * If the forward breaks later, it is set up again under the same socket until `close` is called. Requests
  * fail meanwhile.
@@ -63,7 +63,7 @@ export async function forwardOverSsh(url: URL, { clock, env, signal }: ReachOpti
         () => clock.now(),
         () => undefined,
       );
-      // One that is not ready may be stuck.
+      // An `ssh` that is not ready may be stuck.
       if (readyAt === undefined) ssh.end();
     }
   };
@@ -73,7 +73,7 @@ export async function forwardOverSsh(url: URL, { clock, env, signal }: ReachOpti
   return {
     socketPath,
     async failure() {
-      // It prints this about when the request fails.
+      // `ssh` prints its message at about the time when the request fails.
       for (let waited = 0; waited < saysWithinMs; waited += pollMs) {
         if (isClosedSocket(ssh.said)) return sshFailure(target, ssh.said);
         await clock.sleep(pollMs, signal);
@@ -122,7 +122,7 @@ function sshArguments({ url, socket }: SshTarget, socketPath: string): string[] 
     '-N',
     ...['-o', 'ExitOnForwardFailure=yes'],
     ...['-o', 'ServerAliveInterval=15'],
-    // A killed ssh leaves its socket, in the place of the next one's.
+    // A killed ssh leaves its socket behind, at the path where the next ssh makes its own.
     ...['-o', 'StreamLocalBindUnlink=yes'],
     // ssh must not ask questions: nobody may be there to answer.
     ...['-o', 'BatchMode=yes'],

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 
 /**
- * Runs `ssh` as a child of a shell, which ends it when the third descriptor closes. That happens even if this
- * process is killed. Then the shell also removes the folder of the socket, and does so first, because it ends
- * together with `ssh`.
+ * Runs `ssh` as a child of a shell, which ends `ssh` when this process closes descriptor 3. The descriptor
+ * closes even if this process is killed. The shell removes the folder of the socket before it ends `ssh`,
+ * because the shell ends together with `ssh`.
  */
 const script = `
 folder=$1
@@ -35,7 +35,7 @@ export interface SshProcess {
 }
 
 /**
- * Starts the system's `ssh`. It ends with this process, whatever ends that.
+ * Starts the system's `ssh`. `ssh` ends with this process, however this process ends.
  *
  * @param folder removed if this process ends first
  */

@@ -37,7 +37,7 @@ export function requestOf(
     pids: spec.pids,
     nofile: spec.nofile,
     capabilities: capabilitiesOf(spec),
-    // A program that sets up a network needs the sockets of a sandbox for it.
+    // A program that sets up a network needs netlink sockets, which the filter for programs refuses.
     filter: filterFor(program === undefined || networkAdmin ? 'sandbox' : 'program', capabilities),
     readOnlyRoot: program !== undefined,
     readOnlyPaths,
@@ -52,8 +52,8 @@ function capabilitiesOf({ security, networkAdmin }: ContainerSpec): readonly str
 }
 
 /**
- * A container that runs as another user gives no command a capability, not even root's. So where commands
- * may have some, init is root, and each command names its user.
+ * In a container whose init is not root, no command gets capabilities, not even a command of root. So if
+ * commands may have capabilities, init is root, and each command names its user.
  */
 function userOfInit({ user, security, program, service }: ContainerSpec): string | undefined {
   const isIdle = program === undefined && service === undefined;

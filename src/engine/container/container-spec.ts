@@ -52,8 +52,9 @@ export interface ContainerSpec {
    */
   service?: ServiceProgram | undefined;
   /**
-   * For a `program` that sets up a network: the one capability for that, in its own network namespace.
-   * `processesOf`: a container that shares its processes, so that it can reach that one's network namespace.
+   * For a `program` that sets up a network: gives it the capability NET_ADMIN, in its own network namespace.
+   * `processesOf`: a container whose process namespace it shares, and so whose network namespace it can
+   * reach.
    */
   networkAdmin?: { processesOf: string | undefined } | undefined;
   /** Its own host name. Default: that of all sandboxes. */
@@ -65,9 +66,9 @@ export interface ContainerSpec {
    * the engine cannot, the container gets whatever filter the engine gives it.
    */
   filter?: 'required' | 'if-available' | undefined;
-  /** Whether scripts may run in it whose shells no other process may read: see `script/shield.ts`. */
+  /** Whether it can run scripts whose shells no other process can read: see `script/shield.ts`. */
   shielded?: boolean | undefined;
-  /** Volumes at absolute paths, which are made if they are missing. No snapshot has what is in them. */
+  /** Volumes at absolute paths; missing paths are created. No snapshot includes the content of volumes. */
   mounts?: readonly Mount[] | undefined;
   /** An OCI runtime the engine knows, such as `runsc`; default: the engine's. */
   runtime?: string | undefined;

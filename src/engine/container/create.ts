@@ -15,7 +15,7 @@ export interface CreateOptions {
 /**
  * Creates a container, which does not run yet, and resolves with its id. One round trip. A `name` is unique
  * on the engine: if it is taken, this throws a `conflict`. Throws if the engine cannot enforce the spec,
- * whether that is known before or the engine's warnings say so.
+ * whether that is known in advance or only from the engine's warnings.
  */
 export async function createFromSpec(
   port: EnginePort,

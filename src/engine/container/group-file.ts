@@ -28,7 +28,10 @@ export async function readGroupFile(
   }
 }
 
-/** Another machine may have a process with the same number, so check for the container's id. */
+/**
+ * If the engine is on another machine, this one may have a process with the same id, so check for the
+ * container's id.
+ */
 function pathOf(
   groups: string,
   id: string,

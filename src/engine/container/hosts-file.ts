@@ -12,14 +12,14 @@ const quoted = lines.map((line) => `'${line}'`).join(' ');
 
 /**
  * Shell code that writes the names of the loopback addresses. The engine writes them if it sets up a network;
- * without one the file is empty. An init that is root writes the file, which needs no round trip. Podman's
- * empty file is for root alone.
+ * without a network, `/etc/hosts` is empty. An init that is root writes the file, which needs no round trip.
+ * Podman makes the empty file readable for root alone.
  */
 export const writeHosts = `[ -s /etc/hosts ] || { printf '%s\\n' ${quoted} > /etc/hosts; chmod 644 /etc/hosts; }`;
 
 /**
  * In a network of the engine, the container's own name resolves to an address that is gone once the container
- * is disconnected. The first line with a name wins.
+ * is disconnected. This entry comes first in `/etc/hosts`, and the first line with a name wins.
  */
 export const ownAddress = { [hostName]: '127.0.0.1' };
 

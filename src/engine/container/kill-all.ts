@@ -38,7 +38,8 @@ export async function killAll(container: RunningContainer, signal?: AbortSignal)
 
 /** Whether nothing is left alive. Usually nothing else runs, and one count or one list is enough. */
 async function killBySignal(container: RunningContainer): Promise<boolean> {
-  // The control group of such a container holds the processes of its runtime.
+  // If the engine cannot list the container's processes, the count is useless too: it counts those of the
+  // runtime.
   if (!container.listsProcesses) return false;
   try {
     if (await isAlone(container)) return true;

@@ -11,8 +11,8 @@ export type ContainerProcess = Omit<EngineProcess, 'state'>;
 /**
  * Lists the container's processes without init and zombies, for information. Asks the engine first, which is
  * faster than an exec. If the engine cannot list them, an exec reads /proc inside the container, which gives
- * only names, and which an agent with the powers of root can falsify. Command lines are requested only if the
- * caller needs them.
+ * only names, and which an agent that is root can falsify. Command lines are requested only if the caller
+ * needs them.
  */
 export async function listProcesses(
   container: RunningContainer,
@@ -22,8 +22,8 @@ export async function listProcesses(
 }
 
 /**
- * The same list from the engine alone: nothing in the container can lie to it. Undefined if the engine cannot
- * list them, or lists others.
+ * The same list from the engine alone: nothing in the container can falsify it. Undefined if the engine
+ * cannot list the container's processes, or lists other ones.
  */
 export async function processesByEngine(
   container: RunningContainer,

@@ -28,7 +28,7 @@ export async function removeContainer(port: EnginePort, id: string): Promise<voi
 }
 
 /**
- * For `catch` of a removal. All containers of this agent that are left are removed when the engine is
+ * For `catch` of a removal. All remaining containers of this Offsite process are removed when the engine is
  * disposed, so a failure of the engine must not hide what happened before.
  */
 export function leaveToEnd(error: unknown): void {

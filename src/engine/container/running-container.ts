@@ -14,7 +14,9 @@ export interface RunningContainer {
   /** Given to every exec and never to the container itself, where `inspect` and `commit` would show it. */
   readonly env: Readonly<Record<string, string>>;
   readonly user: string | undefined;
-  /** The library of `script/shield.ts` in it, once it is there. Undefined if it has none. */
+  /**
+   * Resolves with the path of `script/shield.ts`'s library, once that is there. Undefined if there is none.
+   */
   readonly shield: (() => Promise<string>) | undefined;
   /** Whether the engine's list of its processes is true. */
   readonly listsProcesses: boolean;

@@ -34,8 +34,8 @@ interface ProbeParts {
 const plain: RuntimeFacts = { listsProcesses: true };
 
 /**
- * Asks each runtime once, with a container of its own in which nothing else runs, so that no agent can answer
- * instead. Plain runtimes are known and cost nothing; others cost about ten round trips. Throws
+ * Tests each runtime once, in a separate container in which nothing else runs, so that no agent can falsify
+ * the result. Plain runtimes are known and cost nothing; others cost about ten round trips. Throws
  * `ENGINE_CANNOT_ENFORCE`, an `input` error, if the engine does not see the files of the runtime's
  * containers, or containers do not see what the engine writes.
  */
@@ -84,7 +84,7 @@ async function probe(
  */
 async function requireSharedFiles(port: EnginePort, id: string, name: string): Promise<void> {
   const [written, put] = [0, 1].map(() => `offsite-${randomBytes(8).toString('hex')}`);
-  // It looks for the second file before it exists: a kernel may remember that there is none.
+  // Looks for the second file before that exists, because a kernel may remember that there is none.
   await shell(port, id, `test -e /${put}; : > /${written}`);
   try {
     await port.containers.isFolder(id, `/${written}`);

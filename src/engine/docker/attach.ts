@@ -28,8 +28,8 @@ export async function attachProgram(
 }
 
 /**
- * Removes the engine's frames, without its own queue: if nobody reads, the engine's connection stops, and
- * then the program does.
+ * Removes the engine's frames. It has no queue of its own: if nobody reads, the connection to the engine
+ * pauses, and then the program waits.
  */
 export class ProgramStream extends Duplex {
   readonly #socket: Duplex;

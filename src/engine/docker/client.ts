@@ -48,7 +48,7 @@ export interface DockerClient {
   askForStream(doing: string, request: DialRequest, options?: CallOptions): Promise<Readable>;
   /** The same as `ask`, but sends an archive as the request's body. */
   upload<T>(doing: string, request: Upload, options?: CallOptions): Promise<T>;
-  /** The agent ends: an engine that is silent then counts as gone some time later. */
+  /** Call this when the Offsite process starts to end: from then on, a silent engine soon counts as gone. */
   hurry(): void;
   /** Closes idle connections. */
   close(): void;
@@ -96,8 +96,8 @@ export async function openClient(
 }
 
 /**
- * Returns what closes all connections of an agent. The agent itself forgets those that became streams of
- * commands, which an engine that hangs never ends.
+ * Returns a function that closes all connections of an HTTP agent. The HTTP agent itself forgets connections
+ * that became streams of commands, and an engine that hangs never ends those.
  */
 function trackSockets(agent: HttpAgent): () => void {
   const sockets = new Set<Duplex>();

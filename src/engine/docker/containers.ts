@@ -12,7 +12,7 @@ import { type FirstIds, inContainer } from './first-ids.ts';
 import { containerState } from './state.ts';
 import { openTerminal } from './terminal.ts';
 
-/** @param first filled in before anything is asked of a container */
+/** @param first filled in before the first request about a container */
 export function dockerContainers(client: DockerClient, first: FirstIds): ContainerPort {
   return {
     create: (request, signal) => createContainer(client, request, signal),
@@ -70,7 +70,7 @@ async function killContainer(client: DockerClient, id: string): Promise<void> {
   try {
     await client.call('killing a container', (abortSignal) => container.kill({ abortSignal }));
   } catch (thrown) {
-    // The kill may have ended its init.
+    // On a conflict, the container's init has already ended.
     if (!isEngineFailure(thrown, 'conflict')) throw thrown;
   }
   await client.call('waiting for a killed container', (abortSignal) => container.wait({ abortSignal }));

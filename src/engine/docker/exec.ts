@@ -49,8 +49,8 @@ export async function openExec(
 }
 
 /**
- * Engine 25 and later answer 400 when the program is missing, and 28 when the user is, before the start. 404
- * and 409 concern the container instead.
+ * Before the start, engine 25 and later answer 400 if the program is missing, and engine 28 and later also if
+ * the user is missing. 404 and 409 concern the container instead.
  */
 export function refusedStart(thrown: unknown): string | undefined {
   return engineStatus(thrown) === 400 ? engineMessage(thrown) : undefined;
@@ -75,7 +75,7 @@ function attachedExec(
       const state = await client.call('asking how a command ended', (abortSignal) =>
         created.inspect({ abortSignal }),
       );
-      // Older engines report why they could not start it as output of the command. It has no process then.
+      // If older engines cannot start a command, they report the reason as its output, and it has no process.
       return { running: state.Running, exitCode: state.ExitCode, neverStarted: state.Pid === 0 };
     },
     [Symbol.dispose]() {
@@ -119,8 +119,8 @@ function pump(socket: Duplex, { stdin, onPiece }: ExecCommand): Promise<void> {
 
 /**
  * A command may end without reading its input. The engine then leaves the rest unread, and if it closes the
- * connection before the end of the output was seen here, the system reports a reset instead. Whether the
- * command has ended is for the engine to say.
+ * connection before the end of the output was seen here, the system reports a reset instead. Only the engine
+ * knows whether the command has ended.
  */
 function isReset(cause: unknown): boolean {
   const { code } = cause as { code?: unknown };

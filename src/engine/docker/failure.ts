@@ -22,7 +22,7 @@ export function engineMessage(thrown: unknown): string {
   return messageOf(answer).replace(wrapping, '').trim();
 }
 
-/** What an engine means by a refusal beyond its status: status and body; undefined if the status says it. */
+/** Returns the kind of a refusal from its status and body; undefined if the status alone decides it. */
 export type KindOf = (status: number, body: unknown) => EngineFailureKind | undefined;
 
 /** Turns anything that a request threw into an error of the port. `doing` continues "while". */

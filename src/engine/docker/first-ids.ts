@@ -5,8 +5,8 @@ import type { Capabilities } from '../port/capabilities.ts';
 
 /**
  * The ids of the engine's machine that stand for root's in containers: 0, unless the engine runs with
- * `userns-remap`. It then gives the machine's ids in lists of processes and in archives, and takes the
- * container's in what it unpacks.
+ * `userns-remap`. With that, the engine reports the machine's ids in lists of processes and in archives, but
+ * expects the container's ids in archives that it unpacks.
  */
 export interface FirstIds {
   uid: number;
@@ -14,8 +14,8 @@ export interface FirstIds {
 }
 
 /**
- * The engine does not report them in another way: it keeps what belongs to a mapping in a folder named after
- * it.
+ * Reads the ids from the path of the engine's folder, because the engine does not report them. It keeps what
+ * belongs to a mapping in a folder named after the mapping.
  */
 export function firstIdsOf({
   security,
@@ -25,17 +25,17 @@ export function firstIdsOf({
   return { uid: Number(uid ?? 0), gid: Number(gid ?? 0) };
 }
 
-/** The id in the container. One that is below the first is nobody's there. */
+/** The id in the container. An id below the first one belongs to the user `nobody` there. */
 export function inContainer(id: number, first: number): number {
   return id < first ? nobody : id - first;
 }
 
 const nobody = 65_534;
 
-/** The archive with the container's ids. It fails as the given one does. */
+/** The archive with the container's ids. If the given archive fails, so does the result. */
 export function withContainerIds(archive: Readable, first: FirstIds): Readable {
   const changed = Readable.from(changedEntries(archive, first), { objectMode: false });
-  // The archive may be destroyed by who opened it, and the reader of this one must learn of it.
+  // The caller that opened the archive may destroy it. Then the reader of the result must get the error.
   archive.once('error', (error) => changed.destroy(error));
   changed.once('close', () => archive.destroy());
   return changed;

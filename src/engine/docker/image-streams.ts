@@ -45,7 +45,7 @@ async function firstWord(
   { login, ms, signal }: { login: RegistryLogin | undefined; ms: number; signal: AbortSignal },
 ): Promise<Readable> {
   signal.throwIfAborted();
-  // The request listens to its signal while its answer streams. A deadline that is disposed aborts no more.
+  // The request listens to its signal while its answer streams. A disposed deadline no longer aborts it.
   using deadline = startDeadline(clock, ms, signal);
   try {
     const options = { abortSignal: deadline.signal, ...(login && { authconfig: login }) };
@@ -57,9 +57,7 @@ async function firstWord(
   }
 }
 
-/**
- * How the engine words that a registry does not have an image, or does not give it to this user.
- */
+/** What the engine says if a registry does not have an image, or does not give it to this user. */
 const refusals =
   /denied|unauthorized|forbidden|manifest unknown|manifest for .* not found|name unknown|not found: manifest|no matching manifest|no basic auth|authentication required|invalid reference format/i;
 
@@ -101,13 +99,13 @@ function onlyFile(dockerfile: string): Readable {
   return nodeReadable(context);
 }
 
-/** Ends with it, unlike the failure of a command that has such words in it. */
+/** Matches the end of a message only: the failure of a command may contain such words elsewhere. */
 const removed =
   /(?:(?:unable to find image|no such image:|unknown parent image id) "?sha256:[0-9a-f]{64}"?|from a previous build: getting top layer info: layer not known)$/i;
 
 /**
- * The classic builder keeps what its steps made as images without a name. A removal of images may take one
- * away from a build; then the Dockerfile is not to blame, and another try succeeds.
+ * The classic builder keeps the results of its steps as images without a name. Something else may remove such
+ * an image during the build. Then the Dockerfile is not to blame, and another try succeeds.
  */
 function notBuilt(message: string): OffsiteError {
   if (removed.test(message)) {

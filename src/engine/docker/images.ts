@@ -28,7 +28,7 @@ export function dockerImages(client: DockerClient): ImagePort {
   };
 }
 
-/** What a name of an image is made of; the engine refuses more names than this one. */
+/** The rough form of an image's name; the engine itself is stricter. */
 const imageName = /^\w(?!.*\.\.)[\w./:@-]*$/;
 
 async function findImage(
@@ -61,13 +61,13 @@ async function findImage(
       ...programOf(found),
     };
   } catch (thrown) {
-    // 400: it can be the name of no image.
+    // 400: no image can have this name.
     if (isEngineFailure(thrown, 'not-found') || engineStatus(thrown) === 400) return undefined;
     throw thrown;
   }
 }
 
-/** An engine reports a text for an entrypoint that an old builder wrote. */
+/** For an image of an old builder, engines report the entrypoint as a string, not as a list. */
 function programOf({ Config }: Docker.ImageInspectInfo) {
   const { Entrypoint, Cmd, Healthcheck } = (Config ?? {}) as {
     Entrypoint?: string | string[] | null;

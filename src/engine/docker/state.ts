@@ -37,10 +37,9 @@ export async function containerState(
 function layerOf({ GraphDriver, HostConfig, Mounts }: Inspected): string | undefined {
   const isWhole =
     GraphDriver?.Name === 'overlay2' &&
-    // These let the kernel write into the layer; other runtimes may store files elsewhere.
+    // With plain runtimes, the kernel writes into the layer; others may store files elsewhere.
     plainRuntimes.includes(HostConfig?.Runtime ?? '') &&
-    // An image may declare volumes, whose files are not in the layer. Nobody in the sandbox writes to the
-    // others.
+    // The files of volumes that an image declares are not in the layer. Read-only mounts do not matter.
     !(Mounts ?? []).some(({ RW }) => RW);
   return isWhole ? GraphDriver.Data?.UpperDir : undefined;
 }

@@ -56,7 +56,7 @@ export async function execute(container: RunningContainer, request: ExecRequest)
   }
   if (end.neverStarted) {
     const nothing = new OutputCapture(0).result();
-    // Engines differ in where they say it.
+    // Engines differ in the stream in which they report the reason.
     const message = (output.stdout.result().text || output.stderr.result().text).trim();
     await assertContainerRuns(container, message);
     return { ended: 'not-started', message, ...facts(false), stdout: nothing, stderr: nothing };

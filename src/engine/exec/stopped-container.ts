@@ -12,7 +12,7 @@ const pollMs = 100;
 /**
  * Throws if a killed command ended together with its whole container. An engine that stops kills its
  * containers, and their commands end with 137, like a command that was killed inside. No process inside can
- * kill init. But the kernel can, because of memory that files in /dev/shm hold; that is the command's own
+ * kill init. But the kernel can, if files in /dev/shm use up the memory; then 137 is the command's own
  * result. Costs a request only after a 137.
  */
 export async function assertContainerOutlived(
@@ -26,9 +26,10 @@ export async function assertContainerOutlived(
 }
 
 /**
- * Throws if a command was not started because its container had ended, as the engine itself refuses commands
- * once it has noted the end. Until then the engine passes on what its runtime says, which reads as if the
- * command could not be run. Costs requests only after such a failure; `message` is what the engine said.
+ * Throws if a command was not started because its container had ended. Once the engine has noted the end, it
+ * refuses commands with the same failure. Until then it passes on the message of its runtime, which reads as
+ * if the command could not be run. Costs requests only after such a failure; `message` is what the engine
+ * said.
  */
 export async function assertContainerRuns(container: RunningContainer, message: string): Promise<void> {
   if (!(await hasEnded(container))) return;
@@ -54,7 +55,8 @@ async function hasEnded(container: RunningContainer): Promise<boolean> {
 }
 
 /**
- * A process can start only in a container whose init lives, even if the engine did not notice its end yet.
+ * Whether a process can start in the container. If init has ended, it cannot, even if the engine did not
+ * notice that yet.
  */
 async function answers(container: RunningContainer): Promise<boolean> {
   try {

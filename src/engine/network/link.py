@@ -76,7 +76,7 @@ def hub():
         try:
             events.recv(65536)
         except OSError as error:
-            # More happened than the socket holds: look again.
+            # There were more events than the socket holds: look again.
             if error.errno != errno.ENOBUFS:
                 raise
 

@@ -34,10 +34,10 @@ export interface NetworkMember extends AsyncDisposable {
 }
 
 /**
- * A network that leads nowhere. The machine is no part of it: its bridge is in a network namespace of its
+ * A network without a way out. The machine is not part of it: its bridge is in a network namespace of its
  * own, without an address, and only Offsite's own program runs there. So there is no gateway, and not even a
- * broadcast reaches the machine. (On a network of the engine's own it does, also on an internal one.) There
- * is no DNS either: names are in each member's `/etc/hosts`. It consists of containers alone, so that
+ * broadcast reaches the machine. (On the engine's own networks, even internal ones, a broadcast reaches it.)
+ * There is no DNS either: names are in each member's `/etc/hosts`. It consists of containers alone, so that
  * removing them leaves nothing.
  */
 export interface Network extends AsyncDisposable {
@@ -59,7 +59,7 @@ export function networkObstacle(
   const name = runtime ?? defaultRuntime;
   if (!plainRuntimes.includes(name))
     return `containers of the runtime ${name} have a network of their own kind`;
-  // No container may then change the network of another one.
+  // With userns-remap, no container may change the network of another one.
   return security.userns ? 'the engine gives each container users of its own (userns-remap)' : undefined;
 }
 
@@ -75,7 +75,7 @@ export async function openNetwork(
   return {
     async join({ address, hostName, network, hosts }, joining) {
       count += 1;
-      // The engine's own network has the first one.
+      // In an `open` network, eth0 is the interface to the engine's own network.
       const argv = ['member', network === 'open' ? 'eth1' : 'eth0', address, `member${count}`];
       const member = { argv, network, hostName, processesOf: hub.id, ...(network === 'open' && { hosts }) };
       const container = await startProgram(parts, request, member, joining);

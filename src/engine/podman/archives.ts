@@ -14,7 +14,7 @@ import { withFolderName } from './rewrite.ts';
 
 type ArchivePort = Pick<ContainerPort, 'getArchive' | 'isFolder'>;
 
-/** Podman follows a link at the path, and answers 404 if that leads nowhere. */
+/** Podman follows a link at the path, and answers 404 if the link's target does not exist. */
 export function podmanArchives(
   client: DockerClient,
   same: ContainerPort,
@@ -24,8 +24,8 @@ export function podmanArchives(
     async getArchive(id, path, signal, { owners = false } = {}) {
       const stat = await statOf(client, id, path, signal);
       if (isLink(stat)) return { archive: linkArchive(path, stat), isFolder: false };
-      // Podman gives all entries to the container's own user, and rounds half of their times up: git takes
-      // that for a change.
+      // Podman gives all entries the container's own user as owner. It rounds their times, half of them up,
+      // which git takes for changes.
       const known = owners ? await attributesAt(port(), id, path, signal) : undefined;
       const { archive: given } = await same.getArchive(id, path, signal);
       const folder = posix.basename(path);

@@ -10,14 +10,15 @@ import { passed, rewritten } from './rewrite.ts';
 
 type Attributes = Pick<TarHeader, 'uid' | 'gid' | 'modifiedAt'>;
 
-/** By path below the archived one, as bytes in latin1; '' is that one itself. */
+/** By path relative to the archived path, as bytes in latin1; '' is the archived path itself. */
 type AttributesByPath = ReadonlyMap<string, Attributes>;
 
-/** How many users are asked. */
+/** The most users that the list is requested as. */
 const mostUsers = 4;
 
 /**
- * Prints every path below `$1`, then in the same order its owner and its time. `stat` of GNU and of busybox.
+ * Prints every path below `$1`, then in the same order its owner and its time. Works with the `stat` of GNU
+ * and of busybox.
  */
 const list = `find "$1" -print0; first=$?; printf '\\0'
 find "$1" -exec stat -c '%u:%g:%Y' {} + || exit
@@ -97,8 +98,8 @@ function readAttributes(bytes: Buffer, path: string, known: Map<string, Attribut
 }
 
 /**
- * The same archive with these owners and times; what has none here keeps those that the engine gave.
- * Capabilities of files are left out.
+ * The same archive with these owners and times; an entry that is not in `known` keeps those that the engine
+ * gave. Capabilities of files are left out.
  */
 export function withAttributes(source: Readable, known: AttributesByPath): Readable {
   const change = (header: TarHeader): TarHeader => {

@@ -5,8 +5,8 @@ import { bytesOf, documentOf, refusal } from '../docker/bounded-answer.ts';
 import type { DockerClient } from '../docker/client.ts';
 
 /**
- * Sends a request without a body, and resolves with its connection once the engine has taken that over.
- * dockerode always sends a body, which Podman would give to the program as input.
+ * Sends a request without a body, and resolves with its connection once the engine has upgraded it. dockerode
+ * always sends a body, which Podman would give to the program as input.
  */
 export function hijack(client: DockerClient, path: string, signal: AbortSignal): Promise<Duplex> {
   return new Promise((resolve, reject) => {
@@ -22,7 +22,7 @@ export function hijack(client: DockerClient, path: string, signal: AbortSignal):
   });
 }
 
-/** The status and headers of an answer; dockerode drops the headers of one that refuses. */
+/** The status and headers of an answer. dockerode drops the headers if the status is an error. */
 export function head(
   client: DockerClient,
   path: string,

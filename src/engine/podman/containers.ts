@@ -18,7 +18,7 @@ export function podmanContainers(
   service: PodmanService,
 ): ContainerPort {
   const filters = filterFiles(native, port);
-  // It reports the container's ids.
+  // Podman reports the container's ids, so none is converted.
   const same = dockerContainers(docker, { uid: 0, gid: 0 });
   return {
     ...same,
@@ -52,7 +52,7 @@ export function podmanContainers(
   };
 }
 
-/** Podman reports no kill for lack of memory, and the start of a command without its id. */
+/** Podman does not report kills for lack of memory, and reports starts of commands without their ids. */
 async function* untoldEvents(): AsyncGenerator<ContainerEvent> {
   yield* [];
 }

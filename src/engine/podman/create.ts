@@ -3,7 +3,7 @@ import type { ContainerRequest, MemoryFolder, Mount } from '../port/containers.t
 import { engineFailure } from '../port/failure.ts';
 import type { Filters } from './filters.ts';
 
-/** How the service of Podman runs. Filled in before anything is asked of a container. */
+/** How the service of Podman runs. Filled in before the first request about a container. */
 export interface PodmanService {
   isRoot: boolean;
   /** The runtime of all its containers. */
@@ -11,8 +11,8 @@ export interface PodmanService {
 }
 
 /**
- * Creates a container with Podman's own API. Its Docker API leaves out read-only paths and the content of a
- * filter, and adds folders that are writable in a read-only root.
+ * Creates a container with Podman's own API. Podman's Docker API ignores read-only paths and the content of a
+ * filter, and adds writable folders to a read-only root.
  */
 export async function createContainer(
   client: DockerClient,
@@ -22,7 +22,7 @@ export async function createContainer(
 ): Promise<{ id: string; warnings: string[] }> {
   const { runtime = service.runtime } = request;
   if (runtime !== service.runtime) {
-    // It would take its own, without a word.
+    // Podman would use its own runtime, and not report it.
     const message = `This Podman runs all containers with ${service.runtime}, not with ${runtime}.`;
     throw engineFailure('refused', message, undefined);
   }
@@ -49,7 +49,7 @@ function specOf(request: ContainerRequest, service: PodmanService): Record<strin
     entrypoint: request.command,
     command: [],
     env: request.env,
-    // Podman adds these itself; no other engine has them.
+    // Podman adds these variables by itself; no other engine does.
     unsetenv: ['container', 'TERM'],
     stdin: request.stdin,
     work_dir: request.workingDir,
@@ -59,7 +59,7 @@ function specOf(request: ContainerRequest, service: PodmanService): Record<strin
     hostname: request.hostName,
     ...networkOf(request, sysctlOf(service)),
     ...(processesOf !== undefined && { pidns: { nsmode: 'container', value: processesOf } }),
-    // An entrypoint that is named as systemd's gets writable control groups and more otherwise.
+    // Otherwise an entrypoint with systemd's name gets writable control groups, among other things.
     systemd: 'false',
     // The init of an image may be waiting for a signal: removal sends SIGKILL at once.
     stop_timeout: 0,
@@ -80,15 +80,15 @@ function specOf(request: ContainerRequest, service: PodmanService): Record<strin
 }
 
 /**
- * Otherwise an image's health check would run in the sandbox. Podman 5 changes no limit of a container whose
- * times, in nanoseconds, are too short, even where nothing is checked.
+ * Otherwise an image's health check would run in the sandbox. If these times, in nanoseconds, are too short,
+ * Podman 5 refuses to change a limit of the container, even if it has no health check.
  */
 const noHealthCheck = { Test: ['NONE'], Interval: 30e9, Timeout: 30e9, Retries: 3 };
 
 /**
- * Podman always protects the paths in `/proc` and `/sys` that engines protect by default. A request that
- * mounts `/dev` gets none of Podman's own mounts below it but `/dev/shm`, so they are here, as Docker makes
- * them.
+ * Podman always protects the paths in `/proc` and `/sys` that engines protect by default. If a request mounts
+ * `/dev`, Podman makes none of its own mounts below it except `/dev/shm`. So they are listed here, as Docker
+ * makes them.
  */
 const readOnlyDevices = [
   {
@@ -115,8 +115,8 @@ const readOnlyDevices = [
 export const kernelMounts = readOnlyDevices.map(({ destination }) => destination);
 
 /**
- * As Docker sets them: a service without capabilities may listen at any port. The kernel takes only groups
- * that the user namespace has, and a user without root has few: Docker then leaves the range out.
+ * As Docker sets them, so that a service without capabilities may listen on any port. The kernel accepts only
+ * groups that the user namespace has. Without root there are few, so that Docker leaves the range out.
  */
 function sysctlOf({ isRoot }: PodmanService): Record<string, string> {
   return {
@@ -129,7 +129,7 @@ function networkOf(
   { network, hosts }: ContainerRequest,
   sysctl: Record<string, string>,
 ): Record<string, unknown> {
-  // The file that Podman makes for names has the machine's own names in it.
+  // A hosts file that Podman makes would contain the machine's own names.
   if (network === 'none') return { netns: { nsmode: 'none' }, use_image_hosts: true, sysctl };
   if (network !== 'open') {
     return { netns: { nsmode: 'container', value: network.sharedWith }, use_image_hosts: true };

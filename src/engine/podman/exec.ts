@@ -10,8 +10,9 @@ const noUser = /unable to find (?:user|group) /;
 const pipeBytes = 2 ** 15;
 
 /**
- * Runs a command, and reads what it leaves of its input. Otherwise Podman stops reading the output when the
- * command ends, and the end of it is lost. A program that is not there ends with 127, as in a shell.
+ * Runs a command, and reads the input that the command does not read. Otherwise Podman stops reading the
+ * output when the command ends, and the end of the output is lost. A missing program ends with 127, as in a
+ * shell.
  */
 const readInput = ['/bin/sh', '-c', '{ cat; cat > /dev/null; } 2> /dev/null | exec "$@"', 'sh'];
 
@@ -22,8 +23,9 @@ function argvOf({ argv, stdin }: ExecCommand): readonly string[] {
 }
 
 /**
- * Starts a command. Podman reports in the command's standard error why it could not start it, and takes away
- * the process's id once that has ended, so that nothing else distinguishes it from a command that ran.
+ * Starts a command. If Podman cannot start a command, it reports the reason in the command's standard error.
+ * It drops the id of a process that has ended, so nothing else distinguishes such a command from one that
+ * ran.
  */
 export async function openExec(
   client: DockerClient,

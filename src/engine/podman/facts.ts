@@ -7,7 +7,7 @@ interface Info {
   host: { cgroupControllers?: string[] | null; security?: { rootless?: boolean } };
 }
 
-/** Two round trips: its Docker API reports the limits of the machine, even where a container gets none. */
+/** Two round trips: Podman's Docker API reports the limits of the machine, even if containers get none. */
 export async function readPodmanFacts(
   { docker, native }: { docker: DockerClient; native: DockerClient },
   signal?: AbortSignal,
@@ -24,7 +24,8 @@ export async function readPodmanFacts(
   return {
     ...facts,
     product: 'Podman',
-    // It lists what its configuration names, there or not, and runs all containers with one of them.
+    // Podman lists the runtimes that its configuration names, even missing ones, and runs all containers with
+    // one of them.
     runtimes: [facts.defaultRuntime],
     arch: machineName(facts.arch),
     takesFilters: true,
@@ -33,7 +34,8 @@ export async function readPodmanFacts(
     security: { ...facts.security, rootless },
     limits: {
       memory: limits.includes('memory'),
-      // It looks for version 1's file of the kernel only. In version 2 the memory controller limits swap too.
+      // For swap, Podman only looks for the kernel's file of version 1. In version 2 the memory controller
+      // limits swap too.
       swap: limits.includes('memory') && (facts.cgroupVersion === '2' || facts.limits.swap),
       pids: limits.includes('pids'),
       cpu: limits.includes('cpu'),

@@ -8,7 +8,8 @@ const volume = 'offsite-filters';
 
 export interface Filters {
   /**
-   * The path of a file with this filter on the engine's machine. Any image will do; a sweep needs the labels.
+   * The path of a file with this filter on the engine's machine. `helper`: any image will do, and a sweep
+   * needs the labels.
    */
   pathOf(filter: string, helper: Pick<ContainerRequest, 'imageId' | 'labels'>): Promise<string>;
 }

@@ -8,7 +8,7 @@ import { listedAgain } from './tried-again.ts';
 /** Milliseconds: the engine answers only once, after the import. */
 const importMs = 600_000;
 
-/** How often an image is looked for that is gone before all is known of it. */
+/** The most attempts to read an image that disappears between two requests. */
 const looks = 3;
 
 export function podmanImages({ docker, native }: { docker: DockerClient; native: DockerClient }): ImagePort {
@@ -28,7 +28,7 @@ export function podmanImages({ docker, native }: { docker: DockerClient; native:
     },
     list: async (signal) => (await listedAgain(() => same.list(signal), { clock, signal })).map(listed),
     async listNameless(labels, signal) {
-      // With several labels, Podman 4 finds none that has them all.
+      // With several labels, Podman 4 finds no images, even if some have them all.
       const first = labels.slice(0, 1);
       const found = await listedAgain(() => same.listNameless(first, signal), { clock, signal });
       return found.filter((image) => labels.every((label) => hasLabel(image, label))).map(listed);

@@ -1,4 +1,4 @@
-/** Podman gives some ids without what kind of hash they are. */
+/** Podman reports some ids without the prefix `sha256:`. */
 export function imageId(id: string): string {
   return id === '' || id.startsWith('sha256:') ? id : `sha256:${id}`;
 }

@@ -15,16 +15,16 @@ export async function listObjects(
   const listed = await listedAgain(() => listAsDocker(client, kind, labels, signal), { clock, signal });
   return listed.map((object) => ({
     ...object,
-    // The moment between the end of its program and what Podman does after it.
+    // `stopped`: the program has ended, and Podman has not cleaned up yet.
     ...(object.state === 'stopped' && { state: 'exited' }),
     ...(object.imageId !== undefined && { imageId: imageId(object.imageId) }),
   }));
 }
 
 /**
- * Without a timeout of zero, Podman waits for a container's program to end by itself. It keeps a container
- * whose network or processes others share, unless these may go with it: nothing of Offsite's outlives what it
- * shares.
+ * Without a timeout of zero, Podman waits for a container's program to end by itself. It refuses to remove a
+ * container whose network or processes others share, unless it may remove the others too. That is safe: no
+ * container of Offsite's outlives one whose network or processes it shares.
  */
 export async function removeObject(
   { docker, native }: { docker: DockerClient; native: DockerClient },

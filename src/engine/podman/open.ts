@@ -14,7 +14,7 @@ import { listObjects, removeObject } from './objects.ts';
 /** The version of Podman's own API that is used. Podman 5 understands it too. */
 const nativeVersion = '4.0.0';
 
-/** Connects to a Podman service, by its Docker API of a version and by its own. */
+/** Connects to a Podman service, by version `apiVersion` of its Docker API and by its own API. */
 export async function openPodman(
   address: EngineAddress,
   clock: Clock,
@@ -42,7 +42,7 @@ export async function openPodman(
       try {
         await createVolume(docker, name, labels, signal);
       } catch (thrown) {
-        // Of two that make it at the same time, one is refused. For Docker it is there for both.
+        // If two requests make the same volume at the same time, Podman refuses one. Docker accepts both.
         if (!isEngineFailure(thrown, 'conflict')) throw thrown;
       }
     },

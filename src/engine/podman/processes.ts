@@ -16,7 +16,7 @@ export async function listProcesses(
 ): Promise<EngineProcess[] | undefined> {
   const path = `/containers/${id}/top?ps_args=hpid,user,state,${column}&`;
   const answer = await client.ask<{ Processes?: string[][] }>('listing processes', { method: 'GET', path });
-  // If it fails after its headers, there is no list.
+  // If Podman fails after it has sent the headers, there is no list.
   if (answer.Processes === undefined) return undefined;
   const users = answer.Processes.map(([, user = '']) => user);
   const ids = users.every(isNumber) ? new Map<string, number>() : await userIds(port, id);
@@ -33,7 +33,8 @@ function isNumber(user: string): boolean {
 }
 
 /**
- * Podman names users as the container's own file does. Who changed it in bad faith is killed by a restart.
+ * Podman names users as the container's `/etc/passwd` does. If an agent has falsified that file, its
+ * processes survive the kill by user, and a restart ends them.
  */
 async function userIds(port: EnginePort, id: string): Promise<Map<string, number>> {
   const ids = new Map([['root', 0]]);

@@ -4,7 +4,8 @@ import type { TarHeader } from '../archive/tar-header.ts';
 import { archiveEnd, tarHeader } from '../archive/write-header.ts';
 
 /**
- * The same archive with other headers. Attributes that these cannot say are left out, such as capabilities.
+ * The same archive with other headers. Attributes that a `TarHeader` does not have are left out, such as
+ * capabilities.
  */
 export async function* rewritten(
   source: AsyncIterable<Buffer>,
@@ -20,7 +21,7 @@ export async function* rewritten(
   yield archiveEnd;
 }
 
-/** What a generator makes of a stream, as a stream, whose end is that of its source too. */
+/** Turns what a generator makes of `source` into a stream. When that stream closes, `source` is destroyed. */
 export function passed(source: Readable, made: AsyncIterable<Buffer>): Readable {
   const archive = Readable.from(made, { objectMode: false });
   archive.on('close', () => source.destroy());
@@ -31,8 +32,8 @@ const slash = Buffer.from('/');
 const startsAtRoot = (bytes: Buffer) => bytes[0] === slash[0];
 
 /**
- * The same archive with the folder's name before every path, where Podman left it out: it does so for a
- * volume in a container that does not run. There the folder itself, which comes first, is called `/`.
+ * The same archive with the folder's name before every path, if Podman left the name out. Podman does that
+ * for a volume in a container that does not run. There the folder itself, which comes first, is called `/`.
  */
 export function withFolderName(source: Readable, folder: string): Readable {
   const name = Buffer.from(folder);

@@ -12,7 +12,7 @@ interface Inspected {
   NetworkSettings?: { Networks?: Record<string, unknown> | null };
 }
 
-/** Podman writes down the end of a container a moment after it: `stopping`, `stopped`, then `exited`. */
+/** Podman records the end of a container a moment later, in steps: `stopping`, `stopped`, then `exited`. */
 const ended = ['stopped', 'exited'];
 
 export async function containerState(

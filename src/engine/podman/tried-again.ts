@@ -28,8 +28,8 @@ export async function triedAgain<Result>(
 }
 
 /**
- * For lists: Podman reads what it lists one by one, and refuses the whole list if one of them has gone
- * meanwhile. If it stays so, something was removed only in part.
+ * For lists: Podman reads the objects of a list one by one, and refuses the whole list if one of them has
+ * disappeared meanwhile. If it keeps refusing, an object was removed only in part.
  */
 export async function listedAgain<Result>(
   list: () => Promise<Result>,
@@ -56,7 +56,10 @@ function hasVanished({ message }: OffsiteError): boolean {
   );
 }
 
-/** For removals: something still has a mount of the container open, such as one that starts beside it. */
+/**
+ * For removals: something still has a mount of the container open, such as another container that is
+ * starting.
+ */
 export function isBusy({ message }: OffsiteError): boolean {
   return message.includes('device or resource busy');
 }

@@ -14,8 +14,8 @@ export interface Capabilities {
   kernel: string;
   storageDriver: string;
   /**
-   * Who keeps the images. With containerd, the engine does not say where a container's own files are, and not
-   * when an image was given a name that it had before.
+   * Who keeps the images. With containerd, the engine does not say where a container's own files are, nor
+   * when an image is given a name that it already has.
    */
   imageStore: 'engine' | 'containerd';
   /**
@@ -24,9 +24,9 @@ export interface Capabilities {
    */
   keepsImageTimes: boolean;
   /**
-   * Whether the engine itself can hold a container to an amount of disk. `unknown` for overlay2 on xfs: it
-   * can if the disk is mounted with project quotas, but does not report that. Offsite watches the disk usage
-   * of sandboxes in any case.
+   * Whether the engine itself can limit the disk usage of a container. `unknown` for overlay2 on xfs: it can
+   * if the disk is mounted with project quotas, but does not report that. Offsite watches the disk usage of
+   * sandboxes in any case.
    */
   diskQuota: 'yes' | 'no' | 'unknown';
   /** The folder on the engine's machine that holds images and containers. */

@@ -25,17 +25,19 @@ export interface ContainerRequest {
    */
   network: 'none' | 'open' | { sharedWith: string };
   /**
-   * Has the engine set up the network `none`. It takes longer than the runtime's own, which with some
-   * runtimes has not even a loopback.
+   * Has the engine set up the network `none`. That takes longer than the runtime's own empty namespace, which
+   * with some runtimes has not even a loopback.
    */
   networkByEngine?: boolean;
   /** Its own host name. An engine may give it that of the container whose network it shares. */
   hostName?: string | undefined;
-  /** Another running container whose processes it sees, and which end with that one's first process. */
+  /** Another running container whose process namespace it shares; it ends with that one's first process. */
   processesOf?: string | undefined;
   /** Added to the image's own variables. */
   env?: Readonly<Record<string, string>>;
-  /** Folders in memory, which counts as the container's. They begin empty, and any user may write there. */
+  /**
+   * Folders in memory, which counts towards `memoryBytes`. They begin empty, and any user may write there.
+   */
   memoryFolders?: readonly MemoryFolder[];
   /** Addresses by name, for `/etc/hosts`; only with a network that the engine sets up. */
   hosts?: Readonly<Record<string, string>>;
@@ -77,18 +79,18 @@ export interface MemoryFolder {
 /** What an engine reports about a container. */
 export interface ContainerState {
   isRunning: boolean;
-  /** How its first process ended, once it has run and does not run any more. */
+  /** How its first process ended. Undefined before the start, and while the process runs. */
   exitCode: number | undefined;
   /** The first process's id on the engine's machine; 0 while it does not run. */
   initPid: number;
-  /** Epoch milliseconds by the engine's clock, as its files' times are. */
+  /** Epoch milliseconds by the engine's clock, like the times of its files. */
   createdAt: number;
   /**
    * The folder on the engine's machine that holds everything the container wrote; undefined if there is none,
    * or if some files may be stored elsewhere.
    */
   layer: string | undefined;
-  /** The networks that it is on. One that shares another's, or has none, is on none. */
+  /** The networks that it is on. Empty if it shares the network of another container, or has none. */
   networks: string[];
 }
 
@@ -138,26 +140,28 @@ export interface ContainerPort {
   state(id: string, signal?: AbortSignal): Promise<ContainerState>;
   /** All its processes, init among them; undefined where the engine cannot list them. */
   processes(id: string, column: CommandColumn): Promise<EngineProcess[] | undefined>;
-  /** Changes the limit on processes and threads of a running container; `memoryBytes` is what it has. */
+  /**
+   * Changes the limit on processes and threads of a running container; `memoryBytes` is its current limit.
+   */
   limitProcesses(id: string, limits: Pick<ContainerRequest, 'pids' | 'memoryBytes'>): Promise<void>;
-  /** Takes a running container off a network; what was connected is cut. */
+  /** Takes a running container off a network; its open connections are cut. */
   disconnect(id: string, network: string, signal?: AbortSignal): Promise<void>;
   /** Starts a command. Two round trips. */
   exec(id: string, command: ExecCommand): Promise<OpenedExec>;
   /** Starts a command on a terminal of its own, for a person. Three round trips. */
   terminal(id: string, command: TerminalCommand): Promise<OpenedTerminal>;
   /**
-   * Connects to the standard streams of a container's program; output from before the call is lost. Writing
-   * is the program's stdin and reading its stdout. The stream ends with the program, and destroying it closes
-   * the program's stdin.
+   * Connects to the standard streams of a container's program; output from before the call is lost. What is
+   * written to the stream is the program's stdin; what is read from it is the program's stdout. The stream
+   * ends with the program, and destroying it closes the program's stdin.
    */
   attach(id: string, request: AttachRequest): Promise<Duplex>;
-  /** Unpacks a tar archive below an absolute folder that exists, running or not. */
+  /** Unpacks a tar archive below an existing absolute folder. The container need not run. */
   putArchive(id: string, folder: string, archive: Readable, signal?: AbortSignal): Promise<void>;
   /**
    * Returns a tar archive of a path, without following a link there. Its entries' names begin with the path's
    * last part. If the connection is cut, the stream closes without an end. The entries have their true owners
-   * only with `owners`, which costs further round trips on some engines, and a container that runs.
+   * only with `owners`, which on some engines costs further round trips and needs a container that runs.
    */
   getArchive(
     id: string,

@@ -35,7 +35,7 @@ export interface EnginePort {
 /** An engine that this process is connected to. */
 export interface OpenEngine {
   port: EnginePort;
-  /** The agent ends: an engine that is silent then counts as gone some time later. */
+  /** Call this when the Offsite process starts to end: from then on, a silent engine soon counts as gone. */
   hurry(): void;
   /** Closes idle connections. */
   close(): void;

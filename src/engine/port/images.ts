@@ -28,7 +28,7 @@ export interface Image {
   env: Readonly<Record<string, string>>;
   /** The folders that each of its containers keeps outside of its own layer, so that no commit has them. */
   volumes: readonly string[];
-  /** The beginning of the command that its containers run by themselves. */
+  /** The beginning of the command that its containers run by default. */
   entrypoint: readonly string[];
   /** The rest of that command. */
   command: readonly string[];
@@ -39,7 +39,7 @@ export interface Image {
 export interface ImageHealthcheck {
   /** A program with its arguments, or a text for a shell. */
   command: string | readonly string[];
-  /** Milliseconds, as the others. Undefined for the engine's default. */
+  /** Milliseconds, like the other times. Undefined for the engine's default. */
   interval: number | undefined;
   timeout: number | undefined;
   startPeriod: number | undefined;
@@ -58,7 +58,7 @@ export interface ListedImage {
   createdAt: number;
 }
 
-/** What the user is to a registry. Never printed, kept or put into a container. */
+/** The user's login to a registry. Never printed, kept or put into a container. */
 export type RegistryLogin = { serveraddress: string } & (
   | { username: string; password: string }
   | { identitytoken: string }
@@ -118,7 +118,7 @@ export interface ImagePort {
   find(name: string, signal?: AbortSignal): Promise<Image | undefined>;
   /** All images, including parents of others. */
   list(signal?: AbortSignal): Promise<ListedImage[]>;
-  /** The images with all of these labels that have no name. */
+  /** The images without a name that have all of these labels. */
   listNameless(labels: readonly string[], signal?: AbortSignal): Promise<ListedImage[]>;
   /** Gives an image another name, or the same one again, which renews `namedAt`. */
   tag(image: string, name: string, signal?: AbortSignal): Promise<void>;

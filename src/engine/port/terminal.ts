@@ -21,8 +21,8 @@ export interface TerminalCommand {
 /** A command running on a terminal in a container. Disposing closes the stream. */
 export interface OpenTerminal extends Disposable {
   /**
-   * The bytes of the terminal, both ways, as they are: what is written are keys, what is read is for the
-   * screen. Ends when the engine ended the stream; says nothing about success.
+   * The raw bytes of the terminal: keys are written to it, and output for the screen is read from it. Ends
+   * when the engine ends the stream, which says nothing about success.
    */
   readonly stream: Duplex;
   /** Notifies the command that its terminal has another size. Does nothing once the command has ended. */

@@ -17,7 +17,7 @@ export type ObtainImage = (name: string, options?: ObtainOptions) => Promise<Ima
 
 /** A pull that ended this recently, in milliseconds, is not tried again, whether it succeeded or not. */
 const recentMs = 60_000;
-/** Offsite makes these itself; a registry's are not what their names say. */
+/** Offsite makes these images itself; those that a registry has under such names are not Offsite's. */
 const ours = /^offsite(-test)?\//;
 const isId = /^(sha256:)?[0-9a-f]{64}$/;
 
@@ -31,9 +31,9 @@ interface Pull {
 }
 
 /**
- * Finds images, and pulls those that the policy says. All who ask for an image at a time wait for one pull.
- * It resolves with undefined for an image that is missing and must not be pulled. It throws `IMAGE_REFUSED`,
- * of kind `input`, if the registry says no, and `IMAGE_PULL_FAILED` if no registry gives the image. One round
+ * Finds images, and pulls them as the policy says. Concurrent requests for an image wait for one pull. It
+ * resolves with undefined for an image that is missing and must not be pulled. It throws `IMAGE_REFUSED`, of
+ * kind `input`, if the registry says no, and `IMAGE_PULL_FAILED` if no registry gives the image. One round
  * trip for an image that the engine has, with any policy but `always`.
  */
 export function imageSource(port: EnginePort, policy: PullPolicy, env: NodeJS.ProcessEnv): ObtainImage {
@@ -90,13 +90,13 @@ export function imageSource(port: EnginePort, policy: PullPolicy, env: NodeJS.Pr
   };
 }
 
-/** Without a tag the engine pulls all of them. */
+/** Without a tag, the engine would pull all tags. */
 function withTag(name: string): string {
   const last = name.slice(name.lastIndexOf('/') + 1);
   return /[:@]/.test(last) ? name : `${name}:latest`;
 }
 
-/** Why an image could not be pulled, without what was tried. */
+/** Why an image could not be pulled, without the prefix `Could not pull NAME: `. */
 export function pullObstacle(thrown: unknown): string {
   return messageOf(thrown).replace(/^Could not pull \S+: /, '');
 }

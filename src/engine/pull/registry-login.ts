@@ -10,21 +10,25 @@ import type { RegistryLogin } from '../port/images.ts';
 
 const HelperAnswer = z.object({ Username: z.string(), Secret: z.string() });
 
-/** The registry of names that name none, as image names and as Docker's settings write it. */
+/**
+ * The registry of images whose names have no registry: its host in image names, its key in Docker's settings.
+ */
 const hub = { host: 'docker.io', key: 'index.docker.io' };
 
 /** The host of an image's registry. */
 export function registryOf(image: string): string {
   const [first = '', ...path] = image.split('/');
-  // Names on Docker Hub have no capital letters, so engines take a first part with some for a host.
+  // Names on Docker Hub have no capital letters, so engines take a first part with capital letters for a
+  // host.
   const isHost = path.length > 0 && (/[.:A-Z]/.test(first) || first === 'localhost');
   return isHost ? first : hub.host;
 }
 
 /**
- * The login that `docker login` keeps for the registry of an image: in Docker's `config.json`, or with the
- * program for credentials that it names. Undefined if there is none. Throws an `input` error if they cannot
- * be read. It goes to the engine with the request to pull, as the docker CLI sends it, and nowhere else.
+ * The login that `docker login` keeps for the registry of an image: in Docker's `config.json`, or in the
+ * credential helper that the file names. Undefined if there is none. Throws an `input` error if the file
+ * cannot be read, and an infrastructure error if the helper fails. The login goes to the engine with the
+ * request to pull, as the docker CLI sends it, and nowhere else.
  */
 export async function loginFor(image: string, env: NodeJS.ProcessEnv): Promise<RegistryLogin | undefined> {
   const config = await readJson(join(configFolder(env), 'config.json'));

@@ -1,13 +1,13 @@
-# Runs a script command by command in this one shell, and reports where each begins and ends. What is here
+# Runs a script command by command in this one shell, and reports where each begins and ends. This file
 # prepares the shell; the loop is in loop.sh.
 #
 # Descriptor 3 carries a secret word; standard input carries the number of lines, and then the lines. The
 # driver writes marks into the output. Each mark is a line that begins with the secret, so the script cannot
 # print a fake one:
 #   B first next micros    a command begins: its lines, counted from 0, and the time
-#   E status micros        it ended; `bad` for one that the parser does not take
+#   E status micros        it ended; `bad` if the parser rejects the command
 #   D micros               no line is left
-#   S yes|no micros        before all others: whether no process of this user can read this shell's memory
+#   S yes|no micros        before all others: yes if no process of this user can read this shell's memory
 #
 # Functions, options, traps, IFS and descriptors belong to the script: the driver calls `builtin` commands,
 # prefixes its names, and saves and resets the script's options between commands.
@@ -90,8 +90,8 @@ __offsite_end_command() {
   fi
 }
 
-# Gives the command's text the script's options, and as many empty lines before it as the script has: bash
-# counts lines from the loop, which is line 1, and names them in its messages.
+# Puts the script's options before the command's text, and before them as many empty lines as the script has
+# lines before the command: bash counts lines from the loop, which is line 1, and names them in its messages.
 __offsite_prepare_text() {
   builtin local options
   options=${__offsite_flags:+builtin set -$__offsite_flags$'\n'}

@@ -1,6 +1,6 @@
 # What bash runs: the driver, which is the first argument, and then the script's commands. All lines are
-# joined to one. So the shell counts the lines of each command from line 1, and its messages name the script's
-# lines.
+# joined into one. So the shell counts the lines of each command from line 1, and its messages name the
+# script's lines.
 #
 # A stray `continue` in the script goes to the inner condition, a stray `break` to the outer loop; both are
 # harmless. The loop cannot be a function, because `declare` would be local there.
@@ -14,6 +14,6 @@ __offsite_status "$__offsite_last";
 builtin eval "$__offsite_text";
 done; done;
 { __offsite_end_command; } 2>&-;
-# No line is left. Without this mark the script left this shell, or something ended it.
+# No line is left. If this mark is missing, the script left this shell, or something ended the shell.
 __offsite_mark D;
 builtin exit 0

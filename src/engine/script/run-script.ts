@@ -117,7 +117,8 @@ async function runLines(
   }
   if (end.how === 'done') {
     const failed = recorder.steps.some((step) => step.ended !== 'exited' || step.exitCode !== 0);
-    // Without a counter the other way takes a wait, so skip it for a script whose steps all succeeded.
+    // Without a counter, the engine's events are read, which takes a wait. So skip that if all steps
+    // succeeded.
     const oomKilled =
       (failed || !Number.isNaN(end.oomKills)) && (await noteOomKills(container, end.oomKills, exec.id));
     // The driver wrote nothing: there is no bash, or none that works.
@@ -141,8 +142,8 @@ async function runLines(
     await assertContainerRuns(container, message);
     return { ended: 'not-started', message, steps: [], oomKilled: false };
   }
-  // A SIGKILL keeps the guardian from its last mark. Without one the mark was lost on its way, or another
-  // signal ended the guardian: either way the end is not known.
+  // A SIGKILL prevents the guardian's last mark. Without a SIGKILL, the mark was lost on its way, or another
+  // signal ended the guardian: either way the end of the script is not known.
   const exitCode = knownExitCode(end.state);
   if (exitCode !== killedExitCode) throw execLost('The end of a script was lost on its way from the engine.');
   await assertContainerOutlived(container, exec, exitCode);
@@ -168,8 +169,8 @@ async function shieldOf(
 }
 
 /**
- * Resolves if the script ends without the last mark. If the mark came with the last bytes, it wins: it
- * arrives before this asks the engine.
+ * Resolves if the script ends without the last mark. If the mark came with the last bytes, the mark wins,
+ * because this function asks the engine only later.
  */
 async function ended(container: RunningContainer, exec: OpenExec & TaggedExec, deadline: AbortSignal) {
   try {

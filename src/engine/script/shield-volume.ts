@@ -25,9 +25,9 @@ export interface ShieldVolume {
 }
 
 /**
- * The library of `shield.ts` in a volume of the engine, which sandboxes have without leave to write. A step
- * that may write to a loaded library takes over the shells that report the steps: the pages of a file that
- * nobody changed are those of the file. So no process of a sandbox may be able to write it, root included.
+ * Puts the library of `shield.ts` into a volume of the engine, which sandboxes mount read-only. A step that
+ * can write to a loaded library can take over the shells that report the steps, because they share its
+ * unchanged pages with the file. So no process of a sandbox, root included, may be able to write to it.
  */
 export function shieldVolume(
   port: EnginePort,

@@ -106,9 +106,9 @@ export class StepRecorder {
   }
 
   /**
-   * Ends the script. A step that is running ends in this way. Between two steps nothing of the script can end
-   * it: then a step is added that stands for all that never ran. (After a command that is never completed,
-   * bash leaves without the driver's word, but no line is left then.)
+   * Ends the script. A step that is running ends as `how` says. Nothing of the script can end it between two
+   * steps. So if it ends there with commands left, a step is added that stands for all that never ran. (After
+   * an incomplete command, bash exits before the driver can report the end, but then no line is left.)
    */
   end(how: StepEnd): void {
     const left = this.#open;
@@ -118,7 +118,7 @@ export class StepRecorder {
     this.#isOver = true;
   }
 
-  /** The driver passes over empty lines and comments only. Anything else was run without a word of it. */
+  /** The driver skips only empty lines and comments. Anything else that was skipped ran without a report. */
   #passTo(line: number): void {
     const passed = this.#lines.slice(this.#next, line);
     if (line < this.#next || passed.some(isCommand)) this.#lose({ ended: 'lost' });

@@ -22,8 +22,8 @@ export type Built =
   | { kind: 'not-snapshotable'; processes: string[] };
 
 /**
- * Builds a missing snapshot once on this engine. If another agent is building it, this waits and uses that
- * agent's snapshot, or builds it if that agent did not. Rethrows what `build` throws.
+ * Builds a missing snapshot once on this engine. If another Offsite process is building it, this waits and
+ * uses that snapshot, or builds it if the other process did not. Rethrows what `build` throws.
  */
 export async function buildOnce(
   builder: Builder,
@@ -34,7 +34,7 @@ export async function buildOnce(
   const { port, repository } = builder;
   const spec = { ...request.container, imageId: request.parentImageId };
   await using container = await takeTurn(builder, spec, request, tag, signal);
-  // Another agent may have finished between the search that found nothing and this point.
+  // Another Offsite process may have finished between the search that found nothing and this point.
   const found = await port.images.find(`${repository}:${tag}`, signal);
   if (found !== undefined) return { kind: 'found', imageId: found.id };
   await container.start(signal);
@@ -45,13 +45,13 @@ export async function buildOnce(
   return { kind: 'built', imageId: await container.commit({ repository, tag, labels }, signal) };
 }
 
-/** Milliseconds. A process that is about to end is not left running. */
+/** Milliseconds. A process that ends within this time does not count as left running. */
 const endingMs = 500;
 const betweenListsMs = 50;
 
 /**
- * The commands of the processes that stay. One that a command has just let go of, or that the container's
- * first process ran as it started, is given time to end.
+ * The commands of the processes that keep running. A process that a command has just left behind, or that the
+ * container's first process ran as it started, gets time to end.
  */
 async function processesLeft(container: Container, clock: Clock): Promise<string[]> {
   const until = clock.now() + endingMs;

@@ -49,11 +49,11 @@ export async function removeSnapshots(
   const removed: KeptSnapshot[] = [];
   for (const snapshot of snapshots) {
     try {
-      // First, because a volume that a container uses stays, and so does its snapshot.
+      // The volume first: if a container uses it, this throws, and its snapshot stays too.
       if (snapshot.volume !== undefined) await port.remove('volume', snapshot.volume, signal);
       await port.remove('image', snapshot.name, signal);
       removed.push(snapshot);
-      // Until one that another image is made of too.
+      // Stops at the first step that another image uses too: the engine refuses to remove it.
       for (const step of snapshot.stepIds) await port.remove('image', step, signal);
     } catch (thrown) {
       if (!isEngineFailure(thrown, 'conflict')) throw thrown;

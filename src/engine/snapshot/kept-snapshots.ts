@@ -19,7 +19,7 @@ export interface KeptSnapshot {
   description: string;
   /** The volume that it stands for. */
   volume?: string;
-  /** Bytes that it adds to its parent's, with those of its volume, which its removal frees. */
+  /** Bytes that its removal frees: those that it adds to its parent, and those of its volume. */
   bytes: number;
   /** Epoch milliseconds. */
   createdAt: number;

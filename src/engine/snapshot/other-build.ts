@@ -5,17 +5,20 @@ import { isDead } from '../liveness.ts';
 import { ownedContainers } from '../owned-objects.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 
-/** Milliseconds between two checks. Random, because several agents may wait for one build. */
+/** Milliseconds between two checks. Random, because several Offsite processes may wait for one build. */
 const waits: BackoffLimits = { first: 100, longest: 2_000 };
-/** Milliseconds that every wait takes in addition, so that a short build is not asked about in a burst. */
+/** Milliseconds added to every wait, so that a short build does not cause a burst of requests. */
 const leastMs = 50;
-/** Longer than any build may take: the container of that name may not belong to a build. */
+/**
+ * Milliseconds, longer than any build may take. The wait ends after them, because the container of that name
+ * may not belong to a build.
+ */
 export const longestBuildMs = 2 * 3_600_000;
 
 /**
- * Waits while another agent builds a snapshot in the container `name`. A name is unique on an engine, so the
- * container is the lock. Resolves when it is gone. A dead agent's container is removed, so a build does not
- * wait for a sweep. One round trip per check.
+ * Waits while another Offsite process builds a snapshot in the container `name`. A name is unique on an
+ * engine, so the container is the lock. Resolves when it is gone. Removes the container if its process is
+ * dead, so that a build does not wait for a sweep. One round trip per check.
  */
 export async function otherBuildOver(
   port: EnginePort,

@@ -9,7 +9,7 @@ interface SharedRequest {
   key: string;
   /** A description for lists of images; shown, not part of the key. */
   description?: string;
-  /** Called before this request waits for another agent's build of the same snapshot. */
+  /** Called before this request waits until another Offsite process has built the same snapshot. */
   waits?(): void;
 }
 
@@ -30,7 +30,7 @@ export interface VolumeRequest extends SnapshotRequest {
 
 /** An image that the engine's builder makes. */
 export interface ImageRequest extends SharedRequest {
-  /** Any image, of which a container is created, but not started, while the build runs. */
+  /** Any image. During the build, a container of it exists as the lock; it is never started. */
   lockImageId: string;
   /** The image that it is made from, whose size is not counted. Undefined if there is none. */
   parentImageId: string | undefined;

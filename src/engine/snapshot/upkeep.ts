@@ -10,11 +10,11 @@ import { type KeptSnapshot, keptSnapshots } from './kept-snapshots.ts';
  * enough for eviction.
  */
 const noteEveryMs = 3_600_000;
-/** An eviction asks the engine about each snapshot. */
+/** Only one of this many kept images starts an eviction, which asks the engine about each snapshot. */
 const keptPerEviction = 16;
 /**
- * A snapshot that was just used may be used again soon, by this agent or another, although no container uses
- * it right now.
+ * Milliseconds. A snapshot that was just used may be used again soon, by this Offsite process or another,
+ * although no container uses it right now.
  */
 const sparedMs = 10 * 60_000;
 

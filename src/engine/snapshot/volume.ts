@@ -12,14 +12,14 @@ export interface SharedVolume {
   built: boolean;
 }
 
-/** More would only be needed if others remove the volume each time. */
+/** More are needed only if something else removes the volume each time. */
 const attemptCount = 3;
-/** Only an engine that hangs takes this long. */
+/** Milliseconds to measure a volume. Only an engine that hangs takes this long. */
 const countMs = 120_000;
 
 /**
  * Fills a missing volume once on this engine. Its snapshot, an image without files of its own, exists only if
- * the volume is complete. Another agent's build is waited for as `buildOnce` does.
+ * the volume is complete. Waits for the build of another Offsite process, as `buildOnce` does.
  */
 export async function fillOnce(
   builder: Builder,
@@ -33,7 +33,7 @@ export async function fillOnce(
   const found = await port.images.find(`${repository}:${tag}`, signal);
   if (found !== undefined) return { kind: 'found', imageId: found.id };
   const volume = volumeName(repository, tag);
-  // An agent that died may have left an incomplete one.
+  // An Offsite process that died may have left an incomplete volume.
   await port.remove('volume', volume, signal);
   await port.createVolume(volume, volumeLabels(volume, port.clock.now()), signal);
   let bytes: number;
@@ -60,8 +60,8 @@ export async function fillOnce(
 }
 
 /**
- * Finds or fills a volume, and keeps it from being removed by a container that never runs. Three round trips
- * if the volume exists, two if this process holds it already.
+ * Finds or fills a volume. A container that never runs then protects it from removal. Three round trips if
+ * the volume exists, two if this process holds it already.
  *
  * @param holders the containers by their volume's name
  */

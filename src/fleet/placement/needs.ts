@@ -36,7 +36,7 @@ export function needsOf(asked: Needs): Needs {
   };
 }
 
-/** Trials of so little memory run on any machine. */
+/** Trials that need no more memory than this run on any machine. */
 export const smallest = 512 * 1024 ** 2;
 
 /** Four steps between one power of two and the next: 2, 2.5, 3, 3.5 and 4 GiB. */
@@ -51,7 +51,7 @@ export function queueFor(taskQueue: string, pool: string, needs: Needs): string 
   return `${taskQueue}/${fleetFormat}/${pool}/${hashOf(JSON.stringify(needsOf(needs))).slice(0, 16)}`;
 }
 
-/** Equal needs once. */
+/** The needs, without duplicates. */
 export function distinctNeeds(all: readonly Needs[]): Needs[] {
   const byText = new Map(all.map((needs) => [JSON.stringify(needsOf(needs)), needsOf(needs)]));
   return [...byText.values()];

@@ -30,15 +30,15 @@ function variantNeeds(
   return needsOf({
     memory: sandbox.memory,
     labels: [...(sandbox.needs ?? []), ...labels],
-    // A harness without a model names one all the same.
+    // A variant whose harness uses no model still names one.
     models: [...(modelConfig ? [model] : []), ...models],
     ...{ harness, runtime: sandbox.runtime },
   });
 }
 
 /**
- * What the trials of a run need that somebody else queued, as far as this machine knows. The worker's
- * configuration says what the names of its variant mean.
+ * What the trials of a run that somebody else queued need, as far as this machine knows. The worker's
+ * configuration says what the names of the run's variant mean.
  */
 export function foundNeeds(
   { variant }: FoundRunDetails,

@@ -33,7 +33,7 @@ export const WorkerProfile = z.object({
 });
 export type WorkerProfile = z.infer<typeof WorkerProfile>;
 
-/** A part of an engine's memory is left to everything else on its machine. */
+/** The part of an engine's memory that trials may use. Everything else on its machine has the rest. */
 const shareOfMemory = 0.75;
 
 export function profileOf({

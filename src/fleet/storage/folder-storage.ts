@@ -9,8 +9,8 @@ import type { FleetStorage, IndexedResult, NoteKind } from './storage.ts';
 
 /**
  * A storage in a folder that all machines mount: `contents/ab/abcd…`, `results/<batch>/<trial>`, and notes
- * such as `workers/<name>`. A file is written beside its place, synced and renamed, so what has its final
- * name is whole.
+ * such as `workers/<name>`. A file is written beside its place, synced and renamed, so a file with its final
+ * name is complete.
  *
  * @throws `FLEET_STORAGE_UNUSABLE` if the folder does not exist: it may not be mounted
  */
@@ -79,7 +79,7 @@ async function read(folder: string, path: string, most: number): Promise<Buffer>
   throw damaged(path, `it is larger than ${most} bytes`);
 }
 
-/** As many bytes as a file had when it was opened: it may grow for ever. */
+/** Reads as many bytes as a file had when it was opened, because it may never stop growing. */
 async function whole(file: FileHandle, size: number): Promise<Buffer> {
   const content = Buffer.alloc(size);
   for (let at = 0; at < size; ) {
@@ -106,9 +106,7 @@ async function write(folder: string, path: string, content: Uint8Array): Promise
   }
 }
 
-/**
- * Throws unless everything between the storage and a folder in it is a folder, and no link to one elsewhere.
- */
+/** Throws unless each part of the path from the storage to a folder in it is a folder, and not a link. */
 async function requireFolders(storage: string, folder: string, missing?: 'make'): Promise<void> {
   let path = storage;
   for (const name of relative(storage, folder).split(sep)) {

@@ -11,8 +11,9 @@ type Sdk = typeof import('@aws-sdk/client-s3');
 /**
  * A storage in a bucket of Amazon S3, or of a service that speaks its protocol: `contents/ab/abcd…` and
  * `results/<batch>/<trial>`, below a prefix. Each content is one object, and the service checks its SHA-256
- * before it has its name, so what can be read is whole. Keys come from where AWS's programs take them: the
- * environment, `~/.aws`, or the machine's role. Throws `S3_MISSING` if the package is not installed.
+ * before the object gets its name, so an object that can be read is complete. Keys come from where AWS's
+ * programs take them: the environment, `~/.aws`, or the machine's role. Throws `S3_MISSING` if the package is
+ * not installed.
  */
 export function s3Storage(config: S3Storage): FleetStorage {
   const { bucket, prefix = '' } = config;
@@ -127,7 +128,7 @@ async function connect({ region, endpoint, pathStyle = endpoint !== undefined }:
   return { sdk, client };
 }
 
-/** Reads an object, up to a limit that its declared length does not have to keep. */
+/** Reads an object up to a limit. Counts the bytes, because the declared length may be wrong. */
 async function bounded(
   key: string,
   body: AsyncIterable<Uint8Array> | undefined,
@@ -154,7 +155,7 @@ const hints: Record<string, string> = {
   Forbidden: 'Permit the keys of this machine to read, write and list the bucket, or correct its name.',
 };
 
-/** A failure of the service or of the way to it; the first can be the user's mistake, the second never is. */
+/** A failure of the service or of the connection to it. Only the first can be the user's mistake. */
 function failure(what: string, bucket: string, error: unknown): OffsiteError {
   const name = nameOf(error);
   if (name === 'NoSuchKey' || (name === 'NotFound' && statusOf(error) === 404))

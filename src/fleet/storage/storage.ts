@@ -8,7 +8,7 @@ export interface IndexedResult {
 
 /**
  * What the machines of a fleet share: contents under their SHA-256, and for each batch an index of its
- * results. Everything can be repeated. Hashes are 64 lower-case hexadecimal digits.
+ * results. Every operation can be repeated. Hashes are 64 lower-case hexadecimal digits.
  */
 export interface FleetStorage {
   has(sha256: string): Promise<boolean>;

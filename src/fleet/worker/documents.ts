@@ -45,12 +45,12 @@ export class Documents {
     return document;
   }
 
-  /** The document of a batch. Throws `FLEET_DOCUMENT_UNREADABLE` for another one too. */
+  /** The document of a batch. Also throws `FLEET_DOCUMENT_UNREADABLE` for any other document. */
   async planned(asked: Asked): Promise<FleetDocument> {
     return requirePlanned(await this.get(asked));
   }
 
-  /** The batch that a run was found in, if a fleet was given that. */
+  /** The document of the run's batch, if a fleet was given the batch. */
   async plannedFor({ planned }: FoundDocument): Promise<FleetDocument | undefined> {
     return planned === undefined ? undefined : this.planned({ document: planned });
   }

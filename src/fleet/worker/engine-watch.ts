@@ -34,7 +34,7 @@ export class EngineWatch {
       tasks.engineWorks();
       polls.hold(false);
     };
-    // Given back trials do not find out that it works again.
+    // Trials that were given back cannot notice that the engine works again.
     worker.engineAnswers(signal).then(works, () => undefined);
   }
 }

@@ -9,8 +9,9 @@ import type { TrialOrder } from '../workflow/messages.ts';
 export type GivenTask = Omit<FleetTask, 'isAccepted'>;
 
 /**
- * Puts a trial into the ledger's queue, with its task, unless the ledger has its result. A trial that was
- * left to another worker comes back. Throws `FLEET_TRIAL_UNKNOWN` if the batch has no such trial.
+ * Puts a trial into the ledger's queue, with its task, unless the ledger has its result. A trial that this
+ * worker had left to another one is queued again. Throws `FLEET_TRIAL_UNKNOWN` if the batch has no such
+ * trial.
  */
 export async function enterTrial(
   { batch: named, run: runId, ordinal }: TrialOrder,

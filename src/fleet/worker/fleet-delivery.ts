@@ -57,8 +57,8 @@ export class FleetDelivery extends Delivery {
   }
 
   /**
-   * Returns if the refused result is the trial's all the same: its completion was accepted before, and the
-   * answer was lost. Throws {@link TaskTaken} otherwise.
+   * Returns if the refused result is nevertheless the trial's result: its completion was accepted before, and
+   * the answer was lost. Throws {@link TaskTaken} otherwise.
    */
   async #requireOwn(
     report: PendingReport,

@@ -46,7 +46,8 @@ export class FleetLook {
 
   /**
    * Looks for queued runs, and starts a workflow for each of their trials that a worker can run. Temporal
-   * refuses a workflow whose trial was started before, so a look can be repeated, and several can run.
+   * refuses a workflow whose trial was started before, so a look can be repeated, and several looks can run
+   * at the same time.
    */
   static async run(order: LookOrder, parts: FleetLookParts): Promise<LookAnswer> {
     const look = new FleetLook(order, parts);
@@ -95,7 +96,7 @@ export class FleetLook {
       return { kind: 'looked', started, waiting: waiting.slice(0, fleetMessages.count.failures) };
     } catch (error) {
       signal.throwIfAborted();
-      // Temporal and the storage are not the target's. Temporal tries the look again.
+      // A failure of Temporal or of the storage is not the target's. Temporal tries the look again.
       if (!(error instanceof OffsiteError) || error.code.startsWith('FLEET_')) throw error;
       return { kind: 'failed', failure: messageOf(error).slice(0, fleetMessages.bytes.text) };
     }

@@ -190,7 +190,7 @@ export class FleetWorker {
     const polls = await Polls.open({
       ...{ connection, name },
       activities: tasks.activities,
-      // Some more than run, so that their sandboxes start ahead.
+      // Some more than run at a time, so that the sandboxes of the next ones start ahead.
       most: concurrency + Math.max(1, Math.ceil(concurrency / 2)),
     });
     const leave = () => {

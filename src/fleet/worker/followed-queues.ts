@@ -21,7 +21,7 @@ export interface FollowedQueuesParts {
   log: Logger;
 }
 
-/** What a workflow with trials sends to all workers. */
+/** The memo of a workflow with trials, which all workers read. */
 const Memo = z.object({
   pool: z.string(),
   needs: z.array(Needs).max(fleetMessages.count.needs),
@@ -53,14 +53,14 @@ export class FollowedQueues {
     for (const queue of polls.queues) {
       if (now - (this.#needed.get(queue) ?? 0) > keptMs) polls.leave(queue);
     }
-    // That takes some seconds, for which the server keeps the call.
+    // The server answers this call only after some seconds.
     await showPresence(connection, name);
     return Math.max(0, presenceMs((await pollersOf(connection)).size) - fleetMessages.time.presence);
   }
 
   async #wanted(): Promise<string[]> {
     const queues = new Set<string>();
-    // Each on its own, so that no number of found trials hides a batch.
+    // Each type on its own, so that many found trials cannot hide a batch.
     for (const type of [batchWorkflow, foundTrialWorkflow])
       for await (const queue of this.#queuesOf(type)) queues.add(queue);
     const most = fleetMessages.count.queues;

@@ -26,7 +26,7 @@ export interface FoundNeedsParts {
   harnesses: readonly HarnessOffer[];
 }
 
-/** Whether a run's trials may be started, with the document of its batch if a fleet was given that. */
+/** Whether a run's trials may be started, with the document of its batch if a fleet was given the batch. */
 type Asked =
   | { kind: 'ready'; needs: Needs; planned: string | undefined }
   /** The run is of a batch that has a workflow. */
@@ -35,7 +35,7 @@ type Asked =
 
 const BatchNote = z.object({ document: Sha256 });
 
-/** Finds out what runs need that a look found, and whether a worker has it. */
+/** Finds out what the runs that a look found need, and whether a worker has it. */
 export class FoundNeeds {
   readonly #parts: FoundNeedsParts;
   readonly #pool: string;
@@ -65,11 +65,11 @@ export class FoundNeeds {
         // The batch's own workflow has it.
         if (runs.some((own) => own.id === id)) return { kind: 'own' };
         if ((await storage.note('reruns', rerunName(batchId, id))) !== undefined) return { kind: 'own' };
-        // What was added to the batch runs as the batch was planned.
+        // A run that was added to the batch runs as the batch was planned.
         needs = runs.find((own) => own.caseId === caseId && own.variantId === details.variant?.id)?.needs;
       }
     } catch (error) {
-      // Without its plan it is not known whether a fleet runs it already.
+      // Without the batch's plan, it is not known whether a fleet runs the run already.
       if (!isUnreadable(error)) throw error;
       return { kind: 'waiting', reason: `the plan of their batch cannot be read: ${error.message}` };
     }
@@ -103,7 +103,7 @@ function documentIn(note: unknown, batch: string): string | undefined {
   throw damaged(`the note of batch ${batch} in the storage`, 'it names no plan');
 }
 
-/** Whether the storage answers, but not with what somebody put there. */
+/** Whether the storage answers, but the content is missing or damaged. */
 function isUnreadable(error: unknown): error is OffsiteError {
   return error instanceof OffsiteError && error.code !== 'FLEET_STORAGE_UNUSABLE';
 }

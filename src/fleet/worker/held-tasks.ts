@@ -17,19 +17,19 @@ export interface HeldTasksParts {
 
 /** How a task ended here. */
 export type TaskEnd =
-  /** Temporal has its result, or does not want to hear of it any more. */
+  /** Temporal has its result, or no longer accepts one. */
   | { kind: 'settled' }
   | { kind: 'canceled' }
   /** The result is known without running the trial. */
   | { kind: 'known'; summary: TrialSummary }
-  /** This worker cannot run it: another one may, unless it is for good. */
+  /** This worker cannot run it. Another one may, unless `forGood` is true. */
   | { kind: 'declined'; reason: string; forGood: boolean };
 
 interface Held {
   hold: TaskHold;
   /** Whether a sandbox has run for it. */
   hasBegun: boolean;
-  /** Whether this worker gives it up by itself, so that no other agent has it. */
+  /** Whether this worker gave it up itself. If not, and its claim ends, another agent has the trial. */
   isGivenUp: boolean;
   end(how: TaskEnd): void;
   ended: Promise<TaskEnd>;
@@ -55,7 +55,7 @@ export class HeldTasks {
     const held: Held = { hold, hasBegun: false, isGivenUp: false, end, ended };
     this.#held.set(key, held);
     const lose = async () => {
-      // Whatever the ledger can note, the sandbox ends.
+      // The sandbox ends even if the ledger cannot be written.
       const left = worker.leave(key, hold.lost.reason as NotClaimed);
       if (hold.isCanceled && ledger.fleetTasks.isOpen(key)) ledger.queue.withdraw([key], 'canceled');
       await left;

@@ -14,7 +14,7 @@ export interface ModelPermitsParts {
   connection: FleetConnection;
   clock: Clock;
   monotonic: () => number;
-  /** Called when requests in flight have no permits any more, so that what asks must end. */
+  /** Called when requests in flight have no permits any more, so that the trials that sent them must end. */
   lost(model: string): void;
   /** Called with each new reason why permits cannot be renewed. */
   note(message: string): void;
@@ -31,8 +31,8 @@ const lookMs = 50;
 const starvingMs = 500;
 
 /**
- * The permits of this process for requests to models with a limit. One workflow for each model
- * holds the permits of the whole fleet; this process asks it for as many as it needs, and renews them.
+ * The permits of this process for requests to models with a limit. One workflow for each model holds the
+ * permits of the whole fleet. This process asks the workflow for as many as it needs, and renews them.
  */
 export class ModelPermits implements AsyncDisposable {
   readonly #parts: ModelPermitsParts;
@@ -45,7 +45,7 @@ export class ModelPermits implements AsyncDisposable {
     this.#parts = parts;
   }
 
-  /** The permits for a model, of which none is there before the fleet has granted some. */
+  /** The permits for a model: none until the fleet has granted some. */
   readonly of = (model: string, maxParallel: number): Semaphore => {
     const known = this.#models.get(model);
     if (known) return known.permits;
@@ -83,7 +83,7 @@ export class ModelPermits implements AsyncDisposable {
       }
       const wants = permits.held + permits.waiting;
       const isStarving = permits.waiting > 0 && permits.held >= permits.limit;
-      // While it has more than it needs, others may need it.
+      // Other processes may need the permits that this one does not use.
       const isRich = permits.limit > wants;
       const dueMs = isStarving || isRich ? starvingMs : ownMs / renewals;
       if ((wants === 0 && permits.limit === 0) || now.monotonic - askedAt < dueMs) continue;
@@ -115,7 +115,7 @@ export class ModelPermits implements AsyncDisposable {
       args: [input],
       workflowIdConflictPolicy: 'USE_EXISTING',
     });
-    // The own deadline is not looked at meanwhile.
+    // During this call, this process does not check its own deadline, so the call must be short.
     const withinMs = Math.min(fleetMessages.time.call, (this.#termMs * ownPart) / renewals);
     return await client.withDeadline(Date.now() + withinMs, () =>
       client.workflow.executeUpdateWithStart<LimitWorkflow, number, [Renewal]>(updates.renew, {

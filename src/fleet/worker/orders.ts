@@ -19,7 +19,7 @@ export const TrialOrder = z.object({
   ordinal: z.int().nonnegative(),
 });
 
-/** A forged batch with a shorter one would have the worker send heartbeats without a pause. */
+/** A forged batch with a shorter time would make the worker send heartbeats without a pause. */
 export const shortestHeartbeatMs = 1_000;
 
 export const PageOrder = z.object({

@@ -13,7 +13,7 @@ export interface PollParts {
   name: string;
 }
 
-/** Work on a trial may last as long as the trial. */
+/** How long Temporal's SDK waits at the end for activities: one may last as long as its trial. */
 const graceTime = '7 days';
 
 const oneSlot = { type: 'fixed-size', numSlots: 1 } as const;
@@ -79,7 +79,7 @@ export class Polls {
     }
   }
 
-  /** Polls a queue of trials no more, unless a task of it is held. */
+  /** Stops polling a queue of trials, unless a task of the queue is held. */
   leave(queue: string): void {
     const one = this.#queues.get(queue);
     if (!one || one.slots.used > 0) return;
@@ -87,7 +87,7 @@ export class Polls {
     shutDown(one.worker);
   }
 
-  /** Lets no poll for a trial begin, until it is called with false. */
+  /** While held, no poll for a trial begins. */
   hold(isHeld: boolean): void {
     this.#slots.isHeld = isHeld;
   }
@@ -128,7 +128,7 @@ export class Polls {
       done();
       this.#over.reject(error);
     });
-    // It may have begun to end while this one was made.
+    // `end()` may have been called while this worker was made.
     if (this.#isEnding) shutDown(worker);
     return worker;
   }

@@ -9,7 +9,7 @@ export interface QueueSlots {
 
 /**
  * How many tasks a worker holds at a time, over all queues that it polls. Each queue has one poll in progress
- * while there is room, so a worker may hold one task more than it wants for each other queue.
+ * while there is room, so a worker may exceed this number by one task for each queue beyond the first.
  */
 export class Slots {
   readonly #most: number;

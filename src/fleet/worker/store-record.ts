@@ -7,8 +7,8 @@ import type { FleetStorage } from '../storage/storage.ts';
 import type { TrialSummary } from '../workflow/messages.ts';
 
 /**
- * Puts a trial's record into the storage, if there is one, and before it all contents that it names. Resolves
- * with its summary.
+ * Puts a trial's record into the storage, if there is one, after all contents that the record names. Resolves
+ * with the trial's summary.
  */
 export async function storeRecord(
   trial: TrialKey,

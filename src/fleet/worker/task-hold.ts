@@ -26,20 +26,21 @@ const beats = 6;
  * Milliseconds between two heartbeats, at least: each is a write of the server, and some phases are short.
  */
 const betweenMs = 5_000;
-/** The own deadline is looked at so often in one heartbeat time, and at least once a second. */
+/** The own deadline is checked this often in one heartbeat time, and at least once a second. */
 const looks = 60;
 
 /**
- * The right to run a task, kept by heartbeats. It is lost when the server says so, and when the server
- * accepted no heartbeat for some time: that is over before the server may give the task away, because it
- * counts from when a heartbeat was sent, and the server's from when it arrived.
+ * The right to run a task, kept by heartbeats. The right is lost when the server says so, or when the server
+ * has accepted no heartbeat for some time. This time is over before the server may give the task away,
+ * because it counts from when a heartbeat was sent, and the server's time counts from when the heartbeat
+ * arrived.
  */
 export class TaskHold implements Disposable {
   readonly #parts: TaskHoldParts;
   readonly #lost = new AbortController();
   readonly #ended = new AbortController();
   #phase = 'waiting';
-  /** When the accepted heartbeat that is the newest was sent, by both clocks. */
+  /** When the newest accepted heartbeat was sent, by both clocks. */
   #heldSince: { monotonic: number; clock: number };
   #isCanceled = false;
   #wake: () => void = () => undefined;

@@ -56,13 +56,13 @@ export class TaskRunner {
     offsiteLook: (order) => this.#parts.look(LookOrder.parse(order)),
   };
 
-  /** Gives the trials back that do not run, and those that come from now on. */
+  /** Gives back the trials that do not run, and those that arrive from now on. */
   async drain(): Promise<void> {
     this.#isDraining = true;
     await this.held.giveBack('queued', 'this worker ends');
   }
 
-  /** Gives all trials back, those that run too. Takes no others if this worker ends. */
+  /** Gives back all trials, including those that run. Takes no others if this worker ends. */
   async giveBack({ isEnding }: { isEnding: boolean }): Promise<void> {
     this.#isDraining ||= isEnding;
     const reason = this.#isDraining ? 'this worker ends' : 'this worker must not ask its model now';
@@ -70,8 +70,8 @@ export class TaskRunner {
   }
 
   /**
-   * Gives the trials back that never ran here, and those that come from now on. Others stay: nobody can end
-   * what is left of their sandboxes.
+   * Gives back the trials that never ran here, and those that arrive from now on. Others stay, because what
+   * is left of their sandboxes cannot be ended.
    */
   async engineFails(reason: string): Promise<void> {
     this.#engineTrouble = `the engine of this worker does not answer: ${reason}`;

@@ -1,8 +1,8 @@
 import type { Spending } from './messages.ts';
 
 /**
- * How many trials a budget has room for at a time, each of which may use all that it is allowed. Without a
- * limit for a trial, trials run until the budget is spent. Infinity without a budget.
+ * How many trials may run at a time so that the budget suffices even if each uses all that it is allowed.
+ * Without a limit for a trial, trials run until the budget is spent. Infinity without a budget.
  */
 export function headroom(budget: Spending, trial: Spending, spent: { tokens: number; usd: number }): number {
   const rooms = (['tokens', 'usd'] as const).map((unit) => {

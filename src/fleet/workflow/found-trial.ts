@@ -4,7 +4,7 @@ import { runTrial, type TrialSettings } from './trial-activity.ts';
 
 /**
  * Runs one trial of a run that the poll found. It fails if another agent outside the fleet has the trial, or
- * no worker could run it: only then Temporal lets the poll start it again.
+ * no worker could run it: only then does Temporal let the poll start it again.
  */
 export async function offsiteFoundTrial(order: TrialOrder, settings: TrialSettings): Promise<TrialSummary> {
   let known: TrialSummary | null = null;

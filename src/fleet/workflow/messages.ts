@@ -9,7 +9,7 @@ export const batchWorkflow = 'offsiteBatch';
 /** What all workflows of a batch need to know. */
 export interface TrialsInput {
   batch: string;
-  /** Batches of one group together get the share of one. Without it, a batch is a group of its own. */
+  /** Batches of one group share what one batch would get. Without it, a batch is a group of its own. */
   group?: string | undefined;
   /** The workflow whose query `plan` has the document, if no storage has it. */
   holder?: string | undefined;
@@ -114,7 +114,7 @@ export interface BatchProgress extends BatchOutcome {
   isPaused: boolean;
   /** How many trials of each task queue are scheduled or held. */
   queues: { queue: string; trials: number }[];
-  /** The workflows of a batch in slices. Results and numbers of open ones are in their own answers. */
+  /** The workflows of a batch in slices. Open ones answer with their own results and numbers. */
   slices?: { id: string; isOpen: boolean }[];
   /** Results after the position that was asked for, in the order of their arrival. */
   results: { position: number; trial: string; summary: TrialSummary }[];

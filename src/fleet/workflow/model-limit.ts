@@ -14,8 +14,8 @@ const renewals = 1_000;
 const idleMs = 600_000;
 
 /**
- * Refuses what nobody of Offsite sends, before it is in the history, where it would stop the workflow for
- * good.
+ * Refuses a renewal that Offsite would not send, before it is in the history, where it would stop the
+ * workflow for good.
  */
 function isRenewal(given: Renewal): boolean {
   if (typeof given !== 'object' || given === null) return false;

@@ -46,11 +46,11 @@ export interface KnownTarget {
 
 /** A batch that `fleet run` is starting: the service may list its runs before the fleet has its workflow. */
 export interface Starting {
-  /** A name of the start. */
+  /** Identifies the start. */
   token: string;
   /** The ids of its cases. */
   cases: string[];
-  /** When the service was asked, and when nobody starts it any more: epoch milliseconds. */
+  /** When the service was asked, and when the start counts as over: epoch milliseconds. */
   since: number;
   until: number;
 }
@@ -60,7 +60,7 @@ export interface LookOrder {
   targets: KnownTarget[];
   trials: FoundTrialSettings;
   starting: Starting[];
-  /** Runs that the service started later than that may be of a batch that is being started. */
+  /** Epoch milliseconds. Runs that the service started later may belong to a batch that is being started. */
   before: number;
 }
 
@@ -90,7 +90,7 @@ export interface PollState {
   since: number;
   /** How many cases and suites are polled. */
   targets: number;
-  /** Trials started since the poll was. */
+  /** Trials started since the poll began. */
   started: number;
   open: number;
   /** Epoch milliseconds. */

@@ -26,7 +26,8 @@ import {
 /** Events after which the workflow continues as new. */
 const longHistory = 4_000;
 /**
- * For the first looks, how long ago the service must have started a run: somebody may be starting its batch.
+ * Milliseconds. In the first looks, the service must have started a run at least this long ago: somebody may
+ * still be starting the batch of a newer run.
  */
 const settledMs = 10_000;
 

@@ -3,7 +3,7 @@ import { type BatchProgress, queries, signals, type TrialSummary } from './messa
 
 /** What runs trials and can be asked about them. */
 export interface Served {
-  /** Rejects at a cancellation. */
+  /** Rejects if the workflow is canceled. */
   work(): Promise<void>;
   /** Resolves when no sandbox is left. */
   settled(): Promise<void>;

@@ -24,8 +24,8 @@ import { Slicing } from './slicing.ts';
 type Slice = ChildWorkflowHandle<typeof offsiteSlice>;
 
 /**
- * Runs the trials of a large batch in child workflows. In each lane one slice is there in advance: it gets
- * the permits of the one before it as they become free.
+ * Runs the trials of a large batch in child workflows. In each lane, one slice is started in advance, and
+ * gets the permits of the slice before it as they become free.
  */
 export class Slices implements Served {
   readonly #input: BatchInput;

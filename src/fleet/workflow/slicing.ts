@@ -20,7 +20,7 @@ export class Slicing {
     lane,
     budget,
   }: Omit<BatchInput, keyof TrialsInput> & { budget: Spending }) {
-    // A budget is in one place at a time, so that all of it can be spent.
+    // With a budget there is one lane: only an undivided budget can be spent completely.
     const isLimited = budget.tokens !== undefined || budget.usd !== undefined;
     this.lanes = isLimited ? 1 : Math.min(Math.ceil(window / lane), Math.ceil(trials / slice));
     this.#trials = trials;

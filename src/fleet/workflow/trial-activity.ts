@@ -2,7 +2,7 @@ import { ApplicationFailure, proxyActivities } from '@temporalio/workflow';
 import type { FleetActivities, TrialOrder, TrialSummary } from './messages.ts';
 import { trialName } from './messages.ts';
 
-/** Tries of one trial. Each failed one took a worker with it, or found that the worker cannot run it. */
+/** Tries of one trial. In each failed one, the worker was lost or could not run the trial. */
 const tries = 50;
 
 export interface TrialSettings {
@@ -11,13 +11,13 @@ export interface TrialSettings {
   heartbeatMs: number;
   /** From 1, the most urgent, to 5. */
   priority: number;
-  /** Batches of one group together get the share of one. Without it, the trial's batch is the group. */
+  /** Batches of one group share what one batch would get. Without it, the trial's batch is the group. */
   group?: string | undefined;
 }
 
 /**
  * Runs a trial on a worker, as an activity with the id `run/ordinal`. Rejects if no worker could run it, or
- * somebody completed it with what is no summary.
+ * if somebody completed it with something that is not a summary.
  */
 export async function runTrial(
   order: TrialOrder,
@@ -28,7 +28,7 @@ export async function runTrial(
     taskQueue: queue,
     heartbeatTimeout: heartbeatMs,
     cancellationType: 'WAIT_CANCELLATION_COMPLETED',
-    // A trial ends by the timeouts of its own phases; this is for what nobody thought of.
+    // A trial ends by the timeouts of its own phases. This limit is for unforeseen cases.
     startToCloseTimeout: '7 days',
     retry: { initialInterval: '1 second', maximumInterval: '1 minute', maximumAttempts: tries },
     priority: { priorityKey: priority, fairnessKey: group.slice(0, 64) },
@@ -39,8 +39,8 @@ export async function runTrial(
 const verdicts: readonly string[] = ['passed', 'failed', 'void', 'elsewhere'];
 
 /**
- * Who may complete a trial by hand may say anything. Throws for what is no summary; numbers never lower a
- * sum.
+ * Checks a summary, because a person who completes a trial by hand can write anything. Throws if it has no
+ * verdict. Negative numbers count as 0, so that they never lower a sum.
  */
 function summaryOf(given: TrialSummary): TrialSummary {
   if (!verdicts.includes(given?.verdict))

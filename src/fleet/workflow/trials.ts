@@ -50,7 +50,7 @@ export class Trials {
   #isPaused: boolean;
   #step: number | undefined;
   #isBegun = false;
-  /** Counts what may let more trials start, or end the work. */
+  /** Counts the changes after which more trials may start, or the work may end. */
   #changes = 0;
 
   constructor(parts: TrialsParts) {
@@ -110,7 +110,8 @@ export class Trials {
   }
 
   /**
-   * Whether nothing more is started: the next trial may exceed the budget, and none runs that may use less.
+   * Whether the budget ends the work: the next trial may exceed it, and no trial runs that may use less than
+   * its limit.
    */
   get #isOutOfBudget(): boolean {
     return !this.#awaits && this.#open.size === 0 && !this.#isAllScheduled && this.#room === 0;

@@ -6,11 +6,11 @@ export interface BestTimes {
   /** When `recent` began, epoch milliseconds. */
   since: number;
   recent: Record<string, number>;
-  /** The best times of the period before, so that a best time counts for a while and then expires. */
+  /** The best times of the previous period. A best time counts until the end of the period after its own. */
   before: Record<string, number>;
 }
 
-/** Milliseconds after which a best time begins to be forgotten: a server may become slower. */
+/** The length of a period in milliseconds. Best times expire because a server may become slower. */
 const termMs = 600_000;
 
 export function noTimes(now: number): BestTimes {

@@ -3,7 +3,10 @@ import { firstHold, type LimitReason, type LimitState, moveTo } from './limit-st
 /** Rounds in a row that increase the limit by one, before the increase doubles each time. */
 const singleSteps = 2;
 
-/** All answers of a round came without a wait: the limit increases, unless it was refused before. */
+/**
+ * Increases the limit after a round whose answers did not wait. Holds it for a while just below a number of
+ * requests that the model refused.
+ */
 export function grow(
   state: LimitState,
   { most, peak, now }: { most: number; peak: number; now: number },
@@ -11,7 +14,7 @@ export function grow(
   const { limit } = state;
   if (state.refusedAt !== undefined && limit >= state.refusedAt) {
     if (peak < state.refusedAt) return undefined;
-    // As many as were refused before have worked.
+    // The number of requests that the model refused before has worked.
     state.refusedAt = undefined;
     state.holdRounds = firstHold;
     state.streak = 0;

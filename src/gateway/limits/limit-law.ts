@@ -10,14 +10,14 @@ import { answered } from './round.ts';
  *   CUBIC (RFC 9438), the number of requests at which it refused is remembered: the limit returns to just
  *   below it, and stays there for a while before that number is tried again.
  * - TCP Vegas (Brakmo and Peterson 1995), as in `VegasLimit` and `GradientLimit` of
- *   https://github.com/Netflix/concurrency-limits: what an answer takes longer than the best seen is time in
- *   a queue. Here that is time to the first token, as a part of the whole time of its answer. By Little's
- *   law, the same part of the requests in flight only waits.
+ *   https://github.com/Netflix/concurrency-limits: the time that an answer takes beyond the best time seen is
+ *   time in a queue. Here it is measured to the first token, as a part of the whole time of the answer. By
+ *   Little's law, the same part of the requests in flight only waits.
  * - The limit does not grow unless half of it was used (`VegasLimit`).
  *
  * Time to the first token depends on more than the queue, for example on the model's cache. So a change of
- * the limit that it causes is a test: if the wait stays the same, it is not a queue. The change is then taken
- * back, and such a wait is tolerated for a while.
+ * the limit because of a wait is a test: if the wait stays the same, its reason is not a queue. The change is
+ * then undone, and such a wait is tolerated for a while.
  *
  * @param most requests in flight, as configured
  */

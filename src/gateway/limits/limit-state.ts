@@ -15,7 +15,7 @@ export interface LimitState {
   /** Rounds that the limit stays just below `refusedAt`, and how many of them have passed. */
   holdRounds: number;
   heldRounds: number;
-  /** No try of `refusedAt` before this time, epoch milliseconds. */
+  /** `refusedAt` is not tried again before this time, epoch milliseconds. */
   holdUntil: number;
   /** How many rounds in a row have increased the limit. */
   streak: number;
@@ -28,8 +28,8 @@ export interface LimitState {
   /** Rounds since the limit changed. */
   rounds: number;
   /**
-   * A change that is on trial: the limit before it, the requests that were in flight then, and the part of an
-   * answer's time that it waited.
+   * A change that is on trial: the limit before it, the requests that were in flight then, and the part of
+   * its time that an answer waited.
    */
   onTrial?: { limit: number; inFlight: number; waited: number } | undefined;
   /** Rounds in which answers waited, but not too long, and after how many of them a higher limit is tried. */
@@ -48,7 +48,9 @@ export interface Round {
   answers: number;
   /** The most requests in flight. */
   peak: number;
-  /** The least part of an answer's time in the queue, by trial. So each trial has one vote. */
+  /**
+   * By trial: the smallest part of its time that an answer spent in the queue. So each trial has one vote.
+   */
   waits: Record<string, number>;
 }
 
@@ -58,7 +60,7 @@ interface Answered {
   kind: 'answered';
   /** Epoch milliseconds. */
   sentAt: number;
-  /** Requests in flight when it was sent, with itself. */
+  /** Requests in flight when this one was sent, including this one. */
   inFlight: number;
   /** Only for streamed answers, which have a first token. */
   stream?: StreamTimes | undefined;
@@ -122,7 +124,7 @@ export function newLimit(most: number, now: number): LimitState {
   };
 }
 
-/** The longest that a refusal can hold the limit, and how long a tolerance that was learned holds. */
+/** Milliseconds: how long a refusal can hold the limit at most, and how long a learned tolerance lasts. */
 export const longestHoldMs = 300_000;
 export const toleranceMs = 600_000;
 
@@ -134,7 +136,9 @@ export function moveTo(state: LimitState, limit: number, now: number): void {
   state.round = newRound(now);
 }
 
-/** A clock that was set back must not make a time of the past last for hours. */
+/**
+ * Corrects stored times after the clock was set back: without this, they could stay in the future for hours.
+ */
 export function forgetFuture(state: LimitState, now: number): void {
   if (state.changedAt > now) state.changedAt = now;
   if (state.cutAt > now) state.cutAt = now;

@@ -8,12 +8,12 @@ import { type Learned, type Turn, termMs } from './shared-limit.ts';
 /** Milliseconds between two looks at the demand, and between two turns while requests wait for a permit. */
 const lookMs = 50;
 const starvingMs = 200;
-/** Turns in the time for which permits are kept, while nothing changes. */
+/** Turns in each {@link termMs} while nothing changes. */
 const renewals = 3;
 
 export interface ModelLimitParts {
   clock: Clock;
-  /** Takes a turn in what all processes share. Never throws. */
+  /** Reports to the other processes, and learns from them. Never throws. */
   turn(turn: Turn): Learned;
 }
 
@@ -57,7 +57,7 @@ export class ModelLimit implements Disposable {
   /** Resolves with a permit when one is free. Rejects with the signal's reason if it aborts first. */
   async acquire(signal: AbortSignal): Promise<Disposable> {
     const acquired = this.#permits.acquire(signal);
-    // The others may have left some.
+    // The other processes may have left some permits unused.
     if (this.#permits.waiting > 0 && this.#permits.limit < this.limit - this.#others) this.#turn();
     if (!this.#isLooking) void this.#look();
     return await acquired;
@@ -95,7 +95,7 @@ export class ModelLimit implements Disposable {
         const { held, waiting, limit } = this.#permits;
         const wants = held + waiting;
         const isStarving = waiting > 0 && held >= limit;
-        // While it has more than it needs, others may need it.
+        // Other processes may need the permits that this one does not use.
         const isRich = limit > wants;
         const dueMs = isStarving || isRich ? starvingMs : termMs / renewals;
         const sinceMs = Math.abs(clock.now() - this.#turnAt);

@@ -52,7 +52,8 @@ export class ModelLimits implements Disposable {
   }
 
   /**
-   * The limit of a model. Models of one address, name and account have one limit, whatever they are called.
+   * The limit of a model. Models with the same address, account and name in the API share one limit, whatever
+   * their configured names.
    */
   of(name: string, config: HttpModel, most: number): ModelLimit {
     const key = limitKey(name, config);
@@ -97,7 +98,7 @@ function turnIn(store: LimitStore, model: LimitedModel, turn: Turn, now: number)
     return { shared, summary: { limit, most, inFlight } };
   };
   store.change(model, change, now);
-  // The store has called it.
+  // The store has called `change`, which sets `learned`.
   const done = learned as unknown as Learned;
   for (const move of done.moves) store.moved(model, move);
   return done;

@@ -1,17 +1,20 @@
-/** A part of the time that is not waited has not become smaller, if it is more than this part of itself. */
+/**
+ * A change in the expected direction is a factor above 1. A factor up to this is a change in the wrong
+ * direction.
+ */
 const unchanged = 0.9;
 
-/** Requests in flight, and the part of an answer's time that it waited. */
+/** Requests in flight, and the part of its time that an answer waited. */
 export interface Tried {
   inFlight: number;
   waited: number;
 }
 
 /**
- * What a changed number of requests in flight shows about the wait. In the model's queue, the part of the
- * time that is not waited is proportional to 1 / number. `queue`: the wait changed at least half as much as
- * that. `other`: it changed less, so the wait has another reason. `nothing`: it changed the wrong way, so the
- * model itself changed.
+ * What a changed number of requests in flight shows about the wait. If they wait in the model's queue, the
+ * part of the time in which an answer does not wait is proportional to 1 / number. `queue`: that part changed
+ * at least half as much as predicted. `other`: it changed less, so the wait has another reason. `nothing`: it
+ * changed in the wrong direction, so the model itself changed.
  */
 export function shownBy(before: Tried, after: Tried): 'queue' | 'other' | 'nothing' {
   if (before.inFlight === after.inFlight) return 'nothing';

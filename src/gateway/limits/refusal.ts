@@ -7,7 +7,7 @@ import {
   type Refused,
 } from './limit-state.ts';
 
-/** Decrease after a refusal, and after another one before anything was answered. */
+/** Factors of the limit: after a refusal, and after another one with no answer in between. */
 const firstCut = 0.8;
 const nextCut = 0.5;
 /** Rounds that the limit stays below a number that was refused, at most. */
@@ -19,7 +19,8 @@ const riskedPart = 1 / 20;
 export function refused(state: LimitState, { sentAt, inFlight, waitMs }: Refused, now: number): LimitReason {
   state.holdUntil = Math.max(state.holdUntil, now + Math.min(longestHoldMs, waitMs / riskedPart));
   if (sentAt <= state.cutAt) {
-    // It was sent before the decrease, which already answers it. It may show more exactly where the limit is.
+    // The request was sent before the last decrease, so the limit stays. The refusal may show more exactly
+    // where the model's limit is.
     const lower = Math.max(inFlight, state.limit + 1);
     state.refusedAt = Math.min(state.refusedAt ?? lower, lower);
     return 'refused';

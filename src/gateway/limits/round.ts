@@ -16,16 +16,17 @@ import { shownBy, type Tried } from './on-trial.ts';
 
 /** Answers in a round, unless the limit is higher: then as many as the limit. */
 const leastAnswers = 5;
-/** Decrease if answers wait, at least and at most. */
+/** Factors of the limit if answers wait: for the smallest decrease, and for the largest. */
 const leastWaitCut = 0.8;
 const mostWaitCut = 0.5;
 /** The largest tolerance that is learned, and how much it exceeds what was seen. */
 const mostTolerance = 0.75;
 const toleranceMargin = 0.15;
-/** Below the tolerance by this much, answers do not wait. */
+/** An answer whose wait is below the tolerance by at least this much counts as one that did not wait. */
 const noWaitMargin = 0.125;
 /**
- * What a higher limit is tried with although answers wait, as a part of the limit, and rounds between tries.
+ * When a higher limit is tried although answers wait: the increase as a part of the limit, and the most
+ * rounds between two tries.
  */
 const tryPart = 1 / 4;
 const longestTryAfter = 64;
@@ -56,7 +57,7 @@ export function answered(
   return endRound(state, { waited: result, peak: round.peak, most, now });
 }
 
-/** The part of an answer's time that it waited, compared with the best one of its size. */
+/** The part of its time that an answer waited, compared with the best answer to a request of that size. */
 function waitedPart(state: LimitState, stream: StreamTimes, now: number): number {
   const { requestBytes, firstMs, totalMs } = stream;
   const best = bestOf(state.best, requestBytes, firstMs, now);

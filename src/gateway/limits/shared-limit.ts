@@ -21,9 +21,9 @@ export interface Learned {
   grant: number;
   /** Requests that the others have in flight. */
   others: number;
-  /** The limit of all together, and how it moved. */
+  /** The limit of all processes together. `moves`: its changes in this turn. */
   limit: number;
-  /** The smallest of what the processes allow. */
+  /** The smallest maximum that any of the processes has configured. */
   most: number;
   moves: LimitMove[];
 }
@@ -39,7 +39,10 @@ export interface LimitMove {
 /** Milliseconds after which the permits of a process that says nothing are given to others. */
 export const termMs = 6_000;
 
-/** Takes the turn of one process: what its requests showed moves the limit, of which it gets its part. */
+/**
+ * Takes the turn of one process: moves the limit by what its requests showed, and grants its part of the
+ * limit.
+ */
 export function takeTurn(kept: SharedLimit | undefined, { renewal, events }: Turn, now: number): Learned {
   const holders = kept?.holders ?? [];
   const others = holders.filter(([name, { renewedAt }]) => {

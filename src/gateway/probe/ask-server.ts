@@ -19,7 +19,7 @@ export interface ServerAnswer {
 export interface Question {
   /** The path and query below the base URL. */
   path: string;
-  /** Sends it as POST. */
+  /** The body of a POST. Without it, the request is a GET. */
   body?: object;
   /** The wire whose header carries the key. Default: the usual one. */
   wire?: Wire;

@@ -146,7 +146,9 @@ function trimmed(address: string): string {
   return address.replace(/\/+$/, '');
 }
 
-/** A list in a provider's own form is of its API, or of a proxy that has at least its wire. */
+/**
+ * A list in a provider's own form comes from that provider's API, or from a proxy that has at least its wire.
+ */
 function wiresIn(routes: ReadonlyMap<Wire, HasRoute>, list: ModelList | undefined): Wire[] {
   const found = [...routes].flatMap(([wire, has]) => (has === 'yes' ? [wire] : []));
   if (!list || list.wire === usualWire) return found;

@@ -13,7 +13,7 @@ export interface MeasuredContext {
 
 /** The first prompt, in tokens. */
 const shortest = 1024;
-/** How near the two ends come, as a share of the longer one. */
+/** How close `holds` and `fails` come to each other, as a share of `fails`. */
 const precision = 0.1;
 const word = 'heliotrope';
 
@@ -21,7 +21,7 @@ const word = 'heliotrope';
 export function mostMeasuringTokens(upTo: number): number {
   let total = 0;
   for (let length = shortest; length < upTo; length *= 2) total += length;
-  // Each step halves what is at most half of the length, until it is a tenth of it.
+  // The interval is at most half of the length. Each step halves it, until it is a tenth of the length.
   return total + upTo + 3 * upTo;
 }
 

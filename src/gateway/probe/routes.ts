@@ -9,7 +9,7 @@ export type HasRoute = 'yes' | 'no' | 'unknown';
 /** A route that names a model cannot be asked for without one. */
 const wiresToAsk = allWires.filter(({ targetOf }) => !targetOf);
 
-/** No server has it, so its answer shows how a server answers what it does not have. */
+/** No server has this route, so the answer shows how a server answers for routes that it does not have. */
 const noRoute = '/offsite-asks-for-no-route';
 
 /**

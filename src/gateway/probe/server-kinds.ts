@@ -23,7 +23,7 @@ export async function knownServer(ask: AskServer): Promise<KnownServer | undefin
       const { status, document } = await ask({ path });
       return status === 200 ? document : undefined;
     } catch {
-      // Not every server closes a request for a route that it does not have. The others answer.
+      // Some servers never answer a request for a route that they do not have. Other routes still count.
       return undefined;
     }
   };

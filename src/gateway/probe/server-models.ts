@@ -7,7 +7,7 @@ export interface ServerModel {
   id: string;
   /** The context that the server holds for a request. */
   contextWindow?: number;
-  /** The context that the model could hold if the server were started so. */
+  /** The context that the model could hold if the server were configured for it. */
   longestContext?: number;
   maxOutputTokens?: number;
   /** Whether its chat template has tools. */

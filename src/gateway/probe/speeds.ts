@@ -1,8 +1,8 @@
 import type { StreamedAnswer } from './streamed-answer.ts';
 
 /**
- * Tokens per second of one answer after its first token; of all of it where it arrived at once. Undefined if
- * it is too short to measure.
+ * Tokens per second of one answer after its first token, or of the whole answer if it arrived at once.
+ * Undefined if the answer is too short to measure.
  */
 export function tokensPerSecond(answer: StreamedAnswer): number | undefined {
   const { firstTokenMs, lastTokenMs, totalMs, outputTokens, arrivals } = answer;
@@ -15,7 +15,7 @@ export function median(values: readonly number[]): number | undefined {
   return percentile(values, 0.5);
 }
 
-/** The smallest value that is not below this share of them. Undefined without values. */
+/** The smallest value that is at least as large as this share of the values. Undefined without values. */
 export function percentile(values: readonly number[], share: number): number | undefined {
   const sorted = values.toSorted((one, other) => one - other);
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];

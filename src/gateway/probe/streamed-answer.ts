@@ -21,7 +21,7 @@ export interface StreamedAnswer {
   firstTokenMs: number | undefined;
   lastTokenMs: number | undefined;
   totalMs: number;
-  /** Pieces that arrived apart from each other, by their time. */
+  /** How many times pieces arrived. Pieces that arrived together count once. */
   arrivals: number;
   inputTokens: number | undefined;
   outputTokens: number;

@@ -22,16 +22,16 @@ export function serveRelay(stdio: Duplex, handler: RelayHandler): ServerHttp2Ses
     session.destroy();
     stdio.destroy();
   };
-  // Node listens too, and then ends the other direction. While that waits for the engine, anything that the
-  // session writes, even to end itself, fails an assertion of Node, which would end this process.
+  // Node also listens for 'end', and then ends the other direction. While that waits for the engine, any
+  // write of the session, even one that closes it, fails an assertion in Node, which would end this process.
   listenTo(stdio, { end: over }, end);
   const session = performServerHandshake(stdio, {
     settings: {
       maxConcurrentStreams: relayTraffic.count.connections,
       initialWindowSize: relayTraffic.bytes.unreadRequest,
     },
-    // Megabytes. Node would end the session above this, so one hostile client could end all others; windows
-    // bound memory.
+    // Megabytes. Above this, Node would end the session, so one hostile client could end the connections of
+    // all others. The windows limit the memory.
     maxSessionMemory: 4096,
     maxSessionInvalidFrames: noLimit,
     maxSessionRejectedStreams: noLimit,

@@ -76,8 +76,9 @@ export function startRelay(engine: Engine, request: SidecarRequest, signal: Abor
 }
 
 /**
- * A kernel of the sandbox's own, whose processes the engine cannot list, may have a loopback of its own too.
- * Throws `RELAY_OUT_OF_REACH`, an `input` error. Without bash the harness finds out.
+ * Checks that the sandbox reaches the relay: a sandbox with its own kernel, whose processes the engine cannot
+ * list, may also have its own loopback. Throws `RELAY_OUT_OF_REACH`, an `input` error. Without bash, this
+ * passes, and the harness fails if it cannot reach the relay.
  */
 async function requireReach(sandbox: Container, signal: AbortSignal): Promise<void> {
   const { ended, exitCode } = await sandbox.exec({

@@ -57,7 +57,7 @@ export function canonicalRequest(request: Unnamed): CanonicalRequest {
     options: canonicalJson({
       ...sampling,
       reasoning,
-      // Both are what a request means that does not say it.
+      // `auto` and an empty list are the defaults: a request that leaves them out means the same.
       ...(toolChoice !== 'auto' && { toolChoice }),
       ...(stop.length > 0 && { stop }),
       ...(format && { format: format.schema ?? true }),

@@ -52,7 +52,7 @@ export function trialName({ case: caseName, variant, ordinal }: TrialLabel): str
   return `${caseName} · ${variant} #${ordinal}`;
 }
 
-/** Hashes of a request: with the same one, requests are equal in that way. */
+/** Hashes of a request. Two requests with the same hash are equal in that respect. */
 export interface RequestKeys {
   /** All of it. */
   exact: string;
@@ -75,7 +75,8 @@ export function keysOf(request: CanonicalRequest, role: Role, model: string): Re
 }
 
 /**
- * The prompts of judges and simulated users are made of outputs; the prompt of an agent is a person's text.
+ * The turns without volatile shapes. The prompts of judges and simulated users are made of outputs, so shapes
+ * are removed there too. The prompt of an agent is a person's text, and stays.
  */
 export function steadyTurns({ turns }: CanonicalRequest, role: Role): CanonicalRequest['turns'] {
   return turns.map((turn) => {

@@ -49,8 +49,8 @@ interface Indexed {
 const indexes = new WeakMap<RecordedTrial, Map<string, Indexed[]>>();
 
 /**
- * Finds the answers of one session. Which answer a request gets depends on the session's earlier requests
- * alone, however trials run beside each other.
+ * Finds the answers of one session. Which answer a request gets depends only on the session's earlier
+ * requests, not on other trials that run concurrently.
  */
 export class RecordedFinder {
   readonly #trials: readonly RecordedTrial[];
@@ -164,8 +164,8 @@ function marksOf({ tools, context }: CanonicalRequest): Set<string> {
 }
 
 /**
- * The trials, most alike first: the same run, then the same case. Further ordinals
- * begin with another trial each, so that they do not all get the answers of the first.
+ * The trials, the most similar first: the same trial, then the same run, then the same case. Each ordinal
+ * begins with another trial of a group, so that not all of them get the answers of the first.
  */
 function ranked(trials: readonly RecordedTrial[], label: TrialLabel | undefined): RecordedTrial[] {
   if (!label) return [...trials];

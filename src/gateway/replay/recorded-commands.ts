@@ -7,7 +7,7 @@ type Call = Extract<ModelPart, { type: 'call' }>;
 
 /**
  * The shell commands of a recorded call. Undefined if its tool is not the one that looked like a shell, or if
- * it asks for more than a command: to leave it in the background, or to type into one that runs.
+ * the call does more than run a command: leaves it in the background, or types into a running one.
  */
 export function recordedCommands(
   { name, arguments: given }: Call,
@@ -23,7 +23,7 @@ export function recordedCommands(
   return commands?.map((command) => `cd ${quoted(String(folder))} && ${command}`);
 }
 
-/** Arguments that make more of a call than a command. */
+/** Arguments with which a call does more than run a command. */
 const modes = ['run_in_background', 'is_background', 'background', 'is_input'];
 
 /** Arguments that name the folder in which the command runs. */

@@ -14,9 +14,9 @@ import { ReplayMiss } from './replay-miss.ts';
 import { type RecordedTurn, turnsInOrder } from './turns-in-order.ts';
 
 /**
- * Gives a harness the answers that another one got, in their order, with their commands as calls of its own
- * shell tool. Reads from the conversation which ones it has. The live model answers after the last one, and
- * requests of other roles or without tools at any time.
+ * Gives a harness the answers that another harness got, in their order, with their commands as calls of its
+ * own shell tool. The conversation shows which answers the harness already has. The live model answers after
+ * the last recorded answer. It also answers all requests of other roles or without tools.
  */
 export function recordingInOrder(cassette: Cassette, clock: Clock): Recording {
   const [trial] = cassette.trials;

@@ -11,8 +11,9 @@ import { recordingOf } from './replay.ts';
 type Serve = (name: string) => ServedModel;
 
 /**
- * Finds the models of one session: those of a session that is replayed, and those whose configuration names a
- * cassette, answer from it; `serve` finds all others. `serve` has no model for a name that is not configured.
+ * Finds the models of one session. All models of a session that is replayed answer from its recording. In
+ * other sessions, models whose configuration names a cassette answer from that cassette. `serve` finds all
+ * other models, and throws for a name that is not configured.
  */
 export function replayingModels(request: SessionRequest, parts: GatewayParts, serve: Serve): Serve {
   const { replay, label } = request;

@@ -6,8 +6,8 @@ import { type CanonicalRequest, canonicalRequest } from './canonical-request.ts'
 import type { RecordedTrial } from './cassette.ts';
 
 /**
- * A request in the forms in which it may be recorded: as it is, and as the wires of models carry it to which
- * its wire was translated when the trial was recorded.
+ * The forms in which a request may be recorded: as it is, and as it is after a translation to each wire to
+ * which the trial's requests on the same wire were translated.
  */
 export function requestForms(
   request: NeutralRequest,

@@ -5,7 +5,7 @@ import type { RecordedExchange } from './cassette.ts';
 import { readRecorded } from './recorded-answer.ts';
 import { recordedCommands } from './recorded-commands.ts';
 
-/** A recorded answer of an agent, as any harness with a shell tool can be given it. */
+/** A recorded answer to an agent, in a form for any harness with a shell tool. */
 export interface RecordedTurn {
   exchange: RecordedExchange;
   turn: ScriptTurn;
@@ -38,7 +38,9 @@ export function turnsInOrder(exchanges: readonly RecordedExchange[]): {
   return { turns };
 }
 
-/** Undefined if nothing was said or called: a refused request, or reasoning alone. A text is an obstacle. */
+/**
+ * Undefined if nothing was said or called: a refused request, or reasoning alone. A string is an obstacle.
+ */
 function turnOf({ request, model, answer }: RecordedExchange): ScriptTurn | string | undefined {
   const recorded = answer();
   if (recorded.status >= 400) return undefined;

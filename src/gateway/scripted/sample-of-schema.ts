@@ -2,9 +2,8 @@ import { modelRequests } from '../../bounds/sandbox.ts';
 import { isObject } from '../wires/lenient.ts';
 
 /**
- * A document that a JSON Schema allows, as a model in a dry run gives it: numbers as large as they may be,
- * the first of the choices, and all members that must be there. Keywords that are not known here are not
- * kept.
+ * A document that a JSON Schema allows, as the model of a dry run returns it: the largest allowed numbers,
+ * the first of several choices, and all required members. Ignores keywords that it does not know.
  */
 export function sampleOf(schema: unknown, level = 0): unknown {
   if (!isObject(schema) || level > modelRequests.count.schemaLevels) return null;

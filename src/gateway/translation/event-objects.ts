@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { isObject, type JsonObject } from '../wires/lenient.ts';
 import { eventObject } from './read-answers.ts';
 
-/** Nobody else can have this text in an event. */
+/** A text that no server can guess, so no event contains it. */
 const place = randomUUID();
 
 /** Longer events are parsed each time: there the parsing is the smaller part of the work. */
@@ -18,9 +18,9 @@ interface Frame {
 
 /**
  * Reads the data of a stream's events. Most of them differ in one text alone, such as the next word of the
- * answer. Once two have shown what is around it, the others are not parsed: their text is put into the object
- * of the first. So an object is only good until the next event is read. It says the same as if it had been
- * parsed: a text without quotes, backslashes and control characters can be nothing else than itself.
+ * answer. Once two events have shown what is around that text, later ones are not parsed: their text is put
+ * into the same object. So an object is valid only until the next event is read. The result is the same as
+ * with parsing: a text without quotes, backslashes and control characters needs no decoding.
  *
  * @returns a function that reads the data of the next event; throws `UnreadableAnswer`
  */
@@ -72,8 +72,8 @@ function quotesIn(text: string): number {
 }
 
 /**
- * Changes the text that is {@link place}. Undefined if it is the name of a member, or another member hides
- * it.
+ * Returns a function that replaces the value {@link place}. Undefined if that text is the name of a member,
+ * or another member of the same name hides it.
  */
 function setterIn(value: object): ((text: string) => void) | undefined {
   for (const [name, member] of Object.entries(value)) {

@@ -2,7 +2,7 @@ import { modelRequests } from '../../bounds/sandbox.ts';
 import { GatewayRefusal } from '../refusal.ts';
 import { isNothing, type JsonObject } from '../wires/lenient.ts';
 
-/** What a kind of loss is, so that losses can be counted over trials. */
+/** The kinds of losses, by which losses are counted over trials. */
 export const lossKinds = [
   'sampling',
   'caching',
@@ -43,7 +43,7 @@ const kindsOfNames: Readonly<Record<string, LossKind>> = {
   include_reasoning: 'reasoning',
 };
 
-/** What `translation` of a model says about a loss in a request. */
+/** A model's setting `translation`: with `strict`, a loss in a request is refused. */
 export type TranslationMode = 'strict' | 'lenient';
 
 /** Collects what the translation of one exchange leaves out. */
@@ -77,7 +77,7 @@ export class Losses {
     throw this.#refusal(path, 'and it cannot be left out');
   }
 
-  /** Leaves out all members of an object that are not named. Empty ones carry nothing. */
+  /** Leaves out all members of an object that are not in `known`. Empty members are no loss. */
   rest(object: JsonObject, at: string, known: ReadonlySet<string>, kind: LossKind): void {
     for (const [name, value] of Object.entries(object)) {
       if (known.has(name) || isNothing(value)) continue;

@@ -30,7 +30,8 @@ export type NeutralAnswer = z.infer<typeof NeutralAnswer>;
 
 /**
  * A step of a streamed answer. Parts follow each other: text, reasoning and refusals as pieces, a call from
- * `call` to `callEnd`. An `end` is the only successful end; a `failure` is an end that the model reported.
+ * `call` to `callEnd`. The last event of a successful answer is an `end`. If the model reports an error, the
+ * last one is a `failure`.
  */
 export type NeutralEvent =
   | { type: 'start'; id: string | undefined; model: string | undefined; usage?: NeutralUsage }

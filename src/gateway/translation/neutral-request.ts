@@ -1,8 +1,9 @@
 import { z } from 'zod';
 
 /**
- * A request to a model, independent of its wire: what all four wires can say. A reader of each wire makes it,
- * a writer of each wire writes it. Members that are missing were not asked for.
+ * A request to a model, independent of its wire, with what can be translated between the four wires. Each
+ * wire has a reader, which creates it, and a writer, which converts it to that wire. Missing members were not
+ * requested.
  */
 
 const Text = z.object({ type: z.literal('text'), text: z.string() });
@@ -62,7 +63,7 @@ const Tool = z.object({
   /** JSON Schema of its arguments. */
   parameters: z.record(z.string(), z.unknown()),
   strict: z.literal(true).optional(),
-  /** Its client calls it by this name in this group. */
+  /** The group and the name in it by which the client calls the tool. */
   group: z.object({ name: z.string(), tool: z.string() }).optional(),
   /** Its client expects text, not JSON. Here the text is the argument `input`. */
   freeForm: z.literal(true).optional(),

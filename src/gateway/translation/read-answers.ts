@@ -5,7 +5,7 @@ import type { ModelPart } from './neutral-request.ts';
 import { type Stops, stopNamed } from './stops.ts';
 import { UnreadableAnswer } from './unreadable-answer.ts';
 
-/** What the readers of all wires do alike. All of it throws {@link UnreadableAnswer}. */
+/** What the readers of all wires share. These functions throw {@link UnreadableAnswer}. */
 
 /** Why an answer ended, by the wire's own names. */
 export function stopOf(stops: Stops, reason: unknown): NeutralStop {
@@ -16,7 +16,9 @@ export function stopOf(stops: Stops, reason: unknown): NeutralStop {
   );
 }
 
-/** Most servers name the end of an answer with calls, or of a refusal, as that of any other. */
+/**
+ * Most servers give the same reason for the end of an answer with calls, or of a refusal, as for any other.
+ */
 export function stopWith(stop: NeutralStop, parts: readonly ModelPart[]): NeutralStop {
   const has = (type: ModelPart['type']) => parts.some((part) => part.type === type);
   if (stop !== 'done') return stop;

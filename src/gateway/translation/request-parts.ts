@@ -1,7 +1,7 @@
 import type { Losses, LossKind } from './losses.ts';
 import type { NeutralMessage, NeutralRequest } from './neutral-request.ts';
 
-/** Members of a request that a wire may not have, and what losing them is. */
+/** Members of a request that a wire may lack, each with the kind of its loss. */
 const optional = {
   seed: 'sampling',
   presencePenalty: 'sampling',

@@ -6,8 +6,8 @@ import { nameOfCall } from './read-answers.ts';
 import { UnreadableAnswer } from './unreadable-answer.ts';
 
 /**
- * The steps of a streamed answer in the order that the neutral form promises: the readers of all wires go
- * through these, so that no stream can end well twice, continue after its end, or leave a call open.
+ * The steps of a streamed answer, in the order of the neutral form. The readers of all wires use this class,
+ * so that no stream can end successfully twice, continue after its end, or leave a call open.
  */
 export class StreamSteps {
   readonly #emit: (event: NeutralEvent) => void;
@@ -34,7 +34,7 @@ export class StreamSteps {
   start(id: string | undefined, model: string | undefined, usage?: NeutralUsage): void {
     if (this.#begun) return;
     this.#begun = true;
-    // Some wires repeat both in each event.
+    // Some wires repeat both in each event, so their length is limited.
     const short = (text: string | undefined) => text?.slice(0, modelAnswers.bytes.callId);
     this.#emit({ type: 'start', id: short(id), model: short(model), ...(usage && { usage }) });
   }

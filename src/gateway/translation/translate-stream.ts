@@ -11,8 +11,8 @@ import { UnreadableAnswer } from './unreadable-answer.ts';
 import type { Asked, WireTranslation } from './wire-translation.ts';
 
 /**
- * Translates a stream event by event: what a chunk of the model's bytes says goes to the client before the
- * next chunk is read. A stream that does not end well throws, so that its client sees a broken answer.
+ * Translates a stream event by event: the events in one chunk go to the client before the next chunk is read.
+ * Throws if the stream does not end successfully, so that the client sees a broken answer.
  */
 export function streamTranscoder(
   model: WireTranslation,

@@ -28,7 +28,7 @@ export interface WireTranslation {
   /** The endpoint that counts tokens, if the wire has one. */
   count?: {
     path(model: string): string;
-    /** Makes the body of a count of a request's body. */
+    /** Converts a request's body to the body that asks for its count of tokens. */
     write(request: JsonObject, model: string): JsonObject;
     read(body: unknown): number | undefined;
   };

@@ -74,7 +74,7 @@ export function providerSide(body: JsonObject, wire: Accepted, judge: ToolJudge)
   }
 }
 
-/** Also checks the address inside an object. */
+/** An object counts as inline, because the address inside it is checked separately. */
 function isInline(value: unknown): boolean {
   if (typeof value === 'string') return /^data:/i.test(value);
   return value === null || isObject(value);

@@ -54,7 +54,7 @@ export interface WireDescriptor {
 
 /** The list of a server's models, `GET /models`, in the form of the wire's provider. */
 export interface WireModels {
-  /** The query for the whole list, if a plain question gets a part of it. */
+  /** The query for the whole list, if the answer without a query is only a part of it. */
   query?: string;
   /** Reads a list; undefined if the document has another form. The usual wire's form is tried last. */
   read(document: JsonObject): ServerModel[] | undefined;

@@ -23,8 +23,8 @@ export const versions: readonly string[] = [...new Set(allWires.map(({ version }
 const accepted = allWires.filter(({ requests }) => !requests.names).map(({ requests }) => requests.accepted);
 
 /**
- * Members of all wires without names of their own: servers that speak several of them ignore those of the
- * others, or read them in the same way.
+ * Members of all wires without names of their own: servers that speak several of these wires ignore the
+ * members of the other wires, or read them in the same way.
  */
 export const knownMembers: ReadonlySet<string> = new Set(accepted.flatMap(({ members }) => [...members]));
 

@@ -59,7 +59,7 @@ function baselineOf({ stores, principal }: Call, { newest, ...cell }: BaselineCe
 
 type VersionedRun = BaselineRunRow & Pick<Baseline['runs'][number], 'harnessVersion' | 'profileVersion'>;
 
-/** Those with the newest profile that is known, and those whose trials did not get as far as to name one. */
+/** The runs with the newest known profile, and those whose trials ended before they named a profile. */
 function ofOneProfile(runs: readonly VersionedRun[]): VersionedRun[] {
   const newest = runs.find(({ profileVersion }) => profileVersion !== undefined)?.profileVersion;
   return runs.filter(({ profileVersion }) => profileVersion === undefined || profileVersion === newest);

@@ -4,9 +4,9 @@ import { holds, type Lease } from '../store/leases.ts';
 import type { Call } from './call.ts';
 
 /**
- * Grants an agent a lease on a trial, or renews it. While a lease holds, only its agent gets another one. The
- * time is this service's. A 409 with `Retry-After` means that the trial is claimed now; without it, the
- * trial can never be claimed again.
+ * Grants an agent a lease on a trial, or renews it. While a lease holds, only its agent gets another one.
+ * Times are by the service's clock. A 409 with `Retry-After` means that the trial is claimed now; without it,
+ * the trial can never be claimed again.
  */
 export function claimTrial(
   { stores, principal, now }: Call,

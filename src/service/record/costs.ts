@@ -31,7 +31,7 @@ export function reportedCosts(ended: readonly Pick<TrialSummary, 'costUsd'>[]): 
  * The cost of a trial that the platform ran: a component for each role and model that was used. It is the
  * tokens that the gateway counted, times the configured prices. So it is an estimate: what was paid is not
  * known. A model without prices has no component and makes the costs `incomplete`, and so does traffic that
- * could pass the gateway by. Undefined if nothing was measured.
+ * could bypass the gateway. Undefined if nothing was measured.
  */
 export function modelCosts({
   models,

@@ -11,8 +11,8 @@ export interface TrialSummary {
 
 /**
  * The distribution of `trials` planned trials, of which `ended` have ended. Void trials count separately from
- * failed ones. The pass rate and the numbers of commands cover only the scored trials; each is left out if
- * there is none. `deterministic` is left out below two.
+ * failed ones. The pass rate and the numbers of commands cover only the scored trials; each is left out if it
+ * has no values. `deterministic` is left out if fewer than two trials are scored.
  */
 export function distributionOf(trials: number, ended: TrialSummary[]): Distribution {
   const passed = ended.filter(({ verdict }) => verdict === 'passed').length;

@@ -36,8 +36,7 @@ export interface BatchStore {
   /** Also stores the case for `evals.cases.list`: the latest definition wins. */
   addCase(batch: { organization: number; key: number; suite: Suite }, added: Case): number;
   /**
-   * Adds a queued run at the end of its lists. A run that is not local is open. Returns
-   * its identifier.
+   * Adds a queued run at the end of its lists. A run that is not local is open. Returns the run's identifier.
    */
   addRun(run: NewRun): string;
   /**

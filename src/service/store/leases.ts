@@ -15,8 +15,8 @@ export interface Lease {
 const longest = claimLimits.seconds * 1000;
 
 /**
- * Whether a lease holds. If it ends later than any lease that is granted now, the clock was set back since it
- * was granted, and its agent may be gone for long before the clock gets there again.
+ * Whether a lease holds. A lease that ends later than any that is granted now does not hold: the clock was
+ * set back since it was granted, and its agent may be gone long before the clock reaches that time again.
  */
 export function holds(expiresAt: number, now: number): boolean {
   return expiresAt > now && expiresAt <= now + longest;

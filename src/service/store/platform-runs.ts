@@ -20,7 +20,7 @@ export interface PlatformRun {
   trials: number;
 }
 
-/** The runs that the platform itself works off, of all organizations. */
+/** The runs that the platform itself runs, of all organizations. */
 export interface PlatformStore {
   /** Oldest first, without those whose ids are in `known`. */
   openRuns(known: ReadonlySet<string>): OpenPlatformRun[];
@@ -28,7 +28,7 @@ export interface PlatformStore {
   find(runId: string): PlatformRun | undefined;
   /** Adds what a completed trial has besides its row in {@link TrialStore}, which must be there. */
   complete(run: number, ordinal: number, facts: CompletedFacts): void;
-  /** A run is no longer open. */
+  /** Marks a run as no longer open. */
   close(run: number): void;
   /** The facts of a run's completed trials, by ordinal. */
   facts(run: number): CompletedFacts[];
@@ -62,7 +62,7 @@ export function createPlatformStore(database: DatabaseSync): PlatformStore {
      WHERE key BETWEEN ${keysOfRun('?1')} ORDER BY key`,
   );
 
-  /** The ids of the open runs, by their keys: with many of them, reading these takes most of the time. */
+  /** The ids of the open runs, by their keys. Kept, because reading many ids takes most of the time. */
   let ids = new Map<number, string>();
 
   return {

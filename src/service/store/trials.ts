@@ -23,8 +23,8 @@ export interface TrialStore {
   /** By ordinal. Cheap, because it does not read the trials' JSON. */
   summaries(run: number): Map<number, TrialSummary>;
   /**
-   * JSON of one trial, as bytes: it may be long, and to decode it takes four times as long as to read it. In
-   * slices, so that a caller who is slow to read them holds one of them. None if the trial has not ended.
+   * JSON of one trial, as bytes, because decoding a long text takes four times as long as reading it. In
+   * slices, so that a slow reader holds only one in memory. No slices if the trial has not ended.
    */
   record(run: number, ordinal: number): Iterable<Uint8Array>;
 }

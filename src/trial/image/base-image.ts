@@ -25,7 +25,8 @@ export async function baseImage(parts: PullParts, sandbox: Sandbox, signal: Abor
     `the engine has no image ${image}, which the sandbox "${name}" names${why}`,
     {
       code: 'IMAGE_MISSING',
-      // The configuration names it. Only the user can bring it here, also if a registry does not answer.
+      // The configuration names this image. Only the user can provide it, even if the problem is that a
+      // registry does not answer.
       kind: isOurs ? 'infrastructure' : 'input',
       hint: isOurs ? `Build it: offsite base-image${python}` : `Pull it: docker pull ${image}`,
     },

@@ -90,7 +90,7 @@ async function baseImages(parts: ImageParts, build: PlannedBuild, signal: AbortS
   );
 }
 
-/** Reports once that there is no such image, whatever Dockerfiles begin with it. */
+/** Reports a missing image once, however many Dockerfiles begin with it. */
 function reportMissing({ failures, observeBuild }: ImageParts, image: string, failure: TrialFailure): void {
   const id = `reported missing ${image}`;
   if (failures.has(id)) return;
@@ -131,7 +131,7 @@ interface BuildRun {
   signal: AbortSignal;
 }
 
-/** Builds the image, and resolves with what that printed. */
+/** Builds the image, and resolves with what the build printed. */
 async function runBuild(
   builder: ImageBuilder,
   { parts: { engine, extraCertificates }, spec, build, passed, image, signal }: BuildRun,
@@ -170,7 +170,7 @@ async function runBuild(
   const startedAt = clock.now();
   const printed = () => {
     const { text: printedText } = output.result();
-    // Builders print the steps that they got.
+    // Builders print steps of the rewritten Dockerfile.
     return withLines(secret ? printedText.replaceAll(secretMount(secret.id), '') : printedText, lineOf);
   };
   try {
@@ -205,7 +205,7 @@ async function frontendsOn(engine: Engine, build: PlannedBuild, signal: AbortSig
   return new Set(name !== undefined && (await engine.findImage(name, signal)) ? [name] : []);
 }
 
-/** Builders print lines of the Dockerfile that they got. */
+/** An output with the author's line numbers: builders print those of the rewritten Dockerfile. */
 function withLines(output: string, lineOf: (line: number) => number): string {
   return output
     .replace(

@@ -12,7 +12,7 @@ import type { StartImage } from './start-image.ts';
 /** A script or files that are put into an environment and committed once. */
 export interface EnvironmentScript extends Preparation {
   description: string;
-  /** The variables that the case's environment sets, of the steps that belong to the case. */
+  /** The variables of the case's environment, if the script belongs to the case. */
   env: Readonly<Record<string, string>>;
   /** The harness, if the script names its folder. */
   mount: Mount | undefined;
@@ -60,7 +60,8 @@ export function scriptsOf(
 }
 
 /**
- * All inputs of a step's result. The order of members means nothing: a plan from the ledger has another one.
+ * All inputs of a step's result. The order of members does not matter: it is different in a plan from the
+ * ledger.
  */
 export function keyOf(
   { phase, files, placed, source, script, variables, user, extraCertificates, mount }: EnvironmentScript,
@@ -72,7 +73,7 @@ export function keyOf(
     phase,
     files: files.map(({ path, content, mode }) => [path, Buffer.from(content).toString('base64'), mode]),
     placed: placed?.map((file) => ('content' in file ? { ...file, content: sha256Of(file.content) } : file)),
-    // Its id stands for all of its contents, wherever it was fetched from.
+    // The commit stands for all contents of the source, wherever it was fetched from.
     source: source && [source.planned.commit, source.planned.history],
     script,
     variables,

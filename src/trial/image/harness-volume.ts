@@ -37,7 +37,7 @@ export interface VolumeInstall {
 /** An install of a CLI does not depend on the limits of the sandbox that the CLI runs in later. */
 const installLimits = { memoryBytes: 2 * 1024 ** 3, cpus: 2, pids: 512, diskBytes: 10 * 1024 ** 3 };
 
-/** No image has it. It may write only what it is given. */
+/** A user that no image has, and that can write only to folders that it is given. */
 const strictUser = '65532:65532';
 
 /**

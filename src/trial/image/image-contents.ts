@@ -13,7 +13,10 @@ interface ImageContents {
   node: boolean;
 }
 
-/** What an image has of what trials need. Looks at its files and starts nothing. Some round trips. */
+/**
+ * Which of the things that trials need are in an image. Looks at its files and starts nothing. Some round
+ * trips.
+ */
 export async function contentsOf(
   engine: Engine,
   spec: ContainerSpec,
@@ -40,7 +43,10 @@ export async function contentsOf(
   };
 }
 
-/** Whether `/etc/passwd` has a user of this name. Only the engine can say if it is no regular file. */
+/**
+ * Whether `/etc/passwd` has a user of this name. True if the file is not a regular one, because then only the
+ * engine can say.
+ */
 async function hasUser(container: Container, name: string, signal: AbortSignal): Promise<boolean> {
   const path = '/etc/passwd';
   if ((await container.kindOf(path, signal)) !== 'other') return false;

@@ -14,9 +14,7 @@ export interface ImageParts {
   runners: readonly Runner[];
   /** The host's environment, in which git is found. */
   env: Readonly<NodeJS.ProcessEnv>;
-  /**
-   * The images that environments begin with, keyed by what decides which one it is and how it is used.
-   */
+  /** The images that environments begin with, keyed by what decides which one it is and how it is used. */
   starts: Map<string, StartImage>;
   /**
    * Image ids and names of volumes, keyed by the image's name or by the hash of a step's inputs. A batch
@@ -26,9 +24,7 @@ export interface ImageParts {
   known: Map<string, string>;
   /** The images that harnesses are installed in, by id. */
   images: Map<string, Image>;
-  /**
-   * What the steps printed that ran before, in this process or another. Undefined: nobody will look at it.
-   */
+  /** What earlier steps printed, in this process or another. Undefined if nobody will look at it. */
   buildLogs: BuildLogs | undefined;
   /**
    * Failures, keyed by the hash of a step's inputs: a script that failed is not run again for the next trial,

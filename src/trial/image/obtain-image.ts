@@ -5,7 +5,10 @@ import { OffsiteError } from '../../offsite-error.ts';
 import type { UsedImage } from '../../record/environment.ts';
 import type { ObserveBuild } from './build-event.ts';
 
-/** Only `offsite base-image` makes images of these names. A registry may have a stranger's. */
+/**
+ * Only `offsite base-image` makes images of these names. A registry may have a stranger's image of such a
+ * name.
+ */
 export const ownImage = /^(?:docker\.io\/)?offsite\/base(?::|@|$)/;
 
 /** Milliseconds between two reports of how far a pull is. */
@@ -20,7 +23,7 @@ export interface PullParts {
 /** An image that was found or pulled; else why there is none. */
 export type Obtained =
   | { kind: 'found'; image: Image }
-  /** Nobody asked a registry for it. */
+  /** No registry was asked for it. */
   | { kind: 'missing' }
   | { kind: 'refused' | 'unreachable'; why: string };
 
@@ -69,7 +72,8 @@ function howFar({ bytes, total }: PullProgress): string {
 }
 
 /**
- * The image that was built. If it was removed in the meantime, throws `ENGINE_NOT_FOUND`: it is made again.
+ * The image that was built. If it was removed in the meantime, throws `ENGINE_NOT_FOUND`, so that it is built
+ * again.
  */
 export async function imageOfBuild(engine: Engine, id: string, signal: AbortSignal): Promise<Image> {
   const found = await engine.findImage(id, signal);
@@ -92,7 +96,7 @@ export function noImage(obtained: Exclude<Obtained, { kind: 'found' }>, name: st
   return `the engine has no image ${what}, and cannot pull it: ${why}. If it cannot be pulled here, ${map}.`;
 }
 
-/** Who caused that an image is missing. A registry that did not answer may answer later. */
+/** Who is to blame for a missing image. A registry that did not answer may answer later. */
 export function blameFor({ kind }: Exclude<Obtained, { kind: 'found' }>): 'infrastructure' | 'task' {
   return kind === 'unreachable' ? 'infrastructure' : 'task';
 }

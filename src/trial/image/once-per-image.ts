@@ -1,6 +1,6 @@
 interface Learning<Learned> {
   result: Promise<Learned>;
-  /** Of the caller that learns. */
+  /** The signal of the caller that learns. */
   signal: AbortSignal;
 }
 
@@ -14,7 +14,7 @@ export class OncePerImage<Learned> {
   readonly #learned = new Map<string, Learning<Learned>>();
 
   /**
-   * @param signal ends `learn`. A caller that waits for another one, whose signal aborts, learns itself.
+   * @param signal ends `learn`. If it aborts, a caller that waits for the result learns itself.
    * @param learn reads a started container of the image in which no harness has run yet
    */
   async of(image: string, signal: AbortSignal, learn: () => Promise<Learned>): Promise<Learned> {

@@ -21,7 +21,7 @@ export interface PreparedImage {
   imageId: string;
   /** The image that it was made from. */
   start: StartImage;
-  /** What it was made of first: the named image, or those that the Dockerfile names. */
+  /** The images that it is based on: the named image, or those that the Dockerfile names. */
   images: UsedImage[];
   /** The harness, for the sandbox that it runs in. Undefined if it needs no install. */
   mount: Mount | undefined;
@@ -32,7 +32,7 @@ export interface PreparedImage {
    * makes: processes, or files in volumes of the image. Undefined if the image is already prepared.
    */
   prepare: ((container: Container) => Promise<EnvironmentStep[]>) | undefined;
-  /** Whether that runs a script, and does not only put files into it. */
+  /** Whether `prepare` runs a script, and does not only put files into the container. */
   preparesWithScript: boolean;
   /** The steps that made the image, in order. */
   steps: EnvironmentStep[];

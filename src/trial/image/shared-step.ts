@@ -6,7 +6,7 @@ import type { Prepared } from './preparation.ts';
 export interface StepHooks {
   /** To call before this process waits for another agent that builds the step. */
   waits(): void;
-  /** Builds the step with a permit, and keeps what that printed. */
+  /** Builds the step with a permit, and keeps what the build printed. */
   run(work: () => Promise<Prepared | undefined>): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export async function sharedStep<Made>(
         using _permit = await building?.();
         report({ kind: 'running' });
         const ran = await work();
-        // Before anybody else can see the result.
+        // The log is stored before another process can use the result.
         if (ran) await buildLogs?.add(hash, ran);
       },
     });

@@ -28,7 +28,7 @@ export interface StartImage extends CommandContext {
   program: Pick<Image, 'entrypoint' | 'command'>;
   /** Whether it has a `node`, of whatever version. */
   hasNode: boolean;
-  /** Whether its containers keep folders outside of their layer, where no snapshot has them. */
+  /** Whether its containers have folders outside their layer, which no snapshot contains. */
   hasVolumes: boolean;
 }
 
@@ -129,7 +129,7 @@ export function startOf(image: Image, { sandbox, environment }: StartSpec): Star
   };
 }
 
-/** Without this variable the engine gives the home that the image's user has in /etc/passwd. */
+/** The home to set. If none is set, the engine uses the user's home in /etc/passwd. */
 function homeOf({ user }: Image, { sandbox, environment }: StartSpec): { HOME?: string } {
   if (environment.user !== undefined) return {};
   if (sandbox.user !== undefined) return { HOME: '/tmp' };

@@ -26,7 +26,7 @@ export function unreachableHost(output: string): string | undefined {
   return undefined;
 }
 
-/** What to say about such a host: what to do, too. Empty if the output names none. */
+/** A text that names such a host and says what to do. Empty if the output names none. */
 export function unreachableText(output: string): string {
   const host = unreachableHost(output);
   if (host === undefined) return '';

@@ -34,7 +34,7 @@ interface LeftSandbox
 /** Why what a trial left is not kept. */
 class NotKept extends Error {}
 
-/** Whether the grading of a trial runs in the sandbox of the agent, or runs its programs there. */
+/** Whether grading needs the agent's whole sandbox, and not only a copy of its workspace. */
 export function gradesInOwnSandbox({ verify, verifyPlace, tests, validator }: GradingParts): boolean {
   return (
     tests !== undefined || (verify !== undefined && verifyPlace.in === 'same') || validator?.runsIn === 'same'
@@ -45,8 +45,8 @@ type GradingParts = Pick<TrialSpec, 'verify' | 'verifyPlace' | 'tests' | 'valida
 
 /**
  * Keeps what a harness left, so that it can be graded again: an archive of the workspace, or an image of the
- * whole sandbox if that is graded or if that is smaller. Call this when nothing runs in the sandbox, after
- * collect. Rejects only if the signal aborts: a trial does not depend on this.
+ * whole sandbox if the sandbox is graded or the image is smaller. Call this when nothing runs in the sandbox,
+ * after collect. Rejects only if the signal aborts: a trial does not depend on this.
  */
 export async function keepLeft(input: LeftSandbox, { store, budget }: KeepParts): Promise<LeftState> {
   const { parts, signal } = input;
@@ -67,8 +67,8 @@ export async function keepLeft(input: LeftSandbox, { store, budget }: KeepParts)
 }
 
 /**
- * Whether a large workspace has mostly what prepare made. An image has only what was written since, and takes
- * a tenth of a second; an archive has everything, and takes a second for each 100 MB.
+ * Whether a large workspace consists mostly of what prepare made. An image has only what was written since,
+ * and takes a tenth of a second; an archive has everything, and takes a second for each 100 MB.
  */
 async function changedLittle(
   { before, preparedBytes, isCommittable, container }: LeftSandbox,
@@ -142,7 +142,7 @@ class Counted {
       this.bytes += chunk.length;
       if (this.bytes > keptWorkspaces.bytes.archive)
         this.#refuse(`its archive has more than ${gibibytes(keptWorkspaces.bytes.archive)}`);
-      // A changed file would get another verdict, so it is all or nothing.
+      // A redacted file could get another verdict, so an archive with a key is refused as a whole.
       if (this.#search?.push(chunk)) this.#refuse(keyFound);
       yield chunk;
     }
@@ -181,7 +181,7 @@ function seconds(ms: number): string {
   return `${ms / 1000} s`;
 }
 
-/** What the phases of a trial still need of the sandbox, kept at the right moment. */
+/** Keeps what one trial left, at the right moment between the phases that need its sandbox. */
 export interface Keeping {
   /** Begins, after collect. */
   begin(input: LeftSandbox): void;
@@ -191,7 +191,7 @@ export interface Keeping {
   result(): Promise<{ left?: LeftState }>;
 }
 
-/** Keeps what one trial leaves; without parts, nothing. */
+/** Keeps what one trial leaves. Without `parts`, keeps nothing. */
 export function keeping(parts: KeepParts | undefined): Keeping {
   let kept: Promise<LeftState> | undefined;
   return {

@@ -42,7 +42,8 @@ export function placeObstacle(spec: TrialSpec, kept: Pick<KeptWorkspace, 'kind'>
 
 /**
  * Why a trial with services cannot be graded again; undefined if it can. What its services held is not kept.
- * Tests in a fresh sandbox reach only services that no agent has used, the first time as well.
+ * Tests in a fresh sandbox are no obstacle: in the trial, too, they reached only services that no agent had
+ * used.
  *
  * @param newServices whether the user accepts newly started services
  */
@@ -57,9 +58,9 @@ function needsServices({ environment, tests }: Pick<TrialSpec, 'environment' | '
 }
 
 /**
- * Grades again what a trial left, as the trial would be graded: collect, verify, validate, and a control if
- * there is no verdict. No agent runs. Resolves with a record of its own, which has what grading found and not
- * what the agent did. Rejects only if the signal aborts.
+ * Grades what a trial left again, in the same phases as in the trial: collect, verify, validate, and a
+ * control if there is no verdict. No agent runs. Resolves with a separate record, which has what grading
+ * found but not what the agent did. Rejects only if the signal aborts.
  */
 export async function regradeTrial(
   left: LeftTrial,
@@ -140,7 +141,7 @@ function sessionOf(spec: TrialSpec, parts: RegradeParts) {
   return models && { ...models, [Symbol.asyncDispose]: () => models.session[Symbol.asyncDispose]() };
 }
 
-/** What grading reads of what the agent did. */
+/** The parts of the trial's record that grading reads. */
 function doneBy({ cause, ...record }: TrialRecord): Found {
   const { harness, trajectory, derivedTrajectory, harnessTellsCommands, commandsCut } = record;
   const { finalMessage, models } = record;
@@ -150,12 +151,12 @@ function doneBy({ cause, ...record }: TrialRecord): Found {
   };
 }
 
-/** The cause from before the grading. */
+/** The cause, if it arose before the grading. */
 function endingOf(cause: Cause | undefined): Cause | undefined {
   return cause?.phase === 'harness' ? cause : undefined;
 }
 
-/** What the agent did is in the record of the trial. */
+/** The result without what the agent did, which is in the record of the trial. */
 function ofGrading({
   harness,
   trajectory,

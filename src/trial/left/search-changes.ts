@@ -8,7 +8,7 @@ import type { StreamSearch } from '../../redaction/redactor.ts';
 /** What the search of a sandbox found. */
 export type Searched = 'key' | 'no-key' | 'too-many';
 
-/** Archives at a time. Most are a few kilobytes, and the time of a request decides. */
+/** Archives at a time. Most have only a few kilobytes, so most of the time goes into round trips. */
 const atATime = 4;
 
 /**
@@ -35,7 +35,7 @@ export async function searchChanges(
   const either = AbortSignal.any([signal, found.signal]);
   const look = async ({ path, isAdded }: ChangedContent) => {
     if (either.aborted) return;
-    // What changed in a folder has paths of its own.
+    // What changed inside a folder is listed under its own path.
     if (!isAdded && (await container.kindOf(path, either)) === 'folder') return;
     const search = store.search();
     if (search && (await hasKey(container, path, search, either))) found.abort(new Error('a key was found'));

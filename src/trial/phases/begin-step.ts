@@ -14,7 +14,7 @@ import type { Phase, PhaseInput } from './phase.ts';
 
 /**
  * Makes the sandbox ready for a step: puts its files, runs its setup and waits for its healthcheck. Nothing
- * runs in the sandbox when it begins.
+ * may run in the sandbox when this phase begins.
  *
  * A step after the first one begins with what the agent left. If it cannot begin, the agent is the cause:
  * otherwise an agent could choose to have no verdict.
@@ -46,7 +46,8 @@ export function beginStep(step: TrialStep, isFirst: boolean): Phase {
 }
 
 /**
- * Brings an untouched sandbox to these steps, without any work of an agent. A setup may need that, and fail.
+ * Puts the files of these steps into an untouched sandbox and runs their setups, without any work of an
+ * agent. A setup may fail because it needs such work; its failure is ignored.
  */
 export async function reachSteps(
   steps: readonly TrialStep[],
@@ -71,7 +72,7 @@ async function begin(
   { container, users, spec, parts, startUp, signal }: PhaseInput,
   isFirst: boolean,
 ): Promise<void> {
-  // It ended with the processes of the step before.
+  // The program ended with the processes of the step before.
   if (!isFirst) await startProgram(container, startUp, spec, signal);
   const user = step.agent.user === undefined ? undefined : users.get(step.agent.user);
   await putStep(step, container, user, signal);
@@ -97,7 +98,8 @@ async function putStep(
   // A folder replaces a file or a link in its place.
   for (const path of [workingDir, sandboxPaths.own, ...foldersOf(placed, workingDir)])
     if ((await container.kindOf(path, signal)) !== 'folder') folders.push({ path, folder: true });
-  // An agent may have left a link above a folder that is emptied, which would empty another one.
+  // An agent may have put a link in the path of a folder that is emptied. Then another folder would be
+  // emptied.
   const above: NewEntry[] = [];
   for (const path of new Set(emptied.flatMap(foldersAbove)))
     if ((await container.kindOf(path, signal)) !== 'folder') above.push({ path, folder: true });
@@ -105,7 +107,7 @@ async function putStep(
   await container.put(
     [
       ...above,
-      // A file replaces a folder with all that is in it, and a new folder the file.
+      // A file replaces the folder and all that is in it, and a new folder replaces the file.
       ...emptied.flatMap((path) => [
         { path, content: '' },
         { path, folder: true as const, mode: 0o777 },
@@ -118,7 +120,7 @@ async function putStep(
   );
 }
 
-/** The folders of files below a folder, those above before those in them. */
+/** The folders of files below a folder, parents first. */
 function foldersOf(files: readonly { path: string }[], below: string): string[] {
   const folders = new Set<string>();
   for (const { path } of files)

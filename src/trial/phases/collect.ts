@@ -29,7 +29,7 @@ export const collect: Phase = { name: 'collect', run };
 async function run(input: PhaseInput): Promise<Found> {
   const { parts, signal, found } = input;
   const ms = workspaceFiles.time.reading;
-  // What was kept of a trial was kept after them.
+  // For a later grading, these commands ran before the state was kept.
   const commands = input.restored ? [] : (input.spec.tests?.collect ?? []);
   const notes = await runCollectCommands(input.container, commands, parts, signal);
   using deadline = startDeadline(parts.clock, ms, signal);
@@ -58,8 +58,8 @@ function cacheNote({ spec, parts }: PhaseInput, filesChanged: readonly string[])
 }
 
 /**
- * Notes which patterns protect nothing that is there: one may be misspelled, or protect what must not be
- * added.
+ * Notes which patterns match no file of the prepared workspace. Such a pattern may be misspelled, or name
+ * files that must not be added.
  */
 function unmatchedNote({ spec, parts, before }: PhaseInput): HarnessEvent[] {
   if (before === 'large') return [];
@@ -80,7 +80,8 @@ interface Reading {
 async function read(input: PhaseInput, deadline: AbortSignal): Promise<Reading> {
   const { spec, container, restored } = input;
   try {
-    // Many agents only answer and change no files. The image of a restored sandbox has what changed.
+    // Many agents only answer and change no files. A restored sandbox looks untouched, because its image
+    // already has what changed.
     if (
       !restored &&
       spec.artifacts.length === 0 &&

@@ -28,7 +28,7 @@ export interface Found extends Partial<TrialResult> {
 
 /** A phase's input: the trial, its sandbox, and what earlier phases found. */
 export interface PhaseInput {
-  /** What the step does that runs. A trial without steps is one step. */
+  /** The spec of the step that runs. A trial without steps is one step. */
   spec: TrialSpec;
   /** The whole trial. */
   whole: TrialSpec;
@@ -59,7 +59,7 @@ export interface PhaseInput {
   isCommittable: boolean;
   /** Keeps what the harness left, to grade it again. Undefined for a control, and for what was kept. */
   keeping?: Keeping | undefined;
-  /** What the trial itself had found, if this grades what it left again. */
+  /** What the trial itself had found, if this is a later grading. */
   restored?: Restored | undefined;
 }
 
@@ -81,7 +81,10 @@ export interface CurrentStep {
 
 export interface Phase {
   name: PhaseName;
-  /** What it finds where it has nothing to do, which takes no time. Undefined if it has something to do. */
+  /**
+   * What the phase finds if it has nothing to do; then `run` is not called. Undefined if it has something to
+   * do.
+   */
   idle?(input: PhaseInput): Found | undefined;
   /**
    * Returns what the phase found, which is added to the result. A verdict ends the trial. Throws if the phase

@@ -28,7 +28,7 @@ export type Tested =
     } & TestsRun)
   | { kind: 'refused'; why: string };
 
-/** Names of paths where agents and tests may write; a change there says nothing about the system. */
+/** Globs of paths where agents and tests may write. A change there says nothing about the system. */
 const logs = ['/logs/**'];
 
 /**
@@ -71,8 +71,8 @@ async function inFresh(tests: CaseTests, fresh: FreshTests, input: PhaseInput): 
 }
 
 /**
- * Starts the program of the environment for the tests: it ended with the agent's processes. If that fails in
- * what the agent left, the tests show it.
+ * Starts the program of the environment again for the tests, because it ended with the agent's processes. If
+ * it cannot start in what the agent left, the tests show that.
  */
 async function startAgain({ container, startUp, spec, signal }: PhaseInput): Promise<void> {
   try {
@@ -90,13 +90,13 @@ async function roomIn(container: Container, { spec, signal }: PhaseInput): Promi
 
 interface RunOptions {
   container: Container;
-  /** The disk limit meanwhile, if it is not the sandbox's own. */
+  /** The disk limit while the tests run, if it is not the sandbox's own. */
   diskBytes: number | undefined;
   signal: AbortSignal;
 }
 
 interface TestsRun extends ValidatorRun {
-  /** To the hosts that they may reach. Undefined if they may reach none. */
+  /** The connections to the hosts that the tests may reach. Undefined if they may reach none. */
   testsConnections?: HostConnection[];
 }
 
@@ -120,8 +120,8 @@ async function run(
 }
 
 /**
- * What had changed before the tests run, except in the folders that they replace: an earlier step leaves them
- * empty.
+ * What had changed before the tests run, except in the folders that the tests replace: an earlier step leaves
+ * these empty.
  */
 async function changesOf(
   { emptied }: CaseTests,

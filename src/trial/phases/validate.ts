@@ -37,7 +37,7 @@ async function run(input: PhaseInput): Promise<Found> {
     ...('testsConnections' in ran && { testsConnections: ran.testsConnections }),
   };
 
-  // Whatever else grading came to: what it relies on was changed.
+  // The trial has failed, whatever else grading found, because something that grading relies on was changed.
   if (findings.some(({ problem }) => problem !== undefined)) return { ...graded, verdict: 'failed' };
   if (ran.kind === 'refused') {
     return { ...graded, verdict: 'void', cause: gradingCause(ran.why) };

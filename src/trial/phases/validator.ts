@@ -57,7 +57,7 @@ async function runIn(
     work,
   }: Pick<StartedSandbox, 'closedEnv'> & { node: string | undefined; work: WorkSandbox },
 ): Promise<ValidatorRun> {
-  // If what a trial left is graded again, its agent used its models long ago.
+  // In a later grading, the account of the models is in the record of the trial.
   const account = found.models ?? (await models?.session.account());
   const { variables, gradingVariables = variables } = spec;
   return runValidator({

@@ -22,7 +22,7 @@ import { protectedBefore } from './collect.ts';
 import { largestWorkspace } from './largest-workspace.ts';
 import type { Found, Phase, PhaseInput } from './phase.ts';
 
-/** What a case without verify comes to. */
+/** What verify finds in a case that has none. */
 const nothingToRun: Found = { verifySteps: [] };
 
 /** Runs the case's verify steps, in a fresh sandbox unless the case sets `in: same`. */
@@ -142,8 +142,8 @@ function outcomeOf(verification: Verification, { found }: PhaseInput, { timeoutM
 }
 
 /**
- * A statically linked shell cannot be shielded. The result says so, because it is nobody's fault in the
- * trial.
+ * A statically linked shell cannot be shielded. The result only says so, because neither the agent nor the
+ * case is at fault.
  */
 function unshielded({ shielded }: { shielded: boolean }, { sandboxLacks = [] }: Found): Found {
   if (shielded) return {};

@@ -1,9 +1,12 @@
 import type { PlannedService } from '../../suite/services.ts';
 
-/** Addresses on the network of a trial's services. Every trial has the same ones: no two networks meet. */
+/**
+ * Addresses on the network of a trial's services. Every trial has the same ones, because no two networks are
+ * connected.
+ */
 const network = '10.213.0';
 
-/** Above those of services, of which there are few. */
+/** The addresses of sandboxes are above those of services, of which there are few. */
 const firstSandbox = 100;
 
 /** The agent's sandbox. */

@@ -8,8 +8,8 @@ import { type ServiceImage, type ServiceImages, serviceImages } from './service-
 import { startServices, type TrialServices } from './trial-services.ts';
 
 /**
- * The services of a batch's cases. What cannot work is found out once for each case, and not once for each
- * trial.
+ * The services of a batch's cases. Services that cannot work are found once for each case, and not once for
+ * each trial.
  */
 export class CaseServices {
   readonly #parts: ImageParts;

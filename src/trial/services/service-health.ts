@@ -5,9 +5,9 @@ import { TrialFailure } from '../failure.ts';
 import type { ServiceImage } from './service-image.ts';
 
 /**
- * Waits until the health check of a service succeeds. It runs more often than its interval says, so that
- * trials do not wait for it. It gets as much time and at least as many attempts. Throws a
- * {@link TrialFailure} of kind `task` if that was not enough, or if the service ended.
+ * Waits until the health check of a service succeeds. The check runs more often than its interval says, so
+ * that trials wait less. It gets as much time as with its own interval, and at least as many attempts. Throws
+ * a {@link TrialFailure} of kind `task` if that was not enough, or if the service ended.
  */
 export async function untilHealthy(
   service: Service,
@@ -32,7 +32,10 @@ export async function untilHealthy(
   }
 }
 
-/** Waits until a service has ended, as another one needs it. Throws as {@link untilHealthy} does. */
+/**
+ * Waits until a service has ended with exit code 0, because another service needs that. Throws as
+ * {@link untilHealthy} does.
+ */
 export async function untilEnded(
   service: Service,
   { planned: { name, place } }: ServiceImage,

@@ -23,7 +23,7 @@ export interface ServiceImage {
 
 export interface ServiceImages {
   services: ServiceImage[];
-  /** What they were made of first. */
+  /** The images that they are based on. */
   images: UsedImage[];
   /** The builds of their images. */
   steps: EnvironmentStep[];
@@ -48,7 +48,7 @@ export async function serviceImages(
   const services: ServiceImage[] = [];
   for (const service of planned) {
     const { image, build, place } = service;
-    // The build's own place and files say which one it is.
+    // The build takes the place of the case's build; its own place and files identify it.
     const environment = { ...spec.environment, build };
     const built = await builtImage(parts, { ...spec, environment }, passed, signal, options);
     if (built) steps.push(built.step);
@@ -141,7 +141,7 @@ async function requireEmptyVolumes(
       );
   }
   if (image.volumes.length === 0) return;
-  // Not as a service: that would hide what is there.
+  // Not as a service, because its folders in memory would hide the files of the volumes.
   const { service, ...plain } = container;
   await using look = await engine.createContainer({ ...plain, network: 'none' }, signal);
   for (const volume of image.volumes) {

@@ -30,7 +30,7 @@ export interface TrialServices extends AsyncDisposable {
    * check are healthy. Rejects with a `TrialFailure` of kind `task`.
    */
   readonly ready: Promise<void>;
-  /** Lets a sandbox reach them. Only the agent's own sandbox can be reached by them, by its name. */
+  /** Lets a sandbox reach them. The services can reach only the agent's own sandbox, by its name. */
   join(whose: 'agent' | 'grading', network: 'none' | 'open', signal: AbortSignal): Promise<ServiceAccess>;
   /** What became of them until now, with their logs as artifacts. */
   found(blobs: BlobStore): Promise<{ services: ServiceRecord[]; artifacts: Artifact[] }>;

@@ -11,9 +11,9 @@ export type Brought =
   { kind: 'brought'; leftOut: string[] } | { kind: 'refused'; why: string };
 
 /**
- * Brings the artifacts of an agent to the same paths of another sandbox. One that is not there is left out,
- * as the tests will see. Nothing may run in the agent's sandbox, and no program of it takes part. An artifact
- * behind a link is refused: the link could lead to anything.
+ * Brings the artifacts of an agent to the same paths of another sandbox. An artifact that does not exist is
+ * left out; the tests will notice. Nothing may run in the agent's sandbox, and no program of it takes part.
+ * An artifact behind a link is refused: the link could lead to anything.
  *
  * @param maxBytes of all artifacts
  */
@@ -51,7 +51,7 @@ export async function bringArtifacts(
   return { kind: 'brought', leftOut };
 }
 
-/** Whether all that is above a path are folders. The engine follows links on the way to a path. */
+/** Whether everything above a path is a folder. The engine follows links on the way to a path. */
 async function aboveOf(
   container: Container,
   path: string,

@@ -25,8 +25,8 @@ export const ofWorkspace = {
 const patchPath = '/offsite/test.patch';
 
 /**
- * Puts the files of `$@` to their state at the commit `$BASE`, and applies the test patch. Prints the files
- * of the names in `$RESTORED`, each with a NUL after it.
+ * Restores the files in `$@` to their state at the commit `$BASE`, and applies the test patch. Prints the
+ * files that have a name in `$RESTORED`, each followed by a NUL.
  */
 const applyPatch = `
 set -e
@@ -70,10 +70,10 @@ interface BringRequest {
 }
 
 /**
- * Brings the workspace of an agent into an untouched one, to which the test patch is applied before. The
- * files of the patch, those with a restored name, and the git repository stay as they are there. So git and
- * the patch never meet what the agent wrote, such as hooks, settings and attributes. Throws a
- * {@link TrialFailure} of kind `task` if the patch cannot be applied.
+ * Applies the test patch to an untouched workspace, and then brings the workspace of an agent into it. The
+ * files of the patch, those with a restored name, and the git repository stay as they are in the untouched
+ * workspace. So git and the patch never see what the agent wrote, such as hooks, settings and attributes.
+ * Throws a {@link TrialFailure} of kind `task` if the patch cannot be applied.
  */
 export async function bringWorkspace(
   from: Container,

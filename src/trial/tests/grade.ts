@@ -12,8 +12,8 @@ import { type Resolved, resolvedRewards } from './resolved-rewards.ts';
 import { writtenRewards } from './written-rewards.ts';
 
 /**
- * The grade that tests gave: their rewards, each beside what it must reach. Call it when nothing runs in the
- * sandbox. Without a reward, it is a failure of the grading.
+ * The grade that tests gave: their rewards, each with the threshold that it must reach. Call it when nothing
+ * runs in the sandbox. Without a reward, the grading has failed.
  *
  * @param result the run of the tests
  */
@@ -70,7 +70,7 @@ function failureOf(
   return { kind: 'broken', message, output };
 }
 
-/** Rewards beside what they must reach. */
+/** Rewards with the thresholds that they must reach. */
 export function judgmentsOf(
   rewards: ReadonlyMap<string, number>,
   thresholds: Thresholds,

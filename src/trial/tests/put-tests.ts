@@ -5,9 +5,9 @@ import { TrialFailure } from '../failure.ts';
 
 /**
  * Puts a case's tests into a sandbox in which nothing runs. The folders that they need are emptied first by
- * the engine, without any program of the sandbox: a file in the place of a folder, or of a link, replaces it
- * with all that is in it, and a new folder then replaces the file. Throws a {@link TrialFailure} if something
- * of the agent's is left there.
+ * the engine, without any program of the sandbox: a file replaces the folder and all that is in it, or the
+ * link in its place, and a new folder then replaces the file. Throws a {@link TrialFailure} if something of
+ * the agent's is left there.
  */
 export async function putTests(
   container: Container,

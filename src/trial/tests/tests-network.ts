@@ -16,8 +16,8 @@ export interface TestsNetwork extends AsyncDisposable {
 
 /**
  * Lets tests reach their hosts through the sandbox's port: no model, and nothing else. The proxy takes only
- * requests with a password that is made here. What an agent sent before its end, and what waits in a buffer
- * of the sandbox, does not have it.
+ * requests with a password that is made here. Requests that an agent sent before its end, and requests that
+ * wait in a buffer of the sandbox, do not have it.
  */
 export async function openTestsNetwork(
   spec: TrialSpec,

@@ -78,7 +78,7 @@ export class ChangedTexts {
     const earlier = room();
     const described = paths.slice(0, workspaceFiles.count.changes);
     const changes: FileChange[] = [];
-    // Each content waits for the disk.
+    // Each write waits for the disk, so several run at a time.
     for (let at = 0; at < described.length; at += writtenAtATime) {
       const some = described.slice(at, at + writtenAtATime);
       changes.push(...(await Promise.all(some.map((path) => this.#change(path, after, blobs, earlier)))));

@@ -9,8 +9,8 @@ export type GradedIn = 'fresh' | 'same';
 
 /**
  * The caches of tools among protected files. Running tests writes them, so they are not protected, and they
- * are not carried to where the work is graded. In the agent's own sandbox that cannot be: there only the
- * caches count that verify does not read. A glob that names such a folder protects it.
+ * are not carried to where the work is graded. In the agent's own sandbox nothing can be left out, so there
+ * only the caches that verify does not read are unprotected. A glob that names such a folder protects it.
  *
  * @returns a function that says whether a path in the workspace is such a cache, or in one
  */

@@ -57,9 +57,9 @@ export async function existingPaths(
 }
 
 /**
- * The changes that verify does not make by itself: it never changes that path, or it leaves other content
- * there. Caches, and entries for state where verify itself changes something, may get new files; files that
- * the image has there may change only where verify itself changes them.
+ * The changes that verify does not make by itself: verify never changes that path, or leaves other content
+ * there. New files are allowed in caches, and in entries for state where verify itself changes something.
+ * Files that the image has there may change only if verify itself changes them.
  */
 export async function unexplained(
   container: Container,
@@ -77,7 +77,7 @@ export async function unexplained(
   return left.filter((path) => !own.has(path) || own.get(path) !== contents.get(path));
 }
 
-/** Whether a path is in a cache. Its content then says nothing, only its being there. */
+/** Whether a path is in a cache. The content of such a path says nothing; only its existence counts. */
 export function isCache(path: string): boolean {
   const { inRoot } = homeOf(path);
   return cachePaths.some((folder) => inRoot === folder || inRoot.startsWith(`${folder}/`));

@@ -17,7 +17,7 @@ export function readJunit(text: string): TestReport {
   return 'problem' in read ? { format: 'junit', ...read } : { format: 'junit', tests: read.map(testOf) };
 }
 
-/** Characters of a problem, in which the parser repeats what it read. */
+/** Characters of a problem that are kept: the parser repeats in it what it read. */
 const shown = 200;
 
 /** The `testcase` elements of a report, or why it cannot be read. */

@@ -131,7 +131,7 @@ export interface VariantChoice {
   b: string | undefined;
   /**
    * Of the difference of pass rates. If several variants of two batches can be compared, each comparison may
-   * find what is luck, so each gets a wider interval.
+   * find a difference that is luck, so each gets a wider interval.
    */
   confidence: number;
   /** How many variants both batches have. */

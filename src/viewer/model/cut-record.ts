@@ -15,8 +15,8 @@ export const pageLimits: CutLimits = { total: 4_000_000, least: 120, most: 4_000
 
 /**
  * A record with its long texts cut, so that its size is bounded by the number of its entries. The more texts
- * there are, the less is kept of each. What the harness and the checks said about the verdict is few and is
- * kept longer.
+ * there are, the less is kept of each. Texts of the harness and the checks about the verdict are few, so more
+ * of each is kept.
  */
 export function cutRecord(record: TrialRecord, limits: CutLimits = pageLimits): CutRecord {
   const cuts: Record<string, number> = {};

@@ -54,7 +54,7 @@ export function tallyOf(trials: readonly Pick<TrialRow, 'verdict'>[]): Tally {
   return tally;
 }
 
-/** Passed trials of those with a verdict; undefined if none has one. */
+/** The share of passed trials among those that passed or failed; undefined if there are none. */
 export function passRate({ passed, failed }: Pick<Tally, 'passed' | 'failed'>): number | undefined {
   return passed + failed === 0 ? undefined : passed / (passed + failed);
 }

@@ -65,7 +65,7 @@ export function App({ source }: { source: DataSource }) {
 function Page({ route: { path, query } }: { route: Route }) {
   const [name, key = ''] = path;
   const last = useRef(path.join('/'));
-  // The focus was on something of the page before; the new heading takes it.
+  // The focus is still on an element of the previous page; the new heading takes it.
   if (last.current !== path.join('/')) {
     last.current = path.join('/');
     if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
@@ -94,7 +94,7 @@ function LiveState({ state }: { state: WatchState | undefined }) {
   );
 }
 
-/** What a browser sees that has no token. */
+/** What a browser without a token sees. */
 export function NoAccess() {
   return (
     <main>

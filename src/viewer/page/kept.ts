@@ -1,4 +1,4 @@
-/** What the browser keeps for this page. It may keep nothing, by its settings. */
+/** What the browser keeps for this page. Its settings may forbid that. */
 
 export function kept(key: string): string | undefined {
   try {

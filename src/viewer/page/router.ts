@@ -53,7 +53,8 @@ export function addressOf(path: string, query: Query = {}): string {
 }
 
 /**
- * Goes to an address at once, so that the next key already concerns it: the browser's own event comes later.
+ * Goes to an address at once, so that the next key press already applies there: the browser's own event comes
+ * later.
  */
 export function go(address: string): void {
   location.hash = address;

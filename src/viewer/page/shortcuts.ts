@@ -44,7 +44,7 @@ function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && target.matches('input:not([type=checkbox]), textarea, select');
 }
 
-/** Makes keys do something while the component is shown, from the moment that it is. */
+/** Activates shortcuts for as long as the component is shown, from its first frame on. */
 export function useShortcuts(shortcuts: Shortcut[]): void {
   const list = useRef(shortcuts);
   list.current = shortcuts;

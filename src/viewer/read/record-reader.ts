@@ -52,7 +52,7 @@ export class RecordReader {
     return { record: readRecord(blobs.readClean(sha256), 'the record'), weight };
   }
 
-  /** The summary of a record; if the record cannot be read, its reason says so. */
+  /** The summary of a record; if the record cannot be read, the summary's reason says so. */
   summary(sha256: string): Summary {
     const known = this.#summaries.get(sha256);
     if (known) return known;

@@ -19,7 +19,7 @@ function bearerOf(request: Request): string {
   return /^Bearer (.+)$/.exec(request.headers.get('authorization') ?? '')?.[1] ?? '';
 }
 
-/** Compares in constant time, so that the time reveals nothing about what is the same. */
+/** Compares in constant time, so that the time does not reveal how much of a guess is right. */
 function isSame(one: string, other: string): boolean {
   return timingSafeEqual(digest(one), digest(other));
 }

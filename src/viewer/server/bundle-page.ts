@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** What the bundle contains of others. Their licenses ask to go along with it. */
+/** The libraries in the bundle. Their licenses must be distributed with it. */
 const libraries = ['preact', 'uplot', '@tanstack/virtual-core', 'diff'];
 
 /** Bundles the page from its sources. Only a checkout has esbuild. Returns the files by their names. */

@@ -2,7 +2,7 @@ import { caBundleOf, hostCertificates } from '../../host-certificates.ts';
 import type { Check } from '../check.ts';
 import { attempt } from '../examine.ts';
 
-/** Variables that other programs use too. They ignore a missing file, and so do we; this check reports it. */
+/** Other programs use these too. Like them, Offsite ignores a missing file; this check reports it. */
 const variables = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE'] as const;
 
 export const certificates: Check = {

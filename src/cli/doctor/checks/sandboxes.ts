@@ -3,9 +3,7 @@ import { containerSpec, defaultContext, engineNetwork } from '../../../trial/con
 import { engineCheck } from '../check.ts';
 import { attempt, failureOf } from '../examine.ts';
 
-/**
- * Whether the engine has the images of the configured sandboxes, and can enforce their limits.
- */
+/** Whether the engine has the images of the configured sandboxes, and can enforce their limits. */
 export const sandboxes = engineCheck('sandboxes', async (engine, { config, signal }) => {
   const names = Object.keys(config.sandboxes);
   for (const [name, settings] of Object.entries(config.sandboxes)) {

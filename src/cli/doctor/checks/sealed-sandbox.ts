@@ -24,9 +24,7 @@ for file in pids/pids.max pids.max; do [ -r $file ] && echo "pids: $(cat $file)"
 python3 -c "$REACH_FORBIDDEN"
 true`;
 
-/**
- * The values that must be seen. A control group value that cannot be seen is not the same as a wrong value.
- */
+/** The expected values. A limit of a control group that cannot be read from inside counts as correct. */
 const expected: Readonly<Record<string, string>> = {
   NoNewPrivs: '1',
   // CHOWN, DAC_OVERRIDE, FOWNER, SETGID, SETUID.
@@ -39,13 +37,11 @@ const expected: Readonly<Record<string, string>> = {
   cpu: String(limits.cpus),
 };
 const always = ['CapBnd', 'networks'];
-/** What a runtime with a kernel of its own does not show, or shows as that kernel has it. */
+/** Names whose values are missing, or different, in a runtime with a kernel of its own. */
 const ofMachine = ['NoNewPrivs', 'pids', 'cpu'];
 const filtered = { Seccomp: '2', ...forbiddenReached };
 
-/**
- * Starts a sandbox and checks its limits from inside, because an engine may not do what it says.
- */
+/** Starts a sandbox and checks its limits from inside, because an engine may not do what it says. */
 export const sealedSandbox = engineCheck('sealed sandbox', async (engine, { signal, config }) => {
   const image = await engine.findImage(baseImageName(baseImageRecipe), signal);
   if (image === undefined) return { state: 'skipped', found: 'no base image to start a sandbox from' };
@@ -55,7 +51,7 @@ export const sealedSandbox = engineCheck('sealed sandbox', async (engine, { sign
     security: 'compatible',
     ...limits,
     workingDir: '/workspace',
-    // It may lack the filter only if a sandbox of the configuration may.
+    // This sandbox may lack the filter only if a configured sandbox may.
     filter: Object.values(config.sandboxes).find(({ seccomp }) => seccomp === 'if-available')?.seccomp,
   };
   const lacks = unmetWishes(spec, engine.capabilities);

@@ -17,9 +17,7 @@ export function holdsKey(bytes: Buffer, key: string): boolean {
   return new Redactor([key]).find(bytes) !== undefined;
 }
 
-/**
- * The files below the folder, by their paths in it, that contain the key in any encoding that we know.
- */
+/** The files below the folder, by their paths in it, that contain the key in any encoding that we know. */
 export async function filesWithKey(folder: string, key: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const found: string[] = [];

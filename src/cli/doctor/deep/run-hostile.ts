@@ -24,9 +24,7 @@ export interface HostileReport {
   rows: AttackRow[];
 }
 
-/**
- * Runs the hostile suites on this machine's engine, in a temporary data folder.
- */
+/** Runs the hostile suites on this machine's engine, in a temporary data folder. */
 export async function runHostile(request: HostileRequest): Promise<HostileReport> {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'offsite-hostile-'));
   const dataFolder = join(folder.path, 'data');

@@ -35,10 +35,7 @@ export interface SuiteRun {
   stderr: string;
 }
 
-/**
- * Runs `offsite run` of this same Offsite in another process, so that an attack that ends it ends nothing
- * else.
- */
+/** Runs this Offsite's `offsite run` in a process of its own, so that an attack can end only that process. */
 export async function runSuite(request: SuiteRequest): Promise<SuiteRun> {
   const { dataFolder, signal } = request;
   const { suite, config } = await writeSuite(request);

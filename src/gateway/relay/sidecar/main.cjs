@@ -18,7 +18,7 @@ let gateway;
 
 const server = createServer({ allowHalfOpen: true, noDelay: true }, carry);
 server.maxConnections = maxConnections;
-// The port is open before the first frame is sent, so the frame informs the gateway.
+// The port is open before the first frame is sent, so that frame tells the gateway that the port is open.
 server.listen({ port, host: '127.0.0.1', backlog: 1024 }, () => {
   gateway = openSession();
 });

@@ -46,7 +46,7 @@ export function readStream(): StreamReader {
       if (type === 'message_stop') facts.complete = true;
       if (type === 'message_start') {
         facts.answeredBy ??= message.model;
-        // Its output tokens count only the first moment.
+        // Its output tokens cover only the beginning of the answer.
         const { output_tokens, ...prompt } = { output_tokens: 0, ...countsIn(message.usage) };
         Object.assign(known, prompt);
       }

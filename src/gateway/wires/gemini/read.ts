@@ -2,8 +2,8 @@ import { isObject, type JsonObject, member, objectsOf } from '../lenient.ts';
 import { type ModelRequest, type RequestMessage, textsOf, toolOf } from '../model-request.ts';
 
 /**
- * Calls need no ids on this wire: then they are numbered, and a response belongs to the next call of its
- * name.
+ * Calls and responses need no ids on this wire. A call without an id gets its number. A response without an
+ * id belongs to the next call of its name.
  */
 export function read(body: JsonObject): ModelRequest {
   const messages: RequestMessage[] = [];

@@ -43,7 +43,7 @@ export function providerSide(body: JsonObject): string | undefined {
   return undefined;
 }
 
-/** A list may be left out around a single value. */
+/** Clients may send a single value in place of a list. */
 function listed(value: unknown): unknown[] {
   return value === undefined ? [] : Array.isArray(value) ? value : [value];
 }

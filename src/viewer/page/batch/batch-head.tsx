@@ -17,7 +17,7 @@ interface BatchHeadProps {
   variants: string[];
 }
 
-/** What batch it is, and its numbers. */
+/** Which batch it is, and its numbers. */
 export function BatchHead({ batch, trials, isFiltered, variants }: BatchHeadProps) {
   const tally = tallyOf(trials);
   const rate = passRate(caseVerdicts(trials));

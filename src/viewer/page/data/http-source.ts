@@ -90,7 +90,7 @@ async function watch(
     try {
       const { body } = await ask('/events', connection.signal);
       onState('live');
-      // Whatever happened in between: pages load again.
+      // Events may have been missed in between, so pages load again.
       if (missed) listener({ batches: [], trials: [], missed: true });
       missed = true;
       if (body) for await (const event of readEvents(body)) listener(JSON.parse(event) as LedgerEvent);

@@ -7,7 +7,7 @@ export interface DiffLine {
   /** Its number in the file before and after. */
   before?: number | undefined;
   after?: number | undefined;
-  /** Where the part begins and ends that differs from the line it replaces. */
+  /** Where the part begins and ends that differs between a removed line and the added line in its place. */
   changed?: [start: number, end: number] | undefined;
 }
 
@@ -34,7 +34,7 @@ export class Comparisons {
   #leftMs = comparisonsMs;
   #last: Promise<unknown> = Promise.resolve();
 
-  /** The difference of two texts. Rejects with the reason of the signal if that ends before its turn. */
+  /** The difference of two texts. Rejects with the signal's reason if it aborts before their turn. */
   diff(before: string, after: string, signal: AbortSignal): Promise<FileDiff> {
     const diff = this.#last.then(() => {
       signal.throwIfAborted();

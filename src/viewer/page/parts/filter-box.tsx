@@ -13,7 +13,8 @@ interface FilterBoxProps {
 export function FilterBox({ value, onChange, label, placeholder, problems = [] }: FilterBoxProps) {
   const input = useRef<HTMLInputElement>(null);
   const [text, setText] = useState(value);
-  // The address changes it from outside too. What one types arrives late, and must not undo what follows.
+  // The address can change the value too. While a person types, `value` lags behind and must not undo newer
+  // input.
   useEffect(() => {
     if (document.activeElement !== input.current) setText(value);
   }, [value]);

@@ -9,7 +9,7 @@ export function line(text: string): string {
   return escaped(text.replace(colours, ''));
 }
 
-/** The same with its lines and tabs. */
+/** Like {@link line}, but keeps line breaks and tabs. */
 export function lines(text: string): string {
   return text
     .replace(colours, '')

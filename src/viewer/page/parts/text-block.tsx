@@ -18,7 +18,7 @@ const mostShown = 20_000_000;
 /** Characters of a part that the browser lays out only when it comes into view. */
 const partLength = 16 * 1024;
 
-/** Somebody else's text, as long as it may be. */
+/** Somebody else's text, of any length. */
 export function TextBlock({ text, label, wholeLength, load }: TextBlockProps) {
   const [loaded, setLoaded] = useState<{ text: string; isWhole: boolean }>();
   const [failure, setFailure] = useState<string>();

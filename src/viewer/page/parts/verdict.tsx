@@ -25,7 +25,7 @@ export function Verdict({ standing }: { standing: Standing }) {
   );
 }
 
-/** Numbers of verdicts, as words for those that cannot see the bar. */
+/** Numbers of verdicts, as words for those who cannot see the bar. */
 export function tallyText({ passed, failed, void: voided, unfinished }: Tally): string {
   const parts = [
     `${passed} passed`,

@@ -92,7 +92,7 @@ interface Shown {
   text?: string | undefined;
 }
 
-/** How a content is shown, by its first bytes: a name says what its author likes. */
+/** How a content is shown. Its first bytes decide, because a file's name can be misleading. */
 async function shownAs(blob: Blob): Promise<Omit<Shown, 'url'>> {
   const head = new Uint8Array(await blob.slice(0, 16).arrayBuffer());
   const type = pictures.find(({ fits }) => fits(String.fromCharCode(...head)))?.type;
@@ -105,7 +105,7 @@ async function shownAs(blob: Blob): Promise<Omit<Shown, 'url'>> {
   }
 }
 
-/** Pictures that no script can be in. */
+/** Types of pictures that cannot contain scripts. */
 const pictures = [
   { type: 'image/png', fits: (head: string) => head.startsWith('\x89PNG') },
   { type: 'image/jpeg', fits: (head: string) => head.startsWith('\xff\xd8\xff') },

@@ -50,7 +50,7 @@ export function Changes() {
   );
 }
 
-/** Files that say nothing about the work that the others do not say, closed. */
+/** A closed list of files that add nothing to what the other files show about the work. */
 function ByTheWay({
   title,
   changes,

@@ -58,7 +58,7 @@ export function OverviewStrip({ record, entries, selected, onSelect }: OverviewS
       const lane = lanes[entry.kind];
       const left = x(entry.at);
       const right = Math.max(left + 2, x(entry.until ?? entry.at));
-      // Thousands of entries share a pixel: one mark of each look is enough.
+      // Thousands of entries share a pixel: one mark of each appearance is enough.
       const mark = ((left * 4 + lane) * 2 + (entry.failed ? 1 : 0)) * 8192 + right - left;
       if (drawn.has(mark)) return;
       drawn.add(mark);

@@ -4,7 +4,7 @@ import { plural } from '../parts/quantities.ts';
 import { useRecord } from './record-context.ts';
 import { RecordText } from './record-text.tsx';
 
-/** What was tried, and with what. */
+/** What the trial was asked to do, and the setup that it ran with. */
 export function Task() {
   const { record } = useRecord();
   const { subject, harnessVersion, finalMessage, turns, sandboxId, imageId, disagreements, sandboxLacks } =

@@ -134,7 +134,7 @@ function useNeighbours(batch: number | undefined, trial: number, filter: string)
   const { trials } = useBatch(batch, filter !== '');
   return useMemo(() => {
     const list = filtered(trials, filter);
-    // A trial that the filter leaves out is reached by a link: its place in the batch counts then.
+    // If a link leads to a trial that the filter leaves out, its place in the batch counts.
     const all = [list, trials].find((each) => each.some(({ key }) => key === trial)) ?? [];
     return {
       previous: neighbour(all, trial, -1),

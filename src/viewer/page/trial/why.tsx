@@ -8,7 +8,7 @@ import { cost, count, duration } from '../parts/quantities.ts';
 import { Verdict } from '../parts/verdict.tsx';
 import { useRecord } from './record-context.ts';
 
-/** Reasons that are shown; the checks have all. */
+/** Reasons that are shown here; the tab Checks has all. */
 const reasonsShown = 3;
 /** Lines of output that are shown beside the reason. */
 const linesShown = 12;

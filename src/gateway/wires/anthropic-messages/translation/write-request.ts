@@ -63,7 +63,7 @@ const leastBudget = 1024;
 
 function thinkingOf({ reasoning, format }: NeutralRequest, maxTokens: number, losses: Losses): JsonObject {
   const { effort, budget } = reasoning ?? {};
-  // Answers in JSON without a schema are what the prompt asks for anyway.
+  // The wire has no option for JSON without a schema; the prompt asks for JSON anyway.
   if (format && !format.schema) losses.drop('format', 'structured output option');
   const config = fields({
     effort: effort === 'none' ? undefined : effort === 'minimal' ? 'low' : effort,

@@ -3,7 +3,10 @@ import { isObject, type JsonObject } from '../../lenient.ts';
 /** Members of this wire's own schemas whose values are schemas by name. */
 const byName: ReadonlySet<string> = new Set(['properties', 'defs', '$defs']);
 
-/** The wire's own kind of schema as JSON Schema: types are written small, and null is a type. */
+/**
+ * The wire's own kind of schema as JSON Schema: types are in lower case, and `nullable` becomes the type
+ * null.
+ */
 export function jsonSchemaOf(schema: JsonObject): JsonObject {
   const { type, nullable, ...rest } = schema;
   const small = typeof type === 'string' ? type.toLowerCase() : type;

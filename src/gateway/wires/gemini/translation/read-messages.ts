@@ -6,8 +6,8 @@ import { stringIn } from '../../read-values.ts';
 import { withSignature } from './signatures.ts';
 
 /**
- * Calls and responses need no ids on this wire. Then a call gets its number in the conversation, and a
- * response belongs to the first call of its name that has none yet.
+ * Calls and responses need no ids on this wire. A call without an id gets its number in the conversation. A
+ * response without an id belongs to the first call of its name that has no response yet.
  */
 export function readMessages(body: JsonObject, losses: Losses): NeutralMessage[] {
   const waiting: { id: string; name: string }[] = [];
@@ -65,7 +65,7 @@ function systemOf(instruction: unknown): NeutralMessage[] {
   });
 }
 
-/** Clients may leave out lists of one. */
+/** Clients may send a single value in place of a list. */
 function contentsOf(contents: unknown): JsonObject[] {
   if (typeof contents === 'string') return [{ role: 'user', parts: [{ text: contents }] }];
   return objectsOf(Array.isArray(contents) ? contents : [contents]);
@@ -76,7 +76,8 @@ function partsOf(parts: unknown): JsonObject[] {
 }
 
 /**
- * What clients send for calls without a signature, so that Gemini does not miss it. Nobody has signed these.
+ * What clients send in place of a missing signature, so that Gemini accepts the call. These are not
+ * signatures.
  */
 const standIns: ReadonlySet<string> = new Set([
   'skip_thought_signature_validator',

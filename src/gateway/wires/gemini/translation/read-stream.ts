@@ -41,7 +41,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
       if (!candidate && member(chunk.promptFeedback, 'blockReason') !== undefined)
         return steps.end('refused', usage);
       const parts = objectsOf(member(candidate?.content, 'parts'));
-      // A last event may repeat the usage, but says no more.
+      // An event after the reason may repeat the usage, but must not have parts.
       if (reason !== undefined && parts.length > 0)
         throw new UnreadableAnswer('the answer continues after its end');
       for (const each of parts) part(each);

@@ -62,7 +62,7 @@ function configOf({ reasoning, format, stop, ...request }: NeutralRequest): Json
   });
 }
 
-/** Results are the user's, by the name of their call. */
+/** Results belong to the user, and have the names of their calls. */
 function contentsOf(messages: readonly NeutralMessage[], losses: Losses): JsonObject[] {
   const names = new Map<string, string>();
   const merged: { role: string; parts: JsonObject[] }[] = [];

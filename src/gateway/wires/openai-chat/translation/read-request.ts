@@ -13,7 +13,7 @@ const known = words(`
   max_tokens max_completion_tokens presence_penalty frequency_penalty seed response_format reasoning_effort
   store n modalities`);
 
-/** Without these, the answer would be another one. */
+/** Members that cannot be left out: without them, the model would answer something else. */
 const needed = `functions function_call audio grammar guided_json guided_regex guided_choice guided_grammar
   structured_outputs json_schema web_search_options plugins search_parameters search_options
   enable_search`.split(/\s+/);

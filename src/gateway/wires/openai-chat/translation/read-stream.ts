@@ -15,7 +15,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
   let usage: NeutralUsage = {};
   let reason: unknown;
   let refused = false;
-  /** The index and the id of the last call, and whether it still is open. */
+  /** The index and the id of the last call, and whether the call is still open. */
   let call = { index: -1, id: undefined as unknown, open: false };
 
   const finish = () => {

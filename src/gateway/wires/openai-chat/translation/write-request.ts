@@ -53,8 +53,8 @@ function formatOf(format: Parameters<WireTranslation['writeRequest']>[0]['format
 }
 
 /**
- * A result of a tool has only text here, so its images follow as the user's, after all results: the wire
- * wants them next to their calls.
+ * A result of a tool has only text here, so its images follow in a message of the user. That message comes
+ * after all results, because the wire requires the results next to their calls.
  */
 function messagesOf(messages: readonly NeutralMessage[], losses: Losses): JsonObject[] {
   const written: JsonObject[] = [];

@@ -11,7 +11,10 @@ type Open =
   | { type: 'text' | 'refusal' | 'reasoning'; item: JsonObject }
   | { type: 'call'; item: JsonObject; id: string; name: string };
 
-/** The wire repeats each part when it ends, and all of them at the end, so they are kept up to a bound. */
+/**
+ * The wire repeats each part at the end of the part, and all parts at the end of the answer. So they are
+ * kept, up to a bound.
+ */
 export const writeStream: WireTranslation['writeStream'] = ({ request, at }, emit) => {
   let head: JsonObject = {};
   let sequence_number = 0;
