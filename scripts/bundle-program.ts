@@ -31,8 +31,8 @@ const native = ['cpu-features', '*.node'];
 
 /**
  * Bundles the command line with the packages it uses, so that a command starts from a few files instead of
- * hundreds. `sources` is where the files are that sources read beside themselves, as JavaScript: an
- * expression for the URL of a folder like the repository. `extension` is that of the sources there.
+ * hundreds. `sources` is a JavaScript expression for the URL of a folder with the layout of the repository.
+ * Sources read files beside themselves there. `extension` is the extension of the sources in that folder.
  */
 export async function bundleProgram(sources: string, extension: 'js' | 'ts'): Promise<Bundled> {
   const { metafile, outputFiles } = await build({
@@ -72,7 +72,7 @@ export async function bundleProgram(sources: string, extension: 'js' | 'ts'): Pr
   return { files: new Map(files), licenses: await licensesIn(metafile) };
 }
 
-/** Sources find the files beside them, although their code moves into the bundle. */
+/** Lets sources find the files beside them, although their code moves into the bundle. */
 const placesOfSources: Plugin = {
   name: 'places-of-sources',
   setup({ onLoad }) {
@@ -135,7 +135,10 @@ const lazyPackages: Plugin = {
   },
 };
 
-/** commander can start programs as commands, which Offsite has none of; that brings Node's whole network. */
+/**
+ * Leaves out the part of commander that starts programs as commands. Offsite has no such commands, and the
+ * part loads all of Node's network modules.
+ */
 const withoutSubprograms: Plugin = {
   name: 'without-subprograms',
   setup({ onLoad }) {

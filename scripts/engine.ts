@@ -17,7 +17,7 @@ await runScript(async (signal) => {
   const variables = { ...env, DOCKER_HOST: host, OFFSITE_TEST_ENGINE: name, OFFSITE_TEST_SOCKET: socketPath };
   const words = Object.entries(variables).map(([key, value]) => `${key}='${value}'`);
   console.log(`export ${words.join(' ')}`);
-  const alive = setInterval(() => undefined, 2 ** 31 - 1); // an engine in a process of its own keeps none up
+  const alive = setInterval(() => undefined, 2 ** 31 - 1); // nothing else keeps this process running
   await once(signal, 'abort');
   clearInterval(alive);
   return 0;

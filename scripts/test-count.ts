@@ -22,12 +22,14 @@ export interface TestCount {
   failed: number;
 }
 
-/** So many files are run once more, alone. Where more fail, something is broken rather than unsteady. */
+/**
+ * At most this many files are run once more, alone. If more fail, something is broken rather than unsteady.
+ */
 const maxRerunFiles = 6;
 
 /**
- * The files whose failure may come from what ran beside them: paths to run once more, alone. None where too
- * many failed, and none where the run ended before it had a report.
+ * The files whose failure may come from what ran beside them: paths to run once more, alone. None if too many
+ * failed, or if the run ended before it had a report.
  */
 export function filesToRerun(report: TestReport | undefined): string[] {
   const failed = (report?.testResults ?? []).filter(({ status }) => status === 'failed');

@@ -15,7 +15,7 @@ import { survive } from '../test/faults/inject.ts';
 import { runScript } from './run-script.ts';
 import { setUp } from './set-up/set-up.ts';
 
-/** Agents at a time, each with its own service; they share the engine. */
+/** How many Offsite processes run at a time. Each has its own service, and they share the engine. */
 const atATime = 2;
 
 interface Row {

@@ -7,8 +7,9 @@ import { existsSync } from 'node:fs';
 const longTests = '**/*.long.test.ts';
 
 /**
- * Short tests share a process with those before them: to start one, and to read the modules again, takes half
- * a second of a processor for each file. Long tests have one each, since some measure its memory.
+ * The files of short tests share processes: starting a process and reading the modules again takes half a
+ * second of processor time for each file. Each file of long tests has its own process, because some measure
+ * its memory.
  */
 const inSharedProcesses = '--no-isolate';
 
@@ -19,8 +20,8 @@ export interface TestSelection {
 }
 
 /**
- * What `npm test` was asked to run: `--all` is every test, files and folders are those, and without either it
- * is every test but the long ones. All other arguments are vitest's.
+ * What `npm test` was asked to run: with `--all` every test, with files and folders the tests in them, and
+ * otherwise every test but the long ones. All other arguments are vitest's.
  */
 export function testSelection(args: readonly string[]): TestSelection {
   const others = args.filter((argument) => argument !== '--all');

@@ -1,13 +1,14 @@
 import { dirname, relative } from 'node:path';
 import type { FileResult, TestReport } from './test-count.ts';
 
-/** With fewer files, the lines of vitest show it. */
+/** With fewer files, vitest's own lines show the times. */
 const minFiles = 50;
 const maxListed = 12;
 
 /**
- * Where the time of a run went, as lines to print: folders and files, the longest first. Seconds are those of
- * the files: with several at a time, they are more than the run took. None for a run of few files.
+ * Where the time of a run went, as lines to print: folders and files, the longest first. Seconds are sums
+ * over the files. If several files run at a time, the sum is longer than the run. None for a run of few
+ * files.
  *
  * @param root the folder that paths are relative to
  */

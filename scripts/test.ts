@@ -2,10 +2,9 @@
 //
 // Without `--all`, and without files, the long tests are left out: test-selection.ts says which.
 //
-// `--engine NAME` runs the tests that need an engine against another one, and the checks of the code not at
-// all: `npm test -- --engine docker-28 [--record] [FILES ...]`. `node scripts/engine.ts` lists the names.
-// Several names, with commas, and `all` run in turn. `--record` keeps the counts for the table of
-// docs/engines.md.
+// `--engine NAME` runs only the tests that need an engine, against another one, and no checks of the code:
+// `npm test -- --engine docker-28 [--record] [FILES ...]`. `node scripts/engine.ts` lists the names. Several
+// names, with commas, and `all` run in turn. `--record` keeps the counts for the table of docs/engines.md.
 
 import { engineRequest, testInTurn } from './engines/in-turn.ts';
 import { runChecks } from './run-checks.ts';

@@ -22,7 +22,7 @@ export interface TestRun {
 
 /**
  * Runs vitest. The few files that fail run once more, alone, after the rest. What passes then is reported as
- * unsteady: it is a defect of the test or of Offsite, but none that says that this change is broken.
+ * unsteady: it is a defect of the test or of Offsite, but does not show that the present change is broken.
  */
 export async function runTests(
   args: readonly string[],

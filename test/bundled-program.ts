@@ -8,12 +8,12 @@ import { bundleProgram } from '../scripts/bundle-program.ts';
 const root = join(import.meta.dirname, '..');
 const cache = join(root, 'node_modules', '.cache', 'offsite-program');
 
-/** In milliseconds. Bundles that no run used for so long are removed. */
+/** Milliseconds. Bundles that no run has used for this time are removed. */
 const keptFor = 24 * 60 * 60 * 1000;
 
 /**
- * Bundles the command line before the tests, as the package does, and has them start it: it takes half the
- * time of one that reads its sources, and tests start some thousand. Without vitest, tests start the sources.
+ * Bundles the command line before the tests, as the package does. Tests start some thousand commands, and a
+ * command takes half the time if it starts from the bundle. Without vitest, tests start the sources.
  */
 export default async function bundleOnce(): Promise<void> {
   const sources = JSON.stringify(pathToFileURL(`${root}/`).href);

@@ -1,8 +1,8 @@
 import { describe, test } from 'vitest';
 
 /**
- * `test` and `describe` for what not every machine has. Where it is missing they skip, and the title says
- * why, so that a report of skipped tests names the reason.
+ * `test` and `describe` for tests that need what not every machine has. If it is missing, they skip the tests
+ * and put the reason into the titles, so that a report of skipped tests names it.
  *
  * @param what completes "needs ..."
  */

@@ -3,8 +3,8 @@ import { printAnswers } from './model/print-answers.ts';
 
 /**
  * A model of a large fleet: how long a batch takes, and where it saturates. With `--real`, a real fleet of
- * four workers on this machine: its overhead over one agent, the model next to it, its memory; with
- * `--faults` too, what becomes of its trials when workers and server are killed.
+ * four workers on this machine: its overhead over one Offsite process, what the model says about it, and its
+ * memory. With `--faults` too, what becomes of its trials when workers and server are killed.
  *
  *   fleet [--only QUESTION] [--pictures FOLDER] [--json] [--quick]
  *   fleet --real [--trials 200] [--rounds 3] [--json] [--quick]

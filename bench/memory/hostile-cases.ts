@@ -1,6 +1,6 @@
 /**
- * `command`: the agent is its script. `cli`: the script prints what a harness prints that reports its turn in
- * lines of JSON.
+ * `command`: the agent is its script. `cli`: the script prints the stream of a harness that reports its turn
+ * in lines of JSON.
  */
 export type Variant = 'command' | 'cli';
 export const variants: readonly Variant[] = ['command', 'cli'];

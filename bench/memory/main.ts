@@ -6,7 +6,7 @@ import { reportHostile } from './hostile-report.ts';
 import { type Measured, measuredRun } from './measured-run.ts';
 
 /**
- * The agent's own memory: resident MiB of `offsite run`, including the embedded service.
+ * Offsite's own memory: resident MiB of `offsite run`, including the embedded service.
  *
  *   memory             while a trial prints a gigabyte, and over many no-op trials
  *   memory --heap 256  with a heap of this many MiB, under attack from hostile agents and a hostile model;

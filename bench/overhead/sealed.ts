@@ -60,7 +60,7 @@ export async function compareSealed(agent: Agent, engine: Engine, request: Seale
   return { floorMs, trialMs };
 }
 
-/** Everything is waited for where the next thing needs it, and runs side by side where nothing does. */
+/** Each step waits only for the steps that it needs. All others run side by side. */
 async function sealedFloor(engine: Engine, imageId: string): Promise<void> {
   const made: FloorContainer[] = [];
   const start = async (options: Parameters<typeof startedContainer>[2]) => {

@@ -15,7 +15,7 @@ const listed: Case = { id: 'listed', name: 'Listed', verify: 'npm test' };
 const open: Case = { id: 'open', name: 'Open', verify: 'npm test' };
 const trialsPerRun = 10;
 
-/** Gives `work` what the handlers of the service take, over the service.db of a folder. */
+/** Calls `work` with what the handlers of the service get, for the service.db of a folder. */
 export function inStore<Result>(
   folder: string,
   key: string,

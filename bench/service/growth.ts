@@ -16,9 +16,9 @@ export interface Growth {
   operation: string;
   /** The median. */
   fewMs: number;
-  /** The median of what the one of a pair with many runs took more. */
+  /** The median, over all pairs, of how much longer the request with many runs took. */
   moreMs: number;
-  /** `moreMs` on top of `fewMs`: 1 if it takes as long. */
+  /** `(fewMs + moreMs) / fewMs`: 1 if both take the same time. */
   times: number;
   /** The same for each round, the least and the most. */
   rounds: [number, number];
@@ -28,7 +28,7 @@ export interface Growth {
   load: number;
 }
 
-/** A service.db with so many runs, and others that wait for reports. */
+/** A service.db with `runs` finished runs, and others that wait for reports. */
 export interface Stored {
   folder: string;
   runs: number;
@@ -48,7 +48,7 @@ interface Operation {
   answer(call: Call, body: never): void;
 }
 
-/** Pairs before those that count: they are for the compilers. */
+/** Pairs that do not count, because the code is compiled while they run. */
 const warmUp = 30;
 
 const start: StartRequest = {

@@ -11,7 +11,8 @@ export const historyCase = 'old';
 const old: Case = { id: historyCase, name: 'Old', verify: 'npm test' };
 
 /**
- * Writes to service.db ten finished batches of the case `old`: a page of 20 runs, each with 10 such trials.
+ * Writes to service.db ten finished batches of the case `old`: 20 runs, which are one page, with 10 trials
+ * each.
  */
 export function fillHistory(folder: string, key: string, trajectoryBytes: number): void {
   inStore(folder, key, (call, database) => {

@@ -69,7 +69,7 @@ function copied<Result>(stored: Stored, work: (copy: Stored) => Promise<Result>)
 
 type Turn = Pick<Load, 'url' | 'body'>;
 
-/** The first round does not count: it is for the compilers. */
+/** The first round does not count, because the code is compiled while it runs. */
 async function compare(
   what: Pick<Row, 'operation' | 'storedRuns' | 'connections'>,
   turns: { service: Turn; floor: Turn },

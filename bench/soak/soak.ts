@@ -43,7 +43,7 @@ export async function soak(
   const started = performance.now();
   const elapsed = () => (performance.now() - started) / 1000;
   const end = minutes * 60;
-  // The work that is queued at the end runs too: only then is a trial without a result a lost one.
+  // The work that is queued at the end runs too, so that each trial without a result is a lost one.
   while (elapsed() < end || front.accepted.size < feeder.trials) {
     if (elapsed() > end + graceSeconds)
       throw new Error(`the daemon has not come to an end: see ${daemon.log}`);

@@ -60,7 +60,7 @@ globalThis.measure = ((wanted) => {
           last = now;
           if (at + step < 0 || at + step > end) step = -step;
           at += step;
-          // Only written: to read it would lay the page out once more.
+          // It is not read, because reading it would compute the layout once more.
           element.scrollTop = at;
           if (now - began < forMs) requestAnimationFrame(next);
           else resolve();
@@ -70,7 +70,7 @@ globalThis.measure = ((wanted) => {
       return gaps;
     },
 
-    /** The floor of {@link scroll}: as many lines, which nothing changes. */
+    /** The floor of {@link scroll}: scrolls a list of this many lines that no code changes. */
     async scrollFloor(lines, forMs) {
       const list = document.createElement('pre');
       list.id = 'floor';

@@ -7,7 +7,7 @@ export interface PageToMeasure {
   place: string;
   /** The path of the answer with the page's data; undefined for a page that holds its data. */
   path: string | undefined;
-  /** An element that is useful to see. */
+  /** The selector of an element that a useful page shows. */
   wanted: string;
   /** The list to scroll. */
   scroller: string;
@@ -18,7 +18,7 @@ export interface PageToMeasure {
 export interface Scrolled {
   frames: number;
   dropped: number;
-  /** Milliseconds of a processor that the page's thread took for each frame that it made. */
+  /** Milliseconds of processor time of the page's thread for each frame that it made. */
   workMs: number;
 }
 

@@ -9,12 +9,10 @@ export const longest = 2 ** 31 - 1;
 /** What starts an agent that speaks the protocol. */
 export interface AcpProgram {
   argv: readonly string[];
-  /** The environment of its terminals, and its own but for what `own` overrides. */
+  /** The environment of the agent's terminals and of the agent itself, for which `own` overrides it. */
   env: Record<string, string>;
   own?: Record<string, string>;
-  /**
-   * Returns what its model asked for, of the command line that it wants a terminal for. Default: all of it.
-   */
+  /** Returns the part of a terminal's command line that the agent's model asked for. Default: all of it. */
   commandOf?(line: string): string;
 }
 
@@ -30,7 +28,7 @@ export class AgentProcess {
     { argv, env, own }: AcpProgram,
     onStdout: (bytes: Buffer) => void,
   ) {
-    // Once the agent has ended, nobody reads it.
+    // Writing fails once the agent has ended.
     this.#input.on('error', () => undefined);
     this.ended = container.exec({
       argv,

@@ -6,13 +6,13 @@ import type { HarnessEnding, TurnLimits } from '../../src/harness/runner.ts';
 import type { TurnStatus } from '../../src/harness/turn-record.ts';
 import { messageOf } from '../../src/offsite-error.ts';
 
-/** How the work of a turn came to its end. */
+/** How the work of a turn ended. */
 export type Outcome =
-  /** The agent said so. */
+  /** The agent reported the end of the turn. */
   | { how: 'answered'; status: TurnStatus }
-  /** Its process ended without a word. */
+  /** Its process ended without an answer. */
   | { how: 'ended'; result: ExecResult }
-  /** It cannot be spoken to. */
+  /** No more messages can be exchanged with it. */
   | { how: 'broken'; reason: string }
   | { how: 'timed-out' | 'canceled' };
 

@@ -3,8 +3,8 @@ import type { AcpProgram } from './agent-process.ts';
 import type { AcpSession } from './session.ts';
 
 /**
- * A conversation with a program that speaks the protocol, which starts with the first turn. So does the
- * loading of the protocol's library.
+ * A conversation with a program that speaks the protocol. The first turn starts the program and loads the
+ * protocol's library.
  */
 export function acpSession(context: HarnessContext, program: () => AcpProgram): HarnessSession {
   let session: AcpSession | undefined;

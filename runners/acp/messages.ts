@@ -21,14 +21,14 @@ interface MessageParts {
 }
 
 /**
- * The messages between Offsite and an agent, which is hostile. It lets the SDK see only what is well-formed
- * JSON-RPC and bounded in number: requests with an id of their own, and answers to requests that were made.
+ * The messages between Offsite and an agent, which may be hostile. The SDK gets only well-formed JSON-RPC
+ * messages, in a bounded number: requests with an id of their own, and answers to requests that were made.
  * Updates do not go through the SDK, which would queue them without a bound.
  */
 export class AcpMessages {
   /** For the SDK. */
   readonly stream: Stream;
-  /** Resolves with the reason when the agent cannot be spoken to any longer. */
+  /** Resolves with the reason when no more messages can be exchanged with the agent. */
   readonly broken: Promise<string>;
   readonly #parts: MessageParts;
   readonly #reader: LineReader;
@@ -77,7 +77,7 @@ export class AcpMessages {
     else if (message?.jsonrpc !== '2.0' || !this.#takeMessage(message, at)) this.#note(line, at);
   }
 
-  /** Whether it is a message that is known. */
+  /** Handles a message. Returns false if the message is not known. */
   #takeMessage(message: Message, at: number): boolean {
     const { id, method } = message;
     if (method === undefined) {

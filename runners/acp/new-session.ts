@@ -47,7 +47,7 @@ function keyMethod(offered: readonly AuthMethod[]): string {
   const method = offered.find(({ id, name }) => /key/i.test(id) || /key/i.test(name));
   if (method) return method.id;
   const ids = offered.map(({ id }) => id).join(', ');
-  throw new Error(`it asks for a login, and offers none with a key: ${ids}`);
+  throw new Error(`it asks for a login, and offers no login with a key: ${ids}`);
 }
 
 function protocolServer(name: string, server: McpServer): ProtocolServer {

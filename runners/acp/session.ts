@@ -95,7 +95,8 @@ export class AcpSession implements HarnessSession {
       isCut: !record.isWhole || undefined,
       finalMessage: record.finalMessage,
       version: this.#version?.slice(0, harnessLines.bytes.version),
-      // What it prints on stdout are messages, unless it could not be started as an agent.
+      // Stdout has the messages of the protocol. It is shown only if the process ended, because it may say
+      // why.
       lastOutput:
         result && shownOutput([...(outcome.how === 'ended' ? [result.stdout.text] : []), result.stderr.text]),
     };
@@ -156,7 +157,8 @@ export class AcpSession implements HarnessSession {
     const { workspace, profile } = this.#context;
     const offered: InitializeResponse = await agent.request(methods.agent.initialize, {
       protocolVersion: PROTOCOL_VERSION,
-      // Its own access to files is the same, and faster: in a sandbox, no editor has unsaved files.
+      // The agent's own access to files gives the same and is faster: in a sandbox, no editor has unsaved
+      // files.
       clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: true },
       clientInfo: { name: 'offsite', version: '1' },
     });

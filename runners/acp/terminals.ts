@@ -98,7 +98,7 @@ export class Terminals {
     const { text, truncated } = output.result();
     const bytes = Buffer.from(text);
     return {
-      // What is decoded is whole: the bytes of a character that was cut are left out.
+      // Only whole characters are decoded: the bytes of a character that was cut are left out.
       output: bytes.length <= limit ? text : tailOf(bytes, limit),
       truncated: truncated || bytes.length > limit,
       ...(status && { exitStatus: status }),
@@ -130,13 +130,13 @@ export class Terminals {
   }
 }
 
-/** Undefined: it could not be watched. */
+/** @param result undefined if the engine failed while the command ran */
 function statusOf(result: ExecResult | undefined): TerminalExitStatus {
   switch (result?.ended) {
     case 'exited':
       return { exitCode: result.exitCode };
     case 'not-started':
-      // As a shell says it.
+      // The exit code with which a shell reports this.
       return { exitCode: 127 };
     default:
       return { signal: 'SIGKILL' };

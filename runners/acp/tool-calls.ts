@@ -40,13 +40,16 @@ interface OpenCall {
   title: string;
 }
 
-/** The tool calls that an agent reports. Those that run a command are commands if the agent names it. */
+/**
+ * The tool calls that an agent reports. Calls that run a command are recorded as commands if the agent names
+ * the command.
+ */
 export class ToolCalls {
-  /** Entries that a terminal's command stands for. */
+  /** Entries that are left out, because a terminal's command is recorded in their place. */
   readonly doubles = new Set<TrajectoryEntry>();
   /** Whether a tool ran a command that the agent did not name. */
   hidesCommands = false;
-  /** Whether the turn was cut short. What then ends did not end by itself. */
+  /** Whether the turn was cut short. Calls that end afterwards did not end by themselves. */
   isCutShort = false;
   readonly #record: TurnRecord;
   readonly #open = new Map<string, OpenCall>();
@@ -83,7 +86,10 @@ export class ToolCalls {
     call.recordedAs = 'terminal';
   }
 
-  /** Some agents give the input piece by piece: what runs a command waits until its command is there. */
+  /**
+   * Some agents give the input piece by piece: a call that runs a command is recorded once its command is
+   * known.
+   */
   #begin(id: string, call: OpenCall, input: unknown, at: number): void {
     const command = call.kind === 'execute' ? commandOf(input) : undefined;
     if (command !== undefined) {

@@ -18,7 +18,7 @@ type Spoken = 'message' | 'thought';
 export class Updates {
   readonly tools: ToolCalls;
   readonly #record: TurnRecord;
-  /** What it says at present; it comes in pieces. */
+  /** The message or thought that the agent is sending, in pieces. */
   #speaking: { kind: Spoken; id: string | undefined; text: string; at: number } | undefined;
 
   constructor(record: TurnRecord) {

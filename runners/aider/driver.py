@@ -24,7 +24,7 @@ from aider.coders import base_coder
 models.RETRY_TIMEOUT = base_coder.RETRY_TIMEOUT = 0
 # It would fetch a list of prices.
 models.ModelInfoManager._update_cache = lambda self: None
-# In the workspace it would be part of the work.
+# In the workspace, the cache would be part of the work.
 repomap.RepoMap.TAGS_CACHE_DIR = os.path.join(place, "tags")
 
 problem = None
@@ -104,7 +104,7 @@ def reporting_commands(run):
         key = numbered()
         report("command", id=key, command=command)
         code, printed = run(command, *args, **kwargs)
-        # Python has the negative number of a signal.
+        # For a process that a signal ended, Python returns the negative number of the signal.
         report("command_end", id=key, exitCode=code if code >= 0 else 128 - code, **output(printed))
         return code, printed
 
@@ -133,7 +133,7 @@ arguments = [
     *(f"--set-env={name}={value}" for name, value in access.items()),
 ]
 if main.git is None or main.get_git_root() is None:
-    # It would make a repository of the workspace.
+    # Otherwise, aider would make the workspace a repository.
     arguments.append("--no-git")
 if is_continued:
     with open(state, encoding="utf-8") as file:
@@ -142,7 +142,7 @@ if is_continued:
 agent = main.main(arguments, return_coder=True)
 if not isinstance(agent, coder):
     fail("aider did not start")
-# aider takes a message that begins so for one of its own commands.
+# aider takes a message that begins with / or ! for one of its own commands.
 agent.run(with_message=f"\n{message}" if message[:1] in "/!" else message)
 with open(state, "w", encoding="utf-8") as file:
     json.dump(sorted(path for path in agent.abs_fnames if os.path.exists(path)), file)

@@ -16,7 +16,8 @@ export function clineCli({ profile, home }: HarnessContext, model: ModelAccess):
       '--json',
       ...['--auto-approve', 'true'],
       ...profile.args,
-      // It reads the prompt from stdin only beside an argument, and trims the two together.
+      // Cline reads the prompt from stdin only if it also has an argument. It joins the two and trims the
+      // result.
       ' ',
     ],
     defaults: {

@@ -28,7 +28,7 @@ export const command: Runner = {
     return {
       commandsFrom: sourceOf(profile),
       turn(_message, limits) {
-        // What a turn learns of its time is new each time.
+        // Each turn gets the time and the budget that are left when it starts.
         const env = programEnvironment(context);
         return reader ? streamTurn(context, env, reader, limits) : scriptTurn(context, env, limits);
       },

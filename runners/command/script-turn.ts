@@ -8,8 +8,8 @@ import { notStarted } from './not-started.ts';
 const killed = 137;
 
 /**
- * Runs the profile's script, of which each command is a command of the trial. If the profile says where the
- * commands come from, the script's own are not among them, and only its output is kept.
+ * Runs the profile's script. Each command of the script is a command of the trial, unless the profile says
+ * where the commands come from. In that case, only the script's output is kept.
  */
 export async function scriptTurn(
   { container, profile, workspace }: HarnessContext,

@@ -5,15 +5,15 @@ import { type McpServer, transportOf } from '../../src/suite/mcp-server.ts';
 import { versions } from '../versions.ts';
 import { copilotStream } from './stream.ts';
 
-/** What its program is unpacked into. */
+/** The folder into which its program is unpacked. */
 const unpacked = `${harnessFolder}/copilot-unpacked`;
 
-/** It does not start without certificates, even if it calls nobody over TLS, and not all images have any. */
+/** Copilot CLI does not start without certificates, even if it does not use TLS. Some images have none. */
 const certificates = `${harnessFolder}/certificates.pem`;
 
 /**
- * The script that installs it. Its program is an archive of 235 MB, which it unpacks where it runs for the
- * first time. Unpacked here, no trial has to.
+ * The script that installs it. Its program is an archive of 235 MB, which it unpacks when it first runs. The
+ * script unpacks it, so that no trial has to.
  */
 export function copilotInstall(version: string | undefined): string {
   return `${npmInstall(versions.copilot, version)}

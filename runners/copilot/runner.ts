@@ -4,7 +4,7 @@ import type { Runner } from '../../src/harness/runner.ts';
 import { versions } from '../versions.ts';
 import { copilotCli, copilotInstall } from './configuration.ts';
 
-/** GitHub's Copilot CLI, with a model of one's own. */
+/** GitHub's Copilot CLI, with a model that the user chooses. */
 export const copilot: Runner = {
   name: 'copilot',
   label: 'Copilot CLI',

@@ -3,14 +3,14 @@ import type { HarnessContext, ModelAccess } from '../../src/harness/runner.ts';
 import type { AcpProgram } from '../acp/agent-process.ts';
 import { versions } from '../versions.ts';
 
-/** What it takes if nothing says how much its model holds, in tokens. */
+/** The context window, in tokens, of a model whose configuration does not name one. */
 const contextWindow = 100_000;
 
 export function kimiProgram(
   { profile, env, home, workspace }: HarnessContext,
   model: ModelAccess,
 ): AcpProgram {
-  // It puts the folder that it is in before each command.
+  // Kimi Code puts a `cd` to its working folder before each command.
   const goingThere = `cd '${workspace.replaceAll("'", `'\\''`)}' && `;
   return {
     argv: [programPath(versions.kimi), ...profile.args, 'acp'],

@@ -19,7 +19,7 @@ export function miniSweAgentCli({ profile, home }: HarnessContext, model: ModelA
     ],
     defaults: {
       ...liteLlmDefaults,
-      // Without it, it asks for a model and a key.
+      // Without this, mini-swe-agent asks for a model and a key.
       MSWEA_CONFIGURED: 'true',
       MSWEA_SILENT_STARTUP: '1',
       MSWEA_GLOBAL_CONFIG_DIR: home,

@@ -37,8 +37,8 @@ class ReportingAgent(InteractiveAgent):
 
     def add_messages(self, *messages):
         if self.earlier is not None:
-            # The first two messages, the instructions and the task, of a conversation that continues. mini
-            # adds a further task in these words when its user gives one at its prompt.
+            # These messages are the instructions and the task. A conversation that continues has instructions
+            # already, so it gets only the task, in the words in which mini adds a task that its user types.
             kept = [message for message in self.earlier if message.get("role") != "exit"]
             added = {"role": "user", "content": f"The user added a new task: {self.task}"}
             messages, self.earlier = [added], None
@@ -68,7 +68,8 @@ class ReportingAgent(InteractiveAgent):
             report("tool_end", id=key, output=result["output"], failed=True)
         else:
             code = result["returncode"]
-            # mini has -1 for a command that it ended, and Python the negative number of a signal.
+            # mini returns -1 for a command that it ended. If a signal ended the command, Python returns the
+            # negative number of the signal.
             known = {} if result["exception_info"] else {"exitCode": code if code >= 0 else 128 - code}
             report("command_end", id=key, **known, **output(result["output"]))
         return result
@@ -82,10 +83,10 @@ def report_message(message):
     if message.get("role") == "assistant":
         report("message", text=text_of(message.get("content")))
     elif extra.get("interrupt_type") == "FormatError":
-        # The answer was refused, and only this message has it.
+        # mini refused the answer, which only this message contains.
         for choice in response.get("choices", []) if isinstance(response, dict) else []:
             report("message", text=text_of(choice.get("message", {}).get("content")))
-        report("note", text="mini-swe-agent refused the answer, which calls no tool as it has to be called")
+        report("note", text="mini-swe-agent refused the answer, which does not call a tool in the required form")
 
 
 def status_of(result):

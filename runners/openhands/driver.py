@@ -65,7 +65,7 @@ def report_action(event, is_main):
         report("command", id=key, command=action.command)
     else:
         given = action.model_dump(mode="json", exclude={"kind"}) if action else arguments_of(event)
-        # The call of a tool server's tool.
+        # The arguments of a tool server's tool.
         given = getattr(action, "data", given)
         report("tool", id=key, name=event.tool_name, input=given)
 
@@ -79,11 +79,11 @@ def arguments_of(event):
 
 
 def report_end(key, observation):
-    # Its bash is at a terminal, and switches this mode of it at each prompt.
+    # OpenHands' bash runs in a terminal, and switches its bracketed paste mode at each prompt.
     text = re.sub("\x1b\\[\\?2004[hl]", "", observation.text)
     if key not in commands:
         return end_tool(key, text, failed=observation.is_error)
-    # A command that is typed before its bash shows the prompt is echoed by the terminal.
+    # The terminal echoes a command that is typed before bash shows its prompt.
     text = text.removeprefix(f"{commands.pop(key)}\n")
     code = observation.metadata.exit_code
     # -1: it still runs, or it was ended.

@@ -8,13 +8,14 @@ export interface Bridge extends AsyncDisposable {
   addresses: { guest: string; host: string };
   /** Adds an interface for a virtual machine, and returns its name. */
   addTap(): Promise<string>;
-  /** Connects the network stack of a process with it. */
+  /** Connects the network stack of a process to the bridge. */
   lead(pid: number): Promise<void>;
 }
 
 /**
- * The addresses are RFC 2544's, which no network uses. The engine itself is told to leave the firewall alone:
- * it would empty the chains of the machine's engine. So the few rules that it needs are made here.
+ * The addresses are RFC 2544's, which no network uses. The engine for tests does not touch the firewall,
+ * because it would empty the chains of the machine's own engine. So the few rules that it needs are made
+ * here.
  */
 export async function addBridge(): Promise<Bridge> {
   const tag = randomBytes(4).toString('hex');

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Podman sets limits on open files and processes that it takes for the highest. On a machine whose root may
-# not raise its own limits, crun refuses them. Here it gets those that this machine has.
+# Podman sets the limits on open files and processes that it considers the highest. On a machine whose root
+# may not raise its own limits, crun refuses these. This script replaces them by the limits of the machine.
 files=$(ulimit -Hn)
 processes=$(ulimit -Hu)
 if ! ulimit -n 1048576 2> /dev/null; then

@@ -11,7 +11,9 @@ export interface GoProgram {
   /** `github.com/moby/moby/v2/cmd/dockerd`; its last part is the program's name. */
   package: string;
   version: string;
-  /** Its module, for proxies that refuse to say that the package's own path is none. */
+  /**
+   * The module of the package, for proxies that refuse to say that the package's own path is not a module.
+   */
   module?: string;
   /** Options of the build. */
   options?: readonly string[];

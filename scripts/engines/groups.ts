@@ -8,9 +8,14 @@ import { systemClock } from '../../src/clock.ts';
  * every process in them, and removes them.
  */
 export interface Groups extends AsyncDisposable {
-  /** Where a process writes its id to be in the groups; with these as its roots it sees no others. */
+  /**
+   * The files into which a process writes its id to join the groups. If the groups are its roots, it sees no
+   * others.
+   */
   roots: readonly string[];
-  /** The same for the engine's own processes. With version 2 the roots themselves must have none. */
+  /**
+   * The same for the engine's own processes. With version 2, the roots themselves must not have processes.
+   */
   engine: readonly string[];
 }
 
@@ -42,7 +47,7 @@ async function hierarchies(): Promise<{ all: string[]; unified: string }> {
   return { all: found.map(([, path = '']) => path), unified };
 }
 
-/** With version 1, a group takes processes only once it is told its processors and its memory nodes. */
+/** With version 1, a group accepts processes only after its processors and its memory nodes are set. */
 async function inheritProcessors(group: string): Promise<void> {
   for (const file of ['cpuset.cpus', 'cpuset.mems']) {
     const path = join(group, file);

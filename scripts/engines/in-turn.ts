@@ -41,8 +41,8 @@ const limitMinutes = 90;
 const never = new AbortController().signal;
 
 /**
- * Runs the tests on one engine after the other, also after one that failed, and prints how each ended. Of
- * several, each is ended after 90 minutes.
+ * Runs the tests on one engine after the other, also after one that failed, and prints how each ended. If
+ * there are several engines, the tests on each are stopped after 90 minutes.
  *
  * @param onCount gets the count of all tests so far
  */
@@ -68,7 +68,7 @@ export async function testInTurn(
   return exitCode;
 }
 
-/** A limit that passed, or an engine that does not start, counts as one failed test. */
+/** If the time limit passes or the engine does not start, this counts as one failed test. */
 async function testOn(
   name: string,
   { record, vitestArgs }: EngineRequest,

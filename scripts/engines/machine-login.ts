@@ -9,7 +9,10 @@ export interface MachineLogin {
   programs: string;
 }
 
-/** Arranges it in a folder for the machine of a root at an address. The root has the keys of both. */
+/**
+ * Writes into `folder` what a login to the machine at `address` needs. The machine's root has the keys of
+ * both sides.
+ */
 export async function machineLogin(folder: string, root: string, address: string): Promise<MachineLogin> {
   const at = (name: string) => join(folder, name);
   await copyFile(join(root, 'home/tester/.ssh/id'), at('key'));

@@ -9,7 +9,7 @@ import { bookworm } from './docker.ts';
 import { startDockerd } from './dockerd.ts';
 import type { EngineEntry, EngineGround, TestEngine } from './test-engine.ts';
 
-/** Engines that are reached as those of another machine are. */
+/** Engines that are reached in the same way as an engine on another machine. */
 export const remoteEngines: readonly EngineEntry[] = [
   { name: 'docker-20-ssh', title: 'Docker over ssh', open: overSsh },
   { name: 'docker-20-tls', title: 'Docker over TLS', open: overTls },

@@ -34,7 +34,8 @@ export async function keptResults(): Promise<EngineResult[]> {
 }
 
 /**
- * Keeps what a run found. Checks of which it did not run all files stay as they were, and so do the notes.
+ * Keeps what a run found. The counts of a check stay as they were if the run did not include all of its
+ * files. The notes always stay.
  */
 export async function keepResult(
   engine: { name: string; title: string },

@@ -15,7 +15,7 @@ interface RootlessEngine {
 const docker: RootlessEngine = {
   socket: 'docker.sock',
   start: 'systemctl --user start docker.service',
-  // Their ends are waited for by a stop.
+  // The stop waits until the processes have ended.
   kill: 'systemctl --user kill --signal=KILL docker.service; systemctl --user stop docker.service',
 };
 
@@ -29,8 +29,8 @@ const podman: RootlessEngine = {
 };
 
 /**
- * Only control groups of version 2 that systemd delegates let them limit anything, so each is in a machine of
- * its own.
+ * Rootless engines can set limits only with control groups of version 2 that systemd delegates. So each runs
+ * in a virtual machine of its own.
  */
 export const rootlessEngines: readonly EngineEntry[] = [
   { name: 'docker-rootless', title: 'Rootless Docker', open: (ground) => openRootless(docker, ground) },

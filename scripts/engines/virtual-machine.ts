@@ -27,7 +27,7 @@ export interface VirtualMachine extends AsyncDisposable {
   run(script: string): Promise<string>;
 }
 
-/** What every such machine has, for all engines: making a root takes minutes. */
+/** The packages of every such machine, for all engines, because making a root takes minutes. */
 const packages = [
   ...['user-mode-linux', 'systemd', 'systemd-sysv', 'udev', 'kmod', 'dbus', 'dbus-user-session'],
   ...['libpam-systemd', 'openssh-server', 'procps', 'iproute2', 'iptables', 'ca-certificates'],
@@ -40,7 +40,10 @@ const setUp = fileURLToPath(new URL('./machine-set-up.sh', import.meta.url));
 /** Milliseconds; half a minute is usual. */
 const bootMs = 360_000;
 
-/** Starts one and resolves when its user can log in. Its files and its memory go with it. Needs root. */
+/**
+ * Starts a virtual machine and resolves when its user can log in. Its disposal frees its files and its
+ * memory. Needs root.
+ */
 export async function openVirtualMachine(ground: EngineGround): Promise<VirtualMachine> {
   await using made = new AsyncDisposableStack();
   const root = await debianRoot({ suite: 'trixie', packages, setUp }, ground);

@@ -19,7 +19,8 @@ const deadlineMs = 600_000;
  * resolves the newest dependencies of a CLI, as lines `name==version` for each processor.
  *
  * uv's `--universal` would resolve once for all platforms, but it ignores that some markers are never true.
- * It finds no wheels for Linux of a package of macOS that OpenHands' browser-use names with such a marker.
+ * It fails, because OpenHands' browser-use names, with such a marker, a package for macOS that has no wheels
+ * for Linux.
  */
 export async function resolver(folder: string, signal: AbortSignal) {
   const run = (command: string, args: readonly string[], purpose: string) =>

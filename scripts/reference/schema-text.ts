@@ -69,7 +69,7 @@ function numberText({ type, minimum, maximum = Number.MAX_SAFE_INTEGER }: JsonSc
   return hasLeast && minimum > 0 ? `${kind} from ${minimum}` : kind;
 }
 
-/** A size may also be a number of bytes, which needs no words in each row. */
+/** Leaves out that a size may also be a number of bytes, which each row would repeat. */
 function withoutBytes(choices: readonly JsonSchema[]): readonly JsonSchema[] {
   const hasSize = choices.some((each) => each.type === 'string' && stringText(each) === 'size');
   return hasSize ? choices.filter(({ type }) => type !== 'integer') : choices;

@@ -56,7 +56,7 @@ const messages: [number, string][] = [
 
 const requests = [2, 11, 17, 28, 43, 51, 60, 68];
 
-/** What an agent's trial found that fixed one input and broke another. */
+/** The result of a trial whose agent fixed one input and broke another. */
 export async function failedTrial(ledger: Ledger, start: number): Promise<TrialResult> {
   const at = (seconds: number) => start + Math.round(seconds * 1_000);
   const kept = async (text: string) => (await ledger.blobs.put(Buffer.from(text))).sha256;
@@ -123,7 +123,7 @@ export async function failedTrial(ledger: Ledger, start: number): Promise<TrialR
   };
 }
 
-/** What a trial found in a picture that shows only its verdict, its time and its cost. */
+/** The result of a trial of which a picture shows only the verdict, the time and the cost. */
 export function shortTrial(start: number, durationMs: number, passed: boolean, tokens: number): TrialResult {
   const usage = usageOf(Math.round(tokens * 0.9), Math.round(tokens * 0.1), Math.round(tokens * 0.5));
   return {

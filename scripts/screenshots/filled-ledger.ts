@@ -31,7 +31,10 @@ const pairs = cases.flatMap(([caseName, large, small]) => [
 ]);
 const repeats = 4;
 
-/** Fills a ledger with a batch, seeded: the same pictures each time. The trial is one whose page is shown. */
+/**
+ * Fills a ledger with a batch, with a fixed seed, so that the pictures are the same each time. The returned
+ * trial is the one whose page is shown.
+ */
 export async function fillLedger(
   ledger: Ledger,
   clock: SetClock,

@@ -64,7 +64,7 @@ export function openBatch(stored: StoredBatch, ledger: Ledger): OpenBatch {
 }
 
 export function notResumable(name: string): OffsiteError {
-  return new OffsiteError(`an Offsite that did not store what resuming needs started ${name}`, {
+  return new OffsiteError(`${name} was started by a version of Offsite that did not store its plan`, {
     code: 'NOT_RESUMABLE',
     kind: 'input',
     hint: 'Run the suite again. The finished trials are still reported.',

@@ -128,6 +128,6 @@ function gone(name: string): OffsiteError {
   return new OffsiteError(`${name} is no longer in the ledger, and cannot be replayed`, {
     code: 'RECORDING_GONE',
     kind: 'input',
-    hint: 'Run the suite again from a batch that is there.',
+    hint: 'Run the suite again from a batch that is still in the ledger.',
   });
 }

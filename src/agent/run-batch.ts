@@ -260,7 +260,7 @@ class BatchProgress {
     const name = `${trial.run.case.request.name}, trial ${trial.ordinal}`;
     const message =
       why === 'ended'
-        ? `${name}: another agent has run it; its result is at the service`
+        ? `${name}: another Offsite process has run it; its result is at the service`
         : `${name} waits: ${reason}`;
     this.#observe({ kind: 'note', message });
   }

@@ -142,7 +142,7 @@ export async function lookFor(
         {
           code: 'START_AMBIGUOUS',
           kind: 'infrastructure',
-          hint: 'No trial ran, so that none runs twice. If you need no batch of these, run the suite again.',
+          hint: 'No trial was run, so that none runs twice. If you need none of these batches, run the suite again.',
         },
       );
   }

@@ -56,7 +56,7 @@ export async function fetchNode({ folder, recipe, arch, env, caBundle, signal }:
     env: withSystemPath({ ...env, ...trust }),
     cwd: folder, // so that no project's .npmrc applies
     deadlineMs: fetchMs,
-    hint: 'npm_config_registry names another registry, NODE_EXTRA_CA_CERTS further certificate authorities.',
+    hint: 'Set npm_config_registry to use another registry, NODE_EXTRA_CA_CERTS to add certificate authorities.',
     signal,
   });
 }

@@ -75,7 +75,7 @@ function importFailure(why: string, cause: unknown): OffsiteError {
   return new OffsiteError(`Could not import an image: ${why}`, {
     code: 'IMAGE_FAILED',
     kind: 'infrastructure',
-    hint: 'OFFSITE_DEBIAN_MIRROR names another mirror.',
+    hint: 'Set OFFSITE_DEBIAN_MIRROR to use another mirror.',
     cause,
   });
 }

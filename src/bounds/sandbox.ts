@@ -124,7 +124,7 @@ export const startUps = channel({
     output: bytes(20 * KiB, 'shown, if it ends'),
   },
   time: {
-    settle: milliseconds(10_000, 'until it waits. Then the agent starts, whatever it does'),
+    settle: milliseconds(10_000, 'until it waits; then the agent starts anyway'),
     look: milliseconds(1_000, 'the same for one that is a server, and that never only waits'),
     starting: milliseconds(60_000, 'on a machine that hangs'),
   },

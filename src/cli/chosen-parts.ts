@@ -22,7 +22,7 @@ export function refuseTaskOptions(options: object): void {
   );
   if (given.length === 0) return;
   const verb = given.length === 1 ? 'is' : 'are';
-  throw new OffsiteError(`${given.join(', ')} ${verb} for --tasks, and a suite file says that itself`, {
+  throw new OffsiteError(`${given.join(', ')} ${verb} only for --tasks; a suite file has its own settings`, {
     code: 'OPTION_WITHOUT_TASKS',
     kind: 'input',
     hint: 'Change the suite file, or leave the option out.',

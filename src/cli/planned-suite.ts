@@ -24,7 +24,10 @@ export function withTasks<Arguments extends unknown[], Options extends OptionVal
   command: Command<Arguments, Options>,
 ) {
   return withTaskChoice(command)
-    .option('--tasks <path>', 'tasks in a format of others, in place of a suite file')
+    .option(
+      '--tasks <path>',
+      'tasks in another format (Harbor, Terminal-Bench, SWE-bench), in place of a suite file',
+    )
     .addOption(new Option('--format <format>', 'only tasks of this format').choices(taskFormats))
     .option('--strict-tasks', 'start nothing if one of the tasks cannot run here')
     .option('--variant <variant...>', 'only these variants of the suite; with --tasks: HARNESS:MODEL')

@@ -81,7 +81,7 @@ function refuseBareVariant({ records, sets }: Ledger, name: string): void {
   throw new OffsiteError(`the data folder has no batch ${name}`, {
     code: 'BATCH_UNKNOWN',
     kind: 'input',
-    hint: `For the variant ${name} of the last batch, write :${name}. For that of another, put the batch before it: BATCH:${name}.`,
+    hint: `For the variant ${name} of the last batch, write :${name}. For a variant of another batch, put the batch before it: BATCH:${name}.`,
   });
 }
 

@@ -138,9 +138,9 @@ function rejectedIn(text: string): number {
 }
 
 function refused(url: URL, why: string): OffsiteError {
-  return new OffsiteError(`${url.origin}${url.pathname} did not take the spans: ${why}`, {
+  return new OffsiteError(`${url.origin}${url.pathname} did not accept the spans: ${why}`, {
     code: 'OTLP_REFUSED',
     kind: 'infrastructure',
-    hint: 'Exporting again sends the same spans with the same ids. OTEL_EXPORTER_OTLP_HEADERS holds headers.',
+    hint: 'Exporting again sends the same spans with the same ids. OTEL_EXPORTER_OTLP_HEADERS sets headers.',
   });
 }

@@ -26,7 +26,7 @@ export function unpackedPlan(packed: string, sha256: string): Buffer {
   } catch (error) {
     throw damaged(messageOf(error));
   }
-  throw damaged('its hash is another one');
+  throw damaged('its hash does not match');
 }
 
 function damaged(why: string): OffsiteError {

@@ -22,7 +22,7 @@ export function tlsOf({ tls }: FleetConfig, apiKey: string | undefined): FleetTl
     throw new OffsiteError('the key for Temporal would go over the network in the clear', {
       code: 'FLEET_KEY_UNPROTECTED',
       kind: 'input',
-      hint: 'Remove fleet.tls: false, or fleet.apiKeyEnv for a server that wants no key.',
+      hint: 'Remove fleet.tls: false, or fleet.apiKeyEnv for a server that needs no key.',
     });
   }
   if (typeof tls === 'boolean') return tls;

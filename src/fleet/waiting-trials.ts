@@ -39,7 +39,7 @@ export function waitingTrials(
   const there = seen.filter(isThere);
   const own = there.flatMap(({ profile }) => (profile?.format === format ? [profile] : []));
   const all = { trials: progress ? progress.trials - progress.scheduled : planned };
-  if (there.length === 0) return [{ reason: 'no worker is there', ...all }];
+  if (there.length === 0) return [{ reason: 'no worker is running', ...all }];
   if (!storage) return [];
   if (own.length === 0) {
     const others = new Set(there.map(({ profile }) => profile?.format ?? 'another'));

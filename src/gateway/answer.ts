@@ -103,7 +103,7 @@ export async function pass(
 
 function unread(): OffsiteError {
   const seconds = modelRequests.time.unreadAnswer / 1000;
-  return new OffsiteError(`its client did not read the answer for ${seconds} s, so it was ended`, {
+  return new OffsiteError(`its client did not read the answer for ${seconds} s, so the answer was ended`, {
     code: 'ANSWER_UNREAD',
     kind: 'infrastructure',
   });

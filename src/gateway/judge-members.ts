@@ -38,7 +38,7 @@ export function judgeMembers(
   throw new GatewayRefusal(
     400,
     'HOSTED_TOOL_DENIED',
-    `${hosted} would work at the model's provider, outside the sandbox. ` +
+    `${hosted} would run at the model's provider, outside the sandbox. ` +
       `To allow it, set \`hostedTools: allow\` for the model ${name} in offsite.yaml`,
   );
 }

@@ -105,7 +105,7 @@ function addName(
   end: number,
 ): string {
   const { name, folded } = nameOf(bytes, from, end, freeForm, known);
-  if (names?.has(folded)) throw invalid(`an object has more than one ${shown(name)}, or a similar name`);
+  if (names?.has(folded)) throw invalid(`an object has ${shown(name)} twice, or a similar name beside it`);
   names?.add(folded);
   return name;
 }

@@ -120,7 +120,7 @@ function noRoom(limit: number): GatewayRefusal {
   return new GatewayRefusal(
     503,
     'NO_ROOM',
-    `requests and answers have used their whole ${Math.round(limit / 2 ** 20)} MiB ` +
+    `requests and answers have filled all ${Math.round(limit / 2 ** 20)} MiB ` +
       `for ${modelRequests.time.roomWait / 1000} s`,
     { hint: 'Ask for less at a time, run fewer trials at a time, or give Node a larger heap.' },
   );

@@ -59,7 +59,7 @@ export function httpUpstream({ dispatcher, config, key, redaction }: HttpUpstrea
       const decoderBytes = body === answer.body ? 0 : modelAnswers.bytes.decoderWindow;
       if (body) return { status: answer.status, headers: withoutKey(headers, redaction), body, decoderBytes };
       answer.discard();
-      throw failure(new Error('its answer is in an encoding nobody asked for'));
+      throw failure(new Error('its answer has an encoding that was not requested'));
     },
   };
 }

@@ -37,8 +37,8 @@ export function cliEnding(
   }
   const { exitCode } = result;
   if (unread !== undefined) {
-    // Check this before other problems of the stream: an agent must not earn a void by what it makes its CLI
-    // print.
+    // Check this before other problems of the stream: an agent must not get a void trial through what it
+    // makes its CLI print.
     const message = `${label} printed a line that is ${unread} to be read, so its outcome is unknown`;
     return { ended: 'agent-failed', message, exitCode };
   }

@@ -113,7 +113,7 @@ export function parsedLine(line: string): Record<string, unknown> | Unread | und
   }
 }
 
-/** A line as a note has it. */
+/** A line as it is shown in a note. */
 export function excerpt(line: string): string {
   return line.length <= harnessLines.bytes.note ? line : `${beginningOf(line, harnessLines.bytes.note)} …`;
 }

@@ -103,9 +103,9 @@ export class DerivedTrajectory {
 }
 
 /**
- * The commands of a tool call. None for a tool that runs no commands: tools that do have commands in their
- * arguments, whatever their name is. In a list of `commands`, each is a whole command; as `command`, a list
- * is a program and its arguments.
+ * The commands of a tool call. None if the tool runs no commands. Tools that run commands have these in their
+ * arguments, whatever the name of the tool is. Each entry of a list `commands` is a whole command. A list
+ * `command` is a program with its arguments.
  */
 function commandsOf(given: unknown): { commands: string[]; isList: boolean } {
   const { command, cmd, commands } = Arguments.parse(typeof given === 'string' ? parsed(given) : given);
@@ -122,8 +122,8 @@ function isTexts(value: unknown): value is string[] {
 const Arguments = object({ command: anything, cmd: anything, commands: anything });
 
 /**
- * The outputs of a call's commands. The result of several is taken apart if it is a JSON list of as many
- * entries; else all of it is the output of the last command.
+ * The outputs of a call's commands. The result of several commands is split if it is a JSON list with an
+ * entry for each. Otherwise all of it is the output of the last command.
  */
 function outputsOf(text: string, count: number): string[] {
   const list = text.startsWith('[') ? parsed(text) : undefined;

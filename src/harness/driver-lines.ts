@@ -19,7 +19,8 @@ const Usage = z.object({ input: z.number(), output: z.number(), cacheRead: z.num
 const End = z.object({ status: z.enum(['done', 'agent-failed', 'model-failed']), message: z.string() });
 
 /**
- * Reads what a driver prints: Offsite's own Python program, in the sandbox, around a CLI without a stream.
+ * Reads what a driver prints. A driver is a Python program of Offsite's that runs a CLI without a stream in
+ * the sandbox.
  */
 export function driverLines(record: TurnRecord): LineTaker {
   return (line, at) => {

@@ -1,6 +1,6 @@
 import type { ModelAccess } from './runner.ts';
 
-/** Environment variables of LiteLLM, with which it asks nobody but the model. */
+/** Environment variables with which LiteLLM sends requests only to the model. */
 export const liteLlmDefaults = {
   // Otherwise it fetches a list of prices.
   LITELLM_LOCAL_MODEL_COST_MAP: 'True',

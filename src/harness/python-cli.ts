@@ -54,8 +54,8 @@ export function pythonVersionFile({ program }: Pick<PythonCli, 'program'>): stri
 
 /**
  * Lines that put a release's Python and its libraries into $python. They leave what was unpacked in $root.
- * Debian's packages know their paths; this Python finds its parts from its own place and, by the loader and
- * the search path that patchelf writes into it, its libraries.
+ * Debian's packages work only at fixed paths. This Python finds its modules from its own place, and its
+ * libraries by the loader and the search path that patchelf writes into it.
  */
 function debianPython(debian: string): string {
   return `apt=$work/apt
@@ -96,11 +96,11 @@ patchelf --force-rpath --set-rpath "$python/lib"
 patchelf --set-interpreter "$loader"`;
 }
 
-/** The folder, below a harness's own, of the program that starts its CLI. */
+/** The folder of the driver, below the harness's own folder. */
 const folderOf = (home: string) => `${home}/driver`;
 
 /**
- * The files of a driver: the Python program that runs a CLI that prints no stream, and prints lines that
+ * The files of a driver: a Python program that runs a CLI without a stream, and prints lines that
  * `driverLines` reads.
  *
  * @param source the URL of its source

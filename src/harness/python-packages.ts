@@ -6,7 +6,7 @@ export interface PythonPackages {
   version: string;
   /**
    * The file with the exact versions of all packages that are installed for `version`. Releases on PyPI can
-   * be withdrawn, so resolving again can give other ones, whatever date it gets.
+   * be withdrawn, so resolving again can give other versions, even for the same date.
    * `node scripts/lock-python.ts` writes it.
    */
   lock: URL;
@@ -21,7 +21,7 @@ export interface PythonPackages {
 /** The installer from PyPI. */
 export const uv = 'uv==0.13.9';
 
-/** What is resolved: the package itself and what it does not name. */
+/** The requirements to resolve: the package itself, and the packages that it does not name. */
 export function requirementsOf({ also = [], ...named }: PythonPackages, version = named.version): string[] {
   return [`${named.package}==${version}`, ...also];
 }
@@ -44,7 +44,7 @@ export function installPackages(packages: PythonPackages, version: string, pytho
     return `printf '%s\\n' ${(packages.without ?? []).join(' ')} > "$work/without"
 uv pip install ${options} --excludes "$work/without" ${wanted.join(' ')}`;
   }
-  // Without the constraints, the newest build tools would build what is built.
+  // Without the constraints, the packages from source would be built with the newest build tools.
   return `cat > "$work/lock" <<'end of lock'
 ${readFileSync(packages.lock, 'utf8')}end of lock
 uv pip sync ${options} --build-constraints "$work/lock" "$work/lock"`;

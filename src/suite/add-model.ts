@@ -27,7 +27,8 @@ export function withModel(text: string, name: string, model: object): string {
   const after = { ...before, models: { ...before.models, [name]: model } };
   const inserted = insertedInto(text, document, name, model);
   if (inserted !== undefined && isDeepStrictEqual(readAgain(inserted), after)) return inserted;
-  // A file in an unusual form is rewritten: with its comments, but with spaces as this library has them.
+  // A file into which no lines can be inserted is written anew. Comments stay, but the library sets the
+  // spaces.
   if (isMap(document.contents) && document.contents.items.length === 0) document.contents.flow = false;
   document.setIn(['models', name], document.createNode(model));
   const written = document.toString({ ...exactYaml, blockQuote: true });
@@ -76,7 +77,7 @@ function startOf({ key }: Pair): number {
   return isNode(key) ? (key.range?.[0] ?? 0) : 0;
 }
 
-/** The end of the last thing in a pair, without what follows it. */
+/** The offset at which the last value or key of a pair ends, without comments after it. */
 function endOf(pair: Pair): number {
   let node: unknown = pair;
   while (true) {

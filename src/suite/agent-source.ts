@@ -8,7 +8,7 @@ export const CaseHosts = z
   .array(z.string().refine(isHostPattern, 'expected a host such as registry.example or *.example'))
   .meta({
     description:
-      'The hosts that it may reach at most, all of which `hosts` of the sandbox must permit. [] for none.',
+      'The only hosts that the agent may reach. `hosts` of the sandbox must permit all of them. [] for none.',
   });
 
 export const AgentSource = z

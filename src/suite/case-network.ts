@@ -32,7 +32,9 @@ export interface NetworkProblem {
   hosts: string[];
 }
 
-/** All that a sandbox cannot give, each once. Empty if the case can run in it. */
+/**
+ * The problems with the network of a case in a sandbox, each once. Empty if the case can run in the sandbox.
+ */
 export function networkProblems(of: NamedHosts, sandbox: Reached): NetworkProblem[] {
   const agents = agentsOf(of);
   const tests = (of.steps?.list ?? [of]).flatMap((one) => (one.tests ? [one.tests] : []));
@@ -75,8 +77,8 @@ export function agentSandbox<Given extends Reached>(sandbox: Given, network: Cas
 }
 
 /**
- * The hosts that tests may reach. Tests that name none reach those of the sandbox only where that has
- * `testsNetwork`.
+ * The hosts that tests may reach. Tests that name no hosts may reach those of the sandbox, but only if the
+ * sandbox has `testsNetwork`.
  */
 export function testsHosts(
   { testsNetwork, ...sandbox }: Reached & Pick<SandboxConfig, 'testsNetwork'>,

@@ -23,8 +23,9 @@ export interface CaseSteps {
   /** In order; at least one. */
   list: CaseStep[];
   /**
-   * How the rewards of steps become those of the case. `mean`: of each name, over the steps that have
-   * rewards; a reward that one of them does not have counts as 0. `final`: those of the last step that ran.
+   * How the rewards of steps become those of the case. `mean`: for each name, the mean over the steps that
+   * have rewards; a reward that such a step lacks counts as 0. `final`: the rewards of the last step that
+   * ran.
    */
   strategy: 'mean' | 'final';
   /** What the rewards of the case must reach. */
@@ -47,11 +48,11 @@ export interface CaseStep {
   agent: CaseAgent;
   /** The limit of the harness in milliseconds. Undefined for the sandbox's. */
   timeoutMs?: number | undefined;
-  /** Their thresholds are what the next step needs to run. */
+  /** The next step runs only if their thresholds are reached. */
   tests: CaseTests;
   /** Globs of workspace files to keep after this step. */
   artifacts: string[];
-  /** Globs of those that are not kept. */
+  /** Globs of files that are not kept, even if they match `artifacts`. */
   artifactsExcept?: string[] | undefined;
   /** The author's own way to solve the step. */
   oracle?: CaseOracle | undefined;

@@ -3,8 +3,8 @@ import type { CaseEnvironment, PlacedFile } from './environment.ts';
 import type { testParsers } from './tasks-source.ts';
 
 /**
- * Tests that grade a case after the agent's end. Tasks in the formats of others have them, in place of verify
- * and validator.
+ * Tests that grade a case after the agent's end, in place of verify and validator. Tasks in the formats of
+ * other projects have them.
  */
 export interface CaseTests {
   /** Absolute paths. No agent sees them. */
@@ -28,7 +28,9 @@ export interface CaseTests {
   network?: CaseNetwork | undefined;
 }
 
-/** A command that writes down what is only in the memory of the sandbox. If it fails, that is noted. */
+/**
+ * A command that writes to files what is only in the sandbox's memory. If it fails, the trial gets a note.
+ */
 export interface CollectCommand {
   /** Bash. */
   command: string;
@@ -53,7 +55,7 @@ export interface BroughtArtifacts {
   sealed: string[];
 }
 
-/** The agent's workspace, except for its git repository and for what the test patch has. */
+/** The agent's workspace, without its git repository and without the files of the test patch. */
 export interface BroughtWorkspace {
   kind: 'workspace';
   /** As `git apply` takes it. */
@@ -74,7 +76,9 @@ export interface CarriedArtifact {
 export type TestReading =
   /** Absolute paths of files that the tests write: an object of numbers in JSON, or one number. */
   | { kind: 'reward-files'; json: string; text: string }
-  /** Tests with names, by what all tests print, or by a report at an absolute path. */
+  /**
+   * Tests with names. The results are read from what the tests print, or from a report at an absolute path.
+   */
   | {
       kind: 'named-tests';
       parser: (typeof testParsers)[number];
@@ -90,11 +94,13 @@ export interface Thresholds {
   /** For each reward without a threshold of its own. Undefined: any number passes. */
   default?: number | undefined;
   byName: Record<string, number>;
-  /** Whether a reward that `byName` names and that is missing is below it. Default: it does not count. */
+  /** Whether a missing reward that `byName` names is below its threshold. Default: it is ignored. */
   required?: boolean | undefined;
 }
 
-/** The thresholds that a file gives: one for all rewards, or those of some by name. Others need 1. */
+/**
+ * The thresholds of a file: one for all rewards, or thresholds by name. Rewards that it does not name need 1.
+ */
 export function thresholdsOf(threshold: number | Record<string, number> = 1): Thresholds {
   return typeof threshold === 'number'
     ? { default: threshold, byName: {} }

@@ -2,8 +2,8 @@ import { DockerfileParser, From, type Instruction } from 'dockerfile-ast';
 import { parseForeignJson } from '../parse-json.ts';
 
 /**
- * What understands Dockerfiles on an engine. `classic`: its own builder without BuildKit. `older`: BuildKit
- * as in engines before 23. `current`: all that authors may write.
+ * What interprets Dockerfiles on an engine. `classic`: its own builder without BuildKit. `older`: BuildKit as
+ * in engines before 23. `current`: a frontend that supports all that authors may write.
  */
 export type Frontend = 'classic' | 'older' | 'current';
 
@@ -37,7 +37,7 @@ const needed = {
   current: "needs Docker 23, or the image that the file's # syntax= line names",
 } as const;
 
-/** What a Dockerfile uses that a frontend has not, after {@link plainDockerfile}. */
+/** What a Dockerfile uses and a frontend does not have, after {@link plainDockerfile}. */
 export function unmetNeeds(text: string, frontend: Frontend): UnmetNeed[] {
   if (frontend === 'current') return [];
   return DockerfileParser.parse(text)
@@ -59,7 +59,7 @@ export function unmetNeeds(text: string, frontend: Frontend): UnmetNeed[] {
 
 export interface PlainDockerfile {
   text: string;
-  /** What is done in another way than its author wrote it. */
+  /** What is done differently from what the author wrote. */
   notes: string[];
 }
 
@@ -101,7 +101,10 @@ export function plainDockerfile(text: string, frontend: Frontend): PlainDockerfi
 
 const usualShell: readonly string[] = ['/bin/sh', '-c'];
 
-/** A here-document alone is the script; otherwise the shell reads the documents of a command. */
+/**
+ * If a RUN step is only a here-document, its text is the script. Otherwise the shell reads the
+ * here-documents.
+ */
 function scriptOf(instruction: Instruction): string {
   const text = instruction.getArgumentsContent() ?? '';
   const [first = '', ...rest] = text.split('\n');
@@ -109,7 +112,7 @@ function scriptOf(instruction: Instruction): string {
   if (indented === undefined) return text;
   const body = rest.slice(0, -1).map((line) => (indented === '-' ? line.replace(/^\t+/, '') : line));
   if (!body[0]?.startsWith('#!')) return body.join('\n');
-  // A script of another language is a file.
+  // A script that names its interpreter (`#!`) becomes a file, which is executed.
   const file = '/tmp/.offsite-script';
   const end = 'OFFSITE_SCRIPT_END';
   return [`cat > ${file} <<'${end}'`, ...body, end, `chmod +x ${file} && ${file} && rm ${file}`].join('\n');
@@ -134,7 +137,7 @@ function flagsOf(instruction: Instruction): Flag[] {
   return getFlags?.call(instruction) ?? [];
 }
 
-/** A document without a name is none: builders read `<< EOF` as a word. */
+/** Ignores here-documents without a name: in `<< EOF`, builders read `<<` as an ordinary word. */
 function hasDocuments(instruction: Instruction): boolean {
   const { getHeredocs } = instruction as unknown as { getHeredocs?(): { getName(): string }[] };
   return (getHeredocs?.call(instruction) ?? []).some((document) => document.getName() !== '');

@@ -57,13 +57,13 @@ export function dockerfileProblems(text: string, target: string | undefined): Do
 }
 
 /**
- * What the image of a Dockerfile gets from its own lines. What the images that it builds on have is not
- * known.
+ * The settings that the lines of a Dockerfile give its image. The settings of the images that it builds on
+ * are not known.
  */
 export interface ImageSettings {
-  /** The line, from 1, of an entrypoint that does more than to start the command. */
+  /** The line, from 1, of an entrypoint that does more than start the command. */
   entrypointLine?: number | undefined;
-  /** The working folder, if the lines alone say it. */
+  /** The working folder, if the lines alone determine it. */
   workdir?: { path: string; line: number } | undefined;
 }
 
@@ -89,7 +89,7 @@ export function imageSettings(text: string, target: string | undefined): ImageSe
   return stages.at(stage === -1 && target !== undefined ? Number(target) : stage) ?? {};
 }
 
-/** No program, or one that starts another one and collects processes that nobody waits for. */
+/** No program, or an init program, which only starts another program and reaps orphaned processes. */
 const startsOnly = /^\[\s*(?:"(?:[\w/.-]*\/)?(?:tini|dumb-init|catatonit)"(?:\s*,\s*"-[^"]*")*\s*)?\]$/;
 
 /** The images that a Dockerfile builds on or copies from, without its own stages. */
@@ -102,7 +102,7 @@ export function usedImages(text: string, args: Readonly<Record<string, string>>)
 
 export interface Rewriting {
   args: Readonly<Record<string, string>>;
-  /** The image to use for one that the Dockerfile names. */
+  /** The image to use in place of one that the Dockerfile names. */
   imageFor(name: string): string;
   /** Whether the engine has the frontend that a `# syntax=` line names. */
   hasFrontend(name: string): boolean;
@@ -118,7 +118,7 @@ export interface Rewritten {
   lineOf(line: number): number;
 }
 
-/** A Dockerfile as it is built here. */
+/** A Dockerfile as Offsite builds it. */
 export function rewritten(text: string, { args, imageFor, hasFrontend, secret }: Rewriting): Rewritten {
   const file = DockerfileParser.parse(text);
   const lines = text.split('\n');
@@ -161,7 +161,7 @@ export function rewritten(text: string, { args, imageFor, hasFrontend, secret }:
   };
 }
 
-/** What a RUN step has after its keyword to mount a secret. */
+/** The text after the keyword RUN that mounts a secret in a step. */
 export function secretMount(id: string): string {
   return ` --mount=type=secret,id=${id},mode=0444`;
 }
@@ -209,7 +209,7 @@ function imageUses(file: Dockerfile, args: Readonly<Record<string, string>>): Im
     for (const flag of getFlags?.call(instruction) ?? []) {
       const range = flag.getValueRange();
       const value = flag.getValue() ?? '';
-      // A RUN's flag has it among others: `--mount=type=bind,from=image,target=/x`.
+      // In a flag of RUN, `from` is one of several options: `--mount=type=bind,from=image,target=/x`.
       const found = keyword === 'COPY' ? /^(.*)$/.exec(value) : /(?:^|,)from=([^,]*)/.exec(value);
       const name = found?.[1] ?? '';
       const isFrom = flag.getName() === (keyword === 'COPY' ? 'from' : 'mount');

@@ -166,7 +166,7 @@ export function workdirObstacle(path: string, use: 'emptied' | 'kept' = 'emptied
   return isOurs ? 'it is a folder of Offsite or of the kernel' : undefined;
 }
 
-/** Whether programs that have nothing to do with the work have files in a folder, and none needs them. */
+/** Whether a folder may hold files of unrelated programs that work without these files. */
 export function isSharedFolder(path: string): boolean {
   return ['/home', '/opt', '/tmp'].includes(path);
 }

@@ -1,7 +1,8 @@
-/** How YAML is written so that it reads as the same texts. Options of the library's `toString`. */
+/** Options of the library's `toString` with which it writes YAML that is read as exactly the same texts. */
 export const exactYaml = {
   lineWidth: 0,
   blockQuote: 'literal',
-  // In several lines, the library writes some texts with carriage returns so that another text is read.
+  // Over several lines, the library writes some texts with carriage returns in a way that is read as another
+  // text.
   doubleQuotedMinMultiLineLength: Number.POSITIVE_INFINITY,
 } as const;

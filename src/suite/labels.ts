@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What a machine has that not every machine has. */
+/** A property that some machines have and others do not, such as `gpu`. */
 export const Label = z
   .string()
   .regex(/^[a-z0-9][\w.-]{0,39}$/, 'expected a label such as gpu: lower-case letters, digits and ._-');

@@ -65,7 +65,7 @@ function refuseGrading(entry: CaseSource, path: Path, reader: SuiteReader): void
   const { tests, verify, validator, steps, overall } = entry;
   const isVerified = verify !== undefined || validator !== undefined;
   if (tests && isVerified)
-    reader.report([...path, 'tests'], 'is in place of verify and validator; remove it, or them');
+    reader.report([...path, 'tests'], 'replaces verify and validator; remove either it or those');
   if (!tests && !isVerified && !steps)
     reader.report(
       path,
@@ -78,7 +78,7 @@ function refuseGrading(entry: CaseSource, path: Path, reader: SuiteReader): void
       reader.report([...path, key], 'has no place in a case with steps; each step has its own tests');
 }
 
-/** Steps that are all asked the same are a mistake. */
+/** Refuses a case whose steps would all ask the agent the same, which is a mistake. */
 function refuseOneInstruction(
   { id, variables = {} }: CaseSource,
   prompt: PromptSource,
@@ -86,7 +86,7 @@ function refuseOneInstruction(
   reader: SuiteReader,
 ): void {
   if ('instruction' in variables)
-    reader.report([...path, 'variables', 'instruction'], 'is that of each step; remove it');
+    reader.report([...path, 'variables', 'instruction'], 'is set by each step; remove it here');
   if (prompt.kind === 'text' && !countNames(prompt.text).names.has('instruction'))
     reader.report(['suite', 'prompt'], `has no {{instruction}}, which the steps of case ${id} have`);
 }

@@ -191,7 +191,7 @@ function keyFinder(keys: KnownKeys, folder: string): Parameters<typeof contextHa
   };
 }
 
-/** What a context holds; undefined if that is not what it held when the suite was read. */
+/** The entries of a context; undefined if the context changed since the suite was read. */
 export function unchangedContext({ context }: PlannedBuild): ContextEntry[] | undefined {
   const entries = contextEntries(context);
   return contextHash(context.folder, entries) === context.hash ? entries : undefined;

@@ -25,7 +25,7 @@ export interface SuiteOptions {
   keys?: KnownKeys | undefined;
   /** Makes cases of the tasks at an absolute path. Without it, a suite with tasks is refused. */
   planTasks?: PlanTasks | undefined;
-  /** Whether cases may have prompts that nobody has written yet, because no agent is asked. */
+  /** Whether prompts may still be placeholders, because no agent gets them. */
   unwritten?: boolean | undefined;
   /** What `fetchSources()` returned. Without it, a suite with git sources is refused. */
   sources?: FetchedSources | undefined;
@@ -89,7 +89,7 @@ export function loadSuite(
   return plan;
 }
 
-/** Scripts of used models that are not there, at their places in the configuration. */
+/** The used scripted models whose file is missing, at their places in the configuration. */
 function missingScripts({ variants, judges = [] }: SuiteFile, config: Config): FileIssue[] {
   const used = [...variants.flatMap(({ model, userModel = [] }) => [model].concat(userModel)), ...judges];
   return Object.entries(config.models).flatMap(([name, model]) => {
@@ -99,7 +99,7 @@ function missingScripts({ variants, judges = [] }: SuiteFile, config: Config): F
   });
 }
 
-/** What `offsite case add` left for a person to write. */
+/** Refuses placeholders of `offsite case add` that are still in the suite. */
 function refuseUnwritten(prompt: PromptSource, entries: readonly CaseSource[], reader: SuiteReader): void {
   const message = 'is still a placeholder; write what the agent is asked';
   if (prompt.kind === 'text' && isUnwritten(prompt.text)) reader.report(['suite', 'prompt'], message);

@@ -26,7 +26,7 @@ export function plannedTests(source: TestsSource, part: CasePart): CaseTests {
   const { folders = {}, files = {}, command, env = {}, user, timeout, rewards, named, threshold } = source;
   const { collect = [], hosts } = source;
   const targets = [...Object.keys(folders), ...Object.keys(files).map((file) => posix.dirname(file))];
-  // What the agent left there would be found in place of the tests, or of what they write.
+  // A file that the agent left there could be taken for a test, or for what the tests write.
   const written = rewards ? [rewards.json, rewards.text] : named ? [named.report] : [];
   const emptied = [...new Set([...targets, ...written.map((file) => posix.dirname(file))])];
   const fresh = freshTests(source, emptied, part);

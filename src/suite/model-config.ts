@@ -170,7 +170,7 @@ export function wiresOf(model: ModelConfig): Wires {
   return model.wire ?? wires;
 }
 
-/** The most requests that a model may have in flight, now or ever. */
+/** The most requests that a model may ever have in flight. */
 export function mostParallel(limit: number | AutoLimit): number {
   return typeof limit === 'number' ? limit : limit.most;
 }

@@ -33,8 +33,9 @@ export interface PlannedReplay {
   /** Its id, for people. */
   name: string;
   /**
-   * Which requests the configured models answer. `never`: one that is not recorded ends its trial. `missing`:
-   * those that are not recorded. `at-end`: the same, once all that is recorded was given.
+   * Which requests the configured models answer. `never`: none; a request that is not recorded ends its
+   * trial. `missing`: all that are not recorded. `at-end`: these too, but only after all recorded answers
+   * were given.
    */
   live: 'never' | 'missing' | 'at-end';
   /** The only trial that is replayed, and how many of its exchanges. */
@@ -66,7 +67,7 @@ export interface PlannedCase {
 export interface CaseExtras {
   /** Globs of workspace files to keep. */
   artifacts: string[];
-  /** Globs of workspace files that are not kept, even if they match those. */
+  /** Globs of workspace files that are not kept, even if they match `artifacts`. */
   artifactsExcept?: string[] | undefined;
   /** Globs of workspace files that the harness must not change. */
   protected: string[];
@@ -138,7 +139,10 @@ export interface Profile {
   name: string | undefined;
   install?: string | undefined;
   run?: string | undefined;
-  /** Whose stream the `run` script prints. Undefined: none, so each of its commands is one of the trial. */
+  /**
+   * The name of the stream that the `run` script prints. Undefined if it prints none: then each of its
+   * commands is a command of the trial.
+   */
   stream?: string | undefined;
   /** Where the commands come from, if not from the script or its stream. */
   trajectory?: 'wire' | 'none' | undefined;
@@ -164,7 +168,10 @@ export interface Sandbox extends SandboxConfig {
   name: string;
 }
 
-/** What the agent keeps about a case of its own batch, because a run record's `setup` has no field for it. */
+/**
+ * What the Offsite process keeps about a case of its own batch, because a run record's `setup` has no field
+ * for it.
+ */
 export interface RunDetails extends CaseExtras {
   variables: Variables;
   manifest: { index: number; name: string }[];

@@ -118,7 +118,7 @@ export function reachedFolder(path: string, reach: Exclude<Reach, 'anywhere'>): 
   } catch (error) {
     throw unreadable(path, messageOf(error), error);
   }
-  if (!statSync(real).isDirectory()) throw unreadable(path, 'it is no folder');
+  if (!statSync(real).isDirectory()) throw unreadable(path, 'it is not a folder');
   refuseOutside(path, real, reach);
   return real;
 }
@@ -134,8 +134,8 @@ function refuseOutside(path: string, real: string, reach: Exclude<Reach, 'anywhe
 const permit = 'permit it with --allow-outside, or allowOutside in offsite.yaml';
 
 /**
- * Throws `FILE_UNREADABLE` for a path without links that is not within `reach`. Returns the ways to it from
- * the roots that it is in.
+ * Throws `FILE_UNREADABLE` for a path without links that is not within `reach`. Returns its relative paths
+ * from the roots that contain it.
  */
 export function requireWithin(
   path: string,

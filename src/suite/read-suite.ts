@@ -5,7 +5,10 @@ import { readYamlFile, type YamlFile } from './yaml-file.ts';
 
 export interface ReadSuite {
   yaml: YamlFile<SuiteFile>;
-  /** What does not match the schema. Then `yaml` has the rest of the file only, for the other checks. */
+  /**
+   * What does not match the schema. If there is any, `yaml` has only the rest of the file, for the other
+   * checks.
+   */
   issues: readonly FileIssue[];
 }
 
@@ -39,7 +42,7 @@ type List = (typeof lists)[number];
 
 /** Keys that nothing else depends on, so that they can be left out. */
 const optional = ['trials', 'judges', 'artifacts'];
-/** In place of what is left out, and never checked itself. */
+/** They take the place of what is left out, and are never checked. */
 const stubs = {
   suite: { id: 'left-out', prompt: 'left out' },
   cases: { id: 'left-out', verify: 'true' },

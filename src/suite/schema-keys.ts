@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** The keys that a map at a path of a document may have, of every form that it may take. */
+/** The keys that the map at a path of a document may have, in any of the forms that the map may take. */
 export function keysAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
   const [key, ...rest] = path;
   if (schema instanceof z.ZodObject) {

@@ -51,7 +51,10 @@ function meantMember(members: z.core.$ZodIssue[][]): z.core.$ZodIssue[] | undefi
   return possible.toSorted((one, other) => misfits(one) - misfits(other))[0];
 }
 
-/** The keys that a member does not know. If there are any, those that it misses count too. */
+/**
+ * The number of keys that a member does not know. If there are any, the keys that it requires and that are
+ * missing count too.
+ */
 function misfits(issues: z.core.$ZodIssue[]): number {
   const unknown = issues.flatMap((inner) =>
     inner.code === 'unrecognized_keys' && inner.path.length === 0 ? inner.keys : [],
@@ -95,7 +98,7 @@ function unknownKey(key: string, known: readonly string[], schema: z.ZodType | u
   return `unknown key; expected ${known.join(', ')}`;
 }
 
-/** A key that stands in more places says nothing about which one is meant. */
+/** If a key may be in more places than this, it does not show which place was meant. */
 const mostPlaces = 3;
 
 /** Zod states the received value only in its message. */

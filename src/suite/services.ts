@@ -144,7 +144,7 @@ export interface ServiceHealthcheck extends Omit<Healthcheck, 'command'> {
   command: string | string[];
 }
 
-/** What is wrong with services that know each other. Paths begin with the name of a service. */
+/** What is wrong with the services of an environment as a whole. Paths begin with the name of a service. */
 export function serviceProblems(
   services: readonly Pick<PlannedService, 'name' | 'aliases' | 'dependsOn'>[],
 ): { path: string[]; message: string }[] {
@@ -168,7 +168,7 @@ export function serviceProblems(
     .filter(({ name }) => reaches(services, name, name))
     .map(({ name }) => ({
       path: [name, 'dependsOn'],
-      message: 'it waits for itself, by way of other services',
+      message: 'it depends on itself through other services',
     }));
   const many =
     named.length > mostNames

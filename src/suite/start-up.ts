@@ -17,7 +17,7 @@ interface ImageProgram {
 
 /**
  * The program of an environment, by the rules of engines. Undefined if there is none, or if it only keeps its
- * container alive: Offsite's own does that.
+ * container alive, which Offsite's own program does.
  */
 export function startUpOf(startUp: StartUp | undefined, image: ImageProgram): readonly string[] | undefined {
   if (!startUp) return undefined;
@@ -35,7 +35,7 @@ export function isIdle(command: readonly string[]): boolean {
   );
 }
 
-/** Without a program that only starts another one and collects processes that nobody waits for. */
+/** Without an init program, which only starts another program and reaps orphaned processes. */
 function withoutStarter(entrypoint: readonly string[]): readonly string[] {
   const [first = ''] = entrypoint;
   if (!/(^|\/)(tini|dumb-init|catatonit)$/.test(first)) return entrypoint;

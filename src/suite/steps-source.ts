@@ -9,7 +9,7 @@ import { FilePath, Text } from './text-source.ts';
 
 const Globs = z.array(z.string().min(1)).optional();
 
-/** An agent of an earlier step may have put links elsewhere. */
+/** Only in the workspace: the agent of an earlier step may have left links elsewhere. */
 const InWorkspace = Target.refine((path) => !path.startsWith('/'), 'expected a path in the workspace');
 
 export const StepSource = z.strictObject({
@@ -37,7 +37,9 @@ export const StepSource = z.strictObject({
   timeout: Duration.optional().meta({ description: "For the harness. Default: the environment's." }),
   tests: StepTestsSource,
   artifacts: Globs.meta({ description: 'Globs of files to keep after the step, beside those of the case.' }),
-  artifactsExcept: Globs.meta({ description: 'Globs of those that are not kept.' }),
+  artifactsExcept: Globs.meta({
+    description: 'Globs of files that are not kept, even if they match `artifacts`.',
+  }),
   solution: OracleSource.optional().meta({ description: 'Solves the step, for `offsite check`.' }),
 });
 export type StepSource = z.infer<typeof StepSource>;

@@ -21,7 +21,7 @@ export interface ProfileObstacle {
   message: string;
 }
 
-/** Why what a profile says about its stream and its commands cannot be done. */
+/** The problems with what a profile says about its stream and its commands. */
 export function streamObstacles(
   { stream, trajectory }: Pick<Profile, 'stream' | 'trajectory'>,
   { harness, streams, noTraffic }: StreamSupport,

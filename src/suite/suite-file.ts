@@ -241,7 +241,7 @@ export const SuiteFile = z
       .optional()
       .meta({ description: 'What the agents are asked, and how their work is graded.' }),
     tasks: TasksSource.optional().meta({
-      description: 'Tasks in a format of others, in place of cases. Local.',
+      description: 'Tasks in another format, in place of cases. Local.',
     }),
     judges: z.array(z.string().min(1)).optional().meta({
       description: 'Models of offsite.yaml that validators may use. Default for a validator: the first one.',
@@ -254,7 +254,7 @@ export const SuiteFile = z
       description: 'The repository for the workspace of the cases that have no source of their own. Local.',
     }),
   })
-  // Reported together with everything else that is wrong, so it reads a value of any shape.
+  // It also runs if other checks failed, to report all problems together. So the value may have any shape.
   .refine(({ suite, tasks }) => suite?.prompt !== undefined || tasks !== undefined, {
     path: ['suite', 'prompt'],
     message: 'is required: expected a text, {file: path}, or {prompt: id, channel: name}',

@@ -48,9 +48,9 @@ export class SuiteReader {
   }
 
   /**
-   * What a function returns. What it throws is reported, and then it is undefined.
+   * Returns what `read` returns. If `read` throws, reports the error and returns undefined.
    *
-   * @param name of the file that it reads, for the message
+   * @param name of the file that `read` reads, for the message
    */
   attempt<Result>(path: Path, name: string, read: () => Result): Result | undefined {
     try {

@@ -2,7 +2,10 @@ import { z } from 'zod';
 import { BuildSource } from './environment-parts.ts';
 import { Duration } from './quantities.ts';
 
-/** The schema of `tasks:`, which takes the cases of a suite from a folder of tasks in a format of others. */
+/**
+ * The schema of `tasks:`, which takes the cases of a suite from a folder of tasks in another project's
+ * format.
+ */
 
 export const taskFormats = ['harbor', 'terminal-bench', 'swe-bench'] as const;
 

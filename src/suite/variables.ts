@@ -124,7 +124,8 @@ function refuseTooLong(text: string, variables: Variables): void {
   for (const { 0: match, 1: escaped, 2: name = '', index } of text.matchAll(reference)) {
     if (escaped || !Object.hasOwn(variables, name)) continue;
     size += lengthOf(name) - match.length;
-    // A later value may be shorter than its name, but by no more than the rest of the text.
+    // Later values may be shorter than their names, but can save no more than the length of the rest of the
+    // text.
     if (size - (text.length - index) <= expandedTextLimit) continue;
     throw tooLong(`it exceeds the limit at {{${name}}} in line ${text.slice(0, index).split('\n').length}`);
   }

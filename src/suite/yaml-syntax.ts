@@ -10,7 +10,7 @@ export function syntaxProblem(text: string, document: Document, broken: YAMLErro
   const said = broken.message.split('\n', 1)[0] ?? '';
   if (/^Missing closing .quote/.test(said))
     return { offset: quote?.from ?? offset, message: 'a quote begins here and is never closed' };
-  // A forgotten quote ends at the next one, which was to begin another text.
+  // A text whose closing quote is missing ends at the next quote, which was meant to begin another text.
   if (
     quote &&
     text.slice(quote.from, quote.to).includes('\n') &&

@@ -54,7 +54,7 @@ export function testsOf(
   const { tests, command, env, user, timeoutMs, reading, collect } = verifier;
   if (reading.kind === 'unknown' || !command)
     throw new BadFile([issueAt(place, 'is graded in a way that Offsite does not have yet')]);
-  // What the agent left there would be found in place of the tests, or of what they write.
+  // A file that the agent left there could be taken for a test, or for what the tests write.
   const written =
     reading.kind === 'reward-files' ? [reading.json] : reading.kind === 'named-tests' ? [reading.report] : [];
   return {

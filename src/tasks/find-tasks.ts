@@ -46,7 +46,7 @@ function located(path: string, format: TaskFormat | undefined): FoundTasks {
   if (stats?.isDirectory()) return inFolder(realpathSync(path), format);
   if (!stats?.isFile()) throw notFound(`there is no file or folder ${path}`);
   const name = basename(path);
-  // The user names it, wherever it leads.
+  // The user named this path, so it may lead anywhere.
   const file = realpathSync(path);
   if (taskFiles.some(([file]) => file === name) || name === 'dataset.toml')
     return inFolder(dirname(path), format);

@@ -6,14 +6,15 @@ import type { Task } from './task.ts';
 import { isBelow, issueAt, TaskFolder } from './task-folder.ts';
 
 /**
- * Says what the Dockerfile of a task's main container sets that Offsite does not do: an entrypoint, which the
- * formats' own programs start with the container, and a working folder that cannot be the workspace.
+ * Records what the Dockerfile of a task's main container sets and Offsite does not do in the same way: an
+ * entrypoint, which the formats' own programs start with the container, and a working folder that cannot be
+ * the workspace.
  */
 export function useImageSettings({ place, environment }: Task, remarks: Remarks): void {
   const { source, main } = environment;
   if (source.kind !== 'build') return;
   const { dockerfile: file, target } = source;
-  // Other places are obstacles of their own.
+  // A Dockerfile elsewhere is an obstacle of its own.
   if (!isBelow(place, file)) return;
   const folder = new TaskFolder(place);
   const names = relative(place, file).split(sep);

@@ -106,7 +106,7 @@ function listed(read: ReadTask): ListedTask {
   };
 }
 
-/** How many tasks of a list have something. */
+/** Counts of the tasks in a list. */
 export interface TaskCounts {
   tasks: number;
   run: number;

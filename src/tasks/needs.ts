@@ -56,9 +56,12 @@ export async function machineObstacles(
   const remarks = new Remarks();
   const mebibytes = (bytes: number) => `${Math.floor(bytes / 1024 ** 2)} MiB`;
   if (cpus > machine.cpus)
-    remarks.uses('machine-limits', issueAt(place, `asks for ${cpus} processors, of ${machine.cpus}`));
+    remarks.uses(
+      'machine-limits',
+      issueAt(place, `asks for ${cpus} processors; the machine has ${machine.cpus}`),
+    );
   if (memoryBytes > machine.memoryBytes) {
-    const asked = `asks for ${mebibytes(memoryBytes)} of memory, of ${mebibytes(machine.memoryBytes)}`;
+    const asked = `asks for ${mebibytes(memoryBytes)} of memory; the machine has ${mebibytes(machine.memoryBytes)}`;
     remarks.uses('machine-limits', issueAt(place, asked));
   }
   for (const { name, at } of images)

@@ -17,7 +17,7 @@ export type ReadTask =
   | { kind: 'task'; task: Task }
   /** Its files have problems. */
   | { kind: 'unreadable'; found: FoundTask; issues: readonly FileIssue[] }
-  /** It is named, and not on this machine. */
+  /** A data set names it, but it is not on this machine. */
   | { kind: 'absent'; found: FoundTask; obstacles: Task['obstacles'] };
 
 /** Reads one task. Whatever is wrong with it is in the result, so that the others can be read. */

@@ -5,7 +5,7 @@ import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import type { Reach } from '../suite/read-file.ts';
 import { readText } from '../suite/yaml-file.ts';
 
-/** A folder of somebody else's, of which nothing outside is read: links that lead out are problems. */
+/** A folder that is not trusted: nothing outside it is read, and links that lead out of it are problems. */
 export class TaskFolder {
   /** Absolute, as the user named it. */
   readonly path: string;
@@ -47,7 +47,7 @@ export class TaskFolder {
   requireFile(...names: string[]): void {
     const kind = this.kind(...names);
     if (kind === 'file') return;
-    const message = kind === undefined ? 'is missing' : 'is no regular file';
+    const message = kind === undefined ? 'is missing' : 'is not a regular file';
     throw new BadFile([issueAt(this.at(...names), message)]);
   }
 
@@ -81,7 +81,7 @@ export class TaskFolder {
   }
 }
 
-/** Whether a path is that of a folder or of something in it. Looks at the texts alone. */
+/** Whether a path is that of a folder or of something in it. Compares only the texts of the paths. */
 export function isBelow(folder: string, path: string): boolean {
   const way = relative(folder, path);
   return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);

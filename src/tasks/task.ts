@@ -55,7 +55,7 @@ export interface TaskEnvironment {
   source: ContainerSource;
   /** The containers beside the main one. */
   services: readonly TaskService[];
-  /** What a compose file says of the main container. The fields below have it too, where they fit. */
+  /** What a compose file says of the main container. The fields below repeat what they can express of it. */
   main: TaskService | undefined;
   /** A folder whose files are put into the working directory. Absolute. */
   files: string | undefined;
@@ -104,7 +104,7 @@ export interface TaskService {
   hosts: Readonly<Record<string, string>>;
   workdir: string | undefined;
   user: string | undefined;
-  /** `none`: not even the one of its image. Undefined for that one. */
+  /** `none`: not even that of the image. Undefined: that of the image. */
   healthcheck: ServiceHealthcheck | 'none' | undefined;
   dependsOn: readonly { service: string; until: 'started' | 'healthy' | 'ended' }[];
   files: readonly ServiceFile[];
@@ -197,7 +197,7 @@ export type RewardReading =
       parser: RowTest['parser'];
       /** The absolute path of a report that the tests may write. */
       report: string;
-      /** Names of files that no agent may change for the tests. */
+      /** Names of files that the tests get as they are in the image, whatever the agent made of them. */
       restored: readonly string[];
     }
   /** By a parser that Offsite does not have. */

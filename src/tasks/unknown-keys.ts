@@ -3,7 +3,7 @@ import { z } from 'zod';
 /** The keys and indices that lead to a value. */
 export type Path = readonly (string | number)[];
 
-/** A key of a value of which a schema says nothing, or which it calls deprecated. */
+/** A key of a value that the schema does not know, or marks as deprecated. */
 export interface KeyRemark {
   path: Path;
   /** The key that was probably meant. */
@@ -37,7 +37,7 @@ export function unknownKeys(schema: z.core.$ZodType, value: unknown, path: Path 
   });
 }
 
-/** Whether a key is nearly another one, which is not given, and has a value that the other one could have. */
+/** Whether a key resembles another key that is not given, and has a value that the other key could have. */
 function isMistyped(
   key: string,
   other: string,
@@ -60,7 +60,7 @@ function isNear(key: string, other: string): boolean {
   return Math.abs(key.length - other.length) <= most && editDistance(key, other) <= most;
 }
 
-/** Damerau's and Levenshtein's, in which two neighbours that change places are one edit. */
+/** The Damerau-Levenshtein distance: two adjacent characters that are swapped count as one edit. */
 function editDistance(one: string, other: string): number {
   let before: number[] = [];
   let row = Array.from({ length: other.length + 1 }, (_, index) => index);

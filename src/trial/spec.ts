@@ -35,7 +35,7 @@ export interface TrialSpec {
   gradingVariables?: Variables | undefined;
   /** Globs of workspace files to keep. */
   artifacts: string[];
-  /** Globs of those that are not kept. */
+  /** Globs of files that are not kept, even if they match `artifacts`. */
   artifactsExcept?: string[] | undefined;
   /** Globs of workspace files that the harness must not change. */
   protected: string[];

@@ -119,7 +119,7 @@ test('a harness without tool servers is told before anything starts; one without
   const shown = await offsite(place, ['show', 'greet/none/command/worker#0', '--json']);
   const { record } = JSON.parse(shown.stdout);
   expect(record.deviations).toEqual([
-    'the command harness has no folder for skills: it was told only the name of theirs, /skills',
+    'the command harness has no folder for skills: it was given only their path, /skills',
   ]);
   const [servers, skills] = record.cause.output.trim().split('\n');
   expect(JSON.parse(servers)).toEqual({

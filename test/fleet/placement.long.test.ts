@@ -37,7 +37,7 @@ test('what no worker has is told, and what none has together', () => {
     ]),
   ).toBe('no worker has all of this: it has the label gpu, it has the model opus in its offsite.yaml');
   expect(reasonFor({}, [{ ...profile, pools: ['night'] }])).toBe('no worker joins the pool default');
-  expect(reasonFor({}, [{ ...profile, ended: true }])).toBe('no worker is there');
+  expect(reasonFor({}, [{ ...profile, ended: true }])).toBe('no worker is running');
   // The smallest trials run on any machine.
   expect(reasonFor({ memory: 256 * 1024 ** 2 }, [{ ...profile, trialMemory: 1 }])).toBeUndefined();
 });

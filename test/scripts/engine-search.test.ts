@@ -79,7 +79,7 @@ describe('finding an engine', () => {
       await expect(ensure(env)).rejects.toMatchObject({ code: 'ENGINE_REFUSED' });
     }
     await using _other = await listening(socketPath, (_, response) => response.end('{"hello":"world"}'));
-    await expect(ensure(env)).rejects.toThrow('no Docker engine');
+    await expect(ensure(env)).rejects.toThrow('not a Docker engine');
   });
 
   test('giving up ends the wait', async () => {

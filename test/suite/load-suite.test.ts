@@ -449,7 +449,7 @@ ${cases}`,
     ['{ files: { ../a: suite.yaml } }', 'expected a path without ..'],
     ['{ files: { .: suite.yaml } }', 'expected the path of a file'],
     ['{ folders: { a: .. } }', "outside the suite's folder"],
-    ['{ folders: { a: suite.yaml } }', 'it is no folder'],
+    ['{ folders: { a: suite.yaml } }', 'it is not a folder'],
   ])('with %s is refused with its place', (environment, message) => {
     const [problem] = problems(`suite: { id: s, prompt: x }\nenvironment: ${environment}\n${cases}`);
     expect(problem).toMatch(/^suite.yaml:2:/);

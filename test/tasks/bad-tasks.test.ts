@@ -91,7 +91,7 @@ describe('files that are missing, or are something else', () => {
     expect(issuesOf(found)).toEqual([expect.stringMatching(/instruction\.md: it is a pipe/)]);
     const other = set.harbor('other', { 'task.toml': null });
     execFileSync('mkfifo', [join(other.place, 'task.toml')]);
-    expect(issuesOf(other)).toEqual(['task.toml:1:1: is no regular file']);
+    expect(issuesOf(other)).toEqual(['task.toml:1:1: is not a regular file']);
   });
 
   test('an instruction that no program can get', () => {

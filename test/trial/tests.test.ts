@@ -70,7 +70,7 @@ describe.concurrent('tests in the sandbox of the agent', { timeout: 180_000 }, (
       [
         'left a link to a folder',
         'mkdir /tmp/v; echo 1 > /tmp/v/reward.txt; rm -r /logs/verifier; ln -s /tmp/v /logs/verifier',
-        /left no folder \/logs\/verifier/,
+        /after the tests, \/logs\/verifier is not a folder/,
       ],
     ]),
   )('that %s give no verdict, and not the reward 0', async (_, script, message) => {

@@ -134,7 +134,7 @@ function byHeartbeat(base: Scenario): Answer {
   });
 }
 
-/** With lanes enough, so that short trials do not saturate them. */
+/** With so many lanes that short trials do not saturate them. */
 function byFailures(base: Scenario): Answer {
   const hours = [0.5, 1, 4, 24, 168];
   return swept('failures', 'What do machines cost that come and go?', {
@@ -151,7 +151,7 @@ function byFailures(base: Scenario): Answer {
   });
 }
 
-/** Windows that together are twice the trials that workers run. */
+/** Windows that together hold twice as many trials as the workers run at a time. */
 function shared({ workers, capacity }: Scenario, lanes: number): Pick<Scenario, 'lanes' | 'window'> {
   return { lanes, window: Math.ceil((2 * workers * capacity) / lanes) };
 }

@@ -5,8 +5,11 @@ export interface Scenario {
   /** Trials that a worker runs at a time, and those that it holds besides, to begin when one ends. */
   capacity: number;
   ahead: number;
-  /** How long a trial has a sandbox, with start and grading: a lognormal distribution that ends at `most`, a
-   *  trial's timeout. `spread` is the standard deviation divided by the mean, both without that end. */
+  /**
+   * How long a trial has a sandbox, with start and grading: a lognormal distribution that is cut off at
+   * `most`, a trial's timeout. `spread` is the standard deviation divided by the mean, both without the
+   * cut-off.
+   */
   trial: { mean: number; spread: number; most: number };
   /** Trials that may run at a time because of a model's limit: `maxParallel` / the share of a trial's time in
    *  which it waits for the model. */
@@ -26,8 +29,8 @@ export interface Scenario {
   /** Trials that a lane keeps scheduled or held. */
   window: number;
   /**
-   * Trials of one workflow. What follows it begins when its last trial has ended, or, if they overlap, when
-   * its last trial is scheduled; it takes `changes` changes.
+   * The trials of one workflow. The next workflow begins when the last trial has ended or, with `overlaps`,
+   * when the last trial is scheduled. Its start takes `changes` changes.
    */
   slice: { trials: number; overlaps: boolean; changes: number };
   server: {

@@ -2,8 +2,8 @@ import type { Scenario } from './scenario.ts';
 
 /**
  * The Temporal server as the model sees it: each change of a workflow's state waits for the one before it in
- * the same lane, and all together for the database. Heartbeats are changes too. There are too many to
- * simulate each, so they take their share of both away from the other changes.
+ * the same lane, and all changes wait for the database. Heartbeats are changes too. There are too many to
+ * simulate each of them, so they reduce what lane and database have left for the other changes.
  */
 export class ServerModel {
   readonly #scenario: Scenario;
@@ -16,7 +16,9 @@ export class ServerModel {
   #allRunning = 0;
   /** Changes without heartbeats. */
   changes = 0;
-  /** The greatest share of a workflow's time that its heartbeats took; from 1 they cannot be kept up. */
+  /**
+   * The greatest share of a workflow's time that its heartbeats took. From 1 on, it cannot keep up with them.
+   */
   peakHeartbeatLoad = 0;
 
   constructor(scenario: Scenario) {
@@ -31,7 +33,7 @@ export class ServerModel {
     return this.#allRunning;
   }
 
-  /** Changes in a second that the heartbeats of all running trials are. */
+  /** Changes per second that the heartbeats of all running trials cause. */
   get heartbeatsPerSecond(): number {
     return this.#allRunning / this.#every;
   }
@@ -68,7 +70,7 @@ export class ServerModel {
   }
 }
 
-/** What a load leaves. A real server answers late or not at all where nothing is left. */
+/** The share that a load leaves free. If nothing is left, a real server answers late or not at all. */
 function free(load: number): number {
   return Math.max(0.01, 1 - load);
 }

@@ -25,12 +25,12 @@ export interface Simulated {
   peakRunning: number;
   /** With heartbeats. */
   peakChangesPerSecond: number;
-  /** Of one lane; from 1 its heartbeats cannot be kept up. */
+  /** Of one lane. From 1 on, the lane cannot keep up with its heartbeats. */
   peakHeartbeatLoad: number;
   samples: Sample[];
 }
 
-/** Samples of a simulation, about. */
+/** The approximate number of samples of a simulation. */
 const sampleCount = 200;
 
 /** Simulates a batch, event by event. 10^6 trials take some seconds. */

@@ -31,9 +31,9 @@ const awayMs = 9_000;
 const lookMs = 50;
 
 /**
- * Trials without work on four workers, of which one after another is killed, and with them the server of the
- * queue, at random moments and as often as `count` says. Counts at the service and in the ledgers what became
- * of them. The same seed kills the same at the same progress.
+ * Runs trials without work on four workers. Kills a worker, or the server of the queue, at `count` random
+ * moments. Counts at the service and in the ledgers what became of the trials. With the same seed, the same
+ * processes are killed at the same progress.
  */
 export async function throughFaults(
   fleet: FleetHere,

@@ -34,7 +34,7 @@ export const caseIds = (count: number) => Array.from({ length: count }, (_, inde
 /** A suite allows no more. */
 const mostOfACase = 10;
 const lookMs = 20;
-/** The engine may need so many milliseconds to see that an agent is gone. */
+/** Milliseconds that the engine may need to see that an Offsite process is gone. */
 const markerMs = 5_000;
 /** Milliseconds; only for hangs. */
 const hangMs = { start: 120_000, end: 180_000, trial: 10_000 };
@@ -107,7 +107,7 @@ export class FleetHere implements AsyncDisposable {
     return this.#workerNamed(worker).pid;
   }
 
-  /** Where a worker, or the one agent, keeps what it knows. */
+  /** The data folder of a worker, or of the one `offsite run`. */
   dataFolderOf(name: string): string {
     return join(this.folder, `data-${name}`);
   }
@@ -144,7 +144,8 @@ export class FleetHere implements AsyncDisposable {
   /**
    * Runs a suite on the workers until all its trials are reported.
    *
-   * @param during begins when the batch has started; is told whether all trials are reported
+   * @param during begins when the batch has started; gets a function that says whether all trials are
+   * reported
    */
   async runOnFleet(
     suite: BenchSuite,
@@ -225,7 +226,7 @@ async function sweep(): Promise<void> {
   await engine.sweep(AbortSignal.timeout(hangMs.end));
 }
 
-/** Ends a fleet when this process is told to end. */
+/** Ends a fleet when this process gets SIGINT or SIGTERM. */
 export function endOnSignal(fleet: FleetHere): Disposable {
   const end = () => void fleet[Symbol.asyncDispose]().finally(() => process.exit(130));
   process.once('SIGINT', end).once('SIGTERM', end);

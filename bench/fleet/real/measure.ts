@@ -11,15 +11,16 @@ export interface RealOptions {
   json: boolean;
 }
 
-/** The most overhead that is asked for. */
+/** The highest overhead with which the measurement passes. */
 const mostOverhead = 1.15;
-/** The most memory of a worker that is asked for, in MiB. */
+/** The highest memory of a worker, in MiB, with which the measurement passes. */
 const mostMemory = 250;
 /** Trials for each worker in the comparison with the model. */
 const napsEach = 20;
 
 /**
- * Measures a real fleet on this machine: overhead, the model, memory. Resolves with whether it is as asked.
+ * Measures a real fleet on this machine: overhead, the model, memory. Resolves with whether overhead and
+ * memory pass.
  */
 export async function measureReal({ trials, rounds, json }: RealOptions): Promise<boolean> {
   await using fleet = await FleetHere.open();
@@ -44,7 +45,7 @@ export async function measureReal({ trials, rounds, json }: RealOptions): Promis
   return overhead.overhead <= mostOverhead && memory.every(({ most }) => most < mostMemory);
 }
 
-/** Trials that need no processor. What one worker shows predicts one, two and four. */
+/** Runs trials that need no processor. What one worker shows is used to predict one, two and four. */
 async function naps(fleet: FleetHere, each: number): Promise<Compared[]> {
   const run = async (workers: number) => {
     for (let worker = 1; worker <= workers; worker++) await fleet.startWorker(String(worker), capacity);

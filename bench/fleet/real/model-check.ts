@@ -47,7 +47,7 @@ export async function realBatch(fleet: FleetHere, suite: BenchSuite): Promise<Re
   };
 }
 
-/** What the model says about a batch, with what was measured in another one, or in the same. */
+/** What the model says about a batch, from what was measured in another batch, or in the same one. */
 export function compared(real: RealBatch, measured: RealBatch, capacity: number): Compared {
   const { workers, trials, profile, makespan } = real;
   const scenario = scenarioOf(measured, { workers, trials, capacity });

@@ -28,13 +28,13 @@ export interface Round {
 export const capacity = 2;
 const workers = ['1', '2', '3', '4'];
 const image = 'offsite/base';
-/** Floors of a round, at least; they stand for all trials. */
+/** Floors that a round measures, at most. Their mean stands for the floor of each trial. */
 const floors = 40;
 
 /**
- * Trials without work on four workers, next to one agent that runs as many at a time, and to the engine's own
- * cost of their containers. Alternates in each round. The workers stay, and have no work while the others are
- * measured.
+ * Measures trials without work on four workers, next to one `offsite run` with as many trials at a time, and
+ * next to the engine's own cost of their containers. The three alternate in each round. The workers stay, and
+ * have no work while the others are measured.
  */
 export async function measureOverhead(fleet: FleetHere, trials: number, rounds: number): Promise<Overhead> {
   const suite: BenchSuite = { trials, profile: 'noop' };

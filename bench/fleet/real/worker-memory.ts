@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { memoryOf } from '../../memory/measured-run.ts';
 import type { FleetHere } from './fleet-here.ts';
 
-/** Resident memory of a worker, in MiB: without work, and the most with so many trials in flight. */
+/** Resident memory of a worker, in MiB: without work, and the most with `inFlight` trials. */
 export interface WorkerMemory {
   inFlight: number;
   idle: number;

@@ -16,13 +16,13 @@ interface Way {
 /** What was measured of one way. Megabytes (10^6) are those of the model's stream. */
 export interface StreamRow extends Way {
   firstByteP50Ms: number;
-  /** To the direct way of the same model. */
+  /** Compared with the direct way of the same model. */
   addedFirstByteMs: number;
   /** Of a stream of words, an event for each, as models write. */
   wordsMegabytesPerSecond: number;
   /** Of a stream with 1 KiB of text in an event. */
   piecesMegabytesPerSecond: number;
-  /** Of this process, for each megabyte of words: a machine with other load changes it least. */
+  /** Of this process, for each megabyte of words. Other load on the machine changes this value the least. */
   cpuMsPerMegabyte: number;
   /** Resident memory of this process while the words pass, in megabytes: see {@link ProcessChange}. */
   memoryMegabytes: number;
@@ -40,7 +40,10 @@ const ways: readonly Way[] = wires.flatMap((model): Way[] => [
   ...wires.map((client): Way => ({ client, model, by: client === model ? 'untranslated' : 'translated' })),
 ]);
 
-/** The wire of this client repeats each text when it ends, which the gateway keeps up to a bound. */
+/**
+ * With the wire `openai-responses`, the end of a text repeats all of it. The gateway keeps a text up to a
+ * bound.
+ */
 const longestKept = 8_000_000;
 
 /** The configuration of a model of each wire at this server. Each is named as its wire. */

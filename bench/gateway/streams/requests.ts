@@ -5,7 +5,7 @@ import type { Wire } from '../../../src/suite/model-config.ts';
 export type Asked =
   /** One word at once, and the end 10 ms later. */
   | { stream: 'short' }
-  /** So many bytes of events that have `characters` of text each. */
+  /** `bytes` of events, each with `characters` of text. */
   | { stream: 'long'; characters: number; bytes: number };
 
 /** The request for a stream to a model, in the wire of the client. */

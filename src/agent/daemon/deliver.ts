@@ -43,7 +43,10 @@ function observeDelivery(
   }
   if (delivered.kind === 'superseded') {
     metrics.reports.inc({ outcome: 'superseded' });
-    log.warn({ ...names, reason: delivered.answer }, 'another agent has run a trial too; its result counts');
+    log.warn(
+      { ...names, reason: delivered.answer },
+      'another Offsite process has run a trial too; its result counts',
+    );
     superseded?.(trial);
     return;
   }

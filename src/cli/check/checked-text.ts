@@ -83,7 +83,7 @@ export function remarkOn({ state, asExpected, verdicts, flaky, cause, timedOut }
   const passes = verdicts.includes('passed');
   if (state === 'untouched' && passes)
     return 'PASSES UNTOUCHED: nothing is left to do, or the checks check nothing';
-  return state === 'untouched' ? `FAILS WHATEVER IS DONE${why}` : `FAILS ALTHOUGH SOLVED${why}`;
+  return state === 'untouched' ? `CANNOT PASS${why}` : `FAILS ALTHOUGH SOLVED${why}`;
 }
 
 function firstLine(text = ''): string {

@@ -42,9 +42,9 @@ export function checkCommand() {
     )
     .option(
       '--again',
-      'grade everything again, and ask judges again, also what has not changed since an earlier check',
+      'grade everything and ask judges again, even if nothing changed since an earlier check',
     )
-    .option('--output', 'also print what gradings printed that are as expected; --json always has it')
+    .option('--output', 'also print the output of gradings that ended as expected; --json always has it')
     .option('--junit <file>', 'also write the results as JUnit XML')
     .option('--json', 'print one JSON document on stdout')
     .action(async (file, options) => {

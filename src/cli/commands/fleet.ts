@@ -105,7 +105,7 @@ function poll() {
     )
     .option('--pool <name>', 'the pool whose workers run them', 'default')
     .option('--priority <n>', 'from 1, the most urgent, to 5', wholeNumber, 3)
-    .option('--window <n>', 'the most trials that are started and not ended', wholeNumber, 100)
+    .option('--window <n>', 'the most trials that are scheduled at a time', wholeNumber, 100)
     .option('--stop', 'end the poll; trials that it started continue')
     .action(async (options) => {
       await (await withTemporal(() => import('../fleet/poll.ts'))).pollQueuedRuns(options);

@@ -12,7 +12,7 @@ import { rowSetupOf } from '../row-options.ts';
 
 export function importCommand() {
   return withTaskChoice(withConfigAndData(new Command('import')))
-    .description('write tasks in a format of others as an Offsite suite, to edit')
+    .description('write tasks in another format as an Offsite suite, to edit')
     .addArgument(new Argument('<format>', 'the format of the tasks').choices(taskFormats))
     .argument('<path>', 'a folder of tasks, one task, a dataset.toml, a registry.json, or rows in *.jsonl')
     .requiredOption('--out <folder>', 'where the suite is written, with a folder for each case')

@@ -32,7 +32,7 @@ import { writeText } from '../write-text.ts';
 export function regradeCommand() {
   return withAllowOutside(withConfigAndData(new Command('regrade')))
     .description(
-      'grade what trials left again, with the validator, verify, tests and judges of today and without any ' +
+      'grade finished trials again, with the current validator, verify, tests and judges and without any ' +
         'agent; the new grading is kept beside the first one, and what was reported stays reported',
     )
     .argument('[what]', 'a batch, a run or a trial, as `offsite show` takes it (default: the last batch)')
@@ -68,7 +68,7 @@ interface RegradeOptions extends CommonOptions {
 async function regrade(what: string | undefined, options: RegradeOptions): Promise<number> {
   const { suite: suiteFile, planned } = options;
   if (suiteFile !== undefined && planned) {
-    throw new OffsiteError('--planned is in place of a suite file', {
+    throw new OffsiteError('--planned and a suite file cannot be used together', {
       code: 'OPTION_CONFLICT',
       kind: 'input',
       hint: 'Remove --suite or --planned.',

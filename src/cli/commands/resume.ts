@@ -32,7 +32,7 @@ export function resumeCommand() {
     .option('-c, --concurrency <n>', 'trials at a time (default: from cores and memory)', wholeNumber)
     .option(
       '--start-again',
-      'start batches of a set again whose start got no answer, if the service lists none that fits',
+      'start batches of a set again whose start got no answer, if the service lists no matching batch',
     )
     .action(async (batch, options) => {
       process.exitCode = await resumeBatches(batch, options);
@@ -180,6 +180,6 @@ function titleOf(summary: BatchSummary | MergedSummary, before: number): Printab
 
 function leftText(name: string, { number, why }: { number: number; why: 'unknown' | 'busy' }): Printable {
   if (why === 'busy') return text`another process works on batch ${number} of ${name}`;
-  const unknown = text`it is unknown whether the service started batch ${number} of ${name}, and it lists none that fits`;
+  const unknown = text`it is unknown whether the service started batch ${number} of ${name}, and it lists no matching batch`;
   return text`${unknown}: if \`offsite runs CASE\` does not show it, resume with --start-again`;
 }

@@ -16,7 +16,9 @@ import type { Terminal } from '../terminal.ts';
 
 export function tasksCommand() {
   return withRowSetup(new Command('tasks'))
-    .description('list the tasks of a folder in a format of others, and say which of them can run here')
+    .description(
+      'list the tasks of a folder in another format (Harbor, Terminal-Bench, SWE-bench), and say which of them can run here',
+    )
     .argument('<path>', 'a folder of tasks, one task, a dataset.toml, a registry.json, or rows in *.jsonl')
     .addOption(
       new Option('--format <format>', 'list only tasks of this format (default: all)').choices(taskFormats),

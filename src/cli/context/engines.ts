@@ -81,7 +81,7 @@ export class CommandEngines implements AsyncDisposable {
     } catch (error) {
       if (!(error instanceof OffsiteError) || error.kind !== 'infrastructure') throw error;
       const later = 'the next command that uses it does that';
-      this.#options.note(`cannot remove this agent's containers from the engine ${engine.name}; ${later}`);
+      this.#options.note(`cannot remove this process's containers from the engine ${engine.name}; ${later}`);
     }
   }
 

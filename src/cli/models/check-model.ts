@@ -92,7 +92,7 @@ export async function checkModel(
 function onlyModel(names: readonly string[]): string {
   const [only] = names;
   if (only !== undefined && names.length === 1) return only;
-  throw new OffsiteError('it is not known which model to check', {
+  throw new OffsiteError('name the model to check', {
     code: 'ANSWER_MISSING',
     kind: 'input',
     hint:

@@ -45,7 +45,7 @@ function toolFindings(config: ModelConfig, { tools, server, told: reported }: Fo
     return [
       {
         level: 'advice',
-        says: "It answers from a file, which may well drive a harness. This check's own questions are not in it.",
+        says: "It answers from a file that lacks this check's questions. It may still work with a harness.",
       },
     ];
   const what = {

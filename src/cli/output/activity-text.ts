@@ -16,7 +16,7 @@ export const trialWords: VerdictWords = { passed: 'passed', failed: 'failed', vo
 export const buildStates: Record<OpenBuildState, string> = {
   running: '',
   queued: 'waits for its turn',
-  'other-agent': 'by another agent',
+  'other-agent': 'by another process',
 };
 
 /** `2 failed`, in the verdict's color unless there are none. */
@@ -86,7 +86,7 @@ function buildGroups(builds: ActivityState['builds']): Printable[][] {
   const more = builds.length - open.length;
   return [
     ...open.map(({ what, state, forMs }) => {
-      return [lasting(state === 'other-agent' ? text`${what} by another agent` : what, forMs)];
+      return [lasting(state === 'other-agent' ? text`${what} by another process` : what, forMs)];
     }),
     more > 0 ? [ours(`${plural(more, 'build')} to follow`)] : [],
   ];

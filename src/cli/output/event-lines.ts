@@ -133,7 +133,7 @@ function lineOf(event: Exclude<BatchEvent, { kind: 'build' | 'finished' }>): Pri
       const { delivered } = event;
       if (delivered.kind === 'delivered') return undefined;
       if (delivered.kind === 'superseded')
-        return text`  ${nameOf(event.trial)}  another agent has run it too: ${lines(delivered.answer)}`;
+        return text`  ${nameOf(event.trial)}  another Offsite process has run it too: ${lines(delivered.answer)}`;
       const { state, answer } = delivered;
       return text`  ${nameOf(event.trial)}  not reported yet (${state}): ${lines(answer)}`;
     }

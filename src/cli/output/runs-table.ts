@@ -37,7 +37,7 @@ export function runsTable(
       ? [{ title: 'status', cell: ({ status }: NamedRun) => status ?? '' }]
       : []),
     ...(some(({ local }) => !local)
-      ? [{ title: 'run by', cell: ({ local }: NamedRun) => (local ? 'an agent' : 'platform') }]
+      ? [{ title: 'run by', cell: ({ local }: NamedRun) => (local ? 'Offsite' : 'platform') }]
       : []),
     right('passed', passedText),
     ...(some(({ distribution }) => (distribution?.voided ?? 0) > 0)

@@ -148,7 +148,7 @@ function foldersAbove(path: string): string[] {
 }
 
 function tooMany(path: string): OffsiteError {
-  return new OffsiteError(`${path} has more files than are copied`, {
+  return new OffsiteError(`${path} has too many files to copy`, {
     code: 'ENGINE_TOO_LARGE',
     kind: 'infrastructure',
   });

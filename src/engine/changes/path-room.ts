@@ -28,7 +28,7 @@ export function longestPathList(): number {
 
 /** For lists that are useless unless complete. */
 export function tooManyPaths(): OffsiteError {
-  return new OffsiteError('A sandbox has more changes than are read.', {
+  return new OffsiteError('A sandbox has too many changes to read.', {
     code: 'SANDBOX_UNWITNESSED',
     kind: 'infrastructure',
   });

@@ -75,7 +75,7 @@ export const fileChecks: readonly ConformanceCheck[] = [
   },
   {
     name: 'archives files with their times, and rounds none up',
-    cost: 'In the copy that is graded, git takes files for changed that are not.',
+    cost: 'In the copy that is graded, git reports unchanged files as changed.',
     async run({ port: { containers }, start }) {
       await using container = await start();
       await container.prepare(

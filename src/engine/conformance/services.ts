@@ -55,7 +55,10 @@ export const serviceChecks: readonly ConformanceCheck[] = [
       same('its variable', said.stdout, 'GREETING=hello there\n');
       const written = await container.shell('head -c 2M /dev/zero > /data/file; stat -c %s /data/file');
       same('the bytes that fit', Number(written.stdout), 2 ** 20);
-      holds((await container.shell('grep -c " /data tmpfs" /proc/mounts')).exitCode === 0, 'it is no memory');
+      holds(
+        (await container.shell('grep -c " /data tmpfs" /proc/mounts')).exitCode === 0,
+        'it is not in memory',
+      );
     },
   },
 ];

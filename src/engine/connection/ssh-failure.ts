@@ -20,7 +20,7 @@ interface Complaint {
 const complaints: readonly Complaint[] = [
   {
     said: /HOST IDENTIFICATION HAS CHANGED/,
-    why: () => 'the server has another key than the one that this machine knows',
+    why: () => 'the server has a different key from the one that this machine knows',
     hint: ({ url }) =>
       `If the server was set up again, remove the old key with \`ssh-keygen -R '${keyNameOf(url)}'\`, ` +
       `then run \`${commandOf(url)}\` once and accept the new one.`,
@@ -32,7 +32,7 @@ const complaints: readonly Complaint[] = [
   },
   {
     said: /Permission denied \(/,
-    why: () => 'the server accepts no key of yours, and Offsite types no password',
+    why: () => 'the server rejected your keys, and Offsite cannot enter a password',
     hint: ({ url }) =>
       `Run \`ssh-copy-id${portOf(url)} ${nameOf(url)}\`, or load your key with \`ssh-add\`, ` +
       `until \`${commandOf(url)}\` asks for nothing.`,

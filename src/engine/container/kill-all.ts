@@ -91,7 +91,7 @@ async function waitForDeath(container: RunningContainer, ms: number): Promise<Co
 async function listAgain(container: RunningContainer): Promise<ContainerProcess[]> {
   const listed = await processesByEngine(container);
   if (listed !== undefined) return listed;
-  throw containerDamaged('The engine lists the processes of the container no longer.');
+  throw containerDamaged('The engine no longer lists the processes of the container.');
 }
 
 async function restart(container: RunningContainer): Promise<void> {

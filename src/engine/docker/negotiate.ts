@@ -28,7 +28,7 @@ export async function introduce(client: DockerClient, signal?: AbortSignal): Pro
   if (typeof offered !== 'string') {
     throw engineFailure(
       'refused',
-      'The server at this address is no Docker engine: it reports no API version.',
+      'The server at this address is not a Docker engine: it reports no API version.',
       answer,
     );
   }

@@ -57,10 +57,9 @@ export function networkObstacle(
   { defaultRuntime, security }: Pick<Capabilities, 'defaultRuntime' | 'security'>,
 ): string | undefined {
   const name = runtime ?? defaultRuntime;
-  if (!plainRuntimes.includes(name))
-    return `containers of the runtime ${name} have a network of their own kind`;
+  if (!plainRuntimes.includes(name)) return `containers of the runtime ${name} use their own kind of network`;
   // With userns-remap, no container may change the network of another one.
-  return security.userns ? 'the engine gives each container users of its own (userns-remap)' : undefined;
+  return security.userns ? 'the engine remaps the users of containers (userns-remap)' : undefined;
 }
 
 /** Opens a network without members. Throws infrastructure errors. */

@@ -89,7 +89,7 @@ export async function holdVolume(
     await port.remove('volume', volume, signal);
     await port.remove('image', `${repository}:${tag}`, signal);
   }
-  throw new OffsiteError(`The volume ${volume} is removed again and again.`, {
+  throw new OffsiteError(`The volume ${volume} keeps being removed by something else.`, {
     code: 'ENGINE_VOLUME_REMOVED',
     kind: 'infrastructure',
     hint: 'Check what removes volumes on this engine.',

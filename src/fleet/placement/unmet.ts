@@ -21,7 +21,7 @@ export function canRun(profile: WorkerProfile, needs: Needs): boolean {
  */
 export function unmet(needs: Needs, pool: string, workers: readonly WorkerProfile[]): string | undefined {
   const there = workers.filter(({ ended }) => !ended);
-  if (there.length === 0) return 'no worker is there';
+  if (there.length === 0) return 'no worker is running';
   const own = there.filter(({ pools }) => pools.includes(pool));
   if (own.length === 0) return `no worker joins the pool ${pool}`;
   if (own.some((profile) => canRun(profile, needs))) return undefined;

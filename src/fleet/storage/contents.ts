@@ -38,6 +38,6 @@ export function damaged(place: string, why: string): OffsiteError {
   return new OffsiteError(`${place} is damaged: ${why}`, {
     code: 'FLEET_CONTENT_DAMAGED',
     kind: 'infrastructure',
-    hint: 'Remove it from the storage. Who wrote it may write it again.',
+    hint: 'Remove it from the storage. Whoever wrote it can write it again.',
   });
 }

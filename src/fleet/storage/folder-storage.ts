@@ -34,7 +34,7 @@ export function folderStorage(folder: string): FleetStorage {
     async get(sha256, most = fleetStorage.bytes.content) {
       const content = await read(folder, pathOf(sha256), most);
       if (hashOf(content) === sha256) return content;
-      throw damaged(pathOf(sha256), 'its hash is another one');
+      throw damaged(pathOf(sha256), 'its hash does not match');
     },
     async addResult(batch, result) {
       const name = hashOf(`${result.run}/${result.ordinal}`);
@@ -70,7 +70,7 @@ async function read(folder: string, path: string, most: number): Promise<Buffer>
     await requireFolders(folder, dirname(path));
     await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     const stats = await file.stat();
-    if (!stats.isFile()) throw new Error('it is no regular file');
+    if (!stats.isFile()) throw new Error('it is not a regular file');
     ({ size } = stats);
     if (size <= most) return await whole(file, size);
   } catch (error) {
@@ -112,7 +112,7 @@ async function requireFolders(storage: string, folder: string, missing?: 'make')
   for (const name of relative(storage, folder).split(sep)) {
     path = join(path, name);
     if (missing === 'make') await mkdir(path).catch(unlessThere);
-    if (!(await lstat(path)).isDirectory()) throw new Error(`${path} is no folder`);
+    if (!(await lstat(path)).isDirectory()) throw new Error(`${path} is not a folder`);
   }
 }
 

@@ -69,7 +69,7 @@ export function s3Storage(config: S3Storage): FleetStorage {
     async get(sha256, most = fleetStorage.bytes.content) {
       const content = await get(keyOf(sha256), most);
       if (hashOf(content) === sha256) return content;
-      throw damaged(`${keyOf(sha256)} in the bucket ${bucket}`, 'its hash is another one');
+      throw damaged(`${keyOf(sha256)} in the bucket ${bucket}`, 'its hash does not match');
     },
     async addResult(batch, result) {
       const text = JSON.stringify(result);

@@ -96,7 +96,7 @@ export class FollowedQueues {
     const reason = otherFormat(format);
     this.#parts.log.error(
       { batch: workflow, reason },
-      'refused a batch; its machines and this one need one Offsite',
+      'refused a batch; all machines of a fleet need the same version of Offsite',
     );
   }
 

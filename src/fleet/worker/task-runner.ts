@@ -65,7 +65,7 @@ export class TaskRunner {
   /** Gives back all trials, including those that run. Takes no others if this worker ends. */
   async giveBack({ isEnding }: { isEnding: boolean }): Promise<void> {
     this.#isDraining ||= isEnding;
-    const reason = this.#isDraining ? 'this worker ends' : 'this worker must not ask its model now';
+    const reason = this.#isDraining ? 'this worker ends' : 'this worker lost its permits for the model';
     await this.held.giveBack('all', reason);
   }
 

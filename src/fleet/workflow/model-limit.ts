@@ -44,7 +44,7 @@ export async function offsiteModelLimit({ termMs, holders }: LimitInput): Promis
     return shares.renew(renewal, Date.now());
   };
   const validator = (renewal: Renewal) => {
-    if (!isRenewal(renewal)) throw new Error('this is no renewal');
+    if (!isRenewal(renewal)) throw new Error('this is not a renewal');
     if (!shares.holders.has(renewal.holder) && shares.holders.size >= fleetMessages.count.holders)
       throw new Error('too many ask for permits of this model');
   };

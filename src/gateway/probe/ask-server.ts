@@ -70,6 +70,6 @@ function unusable(message: string): OffsiteError {
   return new OffsiteError(message, {
     code: 'MODEL_SERVER_UNKNOWN',
     kind: 'infrastructure',
-    hint: 'Check that the address is that of an API of models.',
+    hint: 'Check that the address is that of a model API.',
   });
 }

@@ -161,7 +161,7 @@ function noServer(given: string, { status, text }: ServerAnswer): OffsiteError {
   const isPage = /^\s*<(!doctype|html)/i.test(text);
   const answered = isPage ? 'it answers with a web page' : `it answered ${status}: ${excerpt}`;
   const what = redirects ? `it redirects to another address (${status})` : answered;
-  return new OffsiteError(`no API of a model was found at ${given}: ${what}`, {
+  return new OffsiteError(`no model API was found at ${given}: ${what}`, {
     code: 'MODEL_SERVER_UNKNOWN',
     kind: 'infrastructure',
     hint: redirects

@@ -121,7 +121,7 @@ function sent(
 
 async function readStream(answer: UpstreamAnswer, wire: Wire, startedAt: number): Promise<StreamedAnswer> {
   const type = String(answer.headers['content-type'] ?? 'no type');
-  if (!type.startsWith('text/event-stream')) throw unreadable(`the answer is no stream, but ${type}`);
+  if (!type.startsWith('text/event-stream')) throw unreadable(`the answer is not a stream, but ${type}`);
   let firstTokenMs: number | undefined;
   let lastTokenMs: number | undefined;
   let arrivals = 0;

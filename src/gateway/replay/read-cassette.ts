@@ -28,19 +28,20 @@ export function readCassette(file: string): Cassette {
       hint: '`offsite export BATCH --cassette FILE` writes a cassette; docs/replay.md describes it.',
     });
   };
-  const textOf = (number: number): string => texts[number] ?? refuse(`there is no text ${number} before`);
+  const textOf = (number: number): string =>
+    texts[number] ?? refuse(`text ${number} is not defined before this line`);
   for (const line of linesOf(content)) {
     lines += 1;
     if (lines > cassettes.count.lines) refuse(`it has more than ${cassettes.count.lines} lines`);
     const read = lineOf(line, refuse);
-    if (lines === 1 && !('cassette' in read)) refuse('a cassette begins with a line about itself');
+    if (lines === 1 && !('cassette' in read)) refuse('the first line must be the header of the cassette');
     if ('text' in read) texts.push(read.text);
     else if ('trial' in read) {
       if (trials.length >= cassettes.count.trials)
         refuse(`it has more than ${cassettes.count.trials} trials`);
       trials.push({ label: read.trial, exchanges: [] });
     } else if ('exchange' in read) {
-      const trial = trials.at(-1) ?? refuse('an exchange stands before the first trial');
+      const trial = trials.at(-1) ?? refuse('an exchange comes before the first trial');
       const { exchange } = read;
       const request = requestOf(exchange, textOf);
       const size = sizeOf(request);

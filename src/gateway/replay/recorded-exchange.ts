@@ -21,7 +21,7 @@ export function recordedExchange(
 ): RecordedExchange | string {
   const { role, model, status = 0, requestBody, responseBody, translation } = exchange;
   const wire = wireNamed(exchange.wire);
-  if (!wire) return `it is of the wire ${exchange.wire}`;
+  if (!wire) return `its wire ${exchange.wire} is not supported`;
   const isRefusal = [400, 413, 422].includes(status);
   if (exchange.failure !== undefined && !isRefusal) return exchange.failure;
   if (requestBody === undefined || responseBody === undefined) return 'its bodies were not kept';

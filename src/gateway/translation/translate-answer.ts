@@ -46,7 +46,7 @@ export function translateAnswer(
   if (purpose === 'count') {
     return inOnePiece(status, (body) => {
       const tokens = model.count?.read(parsed(body));
-      if (tokens === undefined) throw new UnreadableAnswer(`the answer is no count of tokens of ${to}`);
+      if (tokens === undefined) throw new UnreadableAnswer(`the answer is not a token count of ${to}`);
       return countAnswer(translated, tokens);
     });
   }

@@ -45,7 +45,7 @@ export function providerSide(body: JsonObject, wire: Accepted, judge: ToolJudge)
     if (name === 'tools') return inTools(value);
     if (name === 'source' && isObject(value) && !inlineSources.has(value.type))
       return 'a source outside the request';
-    if (name === 'file_id') return 'a file that is stored there';
+    if (name === 'file_id') return 'a file that is stored at the provider';
     if (address.test(name)) return [value].flat().every(isInline) ? undefined : 'an address to fetch';
     if (conversational.has(name)) return inConversation(name, [value].flat());
     return undefined;

@@ -152,7 +152,7 @@ async function fetchInto(
   const commit = answer.toString('utf8').trim();
   await runGit({ ...here, args: [git, 'update-ref', branch, commit] });
   await runGit({ ...here, args: [git, 'update-ref', '-d', fetched] });
-  // Leaves out what else came with it, such as a tag's own message.
+  // Leaves out what else was fetched with the commit, such as a tag's own message.
   await runGit({ ...here, args: [git, 'repack', '--quiet', '-a', '-d'] });
   await runGit({ ...here, args: [git, 'symbolic-ref', 'HEAD', branch] });
   await runGit({ ...here, args: [git, 'read-tree', commit], set: { GIT_INDEX_FILE: join(folder, 'index') } });
@@ -173,7 +173,7 @@ function watched(folder: string, signal: AbortSignal): { signal: AbortSignal } &
   };
 }
 
-/** Git renames and removes files meanwhile: those are counted the next time. */
+/** Git renames and removes files meanwhile. A renamed file that is missed is counted the next time. */
 function bytesBelow(folder: string): number {
   const objects = join(folder, 'objects');
   const folders = [...namesIn(objects).map((name) => join(objects, name))];

@@ -25,7 +25,7 @@ export interface SourceParts extends Pick<FetchParts, 'env' | 'signal'> {
   onProgress(message: string): void;
 }
 
-/** What is wrong with a source, and which of its keys that is about. */
+/** A problem with a source, and the key of the source that it is about. */
 export interface SourceProblem {
   problem: string;
   key: 'git' | 'ref';

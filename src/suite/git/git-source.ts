@@ -2,7 +2,10 @@ import { z } from 'zod';
 
 /** The schema of `source:`, for the whole suite or for one case. */
 
-/** What git itself does not allow in the names of refs, and a dash at the beginning, which is an option. */
+/**
+ * What git itself does not allow in the names of refs, and a dash at the beginning, which git would read as
+ * an option.
+ */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
 const notARef = /^[-.]|[\s~^:?*[\\\u0000-\u001f\u007f]|\.\.|@\{|\/\/|\/$|^$/;
 

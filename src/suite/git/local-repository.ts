@@ -5,11 +5,11 @@ import { type Reach, readFile, requireWithin } from '../read-file.ts';
 import { failed } from './run-git.ts';
 
 /**
- * Throws an `input` error unless a folder is a repository of which all parts may be read: a repository may
+ * Throws an `input` error unless a folder is a repository and all parts of it may be read. A repository may
  * name folders elsewhere that hold its objects.
  */
 export function requireLocalRepository(path: string, reach: Exclude<Reach, 'anywhere'>): void {
-  /** Checked before anything in it is looked at. */
+  /** Checks a part before anything in it is read. */
   const reached = (part: string) => {
     requireWithin(path, realPathOf(part), reach);
     return part;
@@ -65,7 +65,7 @@ function pathIn(file: string, folder: string): string | undefined {
   return resolve(folder, textOf(file).trim());
 }
 
-/** Folders of objects that another one borrows from. */
+/** The folders from which a folder of objects borrows: git's alternates, and their own alternates. */
 function alternatesOf(objects: string, reached: (part: string) => string, seen: Set<string>): string[] {
   const file = join(objects, 'info', 'alternates');
   if (seen.has(objects) || !statSync(file, { throwIfNoEntry: false })?.isFile()) return [];

@@ -14,7 +14,7 @@ export interface GitCall {
   reach: 'remote' | 'local' | 'nothing';
   timeoutMs: number;
   signal: AbortSignal;
-  /** Variables of git's own for this call. */
+  /** Further variables of git for this call. */
   set?: Record<string, string>;
   /** Called with the last line that git prints on its progress. */
   onProgress?: (line: string) => void;
@@ -23,8 +23,8 @@ export interface GitCall {
 const protocols = { remote: 'file:git:http:https:ssh', local: 'file', nothing: '' };
 
 /**
- * These settings run nothing of a repository and fetch nothing else with it. They override all files of
- * settings.
+ * With these settings, git runs nothing from a repository, and fetches only what is asked for. They override
+ * all files of settings.
  */
 const settings = {
   'core.hooksPath': '/dev/null',
@@ -34,14 +34,14 @@ const settings = {
   'fetch.recurseSubmodules': 'no',
   'submodule.recurse': 'false',
   'fetch.writeCommitGraph': 'false',
-  // What comes stays in a pack, from which everything but the commit is left out afterwards.
+  // What is fetched stays in a pack. Afterwards, everything but the commit is left out of the pack.
   'fetch.unpackLimit': '1',
   'transfer.bundleURI': 'false',
   'gc.auto': '0',
   'maintenance.auto': 'false',
 };
 
-/** Variables of git that say how the user reaches repositories. All others are not passed on. */
+/** Git's variables that say how the user reaches repositories. Git's other variables are not passed on. */
 const userVariable =
   /^GIT_(ASKPASS|SSH|SSH_COMMAND|SSH_VARIANT|SSL_\w+|PROXY_\w+|HTTP_\w+|EXEC_PATH|CONFIG_(GLOBAL|SYSTEM|NOSYSTEM|COUNT|KEY_\d+|VALUE_\d+))$/;
 
@@ -119,7 +119,7 @@ type Failed = Pick<ExecaError<{ encoding: 'buffer' }>, 'exitCode' | 'isMaxBuffer
 
 function gitFailure(result: Failed, timeoutMs: number): OffsiteError {
   if (result.code === 'ENOENT') return failed('git is not on the PATH');
-  if (result.isMaxBuffer) return failed('git printed more than is read');
+  if (result.isMaxBuffer) return failed('git printed too much output');
   if (result.exitCode === undefined)
     return failed(`git did not finish within ${timeoutMs / 1000} s, or was ended`);
   const said = Buffer.from(result.stderr ?? [])
@@ -140,7 +140,7 @@ export function failed(message: string, code: GitFailure = 'GIT_FAILED'): Offsit
 /** `GIT_REF_MISSING`: the repository answers, and does not have the ref that was asked for. */
 export type GitFailure = 'GIT_FAILED' | 'GIT_REF_MISSING';
 
-/** As git and the hosts of repositories say that they do not have a commit. */
+/** How git and the hosts of repositories report that they do not have a commit. */
 const refMissing = /not our ref|remote ref|unadvertised object|not a valid object|did not contain/;
 
 export function kindOfFailure(error: unknown): GitFailure | undefined {

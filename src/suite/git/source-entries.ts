@@ -5,7 +5,9 @@ import { committedEntries, contentsOf } from './commit-files.ts';
 import type { PlannedSource } from './git-source.ts';
 import { failed } from './run-git.ts';
 
-/** A repository with a workspace, and with no remote: where it came from is not said in the sandbox. */
+/**
+ * A repository with a workspace and without a remote: the sandbox does not learn where the source is from.
+ */
 const config = `[core]
 \trepositoryformatversion = 0
 \tfilemode = true

@@ -27,7 +27,7 @@ export function readAuthority(text: string, usualPort: number | undefined): Auth
   return name.test(host) ? { host, port, address: false } : undefined;
 }
 
-/** The `Host` header of a request for it: exactly the name that was checked. */
+/** The `Host` header of a request to an authority: exactly the name that was checked. */
 export function hostHeader({ host, port, address }: Authority, usualPort: number): string {
   const shown = address && isIPv6(host) ? `[${host}]` : host;
   return port === usualPort ? shown : `${shown}:${port}`;

@@ -36,9 +36,9 @@ export function isHostPattern(text: string): boolean {
 }
 
 /**
- * The part of an asked pattern that other patterns permit, as patterns. Empty if they do not permit all of
- * its hosts. An asked pattern without a port gets the ports that are permitted. Throws an input error for
- * what is no pattern.
+ * The part of a requested pattern that other patterns permit, as patterns. Empty if they do not permit all of
+ * its hosts. A requested pattern without a port gets the ports that are permitted. Throws an input error for
+ * a text that is not a pattern.
  */
 export function permittedBy(patterns: readonly string[], asked: string): string[] {
   const wanted = ruleOf(asked);

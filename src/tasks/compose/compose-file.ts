@@ -8,7 +8,7 @@ const Texts = z.array(Scalar);
 /** A text for a shell, or a program with its arguments. */
 const Command = z.union([z.string(), Texts], { error: 'expected a text, or a list of texts' });
 
-/** `KEY: value`, or `- KEY=value`. Without a value, it is the host's. */
+/** `KEY: value`, or `- KEY=value`. A key without a value has the value of the host's variable. */
 const Variables = z.union(
   [
     z.record(z.string(), Scalar.nullable()),

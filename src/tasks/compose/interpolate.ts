@@ -81,7 +81,7 @@ function nextReference(text: string, from: number): RegExpExecArray | null {
   return reference.exec(text);
 }
 
-/** Where the brace is closed that is open at `from`, or the end of the text. */
+/** The position at which the brace that is open at `from` is closed, or the end of the text. */
 function closingBrace(text: string, from: number): number {
   let depth = 1;
   for (let at = from; at < text.length; at++) {

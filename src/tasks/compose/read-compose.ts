@@ -69,7 +69,7 @@ export function readCompose(request: ComposeRequest): Composed {
   return { main, services };
 }
 
-/** Says what the main container asks for, also what is not among the settings of an environment. */
+/** Records what the main container asks for, including what is not a setting of an environment. */
 function useSettings(
   { document, remarks, mainName }: ComposeSource,
   main: TaskService,
@@ -93,7 +93,10 @@ function useSettings(
     if (file.kind === 'memory') remarks.uses('main-memory-folder', at('tmpfs', file.to));
 }
 
-/** A volume of one service is a folder of it. What several containers share is no part of any one. */
+/**
+ * Records volumes that several containers share. A volume of only one service becomes a folder of its
+ * container.
+ */
 function useVolumes(
   { document, remarks, mainName, compose }: ComposeSource,
   services: readonly TaskService[],
@@ -122,7 +125,7 @@ function isPlainVolume(key: string, value: unknown): boolean {
   return ['name', 'labels'].includes(key) || key.startsWith('x-') || value === null || value === false;
 }
 
-/** Services that are on the same networks all reach each other, as Offsite's do. */
+/** Records networks that do not connect all services, because in Offsite all services reach each other. */
 function useNetworks({ document, remarks, compose }: ComposeSource): void {
   const [first, ...others] = Object.entries(compose.services).map(([name, { networks = ['default'] }]) => ({
     name,
@@ -135,7 +138,7 @@ function useNetworks({ document, remarks, compose }: ComposeSource): void {
       remarks.uses('separate-networks', document.issue(['networks', name], ''));
 }
 
-/** Further names of services, by which `links` name them. */
+/** Adds the further names that `links` give to services. */
 function withLinks(services: readonly TaskService[], compose: ComposeFile): TaskService[] {
   const links = Object.values(compose.services).flatMap((table) => table.links);
   return services.map((service) => {

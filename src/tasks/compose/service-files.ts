@@ -13,7 +13,7 @@ interface Mount {
   readOnly: boolean;
 }
 
-/** What a service mounts, without the folders for logs, which Offsite has in its own way. */
+/** What a service mounts, without the folders for logs, which Offsite makes itself. */
 export function readServiceFiles(source: ComposeSource, name: string, table: ServiceTable): ServiceFile[] {
   const mounted = table.volumes.flatMap((volume, index): ServiceFile[] => {
     const path = ['services', name, 'volumes', index];
@@ -64,7 +64,7 @@ function readMount(
   if (type === 'tmpfs') return { kind: 'memory', to: target };
   if (type === 'volume') return { kind: 'volume', volume: source ?? '', to: target, readOnly };
   const from = resolve(project, source ?? '');
-  // The task's whole folder has its tests and its solution.
+  // A mount of the task's whole folder would show its tests and its solution.
   if (source?.startsWith('~') || !isBelow(folder.path, from) || isBelow(from, folder.path)) {
     remarks.uses('bind-mount', at);
     return undefined;
@@ -100,7 +100,7 @@ function readContents(
   });
 }
 
-/** A name alone is that of a file in the folder of its kind. */
+/** A relative target is in the folder of its kind. */
 function targetOf(kind: 'configs' | 'secrets', target: string): string {
   if (target.startsWith('/')) return target;
   return kind === 'configs' ? `/${target}` : `/run/secrets/${target}`;

@@ -1,6 +1,6 @@
 /**
- * Keys of a service that Offsite does not read. `same`: they change nothing here. `note`: what is done in
- * another way. `obstacle`: why it cannot be done.
+ * Keys of a service that Offsite does not read. `same`: they change nothing here. `note`: what Offsite does
+ * differently. `obstacle`: why Offsite cannot run the task.
  */
 export type KeyRule = 'same' | { note: string } | { obstacle: string };
 
@@ -16,7 +16,7 @@ const rules: Readonly<Record<string, Rule>> = {
   attach: 'same',
   develop: 'same',
   scale: (value) => (value === 1 ? 'same' : { obstacle: 'a service is one container here' }),
-  // Limits, of which the sandbox has its own.
+  // The sandbox has limits of its own in place of these.
   ulimits: { note: own },
   pids_limit: { note: own },
   mem_reservation: { note: own },
@@ -38,7 +38,7 @@ const rules: Readonly<Record<string, Rule>> = {
   dns_opt: { note: 'no name server is reached here' },
   domainname: { note: 'is ignored' },
   cap_drop: { note: 'root has five capabilities here: CHOWN, DAC_OVERRIDE, FOWNER, SETGID and SETUID' },
-  // What would give a container more than a sandbox has.
+  // These would give a container more access than a sandbox has.
   cap_add: (value) => (isList(value, hasCapability) ? 'same' : { obstacle: seal }),
   privileged: unlessFalse({ obstacle: seal }),
   devices: unlessEmpty({ obstacle: seal }),
@@ -54,7 +54,7 @@ const rules: Readonly<Record<string, Rule>> = {
   security_opt: (value) =>
     isList(value, isNoNewPrivileges)
       ? 'same'
-      : { obstacle: 'the filters of Offsite cannot be taken from a container' },
+      : { obstacle: 'the filters of Offsite cannot be removed from a container' },
   sysctls: { obstacle: seal },
   volumes_from: { obstacle: 'containers share no files here' },
 };

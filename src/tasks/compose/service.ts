@@ -116,7 +116,9 @@ function aliasesOf({ networks = [], hostname, container_name: container }: Servi
   return [...new Set(names)];
 }
 
-/** Names with addresses. The machine has none that a container could reach. */
+/**
+ * The addresses by name. Refuses names for this machine, which has no address that a container could reach.
+ */
 function hostsOf(
   { document, remarks }: ComposeSource,
   name: string,

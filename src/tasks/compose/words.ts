@@ -1,6 +1,6 @@
 /**
  * The words of a command, as Compose splits them: at spaces, with quotes and backslashes as in a shell. No
- * shell runs it, so nothing else has a meaning.
+ * shell runs the command, so no other character has a special meaning.
  */
 export function splitWords(text: string): string[] {
   const words: string[] = [];

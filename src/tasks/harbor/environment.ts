@@ -65,7 +65,7 @@ export function readEnvironment(
   };
 }
 
-/** What an environment asks for by keys of its own, older ones last. */
+/** The features that an environment asks for with keys of its own. Deprecated keys come last. */
 const settings: readonly [Feature, readonly (keyof EnvironmentTable)[]][] = [
   ['workdir', ['workdir']],
   ['cpus', ['cpus']],
@@ -73,7 +73,7 @@ const settings: readonly [Feature, readonly (keyof EnvironmentTable)[]][] = [
   ['disk', ['storage_mb', 'storage']],
 ];
 
-/** By the deprecated key, else public. */
+/** The network according to the deprecated key. Without the key, it is public. */
 function olderNetwork({ document, remarks }: HarborSource, table: EnvironmentTable, path: Path): TaskNetwork {
   const { allow_internet: isOpen } = table;
   const isClosed = isOpen === false;

@@ -15,8 +15,9 @@ export interface RewardFiles {
 }
 
 /**
- * The rewards that a verifier wrote. `reward.json` counts before `reward.txt`: a flat object of numbers, or
- * one number. A number without a name is called `reward`. Missing and unusable rewards are problems, never 0.
+ * The rewards that a verifier wrote. `reward.json`, a flat object of numbers or one number, takes precedence
+ * over `reward.txt`, one number. A number without a name is called `reward`. Missing and unusable rewards are
+ * problems, never 0.
  */
 export function readRewards({ json, text }: RewardFiles): Rewards {
   if (json !== undefined) return readFile('reward.json', json, fromJson);
@@ -56,7 +57,7 @@ function fromJson(text: string): Rewards {
 /** A decimal number as Python's `float` reads it. */
 const decimal = /^[+-]?(\d+(_\d+)*(\.(\d+(_\d+)*)?)?|\.\d+(_\d+)*)(e[+-]?\d+)?$/i;
 
-/** Characters of a text that is no number. */
+/** How many characters of a text that is not a number a message repeats. */
 const shown = 40;
 
 function fromText(text: string): Rewards {

@@ -41,7 +41,7 @@ export function readNetwork(
   return mode === 'public' ? { mode } : { mode: 'none', at: at('network_mode') };
 }
 
-/** A value that is as a whole `${NAME}` or `${NAME:-text}` stands for a variable of the machine. */
+/** A value stands for a variable of the machine if all of it is `${NAME}` or `${NAME:-text}`. */
 const fromHost = /^\$\{([A-Za-z_]\w*)(?::-(.*))?\}$/s;
 
 export function readVariables(

@@ -21,7 +21,7 @@ export function readSteps(source: HarborSource, { toml, ignored }: StepsRequest)
     const path = ['steps', index];
     const folder = ['steps', step.name];
     const agent = { ...toml.agent, ...withoutUndefined(step.agent ?? {}) };
-    // The time of a step's verifier is never that of the task's.
+    // A step's verifier never gets the timeout of the task's verifier.
     const table = step.verifier ?? { timeout_sec: 600_000, env: {} };
     if (step.healthcheck) remarks.uses('healthcheck', document.issue([...path, 'healthcheck'], ''));
     return {
@@ -47,7 +47,9 @@ function requireNames({ document }: HarborSource, { steps }: TaskToml): void {
   const names = new Set<string>();
   for (const [index, { name }] of steps.entries()) {
     if (names.has(name))
-      throw new BadFile([document.issue(['steps', index, 'name'], `${name} names another step already`)]);
+      throw new BadFile([
+        document.issue(['steps', index, 'name'], `${name} is already the name of another step`),
+      ]);
     names.add(name);
   }
 }

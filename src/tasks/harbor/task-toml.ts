@@ -7,7 +7,7 @@ export const schemaVersions = ['1.0', '1.1', '1.2', '1.3', '1.4'];
 
 const Text = z.string().min(1);
 
-/** A path in a container. What is above a folder of a path is never meant. */
+/** A path in a container. `..` in a path is a mistake. */
 const ContainerPath = Text.refine((path) => path.startsWith('/') && isPlain(path), {
   error: 'expected an absolute path without ..',
 });

@@ -26,7 +26,7 @@ export function readVerifier(source: HarborSource, request: VerifierRequest): Ta
   const user = table.user ?? toml.verifier.user;
   if (user !== undefined) remarks.uses('verifier-user', at('user', user));
   const separate = mode === 'separate' ? readSeparate(source, request) : undefined;
-  // An image that is made for the verifier has its tests.
+  // An image that is made for the verifier contains the tests.
   const tests = separate?.hasTests ? [] : readTests(source, request);
   const variables = step ? { ...toml.verifier.env, ...step.table.env } : toml.verifier.env;
   // A step's hooks run after the task's.
@@ -77,8 +77,8 @@ interface Separate {
 }
 
 /**
- * The environment of a separate verifier: by its own table's image, by a folder of tests that can be built,
- * or else by that of the task.
+ * The environment of a separate verifier: the image of its own table, a folder of tests that can be built, or
+ * else the environment of the task.
  */
 function readSeparate(source: HarborSource, { toml, step }: VerifierRequest): Separate {
   const own = step?.table.environment && { table: step.table.environment, path: step.path };

@@ -70,7 +70,7 @@ export function caseYaml(
   };
 }
 
-/** The instructions of steps stand in the steps. */
+/** The variables without the instruction if the case has steps, because each step has its own. */
 function variablesYaml({ request: { variables = {} }, local: { steps } }: PlannedCase) {
   if (!steps) return nonEmpty(variables);
   const { instruction, ...others } = variables;

@@ -82,7 +82,7 @@ export class ImportFolder {
     writeFileSync(file, text);
   }
 
-  /** The folder of a case is removed before it is written again. */
+  /** Refuses a folder in or around the task itself: the folder is removed before it is written again. */
   #refuseOwnTask(folder: string, place: string): void {
     if (!existsSync(folder)) return;
     const [target, source] = [realpathSync(folder), realpathSync(place)];
@@ -138,7 +138,7 @@ function inFolder(folder: string, below: string): string {
   return path;
 }
 
-/** Links stay links, which are not followed. */
+/** Copies links as links, and does not follow them. */
 function copyContext(from: string, to: string): void {
   makeFolder(dirname(to));
   mkdirSync(to);

@@ -79,7 +79,7 @@ export function importTasks(
   return { suites, imported, leftOut };
 }
 
-/** What the user builds for rows is the same for all of them, and may be large. */
+/** The build context that the user named for rows. All rows share it, and it may be large. */
 function sharedContexts({ build }: TasksSource, target: ImportFolder): ReadonlyMap<string, string> {
   if (!build) return new Map();
   const context = realpathSync(build.context);
@@ -102,7 +102,7 @@ function requireReadable(suite: WrittenSuite, { place }: Task): void {
   }
 }
 
-/** The cases of each suite: as many as one may have, and as its file may be large. */
+/** The cases of each suite, so that no suite has too many cases and no file is too large. */
 function groupsOf(
   cases: readonly WrittenCase[],
   variants: WrittenSuite['variants'],

@@ -88,7 +88,7 @@ function inWorkspace(files: PlacedFile[]): PlacedFile[] {
   return files;
 }
 
-/** What a step has beside what the case has, which comes first. */
+/** What a step has in addition to the case. In `all`, the case's own come first. */
 function beyond(common: readonly string[], all: readonly string[]): readonly string[] {
   if (!isDeepStrictEqual(all.slice(0, common.length), [...common]))
     throw new NotCarried('a step keeps other artifacts than its case');

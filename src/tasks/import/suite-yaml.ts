@@ -14,7 +14,9 @@ export interface WrittenSuite {
   cases: readonly WrittenCase[];
 }
 
-/** The text of a suite file: texts of several lines as blocks, and a comment where a task differs here. */
+/**
+ * The text of a suite file. Texts of several lines are blocks. Comments say what Offsite does differently.
+ */
 export function suiteYaml({ id, variants, cases }: WrittenSuite): string {
   const contents = {
     suite: { id, prompt: '{{instruction}}' },
@@ -47,7 +49,7 @@ function describe(item: YAMLMap, notes: readonly Note[]): void {
   if (remarks.length > 0) item.commentBefore = [...new Set(remarks)].map(asComment).join('\n');
 }
 
-/** Characters that show a text in another order than it is read, and those that no editor shows. */
+/** Characters that change the order in which a text is shown, and characters that no editor shows. */
 const deceiving = /[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/u;
 
 /** A comment ends with its line. */

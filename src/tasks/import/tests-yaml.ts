@@ -115,7 +115,8 @@ function foldersYaml(
 export function thresholdYaml({ default: usualThreshold, byName, required }: Thresholds): unknown {
   if (required || usualThreshold === undefined) throw new NotCarried('its thresholds are those of a step');
   const names = nonEmpty(byName);
-  if (names && usualThreshold !== 1) throw new NotCarried('its thresholds are both by name and not 1');
+  if (names && usualThreshold !== 1)
+    throw new NotCarried('its thresholds are by name, with a default other than 1');
   return names ?? (usualThreshold === 1 ? undefined : usualThreshold);
 }
 

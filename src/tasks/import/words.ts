@@ -2,7 +2,7 @@ import { posix, relative, sep } from 'node:path';
 import type { CaseEnvironment } from '../../suite/environment.ts';
 import type { Healthcheck, PlacedFile, PlannedBuild } from '../../suite/environment-parts.ts';
 
-/** Something of a case that a suite file cannot say. */
+/** A part of a case that a suite file cannot express. */
 export class NotCarried extends Error {}
 
 /** Where the files of a case are written. Each resolves to a path that is relative to the suite. */

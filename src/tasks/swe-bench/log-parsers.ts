@@ -49,7 +49,7 @@ function pytestSummary(): ReadLine {
   };
 }
 
-/** What is before each dash, up to one more than there may be results. */
+/** The texts before each dash: at most one more than the number of results that are allowed. */
 function cutsOf(text: string): string[] {
   const cuts: string[] = [];
   for (let at = text.indexOf(' - '); at !== -1 && cuts.length <= rewards.count.tests; ) {
@@ -65,8 +65,8 @@ function isWhole(name: string): boolean {
 }
 
 /**
- * `tests/test_a.py::test_b[c d] PASSED [ 10%]`, also with a reason: `SKIPPED (why)`. One expression for the
- * whole line would take minutes for a long one that was made for that.
+ * `tests/test_a.py::test_b[c d] PASSED [ 10%]`, also with a reason: `SKIPPED (why)`. One regular expression
+ * for the whole line could take minutes for a long line that was made for this purpose.
  */
 const pytestVerbose: ReadLine = (line, results) => {
   const colons = line.indexOf('::', 1);
@@ -88,7 +88,7 @@ const reason = /\s+\(/y;
 
 /**
  * `test_a (module.Class) ... ok`, as unittest prints it. What a test prints may stand between its name and
- * its result. A test with a description has that in place of its name.
+ * its result. If a test has a description, the line has the description in place of the name.
  */
 function django(): ReadLine {
   let test: string | undefined;

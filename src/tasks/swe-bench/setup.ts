@@ -27,7 +27,7 @@ export function sourceOf({ image, build }: RowSetup, row: SetupRow): ContainerSo
   };
 }
 
-/** In place of what the agent made of them, since test runners load them by their names. */
+/** Files that the tests get as they are in the image, because test runners load them by their names. */
 const loadedByName = [
   'conftest.py',
   'pytest.ini',
@@ -58,7 +58,7 @@ export interface NamedTestRun {
 /**
  * How the tests of a row run. Other names in braces stay as they are: Bash has some of its own.
  *
- * @param files of the test patch, after it
+ * @param files the files of the test patch that exist after it
  * @param report where a report goes
  */
 export function testRunOf({ test }: RowSetup, files: readonly string[], report: string): NamedTestRun {
@@ -76,7 +76,7 @@ export function testRunOf({ test }: RowSetup, files: readonly string[], report: 
   return { parser, command: filledIn, timeoutMs: timeout, restored: [...restored] };
 }
 
-/** Files that tests read, and that no test runner takes. */
+/** Files that tests read, and that a test runner does not accept as arguments. */
 const isData = /\.(json|png|csv|txt|md|jpg|jpeg|pkl|yml|yaml|toml)$/;
 
 /** As Django's tests are named: `a.tests` for `tests/a/tests.py`. */
@@ -107,7 +107,7 @@ function filled(text: string, values: Readonly<Record<string, string>>, key: str
     throw new OffsiteError(`tasks.${key}: ${whole} is not known`, {
       code: 'TASKS_REFUSED',
       kind: 'input',
-      hint: `There are ${Object.keys(values)
+      hint: `Known names: ${Object.keys(values)
         .map((each) => `{${each}}`)
         .join(', ')}.`,
     });

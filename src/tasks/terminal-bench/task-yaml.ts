@@ -18,7 +18,7 @@ export const TaskYaml = z.object({
   max_agent_timeout_sec: Seconds.default(360_000),
   max_test_timeout_sec: Seconds.default(60_000),
   run_tests_in_same_shell: z.boolean().default(false),
-  // They concern the recording of a terminal, or are estimates.
+  // These keys are about the recording of a terminal, or are estimates.
   disable_asciinema: z.boolean().optional(),
   estimated_duration_sec: z.number().nullish(),
   expert_time_estimate_min: z.number().nullish(),
@@ -31,7 +31,7 @@ export const TaskYaml = z.object({
 
 export type TaskYaml = z.output<typeof TaskYaml>;
 
-/** `solution.yaml`: commands that are typed, with the keys that say when the next one is. */
+/** `solution.yaml`: commands that are typed, with keys that say when the next one is typed. */
 export const SolutionYaml = z.array(
   z.object({
     command: z.string(),

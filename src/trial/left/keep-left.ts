@@ -52,7 +52,7 @@ export async function keepLeft(input: LeftSandbox, { store, budget }: KeepParts)
   const { parts, signal } = input;
   using deadline = startDeadline(parts.clock, keptWorkspaces.time.keeping, signal);
   try {
-    if (input.whole.steps) throw new NotKept('what several steps left one after another is not kept');
+    if (input.whole.steps) throw new NotKept('workspaces of trials with several steps are not kept');
     if (gradesInOwnSandbox(input.spec)) return await keepImage(input, store, deadline.signal);
     if (input.found.carry === 'nothing') return { kind: 'untouched' };
     if (await changedLittle(input, deadline.signal)) return await keepImage(input, store, deadline.signal);

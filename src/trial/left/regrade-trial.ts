@@ -37,7 +37,7 @@ export interface RegradeParts extends Omit<TrialParts, 'keep'> {
 /** Why this grading cannot be done with what was kept; undefined if it can be tried. */
 export function placeObstacle(spec: TrialSpec, kept: Pick<KeptWorkspace, 'kind'>): string | undefined {
   if (kept.kind === 'image' || !gradesInOwnSandbox(spec)) return undefined;
-  return 'it is to be graded in the sandbox of the agent, and only the workspace was kept';
+  return 'its grading needs the sandbox of the agent, and only the workspace was kept';
 }
 
 /**
@@ -49,7 +49,7 @@ export function placeObstacle(spec: TrialSpec, kept: Pick<KeptWorkspace, 'kind'>
  */
 export function servicesObstacle(spec: TrialSpec, newServices: boolean): string | undefined {
   if (newServices || !needsServices(spec)) return undefined;
-  return 'what its services held is not kept, and its grading reaches them: --new-services starts new ones';
+  return 'its grading uses its services, whose state was not kept: --new-services starts new ones';
 }
 
 /** Whether what a trial's services hold can decide its verdict. */

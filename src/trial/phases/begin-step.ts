@@ -92,7 +92,7 @@ async function putStep(
 ): Promise<void> {
   const { workingDir } = container;
   if ((await container.kindOf(workingDir, signal)) === 'other')
-    throw new TrialFailure({ kind: 'task', phase: 'sandbox', message: `${workingDir} is no folder` });
+    throw new TrialFailure({ kind: 'task', phase: 'sandbox', message: `${workingDir} is not a folder` });
   const placed = files.map((file) => ({ ...file, path: posix.resolve(workingDir, file.path) }));
   const folders: NewEntry[] = [];
   // A folder replaces a file or a link in its place.

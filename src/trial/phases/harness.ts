@@ -106,7 +106,7 @@ async function giveSkills(
   const from = spec.agent?.skills;
   if (from === undefined) return [];
   if (skillsFolder === undefined)
-    return [`the ${name} harness has no folder for skills: it was told only the name of theirs, ${from}`];
+    return [`the ${name} harness has no folder for skills: it was given only their path, ${from}`];
   try {
     await copySkills(worker, { from, to: skillsFolder }, signal);
   } catch (error) {

@@ -38,7 +38,7 @@ async function rewardsOf(
   signal: AbortSignal,
 ): Promise<Rewards | Resolved> {
   if (reading.kind === 'reward-files') return writtenRewards(container, reading, signal);
-  if (stdout.truncated) return { kind: 'none', problem: 'they printed more than is read' };
+  if (stdout.truncated) return { kind: 'none', problem: 'they printed too much output' };
   if (reading.kind === 'named-tests') return resolvedRewards(container, reading, stdout.text, signal);
   const read = printedTestParsers[reading.parser](stdout.text);
   if (read.kind === 'none') return read;

@@ -40,7 +40,7 @@ export async function fileAt(
   const name = posix.basename(path);
   for (let folder = posix.dirname(path); folder !== '/'; folder = posix.dirname(folder)) {
     if ((await container.kindOf(folder, signal)) !== 'folder')
-      throw new NotReadable(`the tests left no folder ${folder}, but something else`);
+      throw new NotReadable(`after the tests, ${folder} is not a folder`);
   }
   try {
     for await (const { type, content } of container.archive(path, signal, maxBytes)) {

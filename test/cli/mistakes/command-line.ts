@@ -118,7 +118,7 @@ export const inTheCommandLine: readonly Mistake[] = [
     mistake: 'an option for tasks beside a suite',
     args: ['run', 'suite.yaml', '--profile', 'worker', '--threshold', '0.8'],
     printed: [
-      'error: --profile, --threshold are for --tasks, and a suite file says that itself',
+      'error: --profile, --threshold are only for --tasks; a suite file has its own settings',
       '  Change the suite file, or leave the option out.',
     ],
   },

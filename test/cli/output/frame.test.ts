@@ -72,8 +72,8 @@ describe('with 100 running trials', () => {
     expect(frame.slice(0, 5)).toEqual([
       '  ░░░░░░░░░░░░░░░  9/240  4 passed  4 failed  1 void',
       '  67 harness, 33 verify  1.2M tokens  $3.20  2 m 42 s, about 5 min left',
-      '  … prepare of django__django-12345                    2 m 42 s',
-      '  … install of codex                 by another agent  2 m 42 s',
+      '  … prepare of django__django-12345                      2 m 42 s',
+      '  … install of codex                 by another process  2 m 42 s',
       '  … a-very-long-name-…-very-long-name-8  gpt-5-codex-high #0  harness  2 m 30 s',
     ]);
     expect(frame.at(-1)).toBe('    and 85 more');
@@ -101,8 +101,8 @@ describe('with 100 running trials', () => {
   test('10 rows show counts and the longest of builds and trials', () => {
     const frame = drawn(busy(names.short ?? String), 80, 10);
     expect(frame.slice(2)).toEqual([
-      '  … prepare of django__django-12345                    2 m 42 s',
-      '  … install of codex                 by another agent  2 m 42 s',
+      '  … prepare of django__django-12345                      2 m 42 s',
+      '  … install of codex                 by another process  2 m 42 s',
       '  … case-8  gpt-5-codex-high #0  harness  2 m 30 s',
       '    and 99 more',
     ]);
@@ -145,7 +145,7 @@ describe('a plain line of what is going on', () => {
   test('names counts, builds, phases, the longest trial, use and time left, in few lines', () => {
     expect(shown(busy(names.short ?? String), 100)).toEqual([
       '  9 of 240 done, 4 passed, 4 failed, 1 void; prepare of django__django-12345 for 2 m 42 s;',
-      '  install of codex by another agent for 2 m 42 s; running: 67 harness, 33 verify;',
+      '  install of codex by another process for 2 m 42 s; running: 67 harness, 33 verify;',
       '  longest: case-8 · gpt-5-codex-high #0 for 2 m 30 s; 1.2M tokens, $3.20; about 5 min left',
     ]);
   });

@@ -61,13 +61,17 @@ test.each<[string, (object | string)[], string]>([
   [
     'a file that begins with something else',
     [{ text: 'a' }],
-    '1: a cassette begins with a line about itself',
+    '1: the first line must be the header of the cassette',
   ],
   ['a second head', [head, head], '2: a second cassette begins'],
   ['what is not JSON', [head, '{'], '2: '],
   ['a member that nobody knows', [head, { ...label, path: '/etc/passwd' }], '2: it is not a line'],
-  ['an exchange before a trial', [head, { text: 'a' }, { exchange }], '3: an exchange stands before'],
-  ['a text that comes later', [head, label, { exchange }, { text: 'a' }], '3: there is no text 0 before'],
+  ['an exchange before a trial', [head, { text: 'a' }, { exchange }], '3: an exchange comes before'],
+  [
+    'a text that comes later',
+    [head, label, { exchange }, { text: 'a' }],
+    '3: text 0 is not defined before this line',
+  ],
   [
     'a negative text',
     [head, label, { text: 'a' }, { exchange: { ...exchange, answer: -1 } }],

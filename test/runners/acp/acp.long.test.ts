@@ -85,7 +85,7 @@ describe('an agent that speaks the Agent Client Protocol', { timeout }, () => {
     ['stops for no known reason', 'agent-failed', 'tired'],
     ['fails', 'model-failed', 'the model answered 500'],
     ['is not there', 'runner-broke', 'exited with 4'],
-    ['opens no session', 'runner-broke', 'offers none with a key: browser'],
+    ['opens no session', 'runner-broke', 'offers no login with a key: browser'],
   ])('that %s has ended as %s', async (behavior, ended, message) => {
     const { ending } = await turnOf(behavior);
     expect(ending).toMatchObject({ ended, message: expect.stringContaining(message) });

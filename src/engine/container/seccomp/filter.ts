@@ -26,6 +26,6 @@ export function filterObstacle(
 
 function whyNotSent({ arch, security, takesFilters }: Machine): string | undefined {
   if (!security.seccomp) return 'its kernel has no seccomp';
-  if (!takesFilters) return 'the engine takes none from its clients';
+  if (!takesFilters) return 'the engine does not accept any from its clients';
   return isFilterable(arch) ? undefined : `there is none for the architecture ${arch}`;
 }

@@ -38,7 +38,7 @@ function Step({
         <span class="name">{line(description)}</span> <span class="dim">{facts.join(' · ')}</span>
       </summary>
       {log === undefined ? (
-        <p class="dim">It printed nothing, or another agent ran it.</p>
+        <p class="dim">It printed nothing, or another Offsite process ran it.</p>
       ) : (
         isOpen && <BlobText label="Output" sha256={log} />
       )}
