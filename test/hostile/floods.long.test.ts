@@ -41,7 +41,9 @@ test('a shell that an agent put in place of the sandbox’s own prints 600 MiB t
     expect(await container.killAll()).toBe('restarted');
   });
   expect(grown).toBeLessThan(200);
-  expect(await container.processes()).toEqual([]);
+  // The container starts with the agent's shell too, and ends when that has printed everything.
+  const left = await container.processes().catch(({ message }: Error) => message);
+  expect([[], expect.stringMatching(/not running|running containers/)]).toContainEqual(left);
 });
 
 const program = (body: string) => `#!/bin/bash\n${body}`;
