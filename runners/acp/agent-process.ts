@@ -4,7 +4,7 @@ import type { ExecResult } from '../../src/engine/exec/exec-request.ts';
 import type { HarnessContext } from '../../src/harness/runner.ts';
 
 /** Milliseconds: longer than any trial. The turns have deadlines of their own. */
-export const longest = 2 ** 31 - 1;
+export const noTimeoutMs = 2 ** 31 - 1;
 
 /** What starts an agent that speaks the protocol. */
 export interface AcpProgram {
@@ -35,7 +35,7 @@ export class AgentProcess {
       env: { ...env, ...own },
       cwd: workspace,
       stdin: this.#input,
-      timeoutMs: longest,
+      timeoutMs: noTimeoutMs,
       signal: this.#stop.signal,
       capBytes: harnessLines.bytes.kept,
       onOutput: (from, bytes) => {

@@ -21,7 +21,7 @@ import type {
 } from '../../src/harness/runner.ts';
 import { shownOutput } from '../../src/harness/streamed-turn.ts';
 import { TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
-import { type AcpProgram, AgentProcess, longest } from './agent-process.ts';
+import { type AcpProgram, AgentProcess, noTimeoutMs } from './agent-process.ts';
 import { endingOf, type Outcome, statusOf, textOf } from './endings.ts';
 import { AcpMessages } from './messages.ts';
 import { newSession } from './new-session.ts';
@@ -119,7 +119,7 @@ export class AcpSession implements HarnessSession {
       now: () => clock.now(),
     });
     const terminals = new Terminals({
-      ...{ container, workspace, clock, env, commandOf, timeoutMs: longest },
+      ...{ container, workspace, clock, env, commandOf, timeoutMs: noTimeoutMs },
       record: () => this.#record,
     });
     const { client: own } = methods;

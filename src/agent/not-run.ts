@@ -1,4 +1,4 @@
-import { defects } from '../bounds/anybody.ts';
+import { defects } from '../bounds/anyone.ts';
 import type { Clock } from '../clock.ts';
 import { spentMessage } from '../gateway/budget.ts';
 import type { BudgetAccount } from '../gateway/gateway.ts';

@@ -47,7 +47,7 @@ export function treeOf(command: Command): CommandTree {
 }
 
 /** A command without an action, which a list of commands shows like the real one. */
-export function listed({ name, description, arguments: given, options }: CommandTree): Command {
+export function placeholderCommand({ name, description, arguments: given, options }: CommandTree): Command {
   const command = new Command(name).description(description);
   for (const { term } of given) command.addArgument(new Argument(term));
   for (const { flags } of options) command.option(flags);

@@ -15,7 +15,7 @@ import type { Config } from '../suite/config-file.ts';
 import { defaultBudgetsText } from '../suite/default-budgets.ts';
 import { BadFile } from '../suite/file-issues.ts';
 import { loadConfig } from '../suite/load-config.ts';
-import { formIssues } from '../suite/read-suite.ts';
+import { schemaIssues } from '../suite/read-suite.ts';
 import { SandboxConfig } from '../suite/sandbox-config.ts';
 import { type HostEnvironment, hostEnvironmentOf } from '../trial/host-environment.ts';
 import { CommandEngines } from './context/engines.ts';
@@ -302,6 +302,6 @@ function checkedTogether(read: () => Config, suite: string | undefined): Config 
     return read();
   } catch (error) {
     if (suite === undefined || !(error instanceof BadFile)) throw error;
-    throw new BadFile([...error.issues, ...formIssues(suite)]);
+    throw new BadFile([...error.issues, ...schemaIssues(suite)]);
   }
 }

@@ -1,4 +1,4 @@
-import { exportedPage } from '../bounds/anybody.ts';
+import { exportedPage } from '../bounds/anyone.ts';
 import type { ReadOptions } from '../export/read-trials.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import { plural } from '../text/quantities.ts';

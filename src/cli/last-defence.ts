@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { defects } from '../bounds/anybody.ts';
+import { defects } from '../bounds/anyone.ts';
 import type { Crashes } from '../ledger/crashes.ts';
 import { makeFolder } from '../make-folder.ts';
 import { messageOf } from '../offsite-error.ts';

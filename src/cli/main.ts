@@ -1,6 +1,6 @@
 import { runProgram } from './program.ts';
 import { openTerminal } from './terminal.ts';
-import { catchTheRest } from './the-rest.ts';
+import { printUncaught } from './uncaught.ts';
 
 // The reader of our output may be gone (`| head`), or the terminal may be closed. The trials continue, and
 // their results are stored and reported.
@@ -10,5 +10,5 @@ for (const stream of [process.stdout, process.stderr]) {
   });
 }
 
-catchTheRest(openTerminal().err);
+printUncaught(openTerminal().err);
 process.exitCode = await runProgram(process.argv.slice(2));

@@ -127,8 +127,8 @@ async function needed([first, second]: readonly string[]): Promise<Command[]> {
   const named = (first === 'help' ? second : first) ?? '';
   const source = Object.hasOwn(sources, named) ? sources[named] : undefined;
   if (source) return [(await source()) as Command];
-  const { commandTrees, listed } = await import('./command-tree.ts');
-  return commandTrees.map(listed);
+  const { commandTrees, placeholderCommand } = await import('./command-tree.ts');
+  return commandTrees.map(placeholderCommand);
 }
 
 /** All commands, without the settings that they inherit from the program. */

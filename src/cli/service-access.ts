@@ -90,7 +90,7 @@ async function openEmbeddedService(settings: ServiceSettings): Promise<ServiceAc
   const { dataFolder, clock, integrations, platform } = settings;
   const service = openService({ dataFolder, clock, integrations, ...(platform && { platform }) });
   try {
-    const apiKey = agentKey(dataFolder);
+    const apiKey = machineKey(dataFolder);
     service.seedKey(apiKey, { organization: localOrganization, permissions, name: 'this machine' });
     const { url } = await service.listen();
     const client = createClient({ url, apiKey, clock, keys: keysWith(settings, apiKey) });
@@ -113,7 +113,7 @@ async function openEmbeddedService(settings: ServiceSettings): Promise<ServiceAc
  * The key that this machine's commands use with the embedded service. It is stored beside the database, and
  * only its owner can read it.
  */
-function agentKey(dataFolder: string): string {
+function machineKey(dataFolder: string): string {
   const file = join(dataFolder, 'agent.key');
   if (!existsSync(file)) {
     openDataFolder(dataFolder);

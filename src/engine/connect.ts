@@ -7,7 +7,7 @@ import { connect } from './connection/connect.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import { type CreateOptions, createFromSpec } from './container/create.ts';
 import { fillHosts } from './container/hosts-file.ts';
-import { leaveToEnd, removeContainer } from './container/remove.ts';
+import { ignoreRemovalFailure, removeContainer } from './container/remove.ts';
 import { runtimeProbe } from './container/runtime-probe.ts';
 import { containerOf } from './container.ts';
 import type { Engine } from './engine.ts';
@@ -79,7 +79,7 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
     signal,
   });
   const { port } = connection;
-  options.ending?.addEventListener('abort', connection.hurry, { once: true });
+  options.ending?.addEventListener('abort', connection.beginEnding, { once: true });
   try {
     const capabilities = await port.facts(signal);
     const shields = shieldVolume(port, instance, capabilities);
@@ -96,7 +96,7 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
         const [runtime] = await Promise.all([probe(spec), fill(id, spec, options.signal)]);
         return containerOf(port, id, spec, { runtime, shield });
       } catch (error) {
-        await removeContainer(port, id).catch(leaveToEnd);
+        await removeContainer(port, id).catch(ignoreRemovalFailure);
         throw error;
       }
     };
@@ -146,16 +146,16 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
       sweep: (signal, options) => sweepDead(port, instance, { ...options, signal }),
       async [Symbol.asyncDispose]() {
         try {
-          // Before `hurry`, because the engine may take longer to remove large images than `hurry` allows.
+          // Before `beginEnding`, which allows less time than an engine may need to remove large images.
           await upkeep[Symbol.asyncDispose]();
-          connection.hurry();
+          connection.beginEnding();
           await marker.remove();
           await removeOwned(port, instance);
         } catch (error) {
           if (!(error instanceof OffsiteError)) throw error;
           note(leftMessage(connection.address, error));
         } finally {
-          options.ending?.removeEventListener('abort', connection.hurry);
+          options.ending?.removeEventListener('abort', connection.beginEnding);
           await connection.close();
         }
       },

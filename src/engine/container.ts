@@ -12,7 +12,7 @@ import type { ContainerSpec } from './container/container-spec.ts';
 import { disconnectContainer } from './container/disconnect.ts';
 import { type KillAllResult, killAll } from './container/kill-all.ts';
 import { type ContainerProcess, listProcesses } from './container/processes.ts';
-import { leaveToEnd, removeContainer } from './container/remove.ts';
+import { ignoreRemovalFailure, removeContainer } from './container/remove.ts';
 import type { RunningContainer } from './container/running-container.ts';
 import type { RuntimeFacts } from './container/runtime-probe.ts';
 import type { ExecRequest, ExecResult } from './exec/exec-request.ts';
@@ -110,7 +110,7 @@ export interface Container extends AsyncDisposable {
 }
 
 /** What a container gets from its engine. */
-export interface Given {
+export interface ContainerParts {
   /** Default: that of a plain runtime. */
   runtime?: RuntimeFacts;
   /** Default: none. */
@@ -122,7 +122,7 @@ export function containerOf(
   port: EnginePort,
   id: string,
   spec: ContainerSpec,
-  { runtime, shield }: Given = {},
+  { runtime, shield }: ContainerParts = {},
 ): Container {
   const running: RunningContainer = {
     port,
@@ -175,6 +175,6 @@ export function containerOf(
     unpack: (path, archive, signal) => unpackArchive(port, { id, path }, archive, signal),
     commit: (request, signal) => commitContainer(running, request, signal),
     remove,
-    [Symbol.asyncDispose]: () => remove().catch(leaveToEnd),
+    [Symbol.asyncDispose]: () => remove().catch(ignoreRemovalFailure),
   };
 }

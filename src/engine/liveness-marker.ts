@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { backoff } from '../backoff.ts';
 import { connectionWaits } from './connection/waits.ts';
-import { leaveToEnd, removeContainer } from './container/remove.ts';
+import { ignoreRemovalFailure, removeContainer } from './container/remove.ts';
 import { filterFor } from './container/seccomp/filter.ts';
 import { ownershipLabels } from './labels.ts';
 import type { Capabilities } from './port/capabilities.ts';
@@ -62,7 +62,7 @@ export function livenessMarker(
       state = { kind: 'running', id, connection };
       if (connection.destroyed) over();
     } catch (error) {
-      await removeContainer(port, id).catch(leaveToEnd);
+      await removeContainer(port, id).catch(ignoreRemovalFailure);
       throw error;
     }
   }
@@ -94,7 +94,7 @@ export function livenessMarker(
       state = { kind: 'none' };
       return;
     }
-    await removeContainer(port, id).catch(leaveToEnd);
+    await removeContainer(port, id).catch(ignoreRemovalFailure);
   }
 
   return {

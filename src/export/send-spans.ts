@@ -7,7 +7,7 @@ import { parseForeignJson } from '../parse-json.ts';
 /** Milliseconds between tries. */
 const waits: BackoffLimits = { first: 1_000, longest: spanReceipts.time.retryWait };
 /** The statuses that OTLP allows a client to try again after (https://opentelemetry.io/docs/specs/otlp/). */
-const passing = [429, 502, 503, 504];
+const retryableStatuses = [429, 502, 503, 504];
 
 export interface Receiver {
   url: URL;
@@ -107,7 +107,7 @@ async function post(body: Uint8Array, { url, headers, signal }: Receiver): Promi
   if (response.ok) return { rejected: rejectedIn(text) };
   const seconds = Number(response.headers.get('retry-after'));
   return {
-    mayPass: passing.includes(response.status),
+    mayPass: retryableStatuses.includes(response.status),
     waitMs: Number.isFinite(seconds) ? Math.min(seconds * 1_000, waits.longest) : 0,
     why: `it answered ${response.status}: ${text.slice(0, spanReceipts.bytes.shown)}`,
   };

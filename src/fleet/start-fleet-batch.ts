@@ -41,7 +41,7 @@ export async function startFleetBatch(
   parts: FleetStart,
   signal: AbortSignal,
 ): Promise<OpenBatch> {
-  requireWay(plan, parts);
+  requirePlanTransport(plan, parts);
   requireFewNeeds(plan);
   const prompt = await resolvePrompt(plan, parts.client, signal);
   const poll = new PollHandle({ client: parts.temporal, fleet: parts.config.fleet });
@@ -158,7 +158,10 @@ function requireFewNeeds({ cases, variants, judges }: SuitePlan): void {
 }
 
 /** Throws `FLEET_STORAGE_MISSING` if the plan of a batch cannot reach the workers. */
-function requireWay(plan: SuitePlan, { storage, config }: Pick<FleetStart, 'storage' | 'config'>): void {
+function requirePlanTransport(
+  plan: SuitePlan,
+  { storage, config }: Pick<FleetStart, 'storage' | 'config'>,
+): void {
   if (storage) return;
   const why =
     config.fleet.payloads !== 'full'

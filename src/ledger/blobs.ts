@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { createReadStream, existsSync, readFileSync, statSync, utimesSync } from 'node:fs';
 import { type FileHandle, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { foreignJson } from '../bounds/anybody.ts';
+import { foreignJson } from '../bounds/anyone.ts';
 import { makeFolder } from '../make-folder.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { isDeeper } from '../parse-json.ts';

@@ -1,4 +1,4 @@
-import { printedText } from '../bounds/anybody.ts';
+import { printedText } from '../bounds/anyone.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { checksBeside } from '../record/checks-beside.ts';
 import { failuresOf } from '../record/failures.ts';

@@ -1,4 +1,4 @@
-import { printedText } from '../bounds/anybody.ts';
+import { printedText } from '../bounds/anyone.ts';
 import type { Validation } from '../contract/validation.ts';
 import type { TrialResult } from './trial-record.ts';
 

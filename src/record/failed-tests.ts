@@ -1,4 +1,4 @@
-import { printedText } from '../bounds/anybody.ts';
+import { printedText } from '../bounds/anyone.ts';
 
 /**
  * How test runners print the name of a test that failed. The lines are what a program printed, perhaps an

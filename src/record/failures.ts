@@ -1,4 +1,4 @@
-import { printedText } from '../bounds/anybody.ts';
+import { printedText } from '../bounds/anyone.ts';
 import type { Judgment, Validation } from '../contract/validation.ts';
 import { failedTests } from './failed-tests.ts';
 import type { TrialResult } from './trial-record.ts';

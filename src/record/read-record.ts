@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { foreignJson } from '../bounds/anybody.ts';
+import { foreignJson } from '../bounds/anyone.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { isDeeper } from '../parse-json.ts';
 import { recordVersion, TrialRecord } from './trial-record.ts';

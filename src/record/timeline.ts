@@ -1,4 +1,4 @@
-import { printedText } from '../bounds/anybody.ts';
+import { printedText } from '../bounds/anyone.ts';
 import { hasPassed } from './failures.ts';
 import type { TrialRecord } from './trial-record.ts';
 

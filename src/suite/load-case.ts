@@ -38,7 +38,7 @@ export function plannedCase(
   if (prompt.kind === 'text')
     reader.refuseUnknownNames(prompt.text, variables, ['suite', 'prompt'], ` in case ${entry.id}`);
   refuseGrading(entry, path, reader);
-  if (steps) refuseOneInstruction(entry, prompt, path, reader);
+  if (steps) refuseFixedInstruction(entry, prompt, path, reader);
   const request: Case = { id: entry.id, name: entry.name ?? entry.id };
   if (entry.tags) request.tags = entry.tags;
   if (entry.source && 'kind' in entry.source) request.source = entry.source;
@@ -79,7 +79,7 @@ function refuseGrading(entry: CaseSource, path: Path, reader: SuiteReader): void
 }
 
 /** Refuses a case whose steps would all ask the agent the same, which is a mistake. */
-function refuseOneInstruction(
+function refuseFixedInstruction(
   { id, variables = {} }: CaseSource,
   prompt: PromptSource,
   path: Path,

@@ -29,7 +29,7 @@ export function readSuite(file: string): ReadSuite {
 }
 
 /** What does not match the schema, or cannot be read as YAML. Empty for a file that cannot be read at all. */
-export function formIssues(file: string): readonly FileIssue[] {
+export function schemaIssues(file: string): readonly FileIssue[] {
   try {
     return readSuite(file).issues;
   } catch (error) {

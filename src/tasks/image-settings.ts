@@ -10,7 +10,7 @@ import { isBelow, issueAt, TaskFolder } from './task-folder.ts';
  * entrypoint, which the formats' own programs start with the container, and a working folder that cannot be
  * the workspace.
  */
-export function useImageSettings({ place, environment }: Task, remarks: Remarks): void {
+export function recordImageSettings({ place, environment }: Task, remarks: Remarks): void {
   const { source, main } = environment;
   if (source.kind !== 'build') return;
   const { dockerfile: file, target } = source;

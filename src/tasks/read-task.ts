@@ -3,7 +3,7 @@ import { OffsiteError } from '../offsite-error.ts';
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import { taskDigest } from './harbor/digest.ts';
 import { readHarborTask } from './harbor/read-harbor.ts';
-import { useImageSettings } from './image-settings.ts';
+import { recordImageSettings } from './image-settings.ts';
 import type { FoundTask } from './located.ts';
 import { Remarks } from './supported.ts';
 import { readRow } from './swe-bench/row.ts';
@@ -53,7 +53,7 @@ function readFound({ format, place, row, setup }: FoundTask): Task {
 /** The task with what its image says, and what its data set says of it. */
 function withRemarks(task: Task, { expected, remark }: FoundTask): Task {
   const remarks = new Remarks();
-  useImageSettings(task, remarks);
+  recordImageSettings(task, remarks);
   for (const { instruction } of [task, ...task.steps])
     if (Buffer.byteLength(instruction) > taskSets.bytes.instruction)
       remarks.uses('long-instruction', issueAt(task.place, ''));

@@ -1,4 +1,4 @@
-import { printedText } from '../bounds/anybody.ts';
+import { printedText } from '../bounds/anyone.ts';
 import { cut } from './cut.ts';
 import { escaped } from './escape.ts';
 import type { Redact } from './printable.ts';

@@ -1,4 +1,4 @@
-import { printedText } from '../bounds/anybody.ts';
+import { printedText } from '../bounds/anyone.ts';
 
 /**
  * The name that somebody probably meant, by the rule that the command line has for its commands and options:

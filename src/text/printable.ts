@@ -1,5 +1,5 @@
 import type { styleText } from 'node:util';
-import { printedText } from '../bounds/anybody.ts';
+import { printedText } from '../bounds/anyone.ts';
 import { cut } from './cut.ts';
 import { escaped } from './escape.ts';
 

@@ -1,4 +1,4 @@
-import { printedText } from '../bounds/anybody.ts';
+import { printedText } from '../bounds/anyone.ts';
 import type { Container } from '../engine/container.ts';
 import type { HarnessEvent } from '../record/harness.ts';
 import type { CollectCommand } from '../suite/case-tests.ts';

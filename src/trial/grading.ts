@@ -4,7 +4,7 @@ import type { AskModel } from '../validate/judge/ask-model.ts';
 import { answersAboutNothing } from '../validate/model-calls.ts';
 import { causeOf } from './failure.ts';
 import { FreshSandbox, GradingSandboxes } from './grading-sandboxes.ts';
-import { gradesInOwnSandbox } from './left/keep-left.ts';
+import { needsWholeSandbox } from './left/keep-left.ts';
 import { openModels, type TrialModels } from './models.ts';
 import { neededFromOutside } from './own-sandbox.ts';
 import { collect } from './phases/collect.ts';
@@ -114,8 +114,7 @@ async function attempt(input: PhaseInput, runPhase: RunPhase, carry?: Found['car
   for (const phase of gradingPhases) {
     if (phase === collect && found.artifacts !== undefined) continue;
     // From here on, the agent's sandbox may be changed.
-    if (phase === verify && gradesInOwnSandbox(input.spec) && input.keeping?.done)
-      await runPhase(keep, input);
+    if (phase === verify && needsWholeSandbox(input.spec) && input.keeping?.done) await runPhase(keep, input);
     try {
       const given = { ...input, found };
       const more = phase.idle?.(given) ?? (await runPhase(phase, given));

@@ -18,7 +18,7 @@ export interface CallsOfValidation {
 }
 
 /** Codes of model failures that may not occur again on a retry. */
-const passing = new Set(['MODEL_UNREACHABLE', 'MODEL_ANSWER_UNREADABLE']);
+const retryableCodes = new Set(['MODEL_UNREACHABLE', 'MODEL_ANSWER_UNREADABLE']);
 
 /** Asks models for a validator's validations, and records each request and answer. */
 export class ModelCalls {
@@ -119,7 +119,7 @@ export async function answersAboutNothing(
 
 function failureOf(error: unknown, ask: SandboxedAsk): GradingFailure {
   if (!(error instanceof OffsiteError)) throw error;
-  const kind = passing.has(error.code) ? 'infrastructure' : 'broken';
+  const kind = retryableCodes.has(error.code) ? 'infrastructure' : 'broken';
   const message = `${ask.method}() of "${ask.validation}" failed: ${error.message}`;
   // A malformed question is the validator's own.
   return { kind, message, ...(error.code !== 'ASK_MALFORMED' && { ask }) };

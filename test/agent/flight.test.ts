@@ -103,6 +103,6 @@ test('while the environment of a run is built, trials of other runs join', () =>
   queued({ building: 100, built: 100 });
   const flight = new Flight<InFlight>(() => false);
   fill(flight);
-  flight.isBuilding('building');
+  flight.markBuilding('building');
   expect(fill(flight)).toEqual(['built', 'built', 'built', 'built']);
 });

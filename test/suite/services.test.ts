@@ -99,7 +99,10 @@ test.each([
   ['    "a b": { image: a }', /expected letters, digits/],
   ['    "a\\n127.0.0.1 evil": { image: a }', /expected letters, digits/],
   ['    db: { image: a, dependsOn: { web: healthy } }', /services.db.dependsOn: there is no service web/],
-  ['    db: { image: a, dependsOn: { db: started } }', /services.db.dependsOn: it depends on itself through other services/],
+  [
+    '    db: { image: a, dependsOn: { db: started } }',
+    /services.db.dependsOn: it depends on itself through other services/,
+  ],
   ['    db: { image: a, aliases: [x] }\n    x: { image: a }', /services.x: x is also a name of db/],
   [
     '    db: { image: a, files: { relative: f } }',

@@ -448,7 +448,9 @@ env = { LEVEL = "step" }
   test('have names that differ', () => {
     const twice = '[[steps]]\nname = "one"\n[[steps]]\nname = "one"\n';
     const found = set.harbor('task', { ...two, 'task.toml': twice });
-    expect(issuesOf(found)).toEqual(['task.toml:4:1: steps[1].name: one is already the name of another step']);
+    expect(issuesOf(found)).toEqual([
+      'task.toml:4:1: steps[1].name: one is already the name of another step',
+    ]);
   });
 
   test('become the steps of a case', () => {

@@ -2,7 +2,7 @@ import { Writable } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import type { BatchEvent, BatchTrial } from '../../src/agent/run-batch.ts';
-import { printedText } from '../../src/bounds/anybody.ts';
+import { printedText } from '../../src/bounds/anyone.ts';
 import { daemonLog } from '../../src/cli/daemon/log.ts';
 import { Activity } from '../../src/cli/output/activity.ts';
 import { trialWords } from '../../src/cli/output/activity-text.ts';

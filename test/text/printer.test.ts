@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import stringWidth from 'string-width';
 import { describe, expect, test } from 'vitest';
-import { printedText } from '../../src/bounds/anybody.ts';
+import { printedText } from '../../src/bounds/anyone.ts';
 import { escaped, printableJson } from '../../src/text/escape.ts';
 import { logDestination } from '../../src/text/log-destination.ts';
 import { markdownCell } from '../../src/text/markdown.ts';

@@ -27,7 +27,7 @@ export interface DaemonParts
   claims: Claims;
   log: Logger;
   /** Called when the daemon ends its running trials. From then on, nothing may wait longer than it must. */
-  hurry(): void;
+  beginEnding(): void;
   /** Called every few seconds while no loop is stuck. */
   alive(): Promise<void>;
   /** Receives what the worker does, besides the log. */

@@ -41,7 +41,7 @@ export class Daemon {
   /** Aborted when the daemon must start nothing more. */
   readonly #intake = new AbortController();
   /** Aborted when the daemon must no longer wait for reports. */
-  readonly #hurry = new AbortController();
+  readonly #stopNow = new AbortController();
   #delivery: DeliveryLoop | undefined;
   #mode: Mode = 'working';
 
@@ -155,11 +155,11 @@ export class Daemon {
    */
   cancel(): void {
     this.drain();
-    this.#parts.hurry();
+    this.#parts.beginEnding();
     this.#setMode('canceling');
     const reason = 'the daemon was stopped';
     this.#worker.stop(new OffsiteError(reason, { code: 'STOPPED', kind: 'infrastructure' }));
-    this.#hurry.abort(new Error('the daemon was stopped'));
+    this.#stopNow.abort(new Error('the daemon was stopped'));
   }
 
   /** Removes a run's open trials from the queue for good. Returns how many there were. */
@@ -214,9 +214,9 @@ export class Daemon {
 
   async #deliverRemaining(delivery: DeliveryLoop): Promise<void> {
     try {
-      await delivery.drain(grace, this.#hurry.signal);
+      await delivery.drain(grace, this.#stopNow.signal);
     } catch (error) {
-      if (!this.#hurry.signal.aborted) throw error;
+      if (!this.#stopNow.signal.aborted) throw error;
     }
   }
 

@@ -119,7 +119,7 @@ export class Flight<Trial extends InFlight> {
    *
    * @param run the service's id
    */
-  isBuilding(run: string): void {
+  markBuilding(run: string): void {
     for (const one of this.trials) {
       if (one.trial.runId === run && one.state === 'looking') one.state = 'building';
     }

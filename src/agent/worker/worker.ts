@@ -88,7 +88,7 @@ export class Worker implements AsyncDisposable {
       ...parts,
       buildPermits: admission.builds,
       onBuild: (run) => {
-        flight.isBuilding(run);
+        flight.markBuilding(run);
         changed();
       },
       observeBuild: (build) => this.#observeBuild(build),

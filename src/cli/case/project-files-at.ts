@@ -1,4 +1,4 @@
-import { projectFiles } from '../../bounds/anybody.ts';
+import { projectFiles } from '../../bounds/anyone.ts';
 import { filesToRead } from '../project/look-at-project.ts';
 import type { ProjectFiles } from '../project/project-files.ts';
 

@@ -62,7 +62,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   // Check all batches before the first one starts: trials without their model are void, even after retries.
   const check = (what: Resumable) =>
     requirePlanned(nameOf(what), planOfAny(what, ledger), runners, revision, progress.note);
-  const wanted = await thoseThatCan(chosen, check, progress.note);
+  const wanted = await passingCheck(chosen, check, progress.note);
   const older = await olderSideOf(wanted, options, context, signal);
   const printing = { context, workshop, progress, options, older, signal };
   const results: BatchResults[] = [];
@@ -117,7 +117,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
  * The batches and sets that pass the check. One that needs another configuration does not stop the others: it
  * is reported and left out. Throws the first failure if all fail.
  */
-async function thoseThatCan(
+async function passingCheck(
   chosen: readonly Resumable[],
   check: (what: Resumable) => Promise<void>,
   note: (message: Printable) => void,

@@ -48,7 +48,7 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
     random: Math.random,
     log,
     revisions,
-    hurry: () => context.end(),
+    beginEnding: () => context.end(),
     alive: () => systemd.notify('WATCHDOG=1'),
     observe: work.observe,
   });

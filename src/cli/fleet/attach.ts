@@ -11,9 +11,9 @@ import type { StoredBatch } from '../../ledger/batches.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { CommandContext, type Reporting } from '../context.ts';
 import { openProgress } from '../output/progress.ts';
+import type { Watched } from './fleet-display.ts';
 import { type FollowOptions, type FollowParts, follow, watched } from './follow.ts';
 import { openFleet, openStorage } from './open-fleet.ts';
-import type { Watched } from './shown.ts';
 
 /** Watches batches of the fleet, wherever they were started, as one. Returns the exit code. */
 export async function attachTo(ids: readonly string[], options: FollowOptions): Promise<number> {

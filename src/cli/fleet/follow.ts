@@ -18,8 +18,8 @@ import { summaryOf } from '../output/summary.ts';
 import { seeWhy, summaryTable } from '../output/summary-table.ts';
 import type { CommonOptions } from '../settings.ts';
 import { writeText } from '../write-text.ts';
+import { FleetDisplay, type Watched } from './fleet-display.ts';
 import { keptBy, keptText } from './kept-records.ts';
-import { Shown, type Watched } from './shown.ts';
 
 export interface FollowOptions extends CommonOptions {
   failUnder?: number | undefined;
@@ -68,7 +68,7 @@ export async function follow(
   const ids = batches.map(({ workflow }) => workflow).join(' ');
   const again = text`the fleet continues: offsite fleet attach ${ids}`;
   signal.addEventListener('abort', () => progress.note(again), { once: true });
-  const shown = new Shown(batches, progress);
+  const shown = new FleetDisplay(batches, progress);
   const { taskQueue } = connection.fleet;
   const workers = shared(() => seenWorkers(connection, storage, clock));
   const ended = await Promise.all(

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { BatchEvent, BatchTrial } from '../../agent/run-batch.ts';
-import { printedText } from '../../bounds/anybody.ts';
+import { printedText } from '../../bounds/anyone.ts';
 import type { Cause } from '../../record/cause.ts';
 import { failuresOf, harnessFailure } from '../../record/failures.ts';
 import type { TrialResult } from '../../record/trial-record.ts';

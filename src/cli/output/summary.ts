@@ -1,5 +1,5 @@
 import type { FinishedBatch } from '../../agent/finished-batch.ts';
-import { printedText } from '../../bounds/anybody.ts';
+import { printedText } from '../../bounds/anyone.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
 import { failedOutputOf } from '../../record/failed-output.ts';
 import { failuresOf } from '../../record/failures.ts';

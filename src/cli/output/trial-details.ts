@@ -1,4 +1,4 @@
-import { printedText } from '../../bounds/anybody.ts';
+import { printedText } from '../../bounds/anyone.ts';
 import { type ListedTrial, listAttempts } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { ListedAttempt } from '../../record/attempt.ts';

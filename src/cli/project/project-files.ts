@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { projectFiles } from '../../bounds/anybody.ts';
+import { projectFiles } from '../../bounds/anyone.ts';
 import { readText } from '../../suite/yaml-file.ts';
 
 /** The files that show what a project is, wherever they are read from. */

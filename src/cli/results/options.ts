@@ -38,7 +38,7 @@ export interface ResultOptions extends RegressionGates {
 }
 
 /** Throws an `input` error for an option that means something only together with another one. */
-export function refuseLone([option, needed]: readonly [option: string, needed: string]): never {
+export function throwMissingOption([option, needed]: readonly [option: string, needed: string]): never {
   throw new OffsiteError(`${option} needs ${needed}`, {
     code: 'OPTION_MISSING',
     kind: 'input',
@@ -50,6 +50,6 @@ export function refuseLone([option, needed]: readonly [option: string, needed: s
 export function refuseBadResults(options: ResultOptions): void {
   for (const file of [options.junit, options.html]) if (file !== undefined) requireWritable(file);
   if (options.compareTo !== undefined) return;
-  if (options.failOnRegression) refuseLone(['--fail-on-regression', '--compare-to']);
-  if (options.failOnCaseRegression) refuseLone(['--fail-on-case-regression', '--compare-to']);
+  if (options.failOnRegression) throwMissingOption(['--fail-on-regression', '--compare-to']);
+  if (options.failOnCaseRegression) throwMissingOption(['--fail-on-case-regression', '--compare-to']);
 }

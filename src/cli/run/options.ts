@@ -5,7 +5,7 @@ import { OffsiteError } from '../../offsite-error.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import type { TaskOptions } from '../planned-suite.ts';
 import type { OnMiss } from '../replayed-batch.ts';
-import { type ResultOptions, refuseBadResults, refuseLone } from '../results/options.ts';
+import { type ResultOptions, refuseBadResults, throwMissingOption } from '../results/options.ts';
 import type { CommonOptions } from '../settings.ts';
 
 /** Options of `offsite run`. */
@@ -32,7 +32,7 @@ export function trialsWanted(text: string): number | 'auto' {
 /** Refuses options that mean something only together with another one. */
 export function refuseLoneOptions(options: RunOptions): void {
   const { trials, precision, maxTrials, replay, onMiss, dryRun } = options;
-  if (onMiss === 'live' && replay === undefined) refuseLone(['--on-miss', '--replay']);
+  if (onMiss === 'live' && replay === undefined) throwMissingOption(['--on-miss', '--replay']);
   refuseBadResults(options);
   const beside = replay === undefined ? (dryRun ? '--dry-run' : undefined) : '--replay';
   if (trials === 'auto' && beside !== undefined)
@@ -42,7 +42,7 @@ export function refuseLoneOptions(options: RunOptions): void {
       hint: 'Leave one of them out, or name how many trials each run has: --trials 3.',
     });
   if (trials !== 'auto' && (precision !== undefined || maxTrials !== undefined))
-    refuseLone([precision === undefined ? '--max-trials' : '--precision', '--trials auto']);
+    throwMissingOption([precision === undefined ? '--max-trials' : '--precision', '--trials auto']);
 }
 
 /** `--trials auto` starts further trials as batches of some cases. All cases must fit into one request. */

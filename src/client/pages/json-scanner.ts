@@ -1,4 +1,4 @@
-import { foreignJson } from '../../bounds/anybody.ts';
+import { foreignJson } from '../../bounds/anyone.ts';
 import { parseForeignJson } from '../../parse-json.ts';
 import { firstOf, isWhole, type NumberState, nextOf } from './json-number.ts';
 

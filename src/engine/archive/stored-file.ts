@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { leaveToEnd, removeContainer } from '../container/remove.ts';
+import { ignoreRemovalFailure, removeContainer } from '../container/remove.ts';
 import type { ContainerRequest } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { putEntries } from './put.ts';
@@ -46,7 +46,7 @@ export async function storedFile(
   try {
     return (await found({ port, id }, content)) ?? (await written({ port, id }, { content, ending, mode }));
   } finally {
-    await removeContainer(port, id).catch(leaveToEnd);
+    await removeContainer(port, id).catch(ignoreRemovalFailure);
   }
 }
 

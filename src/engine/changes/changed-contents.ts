@@ -1,5 +1,5 @@
 import type { Container } from '../container.ts';
-import { notTheWork, parentOf } from './changed-paths.ts';
+import { engineWrittenPaths, parentOf } from './changed-paths.ts';
 import { furtherPaths } from './layer-paths.ts';
 
 /** A path to read, with everything below it, to get the content of a change. */
@@ -47,7 +47,7 @@ export async function changedContents(
   const contents = changes.filter(({ path, isAdded }) => {
     return isAdded ? !added.has(parentOf(path)) : !parents.has(path);
   });
-  const layer = (await container.layerPaths({ except: notTheWork, signal })) ?? [];
+  const layer = (await container.layerPaths({ except: engineWrittenPaths, signal })) ?? [];
   if (layer.at(-1) === furtherPaths) return undefined;
   for (const path of layer)
     if (!known.has(path) && !isBelow(path, added)) contents.push({ path, isAdded: false });

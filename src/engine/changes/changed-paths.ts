@@ -33,7 +33,7 @@ export interface Changes {
  * Engines write these files when they start a container, and mount most of them over the image's files;
  * Offsite writes some too.
  */
-export const notTheWork: readonly string[] = [
+export const engineWrittenPaths: readonly string[] = [
   '/.dockerenv',
   '/etc/hostname',
   '/etc/hosts',
@@ -52,7 +52,7 @@ export const notTheWork: readonly string[] = [
  */
 export async function changedPaths(container: Container, request: ChangesRequest): Promise<Changes> {
   const { wanted, below = '', kit, signal } = request;
-  const except = [...(request.except ?? []), ...notTheWork];
+  const except = [...(request.except ?? []), ...engineWrittenPaths];
   const isWanted = (path: string) =>
     path.startsWith(`${below}/`) && !except.some((one) => path === one || path.startsWith(`${one}/`));
   if (wanted === 'reported') return await reportedChanges(container, isWanted);
@@ -74,7 +74,7 @@ async function reportedChanges(
 ): Promise<Changes> {
   const room = new PathRoom();
   const changes: FilesystemChange[] = [];
-  const parents = new Set(notTheWork.map(parentOf));
+  const parents = new Set(engineWrittenPaths.map(parentOf));
   let isCut = false;
   for await (const change of container.changes()) {
     const parent = parentOf(change.path);

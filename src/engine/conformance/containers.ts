@@ -117,7 +117,7 @@ export const containerChecks: readonly ConformanceCheck[] = [
     name: 'reports what happened in a container',
     cost: 'A command that was killed for lack of memory looks like one that failed by itself.',
     async run({ port: { containers }, facts, start }) {
-      if (!facts.tellsEvents)
+      if (!facts.reportsEvents)
         throw new NotChecked('it reports none; Offsite reads the counters of the kernel');
       await using container = await start();
       const opened = await containers.exec(container.id, { argv: ['/bin/true'], onPiece: () => undefined });

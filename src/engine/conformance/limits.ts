@@ -13,7 +13,7 @@ export const limitChecks: readonly ConformanceCheck[] = [
       // tail keeps everything of an input without line ends.
       const eat = await container.shell(`head -c ${160 * MiB} /dev/zero | tail -n 1 > /dev/null`);
       same('the exit code of what took more', eat.exitCode, 137);
-      if (!facts.tellsEvents) return;
+      if (!facts.reportsEvents) return;
       for await (const event of containers.events(container.id, AbortSignal.timeout(10_000))) {
         if (event.kind === 'oom') return;
       }

@@ -16,7 +16,7 @@ export interface Connection {
   /** The same address for the docker CLI. Undefined if the CLI would need more than the address. */
   cliHost: string | undefined;
   /** Call this when the Offsite process starts to end: from then on, a silent engine soon counts as gone. */
-  hurry(): void;
+  beginEnding(): void;
   close(): Promise<void>;
 }
 
@@ -69,7 +69,7 @@ async function connectTo(candidate: EngineCandidate, request: ConnectRequest): P
     port: opened.port,
     address: `${candidate.host} (${candidate.source})`,
     cliHost: candidate.tls === undefined ? candidate.host : undefined,
-    hurry: opened.hurry,
+    beginEnding: opened.beginEnding,
     async close() {
       opened.close();
       await reached.close();

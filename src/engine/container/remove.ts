@@ -31,7 +31,7 @@ export async function removeContainer(port: EnginePort, id: string): Promise<voi
  * For `catch` of a removal. All remaining containers of this Offsite process are removed when the engine is
  * disposed, so a failure of the engine must not hide what happened before.
  */
-export function leaveToEnd(error: unknown): void {
+export function ignoreRemovalFailure(error: unknown): void {
   if (!(error instanceof OffsiteError)) throw error;
 }
 

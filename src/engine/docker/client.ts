@@ -49,7 +49,7 @@ export interface DockerClient {
   /** The same as `ask`, but sends an archive as the request's body. */
   upload<T>(doing: string, request: Upload, options?: CallOptions): Promise<T>;
   /** Call this when the Offsite process starts to end: from then on, a silent engine soon counts as gone. */
-  hurry(): void;
+  beginEnding(): void;
   /** Closes idle connections. */
   close(): void;
 }
@@ -183,7 +183,7 @@ function wrapClient(docker: Docker, { kindOf, ...wrapping }: Wrapping): DockerCl
         (abortSignal) => dialed(docker, request, { abortSignal, file: archive }) as Promise<T>,
         options,
       ),
-    hurry: () => ending.begin(),
+    beginEnding: () => ending.begin(),
     close() {
       ending[Symbol.dispose]();
       wrapping.close();

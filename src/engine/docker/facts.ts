@@ -67,7 +67,7 @@ export async function readFacts(client: DockerClient, signal?: AbortSignal): Pro
     defaultRuntime: info.DefaultRuntime ?? 'runc',
     takesFilters: true,
     recordsNaming: imageStore(info) === 'engine',
-    tellsEvents: true,
+    reportsEvents: true,
     security: {
       seccomp: options.includes('seccomp'),
       userns: options.includes('userns'),

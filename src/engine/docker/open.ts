@@ -15,7 +15,7 @@ export async function openDocker(
   apiVersion: string,
 ): Promise<OpenEngine> {
   const client = await openClient(address, clock, apiVersion);
-  return { port: dockerPort(client), hurry: client.hurry, close: client.close };
+  return { port: dockerPort(client), beginEnding: client.beginEnding, close: client.close };
 }
 
 export function dockerPort(client: DockerClient): EnginePort {

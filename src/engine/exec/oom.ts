@@ -18,7 +18,7 @@ for file in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_contro
 done`;
 
 /** Error codes of containers in which nothing can run any more. */
-const pastUse = ['ENGINE_CONTAINER_DAMAGED', 'ENGINE_CONTAINER_STOPPED'];
+const unusableContainerCodes = ['ENGINE_CONTAINER_DAMAGED', 'ENGINE_CONTAINER_STOPPED'];
 
 /**
  * Whether the kernel killed a process of this container for memory since the last call; `execId` is the exec
@@ -50,7 +50,7 @@ async function readCounter(container: RunningContainer): Promise<number> {
     return Number.parseInt(await runQuietly(container, readCounterScript), 10);
   } catch (thrown) {
     // A command that broke its container still has a result.
-    if (thrown instanceof OffsiteError && pastUse.includes(thrown.code)) return Number.NaN;
+    if (thrown instanceof OffsiteError && unusableContainerCodes.includes(thrown.code)) return Number.NaN;
     throw thrown;
   }
 }

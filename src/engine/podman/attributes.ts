@@ -6,7 +6,7 @@ import type { TarHeader } from '../archive/tar-header.ts';
 import { longestPathList, tooManyPaths } from '../changes/path-room.ts';
 import { containerDamaged } from '../failure.ts';
 import type { EnginePort } from '../port/engine-port.ts';
-import { passed, rewritten } from './rewrite.ts';
+import { rewritten, streamFrom } from './rewrite.ts';
 
 type Attributes = Pick<TarHeader, 'uid' | 'gid' | 'modifiedAt'>;
 
@@ -106,5 +106,5 @@ export function withAttributes(source: Readable, known: AttributesByPath): Reada
     const parts = header.name.toString('latin1').split('/').filter(Boolean);
     return { ...header, ...known.get(parts.slice(1).join('/')) };
   };
-  return passed(source, rewritten(source, change));
+  return streamFrom(source, rewritten(source, change));
 }

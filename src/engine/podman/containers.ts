@@ -48,11 +48,11 @@ export function podmanContainers(
       );
       return imageId(Id);
     },
-    events: untoldEvents,
+    events: noEvents,
   };
 }
 
 /** Podman does not report kills for lack of memory, and reports starts of commands without their ids. */
-async function* untoldEvents(): AsyncGenerator<ContainerEvent> {
+async function* noEvents(): AsyncGenerator<ContainerEvent> {
   yield* [];
 }

@@ -30,7 +30,7 @@ export async function readPodmanFacts(
     arch: machineName(facts.arch),
     takesFilters: true,
     recordsNaming: false,
-    tellsEvents: false,
+    reportsEvents: false,
     security: { ...facts.security, rootless },
     limits: {
       memory: limits.includes('memory'),

@@ -50,9 +50,9 @@ export async function openPodman(
   };
   return {
     port,
-    hurry() {
-      docker.hurry();
-      native.hurry();
+    beginEnding() {
+      docker.beginEnding();
+      native.beginEnding();
     },
     close() {
       docker.close();

@@ -22,7 +22,7 @@ export async function* rewritten(
 }
 
 /** Turns what a generator makes of `source` into a stream. When that stream closes, `source` is destroyed. */
-export function passed(source: Readable, made: AsyncIterable<Buffer>): Readable {
+export function streamFrom(source: Readable, made: AsyncIterable<Buffer>): Readable {
   const archive = Readable.from(made, { objectMode: false });
   archive.on('close', () => source.destroy());
   return archive;
@@ -52,5 +52,5 @@ export function withFolderName(source: Readable, folder: string): Readable {
     }
     yield* startsAtRoot(first) ? rewritten(all(), change) : all();
   }
-  return passed(source, named());
+  return streamFrom(source, named());
 }

@@ -46,7 +46,7 @@ export interface Capabilities {
   /** Whether it records when an image last got a name, so that the least recently used ones are known. */
   recordsNaming: boolean;
   /** Whether it reports what happened in a container: kills for lack of memory, starts of commands. */
-  tellsEvents: boolean;
+  reportsEvents: boolean;
   security: { seccomp: boolean; userns: boolean; rootless: boolean; apparmor: boolean; selinux: boolean };
   limits: { memory: boolean; swap: boolean; pids: boolean; cpu: boolean };
   /** The engine's own warnings about itself. */

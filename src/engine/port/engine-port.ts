@@ -36,7 +36,7 @@ export interface EnginePort {
 export interface OpenEngine {
   port: EnginePort;
   /** Call this when the Offsite process starts to end: from then on, a silent engine soon counts as gone. */
-  hurry(): void;
+  beginEnding(): void;
   /** Closes idle connections. */
   close(): void;
 }

@@ -64,7 +64,7 @@ export class FleetWorker {
   readonly #metrics = new Metrics();
   readonly #watchdog: Watchdog;
   readonly #intake = new AbortController();
-  readonly #hurry = new AbortController();
+  readonly #stopNow = new AbortController();
   #running:
     | { polls: Polls; tasks: TaskRunner; worker: Worker; engine: EngineWatch; leave(): void }
     | undefined;
@@ -108,7 +108,7 @@ export class FleetWorker {
     this.drain();
     if (isFirst) return;
     log.warn('the worker gives its trials back');
-    this.#hurry.abort(
+    this.#stopNow.abort(
       new OffsiteError('the worker was stopped', { code: 'STOPPED', kind: 'infrastructure' }),
     );
     void running?.tasks.giveBack({ isEnding: true });
@@ -199,7 +199,7 @@ export class FleetWorker {
         log.warn({ reason: messageOf(error) }, 'cannot announce its end to the fleet'),
       );
     };
-    const engineWatch = new EngineWatch({ worker, tasks, polls, signal: this.#hurry.signal });
+    const engineWatch = new EngineWatch({ worker, tasks, polls, signal: this.#stopNow.signal });
     this.#running = { polls, tasks, worker, engine: engineWatch, leave };
     const filling = new AbortController();
     const filled = work.run(filling.signal);
@@ -216,8 +216,8 @@ export class FleetWorker {
       await following;
       await worker.empty();
     }
-    await delivery.drain(grace, this.#hurry.signal).catch((error: unknown) => {
-      if (!this.#hurry.signal.aborted) throw error;
+    await delivery.drain(grace, this.#stopNow.signal).catch((error: unknown) => {
+      if (!this.#stopNow.signal.aborted) throw error;
     });
   }
 

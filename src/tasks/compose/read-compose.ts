@@ -52,7 +52,7 @@ export function readCompose(request: ComposeRequest): Composed {
     mainTable ?? ComposeFile.shape.services.valueType.parse({}),
     base,
   );
-  useSettings(source, main, mainTable);
+  recordSettings(source, main, mainTable);
   const active = Object.entries(others).filter(([name, { profiles }]) => {
     if (profiles.length > 0)
       remarks.uses('inactive-service', document.issue(['services', name, 'profiles'], name));
@@ -64,13 +64,13 @@ export function readCompose(request: ComposeRequest): Composed {
   });
   const services = withLinks(read, compose);
   requireKnown(source, [main, ...services]);
-  useVolumes(source, [main, ...services]);
-  useNetworks(source);
+  recordVolumes(source, [main, ...services]);
+  recordNetworks(source);
   return { main, services };
 }
 
 /** Records what the main container asks for, including what is not a setting of an environment. */
-function useSettings(
+function recordSettings(
   { document, remarks, mainName }: ComposeSource,
   main: TaskService,
   table: ServiceTable | undefined,
@@ -97,7 +97,7 @@ function useSettings(
  * Records volumes that several containers share. A volume of only one service becomes a folder of its
  * container.
  */
-function useVolumes(
+function recordVolumes(
   { document, remarks, mainName, compose }: ComposeSource,
   services: readonly TaskService[],
 ): void {
@@ -126,7 +126,7 @@ function isPlainVolume(key: string, value: unknown): boolean {
 }
 
 /** Records networks that do not connect all services, because in Offsite all services reach each other. */
-function useNetworks({ document, remarks, compose }: ComposeSource): void {
+function recordNetworks({ document, remarks, compose }: ComposeSource): void {
   const [first, ...others] = Object.entries(compose.services).map(([name, { networks = ['default'] }]) => ({
     name,
     on: (Array.isArray(networks) ? networks : Object.keys(networks)).toSorted().join(),

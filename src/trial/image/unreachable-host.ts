@@ -1,4 +1,4 @@
-import { printedText } from '../../bounds/anybody.ts';
+import { printedText } from '../../bounds/anyone.ts';
 
 /** How npm, pip, uv, apt, curl, git, Go and Cargo say that they could not reach a host. */
 const patterns: readonly RegExp[] = [

@@ -35,7 +35,7 @@ interface LeftSandbox
 class NotKept extends Error {}
 
 /** Whether grading needs the agent's whole sandbox, and not only a copy of its workspace. */
-export function gradesInOwnSandbox({ verify, verifyPlace, tests, validator }: GradingParts): boolean {
+export function needsWholeSandbox({ verify, verifyPlace, tests, validator }: GradingParts): boolean {
   return (
     tests !== undefined || (verify !== undefined && verifyPlace.in === 'same') || validator?.runsIn === 'same'
   );
@@ -53,7 +53,7 @@ export async function keepLeft(input: LeftSandbox, { store, budget }: KeepParts)
   using deadline = startDeadline(parts.clock, keptWorkspaces.time.keeping, signal);
   try {
     if (input.whole.steps) throw new NotKept('workspaces of trials with several steps are not kept');
-    if (gradesInOwnSandbox(input.spec)) return await keepImage(input, store, deadline.signal);
+    if (needsWholeSandbox(input.spec)) return await keepImage(input, store, deadline.signal);
     if (input.found.carry === 'nothing') return { kind: 'untouched' };
     if (await changedLittle(input, deadline.signal)) return await keepImage(input, store, deadline.signal);
     return await keepArchive(input, { store, budget }, deadline.signal);

@@ -14,7 +14,7 @@ import { withServices } from '../services/with-services.ts';
 import type { TrialSpec } from '../spec.ts';
 import { sandboxFacts } from '../started-sandbox.ts';
 import type { TrialParts } from '../trial-parts.ts';
-import { gradesInOwnSandbox } from './keep-left.ts';
+import { needsWholeSandbox } from './keep-left.ts';
 import { restoreArchive } from './restore-left.ts';
 
 /** What is graded again. */
@@ -36,7 +36,7 @@ export interface RegradeParts extends Omit<TrialParts, 'keep'> {
 
 /** Why this grading cannot be done with what was kept; undefined if it can be tried. */
 export function placeObstacle(spec: TrialSpec, kept: Pick<KeptWorkspace, 'kind'>): string | undefined {
-  if (kept.kind === 'image' || !gradesInOwnSandbox(spec)) return undefined;
+  if (kept.kind === 'image' || !needsWholeSandbox(spec)) return undefined;
   return 'its grading needs the sandbox of the agent, and only the workspace was kept';
 }
 

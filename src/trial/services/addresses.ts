@@ -18,7 +18,7 @@ export function addressOf(index: number): string {
 }
 
 /** The address of the fresh sandbox of this number, from 0. A trial is graded a few times. */
-export function gradersFrom(count: number): string {
+export function graderAddress(count: number): string {
   return `${network}.${firstSandbox + 1 + (count % 100)}`;
 }
 

@@ -9,7 +9,7 @@ import type { BlobStore } from '../../ledger/blobs.ts';
 import type { ServiceRecord } from '../../record/environment.ts';
 import type { PlannedService } from '../../suite/services.ts';
 import { serviceLogPath } from '../artifacts.ts';
-import { addressOf, gradersFrom, namesOf, sandboxAddress } from './addresses.ts';
+import { addressOf, graderAddress, namesOf, sandboxAddress } from './addresses.ts';
 import { requireNotFailed, untilEnded, untilHealthy } from './service-health.ts';
 import type { ServiceImage } from './service-image.ts';
 
@@ -61,7 +61,7 @@ export async function startServices(request: ServicesRequest, parent: AbortSigna
   return {
     ready,
     join: (whose, own, joining) => {
-      const address = whose === 'agent' ? sandboxAddress : gradersFrom(graders++);
+      const address = whose === 'agent' ? sandboxAddress : graderAddress(graders++);
       return join(network, request, { address, own }, joining);
     },
     async found(blobs) {

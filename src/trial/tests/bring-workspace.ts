@@ -128,7 +128,7 @@ async function carryRest(
   },
   { maxBytes, signal }: { maxBytes: number; signal: AbortSignal },
 ): Promise<Brought> {
-  const above = new Set([...kept].flatMap(foldersAbove));
+  const above = new Set([...kept].flatMap(relativeFoldersAbove));
   const keeps = (path: string, isFolder: boolean) =>
     !kept.has(path) &&
     !leftOut(path) &&
@@ -152,7 +152,7 @@ const refusals: Readonly<Record<string, string>> = {
 };
 
 /** `''`, `a` and `a/b` for `a/b/c`. */
-function foldersAbove(path: string): string[] {
+function relativeFoldersAbove(path: string): string[] {
   const parts = path.split('/').slice(0, -1);
   return ['', ...parts.map((_, index) => parts.slice(0, index + 1).join('/'))];
 }

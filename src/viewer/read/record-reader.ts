@@ -1,5 +1,5 @@
 import { getHeapStatistics } from 'node:v8';
-import { viewedRecords } from '../../bounds/anybody.ts';
+import { viewedRecords } from '../../bounds/anyone.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { weightOf } from '../../parse-json.ts';

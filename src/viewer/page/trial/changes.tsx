@@ -44,14 +44,14 @@ export function Changes() {
       {own.map((change, index) => (
         <Change key={change.path} change={change} comparisons={comparisons} isOpen={index < openAtFirst} />
       ))}
-      <ByTheWay title="below .git" changes={git} comparisons={comparisons} />
-      <ByTheWay title="in caches of tools" changes={caches} comparisons={comparisons} />
+      <MinorChanges title="below .git" changes={git} comparisons={comparisons} />
+      <MinorChanges title="in caches of tools" changes={caches} comparisons={comparisons} />
     </div>
   );
 }
 
 /** A closed list of files that add nothing to what the other files show about the work. */
-function ByTheWay({
+function MinorChanges({
   title,
   changes,
   comparisons,

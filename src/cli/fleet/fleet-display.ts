@@ -20,7 +20,7 @@ export interface Watched {
 const phases = new Set<string>(PhaseName.options);
 
 /** Shows what happens on the fleet as `offsite run` shows what happens here. */
-export class Shown {
+export class FleetDisplay {
   readonly #progress: Progress;
   readonly #trials = new Map<string, BatchTrial>();
   /** What each batch has spent. */
