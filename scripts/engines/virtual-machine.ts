@@ -58,7 +58,7 @@ export async function openVirtualMachine(ground: EngineGround): Promise<VirtualM
   const kernel = await room.start(
     'linux.uml',
     [
-      ...['mem=3072M', 'umid=machine', `uml_dir=${room.folder}/`],
+      ...['mem=4096M', 'umid=machine', `uml_dir=${room.folder}/`],
       ...[`ubd0=${disk}`, 'root=/dev/ubda', 'rw', 'systemd.unified_cgroup_hierarchy=1'],
       ...[`eth0=tuntap,${await bridge.addTap()}`, `ip=${guest}::${host}:255.255.255.0::eth0:none`],
       ...['con=null', 'ssl=null', 'con0=null,fd:1'],
