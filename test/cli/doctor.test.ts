@@ -215,7 +215,7 @@ describe('a check', () => {
     const without = { capabilities, findImage, createContainer: engine.createContainer };
     expect(await on(sealedSandbox, without, lenient)).toMatchObject({
       state: 'warn',
-      found: expect.stringContaining('without a filter of system calls: the engine takes none'),
+      found: expect.stringContaining('without a filter of system calls: the engine does not accept any'),
     });
     await expect(on(sealedSandbox, without)).rejects.toMatchObject({ code: 'ENGINE_CANNOT_ENFORCE' });
   });

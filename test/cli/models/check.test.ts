@@ -214,7 +214,7 @@ describe('models check', { timeout: 60_000 }, () => {
     place.write('a.yaml', 'turns: [{ text: Done., repeat: true }]');
     const { exitCode, stdout } = await modelsIn(place, ['check', 'filed']);
     expect(exitCode, stdout).toBe(0);
-    expect(stdout).toContain("This check's own questions are not in it.");
+    expect(stdout).toContain("It answers from a file that lacks this check's questions.");
     expect(stdout).not.toContain('Tools do not work');
   });
 
