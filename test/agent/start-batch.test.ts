@@ -103,7 +103,7 @@ describe('a batch whose start got no answer', () => {
     loseFirstAnswer();
     await expect(start(ledger)).rejects.toMatchObject({
       code: 'START_AMBIGUOUS',
-      hint: expect.stringContaining('No trial ran'),
+      hint: expect.stringContaining('No trial was run'),
     });
     expect(front.asked.filter((operation) => operation === 'evals.start')).toHaveLength(1);
   });

@@ -30,7 +30,7 @@ describe.each(commands)('models %s', { timeout: 60_000 }, (...args) => {
   const silent: Step = () => undefined;
 
   test.each([
-    ['a web page', page, /not valid in openai-chat|no stream, but text\/html/],
+    ['a web page', page, /not valid in openai-chat|not a stream, but text\/html/],
     ['a redirect', away, /302|redirect/],
     ['nothing', silent, /did not answer within 1 s/],
   ])('ends with exit code 3 where the answer is %s', async (_, step, message) => {
