@@ -86,7 +86,7 @@ test('processes left running are named, and the state is not kept', async () => 
 
 test('a process that ends by itself after the build is not left running', async () => {
   const asked = await request(async (container) => {
-    await shell(container, daemon('sleep 0.4'));
+    await shell(container, daemon('sleep 0.2'));
   });
   expect(await snapshot(asked)).toMatchObject({ kind: 'snapshot', built: true });
 });

@@ -46,7 +46,7 @@ export async function buildOnce(
 }
 
 /** Milliseconds. A process that ends within this time does not count as left running. */
-const endingMs = 500;
+const endingMs = 1_000;
 const betweenListsMs = 50;
 
 /**
