@@ -27,8 +27,8 @@ export async function listObjects(
  * container whose network or processes others share; these are removed first. That is safe: no container of
  * Offsite's outlives one whose network or processes it shares.
  *
- * Podman would remove the others too, with `depend=true`. It then locks a container before those that depend on
- * it, while every other request locks them in the opposite order. With one such request at the same moment,
+ * Podman would remove the others too, with `depend=true`. It then locks a container before those that depend
+ * on it, while every other request locks them the other way round. If such a request comes at the same moment,
  * the whole service hangs until it is killed (seen with Podman 5.4).
  */
 export async function removeObject(
