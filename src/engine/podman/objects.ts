@@ -27,9 +27,9 @@ export async function listObjects(
  * container whose network or processes others share; these are removed first. That is safe: no container of
  * Offsite's outlives one whose network or processes it shares.
  *
- * Podman would remove the others too, with `depend=true`. It then locks a container before those that depend
- * on it, while every other request locks them the other way round. If such a request comes at the same moment,
- * the whole service hangs until it is killed (seen with Podman 5.4).
+ * With `depend=true` Podman would remove the others too. It then locks a container before its dependents;
+ * every other request locks them the other way round. If such a request comes at the same moment, the whole
+ * service hangs until it is killed (seen with Podman 5.4).
  */
 export async function removeObject(
   clients: { docker: DockerClient; native: DockerClient },
