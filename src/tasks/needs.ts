@@ -56,12 +56,9 @@ export async function machineObstacles(
   const remarks = new Remarks();
   const mebibytes = (bytes: number) => `${Math.floor(bytes / 1024 ** 2)} MiB`;
   if (cpus > machine.cpus)
-    remarks.uses(
-      'machine-limits',
-      issueAt(place, `asks for ${cpus} processors; the machine has ${machine.cpus}`),
-    );
+    remarks.uses('machine-limits', issueAt(place, `asks for ${cpus} processors, more than ${machine.cpus}`));
   if (memoryBytes > machine.memoryBytes) {
-    const asked = `asks for ${mebibytes(memoryBytes)} of memory; the machine has ${mebibytes(machine.memoryBytes)}`;
+    const asked = `asks for ${mebibytes(memoryBytes)} of memory, more than ${mebibytes(machine.memoryBytes)}`;
     remarks.uses('machine-limits', issueAt(place, asked));
   }
   for (const { name, at } of images)
