@@ -1,9 +1,20 @@
+import type { TrajectoryEntry } from '../../src/contract/report.ts';
+import type { ScriptResult, ScriptStep } from '../../src/engine/script/script-request.ts';
+import type { StreamReader } from '../../src/harness/cli-stream.ts';
 import { programEnvironment } from '../../src/harness/program-environment.ts';
-import type { CommandSource, HarnessContext, Runner } from '../../src/harness/runner.ts';
+import type {
+  CommandSource,
+  HarnessContext,
+  HarnessEnding,
+  HarnessRun,
+  Runner,
+  TurnLimits,
+} from '../../src/harness/runner.ts';
+import { shownOutput, streamedTurn } from '../../src/harness/streamed-turn.ts';
+import { TurnRecord } from '../../src/harness/turn-record.ts';
+import { OffsiteError } from '../../src/offsite-error.ts';
 import { streams } from '../streams.ts';
 import { jsonlStream } from './jsonl.ts';
-import { scriptTurn } from './script-turn.ts';
-import { streamTurn } from './stream-turn.ts';
 
 const readers = { ...streams, jsonl: jsonlStream };
 
@@ -40,4 +51,98 @@ export const command: Runner = {
 function sourceOf({ stream, trajectory }: HarnessContext['profile']): CommandSource | undefined {
   if (trajectory === 'wire') return 'traffic';
   return trajectory ?? (stream === undefined ? undefined : 'report');
+}
+
+/** 128 + SIGKILL: the exit code of a killed program. */
+const killed = 137;
+
+/**
+ * Runs the profile's script. Each command of the script is a command of the trial, unless the profile says
+ * where the commands come from. In that case, only the script's output is kept.
+ */
+async function scriptTurn(
+  { container, profile, workspace }: HarnessContext,
+  env: Record<string, string>,
+  { timeoutMs, signal, stop }: TurnLimits,
+): Promise<HarnessRun> {
+  const result = await container.runScript({
+    script: profile.run ?? '',
+    env,
+    cwd: workspace,
+    timeoutMs,
+    signal: AbortSignal.any([signal, stop]),
+  });
+  if (result.ended === 'not-started') throw notStarted(profile, result.message);
+  const { steps } = result;
+  const ending = endingOf(result, timeoutMs, stop);
+  if (profile.trajectory === undefined) return { ending, trajectory: steps.map(entryOf), events: [] };
+  const lastOutput = shownOutput([steps.map(({ output }) => output).join('')]);
+  return { ending, trajectory: [], events: [], lastOutput };
+}
+
+function endingOf({ ended, steps }: ScriptResult, timeoutMs: number, stop: AbortSignal): HarnessEnding {
+  if (ended === 'canceled' && stop.aborted)
+    return { ended: 'stopped', message: String(stop.reason?.message) };
+  if (ended === 'timed-out') return { ended, afterMs: timeoutMs };
+  if (ended === 'out-of-disk') return { ended };
+  const last = steps.at(-1);
+  if (last === undefined) return { ended: 'exited', exitCode: 0 };
+  return { ended: 'exited', exitCode: last.ended === 'exited' ? last.exitCode : killed };
+}
+
+function entryOf(step: ScriptStep): TrajectoryEntry {
+  return {
+    _tag: 'command',
+    command: step.command,
+    startedAtMillis: step.startedAtMillis,
+    finishedAtMillis: step.finishedAtMillis,
+    output: step.output,
+    outputTruncated: step.outputTruncated,
+    ...(step.ended === 'exited' && { exitCode: step.exitCode }),
+  };
+}
+
+/** The engine, or the image's bash, could not start the script. */
+function notStarted({ name }: HarnessContext['profile'], message: string): OffsiteError {
+  return new OffsiteError(`the run script of profile ${name} could not be started: ${message}`, {
+    code: 'RUNNER_NOT_STARTED',
+    kind: 'infrastructure',
+  });
+}
+
+/** Reads the script to its end before it runs, so that its programs read end-of-file. */
+const runInput = `IFS= read -r -d '' __offsite_script
+eval "unset -v __offsite_script"$'\\n'"$__offsite_script"`;
+
+/**
+ * Runs the profile's script as one program and reads what it prints on stdout. Only what the stream reports
+ * is in the record: the script's own commands are not commands of the trial.
+ */
+function streamTurn(
+  { container, profile, workspace, clock }: HarnessContext,
+  env: Record<string, string>,
+  reader: StreamReader,
+  limits: TurnLimits,
+): Promise<HarnessRun> {
+  const { run: script = '' } = profile;
+  if (script.includes('\0')) throw notStarted(profile, 'it contains a NUL character, which bash cannot read');
+  const label = `the run script of profile ${profile.name}`;
+  return streamedTurn(
+    {
+      ...{ label, reader, record: new TurnRecord(), clock },
+      async run(request) {
+        const result = await container.exec({
+          ...request,
+          argv: ['bash', '-c', runInput],
+          // As in scripts without a stream: bash runs no file that an image names.
+          env: { ...env, BASH_ENV: '' },
+          cwd: workspace,
+          stdin: script,
+        });
+        if (result.ended === 'not-started') throw notStarted(profile, result.message);
+        return result;
+      },
+    },
+    limits,
+  );
 }
