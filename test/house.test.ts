@@ -73,7 +73,7 @@ const parsesItself = [
   'src/parse-json.ts',
   // A string; objects without objects, a million of them.
   'src/gateway/member-names.ts',
-  'src/engine/docker/streamed-objects.ts',
+  'src/engine/docker/changes.ts',
   // What the ledger, the service's store and the log keep.
   'src/comparison/side.ts',
   'src/ledger/',

@@ -2,10 +2,9 @@ import { systemClock } from '../clock.ts';
 import type { EnginePort } from '../engine/port/engine-port.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { buildFromDebian } from './build-from-debian.ts';
-import { dockerfileOf } from './dockerfile.ts';
 import { type During, progressLines } from './progress.ts';
-import { type BaseImageRecipe, baseImageName, baseImageRecipe } from './recipe.ts';
-import { warnWithoutUv } from './uv.ts';
+import { type BaseImageRecipe, baseImageName, baseImageRecipe, recipeHash, recipeLabel } from './recipe.ts';
+import { pipInstall, warnWithoutUv, withoutUv } from './uv.ts';
 
 export interface BaseImageOptions {
   engine: EnginePort;
@@ -93,4 +92,23 @@ async function pullUnlessThere(engine: EnginePort, name: string, signal?: AbortS
 
 async function imageId(engine: EnginePort, name: string, signal?: AbortSignal): Promise<string | undefined> {
   return (await engine.images.find(name, signal))?.id;
+}
+
+/** Builds the recipe's image on the registry's image, which the engine already has. */
+export function dockerfileOf(recipe: BaseImageRecipe): string {
+  const packages = recipe.debianPackages.join(' ');
+  return [
+    `FROM ${recipe.registryImage}`,
+    'RUN apt-get update \\',
+    ` && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ${packages} \\`,
+    // Without EXTERNALLY-MANAGED, pip may install into the system, as in the official images of Python.
+    ' && rm -rf /var/lib/apt/lists/* /usr/lib/python3*/EXTERNALLY-MANAGED',
+    `RUN echo "${recipe.uv}" > /tmp/uv.txt; pip ${pipInstall} -r /tmp/uv.txt || echo "${withoutUv}"; rm /tmp/uv.txt`,
+    'ENV LANG=C.UTF-8',
+    // The parent's entrypoint passes an unknown command to Node; a sandbox runs exactly what it is given.
+    'ENTRYPOINT []',
+    'CMD ["bash"]',
+    `LABEL ${recipeLabel}="${recipeHash(recipe)}"`,
+    '',
+  ].join('\n');
 }

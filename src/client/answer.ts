@@ -9,7 +9,7 @@ import type { Exchange } from './exchange.ts';
 import type { PageReader } from './pages/page-reader.ts';
 import { readRefusal } from './refusal.ts';
 import { printIssues } from './request.ts';
-import { retryAfter } from './retry-after.ts';
+import { retryAfter } from './retry.ts';
 
 /** How one sending of a request ended. */
 export type RequestOutcome =

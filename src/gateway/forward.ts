@@ -8,7 +8,7 @@ import type { ModelRole } from './gateway.ts';
 import { judgeMembers } from './judge-members.ts';
 import type { ExchangeParts } from './model-ask.ts';
 import { clientGone, GatewayRefusal } from './refusal.ts';
-import { ReplayMiss } from './replay/replay-miss.ts';
+import { ReplayMiss } from './replay/recording.ts';
 import { bytesForUpstream, readBody, readRequestBody } from './request-body.ts';
 import { requireReadable, toUpstream } from './request-head.ts';
 import type { RoleModels } from './role-models.ts';

@@ -1,8 +1,9 @@
 import type { Wire } from '../suite/model-config.ts';
+import { isFreeForm } from './member-names.ts';
 import { GatewayRefusal } from './refusal.ts';
 import type { ServedModel } from './served-model.ts';
-import { isNothing, type JsonObject } from './wires/lenient.ts';
-import { providerSide } from './wires/provider-side.ts';
+import type { Accepted } from './wires/accepted.ts';
+import { isNothing, isObject, type JsonObject, list, member, text } from './wires/lenient.ts';
 import { hostedMembers, knownMembers, wireTable } from './wires/wire-table.ts';
 
 /**
@@ -41,4 +42,81 @@ export function judgeMembers(
     `${hosted} would run at the model's provider, outside the sandbox. ` +
       `To allow it, set \`hostedTools: allow\` for the model ${name} in offsite.yaml`,
   );
+}
+
+/** How a wire judges one tool: returns its name for messages if it runs at the provider. */
+type ToolJudge = (tool: unknown) => string | undefined;
+
+/** Members that hold the conversation, as one value or as a list. */
+const conversational: ReadonlySet<string> = new Set(['content', 'input', 'output', 'system']);
+
+/** Types of sources whose bytes are in the request itself. */
+const inlineSources: ReadonlySet<unknown> = new Set(['base64', 'text', 'content']);
+
+const address = /ur[il]s?$/;
+
+/**
+ * The first thing in a request that its provider would do outside the conversation, named for messages: run a
+ * tool, fetch an address, use stored content. Anything unknown counts as such.
+ */
+function providerSide(body: JsonObject, wire: Accepted, judge: ToolJudge): string | undefined {
+  for (const name of hostedMembers) if (!isNothing(body[name])) return name;
+  return inObject(body, 1);
+
+  function inObject(object: JsonObject, level: number): string | undefined {
+    for (const [name, value] of Object.entries(object)) {
+      if (value === null || isFreeForm(name, level)) continue;
+      const found = ofMember(name, value) ?? within(value, level + 1);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  /** `level` counts nesting as member-names.ts does, including lists. */
+  function within(value: unknown, level: number): string | undefined {
+    if (isObject(value)) return inObject(value, level);
+    for (const element of list(value)) {
+      const found = within(element, level + 1);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  function ofMember(name: string, value: unknown): string | undefined {
+    if (name === 'tools') return inTools(value);
+    if (name === 'source' && isObject(value) && !inlineSources.has(value.type))
+      return 'a source outside the request';
+    if (name === 'file_id') return 'a file that is stored at the provider';
+    if (address.test(name)) return [value].flat().every(isInline) ? undefined : 'an address to fetch';
+    if (conversational.has(name)) return inConversation(name, [value].flat());
+    return undefined;
+  }
+
+  function inTools(tools: unknown): string | undefined {
+    if (!Array.isArray(tools)) return 'tools of an unknown shape';
+    for (const tool of tools) {
+      const other = isObject(tool) && Object.keys(tool).find((name) => !wire.toolMembers.has(name));
+      if (other) return `the tool member ${JSON.stringify(other.slice(0, 100))}`;
+      const hosted = judge(tool);
+      if (hosted !== undefined) return `the tool ${hosted}`;
+    }
+    return undefined;
+  }
+
+  function inConversation(name: string, parts: unknown[]): string | undefined {
+    for (const part of parts) {
+      if (typeof part === 'string' || (isObject(part) && wire.parts.has(part.type))) continue;
+      // A shell's output has no type, and a message among other items needs none.
+      const untyped = isObject(part) && part.type === undefined;
+      if (untyped && (name === 'output' || (name === 'input' && typeof part.role === 'string'))) continue;
+      return `a part of the type ${text.parse(member(part, 'type')) ?? 'unknown'}`;
+    }
+    return undefined;
+  }
+}
+
+/** An object counts as inline, because the address inside it is checked separately. */
+function isInline(value: unknown): boolean {
+  if (typeof value === 'string') return /^data:/i.test(value);
+  return value === null || isObject(value);
 }

@@ -1,6 +1,5 @@
 import { modelAnswers } from '../bounds/model.ts';
-import { waitBefore } from '../client/retry.ts';
-import { retryAfter } from '../client/retry-after.ts';
+import { retryAfter, waitBefore } from '../client/retry.ts';
 import type { Clock } from '../clock.ts';
 import { messageOf } from '../offsite-error.ts';
 import type { Wire } from '../suite/model-config.ts';

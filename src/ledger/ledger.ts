@@ -1,7 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Clock } from '../clock.ts';
 import type { Redactor } from '../redaction/redactor.ts';
-import { agentIdOf } from './agent.ts';
 import { Batches } from './batches.ts';
 import { BlobStore } from './blobs.ts';
 import { BuildLogs } from './build-logs.ts';
@@ -102,4 +102,23 @@ export class Ledger implements Disposable {
     this.limits[Symbol.dispose]();
     this.records[Symbol.dispose]();
   }
+}
+
+/**
+ * The name by which services know the agents of this data folder, made when it is first asked for. The
+ * processes of a data folder share it: its locks keep them from running the same trial.
+ */
+function agentIdOf(records: Records): string {
+  return knownIn(records) ?? records.transaction(() => knownIn(records) ?? addedTo(records));
+}
+
+function knownIn(records: Records): string | undefined {
+  const row = records.get('SELECT id FROM agent');
+  return row && String(row.id);
+}
+
+function addedTo(records: Records): string {
+  const id = `agent-${randomUUID()}`;
+  records.run('INSERT INTO agent (id) VALUES (?)', id);
+  return id;
 }

@@ -1,8 +1,13 @@
 import type { Clock } from '../clock.ts';
 import { OffsiteError } from '../offsite-error.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
+import { reportOf } from '../trial/report.ts';
 import { trialIdentifier } from './identifiers.ts';
 import type { PlatformTrials } from './platform.ts';
-import { completedTrial } from './record/completed-trial.ts';
+import { modelCosts } from './record/costs.ts';
+import { type StoredTrial, storedTrial } from './record/stored-trial.ts';
+import { withJudgments } from './record/stored-validations.ts';
+import type { CompletedFacts } from './store/platform-runs.ts';
 import type { Stores } from './store/stores.ts';
 import type { Writer } from './store/writer.ts';
 
@@ -49,6 +54,44 @@ export function createPlatformTrials(
       const id = trialIdentifier(runId, ordinal);
       if (status === 'running') inProgress.add(id);
       else inProgress.delete(id);
+    },
+  };
+}
+
+interface CompletedTrial extends StoredTrial {
+  facts: CompletedFacts;
+}
+
+/**
+ * A trial that the platform ran, as it is kept: what a report of it says, and everything for which a report
+ * has no field. `now` in epoch milliseconds.
+ */
+function completedTrial(
+  id: string,
+  result: TrialRecord,
+  subject: { caseName: string; taskIndex: number; ordinal: number; model: string },
+  now: number,
+): CompletedTrial {
+  const { record, summary, leftovers } = storedTrial(
+    id,
+    reportOf(result, { ...subject, sessionId: id }),
+    now,
+  );
+  const costs = modelCosts(result);
+  return {
+    summary,
+    leftovers,
+    facts: {
+      harnessVersion: result.harnessVersion,
+      profileVersion: result.subject?.profileVersion,
+      costs,
+    },
+    record: {
+      ...record,
+      status: summary.verdict === 'void' ? 'voided' : 'completed',
+      filesChanged: result.filesChanged,
+      costs,
+      validations: withJudgments(result.validations ?? [], result.judgments ?? []),
     },
   };
 }

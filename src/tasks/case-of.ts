@@ -1,14 +1,15 @@
 import { messageOf, OffsiteError } from '../offsite-error.ts';
-import { instructionOf } from '../suite/case-steps.ts';
+import { type CaseStep, type CaseSteps, instructionOf } from '../suite/case-steps.ts';
+import type { FreshTests } from '../suite/case-tests.ts';
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import { heldKey } from '../suite/file-reader.ts';
 import { noExtras, type PlannedCase } from '../suite/plan.ts';
-import { caseEnvironment } from './case-environment.ts';
-import { agentOf, artifactsOf, type CaseParts, oracleOf, testsOf } from './case-parts.ts';
-import { freshTests } from './fresh-tests.ts';
-import { stepsOf } from './steps-of.ts';
-import type { Task } from './task.ts';
-import { issueAt } from './task-folder.ts';
+import { caseEnvironment, healthcheckOf } from './case-environment.ts';
+import { agentOf, artifactsOf, type CaseParts, oracleOf, plainPath, testsOf } from './case-parts.ts';
+import { artifactsFolder, testsFolder, verifierLogs } from './harbor/folders.ts';
+import { placedFiles } from './placed-files.ts';
+import type { Task, TaskStep } from './task.ts';
+import { issueAt, TaskFolder } from './task-folder.ts';
 
 /**
  * A task as a case: its instruction is the variable `instruction`, and its own tests grade it. Throws
@@ -57,4 +58,72 @@ export function caseOf(task: Task, parts: CaseParts): PlannedCase {
   if (held) issues.push(issueAt(task.place, heldKey(held.name)));
   if (issues.length > 0) throw new BadFile(issues);
   return planned;
+}
+
+/** Folders for what agents and tests say. Each step begins with empty ones. */
+const logFolders = ['/logs/agent', '/logs/artifacts'];
+
+/** The steps of a task as those of a case. Throws `BadFile`, and `input` errors of the reader. */
+function stepsOf(task: Task, parts: CaseParts, report: (issue: FileIssue) => void): CaseSteps {
+  return {
+    list: task.steps.map((step, index) => stepOf(task, step, index, { parts, report })),
+    strategy: task.rewardStrategy,
+    thresholds: parts.thresholds,
+  };
+}
+
+interface StepParts {
+  parts: CaseParts;
+  report(issue: FileIssue): void;
+}
+
+function stepOf(task: Task, step: TaskStep, index: number, { parts, report }: StepParts): CaseStep {
+  const { place } = task;
+  const artifacts = [...task.artifacts, ...step.artifacts];
+  const fresh = freshTests({ ...task, verifier: step.verifier, artifacts }, parts, report);
+  const { name, instruction, verifier, solution, workdirFiles, setup, healthcheck, minReward } = step;
+  const workdir = workdirFiles === undefined ? [] : [{ from: workdirFiles, to: '.', ignored: [] }];
+  const thresholds = { byName: { ...minReward }, required: true };
+  return {
+    ...{ name, instruction, setup },
+    files: placedFiles(new TaskFolder(place), workdir, parts.files),
+    emptied: index === 0 ? [] : [...logFolders],
+    healthcheck: healthcheck && healthcheckOf(healthcheck),
+    agent: agentOf(step.agent, task.environment),
+    timeoutMs: step.agent.timeoutMs,
+    tests: {
+      ...testsOf({ place, verifier, environment: task.environment }, { ...parts, thresholds }),
+      fresh,
+    },
+    ...artifactsOf(artifacts),
+    oracle: oracleOf({ place, solution }, parts),
+  };
+}
+
+/** Where the tests run, if not in the agent's own sandbox. */
+function freshTests(
+  task: Task,
+  parts: CaseParts,
+  report: (issue: FileIssue) => void,
+): FreshTests | undefined {
+  const { mode, environment: own, reading } = task.verifier;
+  if (mode === 'shared') return undefined;
+  if (reading.kind === 'named-tests') {
+    const { testPatch, base, restored } = reading;
+    const brought = { kind: 'workspace' as const, testPatch, base, restored: [...restored] };
+    return { environment: undefined, brought };
+  }
+  const declared = task.artifacts.map(({ source, exclude }) => ({
+    path: plainPath(source),
+    exclude: [...exclude],
+  }));
+  return {
+    environment:
+      own && caseEnvironment(task, parts, report, { environment: own, key: 'verifier.environment' }),
+    brought: {
+      kind: 'artifacts',
+      artifacts: [{ path: artifactsFolder, exclude: [] }, ...declared],
+      sealed: [testsFolder, verifierLogs],
+    },
+  };
 }

@@ -1,8 +1,13 @@
+import { readFileSync } from 'node:fs';
+import { extname } from 'node:path';
 import { validatorGit } from './git-settings.ts';
-import { runModule } from './module.ts';
+import { ModuleConversation } from './module-conversation.ts';
 import { runProgram } from './program.ts';
 import { judgmentWithoutContent, withoutContent } from './record.ts';
+import { execUser, users } from './users.ts';
+import { ownFile, ownFolders, validatorFolder } from './validator-folder.ts';
 import type { ValidatorRequest, ValidatorRun } from './validator-request.ts';
+import { Work } from './work/work.ts';
 
 /**
  * Runs a validator in a sandbox. A source with a shebang runs as a program, and its exit code decides. Any
@@ -18,4 +23,70 @@ export async function runValidator(request: ValidatorRequest): Promise<Validator
     judgments: judgments.map(judgmentWithoutContent),
     failure: failure && { kind: failure.kind, message: failure.message },
   };
+}
+
+/**
+ * The part of the validator's process that Offsite provides. It is TypeScript in a checkout and JavaScript
+ * after a build, like this file.
+ */
+const extension = extname(new URL(import.meta.url).pathname);
+const sandboxed = [
+  ...['api', 'attempt', 'failure-text', 'host', 'logs', 'main', 'material', 'records', 'run', 'workspace'],
+].map((name) => `validate/sandboxed/${name}${extension}`);
+const ours = [...sandboxed, `bounds/channel${extension}`, `bounds/grading${extension}`].map((path) => ({
+  path,
+  content: readFileSync(new URL(`../${path}`, import.meta.url)),
+}));
+
+/**
+ * Runs a validator that is a module. Node runs it in the sandbox and prints a record for each of its
+ * validations.
+ */
+async function runModule(request: ValidatorRequest): Promise<ValidatorRun> {
+  const { container, folder, timeoutMs } = request;
+  await container.put(filesOf(request), '/', request.signal);
+  const failed = new AbortController();
+  const signal = AbortSignal.any([request.signal, failed.signal]);
+  const work = new Work({ ...request, sandbox: request.work, signal });
+  await work.begin();
+  const conversation = new ModuleConversation({ ...request, signal }, work, (error) => failed.abort(error));
+  const result = await container.exec({
+    argv: [
+      request.node ?? 'node',
+      '--disable-warning=ExperimentalWarning',
+      `${folder}/.offsite/validate/sandboxed/main${extension}`,
+    ],
+    user: execUser(users.validator),
+    cwd: folder,
+    env: { ...request.env, ...ownFolders(folder) },
+    stdin: conversation.stdin,
+    onOutput: (stream, bytes) => {
+      if (stream === 'stdout') conversation.reader.push(bytes);
+    },
+    timeoutMs,
+    signal,
+  });
+  signal.throwIfAborted();
+  const outcome = await conversation.outcome(result);
+  // No caller waits for the programs that still run.
+  failed.abort();
+  return outcome;
+}
+
+/** `offsite/validator` resolves because the validator is in a package named `offsite`. */
+function filesOf({ folder, files, source }: ValidatorRequest) {
+  const description = {
+    name: 'offsite',
+    type: 'module',
+    exports: { './validator': `./.offsite/validate/sandboxed/api${extension}` },
+  };
+  return [
+    ...validatorFolder(folder),
+    ...files.map(({ path, content }) => ownFile(`${folder}/${path}`, content)),
+    ownFile(`${folder}/validator.mts`, source),
+    // Node reads this file if the work is started with a source file beside it. It says nothing about
+    // expected results.
+    ownFile(`${folder}/package.json`, JSON.stringify(description), 0o644),
+    ...ours.map(({ path, content }) => ownFile(`${folder}/.offsite/${path}`, content)),
+  ];
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { dockerfileOf } from '../../src/base-image/dockerfile.ts';
+import { dockerfileOf } from '../../src/base-image/ensure-base-image.ts';
 import { baseImageName, baseImageRecipe, baseImageRecipes, recipeHash } from '../../src/base-image/recipe.ts';
 
 describe('the name of the base image', () => {

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { defaultRetryLimits } from '../../src/client/options.ts';
-import { retryBudget, waitBefore } from '../../src/client/retry.ts';
-import { retryAfter } from '../../src/client/retry-after.ts';
+import { retryAfter, retryBudget, waitBefore } from '../../src/client/retry.ts';
 import { clientOf, errorOf } from './client-of.ts';
 import { json, scriptedService, text, whoami } from './scripted-service.ts';
 import { testClock } from './test-clock.ts';

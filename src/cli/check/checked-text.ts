@@ -1,10 +1,10 @@
-import { ours, type Printable, stack, text } from '../../text/printable.ts';
+import { failureLines } from '../../record/failures.ts';
+import { type Excerpt, excerpt, ours, type Printable, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
 import { mappedLines } from '../output/summary-table.ts';
 import { type CheckedCase, type CheckedState, soundnessOf } from './checked-state.ts';
-import { outputsOf } from './printed-outputs.ts';
-import { summedUp } from './summed-up.ts';
+import { namesText, summedUp } from './summed-up.ts';
 
 /**
  * Everything that a check found: the table, the notes on each case, and the totals.
@@ -88,4 +88,28 @@ export function remarkOn({ state, asExpected, verdicts, flaky, cause, timedOut }
 
 function firstLine(text = ''): string {
   return text.split('\n', 1)[0] ?? '';
+}
+
+/** Whole lines: an assertion is often long, and its end says what was found. */
+const outputSize: Excerpt = { first: 6, last: 14, characters: 2_000, besides: failureLines };
+
+/**
+ * What gradings printed. Equal outputs are shown once. Without `all`, outputs of states that are as expected
+ * are left out: an untouched case should fail, but its output looks like a problem.
+ */
+function outputsOf(checked: readonly CheckedCase[], all: boolean): Printable[] {
+  const shown = checked.flatMap(({ id, states }) =>
+    states.filter(({ asExpected }) => all || !asExpected).map((state) => ({ id, ...state })),
+  );
+  const solutions = shown.flatMap(({ id, solution }) =>
+    solution === undefined ? [] : [stack([text`${id}, its solution failed:`, excerpt(solution, outputSize)])],
+  );
+  const printed = shown.filter(({ output = '' }) => output.trim() !== '');
+  const outputs = [...Map.groupBy(printed, ({ output = '' }) => output)].map(([output, printers]) => {
+    const states = [...Map.groupBy(printers, ({ id }) => id)].map(
+      ([id, of]) => `${id}, ${of.map(({ state }) => state).join(' and ')}`,
+    );
+    return stack([text`${namesText(states, '; ')}, printed:`, excerpt(output, outputSize)]);
+  });
+  return [...solutions, ...outputs];
 }

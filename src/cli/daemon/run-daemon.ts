@@ -9,19 +9,18 @@ import { daemonLock } from '../../ledger/queue.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { listen } from '../../service/listen.ts';
 import type { Config } from '../../suite/config-file.ts';
+import { loadConfig } from '../../suite/load-config.ts';
 import { CommandContext, type Workshop } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { interruption } from '../interruption.ts';
 import { lastDefence } from '../last-defence.ts';
 import { address } from '../options.ts';
-import type { CommonOptions } from '../settings.ts';
-import { secretsOf } from '../settings.ts';
+import { type CommonOptions, secretsOf } from '../settings.ts';
 import { daemonLog } from './log.ts';
-import { readAgain } from './read-revision.ts';
 import { obeySignals } from './signals.ts';
 import { workLog } from './work-log.ts';
 
-export interface DaemonOptions extends CommonOptions {
+interface DaemonOptions extends CommonOptions {
   concurrency?: number | undefined;
   listen?: { host: string; port: number } | undefined;
   once?: true | undefined;
@@ -119,4 +118,30 @@ function exitCodeOf({ finished, unreported, queued, refused, isBegun, pollFailur
   const notDone = finished.void + unreported + queued + refused.files + pollFailures.length;
   const isWhole = notDone === 0 && isBegun;
   return isWhole ? exitCodes.done : exitCodes.infrastructure;
+}
+
+/** Settings that need a restart, and where they are in the configuration. */
+const fixed: [name: string, of: (config: Config) => unknown][] = [
+  ['service', ({ service }) => service],
+  ['engine', ({ engine }) => engine],
+  ['engines', ({ engines }) => engines],
+  ['dataFolder', ({ dataFolder }) => dataFolder],
+  ['caBundle', ({ caBundle }) => caBundle],
+  ['lease', ({ lease }) => lease],
+  ['snapshots', ({ snapshots }) => snapshots],
+  ['daemon.listen', ({ daemon }) => daemon.listen],
+];
+
+/**
+ * Reads the configuration again. `needRestart` names changed settings that need a restart. Throws as
+ * `loadConfig` does.
+ */
+function readAgain(
+  named: string | undefined,
+  env: NodeJS.ProcessEnv,
+  before: Config,
+): { config: Config; needRestart: string[] } {
+  const config = loadConfig({ named, env });
+  const changed = fixed.filter(([, of]) => JSON.stringify(of(config)) !== JSON.stringify(of(before)));
+  return { config, needRestart: changed.map(([name]) => name) };
 }

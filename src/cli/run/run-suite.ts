@@ -25,8 +25,8 @@ import { replayedBatch } from '../replayed-batch.ts';
 import { requireScripts } from '../require-scripts.ts';
 import { printIncompleteResults, saveWhenInterrupted } from '../results/print-incomplete-results.ts';
 import { printResults, wantedDetail } from '../results/print-results.ts';
+import type { AnySummary } from '../results/write-results.ts';
 import { type RunOptions, refuseLoneOptions, refuseManyAuto } from './options.ts';
-import { rehearsedText } from './rehearsed-text.ts';
 
 /** Runs a suite and prints its results. Returns the exit code. */
 export async function runSuite(file: string | undefined, options: RunOptions): Promise<number> {
@@ -140,4 +140,22 @@ function batchIdsOf({ batches }: FinishedBatches): string[] {
 
 function storedBatches(ids: readonly string[], { ledger, service }: Workshop): StoredBatch[] {
   return ids.flatMap((id) => ledger.batches.find(id)).filter((one) => one.service === service);
+}
+
+/** What a dry run has shown. Failed trials are no finding, because no model did the work. */
+function rehearsedText(
+  { passed, failed, void: missing }: AnySummary,
+  { variants, judges }: SuitePlan,
+): string {
+  const graded = `${plural(passed + failed, 'trial')} went through sandbox, prepare, harness and grading`;
+  const expected = failed > 0 ? ', so trials are expected to fail' : '';
+  const without = missing > 0 ? `; ${plural(missing, 'trial')} got no verdict, for the causes above` : '';
+  const models = variants.some(({ modelConfig }) => modelConfig !== undefined)
+    ? `. No model did any work${expected}.`
+    : '';
+  const asked =
+    judges.length > 0
+      ? ' Judges that were asked gave full marks; what a validator asks after a check that failed was not tried.'
+      : '';
+  return `rehearsed: ${graded}${without}${models}${asked}`;
 }

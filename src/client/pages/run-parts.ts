@@ -3,7 +3,6 @@ import { receiving } from '../../contract/receiving.ts';
 import { Costs, RunRecord, type Setup, Trial } from '../../contract/record.ts';
 import { Judgment, Validation } from '../../contract/validation.ts';
 import type { Kept } from './json-filter.ts';
-import { keptFor } from './kept.ts';
 
 const BriefRun = RunRecord.omit({ costs: true, setup: true, trials: true }).extend({
   trials: z.array(Trial.pick({ id: true, ordinal: true, status: true, sandboxId: true })).optional(),
@@ -63,3 +62,13 @@ export const runReadings = Object.fromEntries(
     { kept: keptFor(schema), schema: receiving<z.ZodType>(schema) },
   ]),
 ) as Record<RunParts, RunReading>;
+
+/** What has to be kept of a document so that a schema can read it: the fields that the schema names. */
+function keptFor(schema: z.core.$ZodType): Kept {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return keptFor(schema.unwrap());
+  if (schema instanceof z.ZodArray) return { entries: keptFor(schema.element) };
+  if (schema instanceof z.ZodUnknown) return 'whole';
+  if (!(schema instanceof z.ZodObject)) return 'scalar';
+  const fields = Object.entries<z.core.$ZodType>(schema.shape);
+  return { fields: new Map(fields.map(([name, field]) => [name, keptFor(field)])) };
+}

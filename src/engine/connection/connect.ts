@@ -1,10 +1,13 @@
 import type { Clock } from '../../clock.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { openClient } from '../docker/client.ts';
+import { introduce } from '../docker/negotiate.ts';
+import { openDocker } from '../docker/open.ts';
+import { openPodman } from '../podman/open.ts';
 import type { EnginePort, OpenEngine } from '../port/engine-port.ts';
 import { isEngineFailure } from '../port/failure.ts';
-import type { EngineCandidate } from './address.ts';
+import type { EngineAddress, EngineCandidate } from './address.ts';
 import { candidates } from './candidates.ts';
-import { openEngine } from './open-engine.ts';
 import { reach } from './reach.ts';
 import { SshFailure } from './ssh-failure.ts';
 import { EngineUnreachable, type TriedEngine } from './unreachable.ts';
@@ -75,4 +78,18 @@ async function connectTo(candidate: EngineCandidate, request: ConnectRequest): P
       await reached.close();
     },
   };
+}
+
+/**
+ * Asks the engine at an address whether it is Docker or Podman, and connects to it as that. Throws a
+ * `connection` failure, or `ENGINE_TOO_OLD`.
+ */
+async function openEngine(address: EngineAddress, clock: Clock, signal?: AbortSignal): Promise<OpenEngine> {
+  const client = await openClient(address, clock);
+  try {
+    const { apiVersion, isPodman } = await introduce(client, signal);
+    return await (isPodman ? openPodman : openDocker)(address, clock, apiVersion);
+  } finally {
+    client.close();
+  }
 }

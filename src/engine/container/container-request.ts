@@ -2,8 +2,7 @@ import type { Capabilities } from '../port/capabilities.ts';
 import type { ContainerRequest } from '../port/containers.ts';
 import { ownProgramsRuntime, plainRuntimes } from '../port/plain-runtimes.ts';
 import type { ContainerSpec } from './container-spec.ts';
-import { hostName, ownAddress } from './hosts-file.ts';
-import { initCommand } from './init-command.ts';
+import { hostName, ownAddress, writeHosts } from './hosts-file.ts';
 import { filterFor } from './seccomp/filter.ts';
 
 /** What package managers, chown and su need, and no more. */
@@ -66,3 +65,16 @@ function userOfInit({ user, security, program, service }: ContainerSpec): string
  * separate mounts (`/dev/shm`, `/dev/pts`, `/dev/mqueue`) are not affected.
  */
 const readOnlyPaths = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger', '/dev'];
+
+/**
+ * The container's first process. It ignores SIGCHLD, which survives `exec` and makes the kernel reap orphans.
+ * So `sleep` can be the only process: everything else may be killed, and `kill -9 -1` does that. dash cannot
+ * ignore SIGCHLD, so this needs bash or, without it, GNU env.
+ */
+const initCommand: readonly string[] = [
+  '/bin/sh',
+  '-c',
+  `{ ${writeHosts}; } 2> /dev/null
+if command -v bash > /dev/null; then exec bash -c "trap '' CHLD TERM; exec sleep infinity"; fi
+exec env --ignore-signal=CHLD,TERM sleep infinity`,
+];

@@ -3,8 +3,7 @@ import { firstThrown, OffsiteError } from '../../offsite-error.ts';
 import { runQuietly } from '../exec/run-quietly.ts';
 import { containerDamaged } from '../failure.ts';
 import { isEngineFailure } from '../port/failure.ts';
-import { banForks } from './fork-ban.ts';
-import { countProcesses } from './process-count.ts';
+import { readGroupFile } from './group-file.ts';
 import { type ContainerProcess, processesByEngine } from './processes.ts';
 import type { RunningContainer } from './running-container.ts';
 
@@ -115,4 +114,29 @@ function survivors(left: ContainerProcess[]): OffsiteError {
     code: 'ENGINE_PROCESS_SURVIVES',
     kind: 'infrastructure',
   });
+}
+
+/**
+ * Prevents the processes of a container from creating others, until disposed: with a limit of one process
+ * each `fork` fails, while the engine can still start commands. Only then is a list of processes reliable: a
+ * process that only forks and exits never appears in a list, because the engine collects ids first and
+ * inspects them later. (Pausing would also work, but some processes can never be frozen: engine 20.10 then
+ * waits forever and locks the container.) Two round trips.
+ */
+async function banForks({ port, id, pids, memoryBytes }: RunningContainer): Promise<AsyncDisposable> {
+  const limit = (processes: number) => port.containers.limitProcesses(id, { pids: processes, memoryBytes });
+  await limit(1);
+  return { [Symbol.asyncDispose]: () => limit(pids) };
+}
+
+const current = { controller: 'pids', version1: 'pids.current', version2: 'pids.current' } as const;
+
+/**
+ * How many processes and threads the kernel counts in the container, init and zombies among them; undefined
+ * if this process cannot see the engine's processes. Unlike a list, it is exact at one moment: it also counts
+ * processes that fork and exit all the time. A round trip only the first time.
+ */
+async function countProcesses(container: RunningContainer): Promise<number | undefined> {
+  const count = Number(await readGroupFile(container, current));
+  return Number.isInteger(count) && count > 0 ? count : undefined;
 }

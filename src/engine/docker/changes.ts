@@ -1,7 +1,8 @@
+import { engineAnswers } from '../../bounds/sandbox.ts';
+import { ByteStore } from '../../byte-store.ts';
 import type { FilesystemChange } from '../port/containers.ts';
 import type { DockerClient } from './client.ts';
 import { requestFailure } from './failure.ts';
-import { streamedObjects } from './streamed-objects.ts';
 
 const kinds = ['modified', 'added', 'deleted'] as const;
 const doing = 'listing what a container changed';
@@ -18,5 +19,41 @@ export async function* listChanges(client: DockerClient, id: string): AsyncGener
     throw requestFailure(doing, thrown);
   } finally {
     answer.destroy();
+  }
+}
+
+const [quote, backslash, open, close] = Buffer.from('"\\{}');
+
+/**
+ * Yields the objects of a JSON array as they arrive, each parsed separately, so an array of a million is
+ * never in memory as a whole. The objects must not contain objects. Throws an `Error` if one is too large.
+ */
+async function* streamedObjects(source: AsyncIterable<Buffer>): AsyncGenerator<unknown> {
+  const object = new ByteStore();
+  let isInside = false;
+  let isText = false;
+  let isEscaped = false;
+  for await (const chunk of source) {
+    let from = 0;
+    for (let at = 0; at < chunk.length; at += 1) {
+      const byte = chunk[at];
+      if (isEscaped) isEscaped = false;
+      else if (isText) {
+        if (byte === backslash) isEscaped = true;
+        else if (byte === quote) isText = false;
+      } else if (byte === quote) isText = true;
+      else if (byte === open && !isInside) {
+        isInside = true;
+        from = at;
+      } else if (byte === close && isInside) {
+        object.add(chunk.subarray(from, at + 1));
+        isInside = false;
+        yield JSON.parse(object.take().toString());
+      }
+    }
+    if (!isInside) continue;
+    object.add(chunk.subarray(from));
+    if (object.size > engineAnswers.bytes.object)
+      throw new Error('the engine sent an object that is too large');
   }
 }

@@ -2,7 +2,7 @@ import { processEnds } from '../../bounds/sandbox.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { engineFailure, execLost, isEngineFailure } from '../port/failure.ts';
-import { oomEventSince } from './oom-events.ts';
+import { oomEventSince } from './oom.ts';
 import { runQuietly } from './run-quietly.ts';
 
 /** 128 + SIGKILL. */

@@ -3,11 +3,10 @@ import type { EngineAddress } from '../connection/address.ts';
 import { openClient } from '../docker/client.ts';
 import { createVolume } from '../docker/objects.ts';
 import type { EnginePort, OpenEngine } from '../port/engine-port.ts';
-import { isEngineFailure } from '../port/failure.ts';
+import { type EngineFailureKind, isEngineFailure } from '../port/failure.ts';
 import { podmanContainers } from './containers.ts';
 import type { PodmanService } from './create.ts';
 import { readPodmanFacts } from './facts.ts';
-import { podmanKind } from './failure.ts';
 import { podmanImages } from './images.ts';
 import { listObjects, removeObject } from './objects.ts';
 
@@ -59,4 +58,23 @@ export async function openPodman(
       native.close();
     },
   };
+}
+
+/** Podman answers 500 to many requests whose object is in the wrong state, and names the cause. */
+const kinds: readonly [cause: RegExp, kind: EngineFailureKind][] = [
+  [/^(?:no such|image not known|volume not known|network not found)/, 'not-found'],
+  [
+    /(?:container|exec session) state improper$|is already in use$|^volume already exists$|(?:is being used|in use by)/,
+    'conflict',
+  ],
+  [/^container has already been removed$/, 'not-found'],
+  // A name that no image can have.
+  [/^normalizing name .*(?:must be lowercase|invalid reference format)$/, 'not-found'],
+];
+
+/** What Podman means by a refusal; undefined if its status says so. */
+function podmanKind(status: number, body: unknown): EngineFailureKind | undefined {
+  const { cause } = (body ?? {}) as { cause?: unknown };
+  if (status < 500 || typeof cause !== 'string') return undefined;
+  return kinds.find(([words]) => words.test(cause))?.[1];
 }

@@ -9,8 +9,7 @@ import { endingCommand } from '../scripted/shell-tool.ts';
 import type { UpstreamAnswer } from '../upstream.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import { type Cassette, trialName } from './cassette.ts';
-import type { AskedRequest, Recording } from './recording.ts';
-import { ReplayMiss } from './replay-miss.ts';
+import { type AskedRequest, type Recording, ReplayMiss } from './recording.ts';
 import { type RecordedTurn, turnsInOrder } from './turns-in-order.ts';
 
 /**

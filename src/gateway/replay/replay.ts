@@ -1,19 +1,19 @@
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../offsite-error.ts';
 import type { ReplayedExchange } from '../../record/replayed-exchange.ts';
+import type { Wire } from '../../suite/model-config.ts';
 import { GatewayRefusal } from '../refusal.ts';
 import { estimateTokens } from '../scripted/answer.ts';
 import { Losses } from '../translation/losses.ts';
 import type { NeutralRequest } from '../translation/neutral-request.ts';
 import type { Upstream, UpstreamAnswer } from '../upstream.ts';
 import { wireTable } from '../wires/wire-table.ts';
-import { type Cassette, trialName } from './cassette.ts';
+import { type CanonicalRequest, canonicalRequest } from './canonical-request.ts';
+import { type Cassette, type RecordedTrial, trialName } from './cassette.ts';
 import { nearestTo } from './difference.ts';
 import type { Match, RecordedFinder } from './find-recorded.ts';
 import { writeRecorded } from './recorded-answer.ts';
-import type { AskedRequest, Recording } from './recording.ts';
-import { ReplayMiss, recordAgain } from './replay-miss.ts';
-import { requestForms } from './request-forms.ts';
+import { type AskedRequest, type Recording, ReplayMiss, recordAgain } from './recording.ts';
 
 interface RecordingParts {
   cassette: Cassette;
@@ -124,4 +124,28 @@ function countOf({ wire, bytes }: AskedRequest): UpstreamAnswer {
 
 async function* one(bytes: Buffer): AsyncIterable<Buffer> {
   yield bytes;
+}
+
+/**
+ * The forms in which a request may be recorded: as it is, and as it is after a translation to each wire to
+ * which the trial's requests on the same wire were translated.
+ */
+function requestForms(
+  request: NeutralRequest,
+  wire: Wire,
+  trial: RecordedTrial | undefined,
+): CanonicalRequest[] {
+  const translated = (trial?.exchanges() ?? []).filter(({ from }) => from === wire);
+  const others = new Set(translated.map((exchange) => exchange.wire));
+  return [canonicalRequest(request), ...[...others].map((other) => carriedOver(request, other))];
+}
+
+function carriedOver(request: NeutralRequest, wire: Wire): CanonicalRequest {
+  const { translation } = wireTable[wire];
+  const losses = new Losses('lenient', request.model);
+  const written = translation.writeRequest(request, losses, {
+    model: request.model,
+    maxOutputTokens: undefined,
+  });
+  return canonicalRequest(translation.readRequest(written, losses));
 }

@@ -8,8 +8,7 @@ import {
 import { usualConfidence } from '../../stats/interval.ts';
 import { wilsonInterval } from '../../stats/pass-rate.ts';
 import { distributionOf } from '../record/distribution.ts';
-import { isoTime } from '../record/iso-time.ts';
-import { versionsOf } from '../record/run-record.ts';
+import { isoTime, versionsOf } from '../record/run-record.ts';
 import type { BaselineCell, BaselineRunRow } from '../store/baselines.ts';
 import type { Call } from './call.ts';
 

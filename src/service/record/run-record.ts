@@ -6,7 +6,6 @@ import type { RunRow } from '../store/runs.ts';
 import type { Stores } from '../store/stores.ts';
 import { reportedCosts, sumOfCosts } from './costs.ts';
 import { distributionOf } from './distribution.ts';
-import { isoTime } from './iso-time.ts';
 import { setupPieces } from './setup.ts';
 
 /**
@@ -78,4 +77,9 @@ export function versionsOf(
 function joined(versions: readonly (string | undefined)[]): string | undefined {
   const known = new Set(versions.filter((version) => version !== undefined));
   return known.size === 0 ? undefined : [...known].join(', ');
+}
+
+/** Epoch milliseconds as an ISO 8601 date-time, as run records carry times. */
+export function isoTime(epochMillis: number): string {
+  return new Date(epochMillis).toISOString();
 }

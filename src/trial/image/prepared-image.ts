@@ -10,14 +10,13 @@ import { builtImage } from './built-image.ts';
 import { type EnvironmentScript, keyOf, scriptsOf } from './environment-scripts.ts';
 import { installedHarness } from './harness-volume.ts';
 import type { ImageParts, PreparationOptions } from './image-parts.ts';
-import { knownStart } from './known-start.ts';
 import { prepareContainer } from './preparation.ts';
 import { requireRunnable } from './runnable-harness.ts';
 import { sharedStep } from './shared-step.ts';
-import type { StartImage } from './start-image.ts';
+import { isEmptied, type StartImage, startImage } from './start-image.ts';
 import { validatorNode } from './validator-node.ts';
 
-export interface PreparedImage {
+interface PreparedImage {
   imageId: string;
   /** The image that it was made from. */
   start: StartImage;
@@ -123,4 +122,41 @@ function leftRunning(processes: readonly string[]): TrialFailure {
     phase: 'install',
     message: `install left processes running, which a snapshot cannot keep: ${names}; start them in prepare`,
   });
+}
+
+/** The image that the environment begins with. Each is looked up once, and fails once. */
+async function knownStart(
+  parts: ImageParts,
+  spec: TrialSpec,
+  built: string | undefined,
+  signal: AbortSignal,
+): Promise<StartImage> {
+  const { starts, failures, observeBuild } = parts;
+  const { image, user, cpus, memory } = spec.sandbox;
+  const { workdir, image: named } = spec.environment;
+  const key = JSON.stringify([built ?? image, user, cpus, memory, workdir, named?.name, isEmptied(spec)]);
+  const failure = failures.get(key);
+  if (failure) throw failure;
+  const known = starts.get(key);
+  if (known) return known;
+  try {
+    const start = await startImage(parts, spec, built, signal);
+    starts.set(key, start);
+    return start;
+  } catch (error) {
+    if (error instanceof TrialFailure) {
+      const { kind } = error.failure;
+      // A registry that did not answer may do so later.
+      if (kind === 'task') failures.set(key, error);
+      const reportKey = `reported ${key}`;
+      if (!failures.has(reportKey)) {
+        failures.set(reportKey, error);
+        const state = { kind: 'failed' as const, cause: error.failure };
+        const missing = built === undefined ? named?.name : undefined;
+        const what = missing === undefined ? `image of ${spec.caseName}` : `image ${missing}`;
+        observeBuild({ id: key, what, image: missing, state });
+      }
+    }
+    throw error;
+  }
 }

@@ -5,8 +5,8 @@ import { type IntegrityFinding, integrityValidation } from '../../validate/integ
 import { verdictOf } from '../../validate/verdict.ts';
 import type { ValidatorSpec } from '../spec.ts';
 import { protectedState, protectionOf } from '../workspace/protected.ts';
+import { shownPaths } from '../workspace/system-changes.ts';
 import { protectedBefore } from './collect.ts';
-import { integrityOf } from './integrity.ts';
 import { largestWorkspace } from './largest-workspace.ts';
 import type { Found, Phase, PhaseInput } from './phase.ts';
 import { type Tested, tested } from './tests.ts';
@@ -101,4 +101,26 @@ function failedGrading(
 
 function gradingCause(message: string): Cause {
   return { kind: 'grading', phase: 'validate', message };
+}
+
+/** Checks that nothing changed the files and the system that the case or its grading rely on. */
+function integrityOf({ spec, found }: Pick<PhaseInput, 'spec' | 'found'>): IntegrityFinding[] {
+  const findings: IntegrityFinding[] = [];
+  if (spec.protected.length > 0) {
+    const changed = found.protectedChanged ?? [];
+    const problem =
+      changed.length === 0 ? undefined : `files that the case protects were changed: ${shownPaths(changed)}`;
+    findings.push({ kind: 'protected', name: 'protected files', problem });
+  }
+  if (found.verifyTampered) {
+    const { paths } = found.systemChanges?.unexpected ?? { paths: [] };
+    const problem =
+      found.verifiedIn === 'same'
+        ? `the work changed the system that grades it: ${shownPaths(paths)}; if a change is allowed, add ` +
+          'it to "keep" or "ignore" of verify'
+        : `the work changed the system while verify ran it: ${shownPaths(paths)}; if a change is allowed, ` +
+          'add it to "keep" of verify';
+    findings.push({ kind: 'tampering', name: 'the system under verify', problem });
+  }
+  return findings;
 }

@@ -1,11 +1,12 @@
+import { posix } from 'node:path';
 import type { ArchivedEntry } from '../../engine/archive/entries.ts';
 import { type Manifest, readManifest } from '../../engine/archive/manifest.ts';
 import type { Container } from '../../engine/container.ts';
+import { isBelow, nodeCaches, pythonCaches } from '../../record/tool-files.ts';
 import { globMatcher } from './globs.ts';
-import { toolCaches } from './tool-caches.ts';
 
 /** What a case protects in the workspace: its files, without the caches of tools. */
-export interface Protection {
+interface Protection {
   globs: readonly string[];
   isCache(path: string): boolean;
 }
@@ -93,4 +94,24 @@ async function* protectedEntries(
 export function protectedPart(state: Manifest, protection: Protection): Manifest {
   const matches = matcherOf(protection);
   return new Map([...state].filter(([path]) => matches(path)));
+}
+
+/**
+ * Where the state that an agent left is graded: in a copy, from which caches can be left out, or in its
+ * sandbox.
+ */
+type GradedIn = 'fresh' | 'same';
+
+/**
+ * The caches of tools among protected files. Running tests writes them, so they are not protected, and they
+ * are not carried to where the work is graded. In the agent's own sandbox nothing can be left out, so there
+ * only the caches that verify does not read are unprotected. A glob that names such a folder protects it.
+ *
+ * @returns a function that says whether a path in the workspace is such a cache, or in one
+ */
+function toolCaches(globs: readonly string[], gradedIn: GradedIn): (path: string) => boolean {
+  if (globs.length === 0) return () => false;
+  const folders = gradedIn === 'fresh' ? [...pythonCaches, ...nodeCaches] : pythonCaches;
+  const names = folders.filter((folder) => !globs.some((glob) => glob.includes(posix.basename(folder))));
+  return (path) => isBelow(path, names);
 }

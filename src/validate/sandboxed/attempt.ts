@@ -4,7 +4,6 @@ import type { JudgeResult, RegisteredValidation, TrajectoryCommand, ValidationCo
 import { describe, messageOf } from './failure-text.ts';
 import { AskFailed, type Host } from './host.ts';
 import { type LogCapture, Logs } from './logs.ts';
-import { refuseLarge } from './material.ts';
 import type { SandboxedText, SandboxedValidation } from './records.ts';
 import { runOwn, runWork } from './run.ts';
 import { filesInside, matching, readInside } from './workspace.ts';
@@ -128,4 +127,17 @@ function textOf(value: unknown): SandboxedText {
 function cut(text: string): string {
   if (text.length <= validatorRecords.bytes.text) return text;
   return text.slice(0, validatorRecords.bytes.text / 2) + text.slice(-validatorRecords.bytes.text / 2);
+}
+
+/**
+ * Throws if the material exceeds the limit for models. The agent made the material, so too much of it must
+ * fail the validation and not leave the trial without a verdict.
+ */
+function refuseLarge(material: string | Record<string, string> | undefined): void {
+  const texts = typeof material === 'string' ? [material] : Object.values(material ?? {});
+  const characters = texts.reduce((sum, text) => sum + String(text).length, 0);
+  if (characters <= validatorRecords.bytes.material) return;
+  throw new Error(
+    `the material has ${characters} characters, but the limit is ${validatorRecords.bytes.material}`,
+  );
 }

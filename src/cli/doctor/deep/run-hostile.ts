@@ -5,7 +5,14 @@ import { type Attack, attacksOf, type HostileSuite, hostileSuites } from './atta
 import { type AttackRow, type Counts, countsOf, rowOf, type Seen } from './outcome.ts';
 import { filesWithKey, holdsKey, newPlantedKey } from './planted-key.ts';
 import { runSuite, type SuiteRun } from './run-suite.ts';
-import { steers } from './steering.ts';
+
+/** Characters that control a terminal or change the direction of its text, except line breaks and tabs. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const steering = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/;
+
+function steers(text: string): boolean {
+  return steering.test(text);
+}
 
 export interface HostileRequest {
   /** Which attacks to run. */

@@ -1,7 +1,74 @@
 import type { Capabilities } from '../../port/capabilities.ts';
 import { plainRuntimes } from '../../port/plain-runtimes.ts';
 import type { ContainerSpec } from '../container-spec.ts';
-import { type FilterKind, filterProfile, isFilterable } from './profile.ts';
+import { absentCalls, programCalls, sandboxCalls } from './calls.ts';
+import { allow, equals, errors, masked, type Rule, refuse } from './rule.ts';
+import { programSockets, sandboxSockets } from './sockets.ts';
+
+/**
+ * `sandbox`: for containers that run anything. `program`: for containers that run one program of Offsite's.
+ */
+type FilterKind = 'sandbox' | 'program';
+
+/** Architectures by the kernel's names, and their names in a filter. */
+const architectures: Readonly<Record<string, string>> = {
+  x86_64: 'SCMP_ARCH_X86_64',
+  aarch64: 'SCMP_ARCH_AARCH64',
+};
+
+/** The flags for new namespaces: mount points, control groups, names, IPC, users, processes and network. */
+const newNamespaces = 0x7e02_0000;
+
+/** The allowed arguments of `personality`: native, 32-bit, and the query that changes nothing. */
+const personalities = [0, 8, 0xffff_ffff];
+
+/**
+ * A process may set its own limits, and only read those of others. Otherwise a program that verify runs could
+ * prevent the shell that reports its steps from writing files.
+ */
+const ownLimits: readonly Rule[] = [
+  allow(['prlimit64'], equals(0, 0)),
+  allow(['prlimit64'], { index: 0, op: 'SCMP_CMP_NE', value: 0 }, equals(2, 0)),
+];
+
+const common: readonly Rule[] = [
+  ...ownLimits,
+  allow(['clone'], masked(0, newNamespaces, 0)),
+  refuse('ENOSYS', absentCalls),
+];
+
+const rules: Readonly<Record<FilterKind, readonly Rule[]>> = {
+  sandbox: [
+    allow(sandboxCalls),
+    ...sandboxSockets,
+    ...personalities.map((personality) => allow(['personality'], equals(0, personality))),
+    ...common,
+  ],
+  program: [allow(programCalls), ...programSockets, ...common],
+};
+
+/** Whether Offsite can write a filter for an architecture. */
+function isFilterable(arch: string): boolean {
+  return arch in architectures;
+}
+
+/**
+ * The filter of system calls in the engine's form; it replaces the engine's own. It lists what is allowed,
+ * and only in the machine's 64-bit interface: a call through another interface (`int 0x80` and x32 on x86,
+ * 32-bit ARM) ends the process. The other interfaces would bypass the filter, with arguments that a filter
+ * cannot see (`socketcall`).
+ */
+function filterProfile(kind: FilterKind, arch: string): string {
+  const profile = {
+    defaultAction: 'SCMP_ACT_ERRNO',
+    // As in the engine's own filter. Runtimes return ENOSYS for calls that are newer than every call named
+    // here.
+    defaultErrnoRet: errors.EPERM,
+    architectures: [architectures[arch]],
+    syscalls: rules[kind],
+  };
+  return JSON.stringify(profile);
+}
 
 type Machine = Pick<Capabilities, 'arch' | 'security' | 'takesFilters' | 'defaultRuntime'>;
 

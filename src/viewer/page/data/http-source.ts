@@ -1,9 +1,8 @@
 import type { DataSource, RecordReference, WatchState } from '../../model/data-source.ts';
 import type { LedgerEvent, TrialSummary } from '../../model/shapes.ts';
-import { readEvents } from './events.ts';
 
 /** A failed request. `status` is undefined if the server did not answer. */
-export class RequestFailed extends Error {
+class RequestFailed extends Error {
   readonly status: number | undefined;
 
   constructor(message: string, status?: number) {
@@ -112,4 +111,19 @@ function nextEvent(target: EventTarget, name: string, signal: AbortSignal): Prom
     target.addEventListener(name, () => resolve(), { once: true, signal });
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
+}
+
+/** The data of server-sent events. (EventSource cannot send a token.) Each event has one line of data. */
+async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const reader = body
+    .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
+    .getReader();
+  let rest = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const lines = `${rest}${value}`.split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) if (line.startsWith('data: ')) yield line.slice('data: '.length);
+  }
 }

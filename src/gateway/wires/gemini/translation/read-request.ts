@@ -5,7 +5,6 @@ import { words } from '../../accepted.ts';
 import { isObject, type JsonObject, list, member, objectsOf } from '../../lenient.ts';
 import { numberIn, stringIn, stringsIn } from '../../read-values.ts';
 import { fields } from '../../reply.ts';
-import { jsonSchemaOf } from './json-schema.ts';
 import { readMessages } from './read-messages.ts';
 
 const known = words('contents systemInstruction tools toolConfig generationConfig cachedContent');
@@ -95,4 +94,35 @@ function formatOf(config: JsonObject, losses: Losses): NeutralRequest['format'] 
   if (type !== 'application/json') return losses.refuse('generationConfig.responseMimeType');
   if (isObject(responseJsonSchema)) return { schema: responseJsonSchema };
   return isObject(responseSchema) ? { schema: jsonSchemaOf(responseSchema) } : {};
+}
+
+/** Members of this wire's own schemas whose values are schemas by name. */
+const byName: ReadonlySet<string> = new Set(['properties', 'defs', '$defs']);
+
+/**
+ * The wire's own kind of schema as JSON Schema: types are in lower case, and `nullable` becomes the type
+ * null.
+ */
+function jsonSchemaOf(schema: JsonObject): JsonObject {
+  const { type, nullable, ...rest } = schema;
+  const small = typeof type === 'string' ? type.toLowerCase() : type;
+  const members = Object.entries(rest).map(([name, value]) => [
+    name,
+    byName.has(name) && isObject(value) ? mapped(value) : inner(value, name),
+  ]);
+  return {
+    ...(small !== undefined && { type: nullable === true ? [small, 'null'] : small }),
+    ...Object.fromEntries(members),
+  };
+}
+
+function mapped(schemas: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, inner(schema, 'items')]));
+}
+
+/** Schemas are in `items` and `anyOf`; all else is data. */
+function inner(value: unknown, name: string): unknown {
+  if (name !== 'items' && name !== 'anyOf') return value;
+  if (Array.isArray(value)) return value.map((one) => (isObject(one) ? jsonSchemaOf(one) : one));
+  return isObject(value) ? jsonSchemaOf(value) : value;
 }

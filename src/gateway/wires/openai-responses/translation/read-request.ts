@@ -1,5 +1,6 @@
+import { freeFormParameters } from '../../../translation/free-form.ts';
 import type { Losses } from '../../../translation/losses.ts';
-import { efforts, type NeutralRequest } from '../../../translation/neutral-request.ts';
+import { efforts, type NeutralRequest, type NeutralTool } from '../../../translation/neutral-request.ts';
 import { groupedName } from '../../../translation/tool-groups.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { words } from '../../accepted.ts';
@@ -7,7 +8,6 @@ import { isNothing, isObject, type JsonObject, member, objectsOf } from '../../l
 import { numberIn, stringIn, stringsIn } from '../../read-values.ts';
 import { fields } from '../../reply.ts';
 import { readMessages } from './read-messages.ts';
-import { readTools } from './read-tools.ts';
 
 const known = words(`
   model input instructions tools tool_choice parallel_tool_calls stream stream_options store include
@@ -70,4 +70,31 @@ function formatOf(format: unknown, losses: Losses): NeutralRequest['format'] {
   if (format.type !== 'json_schema' || !isObject(schema)) return losses.refuse('text.format');
   const name = stringIn(format, 'name');
   return { schema, ...(name !== undefined && { name }), ...(format.strict === true && { strict: true }) };
+}
+
+const functionMembers = words('type name description parameters strict');
+const customMembers = words('type name description');
+const groupMembers = words('type name description tools');
+
+/** The tools of a group become tools of their own. */
+function readTools(tools: readonly JsonObject[], losses: Losses, group?: string): NeutralTool[] {
+  return tools.flatMap((tool) => {
+    const name = stringIn(tool, 'name') ?? losses.refuse('tools[].name');
+    if (tool.type === 'namespace' && group === undefined) {
+      losses.rest(tool, 'tools[]', groupMembers, 'tool option');
+      return readTools(objectsOf(tool.tools), losses, name);
+    }
+    if (tool.type !== 'function' && tool.type !== 'custom') return losses.refuse('tools[].type');
+    const isCustom = tool.type === 'custom';
+    losses.rest(tool, 'tools[]', isCustom ? customMembers : functionMembers, 'tool option');
+    const description = stringIn(tool, 'description');
+    return {
+      name: group === undefined ? name : groupedName(group, name),
+      ...(description !== undefined && { description }),
+      parameters: isCustom ? freeFormParameters : isObject(tool.parameters) ? tool.parameters : {},
+      ...(tool.strict === true && { strict: true as const }),
+      ...(group !== undefined && { group: { name: group, tool: name } }),
+      ...(isCustom && { freeForm: true as const }),
+    };
+  });
 }
