@@ -1,6 +1,6 @@
-import { findHostProgram } from '../../src/base-image/host-program.ts';
 import { installDebianPackages } from '../../src/base-image/install-debian-packages.ts';
 import { systemClock } from '../../src/clock.ts';
+import { findHostProgram } from '../../src/host-program.ts';
 import { OffsiteError } from '../../src/offsite-error.ts';
 import { announcer } from './announcer.ts';
 

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { open } from 'node:fs/promises';
-import { runHostProgram, withSystemPath } from '../../src/base-image/host-program.ts';
 import type { Clock } from '../../src/clock.ts';
+import { runHostProgram, withSystemPath } from '../../src/host-program.ts';
 import { messageOf } from '../../src/offsite-error.ts';
 import { clearLeftovers, isRunning } from './clear-leftovers.ts';
 import type { EngineHome } from './engine-home.ts';

@@ -1,18 +1,18 @@
+import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { EnginePort } from '../engine/port/engine-port.ts';
+import { findHostProgram, runHostProgram, withSystemPath } from '../host-program.ts';
 import { OffsiteError } from '../offsite-error.ts';
+import type { During } from '../progress.ts';
 import { debianObstacle } from './debian-obstacle.ts';
 import { fetchNode } from './fetch-node.ts';
-import { findHostProgram } from './host-program.ts';
-import { importArchive } from './import-archive.ts';
 import { installDebianPackages } from './install-debian-packages.ts';
-import type { During } from './progress.ts';
-import type { BaseImageRecipe } from './recipe.ts';
+import { type BaseImageRecipe, baseImageName, recipeHash, recipeLabel } from './recipe.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { pipInstall, warnWithoutUv, withoutUv } from './uv.ts';
 
-export interface DebianBuild {
+interface DebianBuild {
   engine: EnginePort;
   recipe: BaseImageRecipe;
   log: (line: string) => void;
@@ -25,8 +25,11 @@ export interface DebianBuild {
   registryError: OffsiteError;
 }
 
-/** Space for an unpacked root of 600 MB, its packages, Node and npm. */
-const neededBytes = 1.5e9;
+/** Space for an unpacked root of 600 MB, its packages, Node and npm, and its archive. */
+const neededBytes = 2e9;
+
+/** Milliseconds: enough for 100 MB of packages over a slow connection. */
+const buildMs = 900_000;
 
 const finishRoot = fileURLToPath(new URL('./finish-root.sh', import.meta.url));
 
@@ -40,34 +43,44 @@ export async function buildFromDebian(build: DebianBuild): Promise<void> {
   await prepareHost(build);
   await using folder = await temporaryFolder(neededBytes);
   const packages = join(folder.path, 'packages');
+  const archive = join(folder.path, 'root.tar');
   await during(`Fetching Node ${node.version} and npm ${npm.version}`, () =>
     fetchNode({ folder: packages, recipe, arch: process.arch, env, caBundle, signal }),
   );
-  const command = mmdebstrap(recipe, env.OFFSITE_DEBIAN_MIRROR || undefined);
   const own = {
-    ...{
-      LC_ALL: 'C.UTF-8',
-      TMPDIR: folder.path,
-      OFFSITE_PACKAGES: join(packages, 'node_modules'),
-      OFFSITE_FINISH: finishRoot,
-    },
-    ...{ OFFSITE_UV: recipe.uv, OFFSITE_PIP: pipInstall, OFFSITE_WITHOUT_UV: withoutUv },
-    OFFSITE_PEM: caBundle,
+    ...{ LC_ALL: 'C.UTF-8', TMPDIR: folder.path, OFFSITE_FINISH: finishRoot, OFFSITE_PEM: caBundle },
+    ...{ OFFSITE_PACKAGES: join(packages, 'node_modules'), OFFSITE_UV: recipe.uv },
+    ...{ OFFSITE_PIP: pipInstall, OFFSITE_WITHOUT_UV: withoutUv },
   };
-  const printed = await during(`Building the image from Debian ${recipe.debianSuite}`, () =>
-    importArchive({ engine, recipe, command, env: { ...env, ...own }, signal }),
-  );
-  warnWithoutUv(printed, log);
+  await during(`Building the image from Debian ${recipe.debianSuite}`, async () => {
+    const printed = await runHostProgram({
+      command: 'mmdebstrap',
+      args: mmdebstrapArgs(recipe, archive, env.OFFSITE_DEBIAN_MIRROR || undefined),
+      purpose: 'build the base image from Debian packages',
+      env: withSystemPath({ ...env, ...own }),
+      deadlineMs: buildMs,
+      hint: 'Set OFFSITE_DEBIAN_MIRROR to use another mirror.',
+      signal,
+    });
+    warnWithoutUv(printed, log);
+    await engine.images.import({
+      root: createReadStream(archive),
+      name: baseImageName(recipe),
+      env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LANG: 'C.UTF-8' },
+      command: ['bash'],
+      labels: { [recipeLabel]: recipeHash(recipe) },
+      signal,
+    });
+  });
 }
 
 /**
- * The command that prints a minimal Debian with the recipe's packages as an archive. It checks the packages
- * against Debian's keyring, so plain HTTP is no risk. Its sources include updates and security fixes, unless
- * the user names a mirror, which may lack them.
+ * Makes an archive of a minimal Debian with the recipe's packages. mmdebstrap checks the packages against
+ * Debian's keyring, so plain HTTP is no risk. Its sources include updates and security fixes, unless the user
+ * names a mirror, which may lack them.
  */
-function mmdebstrap(recipe: BaseImageRecipe, mirror: string | undefined): string[] {
+function mmdebstrapArgs(recipe: BaseImageRecipe, archive: string, mirror: string | undefined): string[] {
   return [
-    'mmdebstrap',
     '--mode=root',
     '--format=tar',
     '--variant=minbase',
@@ -82,7 +95,7 @@ function mmdebstrap(recipe: BaseImageRecipe, mirror: string | undefined): string
     '--dpkgopt=path-exclude=/usr/lib/python3*/EXTERNALLY-MANAGED',
     '--customize-hook=sh "$OFFSITE_FINISH" "$1"',
     recipe.debianSuite,
-    '-',
+    archive,
     ...(mirror === undefined ? [] : [mirror]),
   ];
 }

@@ -3,8 +3,6 @@
 # it as a hook. $OFFSITE_PACKAGES is a node_modules with Node and npm.
 set -eu
 root=$1
-# stdout is the image's archive, so print to stderr.
-exec >&2
 
 # No services at install time, and no caches.
 printf '#!/bin/sh\nexit 101\n' > "$root/usr/sbin/policy-rc.d"

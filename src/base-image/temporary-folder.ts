@@ -1,11 +1,8 @@
-import { chmod, mkdtemp, readdir, readFile, rm, stat, statfs } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, stat, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { runHostProgram } from '../host-program.ts';
 import { OffsiteError } from '../offsite-error.ts';
-
-export interface TemporaryFolder extends AsyncDisposable {
-  path: string;
-}
 
 /** Linux's magic number for tmpfs, from statfs(2). */
 const tmpfsType = 0x01021994;
@@ -14,39 +11,32 @@ const prefix = 'offsite-base-image-';
 const abandonedAfterMs = 24 * 60 * 60 * 1000;
 
 /**
- * Creates a folder for unpacking a whole system, with `neededBytes` free. It is on a real disk, because
- * memory may not suffice. Disposing removes it. If something is still mounted inside, disposing throws
- * instead, so that it does not delete the host's files.
+ * Creates a folder for unpacking a whole system, with `neededBytes` free on a real disk. Disposing removes
+ * it. Also removes folders of killed processes: those older than a day, because no build takes that long.
  */
-export async function temporaryFolder(neededBytes: number): Promise<TemporaryFolder> {
+export async function temporaryFolder(neededBytes: number): Promise<AsyncDisposable & { path: string }> {
   const parent = await roomyFolder(neededBytes);
-  await removeAbandoned(parent);
+  for (const name of await readdir(parent)) {
+    if (!name.startsWith(prefix)) continue;
+    const { mtimeMs } = await stat(join(parent, name));
+    if (Date.now() - mtimeMs > abandonedAfterMs) await remove(join(parent, name));
+  }
   const path = await mkdtemp(join(parent, prefix));
   // The user _apt must be able to read the packages there.
   await chmod(path, 0o755);
-  return { path, [Symbol.asyncDispose]: () => removeUnlessMounted(path) };
+  return { path, [Symbol.asyncDispose]: () => remove(path) };
 }
 
-/** Removes folders of killed processes: those older than a day, because no build takes that long. */
-async function removeAbandoned(parent: string): Promise<void> {
-  for (const name of await readdir(parent)) {
-    if (!name.startsWith(prefix)) continue;
-    const folder = join(parent, name);
-    const { mtimeMs } = await stat(folder);
-    if (Date.now() - mtimeMs > abandonedAfterMs) await removeUnlessMounted(folder);
-  }
-}
-
-async function removeUnlessMounted(folder: string): Promise<void> {
-  const mounted = await mountsBelow(folder);
-  if (mounted.length > 0) {
-    throw new OffsiteError(`Left ${folder} behind: ${mounted.join(', ')} is still mounted inside it.`, {
-      code: 'BASE_IMAGE_FOLDER_MOUNTED',
-      kind: 'infrastructure',
-      hint: 'Unmount it, then remove the folder.',
-    });
-  }
-  await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+/** Deletes nothing of the host's if something is still mounted inside the folder: it fails then. */
+async function remove(folder: string): Promise<void> {
+  await runHostProgram({
+    command: 'rm',
+    args: ['-rf', '--one-file-system', folder],
+    purpose: `remove ${folder}`,
+    env: process.env,
+    deadlineMs: 120_000,
+    hint: 'Unmount what is mounted inside it, then remove the folder.',
+  });
 }
 
 async function roomyFolder(neededBytes: number): Promise<string> {
@@ -63,10 +53,4 @@ async function roomyFolder(neededBytes: number): Promise<string> {
     kind: 'infrastructure',
     hint: 'Free some disk space, or point TMPDIR to a disk that has room.',
   });
-}
-
-async function mountsBelow(folder: string): Promise<string[]> {
-  const table = await readFile('/proc/self/mounts', 'utf8');
-  const points = table.split('\n').map((line) => line.split(' ')[1] ?? '');
-  return points.filter((point) => point.startsWith(`${folder}/`));
 }

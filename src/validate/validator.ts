@@ -31,7 +31,7 @@ export async function runValidator(request: ValidatorRequest): Promise<Validator
  */
 const extension = extname(new URL(import.meta.url).pathname);
 const sandboxed = [
-  ...['api', 'attempt', 'failure-text', 'host', 'logs', 'main', 'material', 'records', 'run', 'workspace'],
+  ...['api', 'attempt', 'failure-text', 'host', 'logs', 'main', 'records', 'run', 'workspace'],
 ].map((name) => `validate/sandboxed/${name}${extension}`);
 const ours = [...sandboxed, `bounds/channel${extension}`, `bounds/grading${extension}`].map((path) => ({
   path,

@@ -1,14 +1,9 @@
-import { mkdtempDisposable, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readdir } from 'node:fs/promises';
 import { afterAll, describe, expect, test } from 'vitest';
-import { importArchive } from '../../src/base-image/import-archive.ts';
-import {
-  type BaseImageRecipe,
-  baseImageName,
-  baseImageRecipe,
-  recipeLabel,
-} from '../../src/base-image/recipe.ts';
+import { buildFromDebian } from '../../src/base-image/build-from-debian.ts';
+import { baseImageName, baseImageRecipe, recipeHash, recipeLabel } from '../../src/base-image/recipe.ts';
+import { hostCertificates } from '../../src/cli/host-certificates.ts';
+import { OffsiteError } from '../../src/offsite-error.ts';
 import { dockerOf } from '../engine/docker-of.ts';
 import { testEngine } from '../engine/engine-fixture.ts';
 
@@ -54,6 +49,11 @@ describe('offsite/base', () => {
     expect(text).toMatch(/^bash: GNU bash/m);
   });
 
+  test('carries the hash of its recipe', async () => {
+    const { Config } = await docker.getImage('offsite/base').inspect();
+    expect(Config.Labels).toMatchObject({ [recipeLabel]: recipeHash(baseImageRecipe) });
+  });
+
   test.each(['pip', 'uv pip install --system'])('lets %s install into the system', async (words) => {
     const install = words === 'pip' ? 'pip install --no-build-isolation' : `${words} --no-build-isolation`;
     const script = `mkdir /tmp/own && cd /tmp/own && echo 'WORDS = "as installed"' > own.py &&
@@ -69,41 +69,30 @@ describe('offsite/base', () => {
   });
 });
 
-describe('importing what a program prints as an image', () => {
-  const recipeOf = (repository: string): BaseImageRecipe => ({ ...baseImageRecipe, repository });
-  const { env } = process;
-
-  async function folderWithMarker() {
-    const folder = await mkdtempDisposable(join(tmpdir(), 'offsite-import-'));
-    await writeFile(join(folder.path, 'marker'), 'hello');
-    return folder;
-  }
-
-  test('carries the label of its recipe', async () => {
-    await using folder = await folderWithMarker();
-    const recipe = recipeOf('offsite-test/import');
-    const image = docker.getImage(baseImageName(recipe));
-    const command = ['tar', '--create', '--directory', folder.path, '.'];
-    await importArchive({ engine: engine.port, env, command, recipe });
-    try {
-      expect((await image.inspect()).Config.Labels).toHaveProperty([recipeLabel]);
-    } finally {
-      await image.remove();
-    }
-  });
-
-  test('leaves no image when the program fails at its end, and says what it said', async () => {
-    await using folder = await folderWithMarker();
-    const recipe = recipeOf('offsite-test/broken-import');
-    const script = 'tar --create --directory "$0" .; echo no more room >&2; exit 2';
-    const importing = importArchive({
+describe('a build from Debian packages', () => {
+  test('that fails says why and what to do, and leaves no image and no folder', async () => {
+    const recipe = { ...baseImageRecipe, repository: 'offsite-test/unreachable' };
+    const folders = async () =>
+      (await readdir('/var/tmp')).filter((name) => name.startsWith('offsite-base-'));
+    const before = await folders();
+    const building = buildFromDebian({
       engine: engine.port,
-      env,
-      command: ['sh', '-c', script, folder.path],
       recipe,
+      log: () => undefined,
+      during: (_title, work) => work(),
+      env: { ...process.env, OFFSITE_DEBIAN_MIRROR: 'http://127.0.0.1:9/debian' },
+      caBundle: (await hostCertificates({}, process.env))?.path,
+      registryError: new OffsiteError('no registry', { code: 'IMAGE_FAILED', kind: 'infrastructure' }),
     });
-    await expect(importing).rejects.toThrow(/Could not import.*no more room/s);
+    await expect(building).rejects.toMatchObject({
+      code: 'HOST_PROGRAM_FAILED',
+      message: expect.stringMatching(
+        /^Could not build the base image from Debian packages: mmdebstrap .*127\.0\.0\.1/s,
+      ),
+      hint: 'Set OFFSITE_DEBIAN_MIRROR to use another mirror.',
+    });
     const image = docker.getImage(baseImageName(recipe));
     await expect(image.inspect()).rejects.toMatchObject({ statusCode: 404 });
-  });
+    expect(await folders()).toEqual(before);
+  }, 300_000);
 });

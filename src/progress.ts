@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from './clock.ts';
 
 /**
  * Runs one long step; reports its start, its progress, and how long it took. Returns what the step returns.

@@ -1,7 +1,7 @@
 import { access, constants } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { execa } from 'execa';
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from './offsite-error.ts';
 
 export interface HostProgram {
   command: string;
