@@ -20,6 +20,7 @@ const runs = values.quick ? 5 : 20;
 const commands = {
   version: ['--version'],
   help: ['--help'],
+  helpOfCommand: ['run', '--help'],
   status: ['status'],
   completeOptions: ['complete', '--', 'run', '--'],
   completeBatches: ['complete', '--', 'show', ''],

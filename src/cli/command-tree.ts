@@ -1,4 +1,4 @@
-import { Argument, Command } from '@commander-js/extra-typings';
+import { Argument, Command, Option } from '@commander-js/extra-typings';
 import generated from './command-tree.json' with { type: 'json' };
 
 /** What a command takes, as plain data. */
@@ -9,11 +9,15 @@ export interface CommandTree {
   /** Without those that help does not show. */
   options: OptionShape[];
   commands: CommandTree[];
+  /** Whether it has a command `help`: commander adds one to a command that only has others below it. */
+  hasHelp: boolean;
 }
 
 interface ArgumentShape {
   /** As it is written: `[file]`, `<batch>`, `<words...>`. */
   term: string;
+  /** As help shows it. */
+  help: string;
   choices?: readonly string[] | undefined;
 }
 
@@ -21,6 +25,8 @@ export interface OptionShape {
   /** As they are written: `-c, --concurrency <n>`. */
   flags: string;
   description: string;
+  /** As help shows it, with choices and default. */
+  help: string;
   choices?: readonly string[] | undefined;
 }
 
@@ -32,26 +38,51 @@ export const commandTrees: readonly CommandTree[] = generated;
 
 /** The tree of a command. */
 export function treeOf(command: Command): CommandTree {
+  const help = command.createHelp();
   return {
     name: command.name(),
     description: command.description(),
     arguments: command.registeredArguments.map((argument) => ({
       term: termOf(argument),
+      help: help.argumentDescription(argument),
       choices: argument.argChoices,
     })),
     options: command.options
       .filter(({ hidden }) => !hidden)
-      .map(({ flags, description, argChoices }) => ({ flags, description, choices: argChoices })),
+      .map((option) => ({
+        flags: option.flags,
+        description: option.description,
+        help: help.optionDescription(option),
+        choices: option.argChoices,
+      })),
     commands: command.commands.map((inner) => treeOf(inner as Command)),
+    hasHelp: help.visibleCommands(command).length > command.commands.length,
   };
 }
 
-/** A command without an action, which a list of commands shows like the real one. */
-export function placeholderCommand({ name, description, arguments: given, options }: CommandTree): Command {
-  const command = new Command(name).description(description);
-  for (const { term } of given) command.addArgument(new Argument(term));
-  for (const { flags } of options) command.option(flags);
+/** A command without an action, whose help is that of the real one. */
+export function placeholderCommand(tree: CommandTree): Command {
+  const command = new Command(tree.name).description(tree.description).helpCommand(tree.hasHelp);
+  for (const { term, help } of tree.arguments) command.addArgument(new Argument(term, help));
+  for (const { flags, help } of tree.options) command.addOption(new Option(flags, help));
+  for (const inner of tree.commands) command.addCommand(placeholderCommand(inner));
   return command as Command;
+}
+
+/**
+ * The command whose help is all that a command line asks for: `run --help`, `help run`, `fleet run -h`. With
+ * anything else in the line, the real command decides what it means.
+ */
+export function askedHelp(argv: readonly string[]): CommandTree | undefined {
+  const isHelp = argv[0] === 'help' ? argv.length === 2 : ['--help', '-h'].includes(argv.at(-1) ?? '');
+  const [name, ...inner] = argv[0] === 'help' ? argv.slice(1) : argv.slice(0, -1);
+  if (!isHelp || name === undefined) return undefined;
+  const top = commandTrees.find((tree) => tree.name === name);
+  const below = inner.reduce<CommandTree | undefined>(
+    (tree, word) => tree?.commands.find((each) => each.name === word),
+    top,
+  );
+  return below && top;
 }
 
 function termOf(argument: Argument): string {

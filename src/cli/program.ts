@@ -27,7 +27,6 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     const folder = documentsFolder();
     return folder === undefined ? '' : `\nDocuments: ${folder}docs\nExamples:  ${folder}examples`;
   });
-  if (lasting.has(argv[0] ?? '')) settleHeap();
   for (const command of await needed(argv)) {
     program.addCommand(command, { hidden: internal.has(command.name()) });
   }
@@ -119,16 +118,25 @@ const lasting = new Set([
 ]);
 
 /**
- * The commands that a command line needs: the one that it names. If it names none, or one that does not
- * exist, it ends with help or an error, and a list of the commands is enough. The version needs none.
+ * The commands that a command line needs: the one that it names. If it asks only for help, names none, or one
+ * that does not exist, it ends with help or an error, which needs no command's code. The version needs none.
  */
-async function needed([first, second]: readonly string[]): Promise<Command[]> {
+async function needed(argv: readonly string[]): Promise<Command[]> {
+  const [first = '', second = ''] = argv;
   if (first === '--version' || first === '-V') return [];
-  const named = (first === 'help' ? second : first) ?? '';
+  const named = first === 'help' ? second : first;
   const source = Object.hasOwn(sources, named) ? sources[named] : undefined;
-  if (source) return [(await source()) as Command];
-  const { commandTrees, placeholderCommand } = await import('./command-tree.ts');
-  return commandTrees.map(placeholderCommand);
+  const isHelp = first === 'help' || argv.includes('--help') || argv.includes('-h');
+  if (source && !isHelp) return [await loaded(named, source)];
+  const { askedHelp, commandTrees, placeholderCommand } = await import('./command-tree.ts');
+  const asked = askedHelp(argv);
+  if (asked) return [placeholderCommand(asked)];
+  return source ? [await loaded(named, source)] : commandTrees.map(placeholderCommand);
+}
+
+async function loaded(name: string, source: () => Promise<unknown>): Promise<Command> {
+  if (lasting.has(name)) settleHeap();
+  return (await source()) as Command;
 }
 
 /** All commands, without the settings that they inherit from the program. */

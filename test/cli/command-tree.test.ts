@@ -1,8 +1,43 @@
+import type { Command } from '@commander-js/extra-typings';
 import { expect, test } from 'vitest';
-import { commandTrees } from '../../src/cli/command-tree.ts';
-import { readCommandTrees } from '../../src/cli/program.ts';
+import { askedHelp, commandTrees, placeholderCommand } from '../../src/cli/command-tree.ts';
+import { commands, readCommandTrees } from '../../src/cli/program.ts';
 
 test('help and completion know what commands take; else: npm run generate', async () => {
   // As JSON has it, without what is undefined.
   expect(commandTrees).toEqual(JSON.parse(JSON.stringify(await readCommandTrees())));
+});
+
+/** The help of a command and of all below it, by their names. */
+function helpOf(command: Command, above = ''): [string, string][] {
+  const name = `${above}${command.name()}`;
+  return [
+    [name, command.helpInformation()],
+    ...command.commands.flatMap((inner) => helpOf(inner as Command, `${name} `)),
+  ];
+}
+
+test('the help of each command is the same without its code', async () => {
+  const real = (await commands())
+    .filter((command) => command.name() !== 'complete')
+    .flatMap((each) => helpOf(each));
+  const placeholders = commandTrees.map(placeholderCommand).flatMap((each) => helpOf(each));
+  expect(Object.fromEntries(placeholders)).toEqual(Object.fromEntries(real));
+  expect(real.length).toBeGreaterThan(60);
+});
+
+test.each([
+  ['run --help', 'run'],
+  ['help run', 'run'],
+  ['fleet run -h', 'fleet'],
+  ['run suite.yaml --help', undefined],
+  ['run --concurrency --help', undefined],
+  ['run -- --help', undefined],
+  ['fleet nothing --help', undefined],
+  ['nothing --help', undefined],
+  ['--help', undefined],
+  ['help', undefined],
+  ['help fleet run', undefined],
+])('`%s` asks only for help: %s', (line, name) => {
+  expect(askedHelp(line.split(' '))?.name).toBe(name);
 });
