@@ -34,7 +34,7 @@ interface ForkParts {
 /**
  * The plan of one trial that begins like another one and continues with another model. Throws as
  * {@link findTarget}, {@link openBatch}, {@link variantWith} and {@link requireMapped} do, `MODEL_UNKNOWN`,
- * `OPTION_MISSING`, `NOT_RECORDED` and `FORK_TOO_LATE`.
+ * `OPTION_MISSING`, `NOT_RECORDED`, `FORK_TOO_LATE` and `FORK_UNPLANNED`.
  */
 export function forkedPlan(fork: Fork, { ledger, config, harnesses, keys }: ForkParts): SuitePlan {
   const { reference, at, model, harness, profile } = fork;

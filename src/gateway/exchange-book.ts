@@ -94,7 +94,7 @@ export function openExchange(
       // Nothing awaits this, so an error while reading an answer must not escape.
       exchange.failure = `its answer could not be read: ${messageOf(error)}`;
     }
-    judge(modelFailed || (problem === undefined && exchange.failure !== undefined), outcome);
+    note(modelFailed || (problem === undefined && exchange.failure !== undefined), outcome);
     client.removeEventListener('abort', follow);
     // Releases what the upstream still holds: nothing, if the answer was read to its end.
     if (!wholeRead) stopping.abort(new Error('the exchange is over'));
@@ -150,7 +150,7 @@ export function openExchange(
     return reading?.complete === false ? 'model' : 'answered';
   };
 
-  const judge = (failed: boolean, outcome: Outcome) => {
+  const note = (failed: boolean, outcome: Outcome) => {
     const message = `${model.name}: ${exchange.failure}`;
     const { status = 0, responseBytes } = exchange;
     // An agent cannot act on a count of tokens, and many servers do not support counting.

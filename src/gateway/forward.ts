@@ -3,9 +3,9 @@ import { Readable } from 'node:stream';
 import type { Wire } from '../suite/model-config.ts';
 import { answerError, answerJson, pass } from './answer.ts';
 import { answererOf, type Missed } from './answerer.ts';
+import { checkMembers } from './check-members.ts';
 import { exchange } from './exchange.ts';
 import type { ModelRole } from './gateway.ts';
-import { judgeMembers } from './judge-members.ts';
 import type { ExchangeParts } from './model-ask.ts';
 import { clientGone, GatewayRefusal } from './refusal.ts';
 import { ReplayMiss } from './replay/recording.ts';
@@ -94,14 +94,14 @@ async function ask(
 ) {
   let asked = '';
   let streamed = false;
-  const judged = () => {
+  const prepare = () => {
     const body = readRequestBody(received, wire, inPath);
     asked = body.model.slice(0, 200);
     streamed = body.streamed;
     const named = parts.models.named(role, body.model);
     const model = answererOf(parts, named, { role, wire, body, purpose });
     // No server reads a request that a recording answers.
-    if (model === named || model === named.live) judgeMembers(body.json, wire, model);
+    if (model === named || model === named.live) checkMembers(body.json, wire, model);
     const { weight } = body;
     if (model.wires.includes(wire)) {
       const bytes = bytesForUpstream(body, wire, model.upstreamName);
@@ -111,9 +111,9 @@ async function ask(
     const { to, sent } = translated;
     return { model, weight, wire: to, path: sent?.path ?? path, body: sent?.body ?? received, translated };
   };
-  let model: ReturnType<typeof judged>;
+  let model: ReturnType<typeof prepare>;
   try {
-    model = judged();
+    model = prepare();
   } catch (error) {
     const { message, status } =
       error instanceof GatewayRefusal ? error : new GatewayRefusal(400, 'BODY_INVALID', String(error));

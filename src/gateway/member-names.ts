@@ -3,7 +3,7 @@ import { GatewayRefusal } from './refusal.ts';
 import { hostedMembers, knownMembers, wireTable } from './wires/wire-table.ts';
 
 /**
- * Members whose values the gateway does not judge: content that a tool, a schema or the client defines. They
+ * Members whose values the gateway does not check: content that a tool, a schema or the client defines. They
  * may contain any names.
  */
 const freeForm: ReadonlySet<string> = new Set([

@@ -46,20 +46,20 @@ export async function send(parts: SendParts, request: UpstreamRequest, signal: A
     try {
       admit();
       const answer = await model.upstream.send(request, signal);
-      const verdict = await judge(request.wire, answer, { last, lastRefusal: last && !isExcused }, clock);
-      if (verdict._tag === 'pass') {
+      const assessment = await assess(request.wire, answer, { last, lastRefusal: last && !isExcused }, clock);
+      if (assessment._tag === 'pass') {
         if (answer.status < 500 && answer.status !== 429) permit.answered();
-        const timed = timedBody(verdict.answer, parts, request, permit.completed);
-        return { answer: timed, release: permit.release, exhausted: verdict.exhausted };
+        const timed = timedBody(assessment.answer, parts, request, permit.completed);
+        return { answer: timed, release: permit.release, exhausted: assessment.exhausted };
       }
-      failed(verdict.reason);
-      if (verdict.shared) {
-        wait = permit.refused(verdict.asked, verdict.reason);
+      failed(assessment.reason);
+      if (assessment.shared) {
+        wait = permit.refused(assessment.asked, assessment.reason);
         if (isExcused) {
           refusals += 1;
           attempt -= 1;
         }
-      } else wait = waitBefore(attempt, verdict.asked, retryLimits, random);
+      } else wait = waitBefore(attempt, assessment.asked, retryLimits, random);
     } catch (error) {
       permit.release();
       if (signal.aborted || error instanceof GatewayRefusal) throw error;
@@ -95,7 +95,7 @@ function timedBody(
   return { ...answer, body: timed() };
 }
 
-type Verdict =
+type Assessment =
   | { _tag: 'pass'; answer: UpstreamAnswer; exhausted: boolean }
   /** `shared`: all requests to this model should wait. */
   | { _tag: 'again'; reason: string; asked: number | undefined; shared: boolean };
@@ -104,12 +104,12 @@ type Verdict =
  * @param last whether there is no further attempt. `lastRefusal`: whether there is none if the model refuses
  * this one, since some refusals do not count as attempts
  */
-async function judge(
+async function assess(
   wire: Wire,
   answer: UpstreamAnswer,
   { last, lastRefusal }: { last: boolean; lastRefusal: boolean },
   clock: Clock,
-): Promise<Verdict> {
+): Promise<Assessment> {
   const { status, headers } = answer;
   if (answer.replayed) return { _tag: 'pass', answer, exhausted: status >= 500 || status === 429 };
   const overloaded = status === 429 || status === 503 || status === 529;

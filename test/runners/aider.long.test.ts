@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { aider } from '../../runners/aider/runner.ts';
 import { pythonVersions } from '../../runners/versions.ts';
-import { judgeMembers } from '../../src/gateway/judge-members.ts';
+import { checkMembers } from '../../src/gateway/check-members.ts';
 import { readRequestBody } from '../../src/gateway/request-body.ts';
 import { harnessPython } from '../../src/harness/python-cli.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
@@ -62,7 +62,7 @@ describe('aider', { timeout: turnPatience * 3 }, () => {
     for (const request of requests) {
       const { json } = readRequestBody(Buffer.from(JSON.stringify(request)), 'openai-chat');
       const model = { name: 'scripted', config: ModelConfig.parse({ scripted: 'turns.yaml' }) };
-      expect(() => judgeMembers(json, 'openai-chat', model)).not.toThrow();
+      expect(() => checkMembers(json, 'openai-chat', model)).not.toThrow();
     }
     const last = JSON.stringify(requests.at(-1));
     expect(last).toContain('Make mark-one.');

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { judgeMembers } from '../../src/gateway/judge-members.ts';
+import { checkMembers } from '../../src/gateway/check-members.ts';
 import { readRequestBody } from '../../src/gateway/request-body.ts';
 import type { HarnessRun, Runner } from '../../src/harness/runner.ts';
 import { ModelConfig, type Wire } from '../../src/suite/model-config.ts';
@@ -282,6 +282,6 @@ async function expectToPass(sandbox: RunnerSandbox, { wires }: Runner, wire = wi
   for (const request of await sandbox.requests()) {
     const inPath = wire === 'gemini' ? { model: model.name, streamed: true } : undefined;
     const { json } = readRequestBody(Buffer.from(JSON.stringify(request)), wire as Wire, inPath);
-    expect(() => judgeMembers(json, wire as Wire, model)).not.toThrow();
+    expect(() => checkMembers(json, wire as Wire, model)).not.toThrow();
   }
 }

@@ -92,18 +92,18 @@ function keptAt(folder: string, address: string, commit: string): string {
   return join(folder, createHash('sha256').update(`${address}\0${commit}`).digest('hex').slice(0, 40));
 }
 
-type Asking = Pick<GitCall, 'env' | 'reach' | 'signal'>;
+type GitAccess = Pick<GitCall, 'env' | 'reach' | 'signal'>;
 
 /** The full name of a ref, and the commit that it leads to. */
 async function found(
   ref: string | undefined,
   address: string,
-  asking: Asking,
+  access: GitAccess,
 ): Promise<{ name: string; commit: string }> {
   const names = ref === undefined ? ['HEAD'] : [ref, `refs/${ref}`, `refs/tags/${ref}`, `refs/heads/${ref}`];
   const patterns = names.flatMap((name) => [name, `${name}^{}`]);
   const args = ['ls-remote', '--quiet', '--', address, ...patterns];
-  const listed = await runGit({ ...asking, args, timeoutMs: gitSources.time.asked });
+  const listed = await runGit({ ...access, args, timeoutMs: gitSources.time.asked });
   const ids = new Map(
     listed
       .toString('utf8')

@@ -11,7 +11,7 @@ import { hostedMembers, knownMembers, wireTable } from './wires/wire-table.ts';
  * member may select another model or open a way out of the sandbox. Also refuses a request that makes the
  * provider work outside the conversation, unless the model's configuration allows it.
  */
-export function judgeMembers(
+export function checkMembers(
   body: JsonObject,
   wire: Wire,
   { name, config }: Pick<ServedModel, 'name' | 'config'>,
@@ -44,8 +44,8 @@ export function judgeMembers(
   );
 }
 
-/** How a wire judges one tool: returns its name for messages if it runs at the provider. */
-type ToolJudge = (tool: unknown) => string | undefined;
+/** How a wire checks one tool: returns its name for messages if it runs at the provider. */
+type ToolCheck = (tool: unknown) => string | undefined;
 
 /** Members that hold the conversation, as one value or as a list. */
 const conversational: ReadonlySet<string> = new Set(['content', 'input', 'output', 'system']);
@@ -59,7 +59,7 @@ const address = /ur[il]s?$/;
  * The first thing in a request that its provider would do outside the conversation, named for messages: run a
  * tool, fetch an address, use stored content. Anything unknown counts as such.
  */
-function providerSide(body: JsonObject, wire: Accepted, judge: ToolJudge): string | undefined {
+function providerSide(body: JsonObject, wire: Accepted, refused: ToolCheck): string | undefined {
   for (const name of hostedMembers) if (!isNothing(body[name])) return name;
   return inObject(body, 1);
 
@@ -97,7 +97,7 @@ function providerSide(body: JsonObject, wire: Accepted, judge: ToolJudge): strin
     for (const tool of tools) {
       const other = isObject(tool) && Object.keys(tool).find((name) => !wire.toolMembers.has(name));
       if (other) return `the tool member ${JSON.stringify(other.slice(0, 100))}`;
-      const hosted = judge(tool);
+      const hosted = refused(tool);
       if (hosted !== undefined) return `the tool ${hosted}`;
     }
     return undefined;
