@@ -5,7 +5,7 @@
 import { copyFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { bundleName, bundleWorkflows } from '../src/fleet/workflow-bundle.ts';
-import { bundlePage } from '../src/viewer/server/page-files.ts';
+import { bundlePage } from '../src/viewer/server/bundle-page.ts';
 import { bundleProgram } from './bundle-program.ts';
 import { runScript } from './run-script.ts';
 import { runTool } from './run-tool.ts';

@@ -10,33 +10,51 @@ export interface HostProgram {
   purpose: string;
   env: NodeJS.ProcessEnv;
   deadlineMs: number;
-  signal?: AbortSignal;
+  /** Ends it. Ctrl-C of a terminal does not reach it. */
+  signal?: AbortSignal | undefined;
   cwd?: string;
   hint?: string;
 }
 
 const shownLines = 15;
 
+/** Milliseconds that a program and what it started get to clean up. */
+const endingMs = 10_000;
+
 /**
  * Runs a program of the host to its end and returns its output, both streams in one. Its standard input is
  * empty, so it never waits for a person. An exit code other than 0 is an infrastructure error that shows the
  * last lines of the output.
+ *
+ * It has a process group of its own. So at an abort or the deadline all that it started ends too, and a
+ * program that signals its group, as mmdebstrap does when the disk is full, does not end Offsite.
  */
 export async function runHostProgram(program: HostProgram): Promise<string> {
   const { command, args, purpose, deadlineMs, signal } = program;
-  const result = await execa(command, args, {
+  signal?.throwIfAborted();
+  const running = execa(command, args, {
     cwd: program.cwd,
     env: program.env,
     extendEnv: false,
     stdin: 'ignore',
     all: true,
     reject: false,
-    cancelSignal: signal,
-    timeout: deadlineMs,
+    detached: true,
   });
+  const deadline = AbortSignal.timeout(deadlineMs);
+  const stop = AbortSignal.any([deadline, ...(signal ? [signal] : [])]);
+  let last: NodeJS.Timeout | undefined;
+  const end = () => {
+    signalGroup(running.pid, 'SIGTERM');
+    last = setTimeout(() => signalGroup(running.pid, 'SIGKILL'), endingMs);
+  };
+  stop.addEventListener('abort', end, { once: true });
+  const result = await running;
+  stop.removeEventListener('abort', end);
+  clearTimeout(last);
   signal?.throwIfAborted();
   if (!result.failed) return result.all;
-  const how = result.timedOut ? `did not finish within ${deadlineMs / 1000} s` : howItFailed(result);
+  const how = deadline.aborted ? `did not finish within ${deadlineMs / 1000} s` : howItFailed(result);
   const tail = result.all?.trimEnd().split('\n').slice(-shownLines).join('\n');
   throw new OffsiteError(`Could not ${purpose}: ${command} ${how}.${tail ? `\n${tail}` : ''}`, {
     code: 'HOST_PROGRAM_FAILED',
@@ -50,6 +68,16 @@ function howItFailed(result: { exitCode?: number; signal?: string; originalMessa
   if (result.exitCode !== undefined) return `exited with ${result.exitCode}`;
   if (result.signal !== undefined) return `was ended by ${result.signal}`;
   return `could not be started (${result.originalMessage})`;
+}
+
+/** Sends a signal to a process group. Its processes may have ended. */
+export function signalGroup(leader: number | undefined, name: NodeJS.Signals): void {
+  if (leader === undefined) return;
+  try {
+    process.kill(-leader, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }
 
 /** The environment with the system's program folders on its PATH, which a normal user's PATH may lack. */

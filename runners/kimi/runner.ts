@@ -25,7 +25,7 @@ export const kimi: Runner = {
 };
 
 /** The context window, in tokens, of a model whose configuration does not name one. */
-const contextWindow = 100_000;
+const defaultContextWindow = 100_000;
 
 function kimiProgram({ profile, env, home, workspace }: HarnessContext, model: ModelAccess): AcpProgram {
   // Kimi Code puts a `cd` to its working folder before each command.
@@ -50,7 +50,7 @@ function modelVariables({ name, wire, origin, token, ...limits }: ModelAccess): 
     KIMI_MODEL_API_KEY: token,
     KIMI_MODEL_PROVIDER_TYPE: isAnthropic ? 'anthropic' : 'openai',
     KIMI_MODEL_BASE_URL: isAnthropic ? origin : `${origin}/v1`,
-    KIMI_MODEL_MAX_CONTEXT_SIZE: String(limits.contextWindow ?? contextWindow),
+    KIMI_MODEL_MAX_CONTEXT_SIZE: String(limits.contextWindow ?? defaultContextWindow),
     ...(limits.maxOutputTokens !== undefined && {
       KIMI_MODEL_MAX_OUTPUT_SIZE: String(limits.maxOutputTokens),
     }),

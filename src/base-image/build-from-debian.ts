@@ -52,8 +52,9 @@ export async function buildFromDebian(build: DebianBuild): Promise<void> {
     ...{ OFFSITE_PACKAGES: join(packages, 'node_modules'), OFFSITE_UV: recipe.uv },
     ...{ OFFSITE_PIP: pipInstall, OFFSITE_WITHOUT_UV: withoutUv },
   };
+  let printed = '';
   await during(`Building the image from Debian ${recipe.debianSuite}`, async () => {
-    const printed = await runHostProgram({
+    printed = await runHostProgram({
       command: 'mmdebstrap',
       args: mmdebstrapArgs(recipe, archive, env.OFFSITE_DEBIAN_MIRROR || undefined),
       purpose: 'build the base image from Debian packages',
@@ -62,7 +63,6 @@ export async function buildFromDebian(build: DebianBuild): Promise<void> {
       hint: 'Set OFFSITE_DEBIAN_MIRROR to use another mirror.',
       signal,
     });
-    warnWithoutUv(printed, log);
     await engine.images.import({
       root: createReadStream(archive),
       name: baseImageName(recipe),
@@ -72,6 +72,7 @@ export async function buildFromDebian(build: DebianBuild): Promise<void> {
       signal,
     });
   });
+  warnWithoutUv(printed, log);
 }
 
 /**

@@ -1,7 +1,6 @@
-import { chmod, mkdtemp, readdir, stat, statfs } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm, stat, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runHostProgram } from '../host-program.ts';
 import { OffsiteError } from '../offsite-error.ts';
 
 /** Linux's magic number for tmpfs, from statfs(2). */
@@ -27,16 +26,18 @@ export async function temporaryFolder(neededBytes: number): Promise<AsyncDisposa
   return { path, [Symbol.asyncDispose]: () => remove(path) };
 }
 
-/** Deletes nothing of the host's if something is still mounted inside the folder: it fails then. */
+/** Throws if something is still mounted inside, so that nothing of the host's is deleted. */
 async function remove(folder: string): Promise<void> {
-  await runHostProgram({
-    command: 'rm',
-    args: ['-rf', '--one-file-system', folder],
-    purpose: `remove ${folder}`,
-    env: process.env,
-    deadlineMs: 120_000,
-    hint: 'Unmount what is mounted inside it, then remove the folder.',
-  });
+  const mounts = (await readFile('/proc/self/mounts', 'utf8')).split('\n').map((line) => line.split(' ')[1]);
+  const inside = mounts.filter((point) => point?.startsWith(`${folder}/`));
+  if (inside.length > 0) {
+    throw new OffsiteError(`Left ${folder} behind: ${inside.join(', ')} is still mounted inside it.`, {
+      code: 'BASE_IMAGE_FOLDER_MOUNTED',
+      kind: 'infrastructure',
+      hint: 'Unmount it, then remove the folder.',
+    });
+  }
+  await rm(folder, { recursive: true, force: true, maxRetries: 3 });
 }
 
 async function roomyFolder(neededBytes: number): Promise<string> {

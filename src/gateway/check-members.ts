@@ -59,7 +59,7 @@ const address = /ur[il]s?$/;
  * The first thing in a request that its provider would do outside the conversation, named for messages: run a
  * tool, fetch an address, use stored content. Anything unknown counts as such.
  */
-function providerSide(body: JsonObject, wire: Accepted, refused: ToolCheck): string | undefined {
+function providerSide(body: JsonObject, wire: Accepted, hostedTool: ToolCheck): string | undefined {
   for (const name of hostedMembers) if (!isNothing(body[name])) return name;
   return inObject(body, 1);
 
@@ -97,7 +97,7 @@ function providerSide(body: JsonObject, wire: Accepted, refused: ToolCheck): str
     for (const tool of tools) {
       const other = isObject(tool) && Object.keys(tool).find((name) => !wire.toolMembers.has(name));
       if (other) return `the tool member ${JSON.stringify(other.slice(0, 100))}`;
-      const hosted = refused(tool);
+      const hosted = hostedTool(tool);
       if (hosted !== undefined) return `the tool ${hosted}`;
     }
     return undefined;

@@ -109,15 +109,15 @@ export class Ledger implements Disposable {
  * processes of a data folder share it: its locks keep them from running the same trial.
  */
 function agentIdOf(records: Records): string {
-  return knownIn(records) ?? records.transaction(() => knownIn(records) ?? addedTo(records));
+  return knownAgent(records) ?? records.transaction(() => knownAgent(records) ?? addAgent(records));
 }
 
-function knownIn(records: Records): string | undefined {
+function knownAgent(records: Records): string | undefined {
   const row = records.get('SELECT id FROM agent');
   return row && String(row.id);
 }
 
-function addedTo(records: Records): string {
+function addAgent(records: Records): string {
   const id = `agent-${randomUUID()}`;
   records.run('INSERT INTO agent (id) VALUES (?)', id);
   return id;

@@ -8,7 +8,7 @@ import { openAsking } from '../asking.ts';
 import { CommandContext } from '../context.ts';
 import { checkAddress, checkVariable } from '../models/answers.ts';
 import type { NewModel } from '../models/gather-model.ts';
-import { usualPorts } from '../models/nearby-servers.ts';
+import { usualPorts } from '../models/usual-ports.ts';
 import { port, withConfigAndData } from '../options.ts';
 import type { Terminal } from '../terminal.ts';
 

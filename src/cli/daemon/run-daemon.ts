@@ -121,7 +121,7 @@ function exitCodeOf({ finished, unreported, queued, refused, isBegun, pollFailur
 }
 
 /** Settings that need a restart, and where they are in the configuration. */
-const fixed: [name: string, of: (config: Config) => unknown][] = [
+const readAtStart: [name: string, of: (config: Config) => unknown][] = [
   ['service', ({ service }) => service],
   ['engine', ({ engine }) => engine],
   ['engines', ({ engines }) => engines],
@@ -142,6 +142,6 @@ function readAgain(
   before: Config,
 ): { config: Config; needRestart: string[] } {
   const config = loadConfig({ named, env });
-  const changed = fixed.filter(([, of]) => JSON.stringify(of(config)) !== JSON.stringify(of(before)));
+  const changed = readAtStart.filter(([, of]) => JSON.stringify(of(config)) !== JSON.stringify(of(before)));
   return { config, needRestart: changed.map(([name]) => name) };
 }

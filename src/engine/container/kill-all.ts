@@ -129,7 +129,7 @@ async function banForks({ port, id, pids, memoryBytes }: RunningContainer): Prom
   return { [Symbol.asyncDispose]: () => limit(pids) };
 }
 
-const current = { controller: 'pids', version1: 'pids.current', version2: 'pids.current' } as const;
+const processCount = { controller: 'pids', version1: 'pids.current', version2: 'pids.current' } as const;
 
 /**
  * How many processes and threads the kernel counts in the container, init and zombies among them; undefined
@@ -137,6 +137,6 @@ const current = { controller: 'pids', version1: 'pids.current', version2: 'pids.
  * processes that fork and exit all the time. A round trip only the first time.
  */
 async function countProcesses(container: RunningContainer): Promise<number | undefined> {
-  const count = Number(await readGroupFile(container, current));
+  const count = Number(await readGroupFile(container, processCount));
   return Number.isInteger(count) && count > 0 ? count : undefined;
 }

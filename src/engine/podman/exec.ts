@@ -1,11 +1,7 @@
-import type { Duplex } from 'node:stream';
-import { ProgramStream } from '../docker/attach.ts';
 import type { DockerClient } from '../docker/client.ts';
 import { openExec as openAsDocker } from '../docker/exec.ts';
 import { engineMessage, engineStatus } from '../docker/failure.ts';
-import type { AttachRequest } from '../port/containers.ts';
 import type { ExecCommand, OpenedExec, OutputPiece } from '../port/exec.ts';
-import { hijack } from './bare-request.ts';
 
 /** What Podman answers if the container has no such user. */
 const noUser = /unable to find (?:user|group) /;
@@ -79,18 +75,3 @@ class Beginning {
 /** `Error: ` and what the runtime said, then one of Podman's causes. */
 const failure =
   /^Error: .*: (?:OCI runtime attempted to invoke a command that was not found|OCI permission denied|OCI runtime error)\n/;
-
-/** Connects to the standard streams of a container's program. One round trip. */
-export async function attachProgram(
-  client: DockerClient,
-  id: string,
-  { onStderr, signal }: AttachRequest,
-): Promise<Duplex> {
-  const path = `/containers/${id}/attach?stream=true&stdin=true&stdout=true&stderr=true`;
-  const socket = await client.call(
-    'attaching to a container',
-    (abortSignal) => hijack(client, path, abortSignal),
-    { signal },
-  );
-  return new ProgramStream(socket, onStderr);
-}

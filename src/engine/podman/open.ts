@@ -61,7 +61,7 @@ export async function openPodman(
 }
 
 /** Podman answers 500 to many requests whose object is in the wrong state, and names the cause. */
-const kinds: readonly [cause: RegExp, kind: EngineFailureKind][] = [
+const failureKinds: readonly [cause: RegExp, kind: EngineFailureKind][] = [
   [/^(?:no such|image not known|volume not known|network not found)/, 'not-found'],
   [
     /(?:container|exec session) state improper$|is already in use$|^volume already exists$|(?:is being used|in use by)/,
@@ -76,5 +76,5 @@ const kinds: readonly [cause: RegExp, kind: EngineFailureKind][] = [
 function podmanKind(status: number, body: unknown): EngineFailureKind | undefined {
   const { cause } = (body ?? {}) as { cause?: unknown };
   if (status < 500 || typeof cause !== 'string') return undefined;
-  return kinds.find(([words]) => words.test(cause))?.[1];
+  return failureKinds.find(([words]) => words.test(cause))?.[1];
 }

@@ -32,8 +32,8 @@ function refused(state: LimitState, { sentAt, inFlight, waitMs }: Refused, now: 
   state.holdRounds = wasTried ? Math.min(longestHold, 2 * state.holdRounds) : firstHold;
   state.heldRounds = 0;
   state.refusedAt = Math.max(2, inFlight);
-  const cut = state.answeredSinceCut ? firstCut : nextCut;
-  state.answeredSinceCut = false;
+  const cut = state.worked ? firstCut : nextCut;
+  state.worked = false;
   state.cutAt = now;
   state.streak = 0;
   state.starting = false;

@@ -9,7 +9,7 @@ export interface LimitState {
   /** When a refusal last decreased the limit; 0 if none has. */
   cutAt: number;
   /** Whether a request that was sent after that decrease was answered. */
-  answeredSinceCut: boolean;
+  worked: boolean;
   /** The fewest requests in flight at which the model refused one, unless that many have worked since. */
   refusedAt?: number | undefined;
   /** Rounds that the limit stays just below `refusedAt`, and how many of them have passed. */
@@ -107,7 +107,7 @@ export function newLimit(most: number, now: number): LimitState {
     limit: Math.min(firstLimit, most),
     changedAt: now,
     cutAt: 0,
-    answeredSinceCut: true,
+    worked: true,
     holdRounds: firstHold,
     heldRounds: 0,
     holdUntil: 0,

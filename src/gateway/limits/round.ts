@@ -40,7 +40,7 @@ export function answered(
   now: number,
 ): LimitReason | undefined {
   const waited = stream && waitedPart(state, stream, now);
-  if (sentAt > state.cutAt) state.answeredSinceCut = true;
+  if (sentAt > state.cutAt) state.worked = true;
   if (sentAt < state.changedAt) return undefined;
   const { round } = state;
   round.answers += 1;

@@ -86,18 +86,18 @@ function recordedCommands(
   const offered = tools.map((tool) => ({ name: tool.name, parameters: parametersOf(tool.definition) }));
   if (shellCall(offered, '')?.tool !== name) return undefined;
   const value = parsed(given);
-  if (!isObject(value) || modes.some((mode) => value[mode] === true)) return undefined;
+  if (!isObject(value) || otherModes.some((mode) => value[mode] === true)) return undefined;
   const commands = commandsIn(value);
-  const folder = folders.map((one) => value[one]).find((one) => typeof one === 'string' && one !== '');
+  const folder = folderNames.map((one) => value[one]).find((one) => typeof one === 'string' && one !== '');
   if (folder === undefined) return commands;
   return commands?.map((command) => `cd ${quoted(String(folder))} && ${command}`);
 }
 
 /** Arguments with which a call does more than run a command. */
-const modes = ['run_in_background', 'is_background', 'background', 'is_input'];
+const otherModes = ['run_in_background', 'is_background', 'background', 'is_input'];
 
 /** Arguments that name the folder in which the command runs. */
-const folders = ['workdir', 'cwd', 'dir_path', 'directory'];
+const folderNames = ['workdir', 'cwd', 'dir_path', 'directory'];
 
 function commandsIn({ command, cmd, commands }: Record<string, unknown>): string[] | undefined {
   const one = command ?? cmd;

@@ -1,5 +1,6 @@
 import { type ExecaError, execa } from 'execa';
 import { gitSources } from '../../bounds/suite.ts';
+import { signalGroup } from '../../host-program.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { withoutCredentials } from './git-source.ts';
 
@@ -61,7 +62,7 @@ export async function runGit(call: GitCall): Promise<Buffer> {
     // A session of its own: its helpers have no terminal to ask on, and can be ended together.
     detached: true,
   });
-  const end = () => endGroup(running.pid);
+  const end = () => signalGroup(running.pid, 'SIGKILL');
   const late = setTimeout(end, timeoutMs);
   signal.addEventListener('abort', end, { once: true });
   let progress = '';
@@ -100,16 +101,6 @@ export function gitCommand({ args, env, reach, set = {} }: Pick<GitCall, 'args' 
       ...set,
     },
   };
-}
-
-/** Ends git with its helpers. */
-function endGroup(pid: number | undefined): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, 'SIGKILL');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-  }
 }
 
 type Failed = Pick<ExecaError<{ encoding: 'buffer' }>, 'exitCode' | 'isMaxBuffer' | 'code' | 'signal'> & {

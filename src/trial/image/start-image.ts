@@ -11,6 +11,7 @@ import { baseEnvironment } from '../environment.ts';
 import { TrialFailure, unusable } from '../failure.ts';
 import type { TrialSpec } from '../spec.ts';
 import { baseImage } from './base-image.ts';
+import { closedVariables } from './closed-variables.ts';
 import { contentsOf } from './image-contents.ts';
 import { blameFor, imageOfBuild, noImage, obtainImage, type PullParts, usedImage } from './obtain-image.ts';
 
@@ -133,32 +134,4 @@ function homeOf({ user }: Image, { sandbox, environment }: StartSpec): { HOME?: 
   if (environment.user !== undefined) return {};
   if (sandbox.user !== undefined) return { HOME: '/tmp' };
   return user === '' ? { HOME: '/root' } : {};
-}
-
-/**
- * What a validator gets in place of the variables that decide what programs run or load, and name a folder in
- * the workspace.
- */
-function closedVariables(env: Readonly<Record<string, string>>, workspace: string): Record<string, string> {
-  const closed = Object.entries(env).flatMap(([name, value]) => {
-    const without = name === 'PATH' ? pathOutside(value, workspace) : '';
-    const isOpen = name === 'PATH' ? without !== value : pathsIn(value, workspace).length > 0;
-    return isOpen && loading.test(name) ? [[name, without] as const] : [];
-  });
-  return Object.fromEntries(closed);
-}
-
-/** Variables that decide what programs run or load. */
-const loading =
-  /^(PATH|HOME|ENV|BASH_ENV|LD_.*|NODE_(OPTIONS|PATH)|PYTHON.*|PERL.*|RUBY(LIB|OPT)|GIT_.*|CLASSPATH|JAVA_TOOL_OPTIONS)$/;
-
-/** The parts of a variable, separated as in PATH or in options, that are in a folder. */
-function pathsIn(value: string, folder: string): string[] {
-  return value.split(/[:;,=\s]/).filter((part) => part === folder || part.startsWith(`${folder}/`));
-}
-
-/** A PATH without folders in the workspace. Relative ones are: commands start there. */
-function pathOutside(path: string, workspace: string): string {
-  const isOutside = (part: string) => part.startsWith('/') && pathsIn(part, workspace).length === 0;
-  return path.split(':').filter(isOutside).join(':');
 }

@@ -42,7 +42,7 @@ const signals = names(`
   rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo sigaltstack signalfd
   signalfd4 tgkill tkill`);
 
-/** `clone` makes threads as well as processes; profile.ts forbids creating namespaces with it. */
+/** `clone` makes threads as well as processes; filter.ts forbids creating namespaces with it. */
 const running = names(`
   arch_prctl capget execve execveat exit exit_group getcpu getpgid getpgrp getpid getppid getpriority
   getrandom getrlimit getrusage getsid gettid prctl riscv_hwprobe rseq sched_get_priority_max

@@ -1,5 +1,5 @@
 import type { ChatRequest } from '../../chat/chat.ts';
-import { type Stops, stopNamed } from '../../translation/stops.ts';
+import { stopNamed } from '../../translation/stops.ts';
 import {
   type AnswerFacts,
   noFacts,
@@ -10,16 +10,8 @@ import {
 import { anything, object, parsed, text } from '../lenient.ts';
 import { readError } from '../model-error.ts';
 import { argumentsOf, idOf, plainText, type Reply, stoppedBy } from '../reply.ts';
+import { stops } from './stops.ts';
 import { countsIn, usageOf } from './usage.ts';
-
-export const stops: Stops = {
-  end_turn: 'done',
-  tool_use: 'tools',
-  max_tokens: 'length',
-  stop_sequence: 'sequence',
-  refusal: 'refused',
-  model_context_window_exceeded: 'context',
-};
 
 const Message = object({ type: anything, model: text, error: anything, usage: anything });
 const Event = object({

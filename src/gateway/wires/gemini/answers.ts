@@ -1,5 +1,3 @@
-import type { NeutralUsage } from '../../translation/neutral-answer.ts';
-import type { Stops } from '../../translation/stops.ts';
 import {
   type AnswerFacts,
   noFacts,
@@ -7,20 +5,9 @@ import {
   type StreamReader,
   usageWithTotal,
 } from '../answer-facts.ts';
-import { anything, isObject, list, listOf, object, parsed, text, tokens, wholeText } from '../lenient.ts';
+import { anything, isObject, list, listOf, object, parsed, text, wholeText } from '../lenient.ts';
 import { readError } from '../model-error.ts';
-import { fields } from '../reply.ts';
-
-export const stops: Stops = {
-  STOP: 'done',
-  MAX_TOKENS: 'length',
-  SAFETY: 'refused',
-  RECITATION: 'refused',
-  LANGUAGE: 'refused',
-  BLOCKLIST: 'refused',
-  PROHIBITED_CONTENT: 'refused',
-  SPII: 'refused',
-};
+import { usageOf } from './usage.ts';
 
 /** A whole answer, or an event of a stream. */
 const Answer = object({
@@ -71,23 +58,4 @@ export function readStream(): StreamReader {
 /** The provider refused the prompt, and wrote nothing. */
 function isBlocked({ promptFeedback, candidates }: ReturnType<typeof Answer.parse>): boolean {
   return promptFeedback.blockReason !== undefined && list(candidates).length === 0;
-}
-
-const Usage = object({
-  promptTokenCount: tokens,
-  candidatesTokenCount: tokens,
-  thoughtsTokenCount: tokens,
-  cachedContentTokenCount: tokens,
-});
-
-/** The wire counts thoughts apart from the rest of the output. */
-export function usageOf(usage: unknown): NeutralUsage {
-  const all = Usage.parse(usage);
-  const { promptTokenCount: input, candidatesTokenCount: said, thoughtsTokenCount: reasoning } = all;
-  // An answer without text has no count of it.
-  const output =
-    said === undefined && reasoning === undefined && input === undefined
-      ? undefined
-      : (said ?? 0) + (reasoning ?? 0);
-  return fields({ input, output, cacheRead: all.cachedContentTokenCount, reasoning });
 }

@@ -1,6 +1,5 @@
 import type { ChatRequest } from '../../chat/chat.ts';
-import type { NeutralUsage } from '../../translation/neutral-answer.ts';
-import { type Stops, stopNamed } from '../../translation/stops.ts';
+import { stopNamed } from '../../translation/stops.ts';
 import {
   type AnswerFacts,
   noFacts,
@@ -8,18 +7,11 @@ import {
   type StreamReader,
   usageWithTotal,
 } from '../answer-facts.ts';
-import { anything, isObject, listOf, object, parsed, text, tokens, wholeText } from '../lenient.ts';
+import { anything, isObject, listOf, object, parsed, text, wholeText } from '../lenient.ts';
 import { readError } from '../model-error.ts';
-import { argumentsOf, fields, idOf, plainText, type Reply, stoppedBy } from '../reply.ts';
-
-export const stops: Stops = {
-  stop: 'done',
-  eos: 'done',
-  tool_calls: 'tools',
-  function_call: 'tools',
-  length: 'length',
-  content_filter: 'refused',
-};
+import { argumentsOf, idOf, plainText, type Reply, stoppedBy } from '../reply.ts';
+import { stops } from './stops.ts';
+import { usageOf } from './usage.ts';
 
 /** A whole answer, or a chunk of a stream. */
 const Completion = object({ model: text, choices: anything, error: anything, usage: anything });
@@ -88,25 +80,4 @@ export function readReply(body: unknown, request: ChatRequest): Reply | undefine
   }));
   const stop = refusal ? 'refused' : stopNamed(stops, reason);
   return { text: plainText(content) || (refusal ?? ''), calls, stopped: stoppedBy(stop, calls) };
-}
-
-/** Servers name cache details as OpenAI, DeepSeek and OpenRouter do. */
-const Usage = object({
-  prompt_tokens: tokens,
-  completion_tokens: tokens,
-  prompt_tokens_details: object({ cached_tokens: tokens, cache_write_tokens: tokens }),
-  prompt_cache_hit_tokens: tokens,
-  completion_tokens_details: object({ reasoning_tokens: tokens }),
-});
-
-/** `prompt_tokens` include cached ones and `completion_tokens` include reasoning. */
-export function usageOf(usage: unknown): NeutralUsage {
-  const { prompt_tokens_details: prompt, completion_tokens_details: completion, ...all } = Usage.parse(usage);
-  return fields({
-    input: all.prompt_tokens,
-    output: all.completion_tokens,
-    cacheRead: prompt.cached_tokens ?? all.prompt_cache_hit_tokens,
-    cacheWrite: prompt.cache_write_tokens,
-    reasoning: completion.reasoning_tokens,
-  });
 }

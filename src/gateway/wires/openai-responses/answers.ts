@@ -1,6 +1,5 @@
 import type { ChatRequest } from '../../chat/chat.ts';
-import type { NeutralUsage } from '../../translation/neutral-answer.ts';
-import { type Stops, stopNamed } from '../../translation/stops.ts';
+import { stopNamed } from '../../translation/stops.ts';
 import {
   type AnswerFacts,
   noFacts,
@@ -8,12 +7,11 @@ import {
   type StreamReader,
   usageWithTotal,
 } from '../answer-facts.ts';
-import { anything, isObject, list, member, object, parsed, text, tokens } from '../lenient.ts';
+import { anything, isObject, list, member, object, parsed, text } from '../lenient.ts';
 import { readError, readErrorBody } from '../model-error.ts';
-import { argumentsOf, fields, idOf, plainText, type Reply, stoppedBy } from '../reply.ts';
-
-/** Why a response is incomplete. */
-export const stops: Stops = { max_output_tokens: 'length', content_filter: 'refused' };
+import { argumentsOf, idOf, plainText, type Reply, stoppedBy } from '../reply.ts';
+import { stops } from './stops.ts';
+import { usageOf } from './usage.ts';
 
 const Facts = object({ status: text, model: text, error: anything, usage: anything });
 const Event = object({ type: anything, response: anything });
@@ -78,22 +76,4 @@ export function readReply(body: unknown, request: ChatRequest): Reply | undefine
   const stop = refusals.length > 0 ? 'refused' : stopNamed(stops, incomplete_details.reason);
   const text = contents.map(plainText).join('') || refusals.join('\n');
   return { text, calls, stopped: stoppedBy(stop, calls) };
-}
-
-const Usage = object({
-  input_tokens: tokens,
-  output_tokens: tokens,
-  input_tokens_details: object({ cached_tokens: tokens, cache_write_tokens: tokens }),
-  output_tokens_details: object({ reasoning_tokens: tokens }),
-});
-
-export function usageOf(usage: unknown): NeutralUsage {
-  const { input_tokens_details: input, output_tokens_details: output, ...all } = Usage.parse(usage);
-  return fields({
-    input: all.input_tokens,
-    output: all.output_tokens,
-    cacheRead: input.cached_tokens,
-    cacheWrite: input.cache_write_tokens,
-    reasoning: output.reasoning_tokens,
-  });
 }

@@ -1,17 +1,14 @@
 import type { ComponentChildren } from 'preact';
-import { useRef, useState } from 'preact/hooks';
-import type { EnvironmentStep } from '../../../record/environment.ts';
+import { useRef } from 'preact/hooks';
 import type { TrialRecord } from '../../../record/trial-record.ts';
 import type { TrialPage } from '../../model/shapes.ts';
-import { BlobText } from '../parts/blob-text.tsx';
-import { line } from '../parts/foreign.ts';
-import { duration, when } from '../parts/quantities.ts';
 import { setQuery } from '../router.ts';
 import { useShortcuts } from '../shortcuts.ts';
 import { Artifacts } from './artifacts.tsx';
 import { Attempts } from './attempts.tsx';
 import { Changes } from './changes.tsx';
 import { Checks } from './checks.tsx';
+import { Environment } from './environment.tsx';
 import { Gradings } from './gradings.tsx';
 import { Raw } from './raw.tsx';
 import { useRecord } from './record-context.ts';
@@ -104,45 +101,4 @@ function tabsOf(page: TrialPage, record: TrialRecord, query: URLSearchParams): T
 function gradingsTab(page: TrialPage): Tab {
   const { length: count } = page.gradings;
   return { name: 'gradings', title: 'Graded again', count, content: () => <Gradings page={page} /> };
-}
-
-/** Install and prepare, with what they printed. */
-function Environment() {
-  const { record } = useRecord();
-  const { environment = [] } = record;
-  if (environment.length === 0) return <p class="notice">Nothing was installed or prepared.</p>;
-  return (
-    <div class="scroll-pane">
-      {environment.map((step, index) => (
-        <Step key={index} step={step} />
-      ))}
-    </div>
-  );
-}
-
-function Step({
-  step: { phase, description, startedAt, durationMs, exitCode, log },
-}: {
-  step: EnvironmentStep;
-}) {
-  const failed = exitCode !== undefined && exitCode !== 0;
-  const [isOpen, setOpen] = useState(failed);
-  const facts = [
-    ...(exitCode === undefined ? [] : [`exit ${exitCode}`]),
-    ...(durationMs === undefined ? [] : [duration(durationMs)]),
-    ...(startedAt === undefined ? [] : [when(startedAt)]),
-  ];
-  return (
-    <details class="check" open={failed} onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>
-        <span class={`tag ${failed ? 'failed' : ''}`}>{phase}</span>{' '}
-        <span class="name">{line(description)}</span> <span class="dim">{facts.join(' · ')}</span>
-      </summary>
-      {log === undefined ? (
-        <p class="dim">It printed nothing, or another Offsite process ran it.</p>
-      ) : (
-        isOpen && <BlobText label="Output" sha256={log} />
-      )}
-    </details>
-  );
 }

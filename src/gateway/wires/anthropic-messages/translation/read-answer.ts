@@ -7,7 +7,7 @@ import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { isObject, type JsonObject, objectsOf } from '../../lenient.ts';
 import { stringIn, typeName } from '../../read-values.ts';
 import { fields } from '../../reply.ts';
-import { stops } from '../answers.ts';
+import { stops } from '../stops.ts';
 import { usageOf } from '../usage.ts';
 
 export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => {

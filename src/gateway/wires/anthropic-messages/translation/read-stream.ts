@@ -5,7 +5,7 @@ import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { isObject, type JsonObject, member } from '../../lenient.ts';
 import { readError } from '../../model-error.ts';
 import { stringIn, typeName } from '../../read-values.ts';
-import { stops } from '../answers.ts';
+import { stops } from '../stops.ts';
 import { countsIn, usageOf } from '../usage.ts';
 
 export const readStream: WireTranslation['readStream'] = (steps, losses) => {

@@ -4,7 +4,8 @@ import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { anything, object, objectIfAny, objectsOf, wholeText } from '../../lenient.ts';
 import { fields } from '../../reply.ts';
-import { stops, usageOf } from '../answers.ts';
+import { stops } from '../stops.ts';
+import { usageOf } from '../usage.ts';
 import { withSignature } from './signatures.ts';
 
 const Answer = object({

@@ -5,7 +5,8 @@ import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { anything, isObject, object, objectsOf, wholeText } from '../../lenient.ts';
 import { stringIn } from '../../read-values.ts';
 import { fields, plainText } from '../../reply.ts';
-import { stops, usageOf } from '../answers.ts';
+import { stops } from '../stops.ts';
+import { usageOf } from '../usage.ts';
 
 const Answer = object({ id: wholeText, model: wholeText, choices: anything, usage: anything });
 const Choice = object({ message: anything, finish_reason: anything, logprobs: anything });

@@ -6,7 +6,8 @@ import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
 import { readError } from '../../model-error.ts';
 import { stringIn } from '../../read-values.ts';
-import { stops, usageOf } from '../answers.ts';
+import { stops } from '../stops.ts';
+import { usageOf } from '../usage.ts';
 import { thoughtIn } from './read-answer.ts';
 
 export const readStream: WireTranslation['readStream'] = (steps, losses) => {

@@ -10,7 +10,8 @@ import { isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
 import { readError } from '../../model-error.ts';
 import { stringIn, typeName } from '../../read-values.ts';
 import { fields } from '../../reply.ts';
-import { stops, usageOf } from '../answers.ts';
+import { stops } from '../stops.ts';
+import { usageOf } from '../usage.ts';
 import { reasoningOf } from './reasoning-item.ts';
 
 export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => {

@@ -3,7 +3,7 @@ import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { isObject, type JsonObject, member } from '../../lenient.ts';
 import { readError, readErrorBody } from '../../model-error.ts';
 import { stringIn, typeName } from '../../read-values.ts';
-import { usageOf } from '../answers.ts';
+import { usageOf } from '../usage.ts';
 import { stopOf } from './read-answer.ts';
 
 export const readStream: WireTranslation['readStream'] = (steps, losses) => {

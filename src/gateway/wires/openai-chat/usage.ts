@@ -1,0 +1,24 @@
+import type { NeutralUsage } from '../../translation/neutral-answer.ts';
+import { object, tokens } from '../lenient.ts';
+import { fields } from '../reply.ts';
+
+/** Servers name cache details as OpenAI, DeepSeek and OpenRouter do. */
+const Usage = object({
+  prompt_tokens: tokens,
+  completion_tokens: tokens,
+  prompt_tokens_details: object({ cached_tokens: tokens, cache_write_tokens: tokens }),
+  prompt_cache_hit_tokens: tokens,
+  completion_tokens_details: object({ reasoning_tokens: tokens }),
+});
+
+/** `prompt_tokens` include cached ones and `completion_tokens` include reasoning. */
+export function usageOf(usage: unknown): NeutralUsage {
+  const { prompt_tokens_details: prompt, completion_tokens_details: completion, ...all } = Usage.parse(usage);
+  return fields({
+    input: all.prompt_tokens,
+    output: all.completion_tokens,
+    cacheRead: prompt.cached_tokens ?? all.prompt_cache_hit_tokens,
+    cacheWrite: prompt.cache_write_tokens,
+    reasoning: completion.reasoning_tokens,
+  });
+}
