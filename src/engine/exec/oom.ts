@@ -5,7 +5,11 @@ import { readGroupFile } from '../container/group-file.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { runQuietly } from './run-quietly.ts';
 
-const oomCounter = { controller: 'memory', version1: 'memory.oom_control', version2: 'memory.events' } as const;
+const killCount = {
+  controller: 'memory',
+  version1: 'memory.oom_control',
+  version2: 'memory.events',
+} as const;
 
 /**
  * Both files have a line `oom_kill N`: memory.oom_control in version 1 of control groups, memory.events in
@@ -46,7 +50,7 @@ export async function noteOomKills(
 
 async function readCounter(container: RunningContainer): Promise<number> {
   try {
-    const outside = /^oom_kill (\d+)$/m.exec((await readGroupFile(container, oomCounter)) ?? '')?.[1];
+    const outside = /^oom_kill (\d+)$/m.exec((await readGroupFile(container, killCount)) ?? '')?.[1];
     if (outside !== undefined) return Number(outside);
     return Number.parseInt(await runQuietly(container, readCounterScript), 10);
   } catch (thrown) {
