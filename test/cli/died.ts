@@ -3,9 +3,12 @@ import { containersOnce } from './containers.ts';
 import { offsite, start } from './offsite.ts';
 import type { Place } from './place.ts';
 
-/** Runs one trial of three to its end, and stops for good in the second. Resolves with the batch's id. */
+/**
+ * Runs one trial of three to its end, and stops for good in another one: whichever of `b` and `c` is ready
+ * first. Resolves with the batch's id.
+ */
 export async function died(place: Place): Promise<string> {
-  const acts = { a: 'true', b: 'sleep 600', c: 'true' };
+  const acts = { a: 'true', b: 'sleep 600', c: 'sleep 600' };
   const cases = Object.entries(acts).map(([id, act]) => ({ id, variables: { act }, verify: 'true' }));
   const running = start(place, ['run', place.suite({ cases }), '-c', '1']);
   await running.printed(/a · worker #0 +passed/);
