@@ -138,6 +138,7 @@ export function containerOf(
     execCount: 0,
     hostFacts: undefined,
     oomKills: 0,
+    wasRestarted: false,
   };
   const { containers } = port;
   let removal: Promise<void> | undefined;

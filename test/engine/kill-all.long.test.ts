@@ -80,5 +80,5 @@ test('a command that removes all programs has its result, and the container coun
     ended: 'not-started',
   });
   await expect(container.killAll()).rejects.toMatchObject({ code: 'ENGINE_CONTAINER_DAMAGED' });
-  await expect(shell(container, 'true')).rejects.toMatchObject({ code: 'ENGINE_CONTAINER_STOPPED' });
+  await expect(shell(container, 'true')).rejects.toMatchObject({ code: 'ENGINE_CONTAINER_DAMAGED' });
 });

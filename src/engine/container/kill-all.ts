@@ -30,7 +30,8 @@ export async function killAll(container: RunningContainer, signal?: AbortSignal)
   signal?.throwIfAborted();
   if (await killBySignal(container)) return 'killed';
   await restart(container);
-  const left = await processesByEngine(container);
+  // Its first program is the agent's if the agent replaced the shell. If that has ended, nothing is alive.
+  const left = await unlessStopped(processesByEngine(container));
   if (left !== undefined && left.length > 0) throw survivors(left);
   return 'restarted';
 }
@@ -99,12 +100,23 @@ async function restart(container: RunningContainer): Promise<void> {
   container.hostFacts = undefined;
   // A new control group counts from 0.
   container.oomKills = undefined;
-  await containers.kill(id);
+  container.wasRestarted = true;
+  await unlessStopped(containers.kill(id));
   try {
     await containers.start(id);
   } catch (thrown) {
     if (isEngineFailure(thrown, 'connection')) throw thrown;
     throw containerDamaged('The container does not start again.', thrown);
+  }
+}
+
+/** The result of a request; undefined if the engine refused it because the container does not run. */
+async function unlessStopped<T>(request: Promise<T>): Promise<T | undefined> {
+  try {
+    return await request;
+  } catch (thrown) {
+    if (isEngineFailure(thrown, 'conflict')) return undefined;
+    throw thrown;
   }
 }
 

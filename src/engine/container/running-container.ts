@@ -37,4 +37,6 @@ export interface RunningContainer {
    * since.
    */
   oomKills: number | undefined;
+  /** Whether processes that could not be ended otherwise made a restart necessary. */
+  wasRestarted: boolean;
 }

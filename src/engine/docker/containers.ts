@@ -87,7 +87,8 @@ async function listProcesses(
     const answer = await client.call('listing processes', (abortSignal) =>
       client.docker.getContainer(id).top({ ps_args: `-eo pid,uid,stat,${column}`, abortSignal }),
     );
-    return (answer.Processes as string[][]).map(([pid, uid, state = '', command = '']) => ({
+    // Null if the container ends meanwhile.
+    return ((answer.Processes as string[][] | null) ?? []).map(([pid, uid, state = '', command = '']) => ({
       pid: Number(pid),
       uid: inContainer(Number(uid), first.uid),
       state,

@@ -8,6 +8,7 @@ import type { ExecRequest, ExecResult } from './exec-request.ts';
 import { execTag, type TaggedExec, tagExec } from './exec-tag.ts';
 import { finalState, knownExitCode } from './exit-code.ts';
 import { oomKilledSinceLastAsked } from './oom.ts';
+import { openExec } from './open-exec.ts';
 import { OutputCapture } from './output-capture.ts';
 import { assertContainerOutlived, assertContainerRuns } from './stopped-container.ts';
 
@@ -16,7 +17,7 @@ import { assertContainerOutlived, assertContainerRuns } from './stopped-containe
  * connection failed, because the outcome is then unknown. Every other outcome is a result.
  */
 export async function execute(container: RunningContainer, request: ExecRequest): Promise<ExecResult> {
-  const { clock, containers } = container.port;
+  const { clock } = container.port;
   const cap = request.capBytes ?? commandOutput.bytes.kept;
   const output = { stdout: new OutputCapture(cap), stderr: new OutputCapture(cap) };
   const startedAt = clock.now();
@@ -31,7 +32,7 @@ export async function execute(container: RunningContainer, request: ExecRequest)
 
   using tagged = tagExec(container, request.user);
   using deadline = startDeadline(clock, request.timeoutMs, request.signal);
-  const opened = await containers.exec(container.id, {
+  const opened = await openExec(container, {
     ...request,
     env: { ...container.env, ...request.env, [execTag]: tagged.tag },
     user: tagged.user,

@@ -2,6 +2,7 @@ import { commandOutput } from '../../bounds/sandbox.ts';
 import { startDeadline } from '../../deadline.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { containerDamaged } from '../failure.ts';
+import { openExec } from './open-exec.ts';
 
 /**
  * Runs one of Offsite's own short `sh` scripts and resolves with its stdout. It does not request the exit
@@ -16,8 +17,8 @@ export async function runQuietly(
   const chunks: Buffer[] = [];
   let size = 0;
   const flooded = Promise.withResolvers<'flooded'>();
-  const { clock, containers } = container.port;
-  const opened = await containers.exec(container.id, {
+  const { clock } = container.port;
+  const opened = await openExec(container, {
     argv: ['/bin/sh', '-c', script, 'offsite', ...(options.args ?? [])],
     user: options.user ?? container.user,
     cwd: '/',

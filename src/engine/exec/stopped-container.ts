@@ -1,8 +1,9 @@
 import { processEnds } from '../../bounds/sandbox.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { RunningContainer } from '../container/running-container.ts';
-import { engineFailure, execLost, isEngineFailure } from '../port/failure.ts';
+import { execLost, isEngineFailure } from '../port/failure.ts';
 import { oomEventSince } from './oom.ts';
+import { containerEnded } from './open-exec.ts';
 import { runQuietly } from './run-quietly.ts';
 
 /** 128 + SIGKILL. */
@@ -33,11 +34,7 @@ export async function assertContainerOutlived(
  */
 export async function assertContainerRuns(container: RunningContainer, message: string): Promise<void> {
   if (!(await hasEnded(container))) return;
-  throw engineFailure(
-    'conflict',
-    `The container stopped before a command started in it: ${message}`,
-    undefined,
-  );
+  throw containerEnded(container, `The container stopped before a command started in it: ${message}`);
 }
 
 async function hasEnded(container: RunningContainer): Promise<boolean> {

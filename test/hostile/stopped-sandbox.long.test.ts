@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freshVerify } from '../../src/suite/plan.ts';
+import type { TrialStep } from '../../src/trial/spec.ts';
+import { scriptTests } from '../trial/script-tests.ts';
+import { openTrialBench, type TrialBench, validator } from '../trial/trial-bench.ts';
+
+/**
+ * An agent replaces the shell that a container starts with, and leaves a process that only a restart ends.
+ * The restarted container then ends by itself, and no command can be run in it any more.
+ */
+
+let bench: TrialBench;
+beforeAll(async () => {
+  bench = await openTrialBench();
+});
+afterAll(() => bench?.[Symbol.asyncDispose]());
+
+const shells: [string, string][] = [
+  ['ends at once', 'exit 0'],
+  ['fails', 'exit 3'],
+  ['ends soon', 'exec /usr/bin/sleep 0.3'],
+];
+const act = (body: string) =>
+  [
+    `printf '#!/bin/bash\\n${body}\\n' > /tmp/shell; chmod 755 /tmp/shell`,
+    'setsid sleep 300 > /dev/null 2>&1 < /dev/null & cp --remove-destination /tmp/shell /bin/sh',
+  ].join('\n');
+const prepare = 'echo wrong > result';
+const verify = 'grep -qx right result';
+const same = { ...freshVerify, in: 'same' as const };
+const reads = validator(
+  `import { validate } from 'offsite/validator'; import { readFileSync } from 'node:fs';
+validate('the result', ({ check }) => check('right', readFileSync('result', 'utf8') === 'right\\n'));`,
+  { runsIn: 'same' },
+);
+const reward = 'grep -qx right result; echo $((1 - $?)) > /logs/verifier/reward.txt';
+
+function step(name: string): TrialStep {
+  const tests = scriptTests(reward, { thresholds: { byName: {}, required: true } });
+  return { name, prompt: name, variables: {}, files: [], emptied: [], agent: {}, tests, artifacts: [] };
+}
+const list = [step('first'), step('second')];
+const gradings: [string, Parameters<TrialBench['trial']>[1]][] = [
+  ['a fresh sandbox', { prepare, verify }],
+  ['its own sandbox', { prepare, verify, verifyPlace: same }],
+  ['its own sandbox by a validator', { prepare, validator: reads }],
+  ['its own sandbox by the tests of a task', { prepare, tests: step('only').tests }],
+  [
+    'steps',
+    { prepare, prompt: 'first', steps: { list, strategy: 'mean', thresholds: { default: 1, byName: {} } } },
+  ],
+];
+
+describe.concurrent.each(gradings)('an agent that is graded in %s has failed', (_, graded) => {
+  test.each(shells)('if it leaves a shell that %s', { timeout: 240_000 }, async (_how, body) => {
+    const result = await bench.trial(act(body), graded);
+    expect(result.verdict, result.cause?.message).toBe('failed');
+    expect(['agent', undefined], result.cause?.message).toContain(result.cause?.kind);
+  });
+});
+
+test('an agent has failed whose shell prevents the next step from beginning', {
+  timeout: 240_000,
+}, async () => {
+  // It survives the restart after the harness, and not the one after the tests of the first step.
+  const shell = `#!/bin/bash
+case "$2" in
+  *'kill -9 -1'*) exit 0 ;;
+  *"trap '' CHLD"*) echo >> /tmp/starts; [ "$(wc -l < /tmp/starts)" = 1 ] || exit 0 ;;
+esac
+exec /usr/bin/dash "$@"`;
+  const run = [
+    `cat > /tmp/shell << 'END'\n${shell}\nEND`,
+    'chmod 755 /tmp/shell; setsid sleep 300 > /dev/null 2>&1 < /dev/null &',
+    "printf '#!/bin/bash\\nsetsid sleep 300 > /dev/null 2>&1 < /dev/null &\\n' > /usr/bin/grep",
+    'cp --remove-destination /tmp/shell /bin/sh',
+  ].join('\n');
+  const tests = scriptTests('grep -q x y; echo 1 > /logs/verifier/reward.txt');
+  const two = [
+    { ...step('first'), tests },
+    { ...step('second'), tests },
+  ];
+  const steps = { list: two, strategy: 'mean' as const, thresholds: { default: 1, byName: {} } };
+  const result = await bench.trial(run, { prepare, prompt: 'first', steps });
+  expect(result.steps?.map(({ verdict }) => verdict)).toEqual(['passed', undefined]);
+  expect(result).toMatchObject({
+    verdict: 'failed',
+    cause: { kind: 'agent', message: expect.stringContaining('After its restart the container has ended') },
+  });
+});
