@@ -88,3 +88,29 @@ exec /usr/bin/dash "$@"`;
     cause: { kind: 'agent', message: expect.stringContaining('After its restart the container has ended') },
   });
 });
+
+test('an agent has failed whose shell ends the sandbox while it works on the next step', {
+  timeout: 240_000,
+}, async () => {
+  // It begins the restarted container, and ends in the middle of the second step.
+  const shell = `#!/bin/bash
+case "$2" in
+  *'kill -9 -1'*) exit 0 ;;
+  *"trap '' CHLD"*) exec /usr/bin/sleep 8 ;;
+esac
+exec /usr/bin/dash "$@"`;
+  const run = [
+    'if [ -e /tmp/shell ]; then sleep 40; exit; fi',
+    `cat > /tmp/shell << 'END'\n${shell}\nEND`,
+    'chmod 755 /tmp/shell; setsid sleep 300 > /dev/null 2>&1 < /dev/null &',
+    'cp --remove-destination /tmp/shell /bin/sh',
+  ].join('\n');
+  const tests = scriptTests('echo 1 > /logs/verifier/reward.txt');
+  const two = ['first', 'second'].map((name) => ({ ...step(name), tests }));
+  const steps = { list: two, strategy: 'mean' as const, thresholds: { default: 1, byName: {} } };
+  const result = await bench.trial(run, { prepare, prompt: 'first', steps });
+  expect(result).toMatchObject({
+    verdict: 'failed',
+    cause: { kind: 'agent', message: expect.stringContaining('After its restart the container has ended') },
+  });
+});

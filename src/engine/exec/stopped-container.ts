@@ -14,7 +14,7 @@ const pollMs = 100;
  * Throws if a killed command ended together with its whole container. An engine that stops kills its
  * containers, and their commands end with 137, like a command that was killed inside. No process inside can
  * kill init. But the kernel can, if files in /dev/shm use up the memory; then 137 is the command's own
- * result. Costs a request only after a 137.
+ * result. And after a restart, init may be theirs. Costs a request only after a 137.
  */
 export async function assertContainerOutlived(
   container: RunningContainer,
@@ -23,6 +23,7 @@ export async function assertContainerOutlived(
 ): Promise<void> {
   if (exitCode !== killedExitCode || !(await hasEnded(container))) return;
   if (await oomEventSince(container, exec.id)) return;
+  if (container.wasRestarted) throw containerEnded(container, 'a command ended with it');
   throw execLost('The container was stopped from outside while a command ran in it.');
 }
 
