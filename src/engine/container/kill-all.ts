@@ -4,6 +4,7 @@ import { runQuietly } from '../exec/run-quietly.ts';
 import { containerDamaged } from '../failure.ts';
 import { isEngineFailure } from '../port/failure.ts';
 import { readGroupFile } from './group-file.ts';
+import { isNotedAsEnded } from './noted-end.ts';
 import { type ContainerProcess, processesByEngine } from './processes.ts';
 import type { RunningContainer } from './running-container.ts';
 
@@ -31,7 +32,7 @@ export async function killAll(container: RunningContainer, signal?: AbortSignal)
   if (await killBySignal(container)) return 'killed';
   await restart(container);
   // Its first program is the agent's if the agent replaced the shell. If that has ended, nothing is alive.
-  const left = await unlessStopped(processesByEngine(container));
+  const left = await unlessEnded(container, processesByEngine(container));
   if (left !== undefined && left.length > 0) throw survivors(left);
   return 'restarted';
 }
@@ -101,7 +102,7 @@ async function restart(container: RunningContainer): Promise<void> {
   // A new control group counts from 0.
   container.oomKills = undefined;
   container.wasRestarted = true;
-  await unlessStopped(containers.kill(id));
+  await unlessEnded(container, containers.kill(id));
   try {
     await containers.start(id);
   } catch (thrown) {
@@ -110,12 +111,15 @@ async function restart(container: RunningContainer): Promise<void> {
   }
 }
 
-/** The result of a request; undefined if the engine refused it because the container does not run. */
-async function unlessStopped<T>(request: Promise<T>): Promise<T | undefined> {
+/**
+ * The result of a request; undefined if it failed because the container does not run. Engines answer that in
+ * several ways, or break off.
+ */
+async function unlessEnded<T>(container: RunningContainer, request: Promise<T>): Promise<T | undefined> {
   try {
     return await request;
   } catch (thrown) {
-    if (isEngineFailure(thrown, 'conflict')) return undefined;
+    if (await isNotedAsEnded(container)) return undefined;
     throw thrown;
   }
 }

@@ -1,15 +1,17 @@
+import { messageOf } from '../../offsite-error.ts';
+import { isNotedAsEnded } from '../container/noted-end.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { containerDamaged } from '../failure.ts';
 import type { ExecCommand, OpenedExec } from '../port/exec.ts';
-import { engineFailure, isEngineFailure } from '../port/failure.ts';
+import { engineFailure } from '../port/failure.ts';
 
 /** Starts a command in a container. Throws {@link containerEnded} if the container does not run. */
 export async function openExec(container: RunningContainer, command: ExecCommand): Promise<OpenedExec> {
   try {
     return await container.port.containers.exec(container.id, command);
   } catch (thrown) {
-    if (!container.wasRestarted || !isEngineFailure(thrown, 'conflict')) throw thrown;
-    throw containerEnded(container, thrown.message, thrown);
+    if (!container.wasRestarted || !(await isNotedAsEnded(container))) throw thrown;
+    throw containerEnded(container, messageOf(thrown), thrown);
   }
 }
 

@@ -1,5 +1,5 @@
-import { processEnds } from '../../bounds/sandbox.ts';
 import { OffsiteError } from '../../offsite-error.ts';
+import { isNotedAsEnded } from '../container/noted-end.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { execLost, isEngineFailure } from '../port/failure.ts';
 import { oomEventSince } from './oom.ts';
@@ -8,7 +8,6 @@ import { runQuietly } from './run-quietly.ts';
 
 /** 128 + SIGKILL. */
 const killedExitCode = 137;
-const pollMs = 100;
 
 /**
  * Throws if a killed command ended together with its whole container. An engine that stops kills its
@@ -39,17 +38,8 @@ export async function assertContainerRuns(container: RunningContainer, message: 
 }
 
 async function hasEnded(container: RunningContainer): Promise<boolean> {
-  if (await answers(container)) return false;
-  // It cannot run anything: it has ended, or a command removed its shell.
-  const { clock, containers } = container.port;
-  for (
-    const until = clock.now() + processEnds.time.containerNoted;
-    (await containers.state(container.id)).isRunning;
-    await clock.sleep(pollMs)
-  ) {
-    if (clock.now() > until) return false;
-  }
-  return true;
+  // If it cannot run anything, it has ended, or a command removed its shell.
+  return !(await answers(container)) && isNotedAsEnded(container);
 }
 
 /**
