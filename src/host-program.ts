@@ -1,6 +1,8 @@
 import { access, constants } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { execa } from 'execa';
+import { systemClock } from './clock.ts';
+import { startDeadline } from './deadline.ts';
 import { OffsiteError } from './offsite-error.ts';
 
 export interface HostProgram {
@@ -41,20 +43,19 @@ export async function runHostProgram(program: HostProgram): Promise<string> {
     reject: false,
     detached: true,
   });
-  const deadline = AbortSignal.timeout(deadlineMs);
-  const stop = AbortSignal.any([deadline, ...(signal ? [signal] : [])]);
+  using deadline = startDeadline(systemClock, deadlineMs, signal);
   let last: NodeJS.Timeout | undefined;
   const end = () => {
     signalGroup(running.pid, 'SIGTERM');
     last = setTimeout(() => signalGroup(running.pid, 'SIGKILL'), endingMs);
   };
-  stop.addEventListener('abort', end, { once: true });
+  deadline.signal.addEventListener('abort', end, { once: true });
   const result = await running;
-  stop.removeEventListener('abort', end);
+  deadline.signal.removeEventListener('abort', end);
   clearTimeout(last);
   signal?.throwIfAborted();
   if (!result.failed) return result.all;
-  const how = deadline.aborted ? `did not finish within ${deadlineMs / 1000} s` : howItFailed(result);
+  const how = deadline.expired() ? `did not finish within ${deadlineMs / 1000} s` : howItFailed(result);
   const tail = result.all?.trimEnd().split('\n').slice(-shownLines).join('\n');
   throw new OffsiteError(`Could not ${purpose}: ${command} ${how}.${tail ? `\n${tail}` : ''}`, {
     code: 'HOST_PROGRAM_FAILED',

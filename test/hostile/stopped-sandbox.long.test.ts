@@ -59,53 +59,25 @@ describe.concurrent.each(gradings)('an agent that is graded in %s has failed', (
   });
 });
 
-test('an agent has failed whose shell prevents the next step from beginning', {
-  timeout: 240_000,
-}, async () => {
-  // It survives the restart after the harness, and not the one after the tests of the first step.
+/**
+ * Runs a trial of two steps whose agent leaves a shell that does what it should, but for the kill of all
+ * processes, and for `atStart`, with which a container begins.
+ */
+async function inTwoSteps(atStart: string, act: { before?: string; after?: string }) {
   const shell = `#!/bin/bash
 case "$2" in
   *'kill -9 -1'*) exit 0 ;;
-  *"trap '' CHLD"*) echo >> /tmp/starts; [ "$(wc -l < /tmp/starts)" = 1 ] || exit 0 ;;
+  *"trap '' CHLD"*) ${atStart} ;;
 esac
 exec /usr/bin/dash "$@"`;
   const run = [
+    act.before ?? '',
     `cat > /tmp/shell << 'END'\n${shell}\nEND`,
     'chmod 755 /tmp/shell; setsid sleep 300 > /dev/null 2>&1 < /dev/null &',
-    "printf '#!/bin/bash\\nsetsid sleep 300 > /dev/null 2>&1 < /dev/null &\\n' > /usr/bin/grep",
+    act.after ?? '',
     'cp --remove-destination /tmp/shell /bin/sh',
   ].join('\n');
   const tests = scriptTests('grep -q x y; echo 1 > /logs/verifier/reward.txt');
-  const two = [
-    { ...step('first'), tests },
-    { ...step('second'), tests },
-  ];
-  const steps = { list: two, strategy: 'mean' as const, thresholds: { default: 1, byName: {} } };
-  const result = await bench.trial(run, { prepare, prompt: 'first', steps });
-  expect(result.steps?.map(({ verdict }) => verdict)).toEqual(['passed', undefined]);
-  expect(result).toMatchObject({
-    verdict: 'failed',
-    cause: { kind: 'agent', message: expect.stringContaining('After its restart the container has ended') },
-  });
-});
-
-test('an agent has failed whose shell ends the sandbox while it works on the next step', {
-  timeout: 240_000,
-}, async () => {
-  // It begins the restarted container, and ends in the middle of the second step.
-  const shell = `#!/bin/bash
-case "$2" in
-  *'kill -9 -1'*) exit 0 ;;
-  *"trap '' CHLD"*) exec /usr/bin/sleep 8 ;;
-esac
-exec /usr/bin/dash "$@"`;
-  const run = [
-    'if [ -e /tmp/shell ]; then sleep 40; exit; fi',
-    `cat > /tmp/shell << 'END'\n${shell}\nEND`,
-    'chmod 755 /tmp/shell; setsid sleep 300 > /dev/null 2>&1 < /dev/null &',
-    'cp --remove-destination /tmp/shell /bin/sh',
-  ].join('\n');
-  const tests = scriptTests('echo 1 > /logs/verifier/reward.txt');
   const two = ['first', 'second'].map((name) => ({ ...step(name), tests }));
   const steps = { list: two, strategy: 'mean' as const, thresholds: { default: 1, byName: {} } };
   const result = await bench.trial(run, { prepare, prompt: 'first', steps });
@@ -113,4 +85,22 @@ exec /usr/bin/dash "$@"`;
     verdict: 'failed',
     cause: { kind: 'agent', message: expect.stringContaining('After its restart the container has ended') },
   });
+  return result.steps?.map(({ verdict }) => verdict);
+}
+
+test('an agent has failed whose shell prevents the next step from beginning', {
+  timeout: 240_000,
+}, async () => {
+  // It survives the restart after the harness, and not the one after the tests of the first step.
+  const atStart = 'echo >> /tmp/starts; [ "$(wc -l < /tmp/starts)" = 1 ] || exit 0';
+  const after = "printf '#!/bin/bash\\nsetsid sleep 300 > /dev/null 2>&1 < /dev/null &\\n' > /usr/bin/grep";
+  expect(await inTwoSteps(atStart, { after })).toEqual(['passed', undefined]);
+});
+
+test('an agent has failed whose shell ends the sandbox while it works on the next step', {
+  timeout: 240_000,
+}, async () => {
+  // It begins the restarted container, and ends in the middle of the second step.
+  const before = 'if [ -e /tmp/shell ]; then sleep 40; exit; fi';
+  await inTwoSteps('exec /usr/bin/sleep 8', { before });
 });
