@@ -3,6 +3,7 @@
 import ctypes
 import os
 import pathlib
+import time
 
 libc = ctypes.CDLL(None, use_errno=True)
 workspace = pathlib.Path(os.environ["OFFSITE_WORKSPACE"])
@@ -53,3 +54,20 @@ def system_call(number, *arguments):
 def opened_for_writing(path):
     """Opens the file and writes nothing."""
     return lambda: os.close(os.open(path, os.O_WRONLY))
+
+
+def fill(path):
+    """Writes 300 MB to the file, which is more than the sandbox may, and waits for somebody to notice."""
+    tried()
+    try:
+        with open(path, "ab") as file:
+            for _ in range(300):
+                file.write(bytes(1024**2))
+                file.flush()
+                time.sleep(0.01)
+        time.sleep(3)
+        note("300 MB in " + path)
+    except OSError as error:
+        print("refused:", error)
+    finally:
+        os.truncate(path, 0)

@@ -57,6 +57,15 @@ describe('the disk', () => {
     await until(async () => (await shell(container, 'rm -f a b')).ended === 'exited');
     expect(await shell(container, 'sleep 1.1')).toMatchObject({ ended: 'exited', exitCode: 0 });
   });
+
+  // An engine keeps some of them in its own folder, and does not count them.
+  test.each(['hosts', 'hostname', 'resolv.conf'])('cannot be filled through /etc/%s either', async (name) => {
+    const filling = (['none', 'open'] as const).map(async (network) => {
+      await using container = await startedContainer(engine, { network, diskBytes: 20_000_000 });
+      return await shell(container, `head -c 40000000 /dev/zero >> /etc/${name}; sleep 60`);
+    });
+    expect(await Promise.all(filling)).toMatchObject([{ ended: 'out-of-disk' }, { ended: 'out-of-disk' }]);
+  });
 });
 
 describe('the network', () => {

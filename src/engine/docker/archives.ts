@@ -25,19 +25,30 @@ export function dockerArchives(client: DockerClient, first: FirstIds): ArchivePo
         { signal },
       )) as Readable & DescribedPath;
       const isMapped = first.uid !== 0 || first.gid !== 0;
-      return { archive: isMapped ? withContainerIds(archive, first) : archive, isFolder: isFolder(archive) };
+      return {
+        archive: isMapped ? withContainerIds(archive, first) : archive,
+        isFolder: factsIn(archive).isFolder,
+      };
     },
-    async isFolder(id, path, signal) {
-      const answer = await client.call(
-        `looking for ${path} in a container`,
-        (abortSignal) => of(id).infoArchive({ path, abortSignal }),
-        { signal },
-      );
-      // Even an answer without a body holds its connection until it is read.
-      (answer as unknown as IncomingMessage).resume();
-      return isFolder(answer as DescribedPath);
-    },
+    isFolder: async (id, path, signal) => (await pathFacts(client, id, path, signal)).isFolder,
   };
+}
+
+/** What the engine tells about a path of a container without reading its content. One round trip. */
+export async function pathFacts(
+  client: DockerClient,
+  id: string,
+  path: string,
+  signal?: AbortSignal,
+): Promise<PathFacts> {
+  const answer = await client.call(
+    `looking for ${path} in a container`,
+    (abortSignal) => client.docker.getContainer(id).infoArchive({ path, abortSignal }),
+    { signal },
+  );
+  // Even an answer without a body holds its connection until it is read.
+  (answer as unknown as IncomingMessage).resume();
+  return factsIn(answer as DescribedPath);
 }
 
 /** An answer of the engine that describes the requested path in a header. */
@@ -48,9 +59,18 @@ interface DescribedPath {
 /** The folder bit in Go's file modes, which the header uses. */
 const goFolderBit = 2 ** 31;
 
-/** Whether the path is a folder; a link to a folder is not. The header's value is JSON in base64. */
-function isFolder({ headers }: DescribedPath): boolean {
+interface PathFacts {
+  /** A link to a folder is none. */
+  isFolder: boolean;
+  bytes: number;
+}
+
+/** The header's value is JSON in base64. */
+function factsIn({ headers }: DescribedPath): PathFacts {
   const stat = headers?.['x-docker-container-path-stat'] ?? '';
-  const { mode } = parseForeignJson(Buffer.from(stat, 'base64').toString() || '{}') as { mode?: number };
-  return mode !== undefined && Math.floor(mode / goFolderBit) % 2 === 1;
+  const { mode = 0, size = 0 } = parseForeignJson(Buffer.from(stat, 'base64').toString() || '{}') as {
+    mode?: number;
+    size?: number;
+  };
+  return { isFolder: Math.floor(mode / goFolderBit) % 2 === 1, bytes: size };
 }

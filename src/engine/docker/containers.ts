@@ -11,6 +11,7 @@ import { engineStatus } from './failure.ts';
 import { type FirstIds, inContainer } from './first-ids.ts';
 import { containerState } from './state.ts';
 import { openTerminal } from './terminal.ts';
+import { writtenBytes } from './written-bytes.ts';
 
 /** @param first filled in before the first request about a container */
 export function dockerContainers(client: DockerClient, first: FirstIds): ContainerPort {
@@ -41,15 +42,7 @@ export function dockerContainers(client: DockerClient, first: FirstIds): Contain
     terminal: (id, command) => openTerminal(client, id, command),
     attach: (id, request) => attachProgram(client, id, request),
     ...dockerArchives(client, first),
-    async writtenBytes(id, signal) {
-      const { SizeRw } = await client.ask<{ SizeRw?: number }>(
-        'measuring what a container wrote',
-        { method: 'GET', path: `/containers/${id}/json?size=true` },
-        { signal },
-      );
-      // The engine leaves out a zero.
-      return SizeRw ?? 0;
-    },
+    writtenBytes: (id, signal) => writtenBytes(client, id, signal),
     changes: (id) => listChanges(client, id),
     async commit(id, { repository, tag, labels }, signal) {
       const query = new URLSearchParams({ container: id, pause: 'false', repo: repository, tag });
