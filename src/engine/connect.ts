@@ -85,16 +85,17 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
     const shields = shieldVolume(port, instance, capabilities);
     const marker = livenessMarker(port, instance, capabilities, shields.held);
     const fill = fillHosts(port);
-    const probe = runtimeProbe({ port, instance, capabilities });
+    const parts = { port, instance, capabilities, probe: runtimeProbe({ port, instance, capabilities }) };
     const createContainer = async (spec: ContainerSpec, options: CreateOptions) => {
       // The marker starts in parallel with the container: the first container must not wait for it.
       marker.ensure(spec.imageId);
       const shield = spec.shielded ? shields.mountFor(spec.imageId) : undefined;
       const mounts = [...(spec.mounts ?? []), ...(shield ? [shield.mount] : [])];
-      const id = await createFromSpec(port, capabilities, instance, { ...spec, mounts }, options);
+      const { id, runtime } = await createFromSpec(parts, { ...spec, mounts }, options);
       try {
-        const [runtime] = await Promise.all([probe(spec), fill(id, spec, options.signal)]);
-        return containerOf(port, id, spec, { runtime, shield });
+        await fill(id, spec, options.signal);
+        const { reportsEvents } = capabilities;
+        return containerOf(port, id, spec, { runtime, shield, reportsEvents });
       } catch (error) {
         await removeContainer(port, id).catch(ignoreRemovalFailure);
         throw error;

@@ -11,6 +11,7 @@ import { commitContainer } from './container/commit.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import { disconnectContainer } from './container/disconnect.ts';
 import { type KillAllResult, killAll } from './container/kill-all.ts';
+import { blamedOnEnd, expectOwnEnd, stopWatching } from './container/own-end.ts';
 import { type ContainerProcess, listProcesses } from './container/processes.ts';
 import { ignoreRemovalFailure, removeContainer } from './container/remove.ts';
 import type { RunningContainer } from './container/running-container.ts';
@@ -115,6 +116,8 @@ export interface ContainerParts {
   runtime?: RuntimeFacts;
   /** Default: none. */
   shield?: ShieldMount | undefined;
+  /** Whether the engine reports events of containers. Default: no. */
+  reportsEvents?: boolean;
 }
 
 /** The container `id`, which was created from `spec`. */
@@ -122,7 +125,7 @@ export function containerOf(
   port: EnginePort,
   id: string,
   spec: ContainerSpec,
-  { runtime, shield }: ContainerParts = {},
+  { runtime, shield, reportsEvents = false }: ContainerParts = {},
 ): Container {
   const running: RunningContainer = {
     port,
@@ -138,11 +141,17 @@ export function containerOf(
     execCount: 0,
     hostFacts: undefined,
     oomKills: 0,
-    wasRestarted: false,
+    canEndItself: false,
+    ends: undefined,
+    reportsEvents,
   };
   const { containers } = port;
+  // With a kernel of its own.
+  if (!running.listsProcesses) expectOwnEnd(running);
+  const blamed = <T>(work: Promise<T>) => blamedOnEnd(running, work);
   let removal: Promise<void> | undefined;
   const remove = () => {
+    stopWatching(running);
     removal ??= removeContainer(port, id).catch((error: unknown) => {
       removal = undefined;
       throw error;
@@ -157,10 +166,10 @@ export function containerOf(
     start: (signal) => containers.start(id, signal),
     put: (entries, at = '/', signal) => putEntries(running, entries, at, signal),
     attach: (request) => containers.attach(id, request),
-    exec: (request) => execute(running, request),
+    exec: (request) => blamed(execute(running, request)),
     terminal: (request) => openTerminal(running, request),
-    runScript: (request) => runScript(running, request),
-    killAll: (signal) => killAll(running, signal),
+    runScript: (request) => blamed(runScript(running, request)),
+    killAll: (signal) => blamed(killAll(running, signal)),
     disconnect: (signal) => disconnectContainer(running, signal),
     processes: () => listProcesses(running, 'args'),
     changes: () => containers.changes(id),

@@ -56,7 +56,7 @@ test('where the engine cannot list processes, it restarts the container, whateve
   const { port } = engine;
   const unlisted = { ...port, containers: { ...port.containers, processes: async () => undefined } };
   const spec = await testSpec(engine);
-  for (const machine of [{ runtime: { listsProcesses: false } }, {}]) {
+  for (const machine of [{ runtime: { listsProcesses: false, protectsPaths: true } }, {}]) {
     await shell(container, daemon('sleep 100'));
     // A shell that hides processes, in place of the real one.
     await container.put([

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { unmetWishes } from '../../src/engine/capabilities.ts';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { freshVerify, type VerifyPlace } from '../../src/suite/plan.ts';
@@ -279,9 +280,10 @@ for path in found:
     });
     expect(result).toMatchObject({ verdict: 'failed', verifySteps: [{ exitCode: 0 }, { exitCode: 1 }] });
     const { output } = result.verifySteps?.[0] ?? {};
-    expect(output).toContain('1 found');
+    // One, and those of other versions of Offsite.
+    expect(output).toMatch(/[1-9] found/);
     expect(output).not.toContain('changed');
-    expect(result.sandboxLacks).toBeUndefined();
+    expect(result.sandboxLacks ?? []).toEqual(unmetWishes({}, bench.engine.capabilities));
   });
 
   test('finds the environment without what protects them', async () => {

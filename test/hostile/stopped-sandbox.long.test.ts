@@ -72,10 +72,10 @@ esac
 exec /usr/bin/dash "$@"`;
   const run = [
     act.before ?? '',
-    `cat > /tmp/shell << 'END'\n${shell}\nEND`,
-    'chmod 755 /tmp/shell; setsid sleep 300 > /dev/null 2>&1 < /dev/null &',
+    `cat > /var/tmp/shell << 'END'\n${shell}\nEND`,
+    'chmod 755 /var/tmp/shell; setsid sleep 300 > /dev/null 2>&1 < /dev/null &',
     act.after ?? '',
-    'cp --remove-destination /tmp/shell /bin/sh',
+    'cp --remove-destination /var/tmp/shell /bin/sh',
   ].join('\n');
   const tests = scriptTests('grep -q x y; echo 1 > /logs/verifier/reward.txt');
   const two = ['first', 'second'].map((name) => ({ ...step(name), tests }));
@@ -83,7 +83,7 @@ exec /usr/bin/dash "$@"`;
   const result = await bench.trial(run, { prepare, prompt: 'first', steps });
   expect(result).toMatchObject({
     verdict: 'failed',
-    cause: { kind: 'agent', message: expect.stringContaining('After its restart the container has ended') },
+    cause: { kind: 'agent', message: expect.stringContaining('The sandbox has ended by itself') },
   });
   return result.steps?.map(({ verdict }) => verdict);
 }
@@ -92,7 +92,7 @@ test('an agent has failed whose shell prevents the next step from beginning', {
   timeout: 240_000,
 }, async () => {
   // It survives the restart after the harness, and not the one after the tests of the first step.
-  const atStart = 'echo >> /tmp/starts; [ "$(wc -l < /tmp/starts)" = 1 ] || exit 0';
+  const atStart = 'echo >> /var/tmp/starts; [ "$(wc -l < /var/tmp/starts)" = 1 ] || exit 0';
   const after = "printf '#!/bin/bash\\nsetsid sleep 300 > /dev/null 2>&1 < /dev/null &\\n' > /usr/bin/grep";
   expect(await inTwoSteps(atStart, { after })).toEqual(['passed', undefined]);
 });
@@ -101,6 +101,6 @@ test('an agent has failed whose shell ends the sandbox while it works on the nex
   timeout: 240_000,
 }, async () => {
   // It begins the restarted container, and ends in the middle of the second step.
-  const before = 'if [ -e /tmp/shell ]; then sleep 40; exit; fi';
+  const before = 'if [ -e /var/tmp/shell ]; then sleep 40; exit; fi';
   await inTwoSteps('exec /usr/bin/sleep 8', { before });
 });

@@ -54,6 +54,8 @@ beforeAll(async () => {
         wild: { wire: 'openai-chat', baseUrl: `${model.url}/v1` },
       },
       daemon: { suites: [hostileName] },
+      // gVisor has no filter, and a kernel of its own.
+      sandboxes: { local: { seccomp: 'if-available' } },
     },
   });
   flaky.down.add('evals.reportTrial');

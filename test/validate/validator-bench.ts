@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Clock, systemClock } from '../../src/clock.ts';
+import { unmetWishes } from '../../src/engine/capabilities.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
@@ -25,6 +26,8 @@ export async function openValidatorBench(clock: Clock = systemClock): Promise<Va
       imageId: image.id,
       network: 'none',
       security: 'compatible',
+      // gVisor has no filter, and a kernel of its own.
+      ...(unmetWishes({}, engine.capabilities).length > 0 && { filter: 'if-available' }),
       memoryBytes: 256 * 1024 ** 2,
       cpus: 1,
       pids: 128,

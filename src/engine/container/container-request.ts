@@ -12,6 +12,7 @@ const compatibleCapabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SETGID', 'SE
 export function requestOf(
   spec: ContainerSpec,
   capabilities: Capabilities,
+  { protectsPaths }: { protectsPaths: boolean },
 ): Omit<ContainerRequest, 'name' | 'labels'> {
   const { network, program, service, networkAdmin } = spec;
   const runtime = spec.runtime ?? (program === undefined ? undefined : ownProgramsRuntime(capabilities));
@@ -40,6 +41,7 @@ export function requestOf(
     filter: filterFor(program === undefined || networkAdmin ? 'sandbox' : 'program', capabilities),
     readOnlyRoot: program !== undefined,
     readOnlyPaths,
+    devicesByMount: !protectsPaths,
     mounts: spec.mounts,
     runtime,
   };

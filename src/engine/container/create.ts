@@ -6,29 +6,36 @@ import type { EnginePort } from '../port/engine-port.ts';
 import { requestOf } from './container-request.ts';
 import type { ContainerSpec } from './container-spec.ts';
 import { removeContainer } from './remove.ts';
+import type { ProbeRuntime, RuntimeFacts } from './runtime-probe.ts';
 
 export interface CreateOptions {
   name?: string;
   signal?: AbortSignal | undefined;
 }
 
+interface CreateParts {
+  port: EnginePort;
+  capabilities: Capabilities;
+  instance: string;
+  probe: ProbeRuntime;
+}
+
 /**
- * Creates a container, which does not run yet, and resolves with its id. One round trip. A `name` is unique
- * on the engine: if it is taken, this throws a `conflict`. Throws if the engine cannot enforce the spec,
- * whether that is known in advance or only from the engine's warnings.
+ * Creates a container, which does not run yet, and resolves with its id and what is known of its runtime. One
+ * round trip. A `name` is unique on the engine: if it is taken, this throws a `conflict`. Throws if the engine
+ * cannot enforce the spec, whether that is known in advance or only from the engine's warnings.
  */
 export async function createFromSpec(
-  port: EnginePort,
-  capabilities: Capabilities,
-  instance: string,
+  { port, capabilities, instance, probe }: CreateParts,
   spec: ContainerSpec,
-  { name, signal }: CreateOptions = {},
-): Promise<string> {
+  { name, signal }: CreateOptions,
+): Promise<{ id: string; runtime: RuntimeFacts }> {
   assertEnforceable(spec, capabilities);
+  const runtime = await probe(spec);
   const labels = ownershipLabels({ instance, role: 'container', createdAt: port.clock.now() }, spec.labels);
-  const request = { ...requestOf(spec, capabilities), name, labels };
+  const request = { ...requestOf(spec, capabilities, runtime), name, labels };
   const { id, warnings } = await port.containers.create(request, signal);
-  if (warnings.length === 0) return id;
+  if (warnings.length === 0) return { id, runtime };
   await removeContainer(port, id);
   throw new OffsiteError(`The engine cannot enforce a limit: ${warnings.join(' ')}`, {
     code: 'ENGINE_CANNOT_ENFORCE',

@@ -5,6 +5,7 @@ import { containerDamaged } from '../failure.ts';
 import { isEngineFailure } from '../port/failure.ts';
 import { readGroupFile } from './group-file.ts';
 import { isNotedAsEnded } from './noted-end.ts';
+import { expectOwnEnd, stopWatching } from './own-end.ts';
 import { type ContainerProcess, processesByEngine } from './processes.ts';
 import type { RunningContainer } from './running-container.ts';
 
@@ -101,12 +102,15 @@ async function restart(container: RunningContainer): Promise<void> {
   container.hostFacts = undefined;
   // A new control group counts from 0.
   container.oomKills = undefined;
-  container.wasRestarted = true;
+  // It begins with the container's shell, which processes in it may have replaced.
+  expectOwnEnd(container);
   await unlessEnded(container, containers.kill(id));
   try {
     await containers.start(id);
   } catch (thrown) {
     if (isEngineFailure(thrown, 'connection')) throw thrown;
+    // It stays ended, for the same reason.
+    stopWatching(container);
     throw containerDamaged('The container does not start again.', thrown);
   }
 }

@@ -1,5 +1,6 @@
 import type { ContainerState } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
+import type { EndWatch } from './end-watch.ts';
 
 /** The location of a running container on its engine's machine. */
 export type HostFacts = Pick<ContainerState, 'initPid' | 'layer'>;
@@ -37,6 +38,13 @@ export interface RunningContainer {
    * since.
    */
   oomKills: number | undefined;
-  /** Whether processes that could not be ended otherwise made a restart necessary. */
-  wasRestarted: boolean;
+  /**
+   * Whether a process inside may be able to end it. No process can end the init that Offsite starts. But with a
+   * kernel of the runtime's own, what uses up the memory or the processes ends that kernel. And after a restart,
+   * which begins with the container's shell, init may be any program.
+   */
+  canEndItself: boolean;
+  readonly reportsEvents: boolean;
+  /** Set before a start from which on it can end itself; undefined if the engine reports no events. */
+  ends: EndWatch | undefined;
 }

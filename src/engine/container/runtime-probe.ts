@@ -12,7 +12,7 @@ import { requestOf } from './container-request.ts';
 import type { ContainerSpec } from './container-spec.ts';
 import { removeContainer } from './remove.ts';
 
-/** What the engine knows about the containers of a runtime. */
+/** What the containers of a runtime have. */
 export interface RuntimeFacts {
   /**
    * Whether the engine's list of a container's processes is true. A runtime with a kernel of its own gives
@@ -20,6 +20,8 @@ export interface RuntimeFacts {
    * same ids.
    */
   listsProcesses: boolean;
+  /** Whether it protects the paths that a request names as read-only. */
+  protectsPaths: boolean;
 }
 
 /** Finds the facts about a container's runtime; see {@link runtimeProbe}. */
@@ -31,7 +33,7 @@ interface ProbeParts {
   capabilities: Capabilities;
 }
 
-const plain: RuntimeFacts = { listsProcesses: true };
+const plain: RuntimeFacts = { listsProcesses: true, protectsPaths: true };
 
 /**
  * Tests each runtime once, in a separate container in which nothing else runs, so that no agent can falsify
@@ -68,12 +70,15 @@ async function probe(
     ...{ memoryBytes: 256 * 2 ** 20, cpus: Math.min(1, capabilities.cpus), pids: 256 },
   };
   const labels = ownershipLabels({ instance, role: 'container', createdAt: clock.now() });
-  const { id } = await containers.create({ ...requestOf(spec, capabilities), labels });
+  const { id } = await containers.create({ ...requestOf(spec, capabilities, plain), labels });
   try {
     await containers.start(id);
     const [{ initPid }, listed] = await Promise.all([containers.state(id), containers.processes(id, 'comm')]);
     await requireSharedFiles(port, id, name);
-    return { listsProcesses: listed?.some(({ pid }) => pid === initPid) ?? false };
+    return {
+      listsProcesses: listed?.some(({ pid }) => pid === initPid) ?? false,
+      protectsPaths: !(await shell(port, id, `: > /dev/offsite-probe && echo written`)).includes('written'),
+    };
   } finally {
     await removeContainer(port, id);
   }

@@ -42,6 +42,7 @@ export async function createContainer(
 
 function hostConfig(request: ContainerRequest): Record<string, unknown> {
   const { hosts, cpus, nofile, filter, readOnlyPaths, runtime, processesOf } = request;
+  const { devicesByMount = false } = request;
   const { mounts = [], memoryFolders = [] } = request;
   return {
     NetworkMode: networkMode(request.network),
@@ -63,7 +64,11 @@ function hostConfig(request: ContainerRequest): Record<string, unknown> {
     LogConfig: { Type: 'none' },
     ReadonlyRootfs: request.readOnlyRoot,
     ...(readOnlyPaths && { ReadonlyPaths: readOnlyPaths }),
-    Mounts: [...mounts.map(mountOf), ...memoryFolders.map(memoryMount)],
+    Mounts: [
+      ...mounts.map(mountOf),
+      ...memoryFolders.map(memoryMount),
+      ...(devicesByMount && readOnlyPaths?.includes('/dev') ? readOnlyDevices : []),
+    ],
     // How it ended must be readable until we remove it.
     AutoRemove: false,
     ...(runtime !== undefined && { Runtime: runtime }),
@@ -79,6 +84,12 @@ function mountOf({ volume, path, readOnly }: Mount) {
 function memoryMount({ path, maxBytes }: MemoryFolder) {
   return { Type: 'tmpfs', Target: path, TmpfsOptions: { SizeBytes: maxBytes, Mode: 0o1777 } };
 }
+
+/** The runtime puts its devices into the first. Without the second, `/dev/shm` would be read-only too. */
+const readOnlyDevices = [
+  { Type: 'tmpfs', Target: '/dev', ReadOnly: true },
+  memoryMount({ path: '/dev/shm', maxBytes: 64 * 2 ** 20 }),
+];
 
 function networkMode(network: ContainerRequest['network']): string {
   if (network === 'none') return 'none';

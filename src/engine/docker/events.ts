@@ -12,13 +12,22 @@ interface EngineEvent {
 
 const doing = "reading the engine's events";
 
+/** Events by Docker's names. It also kills a container in order to stop it. */
+const kinds: Readonly<Record<string, ContainerEvent['kind']>> = {
+  start: 'started',
+  oom: 'oom',
+  exec_start: 'exec-started',
+  kill: 'kill-requested',
+  die: 'ended',
+};
+
 /** The events of a container. The engine keeps the last few hundred of all containers. */
 export async function* containerEvents(
   client: DockerClient,
   id: string,
   signal: AbortSignal,
 ): AsyncGenerator<ContainerEvent> {
-  const filters = JSON.stringify({ container: [id], event: ['oom', 'exec_start'] });
+  const filters = JSON.stringify({ container: [id], event: Object.keys(kinds) });
   const stream = (await client.call(doing, (abortSignal) =>
     client.docker.getEvents({ since: 1, filters, abortSignal }),
   )) as Readable;
@@ -27,8 +36,10 @@ export async function* containerEvents(
   try {
     if (signal.aborted) return;
     for await (const { Action, Actor } of eventsOf(stream)) {
-      if (Action === 'oom') yield { kind: 'oom' };
-      else yield { kind: 'exec-started', execId: Actor?.Attributes?.execID ?? '' };
+      // An exec's action has its command after a colon.
+      const kind = kinds[Action.split(':', 1)[0] ?? ''];
+      if (kind === 'exec-started') yield { kind, execId: Actor?.Attributes?.execID ?? '' };
+      else if (kind !== undefined) yield { kind };
     }
   } catch (thrown) {
     if (!signal.aborted) throw requestFailure(doing, thrown);

@@ -8,7 +8,6 @@ import type { ExecRequest, ExecResult } from './exec-request.ts';
 import { execTag, type TaggedExec, tagExec } from './exec-tag.ts';
 import { finalState, knownExitCode } from './exit-code.ts';
 import { oomKilledSinceLastAsked } from './oom.ts';
-import { openExec } from './open-exec.ts';
 import { OutputCapture } from './output-capture.ts';
 import { assertContainerOutlived, assertContainerRuns } from './stopped-container.ts';
 
@@ -32,7 +31,7 @@ export async function execute(container: RunningContainer, request: ExecRequest)
 
   using tagged = tagExec(container, request.user);
   using deadline = startDeadline(clock, request.timeoutMs, request.signal);
-  const opened = await openExec(container, {
+  const opened = await container.port.containers.exec(container.id, {
     ...request,
     env: { ...container.env, ...request.env, [execTag]: tagged.tag },
     user: tagged.user,

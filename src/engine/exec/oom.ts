@@ -74,7 +74,7 @@ export async function oomEventSince({ port, id }: RunningContainer, execId: stri
     if (event.kind === 'oom') {
       killed = true;
       if (began) break;
-    } else if (event.execId === execId) {
+    } else if (event.kind === 'exec-started' && event.execId === execId) {
       began = true;
       // Ignore kills from before the exec began. The engine keeps only the last few hundred events: if the
       // exec's start event is lost, so are all events before it.

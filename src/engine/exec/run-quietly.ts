@@ -2,7 +2,6 @@ import { commandOutput } from '../../bounds/sandbox.ts';
 import { startDeadline } from '../../deadline.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { containerDamaged } from '../failure.ts';
-import { openExec } from './open-exec.ts';
 
 /**
  * Runs one of Offsite's own short `sh` scripts and resolves with its stdout. It does not request the exit
@@ -18,7 +17,7 @@ export async function runQuietly(
   let size = 0;
   const flooded = Promise.withResolvers<'flooded'>();
   const { clock } = container.port;
-  const opened = await openExec(container, {
+  const opened = await container.port.containers.exec(container.id, {
     argv: ['/bin/sh', '-c', script, 'offsite', ...(options.args ?? [])],
     user: options.user ?? container.user,
     cwd: '/',

@@ -1,9 +1,8 @@
 import { OffsiteError } from '../../offsite-error.ts';
 import { isNotedAsEnded } from '../container/noted-end.ts';
 import type { RunningContainer } from '../container/running-container.ts';
-import { execLost, isEngineFailure } from '../port/failure.ts';
+import { engineFailure, execLost, isEngineFailure } from '../port/failure.ts';
 import { oomEventSince } from './oom.ts';
-import { containerEnded } from './open-exec.ts';
 import { runQuietly } from './run-quietly.ts';
 
 /** 128 + SIGKILL. */
@@ -13,7 +12,7 @@ const killedExitCode = 137;
  * Throws if a killed command ended together with its whole container. An engine that stops kills its
  * containers, and their commands end with 137, like a command that was killed inside. No process inside can
  * kill init. But the kernel can, if files in /dev/shm use up the memory; then 137 is the command's own
- * result. And after a restart, init may be theirs. Costs a request only after a 137.
+ * result. Costs a request only after a 137.
  */
 export async function assertContainerOutlived(
   container: RunningContainer,
@@ -22,8 +21,7 @@ export async function assertContainerOutlived(
 ): Promise<void> {
   if (exitCode !== killedExitCode || !(await hasEnded(container))) return;
   if (await oomEventSince(container, exec.id)) return;
-  if (container.wasRestarted) throw containerEnded(container, 'a command ended with it');
-  throw execLost('The container was stopped from outside while a command ran in it.');
+  throw execLost('The container was stopped while a command ran in it.');
 }
 
 /**
@@ -34,7 +32,8 @@ export async function assertContainerOutlived(
  */
 export async function assertContainerRuns(container: RunningContainer, message: string): Promise<void> {
   if (!(await hasEnded(container))) return;
-  throw containerEnded(container, `The container stopped before a command started in it: ${message}`);
+  const stopped = `The container stopped before a command started in it: ${message}`;
+  throw engineFailure('conflict', stopped, undefined);
 }
 
 async function hasEnded(container: RunningContainer): Promise<boolean> {

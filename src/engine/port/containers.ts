@@ -56,6 +56,10 @@ export interface ContainerRequest {
   readOnlyRoot: boolean;
   /** Paths that no process may change; replaces the engine's own list. */
   readOnlyPaths?: readonly string[];
+  /**
+   * Protects `/dev`, if it is one of these paths, by a mount in place of the list, which some runtimes ignore.
+   */
+  devicesByMount?: boolean;
   mounts?: readonly Mount[] | undefined;
   /** An OCI runtime that the engine knows; default: the engine's. */
   runtime?: string | undefined;
@@ -116,8 +120,13 @@ export interface FilesystemChange {
   kind: 'added' | 'modified' | 'deleted';
 }
 
-/** What happened to a container: the kernel killed one of its processes for memory, or an exec began. */
-export type ContainerEvent = { kind: 'oom' } | { kind: 'exec-started'; execId: string };
+/**
+ * What happened to a container: it started, the kernel killed one of its processes for memory, an exec began,
+ * a client or the engine itself requested its end, or it ended.
+ */
+export type ContainerEvent =
+  | { kind: 'started' | 'oom' | 'kill-requested' | 'ended' }
+  | { kind: 'exec-started'; execId: string };
 
 export interface AttachRequest {
   /** Receives what the program prints to stderr, as it arrives. */

@@ -10,7 +10,6 @@ import { endExec } from '../exec/end-exec.ts';
 import { execTag, type TaggedExec, tagExec } from '../exec/exec-tag.ts';
 import { finalState, knownExitCode } from '../exec/exit-code.ts';
 import { noteOomKills, oomKilledSinceLastAsked } from '../exec/oom.ts';
-import { openExec } from '../exec/open-exec.ts';
 import { assertContainerOutlived, assertContainerRuns } from '../exec/stopped-container.ts';
 import type { OpenExec } from '../port/exec.ts';
 import { execLost } from '../port/failure.ts';
@@ -71,7 +70,7 @@ async function runLines(
 
   using tagged = tagExec(container, request.user);
   using deadline = startDeadline(clock, request.timeoutMs, request.signal);
-  const opened = await openExec(container, {
+  const opened = await container.port.containers.exec(container.id, {
     argv: ['/bin/sh', '-c', guardianScript, 'guardian', loopScript, driverScript],
     env: {
       ...container.env,

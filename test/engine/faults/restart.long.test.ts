@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
+import type { ContainerSpec } from '../../../src/engine/container/container-spec.ts';
+import { containerOf } from '../../../src/engine/container.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
 import { byRoot } from '../../needs.ts';
 import { dockerOf } from '../docker-of.ts';
@@ -33,15 +35,13 @@ byRoot.describe('an engine that stops in the middle', () => {
     }
   }, timeout);
 
+  const spec = (): ContainerSpec => ({
+    ...{ imageId, network: 'none', security: 'compatible', workingDir: '/workspace' },
+    ...{ memoryBytes: 64 * 2 ** 20, cpus: 1, pids: 32 },
+  });
+
   async function startedContainer(by: Engine = engine) {
-    const limits = { memoryBytes: 64 * 2 ** 20, cpus: 1, pids: 32 };
-    const container = await by.createContainer({
-      imageId,
-      network: 'none',
-      security: 'compatible',
-      workingDir: '/workspace',
-      ...limits,
-    });
+    const container = await by.createContainer(spec());
     await container.start();
     // An engine that goes away while the marker is being started makes the next container fail too, which is
     // not what is tested here.
@@ -53,7 +53,12 @@ byRoot.describe('an engine that stops in the middle', () => {
     test(`of commands and scripts (${signal}) is an infrastructure error; containers can be removed later`, {
       timeout,
     }, async () => {
-      const [one, other] = [await startedContainer(), await startedContainer()];
+      const [one, other, third] = await Promise.all([1, 2, 3].map(() => startedContainer()));
+      if (!one || !other || !third) throw new Error('there are three');
+      // As one whose processes can end it: then the engine's events say who did.
+      const { port } = engine;
+      const parts = { runtime: { listsProcesses: false, protectsPaths: true }, reportsEvents: true };
+      const endable = containerOf(port, third.id, spec(), parts);
       const begun = Promise.withResolvers<void>();
       const works = [
         one.exec({
@@ -65,17 +70,19 @@ byRoot.describe('an engine that stops in the middle', () => {
           script: ': > begun\nsleep 600',
           timeoutMs: timeout,
         }),
+        endable.exec({ argv: ['sh', '-c', ': > /begun; sleep 600'], timeoutMs: timeout }),
       ];
       const outcomes = Promise.all(works.map((work) => work.catch((error: unknown) => error)));
-      await Promise.all([begun.promise, untilFile(engine, '/workspace/begun')]);
+      await Promise.all([begun.promise, untilFile(engine, '/workspace/begun'), untilFile(engine, '/begun')]);
       await own.end(signal);
       for (const outcome of await outcomes) {
         expect(outcome).toMatchObject({ name: 'OffsiteError', kind: 'infrastructure' });
+        expect(outcome).not.toMatchObject({ code: 'ENGINE_CONTAINER_DAMAGED' });
       }
       const said = await own.start();
       const clearedLeftovers = said.some((line) => line.includes('left by an engine that was killed'));
       expect(clearedLeftovers).toBe(signal === 'SIGKILL');
-      await Promise.all([one.remove(), other.remove()]);
+      await Promise.all([one.remove(), other.remove(), endable.remove()]);
       await expect(one.start()).rejects.toMatchObject({ code: 'ENGINE_NOT_FOUND' });
     });
   }

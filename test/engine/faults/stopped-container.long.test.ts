@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { containerOf } from '../../../src/engine/container.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
 import { dockerOf } from '../docker-of.ts';
-import { startedContainer, testEngine, until, untilFile } from '../engine-fixture.ts';
+import { startedContainer, testEngine, testSpec, until, untilFile } from '../engine-fixture.ts';
 
 let engine: Engine;
 beforeAll(async () => {
@@ -66,4 +67,35 @@ test('commands that are about to start when their container is killed are not sa
     await Promise.all(starting);
     expect([...outcomes]).not.toContain('not-started');
   }
+});
+
+/** A container as one whose processes can end it, such as one with a kernel of its own. */
+async function endableContainer() {
+  const started = await startedContainer(engine);
+  const parts = {
+    runtime: { listsProcesses: false, protectsPaths: true },
+    reportsEvents: engine.capabilities.reportsEvents,
+  };
+  return containerOf(engine.port, started.id, await testSpec(engine), parts);
+}
+
+test('a container that could have ended itself, and is killed from outside, is not said to have ended itself', async () => {
+  await using container = await endableContainer();
+  const command = container.exec({ argv: ['sh', '-c', ': > /tmp/begun; sleep 600'], timeoutMs: 60_000 });
+  // Where an engine does not say who ended a container, it counts as the agent.
+  const code = engine.capabilities.reportsEvents ? 'ENGINE_EXEC_LOST' : 'ENGINE_CONTAINER_DAMAGED';
+  const outcome = expect(command).rejects.toMatchObject({ ...lost, code });
+  await untilFile(engine, '/tmp/begun');
+  await dockerOf(engine).getContainer(container.id).kill();
+  await outcome;
+});
+
+test('one that ends itself is said to have done so, also if Offsite killed it before', async () => {
+  await using container = await endableContainer();
+  await container.put([{ path: 'usr/bin/dash', content: '#!/bin/bash\nexec sleep 2\n', mode: 0o755 }]);
+  expect(await container.killAll()).toBe('restarted');
+  const command = container.exec({ argv: ['bash', '-c', 'sleep 600'], timeoutMs: 60_000 });
+  await expect(command).rejects.toMatchObject({ ...lost, code: 'ENGINE_CONTAINER_DAMAGED' });
+  const next = container.runScript({ script: 'true', timeoutMs: 60_000 });
+  await expect(next).rejects.toMatchObject({ ...lost, code: 'ENGINE_CONTAINER_DAMAGED' });
 });

@@ -1,0 +1,47 @@
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { containerDamaged } from '../failure.ts';
+import { watchEnd } from './end-watch.ts';
+import { isNotedAsEnded } from './noted-end.ts';
+import type { RunningContainer } from './running-container.ts';
+
+/**
+ * From the next start on, processes in the container may be able to end it; see `canEndItself`. No round trip
+ * to wait for.
+ */
+export function expectOwnEnd(container: RunningContainer): void {
+  container.canEndItself = true;
+  if (container.reportsEvents) container.ends ??= watchEnd(container.port, container.id);
+}
+
+/** From now on, whoever asks why the container has ended hears that it did so by itself. */
+export function stopWatching(container: RunningContainer): void {
+  container.ends?.[Symbol.dispose]();
+  container.ends = undefined;
+}
+
+/**
+ * The result of work in a container. If it failed because the container has ended by itself, this throws
+ * `ENGINE_CONTAINER_DAMAGED`: an agent that ends its sandbox must not count as trouble of the engine. Where the
+ * engine has no events, nobody knows who ended the container, and it counts as the agent.
+ */
+export async function blamedOnEnd<T>(container: RunningContainer, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (thrown) {
+    if (!(thrown instanceof OffsiteError) || !(await hasEndedItself(container))) throw thrown;
+    throw containerDamaged(`The sandbox has ended by itself: ${messageOf(thrown)}`, thrown);
+  }
+}
+
+async function hasEndedItself(container: RunningContainer): Promise<boolean> {
+  if (!container.canEndItself) return false;
+  try {
+    return (
+      (await isNotedAsEnded(container)) &&
+      (container.ends === undefined || (await container.ends.endedByItself()))
+    );
+  } catch (thrown) {
+    if (thrown instanceof OffsiteError) return false;
+    throw thrown;
+  }
+}
