@@ -14,8 +14,8 @@ import type { Engine } from './engine.ts';
 import { descriptionLabel, parentLabel } from './labels.ts';
 import { livenessMarker } from './liveness-marker.ts';
 import { openNetwork } from './network/network.ts';
+import { ownFilesVolume } from './own-files/volume.ts';
 import { imageSource, type PullPolicy } from './pull/obtain-image.ts';
-import { shieldVolume } from './script/shield-volume.ts';
 import { serviceOf } from './service.ts';
 import { removeSnapshots } from './snapshot/eviction.ts';
 import { keptSnapshots } from './snapshot/kept-snapshots.ts';
@@ -82,20 +82,19 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
   options.ending?.addEventListener('abort', connection.beginEnding, { once: true });
   try {
     const capabilities = await port.facts(signal);
-    const shields = shieldVolume(port, instance, capabilities);
-    const marker = livenessMarker(port, instance, capabilities, shields.held);
+    const ownFiles = ownFilesVolume(port, instance, capabilities);
+    const marker = livenessMarker(port, instance, capabilities, ownFiles.held);
     const fill = fillHosts(port);
-    const parts = { port, instance, capabilities, probe: runtimeProbe({ port, instance, capabilities }) };
+    const probe = runtimeProbe({ port, instance, capabilities });
+    const parts = { port, instance, capabilities, probe, ownFiles };
     const createContainer = async (spec: ContainerSpec, options: CreateOptions) => {
       // The marker starts in parallel with the container: the first container must not wait for it.
       marker.ensure(spec.imageId);
-      const shield = spec.shielded ? shields.mountFor(spec.imageId) : undefined;
-      const mounts = [...(spec.mounts ?? []), ...(shield ? [shield.mount] : [])];
-      const { id, runtime } = await createFromSpec(parts, { ...spec, mounts }, options);
+      const { id, runtime, own } = await createFromSpec(parts, spec, options);
       try {
         await fill(id, spec, options.signal);
         const { reportsEvents } = capabilities;
-        return containerOf(port, id, spec, { runtime, shield, reportsEvents });
+        return containerOf(port, id, spec, { runtime, own, reportsEvents });
       } catch (error) {
         await removeContainer(port, id).catch(ignoreRemovalFailure);
         throw error;

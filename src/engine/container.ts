@@ -19,11 +19,11 @@ import type { RuntimeFacts } from './container/runtime-probe.ts';
 import type { ExecRequest, ExecResult } from './exec/exec-request.ts';
 import { execute } from './exec/execute.ts';
 import { type ContainerTerminal, openTerminal, type TerminalRequest } from './exec/terminal.ts';
+import type { OwnFiles } from './own-files/volume.ts';
 import type { AttachRequest, CommitImage, FilesystemChange } from './port/containers.ts';
 import type { EnginePort } from './port/engine-port.ts';
 import { runScript } from './script/run-script.ts';
 import type { ScriptRequest, ScriptResult } from './script/script-request.ts';
-import type { ShieldMount } from './script/shield-volume.ts';
 
 /**
  * An isolated environment for commands. It runs only Offsite's idle init; `exec` and `runScript` start
@@ -115,7 +115,7 @@ export interface ContainerParts {
   /** Default: that of a plain runtime. */
   runtime?: RuntimeFacts;
   /** Default: none. */
-  shield?: ShieldMount | undefined;
+  own?: OwnFiles | undefined;
   /** Whether the engine reports events of containers. Default: no. */
   reportsEvents?: boolean;
 }
@@ -125,14 +125,15 @@ export function containerOf(
   port: EnginePort,
   id: string,
   spec: ContainerSpec,
-  { runtime, shield, reportsEvents = false }: ContainerParts = {},
+  { runtime, own, reportsEvents = false }: ContainerParts = {},
 ): Container {
   const running: RunningContainer = {
     port,
     id,
     env: spec.env ?? {},
     user: spec.user,
-    shield: shield?.library,
+    shield: own?.shield,
+    hasOwnInit: own !== undefined,
     listsProcesses: runtime?.listsProcesses ?? true,
     pids: spec.pids,
     memoryBytes: spec.memoryBytes,

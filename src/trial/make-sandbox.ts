@@ -64,7 +64,7 @@ export class SandboxMaker {
     const make = (network: ContainerSpec['network'], named?: ContainerSpec['hosts']) => {
       const hosts = { ...spec.environment.hosts, ...named };
       const made = containerSpec(spec.sandbox, start, { network, labels: labelsOf(spec) }, env);
-      return this.#parts.engine.createContainer({ ...made, imageId, mounts, hosts, shielded: true }, signal);
+      return this.#parts.engine.createContainer({ ...made, imageId, mounts, hosts }, signal);
     };
     // In this order, because disposal is in reverse: the sandbox ends before its network.
     await using around = new AsyncDisposableStack();
@@ -127,7 +127,7 @@ export class SandboxMaker {
     const labels = labelsOf(spec);
     const make = (network: ContainerSpec['network']) => {
       const made = containerSpec(spec.sandbox, start, { network, labels }, env);
-      const all = { ...made, imageId, hosts: joined?.hosts, shielded: true };
+      const all = { ...made, imageId, hosts: joined?.hosts };
       return this.#parts.engine.createContainer(all, signal);
     };
     const graded = { ...spec, sandbox: { ...spec.sandbox, network: 'none' as const } };

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
-import { shieldLibrary } from '../../src/engine/script/shield.ts';
+import { shieldLibrary } from '../../src/engine/own-files/shield.ts';
 
 /** What a shell prints that has the library, as its commands do not. No sandbox protects it. */
 async function printedBy(script: string): Promise<string> {

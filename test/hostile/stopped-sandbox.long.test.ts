@@ -5,8 +5,8 @@ import { scriptTests } from '../trial/script-tests.ts';
 import { openTrialBench, type TrialBench, validator } from '../trial/trial-bench.ts';
 
 /**
- * An agent replaces the shell that a container starts with, and leaves a process that only a restart ends.
- * The restarted container then ends by itself, and no command can be run in it any more.
+ * An agent replaces the shell, and leaves a process that only a restart of its sandbox ends. No command can be
+ * run there any more. If the sandbox started again with that shell, it would also end by itself.
  */
 
 let bench: TrialBench;
@@ -61,7 +61,7 @@ describe.concurrent.each(gradings)('an agent that is graded in %s has failed', (
 
 /**
  * Runs a trial of two steps whose agent leaves a shell that does what it should, but for the kill of all
- * processes, and for `atStart`, with which a container begins.
+ * processes, and for `atStart`, with which a container would begin. Nothing comes of it.
  */
 async function inTwoSteps(atStart: string, act: { before?: string; after?: string }) {
   const shell = `#!/bin/bash
@@ -81,26 +81,23 @@ exec /usr/bin/dash "$@"`;
   const two = ['first', 'second'].map((name) => ({ ...step(name), tests }));
   const steps = { list: two, strategy: 'mean' as const, thresholds: { default: 1, byName: {} } };
   const result = await bench.trial(run, { prepare, prompt: 'first', steps });
-  expect(result).toMatchObject({
-    verdict: 'failed',
-    cause: { kind: 'agent', message: expect.stringContaining('The sandbox has ended by itself') },
-  });
-  return result.steps?.map(({ verdict }) => verdict);
+  expect(result.steps?.map(({ verdict }) => verdict)).toEqual(['passed', 'passed']);
+  expect(result).toMatchObject({ verdict: 'passed', cause: undefined });
 }
 
-test('an agent has failed whose shell prevents the next step from beginning', {
+test('a shell that an agent left does not prevent the next step from beginning', {
   timeout: 240_000,
 }, async () => {
-  // It survives the restart after the harness, and not the one after the tests of the first step.
+  // It would survive the restart after the harness, and not the one after the tests of the first step.
   const atStart = 'echo >> /var/tmp/starts; [ "$(wc -l < /var/tmp/starts)" = 1 ] || exit 0';
   const after = "printf '#!/bin/bash\\nsetsid sleep 300 > /dev/null 2>&1 < /dev/null &\\n' > /usr/bin/grep";
-  expect(await inTwoSteps(atStart, { after })).toEqual(['passed', undefined]);
+  await inTwoSteps(atStart, { after });
 });
 
-test('an agent has failed whose shell ends the sandbox while it works on the next step', {
+test('a shell that an agent left does not end the sandbox during the next step', {
   timeout: 240_000,
 }, async () => {
-  // It begins the restarted container, and ends in the middle of the second step.
+  // It would begin the restarted container, and end in the middle of the second step.
   const before = 'if [ -e /var/tmp/shell ]; then sleep 40; exit; fi';
   await inTwoSteps('exec /usr/bin/sleep 8', { before });
 });

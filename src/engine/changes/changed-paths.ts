@@ -1,6 +1,6 @@
 import type { Container } from '../container.ts';
+import { ownFolder } from '../own-files/volume.ts';
 import type { FilesystemChange } from '../port/containers.ts';
-import { shieldFolder } from '../script/shield.ts';
 import { changedSinceMade, type Kit } from './kit.ts';
 import { PathRoom, tooManyPaths } from './path-room.ts';
 
@@ -40,7 +40,7 @@ export const engineWrittenPaths: readonly string[] = [
   '/etc/mtab',
   '/etc/resolv.conf',
   '/run/.containerenv',
-  shieldFolder,
+  ownFolder,
 ];
 
 /**

@@ -12,7 +12,7 @@ const compatibleCapabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SETGID', 'SE
 export function requestOf(
   spec: ContainerSpec,
   capabilities: Capabilities,
-  { protectsPaths }: { protectsPaths: boolean },
+  { protectsPaths, firstProcess }: { protectsPaths: boolean; firstProcess: string | undefined },
 ): Omit<ContainerRequest, 'name' | 'labels'> {
   const { network, program, service, networkAdmin } = spec;
   const runtime = spec.runtime ?? (program === undefined ? undefined : ownProgramsRuntime(capabilities));
@@ -21,7 +21,7 @@ export function requestOf(
   const hostsByEngine = network === 'open' || (network === 'none' && networkByEngine);
   return {
     imageId: spec.imageId,
-    command: program ?? service?.command ?? initCommand,
+    command: program ?? service?.command ?? (firstProcess === undefined ? initCommand : [firstProcess]),
     stdin: program !== undefined,
     workingDir: spec.workingDir,
     user: userOfInit(spec),
@@ -69,9 +69,9 @@ function userOfInit({ user, security, program, service }: ContainerSpec): string
 const readOnlyPaths = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger', '/dev'];
 
 /**
- * The container's first process. It ignores SIGCHLD, which survives `exec` and makes the kernel reap orphans.
- * So `sleep` can be the only process: everything else may be killed, and `kill -9 -1` does that. dash cannot
- * ignore SIGCHLD, so this needs bash or, without it, GNU env.
+ * The first process on a machine that Offsite has no program for. It ignores SIGCHLD, which survives `exec`
+ * and makes the kernel reap orphans. So `sleep` can be the only process: everything else may be killed, and
+ * `kill -9 -1` does that. dash cannot ignore SIGCHLD, so this needs bash or, without it, GNU env.
  */
 const initCommand: readonly string[] = [
   '/bin/sh',

@@ -66,8 +66,6 @@ export interface ContainerSpec {
    * the engine cannot, the container gets whatever filter the engine gives it.
    */
   filter?: 'required' | 'if-available' | undefined;
-  /** Whether it can run scripts whose shells no other process can read: see `script/shield.ts`. */
-  shielded?: boolean | undefined;
   /** Volumes at absolute paths; missing paths are created. No snapshot includes the content of volumes. */
   mounts?: readonly Mount[] | undefined;
   /** An OCI runtime the engine knows, such as `runsc`; default: the engine's. */

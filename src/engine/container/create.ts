@@ -1,6 +1,7 @@
 import { OffsiteError } from '../../offsite-error.ts';
 import { assertEnforceable } from '../capabilities.ts';
 import { ownershipLabels } from '../labels.ts';
+import type { OwnFiles, OwnFilesVolume } from '../own-files/volume.ts';
 import type { Capabilities } from '../port/capabilities.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { requestOf } from './container-request.ts';
@@ -13,29 +14,44 @@ export interface CreateOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** What is known of a new container. */
+interface Created {
+  id: string;
+  runtime: RuntimeFacts;
+  /** Undefined for a container that is no sandbox, or a machine that Offsite has no files for. */
+  own: OwnFiles | undefined;
+}
+
 interface CreateParts {
   port: EnginePort;
   capabilities: Capabilities;
   instance: string;
   probe: ProbeRuntime;
+  ownFiles: OwnFilesVolume;
 }
 
 /**
  * Creates a container, which does not run yet, and resolves with its id and what is known of its runtime. One
- * round trip. A `name` is unique on the engine: if it is taken, this throws a `conflict`. Throws if the engine
- * cannot enforce the spec, whether that is known in advance or only from the engine's warnings.
+ * round trip. A `name` is unique on the engine: if it is taken, this throws a `conflict`. Throws if the
+ * engine cannot enforce the spec, whether that is known in advance or only from the engine's warnings.
  */
 export async function createFromSpec(
-  { port, capabilities, instance, probe }: CreateParts,
+  { port, capabilities, instance, probe, ownFiles }: CreateParts,
   spec: ContainerSpec,
   { name, signal }: CreateOptions,
-): Promise<{ id: string; runtime: RuntimeFacts }> {
+): Promise<Created> {
   assertEnforceable(spec, capabilities);
-  const runtime = await probe(spec);
+  const isSandbox = spec.program === undefined && spec.service === undefined;
+  const [runtime, own] = await Promise.all([
+    probe(spec),
+    isSandbox ? ownFiles.files(spec.imageId) : undefined,
+  ]);
   const labels = ownershipLabels({ instance, role: 'container', createdAt: port.clock.now() }, spec.labels);
-  const request = { ...requestOf(spec, capabilities, runtime), name, labels };
+  const made = requestOf(spec, capabilities, { ...runtime, firstProcess: own?.firstProcess });
+  const mounts = [...(spec.mounts ?? []), ...(own ? [own.mount] : [])];
+  const request = { ...made, mounts, name, labels };
   const { id, warnings } = await port.containers.create(request, signal);
-  if (warnings.length === 0) return { id, runtime };
+  if (warnings.length === 0) return { id, runtime, own };
   await removeContainer(port, id);
   throw new OffsiteError(`The engine cannot enforce a limit: ${warnings.join(' ')}`, {
     code: 'ENGINE_CANNOT_ENFORCE',

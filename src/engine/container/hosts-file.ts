@@ -8,13 +8,16 @@ export const hostName = 'sandbox';
 
 const lines = [`127.0.0.1 localhost ${hostName}`, `::1 localhost ip6-localhost ip6-loopback ${hostName}`];
 
+/**
+ * The names of the loopback addresses. The engine writes them if it sets up a network; without a network,
+ * `/etc/hosts` is empty. A first process that is root writes the file, which needs no round trip. Podman
+ * makes the empty file readable for root alone.
+ */
+export const hostsText = lines.map((line) => `${line}\n`).join('');
+
 const quoted = lines.map((line) => `'${line}'`).join(' ');
 
-/**
- * Shell code that writes the names of the loopback addresses. The engine writes them if it sets up a network;
- * without a network, `/etc/hosts` is empty. An init that is root writes the file, which needs no round trip.
- * Podman makes the empty file readable for root alone.
- */
+/** The same as shell code, for a machine that Offsite has no program for. */
 export const writeHosts = `[ -s /etc/hosts ] || { printf '%s\\n' ${quoted} > /etc/hosts; chmod 644 /etc/hosts; }`;
 
 /**

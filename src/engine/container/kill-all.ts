@@ -32,7 +32,8 @@ export async function killAll(container: RunningContainer, signal?: AbortSignal)
   signal?.throwIfAborted();
   if (await killBySignal(container)) return 'killed';
   await restart(container);
-  // Its first program is the agent's if the agent replaced the shell. If that has ended, nothing is alive.
+  // With a kernel of its own it may end at any time, and its first program may be the agent's if it begins
+  // with a shell. If it has ended, nothing is alive.
   const left = await unlessEnded(container, processesByEngine(container));
   if (left !== undefined && left.length > 0) throw survivors(left);
   return 'restarted';
@@ -102,8 +103,8 @@ async function restart(container: RunningContainer): Promise<void> {
   container.hostFacts = undefined;
   // A new control group counts from 0.
   container.oomKills = undefined;
-  // It begins with the container's shell, which processes in it may have replaced.
-  expectOwnEnd(container);
+  // Otherwise it begins with the container's shell, which processes in it may have replaced.
+  if (!container.hasOwnInit) expectOwnEnd(container);
   await unlessEnded(container, containers.kill(id));
   try {
     await containers.start(id);

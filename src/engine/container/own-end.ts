@@ -21,8 +21,8 @@ export function stopWatching(container: RunningContainer): void {
 
 /**
  * The result of work in a container. If it failed because the container has ended by itself, this throws
- * `ENGINE_CONTAINER_DAMAGED`: an agent that ends its sandbox must not count as trouble of the engine. Where the
- * engine has no events, nobody knows who ended the container, and it counts as the agent.
+ * `ENGINE_CONTAINER_DAMAGED`: an agent that ends its sandbox must not count as trouble of the engine. Where
+ * the engine has no events, nobody knows who ended the container, and it counts as the agent.
  */
 export async function blamedOnEnd<T>(container: RunningContainer, work: Promise<T>): Promise<T> {
   try {

@@ -15,10 +15,10 @@ export interface RunningContainer {
   /** Given to every exec and never to the container itself, where `inspect` and `commit` would show it. */
   readonly env: Readonly<Record<string, string>>;
   readonly user: string | undefined;
-  /**
-   * Resolves with the path of `script/shield.ts`'s library, once that is there. Undefined if there is none.
-   */
-  readonly shield: (() => Promise<string>) | undefined;
+  /** The path of the library of `own-files/shield.ts`; undefined if there is none. */
+  readonly shield: string | undefined;
+  /** Whether its first process is Offsite's own program, which nothing in it can replace. */
+  readonly hasOwnInit: boolean;
   /** Whether the engine's list of its processes is true. */
   readonly listsProcesses: boolean;
   /** Its limit on processes and threads. */
@@ -39,9 +39,9 @@ export interface RunningContainer {
    */
   oomKills: number | undefined;
   /**
-   * Whether a process inside may be able to end it. No process can end the init that Offsite starts. But with a
-   * kernel of the runtime's own, what uses up the memory or the processes ends that kernel. And after a restart,
-   * which begins with the container's shell, init may be any program.
+   * Whether a process inside may be able to end it. No process can end the init that Offsite starts. But with
+   * a kernel of the runtime's own, what uses up the memory or the processes ends that kernel. And if a
+   * restart begins with the container's shell, init may be any program.
    */
   canEndItself: boolean;
   readonly reportsEvents: boolean;

@@ -70,7 +70,10 @@ async function probe(
     ...{ memoryBytes: 256 * 2 ** 20, cpus: Math.min(1, capabilities.cpus), pids: 256 },
   };
   const labels = ownershipLabels({ instance, role: 'container', createdAt: clock.now() });
-  const { id } = await containers.create({ ...requestOf(spec, capabilities, plain), labels });
+  const { id } = await containers.create({
+    ...requestOf(spec, capabilities, { ...plain, firstProcess: undefined }),
+    labels,
+  });
   try {
     await containers.start(id);
     const [{ initPid }, listed] = await Promise.all([containers.state(id), containers.processes(id, 'comm')]);

@@ -57,7 +57,8 @@ export interface ContainerRequest {
   /** Paths that no process may change; replaces the engine's own list. */
   readOnlyPaths?: readonly string[];
   /**
-   * Protects `/dev`, if it is one of these paths, by a mount in place of the list, which some runtimes ignore.
+   * Protects `/dev`, if it is one of these paths, by a mount in place of the list, which some runtimes
+   * ignore.
    */
   devicesByMount?: boolean;
   mounts?: readonly Mount[] | undefined;

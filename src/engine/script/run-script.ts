@@ -75,7 +75,7 @@ async function runLines(
     env: {
       ...container.env,
       ...request.env,
-      ...(await shieldOf(container, request)),
+      ...shieldOf(container, request),
       // The shells that report the steps must not run a file that an image names.
       BASH_ENV: '',
       [execTag]: tagged.tag,
@@ -160,12 +160,8 @@ async function runLines(
 }
 
 /** The environment that loads the shield into the shells. Empty if none is requested, or there is none. */
-async function shieldOf(
-  container: RunningContainer,
-  { shield }: ScriptRequest,
-): Promise<Record<string, string>> {
-  const library = shield ? await container.shield?.() : undefined;
-  return library === undefined ? {} : { LD_PRELOAD: library };
+function shieldOf(container: RunningContainer, { shield }: ScriptRequest): Record<string, string> {
+  return shield && container.shield !== undefined ? { LD_PRELOAD: container.shield } : {};
 }
 
 /**

@@ -15,8 +15,8 @@ export interface ScriptRequest {
   /** Bytes of output kept of each step, half from its beginning and half from its end. Default 1 MiB. */
   capBytes?: number;
   /**
-   * Prevents the script's programs from reading or changing the shells that report its steps, in a container
-   * that was made `shielded`.
+   * Prevents the script's programs from reading or changing the shells that report its steps. See
+   * `own-files/shield.ts`; not on machines that it does not know.
    */
   shield?: boolean;
 }

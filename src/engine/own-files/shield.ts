@@ -1,15 +1,14 @@
-/** The folder for the library in a container. Nothing else uses it. */
-export const shieldFolder = '/offsite-shield';
+import { executable, page, readable, segmentTypes, writable, writeHeaders } from './elf.ts';
 
 /**
  * A shared library that protects its process from all other processes of the same user. The script's programs
  * run as the same user as the shells that report how each step ended.
  *
- * - They could read and change the memory of the shells. A process whose "dumpable" flag is off can be traced,
- *   and read in /proc, only with CAP_SYS_PTRACE (prctl(2), ptrace(2)), which no sandbox has.
- * - They could set limits on the shells, for example so that a shell writes no file. The filter of the sandbox
- *   refuses that, but a kernel of the runtime's own, as gVisor's, does not get that filter. It does take one
- *   from inside, which all programs of the script inherit.
+ * - They could read and change the memory of the shells. A process whose "dumpable" flag is off can be
+ *   traced, and read in /proc, only with CAP_SYS_PTRACE (prctl(2), ptrace(2)), which no sandbox has.
+ * - They could set limits on the shells, for example so that a shell writes no file. The filter of the
+ *   sandbox refuses that, but a kernel of the runtime's own, as gVisor's, does not get that filter. It does
+ *   take one from inside, which all programs of the script inherit.
  *
  * A shell can do neither itself, and `exec` resets the flag, so the loader puts these few instructions into
  * both shells. They work with any C library, or none.
@@ -107,16 +106,6 @@ function ownLimitsOnly({ interface: own, prlimit }: Pick<Machine, 'interface' | 
  * be writable.
  */
 const at = { hash: 0x120, symbols: 0x130, strings: 0x148, code: 0x150, dynamic: 0x280 } as const;
-const page = 0x10000;
-const headerBytes = 64;
-const segmentBytes = 56;
-
-const load = 1;
-const dynamic = 2;
-const stack = 0x6474e551;
-const readable = 4;
-const writable = 2;
-const executable = 1;
 
 /** The smallest ELF file that loaders take: one initializer, no symbol. */
 function sharedObject(machine: number, code: Buffer): Buffer {
@@ -131,18 +120,15 @@ function sharedObject(machine: number, code: Buffer): Buffer {
   ];
   const dynamicBytes = entries.length * 16;
   const file = Buffer.alloc(at.dynamic + dynamicBytes);
-  writeHeader(file, machine);
-  writeSegment(file, 0, {
-    type: load,
-    flags: readable | executable,
-    from: 0,
-    to: 0,
-    bytes: at.code + code.length,
-  });
-  const data = { from: at.dynamic, to: page + at.dynamic, bytes: dynamicBytes };
-  writeSegment(file, 1, { type: load, flags: readable | writable, ...data });
-  writeSegment(file, 2, { type: dynamic, flags: readable | writable, ...data });
-  writeSegment(file, 3, { type: stack, flags: readable | writable, from: 0, to: 0, bytes: 0 });
+  const { load, dynamic, stack } = segmentTypes;
+  const data = { flags: readable | writable, from: at.dynamic, to: page + at.dynamic, bytes: dynamicBytes };
+  const segments = [
+    { type: load, flags: readable | executable, from: 0, to: 0, bytes: at.code + code.length },
+    { type: load, ...data },
+    { type: dynamic, ...data },
+    { type: stack, flags: readable | writable, from: 0, to: 0, bytes: 0 },
+  ];
+  writeHeaders(file, { machine, kind: 'shared object', segments });
   // A hash table of one bucket and one symbol: the empty symbol that every table begins with.
   file.writeUInt32LE(1, at.hash);
   file.writeUInt32LE(1, at.hash + 4);
@@ -152,34 +138,4 @@ function sharedObject(machine: number, code: Buffer): Buffer {
     file.writeBigUInt64LE(BigInt(value), at.dynamic + index * 16 + 8);
   }
   return file;
-}
-
-function writeHeader(file: Buffer, machine: number): void {
-  // 64 bits, little-endian, version 1.
-  Buffer.from('7f454c46020101', 'hex').copy(file);
-  file.writeUInt16LE(3, 16); // a shared object
-  file.writeUInt16LE(machine, 18);
-  file.writeUInt32LE(1, 20);
-  file.writeBigUInt64LE(BigInt(headerBytes), 32);
-  file.writeUInt16LE(headerBytes, 52);
-  file.writeUInt16LE(segmentBytes, 54);
-  file.writeUInt16LE(4, 56);
-}
-
-interface Segment {
-  type: number;
-  flags: number;
-  /** Offset in the file and address in memory. */
-  from: number;
-  to: number;
-  bytes: number;
-}
-
-function writeSegment(file: Buffer, index: number, { type, flags, from, to, bytes }: Segment): void {
-  const start = headerBytes + index * segmentBytes;
-  file.writeUInt32LE(type, start);
-  file.writeUInt32LE(flags, start + 4);
-  for (const [field, value] of [from, to, to, bytes, bytes, type === load ? page : 8].entries()) {
-    file.writeBigUInt64LE(BigInt(value), start + 8 + field * 8);
-  }
 }

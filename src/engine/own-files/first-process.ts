@@ -1,0 +1,81 @@
+import { executable, readable, segmentTypes, writable, writeHeaders } from './elf.ts';
+
+/**
+ * The program that is the first process of a sandbox, which lives as long as the sandbox. It is Offsite's own
+ * and needs nothing of the image, so neither an image nor an agent that is root can replace it: not even in a
+ * sandbox that is started again because of processes that cannot be ended otherwise.
+ *
+ * It writes these lines to `/etc/hosts` if that is empty or missing, and if it may. It ignores SIGCHLD, so
+ * that the kernel reaps the orphans. Then it waits. It is the only process that `kill -9 -1` spares.
+ */
+export function firstProcess(arch: string, hosts: string): Buffer | undefined {
+  const machine = machines[arch];
+  return machine && program(machine, Buffer.from(hosts));
+}
+
+/** Byte offsets in the file. The code names them by their addresses. */
+const hostsBytesAt = 0xf8;
+const ignoreAt = 0x100;
+const pathAt = 0x120;
+const hostsAt = 0x130;
+const codeAt = 0x200;
+
+interface Machine {
+  /** The machine's number in ELF files. */
+  number: number;
+  /** Machine code, one call of the kernel a line. `hosts` is what it opened. */
+  code: readonly string[];
+}
+
+/** Keys are the kernel's names of architectures. */
+const machines: Readonly<Record<string, Machine>> = {
+  x86_64: {
+    number: 62,
+    code: [
+      'bf9cffffffbe20014000ba4104000041baa4010000b8010100000f05', // openat(AT_FDCWD, path, 0x441, 0o644)
+      '85c0784289c3', // if it failed, go to rt_sigaction
+      '89df31f6ba02000000b8080000000f05', // lseek(hosts, 0, SEEK_END)
+      '4885c07522', // if it is not empty, go to close
+      '89dfbe300140008b15b4feffffb8010000000f05', // write(hosts, lines, their bytes)
+      '89dfbea4010000b85b0000000f05', // fchmod(hosts, 0o644)
+      '89dfb8030000000f05', // close(hosts)
+      'bf11000000be0001400031d241ba08000000b80d0000000f05', // rt_sigaction(SIGCHLD, ignore, 0, 8)
+      'b8220000000f05ebf7', // pause() again and again
+    ],
+  },
+  aarch64: {
+    number: 183,
+    code: [
+      '0908a0d2', // the address of the file
+      '600c809221810491228880d2833480d2080780d2010000d4', // openat(AT_FDCWD, path, 0x441, 0o644)
+      '6002f8b7f30300aa', // if it failed, go to rt_sigaction
+      '010080d2420080d2c80780d2010000d4', // lseek(hosts, 0, SEEK_END)
+      '400100b5', // if it is not empty, go to close
+      'e00313aa21c1049122f940b9080880d2010000d4', // write(hosts, lines, their bytes)
+      'e00313aa813480d2880680d2010000d4', // fchmod(hosts, 0o644)
+      'e00313aa280780d2010000d4', // close(hosts)
+      '200280d221010491020080d2030180d2c81080d2010000d4', // rt_sigaction(SIGCHLD, ignore, 0, 8)
+      '000080d2010080d2020080d2030080d2040080d2280980d2010000d4f9ffff17', // ppoll(0, 0, 0, 0) again and again
+    ],
+  },
+};
+
+/** Where the file is in memory. */
+const address = 0x40_0000;
+
+function program({ number, code }: Machine, hosts: Buffer): Buffer {
+  if (hostsAt + hosts.length > codeAt) throw new RangeError(`there is no room for ${hosts.length} bytes`);
+  const file = Buffer.concat([Buffer.alloc(codeAt), Buffer.from(code.join(''), 'hex')]);
+  const { load, stack } = segmentTypes;
+  const segments = [
+    { type: load, flags: readable | executable, from: 0, to: address, bytes: file.length },
+    { type: stack, flags: readable | writable, from: 0, to: 0, bytes: 0 },
+  ];
+  writeHeaders(file, { machine: number, kind: 'program', entry: address + codeAt, segments });
+  file.writeUInt32LE(hosts.length, hostsBytesAt);
+  // A `struct sigaction` whose handler is SIG_IGN; all else is 0.
+  file.writeUInt32LE(1, ignoreAt);
+  file.write('/etc/hosts\0', pathAt, 'latin1');
+  hosts.copy(file, hostsAt);
+  return file;
+}
