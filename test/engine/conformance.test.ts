@@ -2,7 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { examineConformance } from '../../src/engine/conformance/check.ts';
 import { commandChecks } from '../../src/engine/conformance/commands.ts';
+import { wallChecks } from '../../src/engine/conformance/walls.ts';
 import type { Engine } from '../../src/engine/engine.ts';
+import { plainRuntimes } from '../../src/engine/port/plain-runtimes.ts';
+import { dockerOf } from './docker-of.ts';
 import { testEngine } from './engine-fixture.ts';
 
 let engine: Engine;
@@ -29,4 +32,27 @@ test('an engine that always reports success fails the checks of commands', async
     'ends the stream of a command when its container is killed',
     'does not report a command as finished if its stream was cut',
   ]);
+});
+
+test('an engine that lets programs gain privileges fails the check of privileges', async () => {
+  const { port } = engine;
+  const create: typeof port.containers.create = async (request) => {
+    const { id } = await dockerOf(engine).createContainer({
+      Image: request.imageId,
+      Entrypoint: [...request.command],
+      Labels: request.labels,
+      HostConfig: { NetworkMode: 'none', CapDrop: ['ALL'], CapAdd: [...request.capabilities] },
+    });
+    return { id, warnings: [] };
+  };
+  const loose = { ...engine, port: { ...port, containers: { ...port.containers, create } } };
+  const checks = wallChecks.filter(({ name }) => name.startsWith('gives only the requested privileges'));
+  const [seen] = await examineConformance(checks, loose, { imageId, clock: systemClock });
+  // gVisor itself runs no program as another user than its caller's.
+  const isPlain = plainRuntimes.includes(engine.capabilities.defaultRuntime);
+  expect(seen).toMatchObject(
+    isPlain
+      ? { state: 'failed', found: expect.stringContaining('a set-user-id program') }
+      : { state: 'held' },
+  );
 });

@@ -1,15 +1,20 @@
 import { existsSync } from 'node:fs';
 import type { Engine } from '../../src/engine/engine.ts';
+import { plainRuntimes } from '../../src/engine/port/plain-runtimes.ts';
 
-/** The checks of what an engine does not tell, and Offsite does without. */
+/** The checks of what an engine does not tell, or its runtime lacks, and Offsite does without. */
 export function ruledOut(capabilities: Engine['capabilities']): string[] {
-  const { reportsEvents, recordsNaming, imageStore, security, rootFolder } = capabilities;
+  const { reportsEvents, recordsNaming, imageStore, security, rootFolder, defaultRuntime } = capabilities;
+  const isPlain = plainRuntimes.includes(defaultRuntime);
   // An engine of another machine keeps it there.
-  const isReadable = imageStore === 'engine' && existsSync(rootFolder);
+  const isReadable = imageStore === 'engine' && isPlain && existsSync(rootFolder);
   return [
     ...(reportsEvents ? [] : ['reports what happened in a container']),
     ...(recordsNaming ? [] : ['records when an image was last given its name']),
     ...(isReadable ? [] : ['keeps what a container wrote in a separate folder']),
-    ...(security.userns ? ['gives containers a network of their own that leads nowhere else'] : []),
+    ...(security.userns || !isPlain
+      ? ['gives containers a network of their own that leads nowhere else']
+      : []),
+    ...(isPlain ? [] : ['lists the processes of a container', 'takes a filter of system calls']),
   ];
 }

@@ -21,10 +21,15 @@ export interface ConformanceOptions {
   /** The image of the containers: `offsite/base`, or one with the same programs. */
   imageId: string;
   clock: Clock;
+  /** The runtime of the containers, which the engine knows; default: the engine's. */
+  runtime?: string | undefined;
   signal?: AbortSignal | undefined;
 }
 
-/** Runs the checks one after the other. Rejects if the caller aborts, or for a defect in Offsite. */
+/**
+ * Runs the checks one after the other, with containers of one runtime. Rejects if the caller aborts, or for a
+ * defect in Offsite.
+ */
 export async function examineConformance(
   checks: readonly ConformanceCheck[],
   engine: Engine,

@@ -1,10 +1,7 @@
 import type { OpenExec } from '../port/exec.ts';
 import type { ConformanceCheck } from './check.ts';
-import { failsAs, holds, same, Unmet } from './expect.ts';
+import { failsAs, holds, killed, same, Unmet } from './expect.ts';
 import type { Testbed } from './testbed.ts';
-
-/** The exit code of a command that was killed with SIGKILL. */
-const killed = 137;
 
 /** Running commands in a container. */
 export const commandChecks: readonly ConformanceCheck[] = [

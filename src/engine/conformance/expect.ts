@@ -1,5 +1,8 @@
 import { type EngineFailureKind, isEngineFailure } from '../port/failure.ts';
 
+/** The exit code of a command that was killed with SIGKILL. */
+export const killed = 137;
+
 /** The engine does something else. The message says what. */
 export class Unmet extends Error {}
 

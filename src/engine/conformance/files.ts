@@ -79,9 +79,9 @@ export const fileChecks: readonly ConformanceCheck[] = [
     async run({ port: { containers }, start }) {
       await using container = await start();
       await container.prepare(
-        'mkdir /tmp/times && cd /tmp/times && touch -d @1000000000.9 late && touch -d @1000000000.1 early',
+        'mkdir /times && cd /times && touch -d @1000000000.9 late && touch -d @1000000000.1 early',
       );
-      const { archive: read } = await containers.getArchive(container.id, '/tmp/times', undefined, {
+      const { archive: read } = await containers.getArchive(container.id, '/times', undefined, {
         owners: true,
       });
       const seen: string[] = [];
@@ -98,9 +98,9 @@ export const fileChecks: readonly ConformanceCheck[] = [
     cost: 'A missing workspace looks like an empty one.',
     async run({ port: { containers }, start }) {
       await using container = await start();
-      await container.prepare('ln -s /usr /tmp/link');
+      await container.prepare('ln -s /usr /link');
       same('whether /usr is a folder', await containers.isFolder(container.id, '/usr'), true);
-      same('whether a link to it is', await containers.isFolder(container.id, '/tmp/link'), false);
+      same('whether a link to it is', await containers.isFolder(container.id, '/link'), false);
       await failsAs('a look at nothing', 'not-found', containers.isFolder(container.id, '/no/such'));
       await failsAs('reading nothing', 'not-found', containers.getArchive(container.id, '/no/such'));
     },
@@ -110,15 +110,15 @@ export const fileChecks: readonly ConformanceCheck[] = [
     cost: 'Changes that an agent made outside its workspace are missed.',
     async run({ port: { containers }, start }) {
       await using container = await start();
-      await container.shell('echo new > /tmp/added; echo new >> /etc/profile; rm /etc/debian_version');
+      await container.shell('echo new > /opt/added; echo new >> /etc/profile; rm /etc/debian_version');
       const seen: string[] = [];
       for await (const { kind, path } of containers.changes(container.id)) seen.push(`${kind} ${path}`);
       same('the list', seen.sort(), [
-        'added /tmp/added',
+        'added /opt/added',
         'deleted /etc/debian_version',
         'modified /etc',
         'modified /etc/profile',
-        'modified /tmp',
+        'modified /opt',
       ]);
     },
   },
@@ -127,8 +127,8 @@ export const fileChecks: readonly ConformanceCheck[] = [
     cost: 'If the disk cannot be read, changes that an agent made are missed.',
     async run({ port: { containers }, start }) {
       await using container = await start();
-      await container.prepare('touch /tmp/now');
-      const changedAt = Number((await container.shell('stat -c %.3Z /tmp/now')).stdout) * 1000;
+      await container.prepare('touch /now');
+      const changedAt = Number((await container.shell('stat -c %.3Z /now')).stdout) * 1000;
       const { createdAt } = await containers.state(container.id);
       const after = changedAt - createdAt;
       holds(
@@ -149,8 +149,8 @@ export const fileChecks: readonly ConformanceCheck[] = [
         () => false,
       );
       if (!canRead) throw new NotChecked('its disk is unreadable; Offsite asks the engine instead');
-      await container.prepare('echo new > /tmp/added');
-      const isThere = await access(join(layer, 'tmp/added')).then(
+      await container.prepare('echo new > /added');
+      const isThere = await access(join(layer, 'added')).then(
         () => true,
         () => false,
       );

@@ -9,9 +9,7 @@ import type { Testbed } from './testbed.ts';
  */
 async function committed({ port, start, imageId, labels, clock }: Testbed) {
   await using container = await start({ capabilities: ['CHOWN'] });
-  await container.shell(
-    'echo kept > /tmp/kept; chmod 754 /tmp/kept; chown 1234:4321 /tmp/kept; rm /etc/debian_version',
-  );
+  await container.shell('echo kept > /kept; chmod 754 /kept; chown 1234:4321 /kept; rm /etc/debian_version');
   const repository = 'offsite/check';
   const tag = `${labels[instanceLabel]}-${clock.now()}`;
   const id = await port.containers.commit(container.id, {
@@ -40,7 +38,7 @@ export const imageChecks: readonly ConformanceCheck[] = [
       same('its labels', found?.labels[parentLabel], testbed.imageId);
       await using container = await testbed.start({ imageId: image.id });
       const seen = await container.shell(
-        'cat /tmp/kept; stat -c "%a %u:%g" /tmp/kept; ls /etc/debian_version 2> /dev/null',
+        'cat /kept; stat -c "%a %u:%g" /kept; ls /etc/debian_version 2> /dev/null',
       );
       same('what a container of it has', seen.stdout, 'kept\n754 1234:4321\n');
     },

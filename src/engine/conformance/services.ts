@@ -1,6 +1,7 @@
 import { networkObstacle } from '../network/network.ts';
 import type { ConformanceCheck } from './check.ts';
 import { holds, NotChecked, same } from './expect.ts';
+import { interfacesOf } from './ways-out.ts';
 
 const timeless = new AbortController().signal;
 
@@ -9,8 +10,8 @@ export const serviceChecks: readonly ConformanceCheck[] = [
   {
     name: 'gives containers a network of their own that leads nowhere else',
     cost: 'No case can have services.',
-    async run({ facts, imageId, labels, openNetwork, start }) {
-      const obstacle = networkObstacle({}, facts);
+    async run({ facts, imageId, labels, openNetwork, runtime, start }) {
+      const obstacle = networkObstacle({ runtime }, facts);
       if (obstacle !== undefined) throw new NotChecked(obstacle);
       await using network = await openNetwork({ imageId, labels }, timeless);
       const join = (address: string) =>
@@ -25,7 +26,7 @@ export const serviceChecks: readonly ConformanceCheck[] = [
       same('what the server says to another member', ask.stdout, 'hello');
       const routes = (await client.shell('tail -n +2 /proc/net/route | cut -f 2,3')).stdout;
       same('its routes', routes, '0000D50A\t00000000\n');
-      same('its interfaces', (await client.shell('ls /sys/class/net')).stdout, 'eth0\nlo\n');
+      same('its interfaces', await interfacesOf(client), ['eth0', 'lo']);
       const gains = await client.shell("awk '/^CapEff/ { print $2 }' /proc/self/status");
       same('what a container in it may do', gains.stdout, `${'0'.repeat(16)}\n`);
     },

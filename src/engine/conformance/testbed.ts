@@ -7,6 +7,7 @@ import type { Capabilities } from '../port/capabilities.ts';
 import type { ContainerRequest } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import type { ExecCommand } from '../port/exec.ts';
+import { plainRuntimes } from '../port/plain-runtimes.ts';
 import { holds } from './expect.ts';
 
 /** What a check works with: an engine, and an image for its containers. */
@@ -15,6 +16,13 @@ export interface Testbed {
   readonly clock: Clock;
   readonly facts: Capabilities;
   readonly imageId: string;
+  /** The runtime of its containers, as a container names it; undefined for the engine's default. */
+  readonly runtime: string | undefined;
+  /**
+   * Whether containers run directly on the machine's kernel. A kernel of the container's own needs memory and
+   * threads within the container's limits, and shows things in its own way: a check asks what it holds.
+   */
+  readonly isPlain: boolean;
   /** For objects other than containers that a check creates: a sweep finds them if this process is killed. */
   readonly labels: Readonly<Record<string, string>>;
   readonly openNetwork: Engine['openNetwork'];
@@ -35,16 +43,23 @@ export interface Probe extends AsyncDisposable {
   readonly id: string;
   /** Runs a line of shell for at most a minute; after that its exit code is `null`. */
   shell(script: string, more?: Partial<ExecCommand>): Promise<Ran>;
-  /** Runs a line of shell that must succeed. Throws an `Unmet` with its message if it fails. */
-  prepare(script: string): Promise<void>;
+  /** The same for one that must succeed. Throws an `Unmet` with its message if it fails. */
+  prepare(script: string, more?: Partial<ExecCommand>): Promise<Ran>;
 }
 
 /** Milliseconds that a command of a check may take on a very busy machine. */
 const commandMs = 60_000;
 const pollMs = 20;
 
-export function testbedOn(engine: Engine, { imageId, clock }: { imageId: string; clock: Clock }): Testbed {
+interface TestbedParts {
+  imageId: string;
+  clock: Clock;
+  runtime?: string | undefined;
+}
+
+export function testbedOn(engine: Engine, { imageId, clock, runtime }: TestbedParts): Testbed {
   const { port, instance } = engine;
+  const isPlain = plainRuntimes.includes(runtime ?? engine.capabilities.defaultRuntime);
   const labels = ownershipLabels({ instance, role: 'container', createdAt: clock.now() });
   const create: Testbed['create'] = async (changes) => {
     const { id } = await port.containers.create({
@@ -54,10 +69,13 @@ export function testbedOn(engine: Engine, { imageId, clock }: { imageId: string;
       workingDir: '/',
       labels,
       network: 'none',
-      memoryBytes: 128 * 2 ** 20,
-      pids: 64,
+      // Without it, such a container has not even a loopback.
+      networkByEngine: !isPlain,
+      memoryBytes: (isPlain ? 128 : 256) * 2 ** 20,
+      pids: isPlain ? 64 : 256,
       capabilities: [],
       readOnlyRoot: false,
+      runtime,
       ...changes,
     });
     const shell: Probe['shell'] = (script, more) =>
@@ -65,9 +83,10 @@ export function testbedOn(engine: Engine, { imageId, clock }: { imageId: string;
     return {
       id,
       shell,
-      async prepare(script) {
-        const { exitCode, stderr } = await shell(script);
-        holds(exitCode === 0, `\`${script}\` ends with ${exitCode}: ${stderr.trim()}`);
+      async prepare(script, more) {
+        const ran = await shell(script, more);
+        holds(ran.exitCode === 0, `\`${script}\` ends with ${ran.exitCode}: ${ran.stderr.trim()}`);
+        return ran;
       },
       [Symbol.asyncDispose]: () => removeContainer(port, id),
     };
@@ -77,6 +96,8 @@ export function testbedOn(engine: Engine, { imageId, clock }: { imageId: string;
     clock,
     facts: engine.capabilities,
     imageId,
+    runtime,
+    isPlain,
     labels,
     openNetwork: (request, signal) => engine.openNetwork(request, signal),
     create,
