@@ -5,6 +5,7 @@
 import { hostileSuites } from '../src/cli/doctor/deep/attacks.ts';
 import { printedHostile } from '../src/cli/doctor/deep/printed.ts';
 import { runHostile } from '../src/cli/doctor/deep/run-hostile.ts';
+import { unmetWishes } from '../src/engine/capabilities.ts';
 import { OffsiteError } from '../src/offsite-error.ts';
 import { plainText } from '../src/text/output.ts';
 import { plural } from '../src/text/quantities.ts';
@@ -16,10 +17,15 @@ await runScript(async (signal) => {
   const named: string[] = process.argv.slice(2);
   const unknown = named.filter((name) => !hostileSuites.some((suite) => suite === name));
   if (unknown.length > 0) throw unknownSuites(unknown);
-  await setUp(process.env, signal);
+  const capabilities = await setUp(process.env, signal);
   const testsExitCode = named.length > 0 ? 0 : await runTool('vitest', ['run', 'test/hostile'], signal);
   const report = await runHostile({
     chosen: ({ suite }) => named.length === 0 || named.includes(suite),
+    used: {
+      runtime: undefined,
+      name: capabilities.defaultRuntime,
+      mayLackFilter: unmetWishes({}, capabilities).length > 0,
+    },
     env: process.env,
     engineHost: undefined,
     signal,

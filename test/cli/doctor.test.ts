@@ -6,8 +6,14 @@ import { engineClock } from '../../src/cli/doctor/checks/engine-clock.ts';
 import { engineLimits } from '../../src/cli/doctor/checks/engine-limits.ts';
 import { leftovers } from '../../src/cli/doctor/checks/leftovers.ts';
 import { engineRuntime } from '../../src/cli/doctor/checks/runtime.ts';
+import { sandboxes } from '../../src/cli/doctor/checks/sandboxes.ts';
 import { sealedSandbox } from '../../src/cli/doctor/checks/sealed-sandbox.ts';
+import { lookDeep } from '../../src/cli/doctor/deep/look-deep.ts';
 import { type DoctorReport, doctorReport, printedReport } from '../../src/cli/doctor/report.ts';
+import { usedRuntimes } from '../../src/cli/doctor/runtimes.ts';
+import { systemClock } from '../../src/clock.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { ConfigFile } from '../../src/suite/config-file.ts';
 import { plainText } from '../../src/text/output.ts';
 import { testEngine } from '../engine/engine-fixture.ts';
 import { offsite } from './offsite.ts';
@@ -123,6 +129,10 @@ describe.concurrent('offsite doctor', () => {
   });
 });
 
+type Spec = Parameters<Engine['createContainer']>[0];
+
+const ofDefault = { runtime: undefined, mayLackFilter: false };
+
 describe('a check', () => {
   const now = 1_000_000_000;
   /** Runs it on an engine of which only the given parts are looked at. */
@@ -188,10 +198,10 @@ describe('a check', () => {
     const loose = {
       capabilities: engine.capabilities,
       findImage: engine.findImage,
-      createContainer: (spec: Parameters<typeof engine.createContainer>[0]) =>
+      createContainer: (spec: Spec) =>
         engine.createContainer({ ...spec, pids: 1000, security: 'strict', user: '1000' }),
     };
-    expect(await on(sealedSandbox, loose)).toMatchObject({
+    expect(await on(sealedSandbox(ofDefault), loose)).toMatchObject({
       state: 'fail',
       found: 'from inside: CapBnd is 0000000000000000, not 00000000000000cb; pids is 1000, not 48',
     });
@@ -202,22 +212,66 @@ describe('a check', () => {
     const original = { ...engine.capabilities };
     engine.capabilities.takesFilters = false;
     const { findImage, capabilities } = engine;
-    const createContainer = (spec: Parameters<typeof engine.createContainer>[0]) =>
-      engine.createContainer({ ...spec, filter: 'if-available' });
+    const createContainer = (spec: Spec) => engine.createContainer({ ...spec, filter: 'if-available' });
     // What an engine's own filter lets through differs: from Docker 28 on, it is only 32-bit calls.
     const seen =
       /32-bit calls is answered, not none|socket families is unix inet .*, not unix inet inet6 netlink/;
-    expect(await on(sealedSandbox, { capabilities: original, findImage, createContainer })).toMatchObject({
+    const dropping = { capabilities: original, findImage, createContainer };
+    expect(await on(sealedSandbox(ofDefault), dropping)).toMatchObject({
       state: 'fail',
       found: expect.stringMatching(seen),
     });
-    const lenient = { local: { seccomp: 'if-available' } };
+    const lenient = { runtime: undefined, mayLackFilter: true };
     const without = { capabilities, findImage, createContainer: engine.createContainer };
-    expect(await on(sealedSandbox, without, lenient)).toMatchObject({
+    expect(await on(sealedSandbox(lenient), without)).toMatchObject({
       state: 'warn',
       found: expect.stringContaining('without a filter of system calls: the engine does not accept any'),
     });
-    await expect(on(sealedSandbox, without)).rejects.toMatchObject({ code: 'ENGINE_CANNOT_ENFORCE' });
+    await expect(on(sealedSandbox(ofDefault), without)).rejects.toMatchObject({
+      code: 'ENGINE_CANNOT_ENFORCE',
+    });
+  });
+
+  test('of the sealed sandbox is about one runtime, and gives a kernel of its own more room', async () => {
+    await using engine = await testEngine();
+    const { findImage } = engine;
+    const capabilities = {
+      ...engine.capabilities,
+      runtimes: [...engine.capabilities.runtimes, 'own-kernel'],
+    };
+    const asked: Spec[] = [];
+    const createContainer = (spec: Spec) => {
+      asked.push(spec);
+      return engine.createContainer({ ...spec, runtime: undefined });
+    };
+    const check = sealedSandbox({ runtime: 'own-kernel', mayLackFilter: true });
+    expect(check.name).toBe('sealed sandbox (own-kernel)');
+    expect(await on(check, { capabilities, findImage, createContainer })).toMatchObject({
+      state: 'warn',
+      found: expect.stringContaining('the runtime own-kernel may ignore one'),
+    });
+    expect(asked).toMatchObject([
+      { runtime: 'own-kernel', filter: 'if-available', memoryBytes: 2 ** 28, pids: 128 },
+    ]);
+    expect(await on(check, { capabilities: engine.capabilities, findImage })).toEqual({
+      state: 'skipped',
+      found: 'the engine does not know this runtime',
+    });
+  });
+
+  test('of sandboxes names one that the engine cannot run before a missing image', async () => {
+    await using engine = await testEngine();
+    const { capabilities } = engine;
+    const configured = ConfigFile.parse({
+      sandboxes: { first: { image: 'offsite/no-such' }, second: { runtime: 'no-such' } },
+    }).sandboxes;
+    const asked = { capabilities, findImage: engine.findImage };
+    expect(await on(sandboxes, asked, configured)).toMatchObject({
+      state: 'fail',
+      found: expect.stringContaining('"second"'),
+    });
+    const { first } = configured;
+    expect(await on(sandboxes, asked, { first })).toMatchObject({ state: 'warn' });
   });
 });
 
@@ -231,9 +285,9 @@ test('an engine that does not do what trials rely on is not ready, and the repor
       found: 'it is 0',
     },
   ] as const;
-  const conformance = { held: false, checks: [...checks] };
+  const conformance = [{ runtime: 'runc', held: false, checks: [...checks] }];
   const examined = { name: 'Node', state: 'ok', found: '24' } as const;
-  const report = doctorReport({ got: false, error: undefined }, [examined], { conformance });
+  const report = doctorReport({ got: false, error: undefined }, [examined], { conformance, hostile: [] });
   expect(report).toMatchObject({ ready: false, conformance });
   const printed = plainText(printedReport(report));
   expect(printed).toContain('ok    reports the exit code of each command\n');
@@ -241,4 +295,83 @@ test('an engine that does not do what trials rely on is not ready, and the repor
     'FAIL  measures what a container wrote\n      it is 0\n      Nothing stops a full disk.\n',
   );
   expect(printed).toContain('Not ready: the engine does not do all that trials rely on.');
+});
+
+describe('the runtimes to examine', () => {
+  const required = { runtime: undefined, seccomp: 'required' } as const;
+  const lenient = { ...required, seccomp: 'if-available' } as const;
+
+  test("are the engine's default and each other that a sandbox names, with what their sandboxes may lack", () => {
+    const configured = {
+      first: { ...lenient, runtime: 'runsc' },
+      second: { ...required, runtime: 'runsc' },
+      third: { ...required, runtime: 'kata' },
+      fourth: { ...required, runtime: 'runc' },
+    };
+    expect(usedRuntimes(configured, 'runc')).toEqual([
+      { runtime: undefined, name: 'runc', mayLackFilter: false },
+      { runtime: 'runsc', name: 'runsc', mayLackFilter: true },
+      { runtime: 'kata', name: 'kata', mayLackFilter: false },
+    ]);
+    expect(usedRuntimes({}, 'runsc')).toEqual([{ runtime: undefined, name: 'runsc', mayLackFilter: false }]);
+    expect(usedRuntimes({ first: lenient }, 'runc')).toMatchObject([{ name: 'runc', mayLackFilter: true }]);
+  });
+
+  test('are without the default if no sandbox has it', () => {
+    const local = { ...lenient, runtime: 'runsc' };
+    expect(usedRuntimes({ local }, 'runc')).toEqual([
+      { runtime: 'runsc', name: 'runsc', mayLackFilter: true },
+    ]);
+    expect(usedRuntimes({ local, other: required }, 'runc')).toMatchObject([
+      { name: 'runc' },
+      { name: 'runsc' },
+    ]);
+  });
+});
+
+test('hostile agents are not run where all of them would be refused, and the report says so once', async () => {
+  await using engine = await testEngine();
+  const capabilities = {
+    ...engine.capabilities,
+    defaultRuntime: 'runsc',
+    runtimes: ['runsc', 'also-own'],
+  };
+  const notes: string[] = [];
+  const deep = await lookDeep(
+    { ...engine, capabilities, findImage: async () => undefined },
+    {
+      runtimes: [
+        { runtime: undefined, name: 'runsc', mayLackFilter: false },
+        { runtime: 'also-own', name: 'also-own', mayLackFilter: false },
+        { runtime: 'no-such', name: 'no-such', mayLackFilter: false },
+      ],
+      engineHost: undefined,
+      clock: systemClock,
+      signal: AbortSignal.timeout(60_000),
+      note: (what) => notes.push(what),
+    },
+  );
+  expect(notes).toEqual([
+    expect.stringMatching(/^runsc: what the engine must do: \d+ checks$/),
+    expect.stringMatching(/^also-own: what the engine must do/),
+  ]);
+  expect(deep.conformance).toEqual([]);
+  expect(deep.hostile).toEqual([
+    {
+      runtime: 'runsc',
+      held: false,
+      notRun: expect.stringContaining('a filter of system calls: the runtime runsc may ignore one'),
+      fix: expect.stringContaining('seccomp: if-available'),
+    },
+    expect.objectContaining({
+      runtime: 'also-own',
+      fix: expect.stringContaining('{ runtime: also-own, seccomp: if-available }'),
+    }),
+  ]);
+  const node = { name: 'Node', state: 'ok', found: '24' } as const;
+  const report = doctorReport({ got: false, error: undefined }, [node], deep);
+  expect(report.ready).toBe(false);
+  const printed = plainText(printedReport(report));
+  expect(printed).toContain('Hostile agents, with the runtime also-own:\nFAIL  hostile agents were not run');
+  expect(printed).toContain('Not ready: hostile agents were not run.');
 });

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { runners } from '../../runners/index.ts';
 import { attacksOf, hostileFolder, hostileSuites } from '../../src/cli/doctor/deep/attacks.ts';
@@ -9,11 +9,15 @@ import { countsOf, rowOf } from '../../src/cli/doctor/deep/outcome.ts';
 import { filesWithKey, newPlantedKey } from '../../src/cli/doctor/deep/planted-key.ts';
 import { printedHostile } from '../../src/cli/doctor/deep/printed.ts';
 import { runHostile } from '../../src/cli/doctor/deep/run-hostile.ts';
+import { configWith } from '../../src/cli/doctor/deep/run-suite.ts';
+import type { SandboxRuntime, UsedRuntime } from '../../src/cli/doctor/runtimes.ts';
+import { unmetWishes } from '../../src/engine/capabilities.ts';
 import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
 import { plainText } from '../../src/text/output.ts';
 import { offsite } from '../cli/offsite.ts';
 import { openPlace, type Place } from '../cli/place.ts';
+import { testEngine } from '../engine/engine-fixture.ts';
 
 /** One or two of each suite; `npm run test:hostile` runs them all. */
 const representative = [
@@ -35,6 +39,15 @@ const longest = 900_000;
 
 const all = hostileSuites.flatMap((suite) => attacksOf(suite));
 
+/** The runtime of the engine's sandboxes. If it has no filter of system calls, they do without. */
+let used: UsedRuntime;
+beforeAll(async () => {
+  await using engine = await testEngine();
+  const { capabilities } = engine;
+  const mayLackFilter = unmetWishes({}, capabilities).length > 0;
+  used = { runtime: undefined, name: capabilities.defaultRuntime, mayLackFilter };
+});
+
 test('the hostile suites are good suites, and say of each case what it should come to', () => {
   const suiteFolder = hostileFolder();
   const config = loadConfig({ suiteFolder, env: {} });
@@ -54,6 +67,7 @@ test('a representative part of the attacks is held, and of the honest agents pas
 }, async () => {
   const report = await runHostile({
     chosen: ({ id }) => representative.includes(id),
+    used,
     env: process.env,
     engineHost: undefined,
     signal: AbortSignal.timeout(longest),
@@ -66,6 +80,7 @@ test('a representative part of the attacks is held, and of the honest agents pas
 test('an Offsite that ends without results counts as a crash for every attack', async () => {
   const report = await runHostile({
     chosen: ({ id }) => ['mounts', 'namespaces'].includes(id),
+    used: { ...used, name: 'runc' },
     env: process.env,
     engineHost: 'unix:///nonexistent/docker.sock',
     signal: AbortSignal.timeout(60_000),
@@ -81,6 +96,37 @@ test('an Offsite that ends without results counts as a crash for every attack', 
   expect(report.counts.crashes).toBe(3);
 });
 
+test("attacks on the machine's own kernel are left out where sandboxes may have another, and the report says so", async () => {
+  const report = await runHostile({
+    chosen: ({ id }) => ['namespaces', 'kernel-calls'].includes(id),
+    used: { runtime: 'runsc', name: 'runsc', mayLackFilter: true },
+    env: process.env,
+    engineHost: undefined,
+    signal: AbortSignal.timeout(60_000),
+  });
+  const reason = "attacks on the machine's own kernel; with the runtime runsc, sandboxes may have another";
+  expect(report.rows.slice(0, 2)).toMatchObject([
+    { id: 'namespaces', expected: 'passed', seen: 'not run', reason },
+    { id: 'kernel-calls', expected: 'passed', seen: 'not run', reason },
+  ]);
+  expect(report.held).toBe(true);
+  expect(plainText(printedHostile(report)).split(`\nnot run: ${reason}\n`).length).toBe(2);
+});
+
+test('all sandboxes of the suites have the runtime that is examined, and lack the filter only if they may', async () => {
+  const text = await readFile(join(hostileFolder(), 'offsite.yaml'), 'utf8');
+  const { sandboxes } = parse(text) as { sandboxes: Record<string, object> };
+  const on = (runtime: SandboxRuntime) => parse(configWith(runtime, text));
+  expect(on({ runtime: undefined, mayLackFilter: false })).toEqual(parse(text));
+  const changes = { runtime: 'runsc', seccomp: 'if-available' };
+  expect(on({ runtime: 'runsc', mayLackFilter: true })).toEqual({
+    ...parse(text),
+    sandboxes: Object.fromEntries(
+      Object.entries(sandboxes).map(([name, sandbox]) => [name, { ...sandbox, ...changes }]),
+    ),
+  });
+});
+
 interface WrittenSuite {
   variants: Record<string, unknown>[];
   cases: Record<string, unknown>[];
@@ -94,7 +140,9 @@ async function changedCase(place: Place, suite: string, id: string, changes: Rec
   const written = parse(await readFile(file, 'utf8')) as WrittenSuite;
   const cases = written.cases.filter((one) => one.id === id).map((one) => ({ ...one, ...changes }));
   await writeFile(file, stringify({ ...written, cases }));
-  return { file, config: join(folder, 'offsite.yaml') };
+  const config = join(folder, 'offsite.yaml');
+  await writeFile(config, configWith(used, await readFile(config, 'utf8')));
+  return { file, config };
 }
 
 test('the agent that looks for addresses sees that it is in a sandbox with a network', async () => {
@@ -147,7 +195,7 @@ test('the table says what did not hold, and passes on no command for a terminal'
 
 test('what is not as expected counts under the name of what it is', () => {
   const attack = (kind: 'forge' | 'escape' | 'leak' | 'crash' | 'honest', expected: 'passed' | 'failed') => ({
-    ...{ suite: 'escape' as const, id: kind, name: kind, deep: false },
+    ...{ suite: 'escape' as const, id: kind, name: kind, deep: false, isOfMachineKernel: false },
     ...{ kind, expected },
   });
   const rows = [

@@ -1,19 +1,17 @@
 import { Command } from '@commander-js/extra-typings';
 import { enginesOf } from '../../agent/engines/check.ts';
-import { conformanceChecks } from '../../engine/conformance/checks.ts';
 import type { Engine } from '../../engine/engine.ts';
-import { ConfigFile } from '../../suite/config-file.ts';
+import { type Config, ConfigFile } from '../../suite/config-file.ts';
 import { configuredEngines } from '../../suite/engines-config.ts';
 import { loadConfig } from '../../suite/load-config.ts';
-import { plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { dataFolderOf } from '../data-folder.ts';
 import type { Check, Prerequisite } from '../doctor/check.ts';
-import { checks } from '../doctor/checks.ts';
-import { runConformance } from '../doctor/deep/conformance.ts';
-import { runHostile } from '../doctor/deep/run-hostile.ts';
+import { checksOf } from '../doctor/checks.ts';
+import { type DeepReports, lookDeep } from '../doctor/deep/look-deep.ts';
 import { attempt, type Examined, examine } from '../doctor/examine.ts';
-import { type DeepReports, doctorReport, printedReport } from '../doctor/report.ts';
+import { allHeld, doctorReport, printedReport } from '../doctor/report.ts';
+import { type SandboxRuntime, type UsedRuntime, usedRuntimes } from '../doctor/runtimes.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { withService } from '../options.ts';
 import type { CommonOptions } from '../settings.ts';
@@ -54,18 +52,22 @@ async function doctor(options: DoctorOptions): Promise<number> {
     configFailure: loaded.got ? undefined : loaded.error,
     dataFolder,
   };
-  const examined = await examine(named(checks, engine.name), { ...surroundings, engine });
+  const checksOn = (one: NamedEngine) => named(checksOf(runtimesOf(one, config)), one.name);
+  const examined = await examine(checksOn(engine), { ...surroundings, engine });
   for (const other of others) {
-    const again = named(
-      checks.filter(({ ofEngine }) => ofEngine),
-      other.name,
-    );
+    const again = checksOn(other).filter(({ ofEngine }) => ofEngine);
     examined.push(...(await examine(again, { ...surroundings, engine: other })));
   }
   const [first] = configuredEngines(config);
   const engineHost = first ? first.host : config.engine?.host;
+  const note = (what: string) => context.err.print(what);
   const deep =
-    options.deep && engine.got ? await lookDeep(engine.value, { context, engineHost, signal }) : {};
+    options.deep && engine.got
+      ? await lookDeep(engine.value, {
+          runtimes: runtimesOn(engine.value, config),
+          ...{ engineHost, clock, signal, note },
+        })
+      : undefined;
   const report = doctorReport(engine, examined, deep);
   if (options.json) out.json(report);
   else out.print(printedReport(report));
@@ -93,6 +95,15 @@ async function eachEngine(
   return first ? [first, ...others] : [{ got: true, value: engines.engine }];
 }
 
+/** The runtimes to check: those that sandboxes use, or without an engine that of any sandbox. */
+function runtimesOf(engine: NamedEngine, config: Config): readonly SandboxRuntime[] {
+  return engine.got ? runtimesOn(engine.value, config) : [{ runtime: undefined, mayLackFilter: false }];
+}
+
+function runtimesOn({ capabilities }: Engine, { sandboxes }: Config): readonly UsedRuntime[] {
+  return usedRuntimes(sandboxes, capabilities.defaultRuntime);
+}
+
 /** The checks of an engine, with its name if it is one of several. */
 function named(all: readonly Check[], name: string | undefined): Check[] {
   return all.map((check) =>
@@ -100,31 +111,10 @@ function named(all: readonly Check[], name: string | undefined): Check[] {
   );
 }
 
-interface DeepRequest {
-  context: CommandContext;
-  engineHost: string | undefined;
-  signal: AbortSignal;
-}
-
-/** Checks the engine first: if the engine fails, that explains why agents are not held. */
-async function lookDeep(engine: Engine, { context, engineHost, signal }: DeepRequest): Promise<DeepReports> {
-  const { clock, err } = context;
-  err.print(`what the engine must do: ${plural(conformanceChecks.length, 'check')}`);
-  const conformance = await runConformance(engine, { clock, signal });
-  const hostile = await runHostile({
-    chosen: ({ deep }) => deep,
-    env: process.env,
-    engineHost,
-    signal,
-    onSuite: (suite, attacks) => err.print(`hostile agents: ${suite}, ${plural(attacks, 'case')}`),
-  });
-  return { ...(conformance && { conformance }), hostile };
-}
-
 /** A wrong setting decides first, because it may be the cause of the other failures. */
-function exitCodeOf(examined: readonly Examined[], { conformance, hostile }: DeepReports): number {
+function exitCodeOf(examined: readonly Examined[], deep: DeepReports | undefined): number {
   const kinds = examined.flatMap((check) => (check.state === 'fail' ? [check.kind] : []));
   if (kinds.includes('input')) return exitCodes.badInput;
-  const isBroken = kinds.length > 0 || conformance?.held === false || hostile?.held === false;
+  const isBroken = kinds.length > 0 || (deep !== undefined && !allHeld(deep));
   return isBroken ? exitCodes.infrastructure : exitCodes.done;
 }

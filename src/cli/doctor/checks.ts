@@ -14,9 +14,13 @@ import { engineRuntime } from './checks/runtime.ts';
 import { sandboxes } from './checks/sandboxes.ts';
 import { sealedSandbox } from './checks/sealed-sandbox.ts';
 import { service } from './checks/service.ts';
+import type { SandboxRuntime } from './runtimes.ts';
 
-/** All checks of `offsite doctor`, in the order of the report: this machine, the service, the engine. */
-export const checks: readonly Check[] = [
+/**
+ * All checks of `offsite doctor`, in the order of the report: this machine, the service, the engine. There is
+ * a sealed sandbox of each of the runtimes.
+ */
+export const checksOf = (runtimes: readonly SandboxRuntime[]): readonly Check[] => [
   nodeVersion,
   configuration,
   certificates,
@@ -30,6 +34,6 @@ export const checks: readonly Check[] = [
   engineDisk,
   baseImage,
   sandboxes,
-  sealedSandbox,
+  ...runtimes.map(sealedSandbox),
   leftovers,
 ];

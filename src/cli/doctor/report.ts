@@ -4,9 +4,9 @@ import type { Capabilities } from '../../engine/port/capabilities.ts';
 import { lines, ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
 import { byteSize } from './byte-size.ts';
 import type { Prerequisite } from './check.ts';
-import { type ConformanceReport, printedConformance } from './deep/conformance.ts';
+import { printedConformance } from './deep/conformance.ts';
+import type { DeepReports, HostileNotRun } from './deep/look-deep.ts';
 import { printedHostile } from './deep/printed.ts';
-import type { HostileReport } from './deep/run-hostile.ts';
 import type { Examined } from './examine.ts';
 
 /** What `offsite doctor` found, in the form of its JSON. */
@@ -18,32 +18,31 @@ export interface DoctorReport {
   tried?: readonly TriedEngine[];
   checks: Examined[];
   /**
-   * Whether the engine does what Offsite relies on; absent unless asked for, and if it could not be checked.
+   * Whether the engine does what Offsite relies on, for each runtime that sandboxes use; absent unless asked
+   * for, and if there is no engine.
    */
-  conformance?: ConformanceReport;
-  /** The results of hostile agents on this engine; absent unless asked for, and if there is no engine. */
-  hostile?: HostileReport;
+  conformance?: DeepReports['conformance'];
+  /** The results of hostile agents, likewise. */
+  hostile?: DeepReports['hostile'];
 }
-
-/** What `--deep` adds. */
-export type DeepReports = Pick<DoctorReport, 'conformance' | 'hostile'>;
 
 export function doctorReport(
   engine: Prerequisite<Engine>,
   examined: Examined[],
-  { conformance, hostile }: DeepReports = {},
+  deep?: DeepReports,
 ): DoctorReport {
   return {
-    ready:
-      examined.every(({ state }) => state !== 'fail') &&
-      conformance?.held !== false &&
-      hostile?.held !== false,
+    ready: examined.every(({ state }) => state !== 'fail') && (deep === undefined || allHeld(deep)),
     ...(engine.got && { engine: { address: engine.value.address, capabilities: engine.value.capabilities } }),
     ...(!engine.got && engine.error instanceof EngineUnreachable && { tried: engine.error.tried }),
     checks: examined,
-    ...(conformance && { conformance }),
-    ...(hostile && { hostile }),
+    ...deep,
   };
+}
+
+/** Whether nothing failed of what `--deep` looked at. */
+export function allHeld({ conformance, hostile }: DeepReports): boolean {
+  return [...conformance, ...hostile].every(({ held }) => held);
 }
 
 const marks = {
@@ -57,19 +56,20 @@ const marks = {
  * The report for people: facts about the engine, then a line for each check, with what to do about problems.
  */
 export function printedReport(report: DoctorReport): Printable {
-  const { ready, engine, checks, conformance, hostile } = report;
+  const { ready, engine, checks, conformance = [], hostile = [] } = report;
   const width = Math.max(...checks.map(({ name }) => name.length));
   const indent = ours(' '.repeat(6 + width + 2));
   const printed = checks.flatMap((check) => [
-    text`${marks[check.state]}  ${ours(check.name.padEnd(width))}  ${lines(check.found)}`,
+    text`${marks[check.state]}  ${check.name.padEnd(width)}  ${lines(check.found)}`,
     ...('fix' in check ? [text`${indent}${styled('bold', lines(check.fix))}`] : []),
   ]);
   const warnings = checks.filter(({ state }) => state === 'warn').length;
   const failures = checks.filter(({ state }) => state === 'fail').length;
   const wrong = [
     ...(failures > 0 ? [`${failures} of ${checks.length} checks failed`] : []),
-    ...(conformance?.held === false ? ['the engine does not do all that trials rely on'] : []),
-    ...(hostile?.held === false ? ['not every hostile agent was held'] : []),
+    ...(conformance.every(({ held }) => held) ? [] : ['the engine does not do all that trials rely on']),
+    ...(hostile.every((seen) => 'notRun' in seen || seen.held) ? [] : ['not every hostile agent was held']),
+    ...(hostile.some((seen) => 'notRun' in seen) ? ['hostile agents were not run'] : []),
   ];
   const closing = ready
     ? `Ready to run trials${warnings > 0 ? `; warnings: ${warnings}` : ''}.`
@@ -77,10 +77,25 @@ export function printedReport(report: DoctorReport): Printable {
   return stack([
     ...(engine ? [printedEngine(engine), ''] : []),
     ...printed,
-    ...(conformance ? ['', printedConformance(conformance)] : []),
-    ...(hostile ? ['', printedHostile(hostile)] : []),
+    ...conformance.flatMap((seen) => ['', printedConformance(seen, titled('The engine', seen, conformance))]),
+    ...hostile.flatMap((seen) => [
+      ...['', ...(hostile.length > 1 ? [titled('Hostile agents', seen, hostile)] : [])],
+      'notRun' in seen ? printedNotRun(seen) : printedHostile(seen),
+    ]),
     '',
     ours(closing),
+  ]);
+}
+
+/** `The engine:`, and of several reports which runtime this one is about. */
+function titled(title: string, { runtime }: { runtime: string }, all: readonly unknown[]): Printable {
+  return all.length > 1 ? text`${ours(title)}, with the runtime ${runtime}:` : ours(`${title}:`);
+}
+
+function printedNotRun({ notRun, fix }: HostileNotRun): Printable {
+  return stack([
+    text`${marks.fail}  hostile agents were not run: ${lines(notRun)}`,
+    text`      ${styled('bold', lines(fix))}`,
   ]);
 }
 

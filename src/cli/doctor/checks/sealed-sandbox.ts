@@ -1,11 +1,16 @@
 import { baseImageName, baseImageRecipe } from '../../../base-image/recipe.ts';
 import { unmetWishes } from '../../../engine/capabilities.ts';
 import type { ContainerSpec } from '../../../engine/container/container-spec.ts';
+import type { Engine } from '../../../engine/engine.ts';
 import { plainRuntimes } from '../../../engine/port/plain-runtimes.ts';
-import { engineCheck } from '../check.ts';
+import { type Check, engineCheck, type Finding } from '../check.ts';
+import type { SandboxRuntime } from '../runtimes.ts';
 import { forbiddenReached, reachForbidden } from './forbidden-calls.ts';
 
-const limits = { memoryBytes: 96 * 1024 ** 2, pids: 48, cpus: 0.5 } as const;
+/** A kernel of the sandbox's own needs memory and threads within these limits. */
+function limitsOf(isPlain: boolean) {
+  return { memoryBytes: (isPlain ? 96 : 256) * 1024 ** 2, pids: isPlain ? 48 : 128, cpus: 0.5 };
+}
 
 /**
  * Prints the limits that a process inside the sandbox sees, in lines of `name value`. Control groups of
@@ -25,34 +30,54 @@ python3 -c "$REACH_FORBIDDEN"
 true`;
 
 /** The expected values. A limit of a control group that cannot be read from inside counts as correct. */
-const expected: Readonly<Record<string, string>> = {
-  NoNewPrivs: '1',
-  // CHOWN, DAC_OVERRIDE, FOWNER, SETGID, SETUID.
-  CapBnd: '00000000000000cb',
-  networks: 'lo',
-  memory: String(limits.memoryBytes),
-  'memory+swap': String(limits.memoryBytes),
-  swap: '0',
-  pids: String(limits.pids),
-  cpu: String(limits.cpus),
-};
+function expectedOf({ memoryBytes, pids, cpus }: ReturnType<typeof limitsOf>): Record<string, string> {
+  return {
+    NoNewPrivs: '1',
+    // CHOWN, DAC_OVERRIDE, FOWNER, SETGID, SETUID.
+    CapBnd: '00000000000000cb',
+    networks: 'lo',
+    memory: String(memoryBytes),
+    'memory+swap': String(memoryBytes),
+    swap: '0',
+    pids: String(pids),
+    cpu: String(cpus),
+  };
+}
 const always = ['CapBnd', 'networks'];
 /** Names whose values are missing, or different, in a runtime with a kernel of its own. */
 const ofMachine = ['NoNewPrivs', 'pids', 'cpu'];
 const filtered = { Seccomp: '2', ...forbiddenReached };
 
-/** Starts a sandbox and checks its limits from inside, because an engine may not do what it says. */
-export const sealedSandbox = engineCheck('sealed sandbox', async (engine, { signal, config }) => {
+/**
+ * The check that starts a sandbox of one runtime and looks at its limits from inside, because an engine may
+ * not do what it says.
+ */
+export function sealedSandbox(used: SandboxRuntime): Check {
+  const name = used.runtime === undefined ? 'sealed sandbox' : `sealed sandbox (${used.runtime})`;
+  return engineCheck(name, (engine, { signal }) => lookInside(used, engine, signal));
+}
+
+async function lookInside(
+  { runtime, mayLackFilter }: SandboxRuntime,
+  engine: Engine,
+  signal: AbortSignal,
+): Promise<Finding> {
+  const { runtimes, defaultRuntime } = engine.capabilities;
+  if (runtime !== undefined && !runtimes.includes(runtime))
+    return { state: 'skipped', found: 'the engine does not know this runtime' };
   const image = await engine.findImage(baseImageName(baseImageRecipe), signal);
   if (image === undefined) return { state: 'skipped', found: 'no base image to start a sandbox from' };
+  const isPlain = plainRuntimes.includes(runtime ?? defaultRuntime);
+  const limits = limitsOf(isPlain);
+  const expected = expectedOf(limits);
   const spec: ContainerSpec = {
     imageId: image.id,
     network: 'none',
     security: 'compatible',
     ...limits,
     workingDir: '/workspace',
-    // This sandbox may lack the filter only if a configured sandbox may.
-    filter: Object.values(config.sandboxes).find(({ seccomp }) => seccomp === 'if-available')?.seccomp,
+    runtime,
+    filter: mayLackFilter ? 'if-available' : 'required',
   };
   const lacks = unmetWishes(spec, engine.capabilities);
   await using sandbox = await engine.createContainer(spec, signal);
@@ -69,7 +94,6 @@ export const sealedSandbox = engineCheck('sealed sandbox', async (engine, { sign
       return name && value !== undefined ? [[name, value.trim()]] : [];
     }),
   );
-  const isPlain = plainRuntimes.includes(engine.capabilities.defaultRuntime);
   if (!isPlain) for (const name of ofMachine) facts.delete(name);
   const demanded = [
     ...always,
@@ -109,4 +133,4 @@ export const sealedSandbox = engineCheck('sealed sandbox', async (engine, { sign
     found: `holds, seen from inside: ${parts}${unseenLimits}`,
     fix: 'Nothing to do if the runtime is known to enforce them (gVisor, Kata).',
   };
-});
+}

@@ -31,6 +31,11 @@ export interface Attack {
   expected: 'passed' | 'failed';
   /** Whether `offsite doctor --deep` also runs it. */
   deep: boolean;
+  /**
+   * Whether it is about the machine's own kernel: with another kernel around it, what it reaches is only that
+   * one.
+   */
+  isOfMachineKernel: boolean;
 }
 
 /** The folder with the suites and their configuration, in a checkout or in the installed package. */
@@ -54,7 +59,11 @@ export function attacksOf(suite: HostileSuite, folder = hostileFolder()): Attack
     const expected = (['passed', 'failed'] as const).filter((verdict) => tags.includes(`expect:${verdict}`));
     if (kind.length !== 1 || kind[0] === undefined || expected.length !== 1 || expected[0] === undefined)
       throw badTags(suite, id);
-    return { suite, id, name, kind: kind[0], expected: expected[0], deep: tags.includes('deep') };
+    return {
+      ...{ suite, id, name, kind: kind[0], expected: expected[0] },
+      deep: tags.includes('deep'),
+      isOfMachineKernel: tags.includes('machine-kernel'),
+    };
   });
 }
 

@@ -11,17 +11,29 @@ export interface ConformanceReport {
   checks: Conformance[];
 }
 
+interface ConformanceRequest {
+  clock: Clock;
+  signal: AbortSignal;
+  /** As a sandbox names it; undefined for the engine's default. */
+  runtime: string | undefined;
+}
+
 /**
- * Checks that the engine does everything that Offsite relies on; undefined if the base image is missing,
- * which the checks need.
+ * Checks that the engine does everything that Offsite relies on, with containers of a runtime; undefined if
+ * the base image is missing, which the checks need.
  */
 export async function runConformance(
   engine: Engine,
-  { clock, signal }: { clock: Clock; signal: AbortSignal },
+  { clock, signal, runtime }: ConformanceRequest,
 ): Promise<ConformanceReport | undefined> {
   const image = await engine.findImage(baseImageName(baseImageRecipe), signal);
   if (image === undefined) return undefined;
-  const checks = await examineConformance(conformanceChecks, engine, { imageId: image.id, clock, signal });
+  const checks = await examineConformance(conformanceChecks, engine, {
+    imageId: image.id,
+    clock,
+    runtime,
+    signal,
+  });
   return { held: checks.every(({ state }) => state !== 'failed'), checks };
 }
 
@@ -32,11 +44,11 @@ const marks = {
 } as const;
 
 /** A line for each check; for a failed one also what was found and what that costs. */
-export function printedConformance({ checks }: ConformanceReport): Printable {
+export function printedConformance({ checks }: ConformanceReport, title: Printable): Printable {
   const printed = checks.flatMap((check) => [
     text`${marks[check.state]}  ${ours(check.name)}`,
     ...(check.state === 'held' ? [] : [text`      ${lines(check.found)}`]),
     ...(check.state === 'failed' ? [text`      ${styled('bold', ours(check.cost))}`] : []),
   ]);
-  return stack(['The engine:', ...printed]);
+  return stack([title, ...printed]);
 }

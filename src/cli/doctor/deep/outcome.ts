@@ -10,6 +10,7 @@ export interface AttackRow {
   id?: string;
   attack: string;
   expected: string;
+  /** `not run` if it was left out; then there is a reason. */
   seen: string;
   /** What an unexpected result counts as. */
   broke?: Break;
@@ -35,6 +36,11 @@ const brokenBy: Readonly<Record<AttackKind, Break>> = {
   crash: 'crashes',
   honest: 'false accusations',
 };
+
+/** The line of an attack that is left out. */
+export function rowOfLeftOut({ suite, id, name, expected }: Attack, reason: string): AttackRow {
+  return { suite, id, attack: name, expected, seen: 'not run', reason };
+}
 
 export function rowOf(attack: Attack, seen: Seen, reason: string | undefined): AttackRow {
   const { suite, id, name, expected } = attack;

@@ -3,7 +3,7 @@ import { table } from '../../../text/table.ts';
 import { type AttackRow, breaks, type Counts } from './outcome.ts';
 import type { HostileReport } from './run-hostile.ts';
 
-/** The table of attacks, then each unexpected result with its reason, then the counts. */
+/** The table of attacks, then each unexpected result with its reason, what was left out, and the counts. */
 export function printedHostile({ rows, counts }: HostileReport): Printable {
   const titles = ['suite', 'attack', 'expected', 'seen', ''].map((title) => ({ title }));
   const cells = rows.map(({ suite, attack, expected, seen, broke }) => [
@@ -13,12 +13,15 @@ export function printedHostile({ rows, counts }: HostileReport): Printable {
     seen,
     broke === undefined ? '' : styled('red', broke),
   ]);
+  const leftOut = rows.flatMap(({ seen, reason }) => (seen === 'not run' && reason ? [reason] : []));
   const reasons = rows.flatMap((row) => (row.broke === undefined ? [] : [reasonOf(row)]));
   return stack([
     table(titles, cells),
     '',
     ...reasons,
     ...(reasons.length > 0 ? [''] : []),
+    ...[...new Set(leftOut)].map((reason) => text`not run: ${lines(reason)}`),
+    ...(leftOut.length > 0 ? [''] : []),
     countsLine(counts),
   ]);
 }

@@ -1,8 +1,10 @@
 import { mkdir, mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { plainRuntimes } from '../../../engine/port/plain-runtimes.ts';
+import type { UsedRuntime } from '../runtimes.ts';
 import { type Attack, attacksOf, type HostileSuite, hostileSuites } from './attacks.ts';
-import { type AttackRow, type Counts, countsOf, rowOf, type Seen } from './outcome.ts';
+import { type AttackRow, type Counts, countsOf, rowOf, rowOfLeftOut, type Seen } from './outcome.ts';
 import { filesWithKey, holdsKey, newPlantedKey } from './planted-key.ts';
 import { runSuite, type SuiteRun } from './run-suite.ts';
 
@@ -17,6 +19,8 @@ function steers(text: string): boolean {
 export interface HostileRequest {
   /** Which attacks to run. */
   chosen: (attack: Attack) => boolean;
+  /** The runtime of all sandboxes. */
+  used: UsedRuntime;
   env: NodeJS.ProcessEnv;
   engineHost: string | undefined;
   signal: AbortSignal;
@@ -31,26 +35,38 @@ export interface HostileReport {
   rows: AttackRow[];
 }
 
-/** Runs the hostile suites on this machine's engine, in a temporary data folder. */
+/**
+ * Runs the hostile suites on this machine's engine, in a temporary data folder. Attacks on the machine's own
+ * kernel are left out where sandboxes may have another one.
+ */
 export async function runHostile(request: HostileRequest): Promise<HostileReport> {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'offsite-hostile-'));
   const dataFolder = join(folder.path, 'data');
   await mkdir(dataFolder, { mode: 0o700 });
   const plantedKey = newPlantedKey();
+  const hasMachineKernel = plainRuntimes.includes(request.used.name);
   const rows: AttackRow[] = [];
   const runs: (SuiteRun & { suite: HostileSuite })[] = [];
   for (const suite of hostileSuites) {
-    const attacks = attacksOf(suite).filter(request.chosen);
-    if (attacks.length === 0) continue;
-    request.onSuite?.(suite, attacks.length);
-    const places = { folder: join(folder.path, suite), dataFolder };
-    const run = await runSuite({ ...request, ...places, suite, attacks, plantedKey });
-    runs.push({ ...run, suite });
-    rows.push(...attacks.map((attack) => attackRow(attack, run)));
+    const chosen = attacksOf(suite).filter(request.chosen);
+    const attacks = chosen.filter(({ isOfMachineKernel }) => hasMachineKernel || !isOfMachineKernel);
+    const leftOut = chosen.filter((attack) => !attacks.includes(attack));
+    if (attacks.length > 0) {
+      request.onSuite?.(suite, attacks.length);
+      const places = { folder: join(folder.path, suite), dataFolder };
+      const run = await runSuite({ ...request, ...places, suite, attacks, plantedKey });
+      runs.push({ ...run, suite });
+      rows.push(...attacks.map((attack) => attackRow(attack, run)));
+    }
+    rows.push(...leftOut.map((attack) => rowOfLeftOut(attack, whyLeftOut(request.used))));
   }
   rows.push(...runs.map(processRow), terminalRow(runs), await keyRow(runs, dataFolder, plantedKey));
   const counts = countsOf(rows);
   return { held: Object.values(counts).every((count) => count === 0), counts, rows };
+}
+
+function whyLeftOut({ name }: UsedRuntime): string {
+  return `attacks on the machine's own kernel; with the runtime ${name}, sandboxes may have another`;
 }
 
 function attackRow(attack: Attack, { summary }: SuiteRun): AttackRow {

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { parse, stringify } from 'yaml';
 import type { BatchSummary } from '../../output/summary.ts';
+import type { SandboxRuntime } from '../runtimes.ts';
 import { type Attack, type HostileSuite, hostileFolder } from './attacks.ts';
 import { keyVariable } from './planted-key.ts';
 
@@ -16,6 +17,8 @@ const atATime = 3;
 export interface SuiteRequest {
   suite: HostileSuite;
   attacks: readonly Attack[];
+  /** The runtime of all its sandboxes. */
+  used: SandboxRuntime;
   /** Folders to write to: one for the suite's files, and one for the results. */
   folder: string;
   dataFolder: string;
@@ -66,14 +69,30 @@ export async function runSuite(request: SuiteRequest): Promise<SuiteRun> {
   };
 }
 
-/** Writes the suite with only the chosen cases, beside all files that it refers to. */
-async function writeSuite({ suite, attacks, folder }: SuiteRequest) {
+/** Writes the suite with only the chosen cases, beside all files that it refers to, for the runtime. */
+async function writeSuite({ suite, attacks, folder, used }: SuiteRequest) {
   await cp(hostileFolder(), folder, { recursive: true });
   const file = join(folder, `${suite}.yaml`);
   const chosen = new Set(attacks.map(({ id }) => id));
   const whole = parse(await readFile(file, 'utf8')) as { cases: { id: string }[] };
   await writeFile(file, stringify({ ...whole, cases: whole.cases.filter(({ id }) => chosen.has(id)) }));
-  return { suite: file, config: join(folder, 'offsite.yaml') };
+  const config = join(folder, 'offsite.yaml');
+  await writeFile(config, configWith(used, await readFile(config, 'utf8')));
+  return { suite: file, config };
+}
+
+/** The text of the suites' `offsite.yaml`, with each of its sandboxes on the runtime. */
+export function configWith({ runtime, mayLackFilter }: SandboxRuntime, text: string): string {
+  const config = parse(text) as { sandboxes: Record<string, object> };
+  const changes = {
+    ...(runtime !== undefined && { runtime }),
+    ...(mayLackFilter && { seccomp: 'if-available' }),
+  };
+  const sandboxes = Object.entries(config.sandboxes).map(([name, sandbox]) => [
+    name,
+    { ...sandbox, ...changes },
+  ]);
+  return stringify({ ...config, sandboxes: Object.fromEntries(sandboxes) });
 }
 
 /** The main file of the command line, as source or compiled like this file. */
