@@ -75,6 +75,8 @@ export function testbedOn(engine: Engine, { imageId, clock, runtime }: TestbedPa
       pids: isPlain ? 64 : 256,
       capabilities: [],
       readOnlyRoot: false,
+      // As for sandboxes: such a runtime may ignore a list of read-only paths.
+      devicesByMount: !isPlain,
       runtime,
       ...changes,
     });
