@@ -99,12 +99,13 @@ validate('it', async ({ run }) => assert.equal((await run('node', ['--version'])
     expect(withoutNode).toMatchObject({ verdict: 'failed' });
   });
 
-  test('that makes its sandbox unusable has only itself to blame, and gets no second try', async () => {
-    const { verdict, cause } = await bench.trial('setsid sleep 600 > /dev/null 2>&1 &\nrm /bin/sh', {
-      verify: 'true',
-    });
-    expect(verdict).not.toBe('passed');
-    expect(cause).toMatchObject({ kind: 'agent', phase: 'harness' });
+  test('that removes the shell and leaves a process is graded by what it left, in a sandbox that has one', async () => {
+    const leave = 'echo done > left; setsid sleep 600 > /dev/null 2>&1 &\nrm /bin/sh';
+    const { verdict, cause } = await bench.trial(leave, { verify: 'grep -q done left' });
+    expect(verdict).toBe('passed');
+    expect(cause).toBeUndefined();
+    const inPlace = { verify: 'grep -q done left', verifyPlace: { ...freshVerify, in: 'same' as const } };
+    expect(await bench.trial(leave, inPlace)).toMatchObject({ verdict: 'failed', cause: { kind: 'agent' } });
   });
 
   test('that prints 300 MB keeps beginning and end of it, and costs no memory', async () => {
