@@ -68,7 +68,7 @@ test('where the engine cannot list processes, it restarts the container, whateve
     const left = 'for it in /proc/[0-9]*; do tr "\\0" " " < $it/cmdline; done';
     const seen = await container.exec({ argv: ['bash', '-c', left], timeoutMs: 60_000 });
     expect(seen.stdout.text).not.toContain('sleep 100');
-    expect(seen.stdout.text).toContain('/offsite-shield/');
+    expect(seen.stdout.text).toContain('/offsite-shield/offsite-init-');
   }
 });
 

@@ -8,6 +8,8 @@ import { readArchive } from './read.ts';
 /** A file that many containers share, in a volume. */
 export interface StoredFile {
   content: Buffer;
+  /** The beginning of its name; default: none. */
+  beginning?: string;
   /** The end of its name, such as `.json`. */
   ending: string;
   mode: number;
@@ -27,7 +29,7 @@ const folder = '/stored';
 export async function storedFile(
   port: EnginePort,
   volume: string,
-  { content, ending, mode }: StoredFile,
+  file: StoredFile,
   like: Pick<ContainerRequest, 'imageId' | 'labels'>,
 ): Promise<string> {
   // The helper has no filter: on Podman, a filter is a stored file itself.
@@ -44,7 +46,7 @@ export async function storedFile(
     mounts: [{ volume, path: folder, readOnly: false }],
   });
   try {
-    return (await found({ port, id }, content)) ?? (await written({ port, id }, { content, ending, mode }));
+    return (await found({ port, id }, file)) ?? (await written({ port, id }, file));
   } finally {
     await removeContainer(port, id).catch(ignoreRemovalFailure);
   }
@@ -55,10 +57,10 @@ interface Helper {
   id: string;
 }
 
-async function found(container: Helper, content: Buffer): Promise<string | undefined> {
-  const hash = hashOf(content);
+async function found(container: Helper, file: StoredFile): Promise<string | undefined> {
+  const { content } = file;
   for await (const entry of readArchive(container, folder)) {
-    if (entry.type !== 'file' || !entry.path.startsWith(hash)) continue;
+    if (entry.type !== 'file' || !entry.path.startsWith(nameOf(file))) continue;
     const chunks: Buffer[] = [];
     for await (const chunk of entry.content()) chunks.push(chunk);
     if (Buffer.concat(chunks).equals(content)) return entry.path;
@@ -66,12 +68,13 @@ async function found(container: Helper, content: Buffer): Promise<string | undef
   return undefined;
 }
 
-async function written(container: Helper, { content, ending, mode }: StoredFile): Promise<string> {
-  const name = `${hashOf(content)}-${randomBytes(8).toString('hex')}${ending}`;
+async function written(container: Helper, file: StoredFile): Promise<string> {
+  const { content, mode, ending } = file;
+  const name = `${nameOf(file)}-${randomBytes(8).toString('hex')}${ending}`;
   await putEntries(container, [{ path: name, content, mode }], folder);
   return name;
 }
 
-function hashOf(content: Buffer): string {
-  return createHash('sha256').update(content).digest('hex');
+function nameOf({ beginning = '', content }: StoredFile): string {
+  return `${beginning}${createHash('sha256').update(content).digest('hex')}`;
 }

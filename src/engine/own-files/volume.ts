@@ -1,4 +1,4 @@
-import { storedFile } from '../archive/stored-file.ts';
+import { type StoredFile, storedFile } from '../archive/stored-file.ts';
 import { hostsText } from '../container/hosts-file.ts';
 import { ownershipLabels } from '../labels.ts';
 import type { Capabilities } from '../port/capabilities.ts';
@@ -48,9 +48,13 @@ export function ownFilesVolume(
   let filled: Promise<OwnFiles> | undefined;
   const fill = async (imageId: string): Promise<OwnFiles> => {
     const labels = ownershipLabels({ instance, role: 'container', createdAt: port.clock.now() });
-    const stored = async (content: Buffer, ending: string) =>
-      `${ownFolder}/${await storedFile(port, volume, { content, ending, mode: 0o755 }, { imageId, labels })}`;
-    const [shield, first] = await Promise.all([stored(library, '.so'), stored(program, '')]);
+    const stored = async (file: Omit<StoredFile, 'mode'>) =>
+      `${ownFolder}/${await storedFile(port, volume, { ...file, mode: 0o755 }, { imageId, labels })}`;
+    const [shield, first] = await Promise.all([
+      stored({ content: library, ending: '.so' }),
+      // What people see of it in lists of processes.
+      stored({ content: program, beginning: 'offsite-init-', ending: '' }),
+    ]);
     return { mount, shield, firstProcess: first };
   };
   return {
