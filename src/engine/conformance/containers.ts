@@ -18,11 +18,11 @@ export const containerChecks: readonly ConformanceCheck[] = [
     async run(testbed) {
       await using container = await testbed.start();
       const { containers } = testbed.port;
-      await container.shell('echo kept > /kept; sleep 600 > /dev/null 2>&1 &');
+      await container.shell('echo kept > /opt/kept; sleep 600 > /dev/null 2>&1 &');
       await containers.kill(container.id);
       same('whether it runs after it was killed', (await containers.state(container.id)).isRunning, false);
       await containers.start(container.id);
-      same('its file', (await container.shell('cat /kept')).stdout, 'kept\n');
+      same('its file', (await container.shell('cat /opt/kept')).stdout, 'kept\n');
       // The container's first process is a `sleep` too.
       const count = 'cat /proc/[0-9]*/comm | grep -c sleep';
       same('the count of processes that sleep', (await container.shell(count)).stdout, '1\n');

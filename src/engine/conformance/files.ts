@@ -79,9 +79,9 @@ export const fileChecks: readonly ConformanceCheck[] = [
     async run({ port: { containers }, start }) {
       await using container = await start();
       await container.prepare(
-        'mkdir /times && cd /times && touch -d @1000000000.9 late && touch -d @1000000000.1 early',
+        'mkdir /opt/times && cd /opt/times && touch -d @1000000000.9 late && touch -d @1000000000.1 early',
       );
-      const { archive: read } = await containers.getArchive(container.id, '/times', undefined, {
+      const { archive: read } = await containers.getArchive(container.id, '/opt/times', undefined, {
         owners: true,
       });
       const seen: string[] = [];
@@ -98,9 +98,9 @@ export const fileChecks: readonly ConformanceCheck[] = [
     cost: 'A missing workspace looks like an empty one.',
     async run({ port: { containers }, start }) {
       await using container = await start();
-      await container.prepare('ln -s /usr /link');
+      await container.prepare('ln -s /usr /opt/link');
       same('whether /usr is a folder', await containers.isFolder(container.id, '/usr'), true);
-      same('whether a link to it is', await containers.isFolder(container.id, '/link'), false);
+      same('whether a link to it is', await containers.isFolder(container.id, '/opt/link'), false);
       await failsAs('a look at nothing', 'not-found', containers.isFolder(container.id, '/no/such'));
       await failsAs('reading nothing', 'not-found', containers.getArchive(container.id, '/no/such'));
     },
@@ -127,8 +127,8 @@ export const fileChecks: readonly ConformanceCheck[] = [
     cost: 'If the disk cannot be read, changes that an agent made are missed.',
     async run({ port: { containers }, start }) {
       await using container = await start();
-      await container.prepare('touch /now');
-      const changedAt = Number((await container.shell('stat -c %.3Z /now')).stdout) * 1000;
+      await container.prepare('touch /opt/now');
+      const changedAt = Number((await container.shell('stat -c %.3Z /opt/now')).stdout) * 1000;
       const { createdAt } = await containers.state(container.id);
       const after = changedAt - createdAt;
       holds(
@@ -149,8 +149,8 @@ export const fileChecks: readonly ConformanceCheck[] = [
         () => false,
       );
       if (!canRead) throw new NotChecked('its disk is unreadable; Offsite asks the engine instead');
-      await container.prepare('echo new > /added');
-      const isThere = await access(join(layer, 'added')).then(
+      await container.prepare('echo new > /opt/added');
+      const isThere = await access(join(layer, 'opt/added')).then(
         () => true,
         () => false,
       );

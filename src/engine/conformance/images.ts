@@ -9,7 +9,9 @@ import type { Testbed } from './testbed.ts';
  */
 async function committed({ port, start, imageId, labels, clock }: Testbed) {
   await using container = await start({ capabilities: ['CHOWN'] });
-  await container.shell('echo kept > /kept; chmod 754 /kept; chown 1234:4321 /kept; rm /etc/debian_version');
+  await container.shell(
+    'echo kept > /opt/kept; chmod 754 /opt/kept; chown 1234:4321 /opt/kept; rm /etc/debian_version',
+  );
   const repository = 'offsite/check';
   const tag = `${labels[instanceLabel]}-${clock.now()}`;
   const id = await port.containers.commit(container.id, {
@@ -38,7 +40,7 @@ export const imageChecks: readonly ConformanceCheck[] = [
       same('its labels', found?.labels[parentLabel], testbed.imageId);
       await using container = await testbed.start({ imageId: image.id });
       const seen = await container.shell(
-        'cat /kept; stat -c "%a %u:%g" /kept; ls /etc/debian_version 2> /dev/null',
+        'cat /opt/kept; stat -c "%a %u:%g" /opt/kept; ls /etc/debian_version 2> /dev/null',
       );
       same('what a container of it has', seen.stdout, 'kept\n754 1234:4321\n');
     },

@@ -104,7 +104,7 @@ export const limitChecks: readonly ConformanceCheck[] = [
     cost: 'Nothing stops a trial that fills the disk.',
     async run({ port: { containers }, start }) {
       await using container = await start();
-      await container.prepare(`head -c ${2 * MiB} /dev/zero > /written`);
+      await container.prepare(`head -c ${2 * MiB} /dev/zero > /opt/written`);
       const bytes = await containers.writtenBytes(container.id);
       holds(bytes >= 2 * MiB && bytes < 4 * MiB, `of 2 MiB that were written it reports ${bytes} bytes`);
     },

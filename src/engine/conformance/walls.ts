@@ -8,7 +8,7 @@ import { interfacesOf, waysOut } from './ways-out.ts';
 const serve = `
 import socket
 server = socket.create_server(('127.0.0.1', 4711))
-open('/listens', 'w').close()
+open('/opt/listens', 'w').close()
 while True:
     connection, _ = server.accept()
     connection.sendall(b'hello')
@@ -33,8 +33,8 @@ export const wallChecks: readonly ConformanceCheck[] = [
       const some = `CapEff:${one}\nCapBnd:${one}\n`;
       same('what a process has that may change owners', (await chown.shell(look)).stdout, some);
       // Not every kernel says NoNewPrivs in /proc/self/status.
-      await without.prepare('cp /usr/bin/id /as-root && chmod 4755 /as-root');
-      const user = await without.shell('/as-root -u', { user: '1234:1234' });
+      await without.prepare('cp /usr/bin/id /opt/as-root && chmod 4755 /opt/as-root');
+      const user = await without.shell('/opt/as-root -u', { user: '1234:1234' });
       same("the user that a set-user-id program of root's runs as", user.stdout, '1234\n');
     },
   },
@@ -73,7 +73,7 @@ export const wallChecks: readonly ConformanceCheck[] = [
     cost: 'The relay beside the sandbox can be changed.',
     async run({ start }) {
       await using container = await start({ readOnlyRoot: true });
-      same('the exit code of a write', (await container.shell('touch /file 2> /dev/null')).exitCode, 1);
+      same('the exit code of a write', (await container.shell('touch /opt/file 2> /dev/null')).exitCode, 1);
     },
   },
   {
@@ -93,7 +93,7 @@ export const wallChecks: readonly ConformanceCheck[] = [
       await using first = await start();
       await using second = await start({ network: { sharedWith: first.id } });
       await first.prepare(
-        'python3 -c "$SERVE" > /dev/null 2>&1 & until test -e /listens; do sleep 0.05; done',
+        'python3 -c "$SERVE" > /dev/null 2>&1 & until test -e /opt/listens; do sleep 0.05; done',
         { env: { SERVE: serve } },
       );
       const ask = 'python3 -c "$ASK" 2> /dev/null';
