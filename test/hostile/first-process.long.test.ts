@@ -68,3 +68,26 @@ describe.concurrent('the first process of a restarted sandbox is not a program o
     expect(result).toMatchObject({ verdict: 'failed', verifySteps: [{ exitCode: 0 }, { exitCode: 1 }] });
   });
 });
+
+describe('an agent has failed', () => {
+  const graded = { prepare: 'echo wrong > result', verify: 'grep -qx right result' };
+
+  test('that has the kernel end the first process for lack of memory', { timeout: 240_000 }, async () => {
+    const eat = 'echo 1000 > /proc/1/oom_score_adj; tail /dev/zero';
+    expect(await bench.trial(eat, graded)).toMatchObject({ verdict: 'failed' });
+  });
+
+  test('that tries to trace the first process, which it cannot', { timeout: 240_000 }, async () => {
+    // PTRACE_SEIZE; then PTRACE_INTERRUPT stops it.
+    const trace = `python3 -c "
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+if libc.ptrace(0x4206, 1, 0, 0) == 0: print('seized')
+try: open('/proc/1/mem', 'r+b'); print('opened')
+except OSError: pass
+"`;
+    const result = await bench.trial(trace, graded);
+    expect(result).toMatchObject({ verdict: 'failed', trajectory: [{ exitCode: 0, output: '' }] });
+  });
+});

@@ -34,12 +34,13 @@ export async function blamedOnEnd<T>(container: RunningContainer, work: Promise<
 }
 
 async function hasEndedItself(container: RunningContainer): Promise<boolean> {
-  if (!container.canEndItself) return false;
+  const { canEndItself, ends, port, id } = container;
   try {
-    return (
-      (await isNotedAsEnded(container)) &&
-      (container.ends === undefined || (await container.ends.endedByItself()))
-    );
+    const { isRunning, oomKilled } = await port.containers.state(id);
+    // No process inside can end Offsite's own first process, but the kernel may choose it if memory is short,
+    // and any process that is root can make that likely.
+    if (!canEndItself) return !isRunning && oomKilled;
+    return (await isNotedAsEnded(container)) && (ends === undefined || (await ends.endedByItself()));
   } catch (thrown) {
     if (thrown instanceof OffsiteError) return false;
     throw thrown;

@@ -39,9 +39,9 @@ export interface RunningContainer {
    */
   oomKills: number | undefined;
   /**
-   * Whether a process inside may be able to end it. No process can end the init that Offsite starts. But with
-   * a kernel of the runtime's own, what uses up the memory or the processes ends that kernel. And if a
-   * restart begins with the container's shell, init may be any program.
+   * Whether a process inside may be able to end it. None can end the init that Offsite starts, but the kernel
+   * may, for lack of memory. With a kernel of the runtime's own, what uses up the memory or the processes
+   * ends that kernel. And if a restart begins with the container's shell, init may be any program.
    */
   canEndItself: boolean;
   readonly reportsEvents: boolean;

@@ -80,7 +80,7 @@ async function probe(
     await requireSharedFiles(port, id, name);
     return {
       listsProcesses: listed?.some(({ pid }) => pid === initPid) ?? false,
-      protectsPaths: !(await shell(port, id, `: > /dev/offsite-probe && echo written`)).includes('written'),
+      protectsPaths: (await shell(port, id, '(: > /dev/offsite-probe) || echo refused')).includes('refused'),
     };
   } finally {
     await removeContainer(port, id);

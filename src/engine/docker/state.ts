@@ -5,7 +5,7 @@ import type { DockerClient } from './client.ts';
 
 interface Inspected {
   Created: string;
-  State: { Pid: number; Running: boolean; Status: string; ExitCode: number };
+  State: { Pid: number; Running: boolean; Status: string; ExitCode: number; OOMKilled?: boolean };
   GraphDriver?: { Name: string; Data?: { UpperDir?: string } | null } | null;
   HostConfig?: { Runtime?: string };
   Mounts?: { RW: boolean }[] | null;
@@ -27,6 +27,7 @@ export async function containerState(
   return {
     isRunning: inspected.State.Running,
     exitCode: ['exited', 'dead'].includes(inspected.State.Status) ? inspected.State.ExitCode : undefined,
+    oomKilled: inspected.State.OOMKilled ?? false,
     initPid: inspected.State.Pid,
     createdAt,
     layer: layerOf(inspected),

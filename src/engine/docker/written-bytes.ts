@@ -3,6 +3,9 @@ import { isEngineFailure } from '../port/failure.ts';
 import { pathFacts } from './archives.ts';
 import type { DockerClient } from './client.ts';
 
+/** Milliseconds until a path that was not found is looked for again. */
+const againMs = 500;
+
 interface Measured {
   SizeRw?: number;
   HostnamePath?: string;
@@ -37,12 +40,16 @@ async function sizeOf(
   path: string,
   signal: AbortSignal | undefined,
 ): Promise<number> {
-  try {
-    return (await pathFacts(client, id, path, signal)).bytes;
-  } catch (thrown) {
-    // The engine finds the path from the container's root, where an agent may have moved its folder away.
-    if (isEngineFailure(thrown, 'refused'))
-      throw containerDamaged(`The engine does not find ${path} any more.`, thrown);
-    throw thrown;
+  for (let isLast = false; ; isLast = true) {
+    try {
+      return (await pathFacts(client, id, path, signal)).bytes;
+    } catch (thrown) {
+      // The engine finds the path from the container's root, where an agent may have moved its folder away.
+      const isMissing = isEngineFailure(thrown, 'not-found') || isEngineFailure(thrown, 'refused');
+      if (!isMissing) throw thrown;
+      if (isLast) throw containerDamaged(`The engine does not find ${path} any more.`, thrown);
+      // An engine may also be short of something for a moment.
+      await client.clock.sleep(againMs, signal);
+    }
   }
 }

@@ -5,7 +5,7 @@ import { kernelMounts } from './create.ts';
 
 interface Inspected {
   Created: string;
-  State: { Pid: number; Running: boolean; Status: string; ExitCode: number };
+  State: { Pid: number; Running: boolean; Status: string; ExitCode: number; OOMKilled?: boolean };
   OCIRuntime?: string;
   GraphDriver?: { Name: string; Data?: { UpperDir?: string } | null } | null;
   Mounts?: { Destination: string; RW: boolean }[] | null;
@@ -26,6 +26,7 @@ export async function containerState(
   return {
     isRunning: State.Running,
     exitCode: ended.includes(State.Status) ? State.ExitCode : undefined,
+    oomKilled: State.OOMKilled ?? false,
     initPid: State.Pid,
     createdAt: Date.parse(inspected.Created),
     layer: layerOf(inspected),

@@ -86,6 +86,8 @@ export interface ContainerState {
   isRunning: boolean;
   /** How its first process ended. Undefined before the start, and while the process runs. */
   exitCode: number | undefined;
+  /** Whether the kernel killed a process of it for lack of memory, as far as the engine has noticed. */
+  oomKilled: boolean;
   /** The first process's id on the engine's machine; 0 while it does not run. */
   initPid: number;
   /** Epoch milliseconds by the engine's clock, like the times of its files. */
