@@ -6,8 +6,8 @@ import { executable, readable, segmentTypes, writable, writeHeaders } from './el
  * sandbox that is started again because of processes that cannot be ended otherwise.
  *
  * It turns off its "dumpable" flag, so that no process can trace it, and ignores SIGCHLD, so that the kernel
- * reaps the orphans. It writes these lines to `/etc/hosts` if that is empty or missing, and if it may. Then it
- * waits. It is the only process that `kill -9 -1` spares.
+ * reaps the orphans. It writes these lines to `/etc/hosts` if that is empty or missing, and if it may. Then
+ * it waits. It is the only process that `kill -9 -1` spares.
  */
 export function firstProcess(arch: string, hosts: string): Buffer | undefined {
   const machine = machines[arch];
