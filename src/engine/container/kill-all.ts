@@ -111,6 +111,7 @@ async function restart(container: RunningContainer): Promise<void> {
   } catch (thrown) {
     if (isEngineFailure(thrown, 'connection')) throw thrown;
     // It stays ended, for the same reason.
+    container.canEndItself = true;
     stopWatching(container);
     throw containerDamaged('The container does not start again.', thrown);
   }

@@ -13,7 +13,7 @@ export function expectOwnEnd(container: RunningContainer): void {
   if (container.reportsEvents) container.ends ??= watchEnd(container.port, container.id);
 }
 
-/** From now on, whoever asks why the container has ended hears that it did so by itself. */
+/** Ends the request to the engine. After that, a container that can end itself counts as one that did. */
 export function stopWatching(container: RunningContainer): void {
   container.ends?.[Symbol.dispose]();
   container.ends = undefined;
@@ -28,7 +28,8 @@ export async function blamedOnEnd<T>(container: RunningContainer, work: Promise<
   try {
     return await work;
   } catch (thrown) {
-    if (!(thrown instanceof OffsiteError) || !(await hasEndedItself(container))) throw thrown;
+    const isOfEngine = thrown instanceof OffsiteError && thrown.kind === 'infrastructure';
+    if (!isOfEngine || !(await hasEndedItself(container))) throw thrown;
     throw containerDamaged(`The sandbox has ended by itself: ${messageOf(thrown)}`, thrown);
   }
 }
