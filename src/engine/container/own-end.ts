@@ -1,5 +1,4 @@
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import { containerDamaged } from '../failure.ts';
+import { OffsiteError } from '../../offsite-error.ts';
 import { watchEnd } from './end-watch.ts';
 import { isNotedAsEnded } from './noted-end.ts';
 import type { RunningContainer } from './running-container.ts';
@@ -19,31 +18,34 @@ export function stopWatching(container: RunningContainer): void {
   container.ends = undefined;
 }
 
-/**
- * The result of work in a container. If it failed because the container has ended by itself, this throws
- * `ENGINE_CONTAINER_DAMAGED`: an agent that ends its sandbox must not count as trouble of the engine. Where
- * the engine has no events, nobody knows who ended the container, and it counts as the agent.
- */
-export async function blamedOnEnd<T>(container: RunningContainer, work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (thrown) {
-    const isOfEngine = thrown instanceof OffsiteError && thrown.kind === 'infrastructure';
-    if (!isOfEngine || !(await hasEndedItself(container))) throw thrown;
-    throw containerDamaged(`The sandbox has ended by itself: ${messageOf(thrown)}`, thrown);
-  }
+/** How a container ended by itself. */
+export interface OwnEnd {
+  /** Whether the kernel ended it for lack of memory, as far as the engine knows. */
+  oomKilled: boolean;
 }
 
-async function hasEndedItself(container: RunningContainer): Promise<boolean> {
+/**
+ * How the container ended, if `thrown` was thrown because it has ended by itself: an agent that ends its
+ * sandbox must not count as trouble of the engine. Where the engine has no events, nobody knows who ended the
+ * container, and it counts as the agent.
+ */
+export async function ownEndBehind(
+  container: RunningContainer,
+  thrown: unknown,
+): Promise<OwnEnd | undefined> {
+  const isOfEngine = thrown instanceof OffsiteError && thrown.kind === 'infrastructure';
+  if (!isOfEngine) return undefined;
   const { canEndItself, ends, port, id } = container;
   try {
     const { isRunning, oomKilled } = await port.containers.state(id);
     // No process inside can end Offsite's own first process, but the kernel may choose it if memory is short,
     // and any process that is root can make that likely.
-    if (!canEndItself) return !isRunning && oomKilled;
-    return (await isNotedAsEnded(container)) && (ends === undefined || (await ends.endedByItself()));
-  } catch (thrown) {
-    if (thrown instanceof OffsiteError) return false;
-    throw thrown;
+    if (!canEndItself) return !isRunning && oomKilled ? { oomKilled } : undefined;
+    if (!(await isNotedAsEnded(container))) return undefined;
+    if (ends !== undefined && !(await ends.endedByItself())) return undefined;
+    return { oomKilled: (await port.containers.state(id)).oomKilled };
+  } catch (failure) {
+    if (failure instanceof OffsiteError) return undefined;
+    throw failure;
   }
 }

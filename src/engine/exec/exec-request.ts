@@ -28,7 +28,7 @@ export interface ExecRequest {
   onOutput?(stream: OutputStream, bytes: Buffer): void;
 }
 
-interface ExecFacts {
+export interface ExecFacts {
   stdout: CapturedOutput;
   stderr: CapturedOutput;
   /** Epoch milliseconds of this machine. */

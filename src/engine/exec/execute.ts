@@ -1,26 +1,36 @@
 import { commandOutput } from '../../bounds/sandbox.ts';
 import { type DeadlineCause, startDeadline } from '../../deadline.ts';
 import { watchDisk } from '../container/disk-watch.ts';
+import { ownEndBehind } from '../container/own-end.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import type { ExecState, OpenExec } from '../port/exec.ts';
 import { endExec } from './end-exec.ts';
-import type { ExecRequest, ExecResult } from './exec-request.ts';
+import type { ExecFacts, ExecRequest, ExecResult } from './exec-request.ts';
 import { execTag, type TaggedExec, tagExec } from './exec-tag.ts';
-import { finalState, knownExitCode } from './exit-code.ts';
+import { finalState, killedExitCode, knownExitCode } from './exit-code.ts';
 import { oomKilledSinceLastAsked } from './oom.ts';
 import { OutputCapture } from './output-capture.ts';
 import { assertContainerOutlived, assertContainerRuns } from './stopped-container.ts';
 
+interface Output {
+  stdout: OutputCapture;
+  stderr: OutputCapture;
+}
+
+/** The facts of an end so far. */
+type FactsOf = (oomKilled: boolean) => ExecFacts;
+
 /**
  * Runs one command to its end: three round trips. Throws an infrastructure error if the engine or the
- * connection failed, because the outcome is then unknown. Every other outcome is a result.
+ * connection failed, because the outcome is then unknown. Every other outcome is a result. A container that
+ * ends by itself kills its commands, like all that begin in it before it is restarted.
  */
 export async function execute(container: RunningContainer, request: ExecRequest): Promise<ExecResult> {
   const { clock } = container.port;
   const cap = request.capBytes ?? commandOutput.bytes.kept;
   const output = { stdout: new OutputCapture(cap), stderr: new OutputCapture(cap) };
   const startedAt = clock.now();
-  const facts = (oomKilled: boolean) => ({
+  const facts: FactsOf = (oomKilled) => ({
     stdout: output.stdout.result(),
     stderr: output.stderr.result(),
     startedAt,
@@ -28,7 +38,22 @@ export async function execute(container: RunningContainer, request: ExecRequest)
     oomKilled,
   });
   if (request.signal?.aborted) return { ended: 'canceled', ...facts(false) };
+  try {
+    return await runCommand(container, request, output, facts);
+  } catch (thrown) {
+    const ownEnd = await ownEndBehind(container, thrown);
+    if (!ownEnd) throw thrown;
+    return { ended: 'exited', exitCode: killedExitCode, ...facts(ownEnd.oomKilled) };
+  }
+}
 
+async function runCommand(
+  container: RunningContainer,
+  request: ExecRequest,
+  output: Output,
+  facts: FactsOf,
+): Promise<ExecResult> {
+  const { clock } = container.port;
   using tagged = tagExec(container, request.user);
   using deadline = startDeadline(clock, request.timeoutMs, request.signal);
   const opened = await container.port.containers.exec(container.id, {

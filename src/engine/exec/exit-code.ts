@@ -7,6 +7,8 @@ import { runQuietly } from './run-quietly.ts';
 /** The engine may need a moment to record the exit of a process whose output has ended. */
 const notedWithinMs = [0, 5, 10, 20, 40];
 const slowestPollMs = 250;
+/** 128 + SIGKILL. */
+export const killedExitCode = 137;
 /** 128 + SIGTERM. */
 const terminatedExitCode = 143;
 

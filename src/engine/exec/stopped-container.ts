@@ -2,11 +2,9 @@ import { OffsiteError } from '../../offsite-error.ts';
 import { isNotedAsEnded } from '../container/noted-end.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { engineFailure, execLost, isEngineFailure } from '../port/failure.ts';
+import { killedExitCode } from './exit-code.ts';
 import { oomEventSince } from './oom.ts';
 import { runQuietly } from './run-quietly.ts';
-
-/** 128 + SIGKILL. */
-const killedExitCode = 137;
 
 /**
  * Throws if a killed command ended together with its whole container. An engine that stops kills its

@@ -5,10 +5,11 @@ import { commandOutput } from '../../bounds/sandbox.ts';
 import { startDeadline } from '../../deadline.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { watchDisk } from '../container/disk-watch.ts';
+import { ownEndBehind } from '../container/own-end.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { endExec } from '../exec/end-exec.ts';
 import { execTag, type TaggedExec, tagExec } from '../exec/exec-tag.ts';
-import { finalState, knownExitCode } from '../exec/exit-code.ts';
+import { finalState, killedExitCode, knownExitCode } from '../exec/exit-code.ts';
 import { noteOomKills, oomKilledSinceLastAsked } from '../exec/oom.ts';
 import { assertContainerOutlived, assertContainerRuns } from '../exec/stopped-container.ts';
 import type { OpenExec } from '../port/exec.ts';
@@ -16,9 +17,6 @@ import { execLost } from '../port/failure.ts';
 import { MarkReader } from './mark-reader.ts';
 import type { ScriptRequest, ScriptResult } from './script-request.ts';
 import { type ScriptOver, StepRecorder } from './step-recorder.ts';
-
-/** 128 + SIGKILL. */
-const killedExitCode = 137;
 
 /** On a small heap, the outputs of a script's steps may take this fraction of it. */
 const heapPartOfOutput = 1 / 32;
@@ -53,17 +51,48 @@ type Outcome = Omit<ScriptResult, 'startedAt' | 'finishedAt'> &
     | { ended: 'not-started'; message: string }
   );
 
+/** What is known of a script that runs. */
+interface Running {
+  /** Begins each mark. The script must not see it, so it is sent by stdin, not by argv or environment. */
+  secret: string;
+  marks: MarkReader;
+  recorder: StepRecorder;
+}
+
 async function runLines(
   container: RunningContainer,
   request: ScriptRequest,
   lines: string[],
 ): Promise<Outcome> {
-  const { clock } = container.port;
-  // The script must not see it, so it is sent by stdin, not by argv or environment.
   const secret = randomBytes(16).toString('hex');
-  const marks = new MarkReader(secret);
   const cap = Math.min(request.capBytes ?? commandOutput.bytes.kept, shareOf(lines.length));
-  const recorder = new StepRecorder(lines, cap, clock);
+  const recorder = new StepRecorder(lines, cap, container.port.clock);
+  const running: Running = { secret, marks: new MarkReader(secret), recorder };
+  try {
+    return await runMarked(container, request, lines, running);
+  } catch (thrown) {
+    const ownEnd = await ownEndBehind(container, thrown);
+    if (!ownEnd) throw thrown;
+    return killed(running, ownEnd.oomKilled);
+  }
+}
+
+/** The outcome of a script whose shells were killed. */
+function killed({ marks, recorder }: Running, oomKilled: boolean): Outcome {
+  for (const piece of marks.end()) recorder.take(piece);
+  recorder.end({ ended: 'exited', exitCode: killedExitCode });
+  const { steps, shielded } = recorder;
+  return { ended: 'finished', steps, oomKilled, devicesIntact: false, shielded };
+}
+
+async function runMarked(
+  container: RunningContainer,
+  request: ScriptRequest,
+  lines: string[],
+  running: Running,
+): Promise<Outcome> {
+  const { clock } = container.port;
+  const { secret, marks, recorder } = running;
   const over = Promise.withResolvers<ScriptOver>();
   // Holds the message of the engine or shell if nothing could be started.
   let firstOutput = '';
@@ -148,15 +177,7 @@ async function runLines(
   if (exitCode !== killedExitCode) throw execLost('The end of a script was lost on its way from the engine.');
   await assertContainerOutlived(container, exec, exitCode);
   await endExec(container, exec);
-  for (const piece of marks.end()) recorder.take(piece);
-  recorder.end({ ended: 'exited', exitCode });
-  return {
-    ended: 'finished',
-    steps: recorder.steps,
-    oomKilled: await oomKilledSinceLastAsked(container, exec.id),
-    devicesIntact: false,
-    shielded: recorder.shielded,
-  };
+  return killed(running, await oomKilledSinceLastAsked(container, exec.id));
 }
 
 /** The environment that loads the shield into the shells. Empty if none is requested, or there is none. */
