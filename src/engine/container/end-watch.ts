@@ -10,6 +10,8 @@ export interface EndWatch extends Disposable {
    * not there all the time: an engine that stops ends its containers. Waits for the engine to note the end.
    */
   endedByItself(): Promise<boolean>;
+  /** Resolves when the engine reports the end of the container's present run, or has done so already. */
+  ended(): Promise<void>;
 }
 
 /** What the engine's events say about the container so far. */
@@ -25,8 +27,9 @@ export function watchEnd({ containers, clock }: EnginePort, id: string): EndWatc
   const follow = async () => {
     for await (const event of containers.events(id, stop.signal)) {
       if (event.kind === 'started') {
+        // Otherwise somebody may wait for the end of this run already.
+        if (seen.isEnded) onEnd = Promise.withResolvers();
         Object.assign(seen, { isEnded: false, wasRequested: false });
-        onEnd = Promise.withResolvers();
       } else if (event.kind === 'kill-requested') {
         seen.wasRequested = true;
       } else if (event.kind === 'ended') {
@@ -50,6 +53,7 @@ export function watchEnd({ containers, clock }: EnginePort, id: string): EndWatc
       await Promise.race([onEnd.promise, followed, deadline.reached]);
       return isWatched && seen.isEnded && !seen.wasRequested;
     },
+    ended: () => onEnd.promise,
     [Symbol.dispose]: () => stop.abort(),
   };
 }

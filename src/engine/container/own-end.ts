@@ -1,4 +1,6 @@
+import { processEnds } from '../../bounds/sandbox.ts';
 import { OffsiteError } from '../../offsite-error.ts';
+import { execLost } from '../port/failure.ts';
 import { watchEnd } from './end-watch.ts';
 import { isNotedAsEnded } from './noted-end.ts';
 import type { RunningContainer } from './running-container.ts';
@@ -48,4 +50,33 @@ export async function ownEndBehind(
     if (failure instanceof OffsiteError) return undefined;
     throw failure;
   }
+}
+
+/** Watches for the end of a container while a command runs in it. */
+export interface LossWatch extends Disposable {
+  /**
+   * Rejects if the container has ended and the command has had a moment to end too. Otherwise pending for
+   * good.
+   */
+  readonly lost: Promise<never>;
+}
+
+/**
+ * Docker 20.10 with gVisor may never end the stream of a command whose container has ended by itself. Without
+ * the engine's events this watches nothing.
+ */
+export function watchLoss({ ends, port, id }: RunningContainer): LossWatch {
+  const { promise: lost, reject } = Promise.withResolvers<never>();
+  lost.catch(() => undefined);
+  const stop = new AbortController();
+  const watch = async (watched: NonNullable<typeof ends>) => {
+    do {
+      await watched.ended();
+      await port.clock.sleep(processEnds.time.containerNoted, stop.signal);
+      // The event of a start that followed may be on its way.
+    } while ((await port.containers.state(id, stop.signal)).isRunning);
+    throw execLost('The container ended while a command ran in it.');
+  };
+  if (ends) watch(ends).catch(reject);
+  return { lost, [Symbol.dispose]: () => stop.abort() };
 }

@@ -1,7 +1,7 @@
 import { commandOutput } from '../../bounds/sandbox.ts';
 import { type DeadlineCause, startDeadline } from '../../deadline.ts';
 import { watchDisk } from '../container/disk-watch.ts';
-import { ownEndBehind } from '../container/own-end.ts';
+import { ownEndBehind, watchLoss } from '../container/own-end.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import type { ExecState, OpenExec } from '../port/exec.ts';
 import { endExec } from './end-exec.ts';
@@ -56,7 +56,8 @@ async function runCommand(
   const { clock } = container.port;
   using tagged = tagExec(container, request.user);
   using deadline = startDeadline(clock, request.timeoutMs, request.signal);
-  const opened = await container.port.containers.exec(container.id, {
+  using watch = watchLoss(container);
+  const opening = container.port.containers.exec(container.id, {
     ...request,
     env: { ...container.env, ...request.env, [execTag]: tagged.tag },
     user: tagged.user,
@@ -67,6 +68,7 @@ async function runCommand(
       request.onOutput?.(stream, bytes);
     },
   });
+  const opened = await Promise.race([opening, watch.lost]);
   if (!opened.started) {
     await assertContainerRuns(container, opened.message);
     return { ended: 'not-started', message: opened.message, ...facts(false) };
@@ -74,7 +76,10 @@ async function runCommand(
   using attached = opened.exec;
   const exec = { ...attached, ...tagged };
   using disk = watchDisk(container, request.diskBytes ?? container.diskBytes);
-  const end = await Promise.race([exitOf(container, exec, deadline.signal), deadline.reached, disk.exceeded]);
+  const end = await Promise.race([
+    exitOf(container, exec, deadline.signal),
+    ...[deadline.reached, disk.exceeded, watch.lost],
+  ]);
   if (typeof end === 'string') {
     await endExec(container, exec);
     return { ended: end, ...facts(await oomKilledSinceLastAsked(container, exec.id)) };

@@ -6,18 +6,22 @@ import { killedExitCode } from './exit-code.ts';
 import { oomEventSince } from './oom.ts';
 import { runQuietly } from './run-quietly.ts';
 
+/** What gVisor reports of a command whose container has ended. */
+const withoutContainerExitCode = 128;
+
 /**
  * Throws if a killed command ended together with its whole container. An engine that stops kills its
  * containers, and their commands end with 137, like a command that was killed inside. No process inside can
  * kill init. But the kernel can, if files in /dev/shm use up the memory; then 137 is the command's own
- * result. Costs a request only after a 137.
+ * result. Costs requests only after these exit codes.
  */
 export async function assertContainerOutlived(
   container: RunningContainer,
   exec: { id: string },
   exitCode: number,
 ): Promise<void> {
-  if (exitCode !== killedExitCode || !(await hasEnded(container))) return;
+  if (exitCode !== killedExitCode && exitCode !== withoutContainerExitCode) return;
+  if (!(await hasEnded(container))) return;
   if (await oomEventSince(container, exec.id)) return;
   throw execLost('The container was stopped while a command ran in it.');
 }

@@ -5,7 +5,7 @@ import { commandOutput } from '../../bounds/sandbox.ts';
 import { startDeadline } from '../../deadline.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { watchDisk } from '../container/disk-watch.ts';
-import { ownEndBehind } from '../container/own-end.ts';
+import { ownEndBehind, watchLoss } from '../container/own-end.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { endExec } from '../exec/end-exec.ts';
 import { execTag, type TaggedExec, tagExec } from '../exec/exec-tag.ts';
@@ -99,7 +99,8 @@ async function runMarked(
 
   using tagged = tagExec(container, request.user);
   using deadline = startDeadline(clock, request.timeoutMs, request.signal);
-  const opened = await container.port.containers.exec(container.id, {
+  using watch = watchLoss(container);
+  const opening = container.port.containers.exec(container.id, {
     argv: ['/bin/sh', '-c', guardianScript, 'guardian', loopScript, driverScript],
     env: {
       ...container.env,
@@ -120,6 +121,7 @@ async function runMarked(
       }
     },
   });
+  const opened = await Promise.race([opening, watch.lost]);
   if (!opened.started) {
     await assertContainerRuns(container, opened.message);
     return { ended: 'not-started', message: opened.message, steps: [], oomKilled: false };
@@ -130,8 +132,7 @@ async function runMarked(
   const end = await Promise.race([
     over.promise,
     ended(container, exec, deadline.signal),
-    deadline.reached,
-    disk.exceeded,
+    ...[deadline.reached, disk.exceeded, watch.lost],
   ]);
 
   if (typeof end === 'string') {

@@ -101,7 +101,7 @@ byRoot.test(
     await using container = await endableContainer();
     expect(await container.killAll()).toBe('restarted');
     const command = container.exec({
-      argv: ['sh', '-c', 'echo begun > /var/tmp/begun; cat /var/tmp/begun; sleep 600'],
+      argv: ['sh', '-c', 'echo begun; echo left > /var/tmp/begun; sleep 600'],
       timeoutMs: 60_000,
     });
     await untilFile(engine, '/var/tmp/begun');
@@ -115,6 +115,6 @@ byRoot.test(
 
     expect(await container.killAll()).toBe('restarted');
     const left = await container.exec({ argv: ['cat', '/var/tmp/begun'], timeoutMs: 60_000 });
-    expect(left).toMatchObject({ ended: 'exited', exitCode: 0, stdout: { text: 'begun\n' } });
+    expect(left).toMatchObject({ ended: 'exited', exitCode: 0, stdout: { text: 'left\n' } });
   },
 );
