@@ -23,7 +23,8 @@ let count: TestCount = { passed: 0, failed: 1 }; // until vitest has reported it
 
 await runScript(
   async (signal) => {
-    const args = process.argv.slice(2);
+    // npm takes a `--` that it needs, and passes on others.
+    const args = process.argv.slice(2).filter((argument) => argument !== '--');
     const onEngines = engineRequest(args);
     if (onEngines === undefined) return await runAll(args, signal);
     return await testInTurn(onEngines, signal, (sofar) => {

@@ -1,11 +1,14 @@
 import { chmod, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
+/** `tester` has no rights. */
+export type MachineUser = 'root' | 'tester';
+
 /** How to log in to a virtual machine with ssh. */
 export interface MachineLogin {
   /** Arguments of `ssh` that run a line of shell there. */
-  running(script: string): string[];
-  /** A folder with an `ssh` that has the user's key and knows the machine. */
+  running(user: MachineUser, script: string): string[];
+  /** A folder with an `ssh` that has the users' key and knows the machine. */
   programs: string;
 }
 
@@ -25,5 +28,5 @@ export async function machineLogin(folder: string, root: string, address: string
   await mkdir(at('bin'));
   await writeFile(at('bin/ssh'), `#!/bin/sh\nexec /usr/bin/ssh -F ${at('client')} "$@"\n`, { mode: 0o755 });
   const options = ['-F', at('client'), '-o', 'BatchMode=yes', '-o', 'ConnectTimeout=60'];
-  return { running: (script) => [...options, `tester@${address}`, script], programs: at('bin') };
+  return { running: (user, script) => [...options, `${user}@${address}`, script], programs: at('bin') };
 }

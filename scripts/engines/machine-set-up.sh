@@ -1,6 +1,7 @@
 #!/bin/sh
-# Makes the root file system $1 that of a machine with systemd and an ssh server, whose user `tester` can run
-# engines without root: its control groups are delegated, and its services run without a session.
+# Makes the root file system $1 that of a machine with systemd and an ssh server. Its user `tester` can run
+# engines without root: its control groups are delegated, and its services run without a session. root has the
+# same key.
 set -e
 root=$1
 inside() { chroot "$root" "$@"; }
@@ -10,6 +11,7 @@ inside useradd --create-home --uid 1000 --shell /bin/bash tester
 inside install -d -m 700 -o tester -g tester /home/tester/.ssh
 inside ssh-keygen -q -t ed25519 -N '' -f /home/tester/.ssh/id
 inside install -m 644 /home/tester/.ssh/id.pub /home/tester/.ssh/authorized_keys
+inside install -D -m 600 /home/tester/.ssh/id.pub /root/.ssh/authorized_keys
 
 file /var/lib/systemd/linger/tester < /dev/null
 file /etc/systemd/system/user@.service.d/delegate.conf << 'END'

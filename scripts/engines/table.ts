@@ -1,8 +1,8 @@
 import { OffsiteError } from '../../src/offsite-error.ts';
 import { dockerEngines } from './docker.ts';
+import { machineEngines } from './machines.ts';
 import { podmanEngines } from './podman.ts';
 import { remoteEngines } from './remote.ts';
-import { rootlessEngines } from './rootless.ts';
 import { runtimeEngines } from './runtimes.ts';
 import type { EngineEntry } from './test-engine.ts';
 
@@ -12,7 +12,7 @@ export const engineTable: readonly EngineEntry[] = [
   ...remoteEngines,
   ...runtimeEngines,
   ...podmanEngines,
-  ...rootlessEngines,
+  ...machineEngines,
 ];
 
 /** Throws an `input` error if there is none of that name. */

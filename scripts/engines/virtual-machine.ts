@@ -7,7 +7,7 @@ import { systemClock } from '../../src/clock.ts';
 import { addBridge } from './bridge.ts';
 import { debianRoot } from './debian-root.ts';
 import { machineDisk } from './machine-disk.ts';
-import { machineLogin } from './machine-login.ts';
+import { type MachineUser, machineLogin } from './machine-login.ts';
 import { openRoom } from './room.ts';
 import type { EngineGround } from './test-engine.ts';
 
@@ -17,14 +17,14 @@ import type { EngineGround } from './test-engine.ts';
  * delegated. It has one processor.
  */
 export interface VirtualMachine extends AsyncDisposable {
-  /** Its user: `ssh://tester@198.18.7.2`. */
-  host: string;
+  /** A user there: `ssh://tester@198.18.7.2`. */
+  hostOf(user: MachineUser): string;
   /** The environment in which `ssh` has the user's key and knows the machine. */
   env: NodeJS.ProcessEnv;
   /** The file that its console is written to. */
   logPath: string;
-  /** Runs a line of shell there as the user, and returns its output. */
-  run(script: string): Promise<string>;
+  /** Runs a line of shell there, and returns its output. */
+  run(user: MachineUser, script: string): Promise<string>;
 }
 
 /** The packages of every such machine, for all engines, because making a root takes minutes. */
@@ -65,13 +65,15 @@ export async function openVirtualMachine(ground: EngineGround): Promise<VirtualM
     ],
     logPath,
   );
-  await ground.during('Starting a virtual machine', () => loggedIn(kernel, running('true'), logPath, ground));
+  await ground.during('Starting a virtual machine', () =>
+    loggedIn(kernel, running('tester', 'true'), logPath, ground),
+  );
   const disposal = made.move();
   return {
-    host: `ssh://tester@${guest}`,
+    hostOf: (user) => `ssh://${user}@${guest}`,
     env: { PATH: `${programs}:${ground.env.PATH}` },
     logPath,
-    run: async (script) => (await execa('ssh', running(script), { stdin: 'ignore' })).stdout,
+    run: async (user, script) => (await execa('ssh', running(user, script), { stdin: 'ignore' })).stdout,
     [Symbol.asyncDispose]: () => disposal.disposeAsync(),
   };
 }
