@@ -11,7 +11,7 @@ import { commitContainer } from './container/commit.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import { disconnectContainer } from './container/disconnect.ts';
 import { type KillAllResult, killAll } from './container/kill-all.ts';
-import { expectOwnEnd, stopWatching } from './container/own-end.ts';
+import { blamedOnEnd, expectOwnEnd, stopWatching } from './container/own-end.ts';
 import { type ContainerProcess, listProcesses } from './container/processes.ts';
 import { ignoreRemovalFailure, removeContainer } from './container/remove.ts';
 import type { RunningContainer } from './container/running-container.ts';
@@ -143,12 +143,14 @@ export function containerOf(
     hostFacts: undefined,
     oomKills: 0,
     canEndItself: false,
+    restarts: 0,
     ends: undefined,
     reportsEvents,
   };
   const { containers } = port;
   // With a kernel of its own.
   if (!running.listsProcesses) expectOwnEnd(running);
+  const blamed = <T>(work: Promise<T>) => blamedOnEnd(running, work);
   let removal: Promise<void> | undefined;
   const remove = () => {
     stopWatching(running);
@@ -166,10 +168,10 @@ export function containerOf(
     start: (signal) => containers.start(id, signal),
     put: (entries, at = '/', signal) => putEntries(running, entries, at, signal),
     attach: (request) => containers.attach(id, request),
-    exec: (request) => execute(running, request),
+    exec: (request) => blamed(execute(running, request)),
     terminal: (request) => openTerminal(running, request),
-    runScript: (request) => runScript(running, request),
-    killAll: (signal) => killAll(running, signal),
+    runScript: (request) => blamed(runScript(running, request)),
+    killAll: (signal) => blamed(killAll(running, signal)),
     disconnect: (signal) => disconnectContainer(running, signal),
     processes: () => listProcesses(running, 'args'),
     changes: () => containers.changes(id),

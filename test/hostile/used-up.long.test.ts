@@ -43,7 +43,7 @@ describe.concurrent.each(places)('work is graded in %s by what it left', (_, ver
       bench.trial(`${uses}; echo right > result2`, graded, limits),
     ]);
     expect(right.verdict, right.cause?.message).toBe('passed');
-    expect(wrong.verdict, wrong.cause?.message).toBe('failed');
+    expect(wrong, wrong.cause?.message).toMatchObject({ verdict: 'failed', verifySteps: [{ exitCode: 1 }] });
   });
 });
 

@@ -100,6 +100,7 @@ async function listAgain(container: RunningContainer): Promise<ContainerProcess[
 async function restart(container: RunningContainer): Promise<void> {
   const { id } = container;
   const { containers } = container.port;
+  container.restarts++;
   container.hostFacts = undefined;
   // A new control group counts from 0.
   container.oomKills = undefined;

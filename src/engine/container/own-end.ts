@@ -1,6 +1,7 @@
 import { processEnds } from '../../bounds/sandbox.ts';
-import { OffsiteError } from '../../offsite-error.ts';
-import { execLost } from '../port/failure.ts';
+import { startDeadline } from '../../deadline.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { containerDamaged } from '../failure.ts';
 import { watchEnd } from './end-watch.ts';
 import { isNotedAsEnded } from './noted-end.ts';
 import type { RunningContainer } from './running-container.ts';
@@ -20,63 +21,85 @@ export function stopWatching(container: RunningContainer): void {
   container.ends = undefined;
 }
 
-/** How a container ended by itself. */
-export interface OwnEnd {
-  /** Whether the kernel ended it for lack of memory, as far as the engine knows. */
-  oomKilled: boolean;
+/**
+ * The result of work in a container. If it failed because the container has ended by itself, this throws
+ * `ENGINE_CONTAINER_DAMAGED`: an agent that ends its sandbox must not count as trouble of the engine. Where
+ * the engine has no events, nobody knows who ended the container, and it counts as the agent.
+ */
+export async function blamedOnEnd<T>(container: RunningContainer, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (thrown) {
+    if (!isOfEngine(thrown) || !(await hasEndedItself(container))) throw thrown;
+    throw containerDamaged(`The sandbox has ended by itself: ${messageOf(thrown)}`, thrown);
+  }
+}
+
+/** Told by a command about itself. */
+export interface CommandLife {
+  /** It runs in the container. */
+  begun(): void;
+  /** It has ended, or Offsite is about to end it, which may take a restart of the container. */
+  over(): void;
 }
 
 /**
- * How the container ended, if `thrown` was thrown because it has ended by itself: an agent that ends its
- * sandbox must not count as trouble of the engine. Where the engine has no events, nobody knows who ended the
- * container, and it counts as the agent.
+ * The result of a command, which lives no longer than its container: `killed` makes its result if the
+ * container was restarted meanwhile, or ended by itself while the command ran and `mayEndContainer`.
  */
-export async function ownEndBehind(
+export async function withContainer<T>(
   container: RunningContainer,
-  thrown: unknown,
-): Promise<OwnEnd | undefined> {
-  const isOfEngine = thrown instanceof OffsiteError && thrown.kind === 'infrastructure';
-  if (!isOfEngine) return undefined;
+  { mayEndContainer = false, killed }: { mayEndContainer?: boolean | undefined; killed: () => T },
+  run: (life: CommandLife) => Promise<T>,
+): Promise<T> {
+  const { restarts } = container;
+  const wasRestarted = () => container.restarts !== restarts;
+  const is = { begun: false, over: false };
+  const life: CommandLife = {
+    begun: () => {
+      is.begun = true;
+    },
+    over: () => {
+      is.over = true;
+    },
+  };
+  try {
+    return await run(life);
+  } catch (thrown) {
+    if (is.over || !isOfEngine(thrown)) throw thrown;
+    if (wasRestarted()) return killed();
+    if (!is.begun || !mayEndContainer) throw thrown;
+    if ((await hasEndedItself(container)) || wasRestarted()) return killed();
+    throw thrown;
+  }
+}
+
+function isOfEngine(thrown: unknown): thrown is OffsiteError {
+  return thrown instanceof OffsiteError && thrown.kind === 'infrastructure';
+}
+
+async function hasEndedItself(container: RunningContainer): Promise<boolean> {
   const { canEndItself, ends, port, id } = container;
   try {
     const { isRunning, oomKilled } = await port.containers.state(id);
     // No process inside can end Offsite's own first process, but the kernel may choose it if memory is short,
     // and any process that is root can make that likely.
-    if (!canEndItself) return !isRunning && oomKilled ? { oomKilled } : undefined;
-    if (!(await isNotedAsEnded(container))) return undefined;
-    if (ends !== undefined && !(await ends.endedByItself())) return undefined;
-    return { oomKilled: (await port.containers.state(id)).oomKilled };
-  } catch (failure) {
-    if (failure instanceof OffsiteError) return undefined;
-    throw failure;
+    if (!canEndItself) return !isRunning && oomKilled && !(await wasRequested(container));
+    return (await isNotedAsEnded(container)) && (ends === undefined || (await ends.endedByItself()));
+  } catch (thrown) {
+    if (thrown instanceof OffsiteError) return false;
+    throw thrown;
   }
 }
 
-/** Watches for the end of a container while a command runs in it. */
-export interface LossWatch extends Disposable {
-  /**
-   * Rejects if the container has ended and the command has had a moment to end too. Otherwise pending for
-   * good.
-   */
-  readonly lost: Promise<never>;
-}
-
-/**
- * Docker 20.10 with gVisor may never end the stream of a command whose container has ended by itself. Without
- * the engine's events this watches nothing.
- */
-export function watchLoss({ ends, port, id }: RunningContainer): LossWatch {
-  const { promise: lost, reject } = Promise.withResolvers<never>();
-  lost.catch(() => undefined);
-  const stop = new AbortController();
-  const watch = async (watched: NonNullable<typeof ends>) => {
-    do {
-      await watched.ended();
-      await port.clock.sleep(processEnds.time.containerNoted, stop.signal);
-      // The event of a start that followed may be on its way.
-    } while ((await port.containers.state(id, stop.signal)).isRunning);
-    throw execLost('The container ended while a command ran in it.');
-  };
-  if (ends) watch(ends).catch(reject);
-  return { lost, [Symbol.dispose]: () => stop.abort() };
+/** Whether a request to the engine ended the container, as far as the engine tells. Takes a wait. */
+async function wasRequested({ port, id, reportsEvents }: RunningContainer): Promise<boolean> {
+  if (!reportsEvents) return false;
+  using deadline = startDeadline(port.clock, processEnds.time.containerNoted);
+  let requested = false;
+  for await (const { kind } of port.containers.events(id, deadline.signal)) {
+    if (kind === 'started') requested = false;
+    else if (kind === 'kill-requested') requested = true;
+  }
+  return requested;
 }

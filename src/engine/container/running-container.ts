@@ -44,6 +44,8 @@ export interface RunningContainer {
    * ends that kernel. And if a restart begins with the container's shell, init may be any program.
    */
   canEndItself: boolean;
+  /** How often Offsite has restarted it, or begun to. A restart kills all its commands. */
+  restarts: number;
   readonly reportsEvents: boolean;
   /** Set before a start from which on it can end itself; undefined if the engine reports no events. */
   ends: EndWatch | undefined;

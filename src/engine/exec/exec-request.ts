@@ -22,6 +22,11 @@ export interface ExecRequest {
    * `diskBytes`.
    */
   diskBytes?: number | undefined;
+  /**
+   * Whether the command belongs to an agent: if the container ends by itself meanwhile, the command counts as
+   * killed. Otherwise that is `ENGINE_CONTAINER_DAMAGED`, since it says nothing about the command.
+   */
+  mayEndContainer?: boolean;
   /** Bytes kept of each stream, half from its beginning and half from its end. Default 1 MiB. */
   capBytes?: number;
   /** Receives every byte, kept or not, as it arrives. The buffer is reused: copy what you keep. */
@@ -38,7 +43,7 @@ export interface ExecFacts {
   oomKilled: boolean;
 }
 
-/** How a command ended. An exit code exists only if the process ended by itself. */
+/** How a command ended. There is an exit code unless Offsite ended it, and 137 if its container ended. */
 export type ExecResult = ExecFacts &
   (
     | { ended: 'exited'; exitCode: number }

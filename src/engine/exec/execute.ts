@@ -1,36 +1,35 @@
 import { commandOutput } from '../../bounds/sandbox.ts';
 import { type DeadlineCause, startDeadline } from '../../deadline.ts';
 import { watchDisk } from '../container/disk-watch.ts';
-import { ownEndBehind, watchLoss } from '../container/own-end.ts';
+import { type CommandLife, withContainer } from '../container/own-end.ts';
 import type { RunningContainer } from '../container/running-container.ts';
-import type { ExecState, OpenExec } from '../port/exec.ts';
+import type { ExecState, OpenExec, OutputStream } from '../port/exec.ts';
 import { endExec } from './end-exec.ts';
 import type { ExecFacts, ExecRequest, ExecResult } from './exec-request.ts';
 import { execTag, type TaggedExec, tagExec } from './exec-tag.ts';
 import { finalState, killedExitCode, knownExitCode } from './exit-code.ts';
+import { watchLoss } from './loss-watch.ts';
 import { oomKilledSinceLastAsked } from './oom.ts';
 import { OutputCapture } from './output-capture.ts';
 import { assertContainerOutlived, assertContainerRuns } from './stopped-container.ts';
 
-interface Output {
-  stdout: OutputCapture;
-  stderr: OutputCapture;
+interface Course {
+  output: Record<OutputStream, OutputCapture>;
+  /** The facts so far. */
+  facts(oomKilled: boolean): ExecFacts;
+  life: CommandLife;
 }
-
-/** The facts of an end so far. */
-type FactsOf = (oomKilled: boolean) => ExecFacts;
 
 /**
  * Runs one command to its end: three round trips. Throws an infrastructure error if the engine or the
- * connection failed, because the outcome is then unknown. Every other outcome is a result. A container that
- * ends by itself kills its commands, like all that begin in it before it is restarted.
+ * connection failed, because the outcome is then unknown. Every other outcome is a result.
  */
 export async function execute(container: RunningContainer, request: ExecRequest): Promise<ExecResult> {
   const { clock } = container.port;
   const cap = request.capBytes ?? commandOutput.bytes.kept;
   const output = { stdout: new OutputCapture(cap), stderr: new OutputCapture(cap) };
   const startedAt = clock.now();
-  const facts: FactsOf = (oomKilled) => ({
+  const facts = (oomKilled: boolean) => ({
     stdout: output.stdout.result(),
     stderr: output.stderr.result(),
     startedAt,
@@ -38,20 +37,20 @@ export async function execute(container: RunningContainer, request: ExecRequest)
     oomKilled,
   });
   if (request.signal?.aborted) return { ended: 'canceled', ...facts(false) };
-  try {
-    return await runCommand(container, request, output, facts);
-  } catch (thrown) {
-    const ownEnd = await ownEndBehind(container, thrown);
-    if (!ownEnd) throw thrown;
-    return { ended: 'exited', exitCode: killedExitCode, ...facts(ownEnd.oomKilled) };
-  }
+  return await withContainer(
+    container,
+    {
+      mayEndContainer: request.mayEndContainer,
+      killed: () => ({ ended: 'exited', exitCode: killedExitCode, ...facts(false) }),
+    },
+    (life) => runCommand(container, request, { output, facts, life }),
+  );
 }
 
 async function runCommand(
   container: RunningContainer,
   request: ExecRequest,
-  output: Output,
-  facts: FactsOf,
+  { output, facts, life }: Course,
 ): Promise<ExecResult> {
   const { clock } = container.port;
   using tagged = tagExec(container, request.user);
@@ -68,11 +67,12 @@ async function runCommand(
       request.onOutput?.(stream, bytes);
     },
   });
-  const opened = await Promise.race([opening, watch.lost]);
+  const opened = await watch.opened(opening);
   if (!opened.started) {
     await assertContainerRuns(container, opened.message);
     return { ended: 'not-started', message: opened.message, ...facts(false) };
   }
+  life.begun();
   using attached = opened.exec;
   const exec = { ...attached, ...tagged };
   using disk = watchDisk(container, request.diskBytes ?? container.diskBytes);
@@ -81,6 +81,7 @@ async function runCommand(
     ...[deadline.reached, disk.exceeded, watch.lost],
   ]);
   if (typeof end === 'string') {
+    life.over();
     await endExec(container, exec);
     return { ended: end, ...facts(await oomKilledSinceLastAsked(container, exec.id)) };
   }

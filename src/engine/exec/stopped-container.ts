@@ -10,19 +10,20 @@ import { runQuietly } from './run-quietly.ts';
 const withoutContainerExitCode = 128;
 
 /**
- * Throws if a killed command ended together with its whole container. An engine that stops kills its
- * containers, and their commands end with 137, like a command that was killed inside. No process inside can
- * kill init. But the kernel can, if files in /dev/shm use up the memory; then 137 is the command's own
- * result. Costs requests only after these exit codes.
+ * Throws if a command ended together with its whole container. An engine that stops kills its containers, and
+ * their commands end with 137, like a command that was killed inside. With runc, no process inside can kill
+ * init. But the kernel can, if files in /dev/shm use up the memory; then 137 is the command's own result.
+ * Costs requests only after such an exit code.
  */
 export async function assertContainerOutlived(
   container: RunningContainer,
   exec: { id: string },
   exitCode: number,
 ): Promise<void> {
-  if (exitCode !== killedExitCode && exitCode !== withoutContainerExitCode) return;
+  const { canEndItself } = container;
+  if (exitCode !== killedExitCode && !(canEndItself && exitCode === withoutContainerExitCode)) return;
   if (!(await hasEnded(container))) return;
-  if (await oomEventSince(container, exec.id)) return;
+  if (!canEndItself && (await oomEventSince(container, exec.id))) return;
   throw execLost('The container was stopped while a command ran in it.');
 }
 

@@ -5,11 +5,12 @@ import { commandOutput } from '../../bounds/sandbox.ts';
 import { startDeadline } from '../../deadline.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { watchDisk } from '../container/disk-watch.ts';
-import { ownEndBehind, watchLoss } from '../container/own-end.ts';
+import { type CommandLife, withContainer } from '../container/own-end.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { endExec } from '../exec/end-exec.ts';
 import { execTag, type TaggedExec, tagExec } from '../exec/exec-tag.ts';
 import { finalState, killedExitCode, knownExitCode } from '../exec/exit-code.ts';
+import { watchLoss } from '../exec/loss-watch.ts';
 import { noteOomKills, oomKilledSinceLastAsked } from '../exec/oom.ts';
 import { assertContainerOutlived, assertContainerRuns } from '../exec/stopped-container.ts';
 import type { OpenExec } from '../port/exec.ts';
@@ -68,19 +69,16 @@ async function runLines(
   const cap = Math.min(request.capBytes ?? commandOutput.bytes.kept, shareOf(lines.length));
   const recorder = new StepRecorder(lines, cap, container.port.clock);
   const running: Running = { secret, marks: new MarkReader(secret), recorder };
-  try {
-    return await runMarked(container, request, lines, running);
-  } catch (thrown) {
-    const ownEnd = await ownEndBehind(container, thrown);
-    if (!ownEnd) throw thrown;
-    return killed(running, ownEnd.oomKilled);
-  }
+  const { mayEndContainer } = request;
+  return await withContainer(container, { mayEndContainer, killed: () => killed(running, false) }, (life) =>
+    runMarked(container, request, lines, { ...running, life }),
+  );
 }
 
-/** The outcome of a script whose shells were killed. */
+/** The outcome of a script whose shells were killed. It has a step that failed. */
 function killed({ marks, recorder }: Running, oomKilled: boolean): Outcome {
   for (const piece of marks.end()) recorder.take(piece);
-  recorder.end({ ended: 'exited', exitCode: killedExitCode });
+  recorder.breakOff(killedExitCode);
   const { steps, shielded } = recorder;
   return { ended: 'finished', steps, oomKilled, devicesIntact: false, shielded };
 }
@@ -89,7 +87,7 @@ async function runMarked(
   container: RunningContainer,
   request: ScriptRequest,
   lines: string[],
-  running: Running,
+  running: Running & { life: CommandLife },
 ): Promise<Outcome> {
   const { clock } = container.port;
   const { secret, marks, recorder } = running;
@@ -121,11 +119,12 @@ async function runMarked(
       }
     },
   });
-  const opened = await Promise.race([opening, watch.lost]);
+  const opened = await watch.opened(opening);
   if (!opened.started) {
     await assertContainerRuns(container, opened.message);
     return { ended: 'not-started', message: opened.message, steps: [], oomKilled: false };
   }
+  running.life.begun();
   using attached = opened.exec;
   const exec = { ...attached, ...tagged };
   using disk = watchDisk(container, request.diskBytes ?? container.diskBytes);
@@ -136,6 +135,7 @@ async function runMarked(
   ]);
 
   if (typeof end === 'string') {
+    running.life.over();
     await endExec(container, exec);
     for (const piece of marks.end()) recorder.take(piece);
     recorder.end({ ended: end });
@@ -177,6 +177,7 @@ async function runMarked(
   const exitCode = knownExitCode(end.state);
   if (exitCode !== killedExitCode) throw execLost('The end of a script was lost on its way from the engine.');
   await assertContainerOutlived(container, exec, exitCode);
+  running.life.over();
   await endExec(container, exec);
   return killed(running, await oomKilledSinceLastAsked(container, exec.id));
 }

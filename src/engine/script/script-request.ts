@@ -12,6 +12,8 @@ export interface ScriptRequest {
    * `diskBytes`.
    */
   diskBytes?: number | undefined;
+  /** As for a single command; see exec-request.ts. */
+  mayEndContainer?: boolean;
   /** Bytes of output kept of each step, half from its beginning and half from its end. Default 1 MiB. */
   capBytes?: number;
   /**

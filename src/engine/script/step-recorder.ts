@@ -118,6 +118,13 @@ export class StepRecorder {
     this.#isOver = true;
   }
 
+  /** Ends a script whose end is not reported. A step is added if all others succeeded. */
+  breakOff(exitCode: number): void {
+    this.end({ ended: 'exited', exitCode });
+    if (this.steps.every((step) => step.ended === 'exited' && step.exitCode === 0))
+      this.#lose({ ended: 'lost' });
+  }
+
   /** The driver skips only empty lines and comments. Anything else that was skipped ran without a report. */
   #passTo(line: number): void {
     const passed = this.#lines.slice(this.#next, line);

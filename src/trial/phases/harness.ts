@@ -34,6 +34,11 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
   if (port && models) port.routeTo(models.session.handler);
   await port?.relay.ready;
   const { worker, home } = await placeOf(input);
+  const agents: Container = {
+    ...worker,
+    exec: (request) => worker.exec({ ...request, mayEndContainer: true }),
+    runScript: (request) => worker.runScript({ ...request, mayEndContainer: true }),
+  };
   const { mcpServers = {} } = spec.agent ?? {};
   const deviations = await giveSkills(runner, worker, input);
   const lacking = mcpObstacle(mcpServers, runner);
@@ -43,7 +48,7 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
     ...(port && reachThrough(port.relay, spec)),
   };
   const session = runner.open({
-    container: worker,
+    container: agents,
     profile: { ...spec.profile, mcpServers: { ...spec.profile.mcpServers, ...mcpServers } },
     env,
     workspace: container.workingDir,

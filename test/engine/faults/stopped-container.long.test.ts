@@ -80,41 +80,63 @@ async function endableContainer() {
   return containerOf(engine.port, started.id, await testSpec(engine), parts);
 }
 
+/** Makes a file and sleeps. */
+const sleeps = (file: string) => ({
+  argv: ['sh', '-c', `echo begun; : > /var/tmp/${file}; sleep 600`],
+  timeoutMs: 60_000,
+});
+const sleepingScript = { script: ': > /var/tmp/script\nsleep 600', timeoutMs: 60_000 };
+const scriptKilled = { steps: [{ exitCode: 0 }, { ended: 'exited', exitCode: 137 }] };
+const haveBegun = (...files: string[]) =>
+  Promise.all(files.map((file) => untilFile(engine, `/var/tmp/${file}`)));
+const damaged = { ...lost, code: 'ENGINE_CONTAINER_DAMAGED' };
+const killedInside = { ended: 'exited', exitCode: 137 };
+
 test('a container that could have ended itself, and is killed from outside, has no result', async () => {
   await using container = await endableContainer();
-  const command = container.exec({ argv: ['sh', '-c', ': > /var/tmp/begun; sleep 600'], timeoutMs: 60_000 });
+  const command = container.exec({ ...sleeps('command'), mayEndContainer: true });
   // Where an engine does not say who ended a container, it counts as the agent.
   const outcome = engine.capabilities.reportsEvents
     ? expect(command).rejects.toMatchObject({ ...lost, code: 'ENGINE_EXEC_LOST' })
     : expect(command).resolves.toMatchObject(killedInside);
-  await untilFile(engine, '/var/tmp/begun');
+  await haveBegun('command');
   await dockerOf(engine).getContainer(container.id).kill();
   await outcome;
 });
 
-const killedInside = { ended: 'exited', exitCode: 137 };
-
 // As the kernel does it for lack of memory, from outside: nothing inside can end the first process with runc.
-byRoot.test(
-  'one that ends itself kills its commands, until all processes are ended and it starts again',
-  async () => {
-    await using container = await endableContainer();
-    expect(await container.killAll()).toBe('restarted');
-    const command = container.exec({
-      argv: ['sh', '-c', 'echo begun; echo left > /var/tmp/begun; sleep 600'],
-      timeoutMs: 60_000,
-    });
-    await untilFile(engine, '/var/tmp/begun');
-    process.kill((await engine.port.containers.state(container.id)).initPid, 'SIGKILL');
-    expect(await command).toMatchObject({ ...killedInside, stdout: { text: 'begun\n' } });
+byRoot.test('one that ends itself kills the commands of agents, and is damaged for others', async () => {
+  await using container = await endableContainer();
+  expect(await container.killAll()).toBe('restarted');
+  const outcomes = Promise.allSettled([
+    container.exec({ ...sleeps('agents'), mayEndContainer: true }),
+    container.runScript({ ...sleepingScript, mayEndContainer: true }),
+    container.exec(sleeps('others')),
+  ]);
+  await haveBegun('agents', 'script', 'others');
+  process.kill((await engine.port.containers.state(container.id)).initPid, 'SIGKILL');
+  expect(await outcomes).toMatchObject([
+    { value: { ...killedInside, stdout: { text: 'begun\n' } } },
+    { value: { ended: 'finished', devicesIntact: false, ...scriptKilled } },
+    { reason: damaged },
+  ]);
+  // Nothing begins in it before it is started again.
+  const next = container.exec({ argv: ['true'], timeoutMs: 60_000, mayEndContainer: true });
+  await expect(next).rejects.toMatchObject(damaged);
 
-    const next = await container.exec({ argv: ['true'], timeoutMs: 60_000 });
-    expect(next).toMatchObject(killedInside);
-    const script = await container.runScript({ script: 'true', timeoutMs: 60_000 });
-    expect(script).toMatchObject({ ended: 'finished', devicesIntact: false, steps: [{ ended: 'lost' }] });
+  expect(await container.killAll()).toBe('restarted');
+  const left = await container.exec({ argv: ['ls', '/var/tmp'], timeoutMs: 60_000 });
+  expect(left).toMatchObject({ ended: 'exited', exitCode: 0, stdout: { text: 'agents\nothers\nscript\n' } });
+});
 
-    expect(await container.killAll()).toBe('restarted');
-    const left = await container.exec({ argv: ['cat', '/var/tmp/begun'], timeoutMs: 60_000 });
-    expect(left).toMatchObject({ ended: 'exited', exitCode: 0, stdout: { text: 'left\n' } });
-  },
-);
+test('a restart kills the commands that run meanwhile, whoever they belong to', async () => {
+  await using container = await endableContainer();
+  const commands = [
+    container.exec(sleeps('others')),
+    container.exec({ ...sleeps('agents'), mayEndContainer: true }),
+    container.runScript(sleepingScript),
+  ];
+  await haveBegun('others', 'agents', 'script');
+  expect(await container.killAll()).toBe('restarted');
+  expect(await Promise.all(commands)).toMatchObject([killedInside, killedInside, scriptKilled]);
+});
