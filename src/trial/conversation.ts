@@ -92,8 +92,8 @@ export async function converse(
 }
 
 /**
- * The turn of an agent that made its sandbox unusable. A restart may bring the sandbox back, and then the work
- * is graded by what is left. What the harness reported in this turn is lost.
+ * The turn of an agent that made its sandbox unusable. A restart may bring the sandbox back, and then the
+ * work is graded by what is left. What the harness reported in this turn is lost.
  */
 function endedInDamage(thrown: unknown): HarnessRun {
   const isDamage = thrown instanceof OffsiteError && thrown.code === 'ENGINE_CONTAINER_DAMAGED';

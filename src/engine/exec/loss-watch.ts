@@ -10,7 +10,9 @@ export interface LossWatch extends Disposable {
    * say whether it has. After disposal it means nothing.
    */
   readonly lost: Promise<never>;
-  /** What `opening` resolves with. If the container is lost first, this rejects, and closes what opens later. */
+  /**
+   * What `opening` resolves with. If the container is lost first, this rejects, and closes what opens later.
+   */
   opened(opening: Promise<OpenedExec>): Promise<OpenedExec>;
 }
 
