@@ -90,8 +90,8 @@ for (const [name, open] of [
     expect(summary, stderr).toMatchObject({ passed: 5, failed: 5, void: 0 });
     const attempts = summary.runs.flatMap(({ trials }) => trials).flatMap((trial) => trial.attempts);
     const spoilt = attempts.filter(({ cause }) => cause?.kind === 'infrastructure');
-    // At least those whose command was running.
-    expect(spoilt.length, stderr).toBeGreaterThanOrEqual(2);
+    // Both commands were running, but on a busy machine one may end before the cut.
+    expect(spoilt.length, stderr).toBeGreaterThanOrEqual(1);
     for (const { case: id, trials } of summary.runs) {
       for (const { ordinal } of trials) {
         const out = join(place.folder, `${id}-${ordinal}`);
