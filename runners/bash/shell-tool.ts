@@ -2,6 +2,7 @@ import type { TrajectoryEntry } from '../../src/contract/report.ts';
 import type { ExecResult } from '../../src/engine/exec/exec-request.ts';
 import type { ChatTool, ToolCall } from '../../src/gateway/chat/chat.ts';
 import type { HarnessContext, HarnessEnding, HarnessRun, ModelAccess } from '../../src/harness/runner.ts';
+import { OffsiteError } from '../../src/offsite-error.ts';
 
 export type BashContext = HarnessContext & { model: ModelAccess };
 
@@ -62,7 +63,7 @@ export async function runCall(
     run.events.push({ kind: 'tool', at: context.clock.now(), name, input, output, failed: true });
     return { result: { text: output, failed: true } };
   }
-  const result = await context.container.exec({
+  const command = {
     // Both outputs share one stream, which keeps their order.
     argv: ['bash', '-c', 'exec bash -lc "$1" 2>&1', 'bash', wanted.command],
     env: context.env,
@@ -70,12 +71,25 @@ export async function runCall(
     timeoutMs: wanted.seconds * 1000,
     signal: deadline,
     capBytes: outputBytes,
-  });
+  };
+  const result = await context.container.exec(command).catch(damageOf);
+  if ('damage' in result) {
+    // What was done so far is graded.
+    const text = result.damage;
+    return { result: { text, failed: true }, ending: { ended: 'agent-failed', message: text } };
+  }
   run.trajectory.push(entryOf(wanted.command, result));
   const outcome = { result: { text: resultText(result, wanted.seconds), failed: result.exitCode !== 0 } };
   if (result.ended === 'canceled') return { ...outcome, ending: 'cut-off' };
   if (result.ended === 'out-of-disk') return { ...outcome, ending: { ended: 'out-of-disk' } };
   return outcome;
+}
+
+/** What the command before it did to the sandbox, such as using up its memory. Other failures are thrown. */
+function damageOf(thrown: unknown): { damage: string } {
+  const isDamage = thrown instanceof OffsiteError && thrown.code === 'ENGINE_CONTAINER_DAMAGED';
+  if (!isDamage) throw thrown;
+  return { damage: thrown.message };
 }
 
 function commandOf(call: ToolCall, cut: boolean): { command: string; seconds: number } | { mistake: string } {

@@ -1,4 +1,5 @@
 import type { Duplex, Readable } from 'node:stream';
+import { Semaphore } from '../semaphore.ts';
 import { type Carried, type CarryRequest, carryBetween } from './archive/carry.ts';
 import { copyBetween } from './archive/copy.ts';
 import type { ArchivedEntry, NewEntries } from './archive/entries.ts';
@@ -144,6 +145,7 @@ export function containerOf(
     oomKills: 0,
     canEndItself: false,
     restarts: 0,
+    endings: new Semaphore(1),
     ends: undefined,
     reportsEvents,
   };
@@ -171,7 +173,7 @@ export function containerOf(
     exec: (request) => blamed(execute(running, request)),
     terminal: (request) => openTerminal(running, request),
     runScript: (request) => blamed(runScript(running, request)),
-    killAll: (signal) => blamed(killAll(running, signal)),
+    killAll: (signal) => blamed(killAll(running, { signal })),
     disconnect: (signal) => disconnectContainer(running, signal),
     processes: () => listProcesses(running, 'args'),
     changes: () => containers.changes(id),

@@ -8,7 +8,6 @@ import type {
   HarnessSession,
   TurnLimits,
 } from '../harness/runner.ts';
-import { OffsiteError } from '../offsite-error.ts';
 
 /** Answers the harness: says something more, or ends the conversation and gives a reason. */
 export type Answerer = (
@@ -73,8 +72,7 @@ export async function converse(
     const startedAt = clock.now();
     const left = Math.max(1, until - startedAt);
     const { signal, stop, passTimeLeft } = limits;
-    const asked = { signal, stop, timeoutMs: left, left: passTimeLeft?.(until) };
-    const turn = await session.turn(message, asked).catch(endedInDamage);
+    const turn = await session.turn(message, { signal, stop, timeoutMs: left, left: passTimeLeft?.(until) });
     const run = withinSpan(turn, startedAt, clock.now());
     runs.push(run);
     events.push(...run.events);
@@ -89,16 +87,6 @@ export async function converse(
     message = answer.says;
   }
   return combined(runs, events);
-}
-
-/**
- * The turn of an agent that made its sandbox unusable. A restart may bring the sandbox back, and then the
- * work is graded by what is left. What the harness reported in this turn is lost.
- */
-function endedInDamage(thrown: unknown): HarnessRun {
-  const isDamage = thrown instanceof OffsiteError && thrown.code === 'ENGINE_CONTAINER_DAMAGED';
-  if (!isDamage) throw thrown;
-  return { ending: { ended: 'agent-failed', message: thrown.message }, trajectory: [], events: [] };
 }
 
 function combined(runs: readonly HarnessRun[], events: HarnessEvent[]): Conversation {

@@ -18,6 +18,14 @@ const alonePollMs = 3;
  */
 export type KillAllResult = 'killed' | 'restarted';
 
+export interface KillAllRequest {
+  signal?: AbortSignal | undefined;
+  /** Does nothing if the container's `restarts` are not these any more: nothing of then is alive. */
+  unlessRestartedSince?: number;
+}
+
+const never = new AbortController().signal;
+
 /**
  * Kills every process of the container but init, and checks that none is left. Processes of other users are
  * killed as those users, since the container has no CAP_KILL. If something survives that, the container is
@@ -28,8 +36,13 @@ export type KillAllResult = 'killed' | 'restarted';
  * If the engine cannot list the container's processes, as with gVisor, the container is always restarted: a
  * list that comes from inside is as hostile as what runs there, and the engine knows when a container ended.
  */
-export async function killAll(container: RunningContainer, signal?: AbortSignal): Promise<KillAllResult> {
+export async function killAll(
+  container: RunningContainer,
+  { signal, unlessRestartedSince }: KillAllRequest = {},
+): Promise<KillAllResult> {
   signal?.throwIfAborted();
+  using _turn = await container.endings.acquire(signal ?? never);
+  if (unlessRestartedSince !== undefined && container.restarts !== unlessRestartedSince) return 'restarted';
   if (await killBySignal(container)) return 'killed';
   await restart(container);
   // With a kernel of its own it may end at any time, and its first program may be the agent's if it begins
@@ -109,6 +122,7 @@ async function restart(container: RunningContainer): Promise<void> {
   await unlessEnded(container, containers.kill(id));
   try {
     await containers.start(id);
+    container.restarts++;
   } catch (thrown) {
     if (isEngineFailure(thrown, 'connection')) throw thrown;
     // It stays ended, for the same reason.

@@ -30,7 +30,7 @@ export async function blamedOnEnd<T>(container: RunningContainer, work: Promise<
   try {
     return await work;
   } catch (thrown) {
-    if (!isOfEngine(thrown) || !(await hasEndedItself(container))) throw thrown;
+    if (!isOfEngine(thrown) || !(await ownEndOf(container))) throw thrown;
     throw containerDamaged(`The sandbox has ended by itself: ${messageOf(thrown)}`, thrown);
   }
 }
@@ -43,13 +43,18 @@ export interface CommandLife {
   over(): void;
 }
 
+interface EndedWith<T> {
+  mayEndContainer?: boolean | undefined;
+  killed: (by: OwnEnd) => T;
+}
+
 /**
  * The result of a command, which lives no longer than its container: `killed` makes its result if the
  * container was restarted meanwhile, or ended by itself while the command ran and `mayEndContainer`.
  */
 export async function withContainer<T>(
   container: RunningContainer,
-  { mayEndContainer = false, killed }: { mayEndContainer?: boolean | undefined; killed: () => T },
+  { mayEndContainer = false, killed }: EndedWith<T>,
   run: (life: CommandLife) => Promise<T>,
 ): Promise<T> {
   const { restarts } = container;
@@ -67,9 +72,12 @@ export async function withContainer<T>(
     return await run(life);
   } catch (thrown) {
     if (is.over || !isOfEngine(thrown)) throw thrown;
-    if (wasRestarted()) return killed();
+    const byRestart: OwnEnd = { oomKilled: false };
+    if (wasRestarted()) return killed(byRestart);
     if (!is.begun || !mayEndContainer) throw thrown;
-    if ((await hasEndedItself(container)) || wasRestarted()) return killed();
+    const ownEnd = await ownEndOf(container);
+    if (ownEnd) return killed(ownEnd);
+    if (wasRestarted()) return killed(byRestart);
     throw thrown;
   }
 }
@@ -78,28 +86,41 @@ function isOfEngine(thrown: unknown): thrown is OffsiteError {
   return thrown instanceof OffsiteError && thrown.kind === 'infrastructure';
 }
 
-async function hasEndedItself(container: RunningContainer): Promise<boolean> {
+/** How a container ended by itself. */
+interface OwnEnd {
+  /** Whether for lack of memory, as far as the engine knows. */
+  oomKilled: boolean;
+}
+
+/** Undefined if it runs, or if a request to the engine ended it. */
+async function ownEndOf(container: RunningContainer): Promise<OwnEnd | undefined> {
   const { canEndItself, ends, port, id } = container;
   try {
+    if (canEndItself && !(await isNotedAsEnded(container))) return undefined;
     const { isRunning, oomKilled } = await port.containers.state(id);
     // No process inside can end Offsite's own first process, but the kernel may choose it if memory is short,
     // and any process that is root can make that likely.
-    if (!canEndItself) return !isRunning && oomKilled && !(await wasRequested(container));
-    return (await isNotedAsEnded(container)) && (ends === undefined || (await ends.endedByItself()));
+    const isOwn = canEndItself
+      ? ends === undefined || (await ends.endedByItself())
+      : !isRunning && oomKilled && !(await wasRequested(container));
+    return isOwn ? { oomKilled } : undefined;
   } catch (thrown) {
-    if (thrown instanceof OffsiteError) return false;
+    if (thrown instanceof OffsiteError) return undefined;
     throw thrown;
   }
 }
 
-/** Whether a request to the engine ended the container, as far as the engine tells. Takes a wait. */
+/** Whether a request to the engine may have ended the container. Takes a wait. */
 async function wasRequested({ port, id, reportsEvents }: RunningContainer): Promise<boolean> {
   if (!reportsEvents) return false;
   using deadline = startDeadline(port.clock, processEnds.time.containerNoted);
-  let requested = false;
+  let hasEnded = false;
+  let wasAsked = false;
   for await (const { kind } of port.containers.events(id, deadline.signal)) {
-    if (kind === 'started') requested = false;
-    else if (kind === 'kill-requested') requested = true;
+    if (kind === 'started') [hasEnded, wasAsked] = [false, false];
+    else if (kind === 'kill-requested') wasAsked = true;
+    else if (kind === 'ended') hasEnded = true;
   }
-  return requested;
+  // An engine that was restarted has lost its events.
+  return wasAsked || !hasEnded;
 }

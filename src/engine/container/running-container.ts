@@ -1,3 +1,4 @@
+import type { Semaphore } from '../../semaphore.ts';
 import type { ContainerState } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import type { EndWatch } from './end-watch.ts';
@@ -44,8 +45,10 @@ export interface RunningContainer {
    * ends that kernel. And if a restart begins with the container's shell, init may be any program.
    */
   canEndItself: boolean;
-  /** How often Offsite has restarted it, or begun to. A restart kills all its commands. */
+  /** Changes when Offsite begins to restart it and when it runs again. A restart kills all its commands. */
   restarts: number;
+  /** One permit: all its processes are ended, or it is restarted, by one caller at a time. */
+  readonly endings: Semaphore;
   readonly reportsEvents: boolean;
   /** Set before a start from which on it can end itself; undefined if the engine reports no events. */
   ends: EndWatch | undefined;

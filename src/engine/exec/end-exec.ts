@@ -1,8 +1,10 @@
 import { commandOutput } from '../../bounds/sandbox.ts';
 import { startDeadline } from '../../deadline.ts';
+import { OffsiteError } from '../../offsite-error.ts';
 import { killAll } from '../container/kill-all.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import type { OpenExec } from '../port/exec.ts';
+import { isEngineFailure } from '../port/failure.ts';
 import { execTag, type TaggedExec } from './exec-tag.ts';
 import { runQuietly } from './run-quietly.ts';
 
@@ -26,16 +28,26 @@ done`;
  * everything. Resolves when the rest of the output has arrived.
  */
 export async function endExec(container: RunningContainer, exec: OpenExec & TaggedExec): Promise<void> {
+  const { restarts } = container;
   const others = [...container.activeExecs].some((other) => other !== exec.tag);
-  if (others) {
+  if (others && (await endsAlone(container, exec))) return;
+  await killAll(container, { unlessRestartedSince: restarts });
+  await streamEnd(container, exec);
+}
+
+/** Whether the command ends if only its own processes are killed. */
+async function endsAlone(container: RunningContainer, exec: OpenExec & TaggedExec): Promise<boolean> {
+  try {
     // Run as the command's user: root without CAP_SYS_PTRACE may not read the environment of another user's
     // process.
     await runQuietly(container, killTaggedScript, { args: [exec.tag], user: exec.user });
     await streamEnd(container, exec);
-    if (!(await exec.inspect()).running) return;
+    return !(await exec.inspect()).running;
+  } catch (thrown) {
+    // An agent may have replaced the shell, or the end of another command may restart the container.
+    if (thrown instanceof OffsiteError && !isEngineFailure(thrown, 'connection')) return false;
+    throw thrown;
   }
-  await killAll(container);
-  await streamEnd(container, exec);
 }
 
 async function streamEnd(container: RunningContainer, exec: OpenExec): Promise<void> {

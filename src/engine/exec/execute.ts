@@ -41,7 +41,7 @@ export async function execute(container: RunningContainer, request: ExecRequest)
     container,
     {
       mayEndContainer: request.mayEndContainer,
-      killed: () => ({ ended: 'exited', exitCode: killedExitCode, ...facts(false) }),
+      killed: ({ oomKilled }) => ({ ended: 'exited', exitCode: killedExitCode, ...facts(oomKilled) }),
     },
     (life) => runCommand(container, request, { output, facts, life }),
   );
@@ -93,7 +93,7 @@ async function runCommand(
     return { ended: 'not-started', message, ...facts(false), stdout: nothing, stderr: nothing };
   }
   const exitCode = knownExitCode(end);
-  await assertContainerOutlived(container, exec, exitCode);
+  await assertContainerOutlived(container, exitCode);
   const oomKilled = exitCode !== 0 && (await oomKilledSinceLastAsked(container, exec.id));
   return { ended: 'exited', exitCode, ...facts(oomKilled) };
 }

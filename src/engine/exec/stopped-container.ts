@@ -3,28 +3,21 @@ import { isNotedAsEnded } from '../container/noted-end.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { engineFailure, execLost, isEngineFailure } from '../port/failure.ts';
 import { killedExitCode } from './exit-code.ts';
-import { oomEventSince } from './oom.ts';
 import { runQuietly } from './run-quietly.ts';
 
 /** What gVisor reports of a command whose container has ended. */
 const withoutContainerExitCode = 128;
 
 /**
- * Throws if a command ended together with its whole container. An engine that stops kills its containers, and
- * their commands end with 137, like a command that was killed inside. With runc, no process inside can kill
- * init. But the kernel can, if files in /dev/shm use up the memory; then 137 is the command's own result.
+ * Throws if a command ended together with its whole container: its exit code is not its own then. An engine
+ * that stops kills its containers, and their commands end with 137, like a command that was killed inside.
  * Costs requests only after such an exit code.
  */
-export async function assertContainerOutlived(
-  container: RunningContainer,
-  exec: { id: string },
-  exitCode: number,
-): Promise<void> {
-  const { canEndItself } = container;
-  if (exitCode !== killedExitCode && !(canEndItself && exitCode === withoutContainerExitCode)) return;
-  if (!(await hasEnded(container))) return;
-  if (!canEndItself && (await oomEventSince(container, exec.id))) return;
-  throw execLost('The container was stopped while a command ran in it.');
+export async function assertContainerOutlived(container: RunningContainer, exitCode: number): Promise<void> {
+  const isSuspicious =
+    exitCode === killedExitCode || (container.canEndItself && exitCode === withoutContainerExitCode);
+  if (isSuspicious && (await hasEnded(container)))
+    throw execLost('The container was stopped while a command ran in it.');
 }
 
 /**

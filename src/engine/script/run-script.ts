@@ -70,8 +70,10 @@ async function runLines(
   const recorder = new StepRecorder(lines, cap, container.port.clock);
   const running: Running = { secret, marks: new MarkReader(secret), recorder };
   const { mayEndContainer } = request;
-  return await withContainer(container, { mayEndContainer, killed: () => killed(running, false) }, (life) =>
-    runMarked(container, request, lines, { ...running, life }),
+  return await withContainer(
+    container,
+    { mayEndContainer, killed: ({ oomKilled }) => killed(running, oomKilled) },
+    (life) => runMarked(container, request, lines, { ...running, life }),
   );
 }
 
@@ -176,7 +178,7 @@ async function runMarked(
   // signal ended the guardian: either way the end of the script is not known.
   const exitCode = knownExitCode(end.state);
   if (exitCode !== killedExitCode) throw execLost('The end of a script was lost on its way from the engine.');
-  await assertContainerOutlived(container, exec, exitCode);
+  await assertContainerOutlived(container, exitCode);
   running.life.over();
   await endExec(container, exec);
   return killed(running, await oomKilledSinceLastAsked(container, exec.id));

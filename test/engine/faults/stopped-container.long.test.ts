@@ -140,3 +140,22 @@ test('a restart kills the commands that run meanwhile, whoever they belong to', 
   expect(await container.killAll()).toBe('restarted');
   expect(await Promise.all(commands)).toMatchObject([killedInside, killedInside, scriptKilled]);
 });
+
+/** Without the variable that tells its processes from those of other commands, only a restart ends it. */
+const untagged = (timeoutMs: number) => ({ argv: ['env', '-i', 'sleep', '600'], timeoutMs });
+
+test('commands of which each needs a restart end at once, with one that is killed by it', async () => {
+  await using container = await endableContainer();
+  const other = container.exec(sleeps('other'));
+  await haveBegun('other');
+  const [one, two, all] = await Promise.all([
+    container.exec(untagged(2_000)),
+    container.exec(untagged(2_000)),
+    container.exec(untagged(60_000)).then(() => container.killAll()),
+  ]);
+  expect([one, two]).toMatchObject([{ ended: 'timed-out' }, { ended: 'timed-out' }]);
+  expect(await other).toMatchObject(killedInside);
+  expect(all).toBe('restarted');
+  const next = await container.exec({ argv: ['echo', 'well'], timeoutMs: 60_000 });
+  expect(next).toMatchObject({ ended: 'exited', exitCode: 0, stdout: { text: 'well\n' } });
+});
