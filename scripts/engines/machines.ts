@@ -76,7 +76,7 @@ async function openInMachine(
   const { socketPath, close } = await forwardOverSsh(new URL(host), reaching);
   stack.defer(close);
   const engine = {
-    ...{ host, socketPath, env: machine.env },
+    ...{ host, socketPath, env: { ...machine.env, OFFSITE_TEST_ELSEWHERE: 'yes' } },
     async start() {
       await machine.run(user, start);
       const home = { socketPath, logPath };

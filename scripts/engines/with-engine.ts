@@ -12,7 +12,7 @@ export interface NamedEngine extends AsyncDisposable {
   facts: Capabilities;
   /**
    * This process's environment, with the engine in DOCKER_HOST, its name in OFFSITE_TEST_ENGINE, and its
-   * socket on this machine in OFFSITE_TEST_SOCKET.
+   * socket on this machine in OFFSITE_TEST_SOCKET. OFFSITE_TEST_ELSEWHERE says that it is on another machine.
    */
   env: NodeJS.ProcessEnv;
 }
