@@ -145,7 +145,7 @@ export const processEnds = channel({
     // For a check, the engine walks over what the container wrote: 4 ms for large files, 90 ms for 20,000.
     diskLook: milliseconds(1_000, 'between two checks of what was written'),
   },
-  count: { aloneLooks: times(6, 'checks of the process count before they are killed') },
+  count: { aloneLooks: times(6, 'checks of the process count in a row') },
 });
 
 export const harnessLines = channel({

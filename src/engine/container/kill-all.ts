@@ -52,24 +52,25 @@ export async function killAll(
   return 'restarted';
 }
 
-/** Whether nothing is left alive. Usually nothing else runs, and one count or one list is enough. */
+/** Whether nothing is left alive. Usually nothing runs when it begins. */
 async function killBySignal(container: RunningContainer): Promise<boolean> {
   // If the engine cannot list the container's processes, the count is useless too: it counts those of the
   // runtime.
   if (!container.listsProcesses) return false;
   try {
     if (await isAlone(container)) return true;
-    await using _ban = await banForks(container);
+    // First while forks are allowed: with control groups of version 2, runc often cannot start a command
+    // while they are banned.
     const running = await processesByEngine(container);
     if (running === undefined) return false;
-    if (running.length === 0) return true;
+    await killProcesses(container, running);
+    if (await isAlone(container)) return true;
+    await using _ban = await banForks(container);
     const until = container.port.clock.now() + processEnds.time.death;
-    await runQuietly(container, 'kill -9 -1');
     let left = await waitForDeath(container, processEnds.time.quickDeath);
-    // Repeat: with forks banned a command sometimes does not start, and its failure looks like output.
+    // Repeat: a command that did not start looks like one that printed something else.
     while (left.length > 0 && container.port.clock.now() < until) {
-      for (const uid of new Set(left.map((process) => process.uid)))
-        await runQuietly(container, 'kill -9 -1', { user: String(uid) });
+      await killProcesses(container, left);
       left = await waitForDeath(container, processEnds.time.quickDeath);
     }
     return left.length === 0;
@@ -81,15 +82,29 @@ async function killBySignal(container: RunningContainer): Promise<boolean> {
   }
 }
 
-/** Whether the kernel counts only init. A process that just ended may still be counted for a moment. */
+/** Each process is killed as its own user, since the container has no CAP_KILL. */
+async function killProcesses(container: RunningContainer, running: ContainerProcess[]): Promise<void> {
+  for (const uid of new Set(running.map((process) => process.uid)))
+    await runQuietly(container, 'kill -9 -1', { user: String(uid) });
+}
+
+/**
+ * Whether nothing but init is left, by the kernel's count. A process that just ended may still be counted for
+ * a moment. Where this process cannot see the count, the engine's list tells.
+ */
 async function isAlone(container: RunningContainer): Promise<boolean> {
   for (let look = 0; look < processEnds.count.aloneLooks; look++) {
     if (look > 0) await container.port.clock.sleep(alonePollMs);
     const count = await countProcesses(container);
-    if (count === undefined) return false;
+    if (count === undefined) return await isAloneByList(container);
     if (count === 1) return true;
   }
   return false;
+}
+
+async function isAloneByList(container: RunningContainer): Promise<boolean> {
+  await using _ban = await banForks(container);
+  return (await processesByEngine(container))?.length === 0;
 }
 
 /** The processes that are left after `ms` milliseconds. Returns earlier once none is left. */
