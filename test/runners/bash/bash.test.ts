@@ -1,15 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bash } from '../../../runners/bash/runner.ts';
 import { type Clock, systemClock } from '../../../src/clock.ts';
-import type { Container } from '../../../src/engine/container.ts';
+import { type Container, containerOf } from '../../../src/engine/container.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
 import { chatOver } from '../../../src/gateway/chat/chat-over.ts';
 import type { HarnessRun, HarnessSession, ModelAccess } from '../../../src/harness/runner.ts';
 import { OffsiteError } from '../../../src/offsite-error.ts';
 import { type Wire, wires } from '../../../src/suite/model-config.ts';
 import { type Profile, profileOf } from '../../../src/suite/plan.ts';
-import { shell, startedContainer, testEngine } from '../../engine/engine-fixture.ts';
+import { shell, startedContainer, testEngine, testSpec, untilFile } from '../../engine/engine-fixture.ts';
 import { scripted } from '../../gateway/scripted/asking.ts';
+import { byRoot } from '../../needs.ts';
 
 let engine: Engine;
 let container: Container;
@@ -24,15 +25,17 @@ interface Options {
   chat?: ModelAccess['chat'];
   wire?: Wire;
   clock?: Clock;
+  /** Default: the one that all tests share. */
+  sandbox?: Container;
 }
 
 function session(
   turns: object[],
-  { profile = {}, chat, wire = 'openai-chat', clock = systemClock }: Options = {},
+  { profile = {}, chat, wire = 'openai-chat', clock = systemClock, sandbox = container }: Options = {},
 ): HarnessSession {
   const upstream = scripted({ turns });
   return bash.open({
-    container,
+    container: sandbox,
     profile: profileOf(profile),
     env: { TASK: 'from the environment' },
     workspace: '/workspace',
@@ -241,5 +244,27 @@ describe('the bash harness ends', () => {
       clock: systemClock,
     };
     expect(() => bash.open({ ...place, model: undefined })).toThrow(/has no model/);
+  });
+});
+
+byRoot.test('a turn whose command ends the sandbox keeps its record, and nothing else runs', async () => {
+  await using started = await startedContainer(engine);
+  // As with a kernel of its own.
+  const endable = containerOf(engine.port, started.id, await testSpec(engine), {
+    runtime: { listsProcesses: false, protectsPaths: true },
+  });
+  const sandbox: Container = {
+    ...endable,
+    exec: (request) => endable.exec({ ...request, mayEndContainer: true }),
+  };
+  const first = ': > /var/tmp/begun; sleep 600';
+  const running = turn([{ run: first }, { run: 'echo second' }, { text: 'Done.' }], { sandbox });
+  await untilFile(engine, '/var/tmp/begun');
+  process.kill((await engine.port.containers.state(started.id)).initPid, 'SIGKILL');
+  const run = await running;
+  expect(commands(run)).toEqual([[first, 137]]);
+  expect(run.ending).toMatchObject({
+    ended: 'agent-failed',
+    message: expect.stringContaining('The sandbox has ended by itself'),
   });
 });
