@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { containerOf } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import { daemon, shell, startedContainer, testEngine, testSpec } from './engine-fixture.ts';
+import { daemon, shell, startedContainer, testEngine, testSpec, until } from './engine-fixture.ts';
 
 let engine: Engine;
 beforeAll(async () => {
@@ -17,6 +17,16 @@ test('processes of every user end, daemons among them, and files stay', async ()
   expect(await container.killAll()).toBe(container.listsProcesses ? 'killed' : 'restarted');
   expect(await container.processes()).toEqual([]);
   expect((await shell(container, 'cat kept')).stdout.text).toBe('kept\n');
+});
+
+test('processes of a hundred users end', async () => {
+  await using container = await startedContainer(engine, { pids: 256, user: '0:0' });
+  const users =
+    'import os, time\nfor uid in range(1000, 1100):\n if os.fork() == 0: os.setuid(uid); time.sleep(600)';
+  await shell(container, daemon(`python3 -c '${users}'`));
+  await until(async () => (await container.processes()).length === 100);
+  await container.killAll();
+  expect(await container.processes()).toEqual([]);
 });
 
 test('orphans are reaped: zombies do not use up the process limit', async () => {

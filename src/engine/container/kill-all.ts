@@ -63,14 +63,15 @@ async function killBySignal(container: RunningContainer): Promise<boolean> {
     // while they are banned.
     const running = await processesByEngine(container);
     if (running === undefined) return false;
-    await killProcesses(container, running);
+    const { clock } = container.port;
+    await killProcesses(container, running, clock.now() + processEnds.time.death);
     if (await isAlone(container)) return true;
     await using _ban = await banForks(container);
-    const until = container.port.clock.now() + processEnds.time.death;
+    const until = clock.now() + processEnds.time.death;
     let left = await waitForDeath(container, processEnds.time.quickDeath);
     // Repeat: a command that did not start looks like one that printed something else.
-    while (left.length > 0 && container.port.clock.now() < until) {
-      await killProcesses(container, left);
+    while (left.length > 0 && clock.now() < until) {
+      await killProcesses(container, left, until);
       left = await waitForDeath(container, processEnds.time.quickDeath);
     }
     return left.length === 0;
@@ -82,10 +83,19 @@ async function killBySignal(container: RunningContainer): Promise<boolean> {
   }
 }
 
-/** Each process is killed as its own user, since the container has no CAP_KILL. */
-async function killProcesses(container: RunningContainer, running: ContainerProcess[]): Promise<void> {
-  for (const uid of new Set(running.map((process) => process.uid)))
+/**
+ * Each process is killed as its own user, since the container has no CAP_KILL. An agent may have started
+ * processes of many users, so this stops when the time is over.
+ */
+async function killProcesses(
+  container: RunningContainer,
+  running: ContainerProcess[],
+  until: number,
+): Promise<void> {
+  for (const uid of new Set(running.map((process) => process.uid))) {
+    if (container.port.clock.now() > until) return;
     await runQuietly(container, 'kill -9 -1', { user: String(uid) });
+  }
 }
 
 /**
