@@ -41,7 +41,7 @@ test('a shell that an agent put in place of the sandbox’s own prints 600 MiB t
     expect(await container.killAll()).toBe('restarted');
   });
   expect(grown).toBeLessThan(200);
-  // The container starts with the agent's shell too, and ends when that has printed everything.
+  // Where a container starts with its shell, it ends when that has printed everything.
   const left = await container.processes().catch(({ message }: Error) => message);
   expect([[], expect.stringMatching(/not running|running containers/)]).toContainEqual(left);
 });
