@@ -17,6 +17,12 @@ export function needs(isThere: boolean, what: string) {
 /** For what only root may do, such as mounting a disk or starting an engine. */
 export const byRoot = needs(process.getuid?.() === 0, 'root');
 
+/** For what root does to the engine's processes, which takes an engine on this machine. */
+export const byRootOfEngine = needs(
+  process.getuid?.() === 0 && process.env.OFFSITE_TEST_ELSEWHERE === undefined,
+  'root, and an engine on this machine',
+);
+
 /** The same function, with another title. */
 function titled<Register>(register: Register, title: (given: string) => string): Register {
   const call = register as (title: string, ...rest: unknown[]) => unknown;

@@ -1,13 +1,13 @@
 import { systemClock } from '../../src/clock.ts';
 import { forwardOverSsh } from '../../src/engine/connection/ssh-forward.ts';
 import { engineReady } from '../set-up/engine-readiness.ts';
+import type { MachineUser } from './machine-login.ts';
 import type { EngineEntry, EngineGround, TestEngine } from './test-engine.ts';
 import { openVirtualMachine } from './virtual-machine.ts';
 
 /** An engine that is a service of a virtual machine. */
 interface MachineEngine {
-  /** `tester` has no rights; the engine is a service of the user's systemd. */
-  user: 'root' | 'tester';
+  user: MachineUser;
   socket: string;
   start: string;
   kill: string;

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { systemClock } from '../../src/clock.ts';
 import { unmetWishes } from '../../src/engine/capabilities.ts';
 import { type ConnectOptions, connectEngine } from '../../src/engine/connect.ts';
@@ -88,6 +89,17 @@ export async function untilFile(engine: Engine, path: string): Promise<void> {
     const containers = await dockerOf(engine).listContainers({ filters });
     return (await Promise.all(containers.map(({ Id }) => hasFile(engine, Id, path)))).includes(true);
   });
+}
+
+/**
+ * Kills the first process of a container from outside, as the kernel does for lack of memory. Throws if the
+ * process of that id on this machine is another one.
+ */
+export async function killFirstProcess({ port }: Engine, id: string): Promise<void> {
+  const { initPid } = await port.containers.state(id);
+  if (!readFileSync(`/proc/${initPid}/cgroup`, 'utf8').includes(id))
+    throw new Error(`process ${initPid} of this machine is not the container's`);
+  process.kill(initPid, 'SIGKILL');
 }
 
 /** Removes all images of a repository that a test had for itself, children before parents. */

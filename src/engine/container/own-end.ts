@@ -35,12 +35,12 @@ export async function blamedOnEnd<T>(container: RunningContainer, work: Promise<
   }
 }
 
-/** Told by a command about itself. */
+/** How far a command has come. It sets these itself. */
 export interface CommandLife {
   /** It runs in the container. */
-  begun(): void;
+  begun: boolean;
   /** It has ended, or Offsite is about to end it, which may take a restart of the container. */
-  over(): void;
+  over: boolean;
 }
 
 interface EndedWith<T> {
@@ -59,22 +59,14 @@ export async function withContainer<T>(
 ): Promise<T> {
   const { restarts } = container;
   const wasRestarted = () => container.restarts !== restarts;
-  const is = { begun: false, over: false };
-  const life: CommandLife = {
-    begun: () => {
-      is.begun = true;
-    },
-    over: () => {
-      is.over = true;
-    },
-  };
+  const life: CommandLife = { begun: false, over: false };
   try {
     return await run(life);
   } catch (thrown) {
-    if (is.over || !isOfEngine(thrown)) throw thrown;
+    if (life.over || !isOfEngine(thrown)) throw thrown;
     const byRestart: OwnEnd = { oomKilled: false };
     if (wasRestarted()) return killed(byRestart);
-    if (!is.begun || !mayEndContainer) throw thrown;
+    if (!life.begun || !mayEndContainer) throw thrown;
     const ownEnd = await ownEndOf(container);
     if (ownEnd) return killed(ownEnd);
     if (wasRestarted()) return killed(byRestart);

@@ -72,7 +72,7 @@ async function runCommand(
     await assertContainerRuns(container, opened.message);
     return { ended: 'not-started', message: opened.message, ...facts(false) };
   }
-  life.begun();
+  life.begun = true;
   using attached = opened.exec;
   const exec = { ...attached, ...tagged };
   using disk = watchDisk(container, request.diskBytes ?? container.diskBytes);
@@ -81,7 +81,7 @@ async function runCommand(
     ...[deadline.reached, disk.exceeded, watch.lost],
   ]);
   if (typeof end === 'string') {
-    life.over();
+    life.over = true;
     await endExec(container, exec);
     return { ended: end, ...facts(await oomKilledSinceLastAsked(container, exec.id)) };
   }

@@ -126,7 +126,7 @@ async function runMarked(
     await assertContainerRuns(container, opened.message);
     return { ended: 'not-started', message: opened.message, steps: [], oomKilled: false };
   }
-  running.life.begun();
+  running.life.begun = true;
   using attached = opened.exec;
   const exec = { ...attached, ...tagged };
   using disk = watchDisk(container, request.diskBytes ?? container.diskBytes);
@@ -137,7 +137,7 @@ async function runMarked(
   ]);
 
   if (typeof end === 'string') {
-    running.life.over();
+    running.life.over = true;
     await endExec(container, exec);
     for (const piece of marks.end()) recorder.take(piece);
     recorder.end({ ended: end });
@@ -179,7 +179,7 @@ async function runMarked(
   const exitCode = knownExitCode(end.state);
   if (exitCode !== killedExitCode) throw execLost('The end of a script was lost on its way from the engine.');
   await assertContainerOutlived(container, exitCode);
-  running.life.over();
+  running.life.over = true;
   await endExec(container, exec);
   return killed(running, await oomKilledSinceLastAsked(container, exec.id));
 }

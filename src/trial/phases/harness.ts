@@ -34,6 +34,7 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
   if (port && models) port.routeTo(models.session.handler);
   await port?.relay.ready;
   const { worker, home } = await placeOf(input);
+  // What the harness runs is the agent's.
   const agents: Container = {
     ...worker,
     exec: (request) => worker.exec({ ...request, mayEndContainer: true }),

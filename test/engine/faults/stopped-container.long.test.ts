@@ -1,9 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { containerOf } from '../../../src/engine/container.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
-import { byRoot } from '../../needs.ts';
+import { byRootOfEngine } from '../../needs.ts';
 import { dockerOf } from '../docker-of.ts';
-import { startedContainer, testEngine, testSpec, until, untilFile } from '../engine-fixture.ts';
+import {
+  killFirstProcess,
+  startedContainer,
+  testEngine,
+  testSpec,
+  until,
+  untilFile,
+} from '../engine-fixture.ts';
 
 let engine: Engine;
 beforeAll(async () => {
@@ -104,30 +111,37 @@ test('a container that could have ended itself, and is killed from outside, has 
   await outcome;
 });
 
-// As the kernel does it for lack of memory, from outside: nothing inside can end the first process with runc.
-byRoot.test('one that ends itself kills the commands of agents, and is damaged for others', async () => {
-  await using container = await endableContainer();
-  expect(await container.killAll()).toBe('restarted');
-  const outcomes = Promise.allSettled([
-    container.exec({ ...sleeps('agents'), mayEndContainer: true }),
-    container.runScript({ ...sleepingScript, mayEndContainer: true }),
-    container.exec(sleeps('others')),
-  ]);
-  await haveBegun('agents', 'script', 'others');
-  process.kill((await engine.port.containers.state(container.id)).initPid, 'SIGKILL');
-  expect(await outcomes).toMatchObject([
-    { value: { ...killedInside, stdout: { text: 'begun\n' } } },
-    { value: { ended: 'finished', devicesIntact: false, ...scriptKilled } },
-    { reason: damaged },
-  ]);
-  // Nothing begins in it before it is started again.
-  const next = container.exec({ argv: ['true'], timeoutMs: 60_000, mayEndContainer: true });
-  await expect(next).rejects.toMatchObject(damaged);
+// From outside: nothing inside can end the first process with runc.
+byRootOfEngine.test(
+  'one that ends itself kills the commands of agents, and is damaged for others',
+  async () => {
+    await using container = await endableContainer();
+    expect(await container.killAll()).toBe('restarted');
+    const outcomes = Promise.allSettled([
+      container.exec({ ...sleeps('agents'), mayEndContainer: true }),
+      container.runScript({ ...sleepingScript, mayEndContainer: true }),
+      container.exec(sleeps('others')),
+    ]);
+    await haveBegun('agents', 'script', 'others');
+    await killFirstProcess(engine, container.id);
+    expect(await outcomes).toMatchObject([
+      { value: { ...killedInside, stdout: { text: 'begun\n' } } },
+      { value: { ended: 'finished', devicesIntact: false, ...scriptKilled } },
+      { reason: damaged },
+    ]);
+    // Nothing begins in it before it is started again.
+    const next = container.exec({ argv: ['true'], timeoutMs: 60_000, mayEndContainer: true });
+    await expect(next).rejects.toMatchObject(damaged);
 
-  expect(await container.killAll()).toBe('restarted');
-  const left = await container.exec({ argv: ['ls', '/var/tmp'], timeoutMs: 60_000 });
-  expect(left).toMatchObject({ ended: 'exited', exitCode: 0, stdout: { text: 'agents\nothers\nscript\n' } });
-});
+    expect(await container.killAll()).toBe('restarted');
+    const left = await container.exec({ argv: ['ls', '/var/tmp'], timeoutMs: 60_000 });
+    expect(left).toMatchObject({
+      ended: 'exited',
+      exitCode: 0,
+      stdout: { text: 'agents\nothers\nscript\n' },
+    });
+  },
+);
 
 test('a restart kills the commands that run meanwhile, whoever they belong to', async () => {
   await using container = await endableContainer();

@@ -8,9 +8,16 @@ import type { HarnessRun, HarnessSession, ModelAccess } from '../../../src/harne
 import { OffsiteError } from '../../../src/offsite-error.ts';
 import { type Wire, wires } from '../../../src/suite/model-config.ts';
 import { type Profile, profileOf } from '../../../src/suite/plan.ts';
-import { shell, startedContainer, testEngine, testSpec, untilFile } from '../../engine/engine-fixture.ts';
+import {
+  killFirstProcess,
+  shell,
+  startedContainer,
+  testEngine,
+  testSpec,
+  untilFile,
+} from '../../engine/engine-fixture.ts';
 import { scripted } from '../../gateway/scripted/asking.ts';
-import { byRoot } from '../../needs.ts';
+import { byRootOfEngine } from '../../needs.ts';
 
 let engine: Engine;
 let container: Container;
@@ -247,24 +254,27 @@ describe('the bash harness ends', () => {
   });
 });
 
-byRoot.test('a turn whose command ends the sandbox keeps its record, and nothing else runs', async () => {
-  await using started = await startedContainer(engine);
-  // As with a kernel of its own.
-  const endable = containerOf(engine.port, started.id, await testSpec(engine), {
-    runtime: { listsProcesses: false, protectsPaths: true },
-  });
-  const sandbox: Container = {
-    ...endable,
-    exec: (request) => endable.exec({ ...request, mayEndContainer: true }),
-  };
-  const first = ': > /var/tmp/begun; sleep 600';
-  const running = turn([{ run: first }, { run: 'echo second' }, { text: 'Done.' }], { sandbox });
-  await untilFile(engine, '/var/tmp/begun');
-  process.kill((await engine.port.containers.state(started.id)).initPid, 'SIGKILL');
-  const run = await running;
-  expect(commands(run)).toEqual([[first, 137]]);
-  expect(run.ending).toMatchObject({
-    ended: 'agent-failed',
-    message: expect.stringContaining('The sandbox has ended by itself'),
-  });
-});
+byRootOfEngine.test(
+  'a turn whose command ends the sandbox keeps its record, and nothing else runs',
+  async () => {
+    await using started = await startedContainer(engine);
+    // As with a kernel of its own.
+    const endable = containerOf(engine.port, started.id, await testSpec(engine), {
+      runtime: { listsProcesses: false, protectsPaths: true },
+    });
+    const sandbox: Container = {
+      ...endable,
+      exec: (request) => endable.exec({ ...request, mayEndContainer: true }),
+    };
+    const first = ': > /var/tmp/begun; sleep 600';
+    const running = turn([{ run: first }, { run: 'echo second' }, { text: 'Done.' }], { sandbox });
+    await untilFile(engine, '/var/tmp/begun');
+    await killFirstProcess(engine, started.id);
+    const run = await running;
+    expect(commands(run)).toEqual([[first, 137]]);
+    expect(run.ending).toMatchObject({
+      ended: 'agent-failed',
+      message: expect.stringContaining('The sandbox has ended by itself'),
+    });
+  },
+);
