@@ -134,6 +134,7 @@ export function containerOf(
     env: spec.env ?? {},
     user: spec.user,
     shield: own?.shield,
+    memoryKills: own?.memoryKills,
     hasOwnInit: own !== undefined,
     listsProcesses: runtime?.listsProcesses ?? true,
     pids: spec.pids,

@@ -31,6 +31,13 @@ describe('memory', () => {
     expect(await shell(container, 'exit 1')).toMatchObject({ exitCode: 1, oomKilled: false });
   });
 
+  test('is told by a program of our own, where nothing outside tells it', async () => {
+    await using container = await startedContainer(engine, { memoryBytes: 64 * 2 ** 20 });
+    const counter = '/offsite-shield/offsite-memory-kills-*';
+    const script = `python3 -c '${eatMemory}'; for program in ${counter}; do exec "$program"; done`;
+    expect((await shell(container, script)).stdout.text).toMatch(/^oom_kill 1$/m);
+  });
+
   test('swap is no way out, and the other limits are set as asked', async () => {
     const spec = await testSpec(engine, { cpus: 0.5, pids: 77, nofile: 512 });
     await using container = await engine.createContainer(spec);

@@ -18,6 +18,8 @@ export interface RunningContainer {
   readonly user: string | undefined;
   /** The path of the library of `own-files/shield.ts`; undefined if there is none. */
   readonly shield: string | undefined;
+  /** The path of the program of `own-files/memory-kills.ts`; undefined if there is none. */
+  readonly memoryKills: string | undefined;
   /** Whether its first process is Offsite's own program, which nothing in it can replace. */
   readonly hasOwnInit: boolean;
   /** Whether the engine's list of its processes is true. */

@@ -3,24 +3,17 @@ import { startDeadline } from '../../deadline.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { readGroupFile } from '../container/group-file.ts';
 import type { RunningContainer } from '../container/running-container.ts';
-import { runQuietly } from './run-quietly.ts';
+import { outputOf } from './run-quietly.ts';
 
+/**
+ * Both files have a line `oom_kill N`. An exec'd child that is killed for memory leaves `OOMKilled: false` in
+ * the engine's answer.
+ */
 const killCount = {
   controller: 'memory',
   version1: 'memory.oom_control',
   version2: 'memory.events',
 } as const;
-
-/**
- * Both files have a line `oom_kill N`: memory.oom_control in version 1 of control groups, memory.events in
- * version 2. An exec'd child that is killed for memory leaves `OOMKilled: false` in the engine's answer.
- * `read` is a shell builtin, so no program of the image is trusted.
- */
-const readCounterScript = `
-for file in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do
-  [ -r "$file" ] || continue
-  while read -r key value; do [ "$key" = oom_kill ] && echo "$value"; done < "$file"
-done`;
 
 /** Error codes of containers in which nothing can run any more. */
 const unusableContainerCodes = ['ENGINE_CONTAINER_DAMAGED', 'ENGINE_CONTAINER_STOPPED'];
@@ -28,8 +21,8 @@ const unusableContainerCodes = ['ENGINE_CONTAINER_DAMAGED', 'ENGINE_CONTAINER_ST
 /**
  * Whether the kernel killed a process of this container for memory since the last call; `execId` is the exec
  * in question. Uses one exec where the kernel's counter cannot be read from outside, and the engine's events
- * if that fails. It can fail because memory is still full (files in /dev/shm count), so that the kernel kills
- * the process that reads the counter, or because a command removed the shell.
+ * if that fails: memory may still be full (files in /dev/shm count), so that the kernel kills the process that
+ * reads the counter.
  */
 export async function oomKilledSinceLastAsked(container: RunningContainer, execId: string): Promise<boolean> {
   return noteOomKills(container, await readCounter(container), execId);
@@ -50,14 +43,17 @@ export async function noteOomKills(
 
 async function readCounter(container: RunningContainer): Promise<number> {
   try {
-    const outside = /^oom_kill (\d+)$/m.exec((await readGroupFile(container, killCount)) ?? '')?.[1];
-    if (outside !== undefined) return Number(outside);
-    return Number.parseInt(await runQuietly(container, readCounterScript), 10);
+    const text = (await readGroupFile(container, killCount)) ?? (await fromInside(container));
+    return Number(/^oom_kill (\d+)$/m.exec(text)?.[1]);
   } catch (thrown) {
     // A command that broke its container still has a result.
     if (thrown instanceof OffsiteError && unusableContainerCodes.includes(thrown.code)) return Number.NaN;
     throw thrown;
   }
+}
+
+async function fromInside(container: RunningContainer): Promise<string> {
+  return container.memoryKills === undefined ? '' : outputOf(container, [container.memoryKills]);
 }
 
 /**

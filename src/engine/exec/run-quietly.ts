@@ -4,22 +4,37 @@ import type { RunningContainer } from '../container/running-container.ts';
 import { containerDamaged } from '../failure.ts';
 
 /**
- * Runs one of Offsite's own short `sh` scripts and resolves with its stdout. It does not request the exit
- * code, which saves a round trip (two in total); scripts report what matters in their output. An agent may
- * have replaced the shell: if it prints without end, or does not end, the container is unusable.
+ * Runs one of Offsite's own short `sh` scripts as {@link outputOf} does. An agent may have replaced the shell:
+ * what it prints is believed only where it does not matter.
  */
-export async function runQuietly(
+export function runQuietly(
   container: RunningContainer,
   script: string,
   options: { args?: string[]; user?: string | undefined } = {},
+): Promise<string> {
+  const argv = ['/bin/sh', '-c', script, 'offsite', ...(options.args ?? [])];
+  return outputOf(container, argv, options.user);
+}
+
+/**
+ * Runs a short command of Offsite's own and resolves with its stdout. It does not request the exit code, which
+ * saves a round trip (two in total); such commands report what matters in their output. One that prints
+ * without end, or does not end, makes the container unusable.
+ *
+ * @param user default: the container's
+ */
+export async function outputOf(
+  container: RunningContainer,
+  argv: string[],
+  user = container.user,
 ): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   const flooded = Promise.withResolvers<'flooded'>();
   const { clock } = container.port;
   const opened = await container.port.containers.exec(container.id, {
-    argv: ['/bin/sh', '-c', script, 'offsite', ...(options.args ?? [])],
-    user: options.user ?? container.user,
+    argv,
+    user,
     cwd: '/',
     onPiece: (piece) => {
       if (piece.stream !== 'stdout') return;
@@ -28,7 +43,7 @@ export async function runQuietly(
       else flooded.resolve('flooded');
     },
   });
-  if (!opened.started) throw containerDamaged(`The container cannot run /bin/sh: ${opened.message}`);
+  if (!opened.started) throw containerDamaged(`The container cannot run ${argv[0]}: ${opened.message}`);
   using exec = opened.exec;
   using deadline = startDeadline(clock, commandOutput.time.ownCommand);
   const first = await Promise.race([exec.streamEnded, deadline.reached, flooded.promise]);

@@ -1,4 +1,4 @@
-import { executable, readable, segmentTypes, writable, writeHeaders } from './elf.ts';
+import { type Machine, staticProgram } from './static-program.ts';
 
 /**
  * The program that is the first process of a sandbox, which lives as long as the sandbox. It is Offsite's own
@@ -11,27 +11,28 @@ import { executable, readable, segmentTypes, writable, writeHeaders } from './el
  */
 export function firstProcess(arch: string, hosts: string): Buffer | undefined {
   const machine = machines[arch];
-  return machine && program(machine, Buffer.from(hosts));
+  return (
+    machine &&
+    staticProgram(machine, [
+      { at: hostsBytesAt, bytes: Buffer.from([hosts.length, 0, 0, 0]) },
+      // A `struct sigaction` whose handler is SIG_IGN; all else is 0.
+      { at: ignoreAt, bytes: Buffer.from([1, 0, 0, 0]) },
+      { at: pathAt, bytes: Buffer.from('/etc/hosts\0') },
+      { at: hostsAt, bytes: Buffer.from(hosts) },
+    ])
+  );
 }
 
-/** Byte offsets in the file. The code names them by their addresses. */
+/** Byte offsets in the file. */
 const hostsBytesAt = 0xf8;
 const ignoreAt = 0x100;
 const pathAt = 0x120;
 const hostsAt = 0x130;
-const codeAt = 0x200;
 
-interface Machine {
-  /** The machine's number in ELF files. */
-  number: number;
-  /**
-   * Machine code, one call of the kernel a line. `hosts` is what it opened, with the flags O_WRONLY, O_CREAT,
-   * O_APPEND, O_NONBLOCK and O_NOFOLLOW: a pipe or a link there does not matter.
-   */
-  code: readonly string[];
-}
-
-/** Keys are the kernel's names of architectures. */
+/**
+ * `hosts` is what it opened, with the flags O_WRONLY, O_CREAT, O_APPEND, O_NONBLOCK and O_NOFOLLOW: a pipe or
+ * a link there does not matter.
+ */
 const machines: Readonly<Record<string, Machine>> = {
   x86_64: {
     number: 62,
@@ -65,23 +66,3 @@ const machines: Readonly<Record<string, Machine>> = {
     ],
   },
 };
-
-/** Where the file is in memory. */
-const address = 0x40_0000;
-
-function program({ number, code }: Machine, hosts: Buffer): Buffer {
-  if (hostsAt + hosts.length > codeAt) throw new RangeError(`there is no room for ${hosts.length} bytes`);
-  const file = Buffer.concat([Buffer.alloc(codeAt), Buffer.from(code.join(''), 'hex')]);
-  const { load, stack } = segmentTypes;
-  const segments = [
-    { type: load, flags: readable | executable, from: 0, to: address, bytes: file.length },
-    { type: stack, flags: readable | writable, from: 0, to: 0, bytes: 0 },
-  ];
-  writeHeaders(file, { machine: number, kind: 'program', entry: address + codeAt, segments });
-  file.writeUInt32LE(hosts.length, hostsBytesAt);
-  // A `struct sigaction` whose handler is SIG_IGN; all else is 0.
-  file.writeUInt32LE(1, ignoreAt);
-  file.write('/etc/hosts\0', pathAt, 'latin1');
-  hosts.copy(file, hostsAt);
-  return file;
-}

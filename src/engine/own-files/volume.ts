@@ -5,6 +5,7 @@ import type { Capabilities } from '../port/capabilities.ts';
 import type { Mount } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { firstProcess } from './first-process.ts';
+import { memoryKills } from './memory-kills.ts';
 import { shieldLibrary } from './shield.ts';
 
 /** The volume of the files. It stays, as the base image does. */
@@ -20,6 +21,8 @@ export interface OwnFiles {
   shield: string;
   /** See {@link firstProcess}. */
   firstProcess: string;
+  /** See {@link memoryKills}. */
+  memoryKills: string;
 }
 
 export interface OwnFilesVolume {
@@ -43,19 +46,21 @@ export function ownFilesVolume(
   { arch }: Pick<Capabilities, 'arch'>,
 ): OwnFilesVolume {
   const mount: Mount = { volume, path: ownFolder, readOnly: true };
-  const [library, program] = [shieldLibrary(arch), firstProcess(arch, hostsText)];
-  if (library === undefined || program === undefined) return { held: [], files: async () => undefined };
+  const [library, program, counter] = [shieldLibrary(arch), firstProcess(arch, hostsText), memoryKills(arch)];
+  if (library === undefined || program === undefined || counter === undefined)
+    return { held: [], files: async () => undefined };
   let filled: Promise<OwnFiles> | undefined;
   const fill = async (imageId: string): Promise<OwnFiles> => {
     const labels = ownershipLabels({ instance, role: 'container', createdAt: port.clock.now() });
     const stored = async (file: Omit<StoredFile, 'mode'>) =>
       `${ownFolder}/${await storedFile(port, volume, { ...file, mode: 0o755 }, { imageId, labels })}`;
-    const [shield, first] = await Promise.all([
+    const [shield, first, kills] = await Promise.all([
       stored({ content: library, ending: '.so' }),
       // What people see of it in lists of processes.
       stored({ content: program, beginning: 'offsite-init-', ending: '' }),
+      stored({ content: counter, beginning: 'offsite-memory-kills-', ending: '' }),
     ]);
-    return { mount, shield, firstProcess: first };
+    return { mount, shield, firstProcess: first, memoryKills: kills };
   };
   return {
     held: [mount],
