@@ -3,6 +3,7 @@ import type { ContainerSpec } from './container/container-spec.ts';
 import { isRoot } from './container/is-root.ts';
 import { filterObstacle } from './container/seccomp/filter.ts';
 import type { Capabilities } from './port/capabilities.ts';
+import { otherPlainRuntime } from './port/plain-runtimes.ts';
 
 /**
  * Throws an input error that names everything that `spec` requires and this engine cannot provide. Nothing is
@@ -37,7 +38,11 @@ function unmetDemands(spec: ContainerSpec, capabilities: Capabilities): string[]
   if (!limits.cpu) missing.push('a limit on processors');
   if (spec.filter !== 'if-available') {
     const wishes = unmetWishes(spec, capabilities);
-    missing.push(...wishes.map((wish) => `${wish} (a sandbox with seccomp: if-available does without)`));
+    const plain = spec.runtime === undefined ? otherPlainRuntime(capabilities) : undefined;
+    const others = plain === undefined ? '' : `one with runtime: ${plain} has it, `;
+    missing.push(
+      ...wishes.map((wish) => `${wish} (${others}a sandbox with seccomp: if-available does without)`),
+    );
   }
   if (spec.cpus > engine.cpus) missing.push(`${spec.cpus} processors (it has ${engine.cpus})`);
   if (spec.memoryBytes > engine.memoryBytes) {

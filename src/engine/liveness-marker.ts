@@ -8,7 +8,7 @@ import type { Capabilities } from './port/capabilities.ts';
 import type { Mount } from './port/containers.ts';
 import type { EnginePort } from './port/engine-port.ts';
 import { isEngineFailure } from './port/failure.ts';
-import { ownProgramsRuntime } from './port/plain-runtimes.ts';
+import { otherPlainRuntime } from './port/plain-runtimes.ts';
 
 /**
  * A tiny container that runs as long as this process does: it reads a standard input that only this process
@@ -147,7 +147,7 @@ async function createMarker(
     filter: filterFor('sandbox', capabilities),
     readOnlyRoot: true,
     mounts,
-    runtime: ownProgramsRuntime(capabilities),
+    runtime: otherPlainRuntime(capabilities),
   });
   return id;
 }

@@ -166,7 +166,13 @@ describe('a check', () => {
     expect(await runtime('crun', 'crun', 'runc')).toEqual({ state: 'ok', found: 'crun' });
     const { found } = await runtime('runc', 'crun', 'runc');
     expect(found).toContain('"default-runtime": "crun"');
-    expect(await runtime('runsc', 'runc', 'runsc')).toMatchObject({ state: 'warn' });
+    expect(await runtime('nvidia', 'runc', 'nvidia')).toMatchObject({
+      state: 'warn',
+      fix: expect.stringMatching(/^Sandboxes need runtime: runc, .* or seccomp: if-available\./),
+    });
+    expect(await runtime('runsc', 'runsc')).toMatchObject({
+      fix: expect.stringMatching(/^Sandboxes need seccomp: if-available\./),
+    });
   });
 
   test("of the engine's clock warns of one that is minutes off", async () => {

@@ -1,6 +1,6 @@
 import type { Capabilities } from '../port/capabilities.ts';
 import type { ContainerRequest } from '../port/containers.ts';
-import { ownProgramsRuntime, plainRuntimes } from '../port/plain-runtimes.ts';
+import { otherPlainRuntime, plainRuntimes } from '../port/plain-runtimes.ts';
 import type { ContainerSpec } from './container-spec.ts';
 import { hostName, ownAddress, writeHosts } from './hosts-file.ts';
 import { filterFor } from './seccomp/filter.ts';
@@ -15,7 +15,7 @@ export function requestOf(
   { protectsPaths, firstProcess }: { protectsPaths: boolean; firstProcess: string | undefined },
 ): Omit<ContainerRequest, 'name' | 'labels'> {
   const { network, program, service, networkAdmin } = spec;
-  const runtime = spec.runtime ?? (program === undefined ? undefined : ownProgramsRuntime(capabilities));
+  const runtime = spec.runtime ?? (program === undefined ? undefined : otherPlainRuntime(capabilities));
   const networkByEngine = !plainRuntimes.includes(runtime ?? capabilities.defaultRuntime);
   // An engine that sets up a network writes the hosts file too.
   const hostsByEngine = network === 'open' || (network === 'none' && networkByEngine);

@@ -21,8 +21,8 @@ const unusableContainerCodes = ['ENGINE_CONTAINER_DAMAGED', 'ENGINE_CONTAINER_ST
 /**
  * Whether the kernel killed a process of this container for memory since the last call; `execId` is the exec
  * in question. Uses one exec where the kernel's counter cannot be read from outside, and the engine's events
- * if that fails: memory may still be full (files in /dev/shm count), so that the kernel kills the process that
- * reads the counter.
+ * if that fails: memory may still be full (files in /dev/shm count), so that the kernel kills the process
+ * that reads the counter.
  */
 export async function oomKilledSinceLastAsked(container: RunningContainer, execId: string): Promise<boolean> {
   return noteOomKills(container, await readCounter(container), execId);

@@ -4,8 +4,8 @@ import type { RunningContainer } from '../container/running-container.ts';
 import { containerDamaged } from '../failure.ts';
 
 /**
- * Runs one of Offsite's own short `sh` scripts as {@link outputOf} does. An agent may have replaced the shell:
- * what it prints is believed only where it does not matter.
+ * Runs one of Offsite's own short `sh` scripts as {@link outputOf} does. An agent may have replaced the
+ * shell: what it prints is believed only where it does not matter.
  */
 export function runQuietly(
   container: RunningContainer,
@@ -17,8 +17,8 @@ export function runQuietly(
 }
 
 /**
- * Runs a short command of Offsite's own and resolves with its stdout. It does not request the exit code, which
- * saves a round trip (two in total); such commands report what matters in their output. One that prints
+ * Runs a short command of Offsite's own and resolves with its stdout. It does not request the exit code,
+ * which saves a round trip (two in total); such commands report what matters in their output. One that prints
  * without end, or does not end, makes the container unusable.
  *
  * @param user default: the container's

@@ -4,7 +4,7 @@ import { executable, readable, segmentTypes, writable, writeHeaders } from './el
 export interface Machine {
   /** The machine's number in ELF files. */
   number: number;
-  /** Machine code, one call of the kernel a line. It names data by its address: {@link address} and its offset. */
+  /** Machine code, one call of the kernel a line. It names data by {@link address} and its offset. */
   code: readonly string[];
 }
 

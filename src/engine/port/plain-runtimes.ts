@@ -7,10 +7,10 @@ import type { Capabilities } from './capabilities.ts';
 export const plainRuntimes: readonly string[] = ['runc', 'io.containerd.runc.v2', 'crun'];
 
 /**
- * The runtime of containers that run only Offsite's own programs, undefined for the engine's default. They
- * take a plain one if the engine has one: the limits of these containers leave no room for another kernel.
+ * A plain runtime of an engine whose default is not plain; undefined if it has none, or its default is.
+ * Containers that run only Offsite's own programs take it: their limits leave no room for another kernel.
  */
-export function ownProgramsRuntime({
+export function otherPlainRuntime({
   runtimes,
   defaultRuntime,
 }: Pick<Capabilities, 'runtimes' | 'defaultRuntime'>): string | undefined {

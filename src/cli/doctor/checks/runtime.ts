@@ -1,4 +1,5 @@
-import { plainRuntimes } from '../../../engine/port/plain-runtimes.ts';
+import type { Capabilities } from '../../../engine/port/capabilities.ts';
+import { otherPlainRuntime, plainRuntimes } from '../../../engine/port/plain-runtimes.ts';
 import { engineCheck } from '../check.ts';
 
 /** The runtime of sandboxes that name none, and what follows from it. */
@@ -8,7 +9,7 @@ export const engineRuntime = engineCheck('runtime', async ({ capabilities }) => 
     return {
       state: 'warn',
       found: `${defaultRuntime}: it may have a kernel of its own, which has no filter of system calls`,
-      fix: 'Sandboxes need seccomp: if-available. docs/engines.md says what else follows.',
+      fix: `Sandboxes need ${waysOut(capabilities)}. docs/engines.md says what else follows.`,
     };
   }
   if (defaultRuntime === 'crun' || !runtimes.includes('crun')) return { state: 'ok', found: defaultRuntime };
@@ -16,3 +17,10 @@ export const engineRuntime = engineCheck('runtime', async ({ capabilities }) => 
   const found = `${defaultRuntime}; crun is there too, and makes a trial a tenth to a fifth faster`;
   return { state: 'ok', found: `${found}: "default-runtime": "crun" in the engine's daemon.json` };
 });
+
+/** Machines with an NVIDIA GPU often have a default runtime of its own, next to runc. */
+function waysOut(capabilities: Capabilities): string {
+  const plain = otherPlainRuntime(capabilities);
+  const otherRuntime = plain === undefined ? '' : `runtime: ${plain}, which the engine has too, or `;
+  return `${otherRuntime}seccomp: if-available`;
+}
