@@ -27,7 +27,7 @@ await runScript(async (signal) => {
       mayLackFilter: unmetWishes({}, capabilities).length > 0,
     },
     env: process.env,
-    engineHost: undefined,
+    engine: undefined,
     signal,
     onSuite: (suite, attacks) => console.log(`${suite}: ${plural(attacks, 'case')}`),
   });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DaemonConfig } from './daemon-config.ts';
 import type { Budgets } from './default-budgets.ts';
-import { EngineList, engineListIssue } from './engines-config.ts';
+import { EngineAddress, EngineList, engineListIssue } from './engines-config.ts';
 import { FleetConfig } from './fleet-config.ts';
 import { Label } from './labels.ts';
 import { Budget, ModelConfig } from './model-config.ts';
@@ -34,11 +34,14 @@ export const ConfigFile = z
       .optional()
       .meta({ description: 'The Eval Service that gets the results. Default: the embedded one.' }),
     engine: z
-      .strictObject({
-        host: z.string().min(1).meta({
-          description: 'The address of the engine, such as unix:///var/run/docker.sock or ssh://host.',
-        }),
-      })
+      .strictObject(
+        {
+          host: EngineAddress.meta({
+            description: 'The address of the engine, such as unix:///var/run/docker.sock or ssh://host.',
+          }),
+        },
+        { error: 'expected {host: address}, such as {host: ssh://user@host}' },
+      )
       .optional()
       .meta({ description: 'The container engine. Default: the one that the docker CLI would use.' }),
     engines: EngineList,
@@ -140,8 +143,11 @@ export const ConfigFile = z
       }),
   })
   .superRefine((config, context) => {
-    const issue = config.engine && config.engines ? 'use either engine or engines' : engineListIssue(config);
-    if (issue !== undefined) context.addIssue({ code: 'custom', path: ['engines'], message: issue });
+    const issue = (path: (string | number)[], message: string) =>
+      context.addIssue({ code: 'custom', path, message });
+    const odd = engineListIssue(config);
+    if (config.engine && config.engines) issue(['engines'], 'use either engine or engines');
+    else if (odd) issue(['engines', odd.index], odd.message);
   })
   .meta({ title: 'Offsite configuration' });
 

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { z } from 'zod';
 import { Label } from './labels.ts';
 
@@ -5,19 +6,27 @@ const Name = z
   .string()
   .regex(/^[A-Za-z0-9][\w.-]{0,39}$/, 'expected a name of letters, digits and ._-, such as gpu-1');
 
+const addresses = 'ssh://user@host, tcp://host:2376 or unix:///path';
+
+/** An address as `engine/connection/reach.ts` takes it. */
+export const EngineAddress = z
+  .string()
+  .regex(/^(?:(?:unix|npipe):\/\/.|(?:ssh|tcp|https?):\/\/[^/])/, `expected an address: ${addresses}`);
+
+const Where = z
+  .string()
+  .regex(/^local$|^(?:unix|npipe):\/\/.|^(?:ssh|tcp|https?):\/\/[^/]/, `expected local, ${addresses}`);
+
 const Engine = z.strictObject({
   name: Name.optional().meta({
-    description: 'How results and messages name the engine. Default: local, or the host of the address.',
+    description:
+      'How results and messages name the engine. Default: local, or the host or the socket of the address.',
   }),
-  host: z
-    .string()
-    .min(1)
-    .default('local')
-    .meta({
-      description:
-        "Where it is: ssh://user@host, tcp://host:2376, unix:///path. local: this machine's, as without " +
-        '`engines`.',
-    }),
+  host: Where.default('local').meta({
+    description:
+      "Where it is: ssh://user@host, tcp://host:2376, unix:///path. local: this machine's, as without " +
+      '`engines`.',
+  }),
   certificates: z
     .string()
     .min(1)
@@ -42,7 +51,7 @@ const Engine = z.strictObject({
 
 /** `engines` of the configuration: addresses, or settings. */
 export const EngineList = z
-  .array(z.union([z.string().min(1), Engine]))
+  .array(z.union([Where, Engine], { error: 'expected an address or {name, host, labels, …}' }))
   .min(1)
   .optional()
   .meta({
@@ -82,16 +91,25 @@ export function configuredEngines({ engines = [], labels }: EngineSettings): Con
   });
 }
 
+/** `gpu-1` for `ssh://me@gpu-1`, `podman` for `unix:///run/podman/podman.sock`. */
 function nameOf(host: string): string {
+  const path = /^(?:unix|npipe):\/\/(.+)$/.exec(host)?.[1];
+  if (path !== undefined) return basename(path, '.sock');
   const url = URL.canParse(host) ? new URL(host) : undefined;
   return url?.hostname || host;
 }
 
-/** What is wrong with the list as a whole; undefined if nothing is. */
-export function engineListIssue(settings: EngineSettings): string | undefined {
+/** What is wrong with the names in the list, and the index of the engine; undefined if nothing is. */
+export function engineListIssue(settings: EngineSettings): { index: number; message: string } | undefined {
   const names = configuredEngines(settings).map(({ name }) => name);
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) return `two engines are called ${twice}: give each a \`name\` of its own`;
-  const odd = names.find((name) => !Name.safeParse(name).success);
-  return odd === undefined ? undefined : `give the engine ${odd} a \`name\``;
+  for (const [index, name] of names.entries()) {
+    if (!Name.safeParse(name).success)
+      return { index, message: `give this engine a \`name\`: its address has none that can be one` };
+    if (names.indexOf(name) !== index)
+      return {
+        index,
+        message: `an engine before this one is called ${name} too: give one a \`name\` of its own`,
+      };
+  }
+  return undefined;
 }

@@ -31,6 +31,21 @@ async function doctor(place: Place, env: Record<string, string> = {}) {
 }
 
 describe.concurrent('offsite doctor', () => {
+  test('looks at no engine and no service if the configuration cannot be read, which may name others', async () => {
+    using place = openPlace();
+    writeFileSync(join(place.folder, 'offsite.yaml'), 'engines: [gpu-1]\n');
+    const { exitCode, report, check } = await doctor(place);
+    expect(exitCode).toBe(2);
+    expect(check('configuration')).toMatchObject({
+      state: 'fail',
+      found: expect.stringContaining(':1:11: engines[0]'),
+    });
+    expect(report.engine).toBeUndefined();
+    const unread = { state: 'skipped', found: 'the configuration cannot be read' };
+    for (const name of ['service', "models' keys", 'engine', 'sandboxes', 'sealed sandbox'])
+      expect(check(name)).toMatchObject(unread);
+  });
+
   test('finds a machine that can run trials ready, and says what its engine is', async () => {
     using place = openPlace();
     const { exitCode, report } = await doctor(place);
@@ -67,7 +82,10 @@ describe.concurrent('offsite doctor', () => {
         failure: expect.stringContaining('ENOENT'),
       },
     ]);
-    expect(check('engine')).toMatchObject({ state: 'fail', fix: expect.stringContaining('Start Docker') });
+    expect(check('engine')).toMatchObject({
+      state: 'fail',
+      fix: expect.stringContaining('DOCKER_HOST names this engine'),
+    });
     expect(check('sealed sandbox')).toMatchObject({ state: 'skipped' });
     expect(check('service')).toMatchObject({ state: 'ok' });
   });
@@ -162,6 +180,12 @@ describe('a check', () => {
   test('of the runtime says that crun is cheaper where it is there, and what a foreign kernel lacks', async () => {
     const runtime = async (defaultRuntime: string, ...runtimes: string[]) =>
       await on(engineRuntime, { capabilities: { defaultRuntime, runtimes } });
+    const withLocal = (local: object) =>
+      on(
+        engineRuntime,
+        { capabilities: { defaultRuntime: 'nvidia', runtimes: ['nvidia', 'runc'] } },
+        { local },
+      );
     expect(await runtime('runc', 'runc')).toEqual({ state: 'ok', found: 'runc' });
     expect(await runtime('crun', 'crun', 'runc')).toEqual({ state: 'ok', found: 'crun' });
     const { found } = await runtime('runc', 'crun', 'runc');
@@ -173,6 +197,9 @@ describe('a check', () => {
     expect(await runtime('runsc', 'runsc')).toMatchObject({
       fix: expect.stringMatching(/^Sandboxes need seccomp: if-available\./),
     });
+    const unused = { state: 'ok', found: 'nvidia, which no sandbox uses' };
+    expect(await withLocal({ runtime: 'runc' })).toEqual(unused);
+    expect(await withLocal({ seccomp: 'if-available' })).toMatchObject({ state: 'ok' });
   });
 
   test("of the engine's clock warns of one that is minutes off", async () => {
@@ -274,7 +301,8 @@ describe('a check', () => {
     const asked = { capabilities, findImage: engine.findImage };
     expect(await on(sandboxes, asked, configured)).toMatchObject({
       state: 'fail',
-      found: expect.stringContaining('"second"'),
+      found: expect.stringMatching(/the sandbox "second" requires: the runtime no-such \(it knows [^;]*\)$/),
+      fix: expect.stringContaining('remove `runtime`'),
     });
     const { first } = configured;
     expect(await on(sandboxes, asked, { first })).toMatchObject({ state: 'warn' });
@@ -351,7 +379,7 @@ test('hostile agents are not run where all of them would be refused, and the rep
         { runtime: 'also-own', name: 'also-own', mayLackFilter: false },
         { runtime: 'no-such', name: 'no-such', mayLackFilter: false },
       ],
-      engineHost: undefined,
+      configured: undefined,
       clock: systemClock,
       signal: AbortSignal.timeout(60_000),
       note: (what) => notes.push(what),

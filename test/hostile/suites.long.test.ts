@@ -12,6 +12,7 @@ import { runHostile } from '../../src/cli/doctor/deep/run-hostile.ts';
 import { configWith } from '../../src/cli/doctor/deep/run-suite.ts';
 import type { SandboxRuntime, UsedRuntime } from '../../src/cli/doctor/runtimes.ts';
 import { unmetWishes } from '../../src/engine/capabilities.ts';
+import { ConfigFile } from '../../src/suite/config-file.ts';
 import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
 import { plainText } from '../../src/text/output.ts';
@@ -69,7 +70,7 @@ test('a representative part of the attacks is held, and of the honest agents pas
     chosen: ({ id }) => representative.includes(id),
     used,
     env: process.env,
-    engineHost: undefined,
+    engine: undefined,
     signal: AbortSignal.timeout(longest),
   });
   expect(report.rows.filter(({ broke }) => broke !== undefined)).toEqual([]);
@@ -82,7 +83,7 @@ test('an Offsite that ends without results counts as a crash for every attack', 
     chosen: ({ id }) => ['mounts', 'namespaces'].includes(id),
     used: { ...used, name: 'runc' },
     env: process.env,
-    engineHost: 'unix:///nonexistent/docker.sock',
+    engine: { host: 'unix:///nonexistent/docker.sock' },
     signal: AbortSignal.timeout(60_000),
   });
   expect(report.rows.map(({ id, seen }) => [id, seen])).toEqual([
@@ -101,7 +102,7 @@ test("attacks on the machine's own kernel are left out where sandboxes may have 
     chosen: ({ id }) => ['namespaces', 'kernel-calls'].includes(id),
     used: { runtime: 'runsc', name: 'runsc', mayLackFilter: true },
     env: process.env,
-    engineHost: undefined,
+    engine: undefined,
     signal: AbortSignal.timeout(60_000),
   });
   const reason = "attacks on the machine's own kernel; with the runtime runsc, sandboxes may have another";
@@ -118,6 +119,9 @@ test('all sandboxes of the suites have the runtime that is examined, and lack th
   const { sandboxes } = parse(text) as { sandboxes: Record<string, object> };
   const on = (runtime: SandboxRuntime) => parse(configWith(runtime, text));
   expect(on({ runtime: undefined, mayLackFilter: false })).toEqual(parse(text));
+  const engine = { host: 'tcp://gpu-1:2376', certificates: '/etc/offsite/gpu-1' };
+  const configured = configWith({ runtime: undefined, mayLackFilter: false, engine }, text);
+  expect(ConfigFile.parse(parse(configured)).engines).toEqual([engine]);
   const changes = { runtime: 'runsc', seccomp: 'if-available' };
   expect(on({ runtime: 'runsc', mayLackFilter: true })).toEqual({
     ...parse(text),

@@ -41,7 +41,8 @@ async function doctor(options: DoctorOptions): Promise<number> {
   await using context = new CommandContext({ config, env, dataFolder, insecureHttp });
   const { clock, runners, out } = context;
   const { signal } = context.interruption();
-  const [engine, ...others] = await eachEngine(context, signal);
+  // Another engine than the one that the configuration names tells nothing.
+  const [engine, ...others]: SomeNamed = loaded.got ? await eachEngine(context, signal) : [loaded];
   const surroundings = {
     env,
     clock,
@@ -59,13 +60,14 @@ async function doctor(options: DoctorOptions): Promise<number> {
     examined.push(...(await examine(again, { ...surroundings, engine: other })));
   }
   const [first] = configuredEngines(config);
-  const engineHost = first ? first.host : config.engine?.host;
+  const { host, certificates } = first ?? { host: config.engine?.host };
   const note = (what: string) => context.err.print(what);
   const deep =
     options.deep && engine.got
       ? await lookDeep(engine.value, {
           runtimes: runtimesOn(engine.value, config),
-          ...{ engineHost, clock, signal, note },
+          configured: host === undefined ? undefined : { host, certificates },
+          ...{ clock, signal, note },
         })
       : undefined;
   const report = doctorReport(engine, examined, deep);
@@ -75,12 +77,10 @@ async function doctor(options: DoctorOptions): Promise<number> {
 }
 
 type NamedEngine = Prerequisite<Engine> & { name?: string };
+type SomeNamed = [NamedEngine, ...NamedEngine[]];
 
 /** The engine, or each of several. `--deep` looks at the first. */
-async function eachEngine(
-  context: CommandContext,
-  signal: AbortSignal,
-): Promise<[NamedEngine, ...NamedEngine[]]> {
+async function eachEngine(context: CommandContext, signal: AbortSignal): Promise<SomeNamed> {
   const opened = await attempt(() => context.engines.all(signal));
   if (!opened.got) return [opened];
   const { away, ...engines } = opened.value;

@@ -13,8 +13,13 @@ export type Finding =
 
 /** One thing that trials need. */
 export interface Check {
-  /** Whether the check is about an engine, so that it is repeated for each of several. */
+  /**
+   * Whether the check is about an engine, so that it is repeated for each of several, and skipped if the
+   * configuration cannot be read: it may name another one.
+   */
   ofEngine?: true;
+  /** Whether it looks at what the configuration names. It is skipped if that cannot be read. */
+  ofConfiguration?: true;
   /** The check's name in the report. */
   name: string;
   /** Runs the check. If it throws, that counts as a failure. */

@@ -10,6 +10,11 @@ export async function examine(checks: readonly Check[], surroundings: Surroundin
   const examined: Examined[] = [];
   for (const check of checks) {
     surroundings.signal.throwIfAborted();
+    if (surroundings.configFailure !== undefined && (check.ofEngine || check.ofConfiguration)) {
+      const found = 'the configuration cannot be read';
+      examined.push({ name: check.name, state: 'skipped', found });
+      continue;
+    }
     try {
       examined.push({ name: check.name, ...(await check.run(surroundings)) });
     } catch (error) {

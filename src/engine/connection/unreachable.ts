@@ -26,18 +26,29 @@ export class EngineUnreachable extends OffsiteError {
     const sockets = forbidden.map(({ host }) => host.replace('unix://', '')).join(', ');
     const why = isForbidden ? `: your user may not open ${sockets}` : '';
     const lines = tried.map(({ host, source, failure }) => `  ${host} (${source}): ${failure}`);
-    super(`No Docker engine answers${why}. Tried:\n${lines.join('\n')}`, {
+    super(`No engine answers${why}. Tried:\n${lines.join('\n')}`, {
       code: 'ENGINE_UNREACHABLE',
       kind: 'infrastructure',
-      hint:
-        hint ??
-        (isForbidden
-          ? 'Add your user to the group docker and log in again, or use a rootless engine.'
-          : 'Start Docker (or Podman, Colima, ...), set DOCKER_HOST, or run `docker context use`.'),
+      hint: hint ?? (isForbidden ? forbiddenHint(sockets) : startHint(isNamed ? tried[0] : undefined)),
       cause,
     });
     this.tried = tried;
     this.isNamed = isNamed;
     this.isForbidden = isForbidden;
   }
+}
+
+function forbiddenHint(sockets: string): string {
+  return sockets.includes('podman')
+    ? 'Run `systemctl --user enable --now podman.socket` for a Podman of your own.'
+    : 'Add your user to the group docker and log in again, or use a rootless engine.';
+}
+
+/** @param named the engine that the user chose */
+function startHint(named: TriedEngine | undefined): string {
+  const podman = 'Podman with `systemctl --user enable --now podman.socket`';
+  if (named === undefined) return `Start Docker, or ${podman}, or name an engine with DOCKER_HOST.`;
+  const who = named.source === 'the configured host' ? 'The configuration' : named.source;
+  const start = named.host.includes('podman') ? `start ${podman}` : 'start the engine';
+  return `${who} names this engine, so no other is tried: correct that, or ${start}.`;
 }

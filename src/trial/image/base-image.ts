@@ -69,7 +69,7 @@ export async function checkSandboxes(
     const imageId = usesImage ? (await baseImage({ engine, observeBuild }, sandbox, signal)).id : '';
     const network = engineNetwork(sandbox);
     const spec = { ...containerSpec(sandbox, defaultContext, { network, labels: {} }), imageId };
-    assertEnforceable(spec, engine.capabilities);
+    assertEnforceable(spec, engine.capabilities, sandbox.name);
     requireLabels([...(sandbox.needs ?? []), ...cases.flatMap(needsOf)], engine);
   }
 }

@@ -3,6 +3,7 @@ import type { Check } from '../check.ts';
 /** Whether the variables for the models' keys are set. Never prints their values. */
 export const modelKeys: Check = {
   name: "models' keys",
+  ofConfiguration: true,
   async run({ config, env }) {
     const named = Object.entries(config.models).flatMap(([model, settings]) =>
       'apiKeyEnv' in settings && settings.apiKeyEnv ? [{ model, variable: settings.apiKeyEnv }] : [],

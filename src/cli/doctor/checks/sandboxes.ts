@@ -19,12 +19,9 @@ export const sandboxes = engineCheck('sandboxes', async (engine, { config, signa
     }
     const spec = containerSpec(sandbox, defaultContext, { network: engineNetwork(sandbox), labels: {} });
     const held = await attempt(() =>
-      assertEnforceable({ ...spec, imageId: image?.id ?? sandbox.image }, engine.capabilities),
+      assertEnforceable({ ...spec, imageId: image?.id ?? sandbox.image }, engine.capabilities, name),
     );
-    if (!held.got) {
-      const failure = failureOf(held.error);
-      return { ...failure, found: `"${name}": ${failure.found}` };
-    }
+    if (!held.got) return failureOf(held.error);
   }
   if (missing !== undefined) return missing;
   return {

@@ -124,7 +124,9 @@ async function lookInside(
     return {
       state: 'warn',
       found: `holds, seen from inside: ${parts}; without ${lacks.join('; ')}${unseenLimits}`,
-      fix: 'If you do not trust the agents, use an engine with filters. Results say what was missing.',
+      fix: isPlain
+        ? 'If you do not trust the agents, use an engine with filters. Results say what was missing.'
+        : 'Nothing to do if the runtime has a kernel of its own, as gVisor and Kata have: it stands in place of the filter.',
     };
   }
   if (unseen.length === 0) return { state: 'ok', found: `holds, seen from inside: ${parts}` };

@@ -9,6 +9,7 @@ const wanted: readonly Permission[] = ['evals:read', 'evals:write'];
 
 export const service: Check = {
   name: 'service',
+  ofConfiguration: true,
   async run(surroundings) {
     const { config, env, runners, signal } = surroundings;
     const bundle = await attempt(() => hostCertificates(config, env));

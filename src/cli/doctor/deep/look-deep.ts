@@ -6,6 +6,7 @@ import { plural } from '../../../text/quantities.ts';
 import type { UsedRuntime } from '../runtimes.ts';
 import { type ConformanceReport, runConformance } from './conformance.ts';
 import { type HostileReport, runHostile } from './run-hostile.ts';
+import type { NamedHost } from './run-suite.ts';
 
 /** Hostile agents that were not run. This fails: nobody knows whether they are held. */
 export interface HostileNotRun {
@@ -24,7 +25,8 @@ export interface DeepReports {
 
 interface DeepRequest {
   runtimes: readonly UsedRuntime[];
-  engineHost: string | undefined;
+  /** The engine of the configuration; undefined for the one of the environment. */
+  configured: NamedHost | undefined;
   clock: Clock;
   signal: AbortSignal;
   /** Called before each part, with what it is. */
@@ -55,7 +57,7 @@ export async function lookDeep(engine: Engine, request: DeepRequest): Promise<De
 async function hostileOn(
   { capabilities }: Engine,
   used: UsedRuntime,
-  { engineHost, signal, note }: DeepRequest,
+  { configured, signal, note }: DeepRequest,
 ): Promise<HostileReport | HostileNotRun> {
   const lacks = used.mayLackFilter ? [] : unmetWishes(used, capabilities);
   if (lacks.length > 0) {
@@ -72,7 +74,7 @@ async function hostileOn(
     chosen: ({ deep }) => deep,
     used,
     env: process.env,
-    engineHost,
+    engine: configured,
     signal,
     onSuite: (suite, attacks) => note(`hostile agents: ${suite}, ${plural(attacks, 'case')}`),
   });

@@ -6,7 +6,7 @@ import type { UsedRuntime } from '../runtimes.ts';
 import { type Attack, attacksOf, type HostileSuite, hostileSuites } from './attacks.ts';
 import { type AttackRow, type Counts, countsOf, rowOf, rowOfLeftOut, type Seen } from './outcome.ts';
 import { filesWithKey, holdsKey, newPlantedKey } from './planted-key.ts';
-import { runSuite, type SuiteRun } from './run-suite.ts';
+import { type NamedHost, runSuite, type SuiteRun } from './run-suite.ts';
 
 /** Characters that control a terminal or change the direction of its text, except line breaks and tabs. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
@@ -22,7 +22,7 @@ export interface HostileRequest {
   /** The runtime of all sandboxes. */
   used: UsedRuntime;
   env: NodeJS.ProcessEnv;
-  engineHost: string | undefined;
+  engine: NamedHost | undefined;
   signal: AbortSignal;
   /** Called before each suite, with the number of its attacks. */
   onSuite?: (suite: string, attacks: number) => void;

@@ -14,6 +14,12 @@ const longestMs = 30 * 60_000;
 /** Trials at a time, so that other trials run beside an attack even on a small machine. */
 const atATime = 3;
 
+/** An engine's address, and the folder of certificates for it. */
+export interface NamedHost {
+  host: string;
+  certificates?: string | undefined;
+}
+
 export interface SuiteRequest {
   suite: HostileSuite;
   attacks: readonly Attack[];
@@ -23,8 +29,8 @@ export interface SuiteRequest {
   folder: string;
   dataFolder: string;
   env: NodeJS.ProcessEnv;
-  /** The engine's address, if the configuration has one. */
-  engineHost: string | undefined;
+  /** The engine of the configuration; undefined for the one of the environment. */
+  engine: NamedHost | undefined;
   plantedKey: string;
   signal: AbortSignal;
 }
@@ -70,19 +76,22 @@ export async function runSuite(request: SuiteRequest): Promise<SuiteRun> {
 }
 
 /** Writes the suite with only the chosen cases, beside all files that it refers to, for the runtime. */
-async function writeSuite({ suite, attacks, folder, used }: SuiteRequest) {
+async function writeSuite({ suite, attacks, folder, used, engine }: SuiteRequest) {
   await cp(hostileFolder(), folder, { recursive: true });
   const file = join(folder, `${suite}.yaml`);
   const chosen = new Set(attacks.map(({ id }) => id));
   const whole = parse(await readFile(file, 'utf8')) as { cases: { id: string }[] };
   await writeFile(file, stringify({ ...whole, cases: whole.cases.filter(({ id }) => chosen.has(id)) }));
   const config = join(folder, 'offsite.yaml');
-  await writeFile(config, configWith(used, await readFile(config, 'utf8')));
+  await writeFile(config, configWith({ ...used, engine }, await readFile(config, 'utf8')));
   return { suite: file, config };
 }
 
-/** The text of the suites' `offsite.yaml`, with each of its sandboxes on the runtime. */
-export function configWith({ runtime, mayLackFilter }: SandboxRuntime, text: string): string {
+/** The text of the suites' `offsite.yaml`, with the engine, and each of its sandboxes on the runtime. */
+export function configWith(
+  { runtime, mayLackFilter, engine }: SandboxRuntime & { engine?: NamedHost | undefined },
+  text: string,
+): string {
   const config = parse(text) as { sandboxes: Record<string, object> };
   const changes = {
     ...(runtime !== undefined && { runtime }),
@@ -92,7 +101,11 @@ export function configWith({ runtime, mayLackFilter }: SandboxRuntime, text: str
     name,
     { ...sandbox, ...changes },
   ]);
-  return stringify({ ...config, sandboxes: Object.fromEntries(sandboxes) });
+  return stringify({
+    ...config,
+    ...(engine && { engines: [engine] }),
+    sandboxes: Object.fromEntries(sandboxes),
+  });
 }
 
 /** The main file of the command line, as source or compiled like this file. */
@@ -105,11 +118,10 @@ function program(): string {
  * The user's environment, without the variables that name a service, another configuration, or the summary of
  * a CI step.
  */
-function environment({ env, engineHost, plantedKey }: SuiteRequest): NodeJS.ProcessEnv {
+function environment({ env, plantedKey }: SuiteRequest): NodeJS.ProcessEnv {
   const kept = Object.entries(env).filter(([name]) => !/^(OFFSITE|GITHUB)_/.test(name));
   return {
     ...Object.fromEntries(kept),
-    ...(engineHost !== undefined && { DOCKER_HOST: engineHost }),
     NO_COLOR: '1',
     [keyVariable]: plantedKey,
   };
