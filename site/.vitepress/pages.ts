@@ -36,7 +36,7 @@ export const groups: Group[] = [
       { text: 'The fleet', link: '/fleet' },
       { text: 'The embedded service', link: '/service' },
       { text: 'Engines', link: '/engines' },
-      { text: 'Several engines', link: '/remote-engines' },
+      { text: 'Remote and several engines', link: '/remote-engines' },
     ],
   },
   {

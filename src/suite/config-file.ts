@@ -43,12 +43,14 @@ export const ConfigFile = z
         { error: 'expected {host: address}, such as {host: ssh://user@host}' },
       )
       .optional()
-      .meta({ description: 'The container engine. Default: the one that the docker CLI would use.' }),
+      .meta({
+        description:
+          'The container engine. Default: what the docker CLI uses, or the first of the usual sockets that answers.',
+      }),
     engines: EngineList,
-    labels: z
-      .array(Label)
-      .default([])
-      .meta({ description: 'What this machine has that a sandbox may need: gpu, big-disk.' }),
+    labels: z.array(Label).default([]).meta({
+      description: 'What this machine has that a sandbox may need: big-disk. They only place trials.',
+    }),
     dataFolder: z
       .string()
       .min(1)

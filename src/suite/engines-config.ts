@@ -41,7 +41,7 @@ const Engine = z.strictObject({
     .optional()
     .meta({
       description:
-        'What its machine has that a sandbox may need: gpu. Default: none; for local, the `labels` of this ' +
+        'What its machine has that a sandbox may need: big-disk. Default: none; for local, the `labels` of this ' +
         'machine.',
     }),
   trials: z.int().min(1).optional().meta({

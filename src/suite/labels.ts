@@ -3,7 +3,7 @@ import { z } from 'zod';
 /** A property that some machines have and others do not, such as `gpu`. */
 export const Label = z
   .string()
-  .regex(/^[a-z0-9][\w.-]{0,39}$/, 'expected a label such as gpu: lower-case letters, digits and ._-');
+  .regex(/^[a-z0-9][\w.-]{0,39}$/, 'expected a label such as big-disk: lower-case letters, digits and ._-');
 
 /** The architecture of an engine's machine, as images and labels name it. */
 export function architecture(arch: string): string {

@@ -24,6 +24,7 @@ async function expectFailure(host: string, why: string, hint: RegExp): Promise<v
 test('a machine without an engine, or a user who may not use it, is told what to run there', async () => {
   const hint = /Run `ssh -p \d+ \w+@127\.0\.0\.1 docker version`.*group docker/;
   await expectFailure(`${server.host}/no/such.sock`, "cannot open the engine's socket /no/such.sock", hint);
+  await expectFailure(`${server.host}/no/podman.sock`, 'socket /no/podman.sock', /--now podman\.socket/);
   const nobody = server.host.replace('root@', 'nobody@');
   await expectFailure(nobody, "cannot open the engine's socket /var/run/docker.sock", hint);
 }, 60_000);

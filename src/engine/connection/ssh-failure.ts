@@ -50,9 +50,11 @@ const complaints: readonly Complaint[] = [
   {
     said: /open failed/,
     why: ({ socket }) => `the server cannot open the engine's socket ${socket}`,
-    hint: ({ url }) =>
-      `Run \`${commandOf(url)} docker version\`: it says whether an engine runs there, and whether the user ` +
-      `may use it (group docker). For another socket, add its path to the address: ssh://host/path/to/docker.sock.`,
+    hint: ({ url, socket }) =>
+      socket.includes('podman')
+        ? `Run \`${commandOf(url)} systemctl --user enable --now podman.socket\`, and \`loginctl enable-linger\` there.`
+        : `Run \`${commandOf(url)} docker version\`: it says whether an engine runs there, and whether the user ` +
+          `may use it (group docker). For another socket, add its path to the address: ssh://host/path/to/docker.sock.`,
   },
 ];
 
