@@ -8,7 +8,7 @@ import type { SuitePlan } from '../../suite/plan.ts';
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { passedEnvironment } from '../../trial/host-environment.ts';
-import { SandboxImageMissing } from '../../trial/image/base-image.ts';
+import { SandboxRefused } from '../../trial/image/base-image.ts';
 import { askedBy, checkModels } from '../../trial/models.ts';
 import { ciRun } from '../ci-run.ts';
 import { olderSide } from '../compare-to.ts';
@@ -92,8 +92,8 @@ export async function runSuite(file: string | undefined, options: RunOptions): P
     const kept = ledger.outbox.pending().filter((report) => report.service === service).length;
     const waiting = kept > 0 ? `${plural(kept, 'result')} kept in ${dataFolder}; ` : '';
     const placed = placedFailure(error, context.config);
-    // If the image is missing, nothing was started.
-    if (!options.dryRun && !(error instanceof SandboxImageMissing))
+    // If the engine refuses a sandbox, nothing was started.
+    if (!options.dryRun && !(error instanceof SandboxRefused))
       progress.note(`${waiting}\`offsite resume\` continues what is not finished`);
     progress[Symbol.dispose]();
     await printIncompleteResults(unfinished, error);

@@ -1,5 +1,6 @@
 import { baseImageRecipe, baseImageRecipes } from '../../base-image/recipe.ts';
 import { assertEnforceable } from '../../engine/capabilities.ts';
+import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Image } from '../../engine/port/images.ts';
 import { OffsiteError, type OffsiteErrorOptions } from '../../offsite-error.ts';
@@ -20,8 +21,8 @@ export async function baseImage(parts: PullParts, sandbox: Sandbox, signal: Abor
   const isOurs = ownImage.test(image);
   const flavour = Object.entries(baseImageRecipes).find(([, { tag }]) => image === `offsite/base:${tag}`);
   const python = flavour && flavour[1] !== baseImageRecipe ? ` --python ${flavour[0]}` : '';
-  throw new SandboxImageMissing(
-    name,
+  throw new SandboxRefused(
+    { sandbox: name, setting: 'image' },
     `the engine has no image ${image}, which the sandbox "${name}" names${why}`,
     {
       code: 'IMAGE_MISSING',
@@ -33,14 +34,20 @@ export async function baseImage(parts: PullParts, sandbox: Sandbox, signal: Abor
   );
 }
 
-/** There is no image for a sandbox of the configuration. */
-export class SandboxImageMissing extends OffsiteError {
-  override readonly name = 'SandboxImageMissing';
-  readonly sandbox: string;
+/** A sandbox of the configuration, and the setting of it that is wrong, if it is one. */
+interface RefusedSetting {
+  sandbox: string;
+  setting?: 'image' | undefined;
+}
 
-  constructor(sandbox: string, message: string, options: OffsiteErrorOptions) {
+/** An engine has no image for a sandbox of the configuration, or cannot provide what it requires. */
+export class SandboxRefused extends OffsiteError {
+  override readonly name = 'SandboxRefused';
+  readonly refused: RefusedSetting;
+
+  constructor(refused: RefusedSetting, message: string, options: OffsiteErrorOptions) {
     super(message, options);
-    this.sandbox = sandbox;
+    this.refused = refused;
   }
 }
 
@@ -69,8 +76,18 @@ export async function checkSandboxes(
     const imageId = usesImage ? (await baseImage({ engine, observeBuild }, sandbox, signal)).id : '';
     const network = engineNetwork(sandbox);
     const spec = { ...containerSpec(sandbox, defaultContext, { network, labels: {} }), imageId };
-    assertEnforceable(spec, engine.capabilities, sandbox.name);
+    requireEnforceable(sandbox, spec, engine);
     requireLabels([...(sandbox.needs ?? []), ...cases.flatMap(needsOf)], engine);
+  }
+}
+
+function requireEnforceable({ name }: Sandbox, spec: ContainerSpec, { capabilities }: Engine): void {
+  try {
+    assertEnforceable(spec, capabilities, name);
+  } catch (error) {
+    if (!(error instanceof OffsiteError)) throw error;
+    const { message, code, kind, hint } = error;
+    throw new SandboxRefused({ sandbox: name }, message, { code, kind, ...(hint && { hint }), cause: error });
   }
 }
 

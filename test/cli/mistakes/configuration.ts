@@ -206,4 +206,24 @@ sandboxes:
       'offsite.yaml:7:12: sandboxes.roomy.image: the engine has no image offsite/there-is-none, which the sandbox "roomy" names. Pull it: docker pull offsite/there-is-none',
     ],
   },
+  {
+    mistake: 'a sandbox that no engine can provide',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: bash, sandbox: roomy }
+cases:
+  - id: a
+    verify: "true"
+`,
+      'offsite.yaml': `models:
+  m: { scripted: script.yaml }
+sandboxes:
+  roomy: { security: strict, user: root }
+`,
+    },
+    printed: [
+      'offsite.yaml:4:3: sandboxes.roomy: This engine cannot provide what the sandbox "roomy" requires: the strict profile for root: name another user. Change the sandbox, or use an engine that supports it.',
+    ],
+  },
 ];
