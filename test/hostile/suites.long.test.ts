@@ -121,7 +121,7 @@ test('all sandboxes of the suites have the runtime that is examined, and lack th
   expect(on({ runtime: undefined, mayLackFilter: false })).toEqual(parse(text));
   const engine = { host: 'tcp://gpu-1:2376', certificates: '/etc/offsite/gpu-1' };
   const configured = configWith({ runtime: undefined, mayLackFilter: false, engine }, text);
-  expect(ConfigFile.parse(parse(configured)).engines).toEqual([engine]);
+  expect(ConfigFile.parse(parse(configured)).engines).toEqual([{ name: 'engine', ...engine }]);
   const changes = { runtime: 'runsc', seccomp: 'if-available' };
   expect(on({ runtime: 'runsc', mayLackFilter: true })).toEqual({
     ...parse(text),

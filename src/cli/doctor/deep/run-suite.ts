@@ -103,7 +103,8 @@ export function configWith(
   ]);
   return stringify({
     ...config,
-    ...(engine && { engines: [engine] }),
+    // An address may have nothing that can be a name.
+    ...(engine && { engines: [{ name: 'engine', ...engine }] }),
     sandboxes: Object.fromEntries(sandboxes),
   });
 }
