@@ -19,7 +19,7 @@ interface Lack {
  * @param name the sandbox's, for the message and for what to write into the configuration
  */
 export function assertEnforceable(spec: ContainerSpec, capabilities: Capabilities, name?: string): void {
-  const lacks = unmetDemands(spec, capabilities, name ?? 'local');
+  const lacks = unmetDemands(spec, capabilities, name);
   if (lacks.length === 0) return;
   const missing = lacks.map(({ what }) => what).join('; ');
   const whose = name === undefined ? 'the sandbox' : `the sandbox "${name}"`;
@@ -37,7 +37,7 @@ export function unmetWishes(spec: Pick<ContainerSpec, 'runtime'>, capabilities: 
   return obstacle === undefined ? [] : [`a filter of system calls: ${obstacle}`];
 }
 
-function unmetDemands(spec: ContainerSpec, capabilities: Capabilities, name: string): Lack[] {
+function unmetDemands(spec: ContainerSpec, capabilities: Capabilities, name: string | undefined): Lack[] {
   const { limits, ...engine } = capabilities;
   const lacks: Lack[] = [];
   const lack = (what: string, remedy?: string) => lacks.push({ what, ...(remedy && { remedy }) });
@@ -68,7 +68,7 @@ function unknownRuntime({ product }: Capabilities): string {
 }
 
 /** Machines with an NVIDIA GPU often have a default runtime of their own, next to runc. */
-function noFilter({ runtime }: ContainerSpec, capabilities: Capabilities, name: string): string {
+function noFilter({ runtime }: ContainerSpec, capabilities: Capabilities, name = 'NAME'): string {
   const setting = (text: string) => `sandboxes: { ${name}: { ${text} } }`;
   const without = `${setting('seccomp: if-available')} does without the filter`;
   const plain = runtime === undefined ? otherPlainRuntime(capabilities) : undefined;

@@ -42,7 +42,7 @@ test('an engine whose default runtime is not known is refused with what to write
   Object.assign(engine.capabilities, { defaultRuntime: 'nvidia', runtimes: ['nvidia', 'runc'] });
   await expect(engine.createContainer(spec)).rejects.toMatchObject({
     message: expect.stringMatching(/: a filter of system calls: the runtime nvidia may ignore one$/),
-    hint: expect.stringMatching(/sandboxes: { local: { runtime: runc } }.*"default-runtime": "runc"/),
+    hint: expect.stringMatching(/sandboxes: { NAME: { runtime: runc } }.*"default-runtime": "runc"/),
   });
 });
 

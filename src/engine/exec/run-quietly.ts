@@ -5,7 +5,7 @@ import { containerDamaged } from '../failure.ts';
 
 /**
  * Runs one of Offsite's own short `sh` scripts as {@link outputOf} does. An agent may have replaced the
- * shell: what it prints is believed only where it does not matter.
+ * shell, so what it prints proves nothing.
  */
 export function runQuietly(
   container: RunningContainer,
