@@ -1,3 +1,5 @@
+import { stringify } from 'yaml';
+import { parseForeignJson } from '../../parse-json.ts';
 import { hasPassed, lowJudgments, reachesThreshold, scoreText } from '../../record/failures.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 import {
@@ -119,10 +121,23 @@ function callLines(
 ): Printable {
   return stack([
     text`  ${method} ${index}${ours(error === undefined ? '' : ' failed')}`,
-    ...outputLines(input?.text, size, 'input'),
+    ...outputLines(input && questionText(input.text), size, 'input'),
     ...outputLines(output?.text, size, 'output'),
     ...outputLines(error?.text, size, 'error'),
   ]);
+}
+
+/**
+ * What a model was asked is recorded as JSON, which has a prompt on one line. As YAML, its lines are lines.
+ */
+function questionText(input: string): string {
+  if (!input.startsWith('{')) return input;
+  try {
+    return stringify(parseForeignJson(input), { blockQuote: 'literal', lineWidth: 0 });
+  } catch {
+    // It was cut, or the validator passed on a text of its own.
+    return input;
+  }
 }
 
 function judgmentLines(judgment: Judgment, size: Excerpt): Printable {

@@ -106,6 +106,23 @@ test('a validation whose judgment is too low is shown as failed, with the score 
   expect(shown).toContain('✓ its tone  friendly\n');
 });
 
+test('the question to a judge is shown with its lines, and not as JSON', async () => {
+  const asked = { messages: [{ from: 'user', text: 'Is it polite?\nAnswer yes or no.' }] };
+  const call = (text: string) => ({ index: 0, method: 'score', input: { text }, error: { text: 'no' } });
+  const validation = { id: 'a', index: 0, name: 'polite', exitCode: 1 };
+  const shown = async (text: string) => {
+    using kept = keptLedger();
+    await kept.add('batch_one', {
+      a: [{ verdict: 'failed', validations: [{ ...validation, calls: [call(text)] }] }],
+    });
+    return plainText(partsOf(openTrial(kept.ledger, 'a#0'), ['verify']));
+  };
+  expect(await shown(JSON.stringify(asked, null, 2))).toMatch(
+    /text: \|-\n.*Is it polite\?\n.*Answer yes or no\.\n/,
+  );
+  expect(await shown('{"messages": [{"from": "us')).toContain('{"messages": [{"from": "us\n');
+});
+
 test('a later grading shows the threshold that changed, even if its verdict is the same', async () => {
   const judged = (threshold: number) => ({
     validations: [{ id: 'a', index: 0, name: 'good reply', exitCode: 0 }],
