@@ -24,6 +24,9 @@ export async function startPodman({ root, ground }: PodmanService): Promise<Test
   await room.run('chmod', ['755', at('crun')]);
   await writeFile(at('containers.conf'), `[engine.runtimes]\ncrun = ["${at('crun')}"]\n`);
   await room.run('cp', [at('containers.conf'), '/etc/containers/containers.conf']);
+  // Podman expects TLS of every registry. The tests have one without it, on this machine.
+  await writeFile(at('registries.conf'), `[[registry]]\nlocation = "${room.machine}"\ninsecure = true\n`);
+  await room.run('cp', [at('registries.conf'), '/etc/containers/registries.conf.d/']);
   const address = `unix://${home.socketPath}`;
   const args = [
     ...['--root', at('data'), '--cgroup-manager', 'cgroupfs', '--events-backend', 'file'],
@@ -32,6 +35,7 @@ export async function startPodman({ root, ground }: PodmanService): Promise<Test
   ];
   const engine: TestEngine = {
     ...{ host: address, socketPath: home.socketPath },
+    env: { OFFSITE_TEST_MACHINE: room.machine },
     ...serviceProcess({
       ...{ name: "Podman's service", home, ground },
       launch: () => room.start('podman', args, home.logPath),

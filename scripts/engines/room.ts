@@ -13,6 +13,8 @@ import { makeGroups } from './groups.ts';
  */
 export interface Room extends AsyncDisposable {
   folder: string;
+  /** The address of this machine, as seen from the room. */
+  machine: string;
   /** Starts a program in the room. It writes into `log`, a file of the folder. */
   start(command: string, args: readonly string[], log: string): Promise<ChildProcess>;
   /** Runs a program in the room to its end, and returns its output. */
@@ -93,6 +95,7 @@ export async function openRoom({ root, ownNetwork, withoutUnified }: RoomRequest
   const disposal = made.move();
   return {
     folder,
+    machine: bridge?.addresses.host ?? '127.0.0.1',
     async start(command, args, log) {
       const output = await open(log, 'a');
       try {

@@ -12,7 +12,8 @@ export interface NamedEngine extends AsyncDisposable {
   facts: Capabilities;
   /**
    * This process's environment, with the engine in DOCKER_HOST, its name in OFFSITE_TEST_ENGINE, and its
-   * socket on this machine in OFFSITE_TEST_SOCKET. OFFSITE_TEST_ELSEWHERE says that it is on another machine.
+   * socket on this machine in OFFSITE_TEST_SOCKET. OFFSITE_TEST_ELSEWHERE says that it is on another machine,
+   * and OFFSITE_TEST_MACHINE names this machine as the engine reaches it, if that is not 127.0.0.1.
    */
   env: NodeJS.ProcessEnv;
 }

@@ -9,9 +9,9 @@ import { testImage } from '../trial/test-image.ts';
 import { dockerOf } from './docker-of.ts';
 import { testSpec, until } from './engine-fixture.ts';
 
-/** The registry of the distribution project on a loopback port, which engines reach without TLS. */
+/** The registry of the distribution project, on a port of this machine that the engine reaches without TLS. */
 export interface LocalRegistry extends AsyncDisposable {
-  /** `127.0.0.1:PORT` */
+  /** Its address: `127.0.0.1:PORT`. */
   host: string;
   /** Where it is asked: the method and the path of each request so far. */
   requests(): string[];
@@ -32,7 +32,7 @@ export async function localRegistry(engine: Engine, account?: Account): Promise<
   const { program, htpasswd } = await registryFiles(engine, account);
   writeFileSync(join(folder, 'registry'), program, { mode: 0o755 });
   writeFileSync(join(folder, 'htpasswd'), htpasswd);
-  const host = `127.0.0.1:${await freePort()}`;
+  const host = `${process.env.OFFSITE_TEST_MACHINE ?? '127.0.0.1'}:${await freePort()}`;
   const settings = {
     version: '0.1',
     log: { accesslog: { disabled: false }, level: 'error' },
@@ -58,7 +58,7 @@ export async function localRegistry(engine: Engine, account?: Account): Promise<
       await using built = await testImage(engine, dockerfile);
       const [repo, tag = 'latest'] = [`${host}/${name.split(':')[0]}`, name.split(':')[1]];
       await docker.getImage(built.name).tag({ repo, tag });
-      const pushed = await docker.getImage(`${repo}:${tag}`).push({ tag, authconfig: account ?? {} });
+      const pushed = await docker.getImage(repo).push({ tag, authconfig: account ?? {} });
       let answer = '';
       for await (const piece of pushed) answer += piece;
       if (answer.includes('errorDetail')) throw new Error(answer);
