@@ -163,6 +163,29 @@ describe('what a command is given', () => {
     expect((await container.exec({ argv: ['cat'], timeoutMs: 60_000 })).stdout.text).toBe('');
   });
 
+  test.each([1, 1000, 100_000])('all output is there if %d bytes of stdin are not read', async (bytes) => {
+    const script = 'echo out; echo err >&2; exit 3';
+    const run = () =>
+      container.exec({ argv: ['sh', '-c', script], stdin: 'x'.repeat(bytes), timeoutMs: 60_000 });
+    for (const result of await Promise.all(Array.from({ length: 8 }, run)))
+      expect(result).toMatchObject({
+        exitCode: 3,
+        stdout: { text: 'out\n' },
+        stderr: { text: 'err\n' },
+      });
+  });
+
+  test('a command with stdin that is killed prints nothing', async () => {
+    const stdin = 'given';
+    const killed = await container.exec({ argv: ['sh', '-c', 'kill -9 $$'], stdin, timeoutMs: 60_000 });
+    expect(killed).toMatchObject({ exitCode: 137, stdout: { text: '' }, stderr: { text: '' } });
+    const ended = await container.exec({ argv: ['sh', '-c', 'kill $$'], stdin, timeoutMs: 60_000 });
+    expect(ended).toMatchObject({ exitCode: 143, stderr: { text: '' } });
+    const script = 'trap : TERM; kill 0; echo here; exit 3';
+    const trapped = await container.exec({ argv: ['sh', '-c', script], stdin, timeoutMs: 60_000 });
+    expect(trapped).toMatchObject({ exitCode: 3, stdout: { text: 'here\n' }, stderr: { text: '' } });
+  });
+
   test('stdin that nobody reads does no harm', async () => {
     const result = await container.exec({
       argv: ['sh', '-c', 'exec <&-; echo fine'],

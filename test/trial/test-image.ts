@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Engine } from '../../src/engine/engine.ts';
 import { OffsiteError } from '../../src/offsite-error.ts';
 import { dockerOf } from '../engine/docker-of.ts';
+import { until } from '../engine/engine-fixture.ts';
 
 /** An image of a Dockerfile without other files. Removed when disposed of. */
 export async function testImage(
@@ -18,6 +19,19 @@ export async function testImage(
   return {
     name,
     // Containers and snapshots that were made of it may still be there: then only its name is removed.
-    [Symbol.asyncDispose]: () => dockerOf(engine).getImage(name).remove({ force: true }),
+    [Symbol.asyncDispose]: () => until(() => isRemoved(engine, name)),
   };
+}
+
+/** Podman refuses while a container of the image is being removed. */
+async function isRemoved(engine: Engine, name: string): Promise<boolean> {
+  try {
+    await dockerOf(engine).getImage(name).remove({ force: true });
+    return true;
+  } catch (error) {
+    const { statusCode } = error as { statusCode?: number };
+    if (statusCode === 404) return true;
+    if (statusCode === 409 || statusCode === 500) return false;
+    throw error;
+  }
 }

@@ -6,20 +6,26 @@ import type { ExecCommand, OpenedExec, OutputPiece } from '../port/exec.ts';
 /** What Podman answers if the container has no such user. */
 const noUser = /unable to find (?:user|group) /;
 
-/** Bytes of input that fit into the command's pipe, whether it reads them or not. */
-const pipeBytes = 2 ** 15;
-
 /**
- * Runs a command, and reads the input that the command does not read. Otherwise Podman stops reading the
- * output when the command ends, and the end of the output is lost. A missing program ends with 127, as in a
- * shell.
+ * Runs a command, reads the input that the command does not read, and ends after both. If a command ends
+ * while some of its input is on the way, Podman's connection to it is reset: the end of the output is lost,
+ * and Podman's error is in its place. A missing program ends with 127, as in a shell. The shell says nothing
+ * of its own, and neither it nor its `cat` ends by a signal to the command's process group, other than KILL.
+ * `command -p` takes no program of the workspace.
  */
-const readInput = ['/bin/sh', '-c', '{ cat; cat > /dev/null; } 2> /dev/null | exec "$@"', 'sh'];
+const readInput = [
+  '/bin/sh',
+  '-c',
+  `exec 3>&2 2> /dev/null
+trap : HUP INT QUIT USR1 USR2 ALRM TERM
+{ trap '' HUP INT QUIT USR1 USR2 ALRM TERM; command -p cat; command -p cat > /dev/null; } | "$@" 2>&3 3>&-`,
+  'sh',
+];
 
-function argvOf({ argv, stdin }: ExecCommand): readonly string[] {
-  const isLarge =
-    (typeof stdin === 'string' || Buffer.isBuffer(stdin)) && Buffer.byteLength(stdin) > pipeBytes;
-  return isLarge ? [...readInput, ...argv] : argv;
+/** A stream may stay open until the command has ended. */
+function argvOf({ argv, stdin, readsInput }: ExecCommand): readonly string[] {
+  const isWhole = typeof stdin === 'string' || Buffer.isBuffer(stdin);
+  return isWhole && !readsInput ? [...readInput, ...argv] : argv;
 }
 
 /**

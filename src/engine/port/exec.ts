@@ -16,6 +16,8 @@ export interface ExecCommand {
   user?: string | undefined;
   /** Sent to the process and closed. Without it the process reads end-of-file at once. */
   stdin?: Buffer | string | Readable | undefined;
+  /** Whether it reads all its input before it ends, unless it is killed. Default: nobody knows. */
+  readsInput?: boolean;
   onPiece(piece: OutputPiece): void;
   signal?: AbortSignal | undefined;
 }

@@ -113,6 +113,8 @@ async function runMarked(
     cwd: request.cwd,
     user: tagged.user,
     stdin: `${[secret, lines.length, ...lines].join('\n')}\n`,
+    // So no other program gets the secret.
+    readsInput: true,
     onPiece: ({ bytes }) => {
       if (firstOutput.length < 4096) firstOutput += bytes.toString('utf8', 0, 4096);
       for (const piece of marks.read(bytes)) {
