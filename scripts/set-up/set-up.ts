@@ -16,7 +16,7 @@ export async function setUp(env: NodeJS.ProcessEnv, signal?: AbortSignal): Promi
   try {
     const { port } = engine;
     const facts = await port.facts(signal);
-    log(`Docker engine: ${facts.serverVersion}, ${facts.arch}, ${engine.address}`);
+    log(`Engine: ${facts.product} ${facts.serverVersion}, ${facts.arch}, ${engine.address}`);
     const caBundle = (await hostCertificates({ caBundle: env.OFFSITE_CA_BUNDLE }, env))?.path;
     const image = await ensureBaseImage({ engine: port, log, during, env, signal, caBundle });
     log(`Base image: ${image.name} (${image.built})`);
