@@ -8,10 +8,13 @@ import { startDeadline } from '../../deadline.ts';
 import type { EngineAddress } from '../connection/address.ts';
 import { Ending } from '../connection/ending.ts';
 import { boundedDial } from './bounded-answer.ts';
-import { engineStatus, type KindOf, requestFailure } from './failure.ts';
+import { engineMessage, engineStatus, type KindOf, requestFailure } from './failure.ts';
 
 /** Even quick requests get this much time: a busy engine on a slow disk needs it. */
 const requestTimeoutMs = 120_000;
+/** How long a request waits for a container that is paused, and between two tries. */
+const pausedMs = 10_000;
+const pausedPollMs = 20;
 
 export interface CallOptions {
   signal?: AbortSignal | undefined;
@@ -153,7 +156,7 @@ function wrapClient(docker: Docker, { kindOf, ...wrapping }: Wrapping): DockerCl
     using deadline = startDeadline(clock, timeoutMs, [signal, ending.gone]);
     using _waiting = ending.request();
     try {
-      const answer = await request(deadline.signal);
+      const answer = await unpaused(() => request(deadline.signal), clock, deadline.signal);
       ending.answered();
       return answer;
     } catch (thrown) {
@@ -189,6 +192,23 @@ function wrapClient(docker: Docker, { kindOf, ...wrapping }: Wrapping): DockerCl
       wrapping.close();
     },
   };
+}
+
+/**
+ * Asks again while the container is paused, as it is for a moment when Offsite measures what it wrote, and if
+ * somebody else pauses it. Engines refuse commands then. They take archives, which could not be sent again.
+ */
+async function unpaused<T>(request: () => Promise<T>, clock: Clock, signal: AbortSignal): Promise<T> {
+  const end = clock.now() + pausedMs;
+  for (;;) {
+    try {
+      return await request();
+    } catch (thrown) {
+      const isPaused = engineStatus(thrown) === 409 && /\bis paused\b/.test(engineMessage(thrown));
+      if (!isPaused || clock.now() > end) throw thrown;
+      await clock.sleep(pausedPollMs, signal);
+    }
+  }
 }
 
 function dialed(

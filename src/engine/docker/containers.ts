@@ -11,7 +11,7 @@ import { engineStatus } from './failure.ts';
 import { type FirstIds, inContainer } from './first-ids.ts';
 import { containerState } from './state.ts';
 import { openTerminal } from './terminal.ts';
-import { writtenBytes } from './written-bytes.ts';
+import { writtenBytesMeter } from './written-bytes.ts';
 
 /** @param first filled in before the first request about a container */
 export function dockerContainers(client: DockerClient, first: FirstIds): ContainerPort {
@@ -42,7 +42,7 @@ export function dockerContainers(client: DockerClient, first: FirstIds): Contain
     terminal: (id, command) => openTerminal(client, id, command),
     attach: (id, request) => attachProgram(client, id, request),
     ...dockerArchives(client, first),
-    writtenBytes: (id, signal) => writtenBytes(client, id, signal),
+    writtenBytes: writtenBytesMeter(client),
     changes: (id) => listChanges(client, id),
     async commit(id, { repository, tag, labels }, signal) {
       const query = new URLSearchParams({ container: id, pause: 'false', repo: repository, tag });

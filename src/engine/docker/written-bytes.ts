@@ -1,10 +1,14 @@
+import { Semaphore } from '../../semaphore.ts';
 import { containerDamaged } from '../failure.ts';
 import { isEngineFailure } from '../port/failure.ts';
 import { pathFacts } from './archives.ts';
 import type { DockerClient } from './client.ts';
+import { engineMessage, engineStatus } from './failure.ts';
 
 /** Milliseconds until a path that was not found is looked for again. */
 const againMs = 500;
+/** How often the engine is asked while processes go on. */
+const triesUnpaused = 3;
 
 interface Measured {
   SizeRw?: number;
@@ -14,24 +18,76 @@ interface Measured {
 }
 
 /**
- * Bytes of the container's layer and of the files that the engine mounts into it from its own folder. A
- * process that is root can write to those too, without limit, and the engine's size leaves them out. A
- * container without a network has one such file, which takes a round trip more; one on a network has three.
+ * Measures the bytes of a container's layer and of the files that the engine mounts into it from its own
+ * folder. A process that is root can write to those too, without limit, and the engine's size leaves them
+ * out. A container without a network has one such file, which takes a round trip more; one on a network has
+ * three.
  */
-export async function writtenBytes(client: DockerClient, id: string, signal?: AbortSignal): Promise<number> {
-  const { SizeRw, HostnamePath, HostsPath, ResolvConfPath } = await client.ask<Measured>(
-    'measuring what a container wrote',
-    { method: 'GET', path: `/containers/${id}/json?size=true` },
-    { signal },
+export function writtenBytesMeter(client: DockerClient) {
+  // While a container is paused for one measurement, another one does not let it go on.
+  const turns = new Semaphore(1);
+  return async (id: string, signal?: AbortSignal): Promise<number> => {
+    const { SizeRw, HostnamePath, HostsPath, ResolvConfPath } = await measured(client, id, turns, signal);
+    const mounted = [
+      ...(HostnamePath ? ['/etc/hostname'] : []),
+      ...(HostsPath ? ['/etc/hosts'] : []),
+      ...(ResolvConfPath ? ['/etc/resolv.conf'] : []),
+    ];
+    const sizes = await Promise.all(mounted.map((path) => sizeOf(client, id, path, signal)));
+    // The engine leaves out a zero.
+    return sizes.reduce((sum, size) => sum + size, SizeRw ?? 0);
+  };
+}
+
+/**
+ * With containerd's image store, the engine gives up if a file disappears while it measures. Processes that
+ * make and remove files all the time would never be measured, so they are paused if a few tries fail.
+ */
+async function measured(
+  client: DockerClient,
+  id: string,
+  turns: Semaphore,
+  signal: AbortSignal | undefined,
+): Promise<Measured> {
+  const path = `/containers/${id}/json?size=true`;
+  const measure = () =>
+    client.ask<Measured>('measuring what a container wrote', { method: 'GET', path }, { signal });
+  for (let left = triesUnpaused; left > 0; left--) {
+    try {
+      return await measure();
+    } catch (thrown) {
+      if (!hasLostFile(thrown)) throw thrown;
+    }
+  }
+  using _turn = await turns.acquire(signal ?? new AbortController().signal);
+  await using _paused = await pause(client, id);
+  return await measure();
+}
+
+function hasLostFile(thrown: unknown): boolean {
+  return (
+    engineStatus(thrown) === 500 &&
+    /\.Usage failed\b.*: no such file or directory$/.test(engineMessage(thrown))
   );
-  const mounted = [
-    ...(HostnamePath ? ['/etc/hostname'] : []),
-    ...(HostsPath ? ['/etc/hosts'] : []),
-    ...(ResolvConfPath ? ['/etc/resolv.conf'] : []),
-  ];
-  const sizes = await Promise.all(mounted.map((path) => sizeOf(client, id, path, signal)));
-  // The engine leaves out a zero.
-  return sizes.reduce((sum, size) => sum + size, SizeRw ?? 0);
+}
+
+/** Disposing lets it go on. Does nothing if it does not run, or has been paused by somebody else. */
+async function pause(client: DockerClient, id: string): Promise<AsyncDisposable> {
+  const post = async (doing: string, verb: 'pause' | 'unpause') => {
+    try {
+      await client.ask(doing, { method: 'POST', path: `/containers/${id}/${verb}`, expected: [204] });
+      return true;
+    } catch (thrown) {
+      if (isEngineFailure(thrown, 'conflict') || isEngineFailure(thrown, 'not-found')) return false;
+      throw thrown;
+    }
+  };
+  const isPaused = await post('pausing a container', 'pause');
+  return {
+    async [Symbol.asyncDispose]() {
+      if (isPaused) await post('letting a paused container go on', 'unpause');
+    },
+  };
 }
 
 async function sizeOf(

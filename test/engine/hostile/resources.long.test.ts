@@ -106,6 +106,31 @@ describe('filling', () => {
   );
 });
 
+describe('files that come and go while the engine measures', () => {
+  const churn = `for n in 1 2 3; do
+    (while :; do mkdir /var/tmp/$n; (cd /var/tmp/$n; seq 3000 | xargs touch; seq 3000 | xargs rm); rmdir /var/tmp/$n; done) &
+  done 2> /dev/null`;
+
+  test('fail no command', async () => {
+    await using container = await startedContainer(engine, { diskBytes: 100 * mebibyte });
+    const working = shell(container, `${churn}\nsleep 8; kill -9 0`);
+    for (let beside = 0; beside < 30; beside++)
+      expect(await shell(container, 'sleep 0.1; echo works')).toMatchObject({
+        exitCode: 0,
+        stdout: { text: 'works\n' },
+      });
+    expect(await working).toMatchObject({ ended: 'exited', exitCode: 137 });
+    expect(await container.processes()).toEqual([]);
+  });
+
+  test('hide no excess', async () => {
+    await using container = await startedContainer(engine, { diskBytes: 30 * mebibyte });
+    const fill = `head -c ${60 * mebibyte} /dev/zero > /var/tmp/fill`;
+    expect((await shell(container, `${churn}\n${fill}; sleep 600`)).ended).toBe('out-of-disk');
+    expect(await container.processes()).toEqual([]);
+  });
+});
+
 test('output cut in the middle of a character shows no damaged character, at any cap', async () => {
   await using container = await startedContainer(engine);
   for (const capBytes of [101, 102, 103, 104]) {
