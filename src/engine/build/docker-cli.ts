@@ -15,12 +15,15 @@ export interface DockerCli {
   env: NodeJS.ProcessEnv;
 }
 
-/** Milliseconds for the CLI to say its version. */
+/** Milliseconds for the CLI to say its version, which it asks the engine about. */
 const versionMs = 10_000;
 /** Versions from this one on need the plugin buildx for BuildKit. */
 const firstWithoutBuildKit = 23;
 
-/** The first docker CLI on the PATH that drives BuildKit: with the plugin buildx, or by itself. */
+/**
+ * The first docker CLI on the PATH that drives BuildKit, with the plugin buildx or by itself, and that the
+ * engine takes: newer engines refuse older CLIs.
+ */
 export async function findCli(
   host: string,
   { DOCKER_CONTEXT: _, ...given }: NodeJS.ProcessEnv,
@@ -40,7 +43,8 @@ export async function findCli(
   };
   for (const folder of new Set((env.PATH ?? '').split(delimiter).filter((one) => one !== ''))) {
     const command = join(folder, 'docker');
-    const version = /version (\d+)\./.exec((await ask(command, ['--version'])) ?? '')?.[1];
+    const versions = await ask(command, ['version', '--format', '{{.Client.Version}}, {{.Server.Version}}']);
+    const version = /^(\d+)\./.exec(versions ?? '')?.[1];
     if (version === undefined) continue;
     if ((await ask(command, ['buildx', 'version'])) !== undefined) {
       // The builder that is the engine itself, whatever builder the user has chosen.
