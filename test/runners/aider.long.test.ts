@@ -92,7 +92,7 @@ describe('aider', { timeout: turnPatience * 3 }, () => {
 
   test('whose time is up keeps what it did, and nothing of it lives on', async () => {
     await using sandbox = await bench.sandbox([{ plain: whole('mark-one', 'said') }], {
-      profile: { args: ['--auto-test', '--test-cmd', 'sed -n "w mark-endless" /dev/zero'] },
+      profile: { args: ['--auto-test', '--test-cmd', 'sed -n "1w mark-endless" /dev/urandom'] },
     });
     const turn = sandbox.session.turn('Do it.', sandbox.held);
     await shell(sandbox, 'until [ -e mark-endless ]; do sleep 0.05; done');
@@ -100,7 +100,7 @@ describe('aider', { timeout: turnPatience * 3 }, () => {
     const run = await turn;
     expect(run.ending).toEqual({ ended: 'timed-out', afterMs: sandbox.held.timeoutMs });
     expect(run.events).toContainEqual(expect.objectContaining({ name: 'edit', input: { path: 'mark-one' } }));
-    expect(run.trajectory).toMatchObject([{ command: 'sed -n "w mark-endless" /dev/zero' }]);
+    expect(run.trajectory).toMatchObject([{ command: 'sed -n "1w mark-endless" /dev/urandom' }]);
     expect(run.trajectory[0]?.exitCode).toBeUndefined();
     await sandbox.container.killAll();
     expect(await sandbox.container.processes()).toEqual([]);

@@ -129,7 +129,7 @@ export function conformance(runner: Runner, expected: Expected): void {
     test('whose time is up in the middle of a command keeps what it did, and nothing of it lives on', async () => {
       await using sandbox = await sandboxWith([
         { commands: ['echo before > mark-file'] },
-        { commands: ['sed -n "w mark-endless" /dev/zero'] },
+        { commands: ['sed -n "1w mark-endless" /dev/urandom'] },
       ]);
       const turn = sandbox.session.turn('Do it.', sandbox.held);
       await sandbox.untilWitnessed('mark-endless');
