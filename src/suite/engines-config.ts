@@ -9,13 +9,11 @@ const Name = z
 const addresses = 'ssh://user@host, tcp://host:2376 or unix:///path';
 
 /** An address as `engine/connection/reach.ts` takes it. */
-export const EngineAddress = z
-  .string()
-  .regex(/^(?:(?:unix|npipe):\/\/.|(?:ssh|tcp|https?):\/\/[^/])/, `expected an address: ${addresses}`);
+const form = /^(?:unix|npipe):\/\/.|^(?:ssh|tcp|https?):\/\/[^/]/;
 
-const Where = z
-  .string()
-  .regex(/^local$|^(?:unix|npipe):\/\/.|^(?:ssh|tcp|https?):\/\/[^/]/, `expected local, ${addresses}`);
+export const EngineAddress = z.string().regex(form, `expected an address: ${addresses}`);
+
+const Where = z.string().regex(new RegExp(`^local$|${form.source}`), `expected local, ${addresses}`);
 
 const Engine = z.strictObject({
   name: Name.optional().meta({

@@ -92,8 +92,8 @@ export async function runSuite(file: string | undefined, options: RunOptions): P
     const kept = ledger.outbox.pending().filter((report) => report.service === service).length;
     const waiting = kept > 0 ? `${plural(kept, 'result')} kept in ${dataFolder}; ` : '';
     const placed = placedFailure(error, context.config);
-    // If the engine refuses a sandbox, nothing was started.
-    if (!options.dryRun && !(error instanceof SandboxRefused))
+    const nothingBegan = error instanceof SandboxRefused && begun.length === 0;
+    if (!options.dryRun && !nothingBegan)
       progress.note(`${waiting}\`offsite resume\` continues what is not finished`);
     progress[Symbol.dispose]();
     await printIncompleteResults(unfinished, error);

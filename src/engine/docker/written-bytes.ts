@@ -40,8 +40,9 @@ export function writtenBytesMeter(client: DockerClient) {
 }
 
 /**
- * With containerd's image store, the engine gives up if a file disappears while it measures. Processes that
- * make and remove files all the time would never be measured, so they are paused if a few tries fail.
+ * The engine gives up at a path that is too long, and with containerd's image store also if a file disappears
+ * meanwhile. It answers 500 then, or -1 bytes. Processes that make and remove files all the time would never
+ * be measured, so they are paused if a few tries fail.
  */
 async function measured(
   client: DockerClient,
@@ -50,25 +51,26 @@ async function measured(
   signal: AbortSignal | undefined,
 ): Promise<Measured> {
   const path = `/containers/${id}/json?size=true`;
-  const measure = () =>
-    client.ask<Measured>('measuring what a container wrote', { method: 'GET', path }, { signal });
-  for (let left = triesUnpaused; left > 0; left--) {
+  const measure = async () => {
     try {
-      return await measure();
+      const request = { method: 'GET' as const, path };
+      const found = await client.ask<Measured>('measuring what a container wrote', request, { signal });
+      return (found.SizeRw ?? 0) < 0 ? undefined : found;
     } catch (thrown) {
-      if (!hasLostFile(thrown)) throw thrown;
+      if (engineStatus(thrown) === 500 && /\.Usage failed\b/.test(engineMessage(thrown))) return undefined;
+      throw thrown;
     }
+  };
+  for (let left = triesUnpaused; left > 0; left--) {
+    const found = await measure();
+    if (found) return found;
   }
   using _turn = await turns.acquire(signal ?? new AbortController().signal);
   await using _paused = await pause(client, id);
-  return await measure();
-}
-
-function hasLostFile(thrown: unknown): boolean {
-  return (
-    engineStatus(thrown) === 500 &&
-    /\.Usage failed\b.*: no such file or directory$/.test(engineMessage(thrown))
-  );
+  const found = await measure();
+  if (found) return found;
+  // Its processes are still: what they left, such as a path that is too long, is the cause.
+  throw containerDamaged('The engine cannot measure what the container wrote.');
 }
 
 /** Disposing lets it go on. Does nothing if it does not run, or has been paused by somebody else. */

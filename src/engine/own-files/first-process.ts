@@ -11,14 +11,15 @@ import { type Machine, staticProgram } from './static-program.ts';
  */
 export function firstProcess(arch: string, hosts: string): Buffer | undefined {
   const machine = machines[arch];
+  const lines = Buffer.from(hosts);
   return (
     machine &&
     staticProgram(machine, [
-      { at: hostsBytesAt, bytes: Buffer.from([hosts.length, 0, 0, 0]) },
+      { at: hostsBytesAt, bytes: Buffer.from([lines.length, 0, 0, 0]) },
       // A `struct sigaction` whose handler is SIG_IGN; all else is 0.
       { at: ignoreAt, bytes: Buffer.from([1, 0, 0, 0]) },
       { at: pathAt, bytes: Buffer.from('/etc/hosts\0') },
-      { at: hostsAt, bytes: Buffer.from(hosts) },
+      { at: hostsAt, bytes: lines },
     ])
   );
 }

@@ -1,5 +1,13 @@
 import type { Mistake } from './mistake.ts';
 
+const suiteInRoomy = `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: bash, sandbox: roomy }
+cases:
+  - id: a
+    verify: "true"
+`;
+
 export const inConfigurations: readonly Mistake[] = [
   {
     mistake: 'a key in a file',
@@ -186,13 +194,7 @@ sandboxes:
   {
     mistake: 'an image that is not there',
     files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: bash, sandbox: roomy }
-cases:
-  - id: a
-    verify: "true"
-`,
+      'suite.yaml': suiteInRoomy,
       'offsite.yaml': `pull: never
 models:
   m: { scripted: script.yaml }
@@ -209,13 +211,7 @@ sandboxes:
   {
     mistake: 'a sandbox that no engine can provide',
     files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: bash, sandbox: roomy }
-cases:
-  - id: a
-    verify: "true"
-`,
+      'suite.yaml': suiteInRoomy,
       'offsite.yaml': `models:
   m: { scripted: script.yaml }
 sandboxes:

@@ -106,6 +106,22 @@ describe('filling', () => {
   );
 });
 
+test('a path that is too long hides no excess, and is not the fault of the engine', async () => {
+  await using container = await startedContainer(engine, { diskBytes: 30 * mebibyte });
+  const deep = `import os
+os.chdir('/var/tmp')
+for _ in range(60): os.mkdir('x' * 200); os.chdir('x' * 200)
+open('file', 'w').write('deep')`;
+  const fill = `head -c ${60 * mebibyte} /dev/zero > /var/tmp/fill; sleep 600`;
+  const result = await shell(container, `python3 -c "${deep}"; ${fill}`).catch((error: unknown) => error);
+  // Some engines measure it, and others cannot.
+  expect([{ ended: 'out-of-disk' }, { code: 'ENGINE_CONTAINER_DAMAGED' }]).toContainEqual(
+    result instanceof Error
+      ? { code: (result as { code?: string }).code }
+      : { ended: (result as { ended: string }).ended },
+  );
+});
+
 describe('files that come and go while the engine measures', () => {
   const churn = `for n in 1 2 3; do
     (while :; do mkdir /var/tmp/$n; (cd /var/tmp/$n; seq 3000 | xargs touch; seq 3000 | xargs rm); rmdir /var/tmp/$n; done) &
