@@ -49,7 +49,6 @@ export const adaptingLimits = channel({
   count: {
     stretches: times(500, 'moves of a limit that are kept for a model; moves in one direction are one'),
     events: times(1_000, 'answers that are counted between two looks at the limit'),
-    voters: times(256, 'trials whose answers are compared at a time'),
   },
 });
 

@@ -3,7 +3,7 @@ import type { RetryLimits } from '../client/options.ts';
 import { waitBefore } from '../client/retry.ts';
 import type { Clock } from '../clock.ts';
 import type { Semaphore } from '../semaphore.ts';
-import type { StreamTimes } from './limits/limit-state.ts';
+import type { StreamTimes } from './limits/limit-law.ts';
 import type { ModelLimit } from './limits/model-limit.ts';
 
 /**
@@ -53,7 +53,7 @@ export interface Permit {
    * @param firstByteAt epoch milliseconds
    */
   readonly completed:
-    | ((stream: Pick<StreamTimes, 'trial' | 'requestBytes'> | undefined, firstByteAt: number) => void)
+    | ((stream: Pick<StreamTimes, 'requestBytes'> | undefined, firstByteAt: number) => void)
     | undefined;
 }
 

@@ -35,6 +35,8 @@ const migrations: readonly string[] = [
 
   CREATE INDEX moves_of ON moves (key, id);
   `,
+  // What is known has another form, and is soon learned again.
+  'DELETE FROM limits;',
 ];
 
 /** The limit of a model as it stands. */

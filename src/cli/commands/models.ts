@@ -1,6 +1,6 @@
 import { Command } from '@commander-js/extra-typings';
 import { type Clock, systemClock } from '../../clock.ts';
-import { limitKey } from '../../gateway/limits/limit-key.ts';
+import { limitKey } from '../../gateway/limits/model-limits.ts';
 import { type KeptLimit, Limits } from '../../ledger/limits.ts';
 import type { Config } from '../../suite/config-file.ts';
 import { loadConfig } from '../../suite/load-config.ts';

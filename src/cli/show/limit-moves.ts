@@ -22,7 +22,6 @@ const reasons: Record<string, string> = {
   room: 'the model had room for more',
   refused: 'the model refused a request',
   waiting: 'answers waited in the queue of the model',
-  'no-use': 'a lower limit did not shorten the wait',
   most: 'the configuration allows no more',
 };
 

@@ -1,63 +1,120 @@
-import {
-  firstHold,
-  forgetFuture,
-  type LimitEvent,
-  type LimitReason,
-  type LimitState,
-  longestHoldMs,
-  moveTo,
-  type Refused,
-} from './limit-state.ts';
-import { answered } from './round.ts';
+/**
+ * How many requests may be in flight at a model whose limit adapts: additive increase, multiplicative
+ * decrease (Chiu and Jain 1989), with two signals. The model refused a request, or answers waited in its
+ * queue. The wait is measured as in TCP Vegas (Brakmo and Peterson 1995): the time to the first token beyond
+ * the best one seen. A queue delays every request, so the answer that waited the least tells how long the
+ * queue is. So neither one slow trial nor prompts that are missing in the model's cache lower the limit.
+ */
 
-/** Factors of the limit: after a refusal, and after another one with no answer in between. */
-const firstCut = 0.8;
-const nextCut = 0.5;
-/** Rounds that the limit stays below a number that was refused, at most. */
-const longestHold = 8;
-/** A refusal costs at most this part of the time until the next one is risked. */
-const riskedPart = 1 / 20;
+/** What is known about a model's limit. It is kept as JSON, and all processes of a machine share it. */
+export interface LimitState {
+  /** Requests that may be in flight. */
+  limit: number;
+  /** When `limit` changed, epoch milliseconds. Answers to requests sent before say nothing about it. */
+  changedAt: number;
+  /** When a refusal last decreased the limit; 0 if none has. */
+  cutAt: number;
+  /** Whether a request that was sent after that decrease was answered. */
+  worked: boolean;
+  /** The fewest requests in flight at which the model refused one, unless that many have worked since. */
+  refusedAt?: number | undefined;
+  /** Rounds just below `refusedAt`, and the time (epoch milliseconds), before it is tried again. */
+  holdRounds: number;
+  holdUntil: number;
+  /** Whether nothing has decreased the limit yet, so that each round doubles it. */
+  starting: boolean;
+  /**
+   * The shortest times to the first token, milliseconds, since `bestSince` and in the period before, because
+   * a server may become slower. A long conversation takes longer to read than a short one, so each power of
+   * two of bytes has its own.
+   */
+  best: Record<string, number>;
+  bestBefore: Record<string, number>;
+  bestSince: number;
+  /** What the answers said since the limit changed, or since they were last looked at. */
+  round: Round;
+}
 
-/** The model refused a request: the limit decreases, once for all requests that were in flight. */
-function refused(state: LimitState, { sentAt, inFlight, waitMs }: Refused, now: number): LimitReason {
-  state.holdUntil = Math.max(state.holdUntil, now + Math.min(longestHoldMs, waitMs / riskedPart));
-  if (sentAt <= state.cutAt) {
-    // The request was sent before the last decrease, so the limit stays. The refusal may show more exactly
-    // where the model's limit is.
-    const lower = Math.max(inFlight, state.limit + 1);
-    state.refusedAt = Math.min(state.refusedAt ?? lower, lower);
-    return 'refused';
-  }
-  const wasTried = state.refusedAt !== undefined && inFlight >= state.refusedAt;
-  state.holdRounds = wasTried ? Math.min(longestHold, 2 * state.holdRounds) : firstHold;
-  state.heldRounds = 0;
-  state.refusedAt = Math.max(2, inFlight);
-  const cut = state.worked ? firstCut : nextCut;
-  state.worked = false;
-  state.cutAt = now;
-  state.streak = 0;
-  state.starting = false;
-  state.onTrial = undefined;
-  moveTo(state, Math.max(1, Math.floor(Math.min(state.limit, inFlight) * cut)), now);
-  return 'refused';
+interface Round {
+  answers: number;
+  /** The most requests in flight. */
+  peak: number;
+  /** The smallest part of its time that an answer waited. Absent if no answer was streamed. */
+  waited?: number | undefined;
+}
+
+export type LimitEvent = Answered | Refused;
+
+interface Answered {
+  kind: 'answered';
+  /** Epoch milliseconds. */
+  sentAt: number;
+  /** Requests in flight when this one was sent, including this one. */
+  inFlight: number;
+  /** Only for streamed answers, which have a first token. */
+  stream?: StreamTimes | undefined;
+}
+
+interface Refused {
+  kind: 'refused';
+  sentAt: number;
+  inFlight: number;
+  /** Milliseconds that the model asked to wait. */
+  waitMs: number;
+}
+
+export interface StreamTimes {
+  requestBytes: number;
+  /** Milliseconds to the first byte of the body, and to its end. */
+  firstMs: number;
+  totalMs: number;
 }
 
 /**
- * Takes one event into account, and returns why the limit moved, if it did. The law combines three published
- * ones:
- *
- * - Additive increase, multiplicative decrease when the model refuses a request (Chiu and Jain 1989). As in
- *   CUBIC (RFC 9438), the number of requests at which it refused is remembered: the limit returns to just
- *   below it, and stays there for a while before that number is tried again.
- * - TCP Vegas (Brakmo and Peterson 1995), as in `VegasLimit` and `GradientLimit` of
- *   https://github.com/Netflix/concurrency-limits: the time that an answer takes beyond the best time seen is
- *   time in a queue. Here it is measured to the first token, as a part of the whole time of the answer. By
- *   Little's law, the same part of the requests in flight only waits.
- * - The limit does not grow unless half of it was used (`VegasLimit`).
- *
- * Time to the first token depends on more than the queue, for example on the model's cache. So a change of
- * the limit because of a wait is a test: if the wait stays the same, its reason is not a queue. The change is
- * then undone, and such a wait is tolerated for a while.
+ * Why a limit moved. `room`: all requests were answered without a wait. `refused`: the model refused one.
+ * `waiting`: answers waited in the model's queue. `most`: the configuration allows no more.
+ */
+export type LimitReason = 'room' | 'refused' | 'waiting' | 'most';
+
+/** Requests in flight at first, and the fewest answers that make a round. */
+const first = 4;
+/** Factors of the limit: after a refusal or a short wait, and after two refusals in a row or a long wait. */
+const cut = 0.8;
+const nextCut = 0.5;
+/** The increase after a round, as a part of the limit; at least one request. */
+const step = 1 / 10;
+/** The parts of an answer's time in the queue above which the limit falls, and below which it may rise. */
+const tooLong = 0.3;
+const short = 0.2;
+/** The part of the limit that must be in flight for an answer to show whether the limit is too high. */
+const used = 0.75;
+/** Rounds that the limit stays below a number that was refused. */
+const hold = 8;
+/** A refusal costs at most this part of the time until the next one is risked, which is at most that long. */
+const riskedPart = 1 / 20;
+const longestHoldMs = 300_000;
+/** The length of a period of best times in milliseconds. */
+const bestMs = 600_000;
+
+/** @param most requests in flight, as configured */
+export function newLimit(most: number, now: number): LimitState {
+  return {
+    limit: Math.min(first, most),
+    changedAt: now,
+    cutAt: 0,
+    worked: true,
+    holdRounds: 0,
+    holdUntil: 0,
+    starting: true,
+    best: {},
+    bestBefore: {},
+    bestSince: now,
+    round: newRound(),
+  };
+}
+
+/**
+ * Takes one event into account, and returns why the limit moved, if it did.
  *
  * @param most requests in flight, as configured
  */
@@ -67,9 +124,98 @@ export function observe(
   { most, now }: { most: number; now: number },
 ): LimitReason | undefined {
   const before = state.limit;
-  forgetFuture(state, now);
-  if (state.limit > most) moveTo(state, most, now);
-  const asked = before > most ? 'most' : undefined;
+  // The clock may have been set back: stored times could stay in the future for hours.
+  state.changedAt = Math.min(state.changedAt, now);
+  state.cutAt = Math.min(state.cutAt, now);
+  if (state.holdUntil > now + longestHoldMs) state.holdUntil = now;
+  if (before > most) moveTo(state, most, now);
   const why = event.kind === 'refused' ? refused(state, event, now) : answered(state, event, most, now);
-  return state.limit === before ? undefined : (why ?? asked);
+  return state.limit === before ? undefined : (why ?? 'most');
+}
+
+/** The limit decreases once for all requests that were in flight. */
+function refused(state: LimitState, { sentAt, inFlight, waitMs }: Refused, now: number): LimitReason {
+  state.holdUntil = Math.max(state.holdUntil, now + Math.min(longestHoldMs, waitMs / riskedPart));
+  if (sentAt <= state.cutAt) return 'refused';
+  const factor = state.worked ? cut : nextCut;
+  state.refusedAt = Math.max(2, inFlight);
+  state.holdRounds = hold;
+  state.worked = false;
+  state.starting = false;
+  state.cutAt = now;
+  moveTo(state, Math.floor(Math.min(state.limit, inFlight) * factor), now);
+  return 'refused';
+}
+
+/** Counts an answer, and moves the limit if that ends a round. */
+function answered(
+  state: LimitState,
+  { sentAt, inFlight, stream }: Answered,
+  most: number,
+  now: number,
+): LimitReason | undefined {
+  const waited = stream && waitedPart(state, stream, now);
+  if (sentAt > state.cutAt) state.worked = true;
+  if (sentAt < state.changedAt) return undefined;
+  const { round } = state;
+  round.answers += 1;
+  round.peak = Math.max(round.peak, inFlight);
+  // The queue is as long as the limit makes it only while the limit is used.
+  const isUsed = inFlight >= used * state.limit;
+  if (waited !== undefined && isUsed) round.waited = Math.min(round.waited ?? 1, waited);
+  if (round.answers < Math.max(first, state.limit / 2)) return undefined;
+  state.round = newRound();
+  const wait = round.waited ?? 0;
+  if (wait > tooLong) {
+    state.starting = false;
+    // By Little's law, this part of the requests in flight only waits.
+    const factor = Math.max(nextCut, Math.min(cut, 1 - wait + short));
+    moveTo(state, Math.floor(Math.min(state.limit, round.peak) * factor), now);
+    return 'waiting';
+  }
+  if (wait < short && 2 * round.peak >= state.limit) return grow(state, round.peak, most, now);
+  return undefined;
+}
+
+/** Increases the limit. Holds it for a while just below a number of requests that the model refused. */
+function grow(state: LimitState, peak: number, most: number, now: number): LimitReason | undefined {
+  const { limit, starting } = state;
+  // That many have worked now.
+  if (state.refusedAt !== undefined && peak >= state.refusedAt) state.refusedAt = undefined;
+  const { refusedAt = Number.POSITIVE_INFINITY } = state;
+  if (limit >= refusedAt) return undefined;
+  let next = limit + (starting ? limit : Math.max(1, Math.floor(limit * step)));
+  if (limit < refusedAt - 1) next = Math.min(next, refusedAt - 1);
+  else {
+    state.holdRounds -= 1;
+    if (state.holdRounds > 0 || now < state.holdUntil) return undefined;
+    next = refusedAt;
+  }
+  moveTo(state, Math.min(most, next), now);
+  return 'room';
+}
+
+/** Begins a round with another limit. */
+function moveTo(state: LimitState, limit: number, now: number): void {
+  state.limit = Math.max(1, limit);
+  state.changedAt = now;
+  state.round = newRound();
+}
+
+function newRound(): Round {
+  return { answers: 0, peak: 0 };
+}
+
+/** The part of its time that an answer waited, compared with the best answer to a request of that size. */
+function waitedPart(state: LimitState, { requestBytes, firstMs, totalMs }: StreamTimes, now: number): number {
+  if (Math.abs(now - state.bestSince) > bestMs) {
+    state.bestBefore = state.best;
+    state.best = {};
+    state.bestSince = now;
+  }
+  const size = String(Math.floor(Math.log2(Math.max(1, requestBytes))));
+  const recent = Math.min(state.best[size] ?? firstMs, firstMs);
+  state.best[size] = recent;
+  const best = Math.min(recent, state.bestBefore[size] ?? recent);
+  return (firstMs - best) / Math.max(1, firstMs, totalMs);
 }

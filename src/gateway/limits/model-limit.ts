@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { adaptingLimits } from '../../bounds/model.ts';
 import type { Clock } from '../../clock.ts';
 import { Semaphore } from '../../semaphore.ts';
-import type { LimitEvent } from './limit-state.ts';
+import type { LimitEvent } from './limit-law.ts';
 import { type Learned, type Turn, termMs } from './shared-limit.ts';
 
 /** Milliseconds between two looks at the demand, and between two turns while requests wait for a permit. */

@@ -1,7 +1,6 @@
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../offsite-error.ts';
 import type { HttpModel } from '../../suite/model-config.ts';
-import { limitKey } from './limit-key.ts';
 import { ModelLimit } from './model-limit.ts';
 import { type Learned, type LimitMove, type SharedLimit, type Turn, takeTurn } from './shared-limit.ts';
 
@@ -28,6 +27,11 @@ export interface LimitedModel {
   key: string;
   /** The name in the configuration. */
   name: string;
+}
+
+/** What has a limit of its own: an address, a model there, and an account. */
+export function limitKey(name: string, { baseUrl, model = name, apiKeyEnv = '' }: HttpModel): string {
+  return [baseUrl.replace(/\/+$/, ''), model, apiKeyEnv].join(' ');
 }
 
 /** The limits that adapt, of all models that this process asks. Disposing gives the permits back. */

@@ -1,6 +1,5 @@
 import { type Holder, type Renewal, Shares } from '../../shares.ts';
-import { observe } from './limit-law.ts';
-import { type LimitEvent, type LimitReason, type LimitState, newLimit } from './limit-state.ts';
+import { type LimitEvent, type LimitReason, type LimitState, newLimit, observe } from './limit-law.ts';
 
 /** What all processes of a machine know about one model, as it is kept. */
 export interface SharedLimit {

@@ -1,5 +1,4 @@
-import { observe } from '../../../src/gateway/limits/limit-law.ts';
-import { type LimitState, newLimit } from '../../../src/gateway/limits/limit-state.ts';
+import { type LimitState, newLimit, observe } from '../../../src/gateway/limits/limit-law.ts';
 
 export interface SimulatedModel {
   /** Requests that it works on at a time. */
@@ -59,7 +58,7 @@ export function simulate(
       sent -= 1;
       answered += 1;
       const { trial, sentAt, inFlight } = request;
-      const stream = { trial, requestBytes: 2_000, firstMs: firstAt - sentAt, totalMs: now - sentAt };
+      const stream = { requestBytes: 2_000, firstMs: firstAt - sentAt, totalMs: now - sentAt };
       handle({ kind: 'answered', sentAt, inFlight, stream });
       idle.push(trial);
     });
