@@ -34,7 +34,7 @@ export class KnownKeys {
     this.#redactor = new Redactor(all.map(([, key]) => key));
   }
 
-  /** The first key in a text or a file, in any encoding. */
+  /** The first key in a text or a file. */
   find(content: string | Uint8Array): KeyInText | undefined {
     if (this.#scanner.isIdle) return undefined;
     const bytes = typeof content === 'string' ? Buffer.from(content) : content;

@@ -30,9 +30,8 @@ export interface StreamSearch {
 const nothing = Buffer.alloc(0);
 
 /**
- * Removes known secrets from what Offsite keeps, logs, reports and answers: plain, escaped as in JSON or in
- * URLs (one character or all), and in base64 and hexadecimal. Content without a secret stays the same, byte
- * for byte.
+ * Removes known secrets from what Offsite keeps, logs, reports and answers, in each way that `needles.ts`
+ * lists. Content without a secret stays the same, byte for byte.
  */
 export class Redactor {
   readonly #shortest: number;

@@ -110,7 +110,7 @@ test('from a report keys are taken out, and all else is sent', async () => {
   await using service = await scriptedService(json(200, {}));
   await using client = clientOf(service, { keys });
   const { events } = reportRequest.trial;
-  const said = `echo \\u0073${modelKey.slice(1)} ${modelKey}`;
+  const said = `echo ${modelKey.replaceAll('/', '\\/')} ${modelKey}`;
   const command = {
     _tag: 'command' as const,
     command: said,
