@@ -18,10 +18,13 @@ export interface Block {
 
 const root = join(import.meta.dirname, '../..');
 
-/** All pages that people read: the README, the documents and those of the examples. */
-export const pages: readonly string[] = globSync(['README.md', 'docs/**/*.md', 'examples/**/*.md'], {
-  cwd: root,
-}).toSorted();
+/** All pages that people read: those at the top, the documents and those of the examples. */
+export const pages: readonly string[] = globSync(
+  ['{README,CONTRIBUTING,SECURITY}.md', 'docs/**/*.md', 'examples/**/*.md'],
+  {
+    cwd: root,
+  },
+).toSorted();
 
 const markdown = markdownIt({ html: true });
 

@@ -9,7 +9,7 @@ import { StreamLine } from '../../src/suite/stream-line.ts';
 import { type Block, blocksOf, indentedBlocksOf, inlineCodesOf, pages, placeOf } from './blocks.ts';
 import { problemOf } from './command-line.ts';
 import { commandsOf, offsiteArgs } from './shell.ts';
-import { scriptsOf, workflowProblems, yamlProblems } from './yaml.ts';
+import { gitlabProblems, scriptsOf, workflowProblems, yamlProblems } from './yaml.ts';
 
 const root = join(import.meta.dirname, '../..');
 const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
@@ -171,4 +171,21 @@ test('a check finds what is wrong', async () => {
   expect(await typeProblems("import { validat } from 'offsite/validator'; validat();")).toHaveLength(1);
   expect(excerptProblems('no such line', 'README.md')).toHaveLength(1);
   expect(workflowProblems('on: push\njobs: { a: { runs_on: x, steps: [] } }')).not.toEqual([]);
+});
+
+test.for(['.github/workflows/ci.yml', 'examples/github-action/evals.yml'])(
+  'GitHub takes the workflow %s, and its shells take the scripts',
+  async (path) => {
+    const content = readFileSync(join(root, path), 'utf8');
+    const ofScripts = await Promise.all(scriptsOf(content).map(shellProblems));
+    expect([...workflowProblems(content), ...ofScripts.flat()]).toEqual([]);
+  },
+);
+
+test('GitLab takes the job of examples/gitlab-ci.yml, and its shell takes the script', async () => {
+  const content = readFileSync(join(root, 'examples/gitlab-ci.yml'), 'utf8');
+  const ofScripts = await Promise.all(scriptsOf(content).map(shellProblems));
+  expect([...(await gitlabProblems(content)), ...ofScripts.flat()]).toEqual([]);
+  const wrong = await gitlabProblems(content.replace('resource_group:', 'resource_groups:'));
+  expect(wrong.join('\n')).toContain("'resource_groups' property is not expected");
 });

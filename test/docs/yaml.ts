@@ -1,4 +1,8 @@
+import { mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { NoOperationTraceWriter, parseWorkflow } from '@actions/workflow-parser';
+import { execa } from 'execa';
 import { parse } from 'yaml';
 import type { z } from 'zod';
 import { ConfigFile } from '../../src/suite/config-file.ts';
@@ -54,6 +58,22 @@ export function yamlProblems(text: string): string[] {
 export function workflowProblems(text: string): string[] {
   const { context } = parseWorkflow({ name: 'workflow.yaml', content: text }, new NoOperationTraceWriter());
   return context.errors.getErrors().map(({ message }) => message);
+}
+
+/** What GitLab's schema says about a pipeline; empty if nothing is wrong. */
+export async function gitlabProblems(text: string): Promise<string[]> {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'offsite-gitlab-'));
+  await writeFile(join(folder.path, '.gitlab-ci.yml'), text);
+  const options = { cwd: folder.path, preferLocal: true, localDir: import.meta.dirname };
+  await execa('git', ['init', '--quiet'], options);
+  await execa('git', ['remote', 'add', 'origin', 'git@gitlab.example:a/evals.git'], options);
+  const { exitCode, all } = await execa('gitlab-ci-local', ['--list'], {
+    ...options,
+    reject: false,
+    all: true,
+  });
+  const problems = all.split('\n').filter((line) => line.includes('•'));
+  return exitCode === 0 || problems.length > 0 ? problems : [all];
 }
 
 /** The shell commands of a pipeline of any CI system. */
