@@ -74,6 +74,7 @@ export const serverFacts = channel({
     models: times(2_000, 'models of a server'),
     offered: times(20, 'models of a server that `init` offers'),
     ports: times(32, 'ports of this machine'),
+    refusedOptions: times(100, 'options that a model does not accept, remembered for each of its wires'),
     answers: times(4, 'answers of a model until its calls of a tool are done'),
   },
 });

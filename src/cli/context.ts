@@ -118,7 +118,7 @@ export class CommandContext implements AsyncDisposable {
     this.untried = untried ?? [];
     this.#insecureHttp = insecureHttp;
     const parts = {
-      ...{ config, env, clock: this.clock },
+      ...{ config, env, dataFolder, clock: this.clock },
       note: (message: string) => this.note(message),
       closeWith: (part: Disposable | AsyncDisposable) => this.closeWith(part),
     };

@@ -184,7 +184,11 @@ export function openExchange(
       entry.use = 'free';
       exchange.failedTries.push({ at: clock.now(), reason });
     },
-    answered({ status, headers, decoderBytes = 0, replayed }, releasePermit) {
+    answered({ status, headers, decoderBytes = 0, replayed, leftOut, refusals = [] }, releasePermit) {
+      for (const reason of refusals)
+        exchange.failedTries.push({ at: clock.now(), reason: model.redaction.text(reason) });
+      if (leftOut)
+        exchange.losses = leftOut.map((path) => ({ path, kind: 'refused by the server', times: 1 }));
       heldByDecoder = decoderBytes;
       release = releasePermit;
       exchange.status = status;

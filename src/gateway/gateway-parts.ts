@@ -3,6 +3,7 @@ import type { Semaphore } from '../semaphore.ts';
 import type { ModelConfig } from '../suite/model-config.ts';
 import type { Network } from './hosts/network.ts';
 import type { ModelLimits } from './limits/model-limits.ts';
+import type { RefusedOptionsStore } from './options/refused-options.ts';
 import type { Cassette } from './replay/cassette.ts';
 import type { Room } from './room.ts';
 import type { Upstream } from './upstream.ts';
@@ -29,6 +30,8 @@ export interface GatewayOptions {
   note?: ((message: string) => void) | undefined;
   /** The limits of models with `maxParallel: auto`. If not given, each gateway has its own. */
   limits?: ModelLimits | undefined;
+  /** Keeps what servers refused to be asked for. If not given, each gateway learns it again. */
+  refused?: RefusedOptionsStore | undefined;
   /** How to reach the hosts of an allow-list; default: this machine's network. */
   network?: Network;
 }

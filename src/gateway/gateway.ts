@@ -171,6 +171,8 @@ export interface ModelExchange {
   /** Blobs of the bodies, with `record: full`. */
   requestBody: string | undefined;
   responseBody: string | undefined;
+  /** What the model's server does not accept, so that it was left out of the request. */
+  losses?: Loss[] | undefined;
   /**
    * Set if the client spoke another wire. Everything else here is what the model received and returned, in
    * the model's wire.

@@ -3,6 +3,7 @@ import { retryAfter, waitBefore } from '../client/retry.ts';
 import type { Clock } from '../clock.ts';
 import { messageOf } from '../offsite-error.ts';
 import type { Wire } from '../suite/model-config.ts';
+import { beginningOf } from './beginning-of.ts';
 import { errorIn } from './chat/model-errors.ts';
 import { type Permit, retryLimits } from './pacing.ts';
 import { GatewayRefusal } from './refusal.ts';
@@ -129,35 +130,6 @@ async function assess(
 /** A used-up quota is answered with 429 too, but waiting does not help. */
 function isFinal({ codes }: ModelError): boolean {
   return codes.includes('insufficient_quota') || codes.includes('billing_hard_limit_reached');
-}
-
-/** Reads the first bytes of a body; `whole` still gives the complete body. */
-async function beginningOf(source: AsyncIterable<Uint8Array>) {
-  const iterator = source[Symbol.asyncIterator]();
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  let ended = false;
-  while (!ended && size < modelAnswers.bytes.judgedError) {
-    const { done, value } = await iterator.next();
-    if (done) ended = true;
-    else {
-      chunks.push(value);
-      size += value.length;
-    }
-  }
-  async function* whole(): AsyncGenerator<Uint8Array, void> {
-    try {
-      yield* chunks;
-      while (!ended) {
-        const { done, value } = await iterator.next();
-        if (done) return;
-        yield value;
-      }
-    } finally {
-      await iterator.return?.();
-    }
-  }
-  return { read: Buffer.concat(chunks), whole, discard: async () => void (await iterator.return?.()) };
 }
 
 /** Some providers also send milliseconds. */

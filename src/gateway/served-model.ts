@@ -14,6 +14,8 @@ import { duration } from '../text/quantities.ts';
 import type { GatewayOptions, GatewayParts } from './gateway-parts.ts';
 import type { ModelLimit } from './limits/model-limit.ts';
 import { ModelLimits } from './limits/model-limits.ts';
+import { fittedUpstream } from './options/fitted-upstream.ts';
+import { refusedOptions } from './options/refused-options.ts';
 import { type Pacing, type PacingParts, pacing } from './pacing.ts';
 import { type Redaction, redactionOf } from './redaction.ts';
 import type { Recording } from './replay/recording.ts';
@@ -80,7 +82,10 @@ export function serveModel(name: string, config: ModelConfig, parts: ServingPart
     config,
     wires: config.wire,
     upstreamName: config.model ?? name,
-    upstream: httpUpstream({ dispatcher: connections.kept, config, key, redaction }),
+    upstream: fittedUpstream(
+      httpUpstream({ dispatcher: connections.kept, config, key, redaction }),
+      refusedOptions(name, config, parts),
+    ),
     pacing: pacingOf(name, config, parts),
     redaction,
     [Symbol.asyncDispose]: () => connections[Symbol.asyncDispose](),

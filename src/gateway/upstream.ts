@@ -20,6 +20,10 @@ export interface UpstreamAnswer {
   body: AsyncIterable<Uint8Array>;
   /** Bytes that the decoder holds, if the body is compressed. */
   decoderBytes?: number | undefined;
+  /** Paths of the request that were left out, because the server does not accept them. */
+  leftOut?: readonly string[] | undefined;
+  /** How the server refused the same request with more in it, before it gave this answer. */
+  refusals?: readonly string[] | undefined;
   /** Set if a recorded exchange gave it. */
   replayed?: ReplayedExchange | undefined;
 }

@@ -5,6 +5,8 @@ import { ReplayedExchange } from './replayed-exchange.ts';
 
 const ModelRole = z.enum(['agent', 'user', 'judge']);
 
+const Losses = z.array(z.object({ path: z.string(), kind: z.string(), times: z.number() }));
+
 const ModelExchange = z
   .object({
     role: ModelRole,
@@ -29,10 +31,13 @@ const ModelExchange = z
     responseBytes: z.number(),
     requestBody: Sha256.optional().meta({ description: 'With `record: full`.' }),
     responseBody: Sha256.optional().meta({ description: 'With `record: full`.' }),
+    losses: Losses.optional().meta({
+      description: 'What the server of the model does not accept, so that it was left out of the request.',
+    }),
     translation: z
       .object({
         from: z.string().meta({ description: "The harness's wire." }),
-        losses: z.array(z.object({ path: z.string(), kind: z.string(), times: z.number() })).meta({
+        losses: Losses.meta({
           description: 'What one of the two wires cannot carry, and was left out.',
         }),
         estimated: z.literal(true).optional().meta({ description: 'A count of tokens that is an estimate.' }),

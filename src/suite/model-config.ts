@@ -124,6 +124,14 @@ const HttpModel = z.strictObject({
     description:
       'The maximum number of requests in flight, over all trials. auto: as many as the model answers well.',
   }),
+  without: z
+    .array(z.string().min(1))
+    .default([])
+    .meta({
+      description:
+        'Options of a request that its server does not accept, such as reasoning_effort. They are left out of ' +
+        'every request. Offsite learns most of them from the refusals of the server.',
+    }),
   headersTimeout: Duration.optional().meta({
     description: 'How long an answer may take to begin. Default: no separate limit.',
   }),

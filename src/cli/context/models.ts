@@ -7,6 +7,7 @@ import type { Config } from '../../suite/config-file.ts';
 
 interface CommandModelsOptions {
   env: NodeJS.ProcessEnv;
+  dataFolder: string;
   clock: Clock;
   /** The certificates, as PEM, that this host trusts in addition to the public authorities. */
   certificates: () => Promise<Buffer | undefined>;
@@ -38,14 +39,16 @@ export class CommandModels {
   }
 
   async gatewayOptions(models: Config['models']): Promise<GatewayOptions> {
-    const { env, clock, certificates, note } = this.#options;
+    const { env, dataFolder, clock, certificates, note } = this.#options;
     const { permits } = this;
     const caBundle = await certificates();
     const { scriptedUpstream } = await import('../../gateway/scripted/scripted-upstream.ts');
     const scripted = (file: string) => scriptedUpstream(file, clock);
     const { readCassette } = await import('../../gateway/replay/read-cassette.ts');
     const cassette = onceFor(readCassette);
-    return { models, env, clock, caBundle, scripted, cassette, permits, note };
+    const { RefusedOptionsFile } = await import('../../ledger/refused-options.ts');
+    const refused = new RefusedOptionsFile(dataFolder);
+    return { models, env, clock, caBundle, scripted, cassette, permits, note, refused };
   }
 
   /** The limits of models that adapt, shared by the processes of the data folder. */

@@ -57,6 +57,7 @@ export function modelSection(record: TrialRecord): Printable | undefined {
       ...(rows.length === 0 ? [] : [table(columns, rows)]),
       ...(failure === undefined ? [] : [text`failed: ${failure}`]),
       ...translationLines(exchanges),
+      ...refusedLines(exchanges),
       ...replayLines(exchanges),
     ]),
     ...connections.flatMap((one) => [ours(''), one]),
@@ -72,6 +73,18 @@ function translationLines(exchanges: readonly ModelExchange[]): Printable[] {
   return [...byWires].map(([wires, all]) => {
     const paths = new Set(all.flatMap(({ losses }) => losses.map(({ path }) => path)));
     return text`translated from ${wires}, without ${paths.size === 0 ? 'a loss' : [...paths].join(', ')}`;
+  });
+}
+
+/** What was left out because the servers of the models do not accept it. */
+function refusedLines(exchanges: readonly ModelExchange[]): Printable[] {
+  const byModel = Map.groupBy(
+    exchanges.flatMap(({ model, losses = [] }) => losses.map(({ path }) => ({ model, path }))),
+    ({ model }) => model,
+  );
+  return [...byModel].map(([model, all]) => {
+    const paths = new Set(all.map(({ path }) => path));
+    return text`asked ${model} without ${[...paths].join(', ')}, which its server does not accept`;
   });
 }
 

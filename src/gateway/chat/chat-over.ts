@@ -8,7 +8,6 @@ import type { WireDescriptor } from '../wires/wire-descriptor.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import type { ChatAnswer, ChatRequest } from './chat.ts';
 import { refusedBy, unreachable, unreadable } from './model-errors.ts';
-import { withOtherLimitName } from './refused-limit.ts';
 
 /**
  * Requests one answer from a model in its own wire. Leaves out what the wire does not support, such as a
@@ -25,11 +24,8 @@ export async function chatOver(
   signal: AbortSignal,
 ): Promise<ChatAnswer> {
   const wire = wireTable[to.wire];
-  const ask = (body: JsonObject) => exchange(send, to, wire, body, signal);
   const body = wire.requests.write(to.model, request);
-  let answer = await ask(body);
-  const again = answer.status === 400 ? withOtherLimitName(body, to.wire, answer.body) : undefined;
-  if (again) answer = await ask(again);
+  const answer = await exchange(send, to, wire, body, signal);
   if (answer.status < 200 || answer.status > 299) throw refusedBy(to, answer.status, answer.body);
   const document = parsed(answer.body.toString('utf8'));
   const reply = wire.answers.readReply(document, request);

@@ -1,17 +1,16 @@
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { Wire } from '../../suite/model-config.ts';
-import { parsed } from '../wires/lenient.ts';
-import type { ModelError } from '../wires/model-error.ts';
+import { type ModelError, readErrorText } from '../wires/model-error.ts';
 import { wireTable } from '../wires/wire-table.ts';
 
-/** Reads the body of an answer that failed. */
-export function errorIn(wire: Wire, body: Buffer): ModelError {
-  return wireTable[wire].answers.readError(parsed(body.toString('utf8')));
+/** Reads the body of an answer that failed, in any form. */
+export function errorIn(wire: Wire, body: Buffer | string): ModelError {
+  return readErrorText(body.toString('utf8'), wireTable[wire].answers.readError);
 }
 
 /** The error of a model that answered with an error; keeps the model's own message. */
 export function refusedBy(to: { wire: Wire; model: string }, status: number, body: Buffer): OffsiteError {
-  const { message = excerpt(body), codes } = errorIn(to.wire, body);
+  const { message = 'an empty body', codes } = errorIn(to.wire, body);
   return new OffsiteError(`the model ${to.model} refused the request (${status}): ${message}`, {
     code: isContextFull(codes, message) ? 'MODEL_CONTEXT_FULL' : 'MODEL_REFUSED',
     kind: 'infrastructure',
@@ -56,7 +55,7 @@ export function hintFor(status: number): string {
  * Whether the conversation is too long for the model: unlike every other refusal, the agent causes this one.
  * OpenAI and llama.cpp have a code for it; Anthropic and vLLM report it only in the message.
  */
-function isContextFull(codes: readonly string[], message: string): boolean {
+export function isContextFull(codes: readonly string[], message: string): boolean {
   if (codes.includes('context_length_exceeded') || codes.includes('exceed_context_size_error')) return true;
   return /prompt is too long|maximum context length|exceeds? the (available )?context/i.test(message);
 }

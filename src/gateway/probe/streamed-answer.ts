@@ -4,7 +4,6 @@ import { ByteStore } from '../../byte-store.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import { refusedBy } from '../chat/model-errors.ts';
-import { withOtherLimitName } from '../chat/refused-limit.ts';
 import { callIds } from '../translation/call-ids.ts';
 import { Losses } from '../translation/losses.ts';
 import type { NeutralUsage } from '../translation/neutral-answer.ts';
@@ -83,13 +82,7 @@ async function streamed(
   const target = { model: model.upstreamName, maxOutputTokens: undefined };
   const body = translation.writeRequest(request, new Losses('lenient', model.name), target);
   const startedAt = performance.now();
-  let answer = await sent(model, wire, body, signal);
-  if (answer.status === 400) {
-    const refusal = await wholeOf(answer);
-    const again = withOtherLimitName(body, wire, refusal);
-    if (!again) throw new StreamRefused(400, refusedBy({ wire, model: model.name }, 400, refusal));
-    answer = await sent(model, wire, again, signal);
-  }
+  const answer = await sent(model, wire, body, signal);
   if (answer.status < 200 || answer.status > 299) {
     const refusal = await wholeOf(answer);
     throw new StreamRefused(answer.status, refusedBy({ wire, model: model.name }, answer.status, refusal));

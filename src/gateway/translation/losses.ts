@@ -15,6 +15,7 @@ export const lossKinds = [
   'message option',
   'answer detail',
   'order',
+  'refused by the server',
 ] as const;
 export type LossKind = (typeof lossKinds)[number];
 

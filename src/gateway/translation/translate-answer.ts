@@ -1,5 +1,6 @@
 import { modelAnswers } from '../../bounds/model.ts';
 import { ByteStore } from '../../byte-store.ts';
+import { errorIn } from '../chat/model-errors.ts';
 import type { UpstreamAnswer } from '../upstream.ts';
 import { parsed } from '../wires/lenient.ts';
 import { wireTable } from '../wires/wire-table.ts';
@@ -98,7 +99,7 @@ function countAnswer({ from, estimate }: TranslatedRequest, tokens = estimate): 
 
 /** Keeps the upstream's own message, which says what clients should do, for example to shorten the prompt. */
 function errorFor({ from, to }: TranslatedRequest, status: number, body: string): object {
-  const { message, codes } = wireTable[to].answers.readError(parsed(body));
+  const { message, codes } = errorIn(to, body);
   const [code = 'model_failed'] = codes;
   return wireTable[from].errorBody(status, code, message ?? `the model answered ${status}`);
 }

@@ -178,7 +178,9 @@ function exchangeDetails(exchange: ModelExchange, index: number): EntryDetails {
     figure('Translated from', exchange.translation?.from),
     figure('Replayed from', replayed && `${replayed.of}: ${replayed.trial}, request ${replayed.number}`),
     figure('Matched', replayed && [replayed.how, ...(replayed.differs ?? [])].join(', ')),
-    ...(exchange.translation?.losses ?? []).map(({ path, kind }) => figure(`Left out: ${kind}`, path)),
+    ...[...(exchange.translation?.losses ?? []), ...(exchange.losses ?? [])].map(({ path, kind }) =>
+      figure(`Left out: ${kind}`, path),
+    ),
   ];
   const tries = failedTries.map(({ reason }, position) =>
     text(`Failed try ${position + 1}`, `/models/exchanges/${index}/failedTries/${position}/reason`, reason),

@@ -251,24 +251,6 @@ describe('what one wire needs or lacks', () => {
     expect(await chat(body)).toMatchObject({ text: 'I will not.', stopped: 'refused' });
   });
 
-  test('the limit of tokens goes under its new name where the old one is refused', async () => {
-    const refusal = {
-      error: {
-        message: "Unsupported parameter: 'max_tokens'",
-        param: 'max_tokens',
-        code: 'unsupported_parameter',
-      },
-    };
-    const { send, requests } = provider(
-      { status: 400, body: refusal },
-      { body: answers['openai-chat']({ text: 'ok' }) },
-    );
-    await chatOver(send, { wire: 'openai-chat', model: 'm' }, { ...hello, maxTokens: 9 }, signal());
-    expect(requests[0]?.body.max_tokens).toBe(9);
-    expect(requests[1]?.body).toMatchObject({ max_completion_tokens: 9 });
-    expect(requests[1]?.body).not.toHaveProperty('max_tokens');
-  });
-
   test('a schema is a tool that must be called over anthropic-messages, and its input the text', async () => {
     const schema = { name: 'add', schema: { type: 'object' } };
     const { send, requests } = provider({ body: answers['anthropic-messages']({ call: { a: 1 } }) });
@@ -308,8 +290,8 @@ describe('what one wire needs or lacks', () => {
   test.each([
     [{ error: 'model "m" not found' }, 'model "m" not found'],
     [{ message: 'gone' }, 'gone'],
-    [{ detail: 'Not Found' }, '{\\"detail\\":\\"Not Found\\"}'],
-    ['<html>  Bad\n gateway</html>', '<html> Bad gateway</html>'],
+    [{ detail: 'Not Found' }, '(400): Not Found'],
+    ['<html>  Bad\n gateway</html>', '(400): a web page: Bad gateway'],
     ['', 'an empty body'],
   ])('error bodies of any shape are told: %j', async (body, expected) => {
     const { send } = provider({ status: 400, body });

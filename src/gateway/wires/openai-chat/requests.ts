@@ -80,8 +80,7 @@ export function write(model: string, request: ChatRequest): JsonObject {
     response_format: request.schema && { type: 'json_schema', json_schema: request.schema },
     temperature: request.temperature,
     seed: request.seed,
-    // The old name. All servers know it except OpenAI's newer models, whose refusal names it (see
-    // chat-over.ts).
+    // The old name. OpenAI's newer models refuse it, and are asked with the other one (gateway/options/).
     max_tokens: request.maxTokens,
   });
 }

@@ -31,7 +31,7 @@ export const writeRequest: WireTranslation['writeRequest'] = (request, losses, t
         : choice,
     parallel_tool_calls: offered ? request.parallelCalls : undefined,
     stop: request.stop.length === 0 ? undefined : request.stop,
-    // The old name, which local servers know.
+    // The old name, which local servers know; the others are asked with the new one (gateway/options/).
     max_tokens: request.maxTokens,
     temperature: request.temperature,
     top_p: request.topP,

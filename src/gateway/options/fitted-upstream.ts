@@ -1,0 +1,130 @@
+import { beginningOf } from '../beginning-of.ts';
+import { errorIn, isContextFull } from '../chat/model-errors.ts';
+import type { Upstream, UpstreamAnswer, UpstreamRequest } from '../upstream.ts';
+import type { ModelError } from '../wires/model-error.ts';
+import { namedOptions } from './named-options.ts';
+import type { RefusedOptions } from './refused-options.ts';
+import { type Fitted, optionsOf, type RequestOption, withoutOptions } from './request-options.ts';
+
+/** Statuses of servers that refuse a request for what is in it. */
+const refusing: ReadonlySet<number> = new Set([400, 422, 501]);
+
+/** How often a request is sent at most until it fits its server. */
+const mostAsked = 10;
+
+/** A refusal, and the answer that carries it. */
+interface Refusal {
+  answer: UpstreamAnswer;
+  error: ModelError;
+  /** All that the server said. */
+  text: string;
+  /** Ends the answer, if it is not passed on. */
+  discard(): Promise<void>;
+}
+
+/**
+ * An upstream that asks for what its server accepts. If the server refuses a request and names an option of
+ * it (see `request-options.ts`), the request is sent again without that option. If that succeeds, the option
+ * is left out from then on. Otherwise the answer is the first refusal, since it is about what was asked for.
+ *
+ * All requests to a server take this way: those of harnesses, of this process and of checks.
+ */
+export function fittedUpstream(upstream: Upstream, refused: RefusedOptions): Upstream {
+  return {
+    async send(request, signal) {
+      const known = refused.of(request.wire);
+      const fitted = (more: readonly string[]) =>
+        withoutOptions(request.body, request.wire, [...known, ...more]);
+      const ask = async ({ body, leftOut }: Fitted) => {
+        const answer = await upstream.send({ ...request, body }, signal);
+        return { ...answer, ...(leftOut.length > 0 && { leftOut }) };
+      };
+      const asked = fitted([]);
+      const first = await refusalIn(request, await ask(asked));
+      if ('status' in first) return first;
+      const refusals = [wordsOf(first)];
+      const search = searchFor(first, request, refused, fitted);
+      let attempt = search.next();
+      while (attempt !== undefined && refusals.length < mostAsked) {
+        const next = await refusalIn(request, await ask(fitted(attempt)));
+        const isOther = 'status' in next || isContextFull(next.error.codes, next.error.message ?? '');
+        if (isOther) {
+          await first.discard();
+          const answer = 'status' in next ? next : next.answer;
+          if (answer.status < 300) refused.learn(request.wire, attempt);
+          return { ...answer, refusals };
+        }
+        await next.discard();
+        refusals.push(wordsOf(next));
+        attempt = search.next(next);
+      }
+      return first.answer;
+    },
+  };
+}
+
+/** The answer, or the refusal that it is. Its body can still be read. */
+async function refusalIn(
+  { wire }: UpstreamRequest,
+  answer: UpstreamAnswer,
+): Promise<UpstreamAnswer | Refusal> {
+  if (!refusing.has(answer.status)) return answer;
+  const { read, whole, discard } = await beginningOf(answer.body);
+  return {
+    ...{ answer: { ...answer, body: whole() }, error: errorIn(wire, read), discard },
+    text: read.toString('utf8'),
+  };
+}
+
+function wordsOf({ answer, error }: Refusal): string {
+  return `it answered ${answer.status}: ${error.message ?? 'nothing'}`;
+}
+
+/**
+ * Chooses what to leave out, one option after another. An option whose absence changes the refusal stays out.
+ * One whose absence changes nothing was not the reason: it is asked for again. If no single option was the
+ * reason, all that were named are left out at once.
+ */
+function searchFor(
+  first: Refusal,
+  { wire }: UpstreamRequest,
+  refused: RefusedOptions,
+  fitted: (rules: readonly string[]) => Fitted,
+) {
+  let kept: readonly string[] = [];
+  let refusal = first;
+  let vain: (readonly string[])[] = [];
+  let tried: readonly string[] | undefined;
+  return {
+    /** The rules to try next; undefined if there is nothing more to try. `answer`: the last one. */
+    next(answer?: Refusal): readonly string[] | undefined {
+      if (answer && tried) {
+        if (isSame(refusal, answer)) vain.push(tried);
+        else {
+          kept = [...kept, ...tried];
+          refusal = answer;
+          vain = [];
+        }
+      }
+      const options = optionsOf(fitted(kept).body, wire).filter((option) => refused.mayLearn(option));
+      const all = namedOptions(refusal.error, options).flatMap((option) => changesFor(option, refusal.text));
+      const isVain = (rules: readonly string[]) => vain.some((one) => one.join() === rules.join());
+      const together = [...new Set(vain.flat())];
+      tried = all.find((rules) => !isVain(rules));
+      if (!tried && vain.length > 1 && !isVain(together)) tried = together;
+      return tried && [...kept, ...tried];
+    },
+  };
+}
+
+/** A server that speaks of the value may accept another one. */
+function changesFor({ changes, value }: RequestOption, text: string): RequestOption['changes'] {
+  if (value === undefined || !text.includes(value)) return changes;
+  return changes.map((rules) => rules.map((rule) => (rule.includes('=') ? rule : `${rule}=${value}`)));
+}
+
+/** Servers put numbers of requests and times into their words. */
+function isSame(one: Refusal, other: Refusal): boolean {
+  const words = ({ error }: Refusal) => (error.message ?? '').replace(/[\da-f-]{8,}|\d+/gi, '');
+  return one.answer.status === other.answer.status && words(one) === words(other);
+}

@@ -1,0 +1,189 @@
+import type { Wire } from '../../suite/model-config.ts';
+import { memberNames } from '../member-names.ts';
+import { membersOf } from '../members.ts';
+import { words } from '../wires/accepted.ts';
+import { isObject, type JsonObject, parsed } from '../wires/lenient.ts';
+import { hostedMembers } from '../wires/wire-table.ts';
+
+/**
+ * The options of a request: the members that may be left out, because the rest still asks for the same. They
+ * are everything on the first level but what {@link essential} names, and the {@link annotations} of messages
+ * and tools. A rule names an option: by its path without indexes (`tools[].function.strict`), by the last
+ * name of that path (`strict`), or with a value (`reasoning_effort=minimal`).
+ */
+export interface RequestOption {
+  path: string;
+  /** The last name of the path. */
+  name: string;
+  /** Other names by which a server may call it. */
+  aliases: readonly string[];
+  /** Its value, if that is one of a few words. */
+  value: string | undefined;
+  /** The rules that change it, one after another: first its other name or value, then without it. */
+  changes: readonly (readonly string[])[];
+}
+
+/**
+ * What a request means: the conversation, the tools and the choice among them, the form of the answer, where
+ * it ends, and what runs at the provider. Leaving one out would ask for something else.
+ */
+const essential: ReadonlySet<string> = new Set([
+  ...words(`
+    model messages input contents system instructions systemInstruction tools tool_choice toolConfig
+    functions function_call stream background n candidateCount stop stop_sequences stopSequences
+    previous_response_id response_format responseMimeType responseSchema responseJsonSchema
+    responseModalities format modalities audio grammar json_schema guided_json guided_regex guided_choice
+    guided_grammar structured_outputs`),
+  ...hostedMembers,
+]);
+
+/** What clients and the translation add to messages and tools without which they still say the same. */
+const annotations = words(`
+  strict cache_control reasoning_content reasoning reasoning_details annotations defer_loading
+  eager_input_streaming input_examples allowed_callers detail status phase`);
+
+/** Members that hold both options and essential members. */
+const holders = words('text output_config generationConfig');
+
+/** Members whose inside belongs to a tool, a schema or the client. */
+const closed = words(`
+  parameters input_schema parametersJsonSchema schema arguments args response metadata client_metadata
+  logit_bias chat_template_kwargs labels source`);
+
+/** The limit of an answer has two names in OpenAI's API, and servers know one of them or both. */
+const otherNames: Readonly<Record<string, string>> = {
+  max_tokens: 'max_completion_tokens',
+  max_completion_tokens: 'max_tokens',
+};
+const otherRoles: Readonly<Record<string, string>> = { developer: 'system' };
+
+/** Whether a rule would leave out what a request means. */
+export function isEssential(rule: string): boolean {
+  const [path = ''] = rule.split('=');
+  return essential.has(path.split('.').at(-1) ?? '');
+}
+
+/** A place in a request: an object, and a member of it. */
+interface Place {
+  of: JsonObject;
+  name: string;
+  path: string;
+  /** The member of the first level that it is in. */
+  top: string;
+}
+
+/** The options that a request has, each path once. */
+export function optionsOf(body: Buffer, wire: Wire): RequestOption[] {
+  const json = parsed(body.toString('utf8'));
+  if (!isObject(json)) return [];
+  const found = new Map<string, RequestOption>();
+  for (const place of placesIn(json, wire)) {
+    const { path, name, of } = place;
+    if (!found.has(path))
+      found.set(path, { path, name, value: wordIn(path, of[name]), ...changesOf(place, of[name]) });
+  }
+  return [...found.values()];
+}
+
+function wordIn(path: string, value: unknown): string | undefined {
+  const isWord = typeof value === 'string' && /^[a-z][\w-]{1,19}$/i.test(value);
+  return isWord && !path.includes('[]') ? value : undefined;
+}
+
+function changesOf({ path, name, of }: Place, value: unknown): Pick<RequestOption, 'aliases' | 'changes'> {
+  if (name === 'role') {
+    const rule = `${path}=${String(value)}`;
+    return { aliases: [String(value)], changes: [[rule]] };
+  }
+  const other = otherNames[name];
+  if (other !== undefined && !path.includes('.')) {
+    const both = [name, other];
+    return { aliases: [other], changes: other in of ? [[name]] : [[name], both] };
+  }
+  return { aliases: [], changes: [[path]] };
+}
+
+function* placesIn(json: JsonObject, wire: Wire): Generator<Place> {
+  for (const [top, value] of Object.entries(json)) {
+    if (value === null || value === undefined) continue;
+    // This wire requires a limit.
+    const isRequired = wire === 'anthropic-messages' && top === 'max_tokens';
+    if (!essential.has(top) && !isRequired && !holdsEssential(top, value))
+      yield { of: json, name: top, path: top, top };
+    if (closed.has(top)) continue;
+    yield* inside(value, top, top, essential.has(top));
+  }
+}
+
+function holdsEssential(name: string, value: unknown): boolean {
+  return (
+    holders.has(name) &&
+    isObject(value) &&
+    Object.entries(value).some(([inner, one]) => essential.has(inner) && one !== null)
+  );
+}
+
+/** @param isMeant whether this is part of the conversation or the tools, which have only annotations */
+function* inside(value: unknown, path: string, top: string, isMeant: boolean): Generator<Place> {
+  if (Array.isArray(value)) {
+    for (const one of value) yield* inside(one, `${path}[]`, top, isMeant);
+    return;
+  }
+  if (!isObject(value)) return;
+  for (const [name, inner] of Object.entries(value)) {
+    if (inner === undefined) continue;
+    const at = `${path}.${name}`;
+    const place = { of: value, name, path: at, top };
+    const isRole = isMeant && name === 'role' && typeof inner === 'string' && inner in otherRoles;
+    if (isMeant ? annotations.has(name) || isRole : !essential.has(name)) yield place;
+    if (!closed.has(name) && !annotations.has(name))
+      yield* inside(inner, at, top, isMeant || essential.has(name));
+  }
+}
+
+export interface Fitted {
+  body: Buffer;
+  /** The paths that were left out. Another name or role for the same is no loss. */
+  leftOut: string[];
+}
+
+/** A request without the options that the rules name. The bytes of all other members stay as they are. */
+export function withoutOptions(body: Buffer, wire: Wire, rules: readonly string[]): Fitted {
+  const json = rules.length === 0 ? undefined : parsed(body.toString('utf8'));
+  if (!isObject(json)) return { body, leftOut: [] };
+  const changed = new Set<string>();
+  const renamed = new Map<string, string>();
+  const leftOut = new Set<string>();
+  // The places are collected first, since changing an object would confuse the walk through it.
+  for (const { of, name, path, top } of [...placesIn(json, wire)]) {
+    if (!rules.some((rule) => isNamed(rule, path, name, of[name]))) continue;
+    changed.add(top);
+    const other = otherNames[name];
+    if (name === 'role') of[name] = otherRoles[String(of[name])];
+    else if (path === top && other !== undefined && !(other in json) && !rules.includes(other))
+      renamed.set(name, other);
+    else {
+      delete of[name];
+      leftOut.add(path);
+    }
+  }
+  if (changed.size === 0) return { body, leftOut: [] };
+  const written = membersOf(body, memberNames(wire)).flatMap(({ name, start, end }) => {
+    if (!(name in json)) return [];
+    const value = changed.has(name) ? withoutEmpty(json[name]) : body.toString('utf8', start, end);
+    return value === undefined ? [] : `${JSON.stringify(renamed.get(name) ?? name)}:${value}`;
+  });
+  return { body: Buffer.from(`{${written.join(',')}}`), leftOut: [...leftOut] };
+}
+
+/** JSON of a changed member; undefined if nothing is left in it. */
+function withoutEmpty(value: unknown): string | undefined {
+  return isObject(value) && Object.keys(value).length === 0 ? undefined : JSON.stringify(value);
+}
+
+function isNamed(rule: string, path: string, name: string, value: unknown): boolean {
+  const at = rule.indexOf('=');
+  const named = at === -1 ? rule : rule.slice(0, at);
+  if (named !== path && named !== name) return false;
+  return at === -1 ? name !== 'role' : rule.slice(at + 1) === String(value);
+}

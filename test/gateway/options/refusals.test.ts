@@ -1,0 +1,357 @@
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { JsonObject } from '../../../src/gateway/wires/lenient.ts';
+import { RefusedOptionsFile } from '../../../src/ledger/refused-options.ts';
+import { gatewayClock } from '../gateway-clock.ts';
+import { place, question } from '../gateway-fixture.ts';
+import { chatAnswer, json, type Step, testUpstream } from '../test-upstream.ts';
+
+/** What a server says to a request that it does not like; undefined if it likes it. */
+type Refusal = (body: JsonObject) => [status: number, body: object | string] | undefined;
+
+/** A server that refuses some requests, and answers all others. */
+function particular(refusal: Refusal): Step {
+  return (response, { body, ...rest }) => {
+    const refused = refusal(JSON.parse(body.toString()));
+    if (!refused) return json(200, chatAnswer)(response, { body, ...rest });
+    const [status, said] = refused;
+    if (typeof said === 'string')
+      return response.writeHead(status, { 'content-type': 'text/plain' }).end(said);
+    return json(status, said)(response, { body, ...rest });
+  };
+}
+
+const has = (name: string) => (body: JsonObject) => body[name] !== undefined;
+const toolList = (body: JsonObject) => body.tools as { function: JsonObject }[];
+const messageList = (body: JsonObject) => body.messages as JsonObject[];
+const bashTool = {
+  type: 'function',
+  function: { name: 'bash', strict: true, parameters: { type: 'object' } },
+};
+
+/** How it is refused, what refuses it, what it says, and what is left out. */
+const kinds: [string, (body: JsonObject) => boolean, number, object | string, string[]][] = [
+  [
+    'a name in param, as OpenAI writes it',
+    has('parallel_tool_calls'),
+    400,
+    { error: { message: 'Unknown parameter.', param: 'parallel_tool_calls', code: 'unknown_parameter' } },
+    ['parallel_tool_calls'],
+  ],
+  [
+    "a list of detail, as FastAPI writes it, with the request's own values",
+    has('reasoning_effort'),
+    422,
+    {
+      detail: [
+        { type: 'extra_forbidden', loc: ['body', 'reasoning_effort'], msg: 'Extra inputs', input: 'store' },
+      ],
+    },
+    ['reasoning_effort'],
+  ],
+  ['plain text', has('store'), 400, 'the field store is not known to this server', ['store']],
+  ['a Go decoder', has('verbosity'), 400, { error: 'json: unknown field "verbosity"' }, ['verbosity']],
+  [
+    'a Rust decoder, which lists what it knows',
+    has('service_tier'),
+    422,
+    'unknown field `service_tier`, expected one of `messages`, `temperature`, `store`, `model`',
+    ['service_tier'],
+  ],
+  [
+    'another order: first what it knows',
+    has('service_tier'),
+    400,
+    { object: 'error', message: 'Supported: temperature, store. Not supported here: service_tier.' },
+    ['service_tier'],
+  ],
+  [
+    'the name of a feature',
+    has('reasoning_effort'),
+    400,
+    { error: { message: '"tiny:1b" does not support thinking', type: 'api_error' } },
+    ['reasoning_effort'],
+  ],
+  [
+    'a document in a text, as Python writes it',
+    has('stream_options'),
+    400,
+    { message: "[{'type': 'extra', 'loc': ('body', 'stream_options'), 'msg': 'no'}]", object: 'error' },
+    ['stream_options'],
+  ],
+  [
+    'several at once, and the same text until all are gone',
+    (body) => body.store !== undefined || body.verbosity !== undefined,
+    400,
+    { error: { message: "drop these: ['store', 'verbosity']" } },
+    ['store', 'verbosity'],
+  ],
+  [
+    'a member of a tool',
+    (body) => toolList(body).some((tool) => tool.function.strict !== undefined),
+    422,
+    { detail: [{ loc: ['body', 'tools', 0, 'FunctionTool', 'function', 'strict'], msg: 'no' }] },
+    ['tools[].function.strict'],
+  ],
+  [
+    'a member of a message',
+    (body) => messageList(body).some((message) => message.reasoning_content !== undefined),
+    400,
+    { error: { message: "'messages.1': property 'reasoning_content' is unsupported" } },
+    ['messages[].reasoning_content'],
+  ],
+];
+
+const asked = {
+  ...question,
+  messages: [
+    { role: 'user', content: 'hello' },
+    { role: 'assistant', content: 'hi', reasoning_content: 'They greet.' },
+    { role: 'user', content: 'go on' },
+  ],
+  tools: [bashTool],
+  temperature: 0.2,
+  store: false,
+  verbosity: 'low',
+  service_tier: 'auto',
+  reasoning_effort: 'high',
+  parallel_tool_calls: true,
+  stream_options: { include_usage: true },
+};
+
+test.for(kinds)(
+  'a refusal by %s is asked again without it, once',
+  async ([, refuses, status, said, left]) => {
+    await using at = await place(
+      {},
+      particular((body) => (refuses(body) ? [status, said] : undefined)),
+    );
+    expect(await at.sandbox.ask({ headers: at.agent, body: asked })).toMatchObject({ status: 200 });
+    const before = at.upstream.received.length;
+    // It is remembered: the next request is sent once.
+    expect(await at.sandbox.ask({ headers: at.agent, body: asked })).toMatchObject({ status: 200 });
+    expect(at.upstream.received).toHaveLength(before + 1);
+    const { exchanges } = await at.session.account();
+    const losses = left.map((path) => ({ path, kind: 'refused by the server', times: 1 }));
+    expect(exchanges).toMatchObject([
+      { losses, failure: undefined },
+      { losses, failedTries: [] },
+    ]);
+    expect(exchanges[0]?.failedTries[0]?.reason).toContain(`it answered ${status}: `);
+    // Everything else is still asked for.
+    const sent = JSON.parse(at.upstream.received.at(-1)?.body.toString() ?? '');
+    for (const name of Object.keys(asked)) if (!left.includes(name)) expect(sent, name).toHaveProperty(name);
+  },
+);
+
+test('a limit is asked for by its other name, which is no loss', async () => {
+  const said = {
+    error: { message: "Unsupported: 'max_tokens'. Use 'max_completion_tokens'.", param: 'max_tokens' },
+  };
+  await using at = await place(
+    {},
+    particular((body) => (body.max_tokens ? [400, said] : undefined)),
+  );
+  const body = { ...question, max_tokens: 77 };
+  expect(await at.sandbox.ask({ headers: at.agent, body })).toMatchObject({ status: 200 });
+  expect(JSON.parse(`${at.upstream.received.at(-1)?.body}`)).toEqual({
+    model: 'big-1',
+    messages: question.messages,
+    max_completion_tokens: 77,
+  });
+  expect((await at.session.account()).exchanges[0]?.losses).toBeUndefined();
+});
+
+test('a limit that is too large under both names is left out', async () => {
+  const said = { error: { message: "'max_tokens' or 'max_completion_tokens' is too large: 32000" } };
+  const refuses = ({ max_tokens, max_completion_tokens }: JsonObject) => max_tokens ?? max_completion_tokens;
+  await using at = await place(
+    {},
+    particular((body) => (refuses(body) ? [400, said] : undefined)),
+  );
+  const body = { ...question, max_tokens: 32_000 };
+  expect(await at.sandbox.ask({ headers: at.agent, body })).toMatchObject({ status: 200 });
+  expect((await at.session.account()).exchanges[0]?.losses).toMatchObject([{ path: 'max_tokens' }]);
+});
+
+test('a role that the server does not know becomes the system', async () => {
+  const said = {
+    detail: [{ loc: ['body', 'messages', 0, 'role'], msg: "Input should be 'system' or 'user'" }],
+  };
+  const refuses = (body: JsonObject) => messageList(body).some(({ role }) => role === 'developer');
+  await using at = await place(
+    {},
+    particular((body) => (refuses(body) ? [422, said] : undefined)),
+  );
+  const messages = [{ role: 'developer', content: 'Be short.' }, ...question.messages];
+  expect(await at.sandbox.ask({ headers: at.agent, body: { ...question, messages } })).toMatchObject({
+    status: 200,
+  });
+  expect(JSON.parse(`${at.upstream.received.at(-1)?.body}`).messages).toEqual([
+    { role: 'system', content: 'Be short.' },
+    ...question.messages,
+  ]);
+});
+
+test('a value that is refused is left out, and another value of the same option is not', async () => {
+  const said = { error: { message: "'reasoning_effort' does not support 'minimal' with this model." } };
+  await using at = await place(
+    {},
+    particular((body) => (body.reasoning_effort === 'minimal' ? [400, said] : undefined)),
+  );
+  await at.sandbox.ask({ headers: at.agent, body: { ...question, reasoning_effort: 'minimal' } });
+  await at.sandbox.ask({ headers: at.agent, body: { ...question, reasoning_effort: 'low' } });
+  const sent = at.upstream.received.map(({ body }) => JSON.parse(`${body}`).reasoning_effort);
+  expect(sent).toEqual(['minimal', undefined, 'low']);
+});
+
+test("the gateway's own wish for usage is taken back on the same wire", async () => {
+  const said = { message: 'Extra inputs are not permitted: stream_options' };
+  await using at = await place(
+    {},
+    particular((body) => (body.stream_options ? [422, said] : undefined)),
+  );
+  const answer = await at.sandbox.ask({ headers: at.agent, body: { ...question, stream: true } });
+  expect(answer.status).toBe(200);
+  const last = JSON.parse(`${at.upstream.received.at(-1)?.body}`);
+  expect(last).toEqual({ ...question, model: 'big-1', stream: true });
+});
+
+test.for<[string, object]>([
+  ['what the request means', { detail: [{ loc: ['body', 'tools'], msg: 'Extra inputs are not permitted' }] }],
+  [
+    "a name of a tool's schema",
+    { detail: [{ loc: ['body', 'tools', 0, 'function', 'parameters', 'temperature'], msg: 'no' }] },
+  ],
+  ['nothing', { error: { message: 'this is no valid request' } }],
+])('a refusal that names %s is told as it is, and nothing is left out', async ([, said]) => {
+  await using at = await place(
+    {},
+    particular(() => [422, said]),
+  );
+  const answer = await at.sandbox.ask({ headers: at.agent, body: asked });
+  expect(answer).toMatchObject({ status: 422, body: said });
+  expect(at.upstream.received).toHaveLength(1);
+});
+
+test('the first refusal is told if leaving out what it names does not help', async () => {
+  let number = 0;
+  await using at = await place(
+    {},
+    particular(() => [400, { error: { message: `temperature and store are wrong (${++number})` } }]),
+  );
+  const answer = await at.sandbox.ask({ headers: at.agent, body: asked });
+  expect(answer.body).toEqual({ error: { message: 'temperature and store are wrong (1)' } });
+  // Nothing is learned from that.
+  await at.sandbox.ask({ headers: at.agent, body: asked });
+  expect(at.upstream.received.at(-2)?.body.toString()).toContain('"service_tier"');
+  expect(
+    at.upstream.received.filter(({ body }) => `${body}`.includes('"temperature"')).length,
+  ).toBeGreaterThan(1);
+});
+
+test('a conversation that is too long is told, although an option was refused before', async () => {
+  await using at = await place(
+    {},
+    particular((body) =>
+      body.store === undefined
+        ? [400, { error: { message: 'too many', code: 'context_length_exceeded' } }]
+        : [400, { error: { message: 'unknown field store' } }],
+    ),
+  );
+  const answer = await at.sandbox.ask({ headers: at.agent, body: asked });
+  expect(answer.body.error.code).toBe('context_length_exceeded');
+});
+
+test('a setting leaves options out from the beginning', async () => {
+  await using at = await place({ model: { without: ['strict', 'store'] } }, json(200, chatAnswer));
+  await at.sandbox.ask({ headers: at.agent, body: asked });
+  const sent = JSON.parse(`${at.upstream.received[0]?.body}`);
+  expect(sent).not.toHaveProperty('store');
+  expect(sent.tools).toEqual([
+    { type: 'function', function: { name: 'bash', parameters: { type: 'object' } } },
+  ]);
+  expect(sent.temperature).toBe(0.2);
+});
+
+test('a setting cannot leave out what a request means', async () => {
+  await expect(place({ model: { without: ['tools'] } }, json(200, chatAnswer))).rejects.toThrow(
+    'the model big has "tools" in without',
+  );
+});
+
+test('with a strict translation, what was asked for is not left out', async () => {
+  const said = { error: { message: 'store is unknown', param: 'store' } };
+  await using at = await place(
+    { model: { translation: 'strict' } },
+    particular(() => [400, said]),
+  );
+  expect(await at.sandbox.ask({ headers: at.agent, body: asked })).toMatchObject({ status: 400, body: said });
+  expect(at.upstream.received).toHaveLength(1);
+});
+
+test('the bytes of everything else stay as they are', async () => {
+  const said = { error: { message: 'unknown field store' } };
+  await using at = await place(
+    {},
+    particular((body) => (body.store === false ? [400, said] : undefined)),
+  );
+  const body = '{ "model":"big", "store" : false,\n "seed": 12345678901234567890, "messages": [ ] }';
+  await at.sandbox.ask({ headers: at.agent, body });
+  expect(`${at.upstream.received.at(-1)?.body}`).toBe(
+    '{"model":"big-1","seed":12345678901234567890,"messages":[ ]}',
+  );
+});
+
+test('a question of this process, such as that of a judge, is asked again in the same way', async () => {
+  const said = { error: { message: 'no', param: 'max_tokens' } };
+  await using at = await place(
+    {},
+    particular((body) => (body.max_tokens ? [400, said] : undefined)),
+  );
+  const asking = { messages: [{ from: 'user', text: 'hello' }], maxTokens: 9 } as const;
+  expect(await at.session.chat('agent', asking, new AbortController().signal)).toMatchObject({ text: 'hi' });
+  expect(JSON.parse(`${at.upstream.received.at(-1)?.body}`)).toMatchObject({ max_completion_tokens: 9 });
+});
+
+test('a translated request is asked again in the same way', async () => {
+  const said = 'reasoning is not supported by this model';
+  await using at = await place(
+    {},
+    particular((body) => (body.reasoning_effort ? [400, said] : undefined)),
+  );
+  const body = {
+    ...{ model: 'big', max_tokens: 100, messages: question.messages },
+    output_config: { effort: 'high' },
+  };
+  const answer = await at.sandbox.ask({ path: '/v1/messages', headers: at.agent, body });
+  expect(answer).toMatchObject({ status: 200, body: { content: [{ text: 'hi' }] } });
+  expect((await at.session.account()).exchanges).toMatchObject([
+    { losses: [{ path: 'reasoning_effort' }], translation: { losses: [] } },
+  ]);
+});
+
+test('what a server refused is known to the next process, for seven days', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'offsite-refused-'));
+  using stack = new DisposableStack();
+  stack.defer(() => rmSync(folder, { recursive: true }));
+  const server = particular((body) => (body.store === undefined ? undefined : [400, 'no store here']));
+  await using upstream = await testUpstream(server);
+  const asks = async (later = 0) => {
+    const clock = gatewayClock();
+    const gateway = { refused: new RefusedOptionsFile(folder), clock: { ...clock, now: () => later } };
+    await using at = await place({ model: { baseUrl: upstream.url }, gateway }, server);
+    const before = upstream.received.length;
+    expect(await at.sandbox.ask({ headers: at.agent, body: asked })).toMatchObject({ status: 200 });
+    return upstream.received.length - before;
+  };
+  expect(await asks()).toBe(2);
+  expect(await asks()).toBe(1);
+  expect(await asks(7 * 24 * 3_600_000)).toBe(2);
+  // A damaged file is as none.
+  writeFileSync(join(folder, 'refused-options.json'), '{');
+  expect(await asks()).toBe(2);
+  expect(statSync(join(folder, 'refused-options.json')).mode & 0o777).toBe(0o600);
+});
