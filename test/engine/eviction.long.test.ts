@@ -29,6 +29,7 @@ describe('what is evicted', () => {
     expect(evicted(snapshots, { budgetBytes: 30 }, 10)).toEqual([]);
     expect(evicted(snapshots, { budgetBytes: 29 }, 10)).toEqual(['old']);
     expect(evicted(snapshots, { budgetBytes: 10 }, 10)).toEqual(['old', 'middle']);
+    expect(evicted(snapshots, { budgetBytes: 30, most: 2 }, 10)).toEqual(['old']);
   });
 
   test('is never a snapshot that a container uses, nor its parent', () => {
@@ -114,6 +115,24 @@ describe('an engine with a budget', () => {
         /^removed 1 old snapshot of [\d.]+ \w+, because all together exceeded .* \(snapshots\.budget in/,
       ),
     ]);
+  });
+
+  test('asks about no single snapshot while all are within the budget', async () => {
+    const trips = async (snapshots: { budgetBytes: number }) => {
+      const one = await testEngine({ clock, snapshots: { repository, ...snapshots } });
+      await used(randomUUID(), one);
+      await markerRuns(one);
+      const before = one.roundTrips;
+      await used(randomUUID(), one);
+      // Waits for the work in the background.
+      await one[Symbol.asyncDispose]();
+      return one.roundTrips - before;
+    };
+    const within = await trips({ budgetBytes: 1_000 * mebibyte });
+    const count = (await engine.keptSnapshots()).length;
+    expect(count).toBeGreaterThan(1);
+    // Above it, each is asked about, and some are removed.
+    expect(await trips({ budgetBytes: 1 })).toBeGreaterThan(within + count);
   });
 
   test('has the engine record a use at most once an hour, so that other agents see it', async () => {

@@ -1,16 +1,27 @@
 import type { EnginePort } from '../port/engine-port.ts';
 import { isEngineFailure } from '../port/failure.ts';
-import type { KeptSnapshot } from './kept-snapshots.ts';
+import type { KeptSnapshot, ListedSnapshot } from './kept-snapshots.ts';
 
 /**
- * Which snapshots to remove. If both conditions are given, both must hold; if none is, everything removable
- * is removed.
+ * Which snapshots to remove. If a budget and a time are given, both must hold; if none is, everything
+ * removable is removed.
  */
-export interface EvictionRule {
-  /** Bytes that all may take together. */
-  budgetBytes?: number | undefined;
+export interface EvictionRule extends SnapshotBudget {
   /** Milliseconds; snapshots used within this time stay. */
   unusedForMs?: number | undefined;
+}
+
+/** What all snapshots may take together; without a number, there is no limit. */
+export interface SnapshotBudget {
+  budgetBytes?: number | undefined;
+  most?: number | undefined;
+}
+
+export function exceeds(
+  snapshots: readonly ListedSnapshot[],
+  { budgetBytes = Number.POSITIVE_INFINITY, most = Number.POSITIVE_INFINITY }: SnapshotBudget,
+): boolean {
+  return snapshots.length > most || snapshots.reduce((sum, { bytes }) => sum + bytes, 0) > budgetBytes;
 }
 
 /**
@@ -19,14 +30,14 @@ export interface EvictionRule {
  */
 export function evictable(
   snapshots: readonly KeptSnapshot[],
-  { budgetBytes = -1, unusedForMs = Number.NEGATIVE_INFINITY }: EvictionRule,
+  { budgetBytes, most, unusedForMs = Number.NEGATIVE_INFINITY }: EvictionRule,
   now: number,
 ): KeptSnapshot[] {
   const kept = new Set([...snapshots].sort((a, b) => a.usedAt - b.usedAt));
   const evicted: KeptSnapshot[] = [];
+  const hasBudget = budgetBytes !== undefined || most !== undefined;
   for (;;) {
-    const bytes = [...kept].reduce((sum, snapshot) => sum + snapshot.bytes, 0);
-    if (bytes <= budgetBytes) return evicted;
+    if (hasBudget && !exceeds([...kept], { budgetBytes, most })) return evicted;
     const parents = new Set([...kept].map(({ parentId }) => parentId));
     const next = [...kept].find(
       ({ id, inUse, usedAt }) => !inUse && !parents.has(id) && now - usedAt > unusedForMs,

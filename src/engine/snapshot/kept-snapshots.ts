@@ -10,8 +10,8 @@ import {
 import type { EnginePort } from '../port/engine-port.ts';
 import type { ListedImage } from '../port/images.ts';
 
-/** A snapshot that an engine keeps. */
-export interface KeptSnapshot {
+/** A snapshot that an engine lists. */
+export interface ListedSnapshot {
   id: string;
   /** `offsite/snapshot:` and a hash. */
   name: string;
@@ -23,8 +23,6 @@ export interface KeptSnapshot {
   bytes: number;
   /** Epoch milliseconds. */
   createdAt: number;
-  /** Epoch milliseconds, up to an hour before the last use. */
-  usedAt: number;
   parentId: string;
   /** Images without a name between it and its parent, nearest first: a builder's own steps. */
   stepIds: string[];
@@ -32,51 +30,71 @@ export interface KeptSnapshot {
   inUse: boolean;
 }
 
+/** A snapshot that an engine keeps, with its last use. */
+export interface KeptSnapshot extends ListedSnapshot {
+  /** Epoch milliseconds, up to an hour before the last use. */
+  usedAt: number;
+}
+
 /** Concurrent requests. */
 const atOnce = 4;
 
-/**
- * All snapshots named `repository`. Two round trips, and one for each snapshot: an engine reports the time of
- * a name only when it inspects an image.
- */
-export async function keptSnapshots(
+/** All snapshots named `repository`. Two round trips. */
+export async function listedSnapshots(
   port: EnginePort,
   repository: string,
   signal?: AbortSignal,
-): Promise<KeptSnapshot[]> {
+): Promise<ListedSnapshot[]> {
   const [images, containers] = await Promise.all([
     port.images.list(signal),
     port.list('container', [], signal),
   ]);
   const byId = new Map(images.map((image) => [image.id, image]));
   const inUse = new Set(containers.map(({ imageId }) => imageId));
+  return images.flatMap(({ id, labels, ...image }) => {
+    const name = image.names.find((one) => one.startsWith(`${repository}:`));
+    if (name === undefined || labels[roleLabel] !== 'snapshot') return [];
+    // Some engines do not know parents, and others name a step of a builder.
+    const parentId = labels[parentLabel] ?? image.parentId;
+    const volume = labels[volumeLabel];
+    return {
+      id,
+      name,
+      description: labels[descriptionLabel] ?? '',
+      bytes:
+        Math.max(0, image.bytes - (byId.get(parentId)?.bytes ?? 0)) + Number(labels[volumeBytesLabel] ?? 0),
+      ...(volume !== undefined && { volume }),
+      createdAt: Number(labels[createdLabel] ?? image.createdAt),
+      parentId,
+      stepIds: stepsBetween(id, parentId, byId),
+      inUse: inUse.has(id),
+    };
+  });
+}
+
+/** With the last use of each: one round trip for each, because an engine reports it only of one image. */
+export async function withLastUse(
+  port: EnginePort,
+  snapshots: readonly ListedSnapshot[],
+  signal?: AbortSignal,
+): Promise<KeptSnapshot[]> {
   const limit = pLimit(atOnce);
-  const described = images.map(({ id, ...image }) =>
-    limit(async (): Promise<KeptSnapshot | undefined> => {
-      const name = image.names.find((one) => one.startsWith(`${repository}:`));
-      if (name === undefined || image.labels[roleLabel] !== 'snapshot') return undefined;
-      const found = await port.images.find(id, signal);
-      if (found === undefined) return undefined;
-      // Some engines do not know parents, and others name a step of a builder.
-      const parentId = found.labels[parentLabel] ?? image.parentId;
-      const volume = found.labels[volumeLabel];
-      return {
-        id,
-        name,
-        description: found.labels[descriptionLabel] ?? '',
-        bytes:
-          Math.max(0, image.bytes - (byId.get(parentId)?.bytes ?? 0)) +
-          Number(found.labels[volumeBytesLabel] ?? 0),
-        ...(volume !== undefined && { volume }),
-        createdAt: Number(found.labels[createdLabel] ?? image.createdAt),
-        usedAt: found.namedAt,
-        parentId,
-        stepIds: stepsBetween(id, parentId, byId),
-        inUse: inUse.has(id),
-      };
+  const used = snapshots.map((snapshot) =>
+    limit(async (): Promise<KeptSnapshot[]> => {
+      const image = await port.images.find(snapshot.id, signal);
+      return image === undefined ? [] : [{ ...snapshot, usedAt: image.namedAt }];
     }),
   );
-  return (await Promise.all(described)).filter((snapshot) => snapshot !== undefined);
+  return (await Promise.all(used)).flat();
+}
+
+/** All snapshots named `repository`, with the last use of each. */
+export async function keptSnapshots(
+  port: EnginePort,
+  repository: string,
+  signal?: AbortSignal,
+): Promise<KeptSnapshot[]> {
+  return await withLastUse(port, await listedSnapshots(port, repository, signal), signal);
 }
 
 function stepsBetween(id: string, parentId: string, images: ReadonlyMap<string, ListedImage>): string[] {

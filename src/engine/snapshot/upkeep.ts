@@ -2,16 +2,18 @@ import { messageOf } from '../../offsite-error.ts';
 import { plural, size } from '../../text/quantities.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import type { Image } from '../port/images.ts';
-import { evictable, removeSnapshots } from './eviction.ts';
-import { type KeptSnapshot, keptSnapshots } from './kept-snapshots.ts';
+import { evictable, exceeds, removeSnapshots } from './eviction.ts';
+import { type KeptSnapshot, listedSnapshots, withLastUse } from './kept-snapshots.ts';
 
 /**
  * A use this soon after the last recorded one is not recorded: so most uses cost nothing, and hours are exact
  * enough for eviction.
  */
 const noteEveryMs = 3_600_000;
-/** Only one of this many kept images starts an eviction, which asks the engine about each snapshot. */
+/** Only one of this many kept images starts an eviction. */
 const keptPerEviction = 16;
+/** Snapshots that an engine keeps at most: each listing of images takes longer with each of them. */
+const most = 1_000;
 /**
  * Milliseconds. A snapshot that was just used may be used again soon, by this Offsite process or another,
  * although no container uses it right now.
@@ -52,13 +54,15 @@ export function upkeepOf({ port, repository, budgetBytes, note }: UpkeepOptions)
     return done.finally(() => underWay.delete(done));
   }
 
-  async function evict(budget: number): Promise<void> {
-    const all = await keptSnapshots(port, repository);
+  async function evict(budgetBytes: number): Promise<void> {
+    const listed = await listedSnapshots(port, repository);
+    if (!exceeds(listed, { budgetBytes, most })) return;
+    const all = await withLastUse(port, listed);
     const asUsed = all.map((each) => ({ ...each, usedAt: Math.max(each.usedAt, usedAt.get(each.id) ?? 0) }));
-    const rule = { budgetBytes: budget, unusedForMs: sparedMs };
+    const rule = { budgetBytes, most, unusedForMs: sparedMs };
     const removed = await removeSnapshots(port, evictable(asUsed, rule, clock.now()));
     for (const { id } of removed) usedAt.delete(id);
-    if (removed.length > 0) note(evictedText(removed, budget));
+    if (removed.length > 0) note(evictedText(removed, budgetBytes));
   }
 
   function built(imageId: string): void {
@@ -96,10 +100,11 @@ export function upkeepOf({ port, repository, budgetBytes, note }: UpkeepOptions)
   };
 }
 
-function evictedText(removed: readonly KeptSnapshot[], budget: number): string {
+function evictedText(removed: readonly KeptSnapshot[], budgetBytes: number): string {
   const freed = removed.reduce((sum, { bytes }) => sum + bytes, 0);
   return (
     `removed ${plural(removed.length, 'old snapshot')} of ${size(freed)}, because all together exceeded ` +
-    `${size(budget)} (snapshots.budget in offsite.yaml); a trial that needs one makes it again`
+    `${size(budgetBytes)} (snapshots.budget in offsite.yaml) or ${plural(most, 'snapshot')}; a trial that needs one ` +
+    'makes it again'
   );
 }
