@@ -137,9 +137,10 @@ export function openExchange(
     const said = reading?.failure === undefined ? '' : `: ${model.redaction.text(reading.failure)}`;
     if (status >= 400) return `answered ${status}${said}`;
     if (said) return `answered with an error${said}`;
-    return reading?.complete === false && ask.purpose === 'answer'
+    if (reading?.complete !== false || ask.purpose !== 'answer') return undefined;
+    return reading.words === undefined
       ? 'the answer ended before it was complete'
-      : undefined;
+      : `answered with what is no answer of a model: ${model.redaction.text(reading.words)}`;
   };
 
   /** The outcome of a complete answer, which shows who is responsible for it. */
@@ -194,7 +195,8 @@ export function openExchange(
       exchange.status = status;
       if (replayed) exchange.replayed = replayed;
       if (status >= 300) entry.use = 'free';
-      meter = meterOf(wireTable[request.wire].answers, String(headers['content-type'] ?? ''));
+      const type = String(headers['content-type'] ?? '');
+      meter = meterOf(wireTable[request.wire].answers, status, type);
     },
     rejected(error) {
       const { aborted, reason } = stopping.signal;

@@ -128,6 +128,8 @@ export interface Standing {
   acted: boolean;
   /** The model's failure, if the last decided request ended with one. */
   modelFailure: string | undefined;
+  /** How the last decided request failed, in the server's own words, whoever is at fault. */
+  lastFailure?: string | undefined;
 }
 
 export interface RoleUsage {

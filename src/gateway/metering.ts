@@ -5,6 +5,7 @@ import { ByteStore } from '../byte-store.ts';
 import { eventFeed } from './event-feed.ts';
 import type { AnswerFacts } from './wires/answer-facts.ts';
 import { parsed } from './wires/lenient.ts';
+import { readErrorText } from './wires/model-error.ts';
 import type { WireAnswers } from './wires/wire-descriptor.ts';
 
 /** Reads a copy of an answer as it passes. */
@@ -19,10 +20,12 @@ export interface Meter {
 export interface Reading extends AnswerFacts {
   /** Events of a stream: about one token of output each. */
   events: number;
+  /** What an answer says that is none of a model. */
+  words?: string;
 }
 
 /** The readers of a wire that metering needs. */
-type WireReaders = Pick<WireAnswers, 'readFacts' | 'readStream'>;
+type WireReaders = Pick<WireAnswers, 'readError' | 'readFacts' | 'readStream'>;
 
 const nothing: Reading = {
   usage: {},
@@ -33,14 +36,56 @@ const nothing: Reading = {
   events: 0,
 };
 
-/**
- * A meter for an answer of this content type. Answers that are neither a stream of events nor JSON give no
- * facts.
- */
-export function meterOf(answers: WireReaders, contentType: string): Meter {
+/** A meter for an answer of this status and content type. */
+export function meterOf(answers: WireReaders, status: number, contentType: string): Meter {
+  if (status >= 300) return errorMeter(answers);
   if (contentType.startsWith('text/event-stream')) return streamMeter(answers);
   if (/^application\/([\w.-]+\+)?json\b/.test(contentType)) return answerMeter(answers);
-  return { chunk: () => undefined, held: () => 0, end: () => nothing };
+  return untypedMeter(answers);
+}
+
+/** Reads an error in any form, for the words of the server. */
+function errorMeter({ readError }: Pick<WireReaders, 'readError'>): Meter {
+  const store = new ByteStore();
+  return {
+    chunk: (bytes) => store.add(bytes.subarray(0, modelAnswers.bytes.judgedError - store.size)),
+    held: () => store.size,
+    end() {
+      const { message, isOverload } = readErrorText(store.take().toString('utf8'), readError);
+      return { ...nothing, failure: message, overloaded: isOverload };
+    },
+  };
+}
+
+/**
+ * Reads an answer that does not say what it is by its first bytes. One that is neither a stream of events nor
+ * JSON, such as the web page of a proxy, is no answer of a model.
+ */
+function untypedMeter(answers: WireReaders): Meter {
+  let beginning = Buffer.alloc(0);
+  let meter: Meter | undefined;
+  return {
+    chunk(bytes) {
+      if (meter) {
+        meter.chunk(bytes);
+        return;
+      }
+      beginning = Buffer.concat([beginning, bytes]);
+      const first = beginning.toString('utf8').trimStart();
+      if (first.length < 7 && !/[{[<]/.test(first)) return;
+      if (/^[{[]/.test(first)) meter = answerMeter(answers);
+      else if (/^(data|event|id|retry)?:/.test(first)) meter = streamMeter(answers);
+      else meter = foreignMeter(answers);
+      meter.chunk(beginning);
+    },
+    held: () => beginning.length + (meter?.held() ?? 0),
+    end: () => (meter ?? foreignMeter(answers)).end(),
+  };
+}
+
+function foreignMeter(answers: WireReaders): Meter {
+  const { end, ...error } = errorMeter(answers);
+  return { ...error, end: () => ({ ...nothing, complete: false, words: end().failure ?? 'nothing' }) };
 }
 
 function streamMeter(answers: WireReaders): Meter {
@@ -83,7 +128,10 @@ function answerMeter(answers: WireReaders): Meter {
     held: () => store.size,
     end() {
       if (size > modelAnswers.bytes.metered) return nothing;
-      return { ...answers.readFacts(parsed(store.take().toString('utf8'))), events: 0 };
+      const body = store.take().toString('utf8');
+      const facts = answers.readFacts(parsed(body));
+      const words = facts.complete ? undefined : readErrorText(body, answers.readError).message;
+      return { ...facts, events: 0, ...(words !== undefined && { words }) };
     },
   };
 }

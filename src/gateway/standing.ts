@@ -19,16 +19,18 @@ export class Standings {
   readonly #standings = new Map<ModelRole, Standing>();
 
   of(role: ModelRole): Readonly<Standing> {
-    return this.#standings.get(role) ?? { acted: false, modelFailure: undefined };
+    return this.#standings.get(role) ?? { acted: false, modelFailure: undefined, lastFailure: undefined };
   }
 
   /** @param passed whether part of an answer that is not an error was passed on */
   note(role: ModelRole, outcome: Outcome, passed: boolean, problem: string): void {
-    const { acted, modelFailure } = this.of(role);
+    const { acted, modelFailure, lastFailure } = this.of(role);
+    const isDecided = outcome !== 'undecided';
     this.#standings.set(role, {
       // A client that ends an answer early may have read enough of it to act.
       acted: acted || outcome === 'answered' || (outcome === 'undecided' && passed),
-      modelFailure: outcome === 'undecided' ? modelFailure : outcome === 'model' ? problem : undefined,
+      modelFailure: isDecided ? (outcome === 'model' ? problem : undefined) : modelFailure,
+      lastFailure: isDecided ? (outcome === 'answered' ? undefined : problem) : lastFailure,
     });
   }
 }

@@ -82,7 +82,13 @@ export const ModelAccount = z.object({
   ),
   modelMs: Millis.meta({ description: "Milliseconds with at least one request of the agent's in flight." }),
   failure: z.string().optional(),
-  agent: z.object({ acted: z.boolean(), modelFailure: z.string().optional() }),
+  agent: z.object({
+    acted: z.boolean(),
+    modelFailure: z.string().optional(),
+    lastFailure: z.string().optional().meta({
+      description: "How the agent's last request failed, in the server's own words, whoever is at fault.",
+    }),
+  }),
 });
 
 export const ReplayedTrial = z

@@ -111,7 +111,7 @@ const streams: Record<Wire, { text: string; usage: object }> = {
 const wires = Object.keys(streams) as Wire[];
 
 function read(wire: Wire, pieces: Buffer[]) {
-  const meter = meterOf(wireTable[wire].answers, 'text/event-stream; charset=utf-8');
+  const meter = meterOf(wireTable[wire].answers, 200, 'text/event-stream; charset=utf-8');
   for (const piece of pieces) meter.chunk(piece);
   return meter.end();
 }
@@ -169,7 +169,7 @@ test('answers that are not streamed report the same usage', () => {
     },
   };
   for (const wire of wires) {
-    const meter = meterOf(wireTable[wire].answers, 'application/json');
+    const meter = meterOf(wireTable[wire].answers, 200, 'application/json');
     meter.chunk(Buffer.from(JSON.stringify(answers[wire])));
     expect(meter.end(), wire).toMatchObject({
       usage: { inputTokens: 120, outputTokens: 30, totalTokens: 150, cacheReadTokens: 100 },
@@ -195,7 +195,7 @@ test('an error that comes in a stream is a failure', () => {
 });
 
 test('an event larger than anything real is passed over, and the memory kept', () => {
-  const meter = meterOf(wireTable['openai-chat'].answers, 'text/event-stream');
+  const meter = meterOf(wireTable['openai-chat'].answers, 200, 'text/event-stream');
   const megabyte = Buffer.alloc(1024 * 1024, 'x');
   meter.chunk(Buffer.from('data: '));
   for (let count = 0; count < 40; count += 1) meter.chunk(megabyte);

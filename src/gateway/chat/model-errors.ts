@@ -10,7 +10,8 @@ export function errorIn(wire: Wire, body: Buffer | string): ModelError {
 
 /** The error of a model that answered with an error; keeps the model's own message. */
 export function refusedBy(to: { wire: Wire; model: string }, status: number, body: Buffer): OffsiteError {
-  const { message = 'an empty body', codes } = errorIn(to.wire, body);
+  const { codes } = errorIn(to.wire, body);
+  const message = wordsIn(to.wire, body);
   return new OffsiteError(`the model ${to.model} refused the request (${status}): ${message}`, {
     code: isContextFull(codes, message) ? 'MODEL_CONTEXT_FULL' : 'MODEL_REFUSED',
     kind: 'infrastructure',
@@ -31,7 +32,7 @@ export function unreachable(to: { model: string }, thrown: unknown): OffsiteErro
 
 export function unreadable(to: { wire: Wire; model: string }, body: Buffer): OffsiteError {
   return new OffsiteError(
-    `the model ${to.model} gave an answer that is not valid in ${to.wire}: ${excerpt(body)}`,
+    `the model ${to.model} gave an answer that is not valid in ${to.wire}: ${wordsIn(to.wire, body)}`,
     {
       code: 'MODEL_ANSWER_UNREADABLE',
       kind: 'infrastructure',
@@ -60,7 +61,6 @@ export function isContextFull(codes: readonly string[], message: string): boolea
   return /prompt is too long|maximum context length|exceeds? the (available )?context/i.test(message);
 }
 
-function excerpt(body: Buffer): string {
-  const text = body.toString('utf8').replace(/\s+/g, ' ').trim();
-  return text === '' ? 'an empty body' : JSON.stringify(text.slice(0, 200));
+function wordsIn(wire: Wire, body: Buffer): string {
+  return errorIn(wire, body).message ?? 'an empty body';
 }

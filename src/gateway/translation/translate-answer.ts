@@ -59,7 +59,15 @@ export function translateAnswer(
       transcoder: streamTranscoder(model, client, asked, ids),
     };
   }
-  const read = (body: string) => model.readAnswer(parsed(body), ids, losses);
+  const read = (body: string) => {
+    try {
+      return model.readAnswer(parsed(body), ids, losses);
+    } catch (error) {
+      const { message = 'nothing' } = errorIn(to, body);
+      if (!(error instanceof UnreadableAnswer) || error.message.includes(message)) throw error;
+      throw new UnreadableAnswer(`${error.message}: ${message}`);
+    }
+  };
   if (!request.streamed) return inOnePiece(status, (body) => client.writeAnswer(read(body), asked));
   // Some servers answer in one piece whatever was asked for.
   return {

@@ -39,8 +39,12 @@ export async function endingCause(
       const account = await models?.session.account();
       const agent = account?.agent;
       const mayBeAgents = agent?.acted || wires.length === 0;
-      const isModels = ending.ended === 'model-failed' && (!mayBeAgents || agent?.modelFailure !== undefined);
-      if (isModels) return modelCause(message, account);
+      const hasFailed = agent?.modelFailure !== undefined;
+      // A CLI may also break over what is no answer of a model.
+      const isModels = mayBeAgents
+        ? hasFailed && ending.ended === 'model-failed'
+        : hasFailed || ending.ended === 'model-failed';
+      if (isModels) return modelCause(withServersWords(message, agent?.lastFailure), account);
       return mayBeAgents ? agentCause(message) : { kind: 'infrastructure', phase: 'harness', message };
     }
   }
@@ -49,6 +53,13 @@ export async function endingCause(
 function modelCause(message: string, account: ModelAccount | undefined): Cause {
   const status = account?.exchanges.findLast(({ role }) => role === 'agent')?.status;
   return { kind: 'model', phase: 'harness', message: withHint(message, status) };
+}
+
+/** The CLI's own message may be a guess, so what the server said comes first. */
+function withServersWords(message: string, failure: string | undefined): string {
+  const words = failure?.replace(/^.*?: answered[^:]*: /, '');
+  if (words === undefined || message.includes(words)) return message;
+  return `${failure}\nThe harness says: ${message}`;
 }
 
 /** Statuses that last until somebody changes the configuration. */
