@@ -9,6 +9,7 @@ import { type Permit, retryLimits } from './pacing.ts';
 import { GatewayRefusal } from './refusal.ts';
 import type { ServedModel } from './served-model.ts';
 import type { UpstreamAnswer, UpstreamRequest } from './upstream.ts';
+import { UpstreamFailure } from './upstream-failure.ts';
 import type { ModelError } from './wires/model-error.ts';
 
 interface SendParts {
@@ -64,6 +65,7 @@ export async function send(parts: SendParts, request: UpstreamRequest, signal: A
     } catch (error) {
       permit.release();
       if (signal.aborted || error instanceof GatewayRefusal) throw error;
+      if (error instanceof UpstreamFailure && error.isPermanent) throw error;
       permit.backOff(undefined, messageOf(error));
       if (last) throw error;
       failed(messageOf(error));

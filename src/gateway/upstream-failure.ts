@@ -1,34 +1,73 @@
 import { OffsiteError } from '../offsite-error.ts';
 import type { Redaction } from './redaction.ts';
 
-const hints: Record<string, string> = {
-  ECONNREFUSED: 'Check that it is running there, and its baseUrl in offsite.yaml.',
-  ENOTFOUND: 'Check the host name of its baseUrl, and the network.',
-  EAI_AGAIN: 'Check the network: DNS lookups fail.',
-  UND_ERR_HEADERS_TIMEOUT: 'Its headersTimeout in offsite.yaml may be too short.',
-  ERR_SSL_WRONG_VERSION_NUMBER: 'Does that port speak plain http?',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'Set caBundle in offsite.yaml to its certificate authority.',
-  SELF_SIGNED_CERT_IN_CHAIN: 'Set caBundle in offsite.yaml to its certificate authority.',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'Set caBundle in offsite.yaml to its certificate authority.',
-};
+/** A kind of failure, by the codes that Node, OpenSSL and undici use for it. */
+interface FailureKind {
+  codes: RegExp;
+  hint: string;
+  /** Whether it lasts until somebody changes something, so that no retry helps. */
+  isPermanent?: true;
+}
+
+/** The first that fits is used. The names of OpenSSL's certificate errors have no common form. */
+const kinds: readonly FailureKind[] = [
+  { codes: /^ECONNREFUSED$/, hint: 'Check that it is running there, and its baseUrl in offsite.yaml.' },
+  { codes: /^ENOTFOUND$/, hint: 'Check the host name of its baseUrl, and the network.' },
+  { codes: /^EAI_AGAIN$/, hint: 'Check the network: DNS lookups fail.' },
+  { codes: /^UND_ERR_HEADERS_TIMEOUT$/, hint: 'Its headersTimeout in offsite.yaml may be too short.' },
+  {
+    codes: /ALTNAME|HOSTNAME_MISMATCH/,
+    hint: 'Its certificate is for other names: set baseUrl in offsite.yaml to one of these.',
+    isPermanent: true,
+  },
+  {
+    codes: /^CERT_(HAS_EXPIRED|NOT_YET_VALID)$/,
+    hint: 'Its certificate is not valid at this time: check the clock of this machine, or renew the certificate.',
+    isPermanent: true,
+  },
+  {
+    codes: /^CERT_REVOKED$/,
+    hint: 'Its certificate was revoked: the server needs another one.',
+    isPermanent: true,
+  },
+  {
+    codes: /^ERR_SSL_.*(CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE|BAD_CERTIFICATE)$/,
+    hint: 'The server may want a certificate of its client, which Offsite does not send: put a proxy in between.',
+    isPermanent: true,
+  },
+  {
+    codes: /SELF_SIGNED|^UNABLE_TO_|ISSUER|^(CERT|INVALID|PATH_LENGTH|ERROR_IN_CERT|AKID|KEYUSAGE)_/,
+    hint:
+      'Set caBundle in offsite.yaml to its certificate authority: a PEM file with the root, and with the ' +
+      'intermediate certificates that the server does not send.',
+    isPermanent: true,
+  },
+  {
+    codes: /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST)$/,
+    hint: 'Does that port speak plain http?',
+    isPermanent: true,
+  },
+];
 
 /** The connection to a model's API failed. */
 export class UpstreamFailure extends OffsiteError {
+  readonly isPermanent: boolean;
+
   /**
    * Does not keep the error itself: undici attaches headers and bytes of the answer to some errors, and both
    * may contain the key.
    */
   constructor(origin: string, thrown: unknown, redaction: Redaction) {
     const codes = codesOf(thrown);
+    const kind = kinds.find((each) => codes.some((code) => each.codes.test(code)));
     const described = redaction.text(describe(thrown)).slice(0, 300);
     super(`the connection to ${origin} failed: ${described}`, {
       code: 'MODEL_UNREACHABLE',
       kind: 'infrastructure',
-      hint:
-        codes.map((code) => hints[code]).find((hint) => hint !== undefined) ??
-        'Check its baseUrl and the network.',
+      hint: kind?.hint ?? 'Check its baseUrl and the network.',
       cause: Object.assign(new Error(described), { code: codes[0] }),
     });
+    this.isPermanent = kind?.isPermanent ?? false;
   }
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { WireName, type Wires, wires } from '../record/wires.ts';
 import { Duration } from './quantities.ts';
+import { VariableName } from './variable-name.ts';
 
 export { type Wire, type Wires, wires } from '../record/wires.ts';
 
@@ -91,25 +92,46 @@ export interface AutoLimit {
   most: number;
 }
 
+/** The path of a request, which people copy together with the base URL. */
+const requestPath =
+  /\/(chat\/completions|completions|responses|messages(\/count_tokens)?|models\/[^/]+:\w+)\/*$|(?<=\/v\d\w*)\/models\/*$/;
+
+/** Splits an address at the path of a request, if it has one: the base URL, and that path. */
+export function splitAddress(url: string): { base: string; path: string } {
+  const at = url.search(requestPath);
+  return at === -1 ? { base: url, path: '' } : { base: url.slice(0, at), path: url.slice(at) };
+}
+
+function baseOnly({ value, issues }: z.core.ParsePayload<string>): void {
+  const { path } = splitAddress(value);
+  if (path === '') return;
+  const message = `expected the base address of the API: leave out ${path}`;
+  issues.push({ code: 'custom', input: value, message });
+}
+
+/** The headers that can carry a key; `bearer` is `authorization`. */
+export const keyHeaders = ['bearer', 'x-api-key', 'api-key', 'x-goog-api-key'] as const;
+
 const HttpModel = z.strictObject({
   wire: SpokenWires.meta({
     description: 'The API that it speaks, or a list of them with the preferred one first.',
   }),
-  baseUrl: z.url({ protocol: /^https?$/ }).meta({
-    description: 'The base URL of its API, as in its documentation, with /v1 if that includes it.',
-  }),
+  baseUrl: z
+    .url({ protocol: /^https?$/ })
+    .check(baseOnly)
+    .meta({
+      description: 'The base URL of its API, as in its documentation, with /v1 if that includes it.',
+    }),
   model: z
     .string()
     .min(1)
     .optional()
     .meta({ description: "The provider's name for it. Default: the name here." }),
-  apiKeyEnv: z
-    .string()
-    .min(1)
-    .optional()
-    .meta({ description: 'The name of the environment variable that holds its key.' }),
+  apiKeyEnv: VariableName.optional().meta({
+    description: 'The name of the environment variable that holds its key.',
+  }),
   auth: z
-    .enum(['bearer', 'x-api-key', 'api-key', 'x-goog-api-key'])
+    .enum(keyHeaders)
     .optional()
     .meta({
       description:

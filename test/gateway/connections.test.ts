@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -61,3 +61,60 @@ test('a model behind an HTTP proxy with its own CA file is reached; a missing fi
   expect(refused.body.error.message).toContain('caBundle');
   expect(authorizations).toHaveLength(1);
 });
+
+const hints: [string, { chain?: true; names?: string; days?: string }, string][] = [
+  ['an authority that is not known, with an intermediate', { chain: true }, 'Set caBundle'],
+  ['another host name', { names: 'DNS:other.test' }, 'Its certificate is for other names'],
+  ['a time that is over', { days: '-1' }, 'check the clock'],
+];
+
+test.for(hints)(
+  'a certificate with %s is told with what to do, and not tried again',
+  async ([, how, hint]) => {
+    await using stack = new AsyncDisposableStack();
+    const folder = await mkdtemp(join(tmpdir(), 'offsite-tls-'));
+    stack.defer(() => rm(folder, { recursive: true, force: true }));
+    const run = execa({ cwd: folder });
+    const make = async (name: string, issuer: string | undefined, extensions: string, days = '2') => {
+      await run`openssl req -newkey rsa:2048 -nodes -subj /CN=${name} -keyout ${name}.key -out ${name}.csr`;
+      await writeFile(join(folder, `${name}.ext`), extensions);
+      const by =
+        issuer === undefined
+          ? ['-signkey', `${name}.key`]
+          : ['-CA', `${issuer}.pem`, '-CAkey', `${issuer}.key`, '-CAcreateserial'];
+      await run`openssl x509 -req -in ${name}.csr ${by} -days ${days} -extfile ${name}.ext -out ${name}.pem`;
+    };
+    await make('root', undefined, 'basicConstraints=critical,CA:TRUE\nkeyUsage=keyCertSign\n');
+    await make('middle', 'root', 'basicConstraints=critical,CA:TRUE\nkeyUsage=keyCertSign\n');
+    await make('leaf', 'middle', `subjectAltName=${how.names ?? 'DNS:localhost'}\n`, how.days);
+    const read = (name: string) => readFile(join(folder, name), 'utf8');
+    const [leaf, middle, root, privateKey] = await Promise.all(
+      ['leaf.pem', 'middle.pem', 'root.pem', 'leaf.key'].map(read),
+    );
+    const server = createHttpsServer({ key: privateKey, cert: `${leaf}${middle}` }, (_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(chatAnswer));
+    });
+    let connections = 0;
+    server.on('connection', () => {
+      connections += 1;
+    });
+    server.on('tlsClientError', () => undefined);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    stack.defer(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const model = { baseUrl: `https://localhost:${(server.address() as AddressInfo).port}/v1` };
+    const trusting = how.chain ? {} : { caBundle: root };
+    await using at = await place({ model, gateway: { ...trusting, env: { MODEL_KEY: key } } });
+    const answer = await at.sandbox.ask({ headers: at.agent, body: question });
+    expect(answer).toMatchObject({ status: 502 });
+    expect(answer.body.error.message).toContain(hint);
+    expect(connections).toBe(1);
+    if (!how.chain) return;
+    await using knowing = await place({ model, gateway: { caBundle: root, env: { MODEL_KEY: key } } });
+    expect(await knowing.sandbox.ask({ headers: knowing.agent, body: question })).toMatchObject({
+      status: 200,
+    });
+  },
+);

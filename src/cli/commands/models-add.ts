@@ -1,12 +1,13 @@
-import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
+import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import type { Clock } from '../../clock.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { modelText } from '../../suite/add-model.ts';
-import { type Wire, wires } from '../../suite/model-config.ts';
+import { keyHeaders, type Wire, wires } from '../../suite/model-config.ts';
+import { variableProblem } from '../../suite/variable-name.ts';
 import { quoted, stack, text } from '../../text/printable.ts';
 import { openAsking } from '../asking.ts';
 import { CommandContext } from '../context.ts';
-import { checkAddress, checkVariable } from '../models/answers.ts';
+import { checkAddress, isSecret, readAddress, readPair } from '../models/answers.ts';
 import type { NewModel } from '../models/gather-model.ts';
 import { usualPorts } from '../models/usual-ports.ts';
 import { port, withConfigAndData } from '../options.ts';
@@ -24,6 +25,13 @@ export function modelsAddCommand(clock: Clock, terminal: Terminal) {
       wireList,
     )
     .option('--api-key-env <variable>', 'the variable that holds its key, never the key')
+    .addOption(
+      new Option('--auth <header>', 'the header that carries its key (default: from the wire)').choices(
+        keyHeaders,
+      ),
+    )
+    .option('--header <name: value>', 'a header to add to every request, which is no key; repeatable', all)
+    .option('--query <name=value>', 'a parameter to add to every request; repeatable', all)
     .option('--local', 'look for servers on this machine')
     .option('--ports <ports>', `where --local looks (default: ${usualPorts.join(',')})`, portList)
     .option('--force', 'replace a model of this name')
@@ -32,7 +40,12 @@ export function modelsAddCommand(clock: Clock, terminal: Terminal) {
     .action(async (given, options) => {
       const { baseUrl, apiKeyEnv } = options;
       if (baseUrl !== undefined) refuse('--base-url', checkAddress(baseUrl));
-      if (apiKeyEnv !== undefined) refuse('--api-key-env', checkVariable(apiKeyEnv));
+      if (apiKeyEnv !== undefined) refuse('--api-key-env', variableProblem(apiKeyEnv));
+      const address = baseUrl === undefined ? undefined : readAddress(baseUrl);
+      const added = {
+        headers: pairs('--header', ':', options.header),
+        query: { ...address?.query, ...pairs('--query', '=', options.query) },
+      };
       await using context = CommandContext.open(options, { clock, terminal });
       const { config, env, err } = context;
       const { signal } = context.interruption({ doing: () => 'stopping; nothing was written' });
@@ -41,7 +54,7 @@ export function modelsAddCommand(clock: Clock, terminal: Terminal) {
       using asking = options.yes || options.json ? undefined : openAsking(terminal.out);
       const { gatherModel } = await import('../models/gather-model.ts');
       const { name, model } = await gatherModel(
-        { ...options, name: given, ports: options.ports ?? usualPorts },
+        { ...options, ...added, baseUrl: address?.baseUrl, name: given, ports: options.ports ?? usualPorts },
         {
           env,
           clock,
@@ -87,8 +100,30 @@ function refuseKnown(name: string, models: Readonly<Record<string, unknown>>): v
 
 /** Commander would repeat a refused argument, which may hold a key. */
 function refuse(option: string, problem: string | undefined): void {
-  if (problem === undefined) return;
-  throw new OffsiteError(`${option}: ${problem}`, { code: 'OPTION_INVALID', kind: 'input' });
+  if (problem !== undefined) throw invalid(option, problem);
+}
+
+function invalid(option: string, problem: string): OffsiteError {
+  return new OffsiteError(`${option}: ${problem}`, { code: 'OPTION_INVALID', kind: 'input' });
+}
+
+function all(given: string, before: string[] | undefined): string[] {
+  return [...(before ?? []), given];
+}
+
+function pairs(option: string, separator: ':' | '=', given: readonly string[] = []): Record<string, string> {
+  return Object.fromEntries(
+    given.map((one) => {
+      const pair = readPair(one, separator);
+      if (!pair) throw invalid(option, `expected a name, ${separator} and a value`);
+      if (isSecret(...pair))
+        throw invalid(
+          option,
+          'that may be a key, which belongs into the variable of --api-key-env; see --auth',
+        );
+      return pair;
+    }),
+  );
 }
 
 function wireList(given: string): Wire[] {

@@ -2,11 +2,12 @@ import { type LookOptions, lookAtServer, type ServerLook } from '../../gateway/p
 import type { ServerModel } from '../../gateway/probe/server-models.ts';
 import { allWires } from '../../gateway/wires/wire-table.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import type { Wire } from '../../suite/model-config.ts';
+import type { HttpModel, Wire } from '../../suite/model-config.ts';
+import { variableProblem } from '../../suite/variable-name.ts';
 import { joined, ours, text } from '../../text/printable.ts';
 import { count, plural } from '../../text/quantities.ts';
 import type { Asking, Choice } from '../asking.ts';
-import { checkAddress, checkVariable } from './answers.ts';
+import { checkAddress, readAddress } from './answers.ts';
 import { type HostedService, hostedAt, hostedServices } from './hosted.ts';
 import { nearbyServers } from './nearby-servers.ts';
 
@@ -17,6 +18,9 @@ export interface GivenModel {
   model?: string | undefined;
   wire?: Wire[] | undefined;
   apiKeyEnv?: string | undefined;
+  auth?: HttpModel['auth'];
+  headers: Record<string, string>;
+  query: Record<string, string>;
   local?: true | undefined;
   /** Where to look for servers on this machine. */
   ports: readonly number[];
@@ -28,6 +32,9 @@ export interface NewModel {
   baseUrl: string;
   model?: string;
   apiKeyEnv?: string;
+  auth?: HttpModel['auth'];
+  headers?: Record<string, string>;
+  query?: Record<string, string>;
   contextWindow?: number;
   maxParallel?: number;
 }
@@ -47,20 +54,25 @@ export async function gatherModel(
   parts: GatherParts,
 ): Promise<{ name: string; model: NewModel }> {
   const { asking } = parts;
-  const { address, look: seen } = await findServer(given, parts);
-  const hosted = hostedAt(address);
-  const isGiven = given.wire !== undefined && given.model !== undefined;
+  const { address: found, look: seen, query: pasted } = await findServer(given, parts);
+  const hosted = hostedAt(found);
+  const { address = found, wires, model: deployed } = hosted?.own?.read(found) ?? {};
+  const auth = given.auth ?? hosted?.auth;
+  const query = { ...pasted, ...given.query };
+  const settings = { auth, headers: given.headers, query };
+  const id = given.model ?? deployed;
+  const isGiven = (given.wire ?? wires) !== undefined && id !== undefined;
   const isSet = (variable: string | undefined) => variable !== undefined && Boolean(parts.env[variable]);
   const usable = isSet(given.apiKeyEnv) ? given.apiKeyEnv : undefined;
   const asksNothing = isGiven || (hosted !== undefined && usable === undefined);
-  const first = seen ?? (asksNothing ? undefined : await looked(address, usable, parts));
+  const first =
+    seen ?? (asksNothing ? undefined : await looked(address, { ...settings, apiKeyEnv: usable }, parts));
   const apiKeyEnv = given.apiKeyEnv ?? (await keyVariable(first, hosted, asking));
   const isEnough = isGiven || !isSet(apiKeyEnv) || first?.needsKey === false;
-  const look = isEnough ? first : await looked(address, apiKeyEnv, parts);
+  const look = isEnough ? first : await looked(address, { ...settings, apiKeyEnv }, parts);
   if (look?.needsKey && !isGiven && !asking) throw keyNeeded(apiKeyEnv);
-  const wire = given.wire ?? (await wiresOf(look, hosted, asking));
-  const served =
-    given.model === undefined ? await chooseModel(look, asking) : named(given.model, look, parts);
+  const wire = given.wire ?? wires ?? (await wiresOf(look, hosted, asking));
+  const served = id === undefined ? await chooseModel(look, asking) : named(id, look, parts);
   const name = given.name ?? (await nameFor(served.id, asking));
   const baseUrl = look?.baseUrl ?? address;
   return {
@@ -69,6 +81,9 @@ export async function gatherModel(
       ...{ wire, baseUrl },
       ...(served.id !== name && { model: served.id }),
       ...(apiKeyEnv !== undefined && { apiKeyEnv }),
+      ...(auth !== undefined && { auth }),
+      ...(Object.keys(given.headers).length > 0 && { headers: given.headers }),
+      ...(Object.keys(query).length > 0 && { query }),
       ...(served.contextWindow !== undefined && { contextWindow: served.contextWindow }),
       ...(look?.server?.parallel !== undefined && { maxParallel: look.server.parallel }),
     },
@@ -78,6 +93,8 @@ export async function gatherModel(
 interface Found {
   address: string;
   look?: ServerLook;
+  /** The query of an address that a person gave. */
+  query?: Record<string, string>;
 }
 
 async function findServer(given: GivenModel, parts: GatherParts): Promise<Found> {
@@ -86,13 +103,18 @@ async function findServer(given: GivenModel, parts: GatherParts): Promise<Found>
   const { asking } = parts;
   if (!asking)
     throw missing('the address of the model', '--base-url URL, or --local for a server on this machine');
-  const elsewhere = async () => ({
-    address: await asking.text('base URL of the API', { problem: checkAddress }),
-  });
+  const elsewhere = async () => {
+    const { baseUrl, query } = readAddress(
+      await asking.text('base URL of the API', { problem: checkAddress }),
+    );
+    return { address: baseUrl, query };
+  };
   const choices: Choice<() => Promise<Found>>[] = [
     { title: 'a server on this machine', chosen: () => nearby(given, parts) },
     { title: 'a server at another address', chosen: elsewhere },
-    ...hostedServices.map(({ title, baseUrl }) => ({ title, chosen: async () => ({ address: baseUrl }) })),
+    ...hostedServices
+      .filter(({ own }) => !own)
+      .map(({ title, baseUrl }) => ({ title, chosen: async () => ({ address: baseUrl }) })),
   ];
   return (await asking.choose('Where is the model', choices))();
 }
@@ -123,11 +145,11 @@ function titleOf({ baseUrl, server, models }: ServerLook) {
 /** What the server says. Undefined if asking it fails, and a person can answer instead. */
 async function looked(
   address: string,
-  apiKeyEnv: string | undefined,
+  settings: Pick<LookOptions, 'apiKeyEnv' | 'auth' | 'headers' | 'query'>,
   { asking, note, ...parts }: GatherParts,
 ): Promise<ServerLook | undefined> {
   try {
-    return await lookAtServer(address, { ...parts, apiKeyEnv });
+    return await lookAtServer(address, { ...parts, ...settings });
   } catch (error) {
     parts.signal.throwIfAborted();
     if (!asking || (error instanceof OffsiteError && error.kind === 'input')) throw error;
@@ -147,7 +169,7 @@ async function keyVariable(
   const none = 'none';
   const answer = await asking.text('environment variable that holds its key, or none', {
     preset: hosted?.apiKeyEnv ?? none,
-    problem: checkVariable,
+    problem: variableProblem,
   });
   return answer === none ? undefined : answer;
 }

@@ -25,6 +25,114 @@ function placed(config = comment): { place: Place; file: string; read(): string 
   return { place, file, read: () => readFileSync(file, 'utf8') };
 }
 
+describe('models add, an address as people have it', () => {
+  test.each(['/v1/chat/completions', '/v1/models', '/v1/', '/v1/responses/'])('with %s', async (path) => {
+    await using server = await serverOf(llamaCppRoutes);
+    const { place, read } = placed();
+    using _ = place;
+    const url = `http://127.0.0.1:${server.port}`;
+    expect((await modelsIn(place, ['add', 'm', '--base-url', `${url}${path}`, '--yes'])).exitCode).toBe(0);
+    expect(parse(read()).models.m.baseUrl).toBe(`${url}/v1`);
+  });
+
+  test.each([
+    [
+      'https://our.openai.azure.com/openai/deployments/small/chat/completions?api-version=2024-10-21',
+      [],
+      {
+        ...{ wire: ['openai-chat'], baseUrl: 'https://our.openai.azure.com/openai/deployments/small' },
+        ...{ model: 'small', query: { 'api-version': '2024-10-21' } },
+      },
+    ],
+    [
+      'https://our.openai.azure.com/',
+      ['--model', 'large'],
+      {
+        ...{ wire: ['openai-responses', 'openai-chat'], baseUrl: 'https://our.openai.azure.com/openai/v1' },
+        model: 'large',
+      },
+    ],
+  ])('Azure by one command: %s', async (url, args, expected) => {
+    const { place, read } = placed();
+    using _ = place;
+    vi.stubEnv('AZURE_OPENAI_API_KEY', key);
+    expect((await modelsIn(place, ['add', 'az', '--base-url', url, ...args, '--yes'])).exitCode).toBe(0);
+    const own = { apiKeyEnv: 'AZURE_OPENAI_API_KEY', auth: 'api-key' };
+    expect(parse(read()).models.az).toEqual({ ...expected, ...own });
+  });
+
+  test('with headers, parameters and the header of the key, which the server gets too', async () => {
+    await using server = await serverOf({
+      ...llamaCppRoutes,
+      'GET /gate/v1/models': ok({ object: 'list', data: [{ id: 'm' }] }),
+    });
+    const { place, read } = placed();
+    using _ = place;
+    vi.stubEnv('GATE_KEY', key);
+    const { exitCode, stderr } = await modelsIn(place, [
+      ...['add', 'm', '--base-url', `http://127.0.0.1:${server.port}/gate/v1`, '--wire', 'openai-chat'],
+      ...['--api-key-env', 'GATE_KEY', '--auth', 'api-key', '--header', 'x-team: evals', '--query', 'team=a'],
+      '--yes',
+    ]);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    const { auth, headers, query } = parse(read()).models.m;
+    expect({ auth, headers, query }).toEqual({
+      ...{ auth: 'api-key', headers: { 'x-team': 'evals' }, query: { team: 'a' } },
+    });
+    expect(server.received[0]).toMatchObject({
+      path: '/gate/v1/models?team=a',
+      headers: { 'api-key': key, 'x-team': 'evals' },
+    });
+  });
+
+  test.each([
+    [['--api-key-env', key]],
+    [['--api-key-env', 'gsk_A1b2C3d4E5f6G7h8I9j0']],
+    [['--header', `authorization: Bearer ${key}`]],
+    [['--header', 'x-team: 0a1b2c3d4e5f60718293a4b5c6d7e8f9']],
+    [['--query', 'api_key=short']],
+  ])('a key in place of its name is refused and not printed: %s', async (args) => {
+    const { place, read } = placed();
+    using _ = place;
+    const printed = await modelsIn(place, [
+      'add',
+      'm',
+      '--base-url',
+      'http://127.0.0.1:1/v1',
+      ...args,
+      '--yes',
+    ]);
+    expect(printed.exitCode).toBe(2);
+    const secret = args[1]?.split(/[ =]/).at(-1) ?? '';
+    expect(printed.stdout + printed.stderr).not.toContain(secret);
+    expect(read()).toBe(comment);
+  });
+});
+
+test.each(['sk-ant-api03-a-b-c', 'AIzaSyA1234567890abcdefghijklmnopqrstu', 'a'.repeat(40)])(
+  'a key in the configuration, in place of its name, is refused and not printed: %s',
+  async (pasted) => {
+    const { place } = placed(`models:
+  m: { wire: openai-chat, baseUrl: 'http://127.0.0.1:1/v1', apiKeyEnv: ${pasted} }
+`);
+    using _ = place;
+    const { exitCode, stdout, stderr } = await modelsIn(place, ['check', 'm']);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('expected the name of an environment variable');
+    expect(stdout + stderr).not.toContain(pasted);
+  },
+);
+
+test('an endpoint as the base address in the configuration is refused with what to leave out', async () => {
+  const { place } = placed("models: { m: { wire: openai-chat, baseUrl: 'http://a/v1/chat/completions' } }\n");
+  using _ = place;
+  const { exitCode, stderr } = await modelsIn(place, ['check', 'm']);
+  expect({ exitCode, stderr }).toEqual({
+    exitCode: 2,
+    stderr: expect.stringContaining('leave out /chat/completions'),
+  });
+});
+
 describe('models add, without a person', () => {
   test('writes what the server tells, and keeps the file', async () => {
     await using server = await serverOf(llamaCppRoutes);
@@ -139,7 +247,7 @@ describe('models add, without a person', () => {
   test.each([
     [['add', '--api-key-env', key], /name of an environment variable/],
     [['add', '--base-url', `https://me:${key}@models.example/v1`], /without a user/],
-    [['add', '--base-url', `https://models.example/v1?key=${key}`], /without a user, a query/],
+    [['add', '--base-url', `https://models.example/v1?key=${key}`], /without a user, a fragment and a key/],
     [['add', '--base-url', 'models.example'], /expected an address/],
     [['add'], /address of the model[\s\S]*--base-url URL, or --local/],
   ])('refuses %j and repeats no key', async (args, message) => {
