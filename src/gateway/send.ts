@@ -135,7 +135,7 @@ function isFinal({ codes }: ModelError): boolean {
 }
 
 /** Some providers also send milliseconds. */
-function waitAsked(headers: UpstreamAnswer['headers'], now: number): number | undefined {
+export function waitAsked(headers: UpstreamAnswer['headers'], now: number): number | undefined {
   const [exact, usual, date] = ['retry-after-ms', 'retry-after', 'date'].map(
     (name) => [headers[name]].flat()[0],
   );

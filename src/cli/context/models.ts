@@ -38,6 +38,15 @@ export class CommandModels {
     return openGateway({ ...(await this.gatewayOptions(models)), limits });
   }
 
+  /** Forgets what the server of a model refused, so that it is asked for everything again. */
+  async forgetRefused(name: string, model: Config['models'][string]): Promise<void> {
+    if (!('baseUrl' in model)) return;
+    const { serverKey } = await import('../../gateway/options/refused-options.ts');
+    const { RefusedOptionsFile } = await import('../../ledger/refused-options.ts');
+    const key = serverKey(name, model);
+    new RefusedOptionsFile(this.#options.dataFolder).forget((one) => one.endsWith(` ${key}`));
+  }
+
   async gatewayOptions(models: Config['models']): Promise<GatewayOptions> {
     const { env, dataFolder, clock, certificates, note } = this.#options;
     const { permits } = this;

@@ -9,6 +9,7 @@ import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { type ModelConfig, type Wire, whereOf, wiresOf } from '../../suite/model-config.ts';
 import { CommandContext } from '../context.ts';
 import type { Terminal } from '../terminal.ts';
+import { askWithin } from './ask-within.ts';
 import { type CheckOptions, type Examined, type ExamineParts, examine } from './examine.ts';
 
 export interface CheckedModel {
@@ -46,6 +47,7 @@ export async function checkModel(
   context.note = () => err.print('stopping');
   const { signal } = context.interruption();
   const within = (options.timeout ?? 120) * 1000;
+  if (model && !options.quick) await context.models.forgetRefused(name, model);
   await using gateway = await context.models.gateway(models);
   await using session = gateway.open({
     trial: 'models check',
@@ -55,7 +57,8 @@ export async function checkModel(
     // Never used, because a check records nothing.
     keep: async (body) => createHash('sha256').update(body).digest('hex'),
   });
-  const ask = (request: ChatRequest) => askWithin(session, request, { name, within, signal });
+  const ask = (request: ChatRequest) =>
+    askWithin((asking) => session.chat('agent', request, asking), { name, within, signal });
   const parts = { context, name, models, ask, within, signal };
   let answer: ChatAnswer;
   try {
@@ -102,20 +105,6 @@ function onlyModel(names: readonly string[]): string {
   });
 }
 
-async function askWithin(
-  session: GatewaySession,
-  request: ChatRequest,
-  { name, within, signal }: { name: string; within: number; signal: AbortSignal },
-): Promise<ChatAnswer> {
-  const deadline = AbortSignal.timeout(within);
-  try {
-    return await session.chat('agent', request, AbortSignal.any([signal, deadline]));
-  } catch (error) {
-    if (error === deadline.reason) throw tooSlow(name, within / 1000);
-    throw error;
-  }
-}
-
 /** The error with a better hint if the server speaks another wire than the configured one. */
 async function withOtherWires(
   error: unknown,
@@ -133,7 +122,7 @@ async function withOtherWires(
   const isOther = status === 404 || status === 405 || error.code === 'MODEL_ANSWER_UNREADABLE';
   if (!isOther) return error;
   await using direct = openDirectModel(name, await context.models.gatewayOptions(models));
-  const wires = await checkWires(direct, undefined, { within, signal });
+  const wires = await checkWires(direct, undefined, { within, signal, clock: context.clock });
   const working = wires.filter(({ state }) => state === 'works').map(({ wire }) => wire);
   if (working.length === 0) return error;
   return new OffsiteError(messageOf(error), {
@@ -157,12 +146,4 @@ function checked(name: string, model: ModelConfig, wire: Wire | undefined): Mode
     });
   }
   return { ...model, wire: [wire], record: 'metadata' };
-}
-
-function tooSlow(name: string, seconds: number): OffsiteError {
-  return new OffsiteError(`the model ${name} did not answer within ${seconds} s`, {
-    code: 'MODEL_TOO_SLOW',
-    kind: 'infrastructure',
-    hint: 'A server may be loading it: try again, or give it longer with --timeout.',
-  });
 }

@@ -42,6 +42,7 @@ function examinedRows({
   server,
   wires,
   tools,
+  harnesses,
   speed,
   told: reported,
   measuredContext,
@@ -56,12 +57,21 @@ function examinedRows({
   if (wires) {
     const of = (state: string) => wires.filter((one) => one.state === state).map(({ wire }) => wire);
     rows.push(['speaks', of('works').join(', ')]);
-    if (of('failed').length > 0) rows.push(['not known', of('failed').join(', ')]);
+    const unknown = [...of('failed'), ...of('limited')];
+    if (unknown.length > 0) rows.push(['not known', unknown.join(', ')]);
   }
   const works =
     tools.state === 'works' ? 'work' : tools.state === 'unused' ? 'called, results not used' : 'do not work';
   rows.push(['tools', text`${works}${tools.parallel ? ', several at a time' : ''}`]);
   if (tools.reason !== undefined) rows.push(['', tools.reason]);
+  const working = harnesses.filter(({ state }) => state === 'works');
+  const names = working.map(
+    ({ harness, isTranslated }) => `${harness}${isTranslated ? ' (translated)' : ''}`,
+  );
+  rows.push([
+    'works with',
+    names.length === 0 ? 'no harness' : `${names.join(', ')}, and others of their wires`,
+  ]);
   const streams = { works: 'works', together: 'in one piece', failed: 'does not work' }[speed.streaming];
   rows.push(['streaming', streams], ['first token', duration(speed.firstTokenMs)]);
   if (speed.tokensPerSecond !== undefined) {

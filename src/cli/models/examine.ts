@@ -1,5 +1,6 @@
 import type { ChatAnswer, ChatRequest } from '../../gateway/chat/chat.ts';
 import type { GatewaySession } from '../../gateway/gateway.ts';
+import { harnessForms, openHarnessDoor } from '../../gateway/probe/ask-as-harness.ts';
 import { checkSpeed } from '../../gateway/probe/check-speed.ts';
 import { checkTools } from '../../gateway/probe/check-tools.ts';
 import { checkWires } from '../../gateway/probe/check-wires.ts';
@@ -13,11 +14,12 @@ import {
 import { ollamaModel } from '../../gateway/probe/ollama-model.ts';
 import type { ServerModel } from '../../gateway/probe/server-models.ts';
 import type { Config } from '../../suite/config-file.ts';
-import type { HttpModel, Wire } from '../../suite/model-config.ts';
+import { type HttpModel, type ModelConfig, type Wire, wires } from '../../suite/model-config.ts';
 import { ours, text } from '../../text/printable.ts';
 import { count } from '../../text/quantities.ts';
 import type { CommandContext } from '../context.ts';
-import { type Finding, type Found, findingsOf } from './findings.ts';
+import { askWithin } from './ask-within.ts';
+import { type CheckedHarness, type Finding, type Found, findingsOf } from './findings.ts';
 
 /** What a check found out beyond the first answer. */
 export interface Examined extends Found {
@@ -62,8 +64,12 @@ export async function examine(parts: ExamineParts): Promise<Examined> {
   await using direct = openDirectModel(name, await context.models.gatewayOptions(models));
   err.print(ours('checking tools, streaming and speed'));
   const tools = await checkTools(ask, signal);
+  const harnesses = await checkHarnesses(config, parts);
   const speed = await checkSpeed(direct, wire, { samples, within, signal });
-  const wires = options.wire === undefined ? await checkWires(direct, wire, { within, signal }) : undefined;
+  const spoken =
+    options.wire === undefined
+      ? await checkWires(direct, wire, { within, signal, clock: context.clock })
+      : undefined;
   const { look, model: reported } = !('baseUrl' in config)
     ? nothingReported
     : await serverOf(config, direct.upstreamName, parts);
@@ -73,8 +79,36 @@ export async function examine(parts: ExamineParts): Promise<Examined> {
     err.print(text`measuring its context: up to ${count(mostMeasuringTokens(upTo))} tokens in total`);
     measuredContext = await measureContext(ask, upTo, signal);
   }
-  const found = { server: look?.server, wires, tools, speed, told: reported, measuredContext };
+  const found = {
+    server: look?.server,
+    wires: spoken,
+    tools,
+    harnesses,
+    speed,
+    told: reported,
+    measuredContext,
+  };
   return { ...found, findings: findingsOf(config, found), used: await usedBy(session, direct.used) };
+}
+
+/** Lets the model work as it does for a harness of each wire, or of the one that is checked. */
+async function checkHarnesses(
+  config: ModelConfig,
+  { name, session, within, signal, options }: ExamineParts,
+): Promise<CheckedHarness[]> {
+  await using door = await openHarnessDoor(session, { name, maxOutputTokens: config.maxOutputTokens });
+  const checked: CheckedHarness[] = [];
+  for (const wire of options.wire === undefined ? wires : [options.wire]) {
+    const before = (await session.account()).exchanges.length;
+    const ask = (request: ChatRequest) =>
+      askWithin((asking) => door.ask(wire, request, asking), { name, within, signal });
+    const tools = await checkTools(ask, signal);
+    const exchanges = (await session.account()).exchanges.slice(before);
+    const leftOut = new Set(exchanges.flatMap(({ losses = [] }) => losses.map(({ path }) => path)));
+    const isTranslated = exchanges.some(({ translation }) => translation);
+    checked.push({ wire, harness: harnessForms[wire].name, isTranslated, ...tools, leftOut: [...leftOut] });
+  }
+  return checked;
 }
 
 const nothingReported: { look: ServerLook | undefined; model: Omit<ServerModel, 'id'> } = {

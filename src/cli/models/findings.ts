@@ -3,7 +3,7 @@ import type { CheckedTools } from '../../gateway/probe/check-tools.ts';
 import type { CheckedWire } from '../../gateway/probe/check-wires.ts';
 import type { MeasuredContext } from '../../gateway/probe/measure-context.ts';
 import type { ServerModel } from '../../gateway/probe/server-models.ts';
-import { type ModelConfig, mostParallel, wiresOf } from '../../suite/model-config.ts';
+import { type ModelConfig, mostParallel, type Wire, wiresOf } from '../../suite/model-config.ts';
 
 /** What a check means for the configuration. */
 export interface Finding {
@@ -13,11 +13,22 @@ export interface Finding {
   set?: string;
 }
 
+/** How a conversation went that was asked for as a harness asks: streamed, with tools, options and limits. */
+export interface CheckedHarness extends CheckedTools {
+  /** The wire of the harness, and one that speaks it. */
+  wire: Wire;
+  harness: string;
+  isTranslated: boolean;
+  /** Options that the server does not accept, so that they were left out. */
+  leftOut: string[];
+}
+
 export interface Found {
   server: { kind: string; version?: string | undefined; parallel?: number | undefined } | undefined;
   /** Undefined if only one wire was to be checked. */
   wires: CheckedWire[] | undefined;
   tools: CheckedTools;
+  harnesses: CheckedHarness[];
   speed: CheckedSpeed;
   /** What the server says about the model. `--json` prints it under this name. */
   told: Omit<ServerModel, 'id'>;
@@ -31,6 +42,8 @@ const fewTokens = 16_384;
 export function findingsOf(config: ModelConfig, found: Found): Finding[] {
   const all = [
     ...toolFindings(config, found),
+    ...harnessFindings(config, found),
+    ...optionFindings(config, found),
     ...streamFindings(found),
     ...wireFindings(config, found),
     ...contextFindings(config, found),
@@ -65,6 +78,53 @@ function toolFindings(config: ModelConfig, { tools, server, told: reported }: Fo
   return [{ level: 'problem', says }];
 }
 
+/** Only what the tools and the wires have not shown already. */
+function harnessFindings(config: ModelConfig, { tools, harnesses, wires = [] }: Found): Finding[] {
+  if (tools.state !== 'works') return [];
+  const isDead = (wire: Wire) => wires.some((one) => one.wire === wire && one.state !== 'works');
+  const failed = harnesses.filter(
+    ({ state, wire, isTranslated }) => state !== 'works' && (isTranslated || !isDead(wire)),
+  );
+  const working = harnesses.filter(({ state, isTranslated }) => state === 'works' && !isTranslated);
+  return failed.map(({ wire, harness, isTranslated, state, reason = '' }): Finding => {
+    const how = isTranslated ? `translated from ${wire}` : `over ${wire}`;
+    const others = wiresOf(config).filter(
+      (one) => one !== wire && working.some((found) => found.wire === one),
+    );
+    const says = `${harness}, ${how}, does not work: ${harnessProblems[state]}. ${reason}`.trim();
+    // Without the wire, its harnesses are translated into one that works.
+    const set = !isTranslated && others.length > 0 ? `wire: [${others.join(', ')}]` : undefined;
+    return { level: 'problem', says, ...(set !== undefined && { set }) };
+  });
+}
+
+const harnessProblems = {
+  works: 'it works',
+  none: 'the model called no tool',
+  unused: 'the model called a tool, but did not use the result',
+  malformed: 'a call of a tool arrived in a form that is not valid',
+  failed: 'a streamed request with tools failed',
+} as const;
+
+function optionFindings(config: ModelConfig, { harnesses }: Found): Finding[] {
+  if (!('baseUrl' in config)) return [];
+  const options = [...new Set(harnesses.flatMap(({ leftOut }) => leftOut))];
+  const isSet = (path: string) => config.without.some((rule) => rule === path || path.endsWith(`.${rule}`));
+  if (options.every(isSet)) return [];
+  return [
+    {
+      level: 'advice',
+      says: `Its server does not accept ${options.join(', ')}, so harnesses are answered without.`,
+      set: `without: [${[...new Set([...config.without, ...options])].map(quotedPath).join(', ')}]`,
+    },
+  ];
+}
+
+/** Brackets have a meaning in YAML. */
+function quotedPath(path: string): string {
+  return path.includes('[') ? JSON.stringify(path) : path;
+}
+
 function streamFindings({ speed }: Found): Finding[] {
   if (speed.streaming === 'works') return [];
   if (speed.streaming === 'failed')
@@ -89,6 +149,11 @@ function wireFindings(config: ModelConfig, { wires }: Found): Finding[] {
           says: `It is configured with ${wire}, and the server does not speak it.`,
           set,
         };
+      if (state === 'limited')
+        return {
+          level: 'advice',
+          says: `It is not known whether it speaks ${wire}: it asks to wait. ${reason}`,
+        };
       return { level: 'problem', says: `It gave no answer over ${wire}: ${reason}` };
     }),
     ...(more.length > 0
@@ -109,6 +174,11 @@ function contextFindings(
 ): Finding[] {
   const { contextWindow: configured } = config;
   const findings: Finding[] = [];
+  if (configured !== undefined && configured < fewTokens)
+    findings.push({
+      level: 'problem',
+      says: `contextWindow: ${configured} is too small for most harnesses: their own texts and tools take that much.`,
+    });
   const held = measured?.fails
     ? Math.min(measured.holds, reported.contextWindow ?? measured.holds)
     : reported.contextWindow;

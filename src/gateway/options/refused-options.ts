@@ -29,10 +29,10 @@ export function refusedOptions(
   config: HttpModel,
   { clock, refused: store = memoryStore(), note }: RefusedOptionsParts,
 ): RefusedOptions {
-  const { without, translation, baseUrl, model = name } = config;
+  const { without, translation } = config;
   const wrong = without.find(isEssential);
   if (wrong !== undefined) throw cannotBeLeftOut(name, wrong);
-  const keyOf = (wire: Wire) => [wire, baseUrl.replace(/\/+$/, ''), model].join(' ');
+  const keyOf = (wire: Wire) => `${wire} ${serverKey(name, config)}`;
   const known = new Map<Wire, Map<string, number>>();
   const rulesOf = (wire: Wire): Map<string, number> => {
     const rules = known.get(wire) ?? new Map(attempt(() => store.read(keyOf(wire))));
@@ -62,6 +62,11 @@ export function refusedOptions(
       attempt(() => store.add(keyOf(wire), rules, clock.now()));
     },
   };
+}
+
+/** What has options of its own in each wire: an address, and a model there. */
+export function serverKey(name: string, { baseUrl, model = name }: HttpModel): string {
+  return `${baseUrl.replace(/\/+$/, '')} ${model}`;
 }
 
 export interface RefusedOptionsParts {

@@ -1,11 +1,16 @@
+import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../offsite-error.ts';
 import { type Wire, wires } from '../../suite/model-config.ts';
+import { waitAsked } from '../send.ts';
 import { askDirectly, type DirectModel } from './direct-model.ts';
 
 export interface CheckedWire {
   wire: Wire;
-  /** `missing`: the server has no such route. `failed`: it has, or may have, but gave no answer. */
-  state: 'works' | 'missing' | 'failed';
+  /**
+   * `missing`: the server has no such route. `failed`: it has, or may have, but gave no answer. `limited`: it
+   * asks to wait, however long this check has waited.
+   */
+  state: 'works' | 'missing' | 'failed' | 'limited';
   reason?: string;
 }
 
@@ -18,29 +23,48 @@ export interface CheckedWire {
 export async function checkWires(
   model: DirectModel,
   known: Wire | undefined,
-  { within, signal }: { within: number; signal: AbortSignal },
+  options: { within: number; signal: AbortSignal; clock: Clock },
 ): Promise<CheckedWire[]> {
-  const checked: CheckedWire[] = [];
-  // One after another, since a local server may answer one request at a time.
-  for (const wire of wires) {
-    checked.push(wire === known ? { wire, state: 'works' } : await checkWire(model, wire, within, signal));
+  const checked = new Map<Wire, CheckedWire>();
+  // One after another, since a local server may answer one request at a time. Those that are configured come
+  // first: some servers answer nobody for a while after a request that they do not know.
+  for (const wire of new Set([...model.wires, ...wires]))
+    checked.set(wire, wire === known ? { wire, state: 'works' } : await checkedWire(model, wire, options));
+  return wires.flatMap((wire) => checked.get(wire) ?? []);
+}
+
+/** Milliseconds to wait for a server that asks to wait and does not say how long, and the longest wait. */
+const usualWait = 5_000;
+const longestWait = 60_000;
+
+async function checkedWire(
+  model: DirectModel,
+  wire: Wire,
+  { within, signal, clock }: { within: number; signal: AbortSignal; clock: Clock },
+): Promise<CheckedWire> {
+  let waited = 0;
+  while (true) {
+    const { asked, ...found } = await checkWire(model, wire, { within, signal, clock });
+    if (found.state !== 'limited' || waited + asked > longestWait) return found;
+    waited += asked;
+    await clock.sleep(asked, signal);
   }
-  return checked;
 }
 
 async function checkWire(
   model: DirectModel,
   wire: Wire,
-  within: number,
-  signal: AbortSignal,
-): Promise<CheckedWire> {
+  { within, signal, clock }: { within: number; signal: AbortSignal; clock: Clock },
+): Promise<CheckedWire & { asked: number }> {
   let status = 0;
+  let asked: number | undefined;
   const watched: DirectModel = {
     ...model,
     upstream: {
       async send(request, asking) {
         const answer = await model.upstream.send(request, asking);
         status = answer.status;
+        asked = waitAsked(answer.headers, clock.now());
         return answer;
       },
     },
@@ -51,11 +75,16 @@ async function checkWire(
   } as const;
   try {
     await askDirectly(watched, wire, request, AbortSignal.any([signal, AbortSignal.timeout(within)]));
-    return { wire, state: 'works' };
+    return { wire, state: 'works', asked: 0 };
   } catch (error) {
     signal.throwIfAborted();
     // LM Studio answers 200 with an error where it has no route.
     const isMissing = [200, 404, 405, 501].includes(status) || (status >= 300 && status < 400);
-    return { wire, state: isMissing ? 'missing' : 'failed', reason: messageOf(error) };
+    const state = isMissing ? 'missing' : status === 429 ? 'limited' : 'failed';
+    const reason = messageOf(error);
+    // LiteLLM says how long only in its words: "Try again in 5 seconds."
+    const [, seconds] = /\bin (\d{1,3}(?:\.\d+)?) ?s(?:ec|\b)/i.exec(reason) ?? [];
+    const wait = asked ?? (seconds === undefined ? usualWait : Number(seconds) * 1000);
+    return { wire, state, reason, asked: Math.max(wait, 1000) };
   }
 }

@@ -6,8 +6,8 @@ import type { Wire } from '../../suite/model-config.ts';
 import { refusedBy } from '../chat/model-errors.ts';
 import { callIds } from '../translation/call-ids.ts';
 import { Losses } from '../translation/losses.ts';
-import type { NeutralUsage } from '../translation/neutral-answer.ts';
-import type { NeutralRequest } from '../translation/neutral-request.ts';
+import type { NeutralEvent, NeutralUsage } from '../translation/neutral-answer.ts';
+import type { NeutralMessage, NeutralRequest } from '../translation/neutral-request.ts';
 import { StreamSteps } from '../translation/stream-steps.ts';
 import type { UpstreamAnswer } from '../upstream.ts';
 import type { JsonObject } from '../wires/lenient.ts';
@@ -113,17 +113,13 @@ function sent(
 }
 
 async function readStream(answer: UpstreamAnswer, wire: Wire, startedAt: number): Promise<StreamedAnswer> {
-  const type = String(answer.headers['content-type'] ?? 'no type');
-  if (!type.startsWith('text/event-stream')) throw unreadable(`the answer is not a stream, but ${type}`);
   let firstTokenMs: number | undefined;
   let lastTokenMs: number | undefined;
   let arrivals = 0;
   let pieces = 0;
   let usage: NeutralUsage = {};
-  let failed: string | undefined;
-  const steps = new StreamSteps(callIds([]), (event) => {
+  await readEvents(answer, wire, (event) => {
     if (event.type === 'end') usage = event.usage;
-    else if (event.type === 'failure') failed ??= event.message;
     else if (event.type === 'text' || event.type === 'reasoning' || event.type === 'arguments') {
       const at = performance.now() - startedAt;
       pieces += 1;
@@ -131,6 +127,35 @@ async function readStream(answer: UpstreamAnswer, wire: Wire, startedAt: number)
       firstTokenMs ??= at;
       lastTokenMs = at;
     }
+  });
+  return {
+    ...{ firstTokenMs, lastTokenMs, arrivals },
+    totalMs: performance.now() - startedAt,
+    inputTokens: usage.input,
+    outputTokens: usage.output ?? pieces,
+    ...(usage.output === undefined && { estimated: true }),
+  };
+}
+
+/**
+ * Reads a stream of a wire to its end. Throws `MODEL_ANSWER_UNREADABLE` if it is none, breaks off or carries
+ * an error.
+ *
+ * @param before the conversation that it continues
+ */
+export async function readEvents(
+  answer: Pick<UpstreamAnswer, 'headers' | 'body'>,
+  wire: Wire,
+  onEvent: (event: NeutralEvent) => void,
+  before: readonly NeutralMessage[] = [],
+): Promise<void> {
+  const type = String(answer.headers['content-type'] ?? 'no type');
+  // Some servers send events as text, or as nothing.
+  if (/json|html/.test(type)) throw unreadable(`the answer is not a stream, but ${type}`);
+  let failed: string | undefined;
+  const steps = new StreamSteps(callIds(before), (event) => {
+    if (event.type === 'failure') failed ??= event.message;
+    else onEvent(event);
   });
   const reader = wireTable[wire].translation.readStream(steps, new Losses('lenient', wire));
   const parser = createParser({
@@ -160,19 +185,13 @@ async function readStream(answer: UpstreamAnswer, wire: Wire, startedAt: number)
     }
   }
   if (failed !== undefined) throw unreadable(`the stream broke: ${failed}`);
-  return {
-    ...{ firstTokenMs, lastTokenMs, arrivals },
-    totalMs: performance.now() - startedAt,
-    inputTokens: usage.input,
-    outputTokens: usage.output ?? pieces,
-    ...(usage.output === undefined && { estimated: true }),
-  };
 }
 
 /** Pieces within the given milliseconds arrived together. */
 const togetherMs = 1;
 
-async function wholeOf({ body }: UpstreamAnswer): Promise<Buffer> {
+/** The beginning of a body, enough of it for an error. */
+export async function wholeOf({ body }: Pick<UpstreamAnswer, 'body'>): Promise<Buffer> {
   const store = new ByteStore();
   for await (const chunk of body) {
     if (store.size + chunk.length > chatAnswers.bytes.answer) break;

@@ -55,9 +55,9 @@ describe('models check', { timeout: 60_000 }, () => {
       'contextWindow: 32768',
       'maxParallel: 2',
     ]);
-    // One call, two of the tools, three samples, one over another wire. No model answered over the third
-    // wire.
-    expect({ used: examined.used.requests, asked: server.asked().length }).toEqual({ used: 7, asked: 8 });
+    // One call, two of the tools, two as a harness of each wire, three samples, one over another wire. No
+    // model answered over the third wire.
+    expect({ used: examined.used.requests, asked: server.asked().length }).toEqual({ used: 15, asked: 16 });
     expect(examined.used.inputTokens).toBeGreaterThan(100);
   });
 
@@ -78,10 +78,11 @@ describe('models check', { timeout: 60_000 }, () => {
     expect(stdout).toMatch(/^server +llama\.cpp b6000-abc1234$/m);
     expect(stdout).toMatch(/^speaks +openai-chat$/m);
     expect(stdout).toMatch(/^tools +work, several at a time$/m);
+    expect(stdout).toMatch(/^works with +opencode, Codex \(translated\), Claude Code \(translated\)/m);
     expect(stdout).toMatch(/^streaming +works$/m);
     expect(stdout).toMatch(/^speed +[\d.]+ tokens\/s, median of 3$/m);
     expect(stdout).toMatch(/^context +32768 tokens, as the server says$/m);
-    expect(stdout).toMatch(/^tokens +\d+ in, \d+ out, in 6 requests$/m);
+    expect(stdout).toMatch(/^tokens +\d+ in, \d+ out, in 14 requests$/m);
     expect(stdout).not.toMatch(/advice|problem/);
   });
 

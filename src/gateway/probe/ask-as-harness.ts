@@ -1,0 +1,170 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Wire } from '../../suite/model-config.ts';
+import type { ChatAnswer, ChatMessage, ChatRequest } from '../chat/chat.ts';
+import { refusedBy } from '../chat/model-errors.ts';
+import type { GatewaySession } from '../gateway.ts';
+import { Losses } from '../translation/losses.ts';
+import type { NeutralEvent } from '../translation/neutral-answer.ts';
+import type { ModelPart, NeutralMessage, NeutralRequest } from '../translation/neutral-request.ts';
+import type { JsonObject } from '../wires/lenient.ts';
+import { argumentsOf } from '../wires/reply.ts';
+import { wireTable } from '../wires/wire-table.ts';
+import { readEvents, wholeOf } from './streamed-answer.ts';
+
+/** A harness whose way of asking a check repeats, and what it asks for besides the conversation. */
+interface HarnessForm {
+  name: string;
+  /** @param maxTokens the limit of an answer */
+  options(maxTokens: number): JsonObject;
+}
+
+/** What the CLIs send in each wire for a model that they do not know. `test/runners/` has their requests. */
+export const harnessForms: Readonly<Record<Wire, HarnessForm>> = {
+  'openai-chat': {
+    name: 'opencode',
+    options: (max_tokens) => ({ max_tokens, tool_choice: 'auto', stream_options: { include_usage: true } }),
+  },
+  'openai-responses': {
+    name: 'Codex',
+    options: () => ({
+      ...{ reasoning: { effort: 'medium', summary: 'auto' }, include: ['reasoning.encrypted_content'] },
+      ...{ store: false, tool_choice: 'auto', parallel_tool_calls: true, prompt_cache_key: 'offsite-check' },
+    }),
+  },
+  'anthropic-messages': {
+    name: 'Claude Code',
+    options: (max_tokens) => ({
+      ...{ max_tokens, thinking: { type: 'adaptive' }, output_config: { effort: 'high' } },
+      metadata: { user_id: 'offsite-check' },
+    }),
+  },
+  gemini: {
+    name: 'Gemini CLI',
+    options: (maxOutputTokens) => ({
+      generationConfig: {
+        ...{ temperature: 1, topP: 0.95, topK: 64, maxOutputTokens },
+        thinkingConfig: { includeThoughts: true },
+      },
+    }),
+  },
+};
+
+/** The limit that CLIs ask for if the configuration has none. */
+const usualMaxTokens = 32_000;
+
+/** Asks through the gateway over HTTP, as a harness in a sandbox does. */
+export interface HarnessDoor extends AsyncDisposable {
+  /** Asks for one streamed answer in a wire. Throws as `chatOver` does. */
+  ask(wire: Wire, request: ChatRequest, signal: AbortSignal): Promise<ChatAnswer>;
+}
+
+/** Opens the agent's side of a session on a port of this machine. */
+export async function openHarnessDoor(
+  session: GatewaySession,
+  model: { name: string; maxOutputTokens: number | undefined },
+): Promise<HarnessDoor> {
+  const server = createServer((request, response) => session.handler.request(request, response));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  // Thoughts belong to the calls that follow them, and servers want them back.
+  const said = new Map<string, ModelPart[]>();
+  return {
+    async ask(wire, request, signal) {
+      const { version, translation, headers } = wireTable[wire];
+      const neutral = neutralOf(request, model.name, said);
+      const target = { model: model.name, maxOutputTokens: undefined };
+      const body = {
+        ...translation.writeRequest(neutral, new Losses('lenient', model.name), target),
+        ...harnessForms[wire].options(model.maxOutputTokens ?? usualMaxTokens),
+      };
+      const answer = await fetch(`http://127.0.0.1:${port}/${version}${translation.path(model.name, true)}`, {
+        ...{ method: 'POST', body: JSON.stringify(body), signal },
+        headers: {
+          'content-type': 'application/json',
+          authorization: `Bearer ${session.token('agent')}`,
+          ...headers,
+        },
+      });
+      const answered = { headers: Object.fromEntries(answer.headers), body: bytesOf(answer) };
+      if (!answer.ok) throw refusedBy({ wire, model: model.name }, answer.status, await wholeOf(answered));
+      const parts: ModelPart[] = [];
+      let stopped: ChatAnswer['stopped'] = 'done';
+      const take = (event: NeutralEvent) => {
+        addTo(parts, event);
+        if (event.type !== 'end') return;
+        const { stop } = event;
+        stopped = stop === 'tools' || stop === 'refused' || stop === 'length' ? stop : 'done';
+      };
+      await readEvents(answered, wire, take, neutral.messages);
+      const calls = parts.flatMap((part) => (part.type === 'call' ? [part] : []));
+      if (calls[0]) said.set(calls[0].id, parts);
+      const text = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
+      return {
+        ...{ text, stopped, usage: {}, model: undefined },
+        calls: calls.map(({ id, name, arguments: given }) => ({ id, name, arguments: argumentsOf(given) })),
+      };
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+async function* bytesOf({ body }: Response): AsyncGenerator<Uint8Array, void> {
+  if (body) yield* body;
+}
+
+function neutralOf(
+  { messages, tools = [] }: ChatRequest,
+  model: string,
+  said: ReadonlyMap<string, ModelPart[]>,
+): NeutralRequest {
+  return {
+    ...{ model, streamed: true, usageAsked: true, stop: [], tools: [...tools] },
+    messages: messages.map((message) => neutralMessage(message, said)),
+  };
+}
+
+function neutralMessage(message: ChatMessage, said: ReadonlyMap<string, ModelPart[]>): NeutralMessage {
+  switch (message.from) {
+    case 'user':
+      return { from: 'user', parts: [{ type: 'text', text: message.text }] };
+    case 'tool':
+      return {
+        ...{ from: 'tool', callId: message.callId, failed: message.failed },
+        parts: [{ type: 'text', text: message.text }],
+      };
+    case 'model':
+      return {
+        from: 'model',
+        parts: said.get(message.calls[0]?.id ?? '') ?? [{ type: 'text', text: message.text }],
+      };
+  }
+}
+
+/** Adds a step of an answer to its parts. */
+function addTo(parts: ModelPart[], event: NeutralEvent): void {
+  const last = parts.at(-1);
+  switch (event.type) {
+    case 'text':
+    case 'refusal':
+    case 'reasoning':
+      if (last?.type === event.type && !('signature' in last)) last.text += event.text;
+      else parts.push({ type: event.type, text: event.text });
+      break;
+    case 'signature': {
+      const { signature, redacted } = event;
+      const sealed = { signature, ...(redacted && { redacted }) };
+      if (last?.type === 'reasoning') Object.assign(last, sealed);
+      else parts.push({ type: 'reasoning', text: '', ...sealed });
+      break;
+    }
+    case 'call':
+      parts.push({ type: 'call', id: event.id, name: event.name, arguments: '' });
+      break;
+    case 'arguments':
+      if (last?.type === 'call') last.arguments += event.text;
+  }
+}
