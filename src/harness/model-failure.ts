@@ -5,12 +5,14 @@ import type { TurnStatus } from './turn-record.ts';
  * `context_length_exceeded` and "maximum context length", Anthropic's "prompt is too long", and the CLIs'
  * versions of these.
  */
-const tooLongMessage = /context[_ ](length|window)|maximum context|prompt is too long/i;
+export function saysTooLong(message: string): boolean {
+  return /context[_ ](length|window|size)|maximum context|prompt is too long/i.test(message);
+}
 
 /**
  * The status of a harness that gave up after an error of its model. If the conversation became too long for
  * the model, that is the agent's failure.
  */
 export function modelFailure(message: string): TurnStatus {
-  return { kind: tooLongMessage.test(message) ? 'agent-failed' : 'model-failed', message };
+  return { kind: saysTooLong(message) ? 'agent-failed' : 'model-failed', message };
 }

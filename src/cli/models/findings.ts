@@ -108,16 +108,24 @@ const harnessProblems = {
 
 function optionFindings(config: ModelConfig, { harnesses }: Found): Finding[] {
   if (!('baseUrl' in config)) return [];
-  const options = [...new Set(harnesses.flatMap(({ leftOut }) => leftOut))];
+  const findings: Finding[] = [];
+  const leftOut = [...new Set(harnesses.flatMap((one) => one.leftOut))];
+  const limits = leftOut.flatMap((one) => one.split('<=')[1] ?? []).map(Number);
+  const options = leftOut.filter((one) => !one.includes('<='));
   const isSet = (path: string) => config.without.some((rule) => rule === path || path.endsWith(`.${rule}`));
-  if (options.every(isSet)) return [];
-  return [
-    {
+  if (limits.length > 0)
+    findings.push({
+      level: 'advice',
+      says: 'Its server refuses the limit of tokens that harnesses ask for, so each request is sent several times.',
+      set: `maxOutputTokens: ${Math.min(...limits)}`,
+    });
+  if (!options.every(isSet))
+    findings.push({
       level: 'advice',
       says: `Its server does not accept ${options.join(', ')}, so harnesses are answered without.`,
       set: `without: [${[...new Set([...config.without, ...options])].map(quotedPath).join(', ')}]`,
-    },
-  ];
+    });
+  return findings;
 }
 
 /** Brackets have a meaning in YAML. */

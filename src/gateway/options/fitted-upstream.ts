@@ -6,8 +6,8 @@ import { namedOptions } from './named-options.ts';
 import type { RefusedOptions } from './refused-options.ts';
 import { type Fitted, optionsOf, type RequestOption, withoutOptions } from './request-options.ts';
 
-/** Statuses of servers that refuse a request for what is in it. */
-const refusing: ReadonlySet<number> = new Set([400, 422, 501]);
+/** Statuses of servers that refuse a request for what is in it: 500, if a template fails over it. */
+const refusing: ReadonlySet<number> = new Set([400, 422, 500, 501]);
 
 /** How often a request is sent at most until it fits its server. */
 const mostAsked = 10;
@@ -45,6 +45,15 @@ export function fittedUpstream(upstream: Upstream, refused: RefusedOptions): Ups
       const refusals = [wordsOf(first)];
       const search = searchFor(first, request, refused, fitted);
       let attempt = search.next();
+      if (attempt !== undefined && first.answer.status === 500) {
+        // A failure of the moment may name an option by chance. It is not about the request if it passes.
+        const again = await refusalIn(request, await ask(asked));
+        if ('status' in again || !isSame(first, again)) {
+          await first.discard();
+          return 'status' in again ? again : again.answer;
+        }
+        await again.discard();
+      }
       while (attempt !== undefined && refusals.length < mostAsked) {
         const next = await refusalIn(request, await ask(fitted(attempt)));
         const isOther = 'status' in next || isContextFull(next.error.codes, next.error.message ?? '');

@@ -57,9 +57,11 @@ export function refusedOptions(
     // What the gateway adds, and what has another name, is no loss of what was asked for.
     mayLearn: ({ path, changes }) =>
       translation === 'lenient' || path.startsWith('stream_options') || changes.length > 1,
-    learn(wire, rules) {
+    learn(wire, all) {
+      // A lower limit depends on the length of the conversation, so the next request asks for more again.
+      const rules = all.filter((rule) => !rule.includes('<='));
       for (const rule of rules) rulesOf(wire).set(rule, clock.now());
-      attempt(() => store.add(keyOf(wire), rules, clock.now()));
+      if (rules.length > 0) attempt(() => store.add(keyOf(wire), rules, clock.now()));
     },
   };
 }

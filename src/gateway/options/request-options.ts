@@ -9,7 +9,8 @@ import { hostedMembers } from '../wires/wire-table.ts';
  * The options of a request: the members that may be left out, because the rest still asks for the same. They
  * are everything on the first level but what {@link essential} names, and the {@link annotations} of messages
  * and tools. A rule names an option: by its path without indexes (`tools[].function.strict`), by the last
- * name of that path (`strict`), or with a value (`reasoning_effort=minimal`).
+ * name of that path (`strict`), or with a value (`reasoning_effort=minimal`). `max_tokens<=8000` lowers a
+ * limit that its wire requires.
  */
 export interface RequestOption {
   path: string;
@@ -63,6 +64,12 @@ export function isEssential(rule: string): boolean {
   return essential.has(path.split('.').at(-1) ?? '');
 }
 
+/** Essential members with the value that a request without them has too. */
+const defaults: Readonly<Record<string, unknown>> = { tool_choice: 'auto', n: 1, candidateCount: 1 };
+
+/** Fewer tokens are too few for an answer of a harness. */
+const leastTokens = 1_000;
+
 /** A place in a request: an object, and a member of it. */
 interface Place {
   of: JsonObject;
@@ -70,6 +77,8 @@ interface Place {
   path: string;
   /** The member of the first level that it is in. */
   top: string;
+  /** Set for a limit that the wire requires: it can only be lower. */
+  isLimit?: boolean;
 }
 
 /** The options that a request has, each path once. */
@@ -90,7 +99,18 @@ function wordIn(path: string, value: unknown): string | undefined {
   return isWord && !path.includes('[]') ? value : undefined;
 }
 
-function changesOf({ path, name, of }: Place, value: unknown): Pick<RequestOption, 'aliases' | 'changes'> {
+function changesOf(
+  { path, name, of, isLimit }: Place,
+  value: unknown,
+): Pick<RequestOption, 'aliases' | 'changes'> {
+  if (isLimit) {
+    const lower = [2, 4, 8, 16, 32].map((part) => Math.floor(Number(value) / part));
+    return {
+      aliases: [],
+      changes: lower.filter((limit) => limit >= leastTokens).map((limit) => [`${path}<=${limit}`]),
+    };
+  }
+  if (name in defaults) return { aliases: [], changes: [[`${path}=${String(value)}`]] };
   if (name === 'role') {
     const rule = `${path}=${String(value)}`;
     return { aliases: [String(value)], changes: [[rule]] };
@@ -106,10 +126,9 @@ function changesOf({ path, name, of }: Place, value: unknown): Pick<RequestOptio
 function* placesIn(json: JsonObject, wire: Wire): Generator<Place> {
   for (const [top, value] of Object.entries(json)) {
     if (value === null || value === undefined) continue;
-    // This wire requires a limit.
-    const isRequired = wire === 'anthropic-messages' && top === 'max_tokens';
-    if (!essential.has(top) && !isRequired && !holdsEssential(top, value))
-      yield { of: json, name: top, path: top, top };
+    const isLimit = wire === 'anthropic-messages' && top === 'max_tokens';
+    const isOption = !essential.has(top) || (top in defaults && defaults[top] === value);
+    if (isOption && !holdsEssential(top, value)) yield { of: json, name: top, path: top, top, isLimit };
     if (closed.has(top)) continue;
     yield* inside(value, top, top, essential.has(top));
   }
@@ -155,7 +174,15 @@ export function withoutOptions(body: Buffer, wire: Wire, rules: readonly string[
   const renamed = new Map<string, string>();
   const leftOut = new Set<string>();
   // The places are collected first, since changing an object would confuse the walk through it.
-  for (const { of, name, path, top } of [...placesIn(json, wire)]) {
+  for (const { of, name, path, top, isLimit } of [...placesIn(json, wire)]) {
+    if (isLimit) {
+      const limit = rules.findLast((rule) => rule.startsWith(`${path}<=`))?.slice(path.length + 2);
+      if (limit === undefined || !(Number(of[name]) > Number(limit))) continue;
+      of[name] = Number(limit);
+      changed.add(top);
+      leftOut.add(`${path}<=${limit}`);
+      continue;
+    }
     if (!rules.some((rule) => isNamed(rule, path, name, of[name]))) continue;
     changed.add(top);
     const other = otherNames[name];
@@ -163,8 +190,9 @@ export function withoutOptions(body: Buffer, wire: Wire, rules: readonly string[
     else if (path === top && other !== undefined && !(other in json) && !rules.includes(other))
       renamed.set(name, other);
     else {
+      // The default is asked for without its name.
+      if (!(name in defaults)) leftOut.add(path);
       delete of[name];
-      leftOut.add(path);
     }
   }
   if (changed.size === 0) return { body, leftOut: [] };

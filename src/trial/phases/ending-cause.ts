@@ -1,5 +1,6 @@
 import { hintFor } from '../../gateway/chat/model-errors.ts';
 import type { ModelAccount } from '../../gateway/gateway.ts';
+import { saysTooLong } from '../../harness/model-failure.ts';
 import type { HarnessEnding, Runner } from '../../harness/runner.ts';
 import type { Cause } from '../../record/cause.ts';
 import type { PhaseInput } from './phase.ts';
@@ -30,7 +31,16 @@ export async function endingCause(
       return agentCause('the harness was stopped because it wrote more than the sandbox allows');
     case 'out-of-memory':
       return agentCause('the harness was killed because it used more memory than the sandbox has');
-    case 'agent-failed':
+    case 'agent-failed': {
+      const account = await models?.session.account();
+      const { acted, lastFailure } = account?.agent ?? {};
+      const isTooLong = [ending.message, lastFailure ?? ''].some(saysTooLong);
+      if (wires.length === 0 || acted !== false || lastFailure === undefined || !isTooLong)
+        return agentCause(ending.message);
+      // No agent has made this conversation long.
+      const message = "the model's context is too small for the first request of this harness";
+      return modelCause(`${message}: ${lastFailure}\nRaise the context that its server holds.`, account);
+    }
     case 'stopped':
       return agentCause(ending.message);
     case 'model-failed':

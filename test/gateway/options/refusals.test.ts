@@ -292,6 +292,59 @@ test('with a strict translation, what was asked for is not left out', async () =
   expect(at.upstream.received).toHaveLength(1);
 });
 
+test('a choice of tools that is the default is not named, which is no loss', async () => {
+  const said = { error: { message: 'tool_choice is not supported' } };
+  await using at = await place(
+    {},
+    particular((body) => (body.tool_choice ? [400, said] : undefined)),
+  );
+  const choosing = { ...asked, tool_choice: 'auto' };
+  expect(await at.sandbox.ask({ headers: at.agent, body: choosing })).toMatchObject({ status: 200 });
+  expect((await at.session.account()).exchanges[0]?.losses).toBeUndefined();
+  const required = { ...asked, tool_choice: 'required' };
+  expect(await at.sandbox.ask({ headers: at.agent, body: required })).toMatchObject({
+    status: 400,
+    body: said,
+  });
+});
+
+test('a limit that the wire requires is lowered until the server takes it, and not remembered', async () => {
+  const most = 9_000;
+  const said = { type: 'error', error: { message: `max_tokens: the maximum is ${most}` } };
+  const answer = { type: 'message', content: [{ type: 'text', text: 'hi' }], stop_reason: 'end_turn' };
+  const step: Step = (response, received) =>
+    (JSON.parse(`${received.body}`).max_tokens > most ? json(400, said) : json(200, answer))(
+      response,
+      received,
+    );
+  await using at = await place({ model: { wire: 'anthropic-messages' } }, step);
+  const body = { ...question, max_tokens: 32_000 };
+  const path = '/v1/messages';
+  for (const _ of [1, 2])
+    expect(await at.sandbox.ask({ path, headers: at.agent, body })).toMatchObject({ status: 200 });
+  const limits = at.upstream.received.map((one) => JSON.parse(`${one.body}`).max_tokens);
+  expect(limits).toEqual([32_000, 16_000, 8_000, 32_000, 16_000, 8_000]);
+  expect((await at.session.account()).exchanges[0]?.losses).toMatchObject([{ path: 'max_tokens<=8000' }]);
+});
+
+test('a template that fails with 500 over a role is asked again, and a 500 of the moment is not learned', async () => {
+  const said = { error: { code: 500, message: 'Unexpected message role.', type: 'server_error' } };
+  const refuses = (body: JsonObject) => messageList(body).some(({ role }) => role === 'developer');
+  await using at = await place(
+    {},
+    particular((body) => (refuses(body) ? [500, said] : undefined)),
+  );
+  const messages = [{ role: 'developer', content: 'Be short.' }, ...question.messages];
+  const body = { ...question, messages };
+  expect(await at.sandbox.ask({ headers: at.agent, body })).toMatchObject({ status: 200 });
+
+  const passing = json(500, { error: { message: 'the store is down' } });
+  await using other = await place({}, passing, json(200, chatAnswer));
+  for (const _ of [1, 2]) await other.sandbox.ask({ headers: other.agent, body: asked });
+  expect(other.upstream.received).toHaveLength(3);
+  expect(`${other.upstream.received.at(-1)?.body}`).toContain('"store"');
+});
+
 test('the bytes of everything else stay as they are', async () => {
   const said = { error: { message: 'unknown field store' } };
   await using at = await place(
