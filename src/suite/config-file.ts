@@ -8,6 +8,7 @@ import { Budget, ModelConfig } from './model-config.ts';
 import { ProfileConfig } from './profile-config.ts';
 import { ByteSize, Duration } from './quantities.ts';
 import { SandboxConfig } from './sandbox-config.ts';
+import { VariableName } from './variable-name.ts';
 import type { YamlFile } from './yaml-file.ts';
 
 /**
@@ -22,10 +23,9 @@ export const ConfigFile = z
     service: z
       .strictObject({
         url: z.url().meta({ description: 'The address of the service.' }),
-        apiKeyEnv: z
-          .string()
-          .default('OFFSITE_API_KEY')
-          .meta({ description: 'The name of the environment variable that holds the key.' }),
+        apiKeyEnv: VariableName.default('OFFSITE_API_KEY').meta({
+          description: 'The name of the environment variable that holds the key.',
+        }),
         insecureHttp: z
           .boolean()
           .default(false)

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Duration } from './quantities.ts';
+import { VariableName } from './variable-name.ts';
 
 const File = z.string().min(1);
 
@@ -30,7 +31,7 @@ export const FleetConfig = z.strictObject({
     .min(1)
     .default('default')
     .meta({ description: 'The namespace at the Temporal server.' }),
-  apiKeyEnv: z.string().min(1).optional().meta({
+  apiKeyEnv: VariableName.optional().meta({
     description: 'The name of the environment variable that holds the key for Temporal.',
   }),
   tls: z
@@ -77,15 +78,11 @@ export const FleetConfig = z.strictObject({
         'What may go over Temporal. references: no plan and no prompt. full: without a storage, the plan of a ' +
         'batch too, with its prompts and scripts.',
     }),
-  codecKeyEnv: z
-    .string()
-    .min(1)
-    .optional()
-    .meta({
-      description:
-        'The name of the environment variable with 64 hexadecimal digits, with which everything that ' +
-        'Temporal stores is encrypted.',
-    }),
+  codecKeyEnv: VariableName.optional().meta({
+    description:
+      'The name of the environment variable with 64 hexadecimal digits, with which everything that ' +
+      'Temporal stores is encrypted.',
+  }),
   heartbeat: Duration.default(60_000)
     .refine((ms) => ms >= 3_000 && ms <= 3_600_000, 'expected a duration from 3s to 1h')
     .meta({ description: 'Without a heartbeat for this long, a trial of a batch goes to another worker.' }),

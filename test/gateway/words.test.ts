@@ -51,9 +51,13 @@ test.for<[string, Step, string]>([
   ['a document', says(200, 'application/json', '{"detail":"quota"}'), 'quota'],
   ['nothing', says(200, undefined, ''), 'nothing'],
 ])('an answer of 200 that is none of a model is its failure: %s', async ([, step, words]) => {
-  for (const path of ['/v1/chat/completions', '/v1/messages']) {
+  for (const [path, stream] of [
+    ['/v1/chat/completions', false],
+    ['/v1/messages', false],
+    ['/v1/messages', true],
+  ] as const) {
     await using at = await place({}, step);
-    const body = { ...question, max_tokens: 100 };
+    const body = { ...question, max_tokens: 100, stream };
     const answer = await at.sandbox.ask({ path, headers: at.agent, body });
     expect(answer.status).toBe(path === '/v1/messages' ? 502 : 200);
     if (path === '/v1/messages') expect(answer.body.error.message).toContain(words);

@@ -66,8 +66,8 @@ export function modelSection(record: TrialRecord): Printable | undefined {
 
 /** What was translated, and what that left out. */
 function translationLines(exchanges: readonly ModelExchange[]): Printable[] {
-  const translated = exchanges.flatMap(({ wire, translation }) =>
-    translation ? { wire, ...translation } : [],
+  const translated = exchanges.flatMap(({ wire, translation, losses: refused = [] }) =>
+    translation ? { wire, from: translation.from, losses: [...translation.losses, ...refused] } : [],
   );
   const byWires = Map.groupBy(translated, ({ from, wire }) => `${from} to ${wire}`);
   return [...byWires].map(([wires, all]) => {

@@ -67,7 +67,7 @@ export function fittedUpstream(upstream: Upstream, refused: RefusedOptions): Ups
         refusals.push(wordsOf(next));
         attempt = search.next(next);
       }
-      return first.answer;
+      return { ...first.answer, refusals: refusals.slice(1) };
     },
   };
 }

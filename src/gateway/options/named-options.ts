@@ -83,12 +83,14 @@ const topics: readonly { words: RegExp; paths: RegExp }[] = [
   },
   { words: /\bparallel\b/i, paths: /parallel/i },
   {
-    words: /\bcompletion\b|\b(output|new|generated?) tokens\b/i,
+    words: /\bcompletion\b|(output|new|generated?)[ _]tokens\b/i,
     paths: /^(generationConfig\.)?max_?(completion_?|output_?)?tokens$/i,
   },
 ];
 
 function ofTopic(message: string, options: readonly RequestOption[]): RequestOption[] {
   const told = topics.filter(({ words }) => words.test(message));
-  return options.filter(({ path }) => told.some(({ paths }) => paths.test(path)));
+  const found = options.filter(({ path }) => told.some(({ paths }) => paths.test(path)));
+  // What asks for it comes before what the conversation has of it.
+  return found.toSorted((one, other) => Number(one.path.includes('[]')) - Number(other.path.includes('[]')));
 }

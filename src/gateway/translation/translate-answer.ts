@@ -69,9 +69,10 @@ export function translateAnswer(
     }
   };
   if (!request.streamed) return inOnePiece(status, (body) => client.writeAnswer(read(body), asked));
-  // Some servers answer in one piece whatever was asked for.
+  // Some servers answer in one piece whatever was asked for. It is read first, so that what is no answer of a
+  // model becomes an error with its words, not a stream that breaks off.
   return {
-    ...{ status, headers: { ...kept, 'content-type': 'text/event-stream' }, whole: false },
+    ...{ status, headers: { ...kept, 'content-type': 'text/event-stream' }, whole: true },
     transcoder: wholeTranscoder((body) => {
       const out: string[] = [];
       const writer = client.writeStream(asked, (event) => out.push(bytesOfEvent(event)));
