@@ -16,8 +16,6 @@ const mostAsked = 10;
 interface Refusal {
   answer: UpstreamAnswer;
   error: ModelError;
-  /** All that the server said. */
-  text: string;
   /** Ends the answer, if it is not passed on. */
   discard(): Promise<void>;
 }
@@ -81,7 +79,6 @@ async function refusalIn(
   const { read, whole, discard } = await beginningOf(answer.body);
   return {
     ...{ answer: { ...answer, body: whole() }, error: errorIn(wire, read), discard },
-    text: read.toString('utf8'),
   };
 }
 
@@ -116,7 +113,7 @@ function searchFor(
         }
       }
       const options = optionsOf(fitted(kept).body, wire).filter((option) => refused.mayLearn(option));
-      const all = namedOptions(refusal.error, options).flatMap((option) => changesFor(option, refusal.text));
+      const all = namedOptions(refusal.error, options).flatMap(changesFor);
       const isVain = (rules: readonly string[]) => vain.some((one) => one.join() === rules.join());
       const together = [...new Set(vain.flat())];
       tried = all.find((rules) => !isVain(rules));
@@ -126,10 +123,16 @@ function searchFor(
   };
 }
 
-/** A server that speaks of the value may accept another one. */
-function changesFor({ changes, value }: RequestOption, text: string): RequestOption['changes'] {
-  if (value === undefined || !text.includes(value)) return changes;
-  return changes.map((rules) => rules.map((rule) => (rule.includes('=') ? rule : `${rule}=${value}`)));
+/**
+ * What is left out is left out with its value: the server may accept another value, and a request with an odd
+ * one must not change what others ask for. Another name for the same loses nothing.
+ */
+function changesFor({ changes, value, aliases }: RequestOption): RequestOption['changes'] {
+  if (value === undefined) return changes;
+  return changes.map((rules) => {
+    const isRename = aliases.length > 0 && rules.length === 1 && changes.length > 1;
+    return isRename ? rules : rules.map((rule) => (/=/.test(rule) ? rule : `${rule}=${value}`));
+  });
 }
 
 /** Servers put numbers of requests and times into their words. */

@@ -1,3 +1,4 @@
+import { serverFacts } from '../../bounds/model.ts';
 import type { Clock } from '../../clock.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { HttpModel, Wire } from '../../suite/model-config.ts';
@@ -60,7 +61,10 @@ export function refusedOptions(
     learn(wire, all) {
       // A lower limit depends on the length of the conversation, so the next request asks for more again.
       const rules = all.filter((rule) => !rule.includes('<='));
-      for (const rule of rules) rulesOf(wire).set(rule, clock.now());
+      const learned = rulesOf(wire);
+      for (const rule of rules) learned.set(rule, clock.now());
+      for (const rule of [...learned.keys()].slice(0, -serverFacts.count.refusedOptions))
+        learned.delete(rule);
       if (rules.length > 0) attempt(() => store.add(keyOf(wire), rules, clock.now()));
     },
   };

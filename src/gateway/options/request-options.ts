@@ -18,7 +18,7 @@ export interface RequestOption {
   name: string;
   /** Other names by which a server may call it. */
   aliases: readonly string[];
-  /** Its value, if that is one of a few words. */
+  /** Its value, if that is short, as a rule has it. */
   value: string | undefined;
   /** The rules that change it, one after another: first its other name or value, then without it. */
   changes: readonly (readonly string[])[];
@@ -89,14 +89,22 @@ export function optionsOf(body: Buffer, wire: Wire): RequestOption[] {
   for (const place of placesIn(json, wire)) {
     const { path, name, of } = place;
     if (!found.has(path))
-      found.set(path, { path, name, value: wordIn(path, of[name]), ...changesOf(place, of[name]) });
+      found.set(path, { path, name, value: shortValue(path, of[name]), ...changesOf(place, of[name]) });
   }
   return [...found.values()];
 }
 
-function wordIn(path: string, value: unknown): string | undefined {
-  const isWord = typeof value === 'string' && /^[a-z][\w-]{1,19}$/i.test(value);
-  return isWord && !path.includes('[]') ? value : undefined;
+/** A longer value is not compared. */
+const longestValue = 60;
+
+/** The value as a rule has it: a string as it is, anything else as JSON. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function shortValue(path: string, value: unknown): string | undefined {
+  const text = textOf(value);
+  return text.length > longestValue || path.includes('[]') ? undefined : text;
 }
 
 function changesOf(
@@ -173,6 +181,8 @@ export function withoutOptions(body: Buffer, wire: Wire, rules: readonly string[
   const changed = new Set<string>();
   const renamed = new Map<string, string>();
   const leftOut = new Set<string>();
+  const isOut = (path: string, name: string, value: unknown) =>
+    rules.some((rule) => isNamed(rule, path, name, value));
   // The places are collected first, since changing an object would confuse the walk through it.
   for (const { of, name, path, top, isLimit } of [...placesIn(json, wire)]) {
     if (isLimit) {
@@ -183,11 +193,11 @@ export function withoutOptions(body: Buffer, wire: Wire, rules: readonly string[
       leftOut.add(`${path}<=${limit}`);
       continue;
     }
-    if (!rules.some((rule) => isNamed(rule, path, name, of[name]))) continue;
+    if (!isOut(path, name, of[name])) continue;
     changed.add(top);
     const other = otherNames[name];
     if (name === 'role') of[name] = otherRoles[String(of[name])];
-    else if (path === top && other !== undefined && !(other in json) && !rules.includes(other))
+    else if (path === top && other !== undefined && !(other in json) && !isOut(other, other, of[name]))
       renamed.set(name, other);
     else {
       // The default is asked for without its name.
@@ -213,5 +223,5 @@ function isNamed(rule: string, path: string, name: string, value: unknown): bool
   const at = rule.indexOf('=');
   const named = at === -1 ? rule : rule.slice(0, at);
   if (named !== path && named !== name) return false;
-  return at === -1 ? name !== 'role' : rule.slice(at + 1) === String(value);
+  return at === -1 ? name !== 'role' : rule.slice(at + 1) === textOf(value);
 }

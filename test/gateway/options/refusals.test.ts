@@ -207,6 +207,25 @@ test('a value that is refused is left out, and another value of the same option 
   expect(sent).toEqual(['minimal', undefined, 'low']);
 });
 
+test('an odd value of one client does not change what another asks for', async () => {
+  const refuses = ({ temperature, thinking }: JsonObject) =>
+    Number(temperature) > 2 ? 'temperature must be at most 2' : thinking === 7 && 'thinking is wrong';
+  await using at = await place(
+    {},
+    particular((body) => {
+      const says = refuses(body);
+      return says ? [400, says] : undefined;
+    }),
+  );
+  for (const odd of [{ temperature: 99 }, { thinking: 7 }]) {
+    const body = { ...question, ...odd };
+    expect(await at.sandbox.ask({ headers: at.agent, body })).toMatchObject({ status: 200 });
+  }
+  const usual = { ...question, temperature: 0.5, thinking: { type: 'adaptive' } };
+  await at.sandbox.ask({ headers: at.agent, body: usual });
+  expect(JSON.parse(`${at.upstream.received.at(-1)?.body}`)).toEqual({ ...usual, model: 'big-1' });
+});
+
 test("the gateway's own wish for usage is taken back on the same wire", async () => {
   const said = { message: 'Extra inputs are not permitted: stream_options' };
   await using at = await place(
