@@ -142,10 +142,27 @@ export const processEnds = channel({
     // An event comes through containerd, so it may arrive shortly after the end of the exec.
     memoryEvent: milliseconds(2_000, "until the engine's event of an out-of-memory kill has arrived"),
     containerNoted: milliseconds(2_000, "until the engine notes a container's end"),
-    // For a check, the engine walks over what the container wrote: 4 ms for large files, 90 ms for 20,000.
-    diskLook: milliseconds(1_000, 'between two checks of what was written'),
   },
   count: { aloneLooks: times(6, 'checks of the process count in a row') },
+});
+
+export const diskMeasure = channel({
+  sender: 'the sandbox',
+  over: "blocks that it takes on the engine's disk; the disk limit itself is the sandbox's configuration",
+  bytes: {
+    // What a sandbox can write beyond its limit before it is ended: on a fast disk, 50 ms of writing.
+    margin: bytes(64 * MiB, 'above the reserve, at which running trials are ended'),
+    quiet: bytes(2 * MiB, 'that the disk may lose between two looks without counting as filling fast'),
+    unnoticed: bytes(8 * MiB, 'that the disk loses between two measurements of a sandbox'),
+    reserve: bytes(1 * GiB, "free for the engine's machine; a twentieth of the disk if that is less"),
+  },
+  time: {
+    glance: milliseconds(20, "between two looks at the disk's free space"),
+    quickGlance: milliseconds(2, 'the same, while the disk fills fast'),
+    look: milliseconds(1_000, 'between two measurements of what a sandbox takes'),
+    measure: milliseconds(60_000, 'for a measurement'),
+  },
+  count: 'a file with several names counts once',
 });
 
 export const harnessLines = channel({

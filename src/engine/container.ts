@@ -11,6 +11,8 @@ import { isUntouched, type LayerRequest, layerPaths } from './changes/layer-path
 import { commitContainer } from './container/commit.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import { disconnectContainer } from './container/disconnect.ts';
+import { diskUse, isDiskVisible } from './container/disk-use.ts';
+import { type DiskWatch, watchDisk } from './container/disk-watch.ts';
 import { type KillAllResult, killAll } from './container/kill-all.ts';
 import { blamedOnEnd, expectOwnEnd, stopWatching } from './container/own-end.ts';
 import { type ContainerProcess, listProcesses } from './container/processes.ts';
@@ -82,8 +84,12 @@ export interface Container extends AsyncDisposable {
    * that reads no content.
    */
   kindOf(path: string, signal?: AbortSignal): Promise<PathKind>;
-  /** Bytes of all files in its own layer. */
-  writtenBytes(signal?: AbortSignal): Promise<number>;
+  /** Bytes that it takes on the engine's disk: see disk-use.ts. */
+  diskUse(signal?: AbortSignal): Promise<number>;
+  /** Whether its disk use is measured exactly, and not taken from the engine's own count. */
+  seesDisk(signal?: AbortSignal): Promise<boolean>;
+  /** Ends its processes when it takes more of the disk than `limit` bytes. */
+  watchDisk(limit: number): DiskWatch;
   /**
    * Reads a file or folder while it streams. Throws `ENGINE_NOT_FOUND`; `ENGINE_TOO_LARGE` if its files have
    * more than `maxBytes`.
@@ -140,6 +146,7 @@ export function containerOf(
     pids: spec.pids,
     memoryBytes: spec.memoryBytes,
     diskBytes: spec.diskBytes,
+    diskSeen: undefined,
     activeExecs: new Set(),
     execCount: 0,
     hostFacts: undefined,
@@ -178,7 +185,9 @@ export function containerOf(
     disconnect: (signal) => disconnectContainer(running, signal),
     processes: () => listProcesses(running, 'args'),
     changes: () => containers.changes(id),
-    writtenBytes: (signal) => containers.writtenBytes(id, signal),
+    diskUse: (signal) => diskUse(running, signal),
+    seesDisk: (signal) => isDiskVisible(running, signal),
+    watchDisk: (limit) => watchDisk(running, limit),
     madeAt: async (signal) => (await containers.state(id, signal)).createdAt,
     layerPaths: (request) => layerPaths(running, request),
     isUntouched: (path, signal) => isUntouched(running, path, signal),

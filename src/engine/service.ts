@@ -3,6 +3,7 @@ import { startDeadline } from '../deadline.ts';
 import type { NewEntry } from './archive/entries.ts';
 import type { PathKind } from './archive/path-kind.ts';
 import type { ContainerSpec, ServiceProgram } from './container/container-spec.ts';
+import type { DiskWatch } from './container/disk-watch.ts';
 import type { Container } from './container.ts';
 import { type CapturedOutput, OutputCapture } from './exec/output-capture.ts';
 import type { EnginePort } from './port/engine-port.ts';
@@ -36,8 +37,8 @@ export interface Service extends AsyncDisposable {
   check(argv: readonly string[], timeoutMs: number, signal: AbortSignal): Promise<Checked>;
   /** How its server ended; undefined while it runs. One round trip. */
   exitCode(signal?: AbortSignal): Promise<number | undefined>;
-  /** Bytes of all files that it wrote, except in its memory folders. */
-  writtenBytes(signal?: AbortSignal): Promise<number>;
+  /** Watches what it takes on the engine's disk. */
+  watchDisk(limit: number): DiskWatch;
   /** Ends its server for good. Its log stays. */
   kill(): Promise<void>;
 }
@@ -73,7 +74,7 @@ export function serviceOf(port: EnginePort, spec: ServiceSpec, container: Contai
       const { isRunning, exitCode } = await containers.state(id, signal);
       return isRunning ? undefined : exitCode;
     },
-    writtenBytes: (signal) => containers.writtenBytes(id, signal),
+    watchDisk: (limit) => container.watchDisk(limit),
     kill: () => containers.kill(id),
     [Symbol.asyncDispose]: () => container[Symbol.asyncDispose](),
   };

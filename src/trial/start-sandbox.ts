@@ -58,7 +58,11 @@ export class SandboxStarter {
       const count = () => workspaceBytes(container, signal);
       const preparedBytes =
         before === 'large' ? await this.#preparedBytes.of(imageId, signal, count) : smallWorkspace;
-      const lacks = [...unmetWishes(spec.sandbox, this.#engine.capabilities), ...openTo(start)];
+      const lacks = [
+        ...unmetWishes(spec.sandbox, this.#engine.capabilities),
+        ...openTo(start),
+        ...((await container.seesDisk(signal)) ? [] : [uncountedDisk]),
+      ];
       const kit = await this.#kit(spec, start.id, container, signal);
       const { user, closedEnv } = start;
       const isCommittable = !preparedHere && !start.hasVolumes;
@@ -91,3 +95,5 @@ function openTo({ openVariables }: StartImage): string[] {
     `programs that the agent cannot replace: ${names} of the environment names a folder in the workspace`,
   ];
 }
+
+const uncountedDisk = 'an exact disk limit: the disk of its engine cannot be read by this process as root';

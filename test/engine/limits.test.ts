@@ -65,6 +65,29 @@ describe('the disk', () => {
     expect(await shell(container, 'sleep 1.1')).toMatchObject({ ended: 'exited', exitCode: 0 });
   });
 
+  test('holes of sparse files take nothing of it', async () => {
+    await using container = await startedContainer(engine, { diskBytes: 20_000_000 });
+    const sparse = 'for n in $(seq 200); do truncate -s 1T $n; done; sleep 2.5; echo works';
+    expect(await shell(container, sparse)).toMatchObject({ ended: 'exited', stdout: { text: 'works\n' } });
+    expect(await container.diskUse()).toBeLessThan(2_000_000);
+  });
+
+  test.each([
+    [
+      'open',
+      'import os, time; f = open("gone", "wb"); os.unlink("gone"); f.write(bytes(60_000_000)); f.flush(); time.sleep(60)',
+    ],
+    [
+      'mapped',
+      'import mmap, os, time; f = open("gone", "w+b"); os.unlink("gone"); f.truncate(60_000_000); m = mmap.mmap(f.fileno(), 0); f.close(); m.write(b"x" * 60_000_000); time.sleep(60)',
+    ],
+  ])('cannot be filled by a deleted file that is still %s', async (_, program) => {
+    await using container = await startedContainer(engine, { diskBytes: 20_000_000 });
+    const result = await container.exec({ argv: ['python3', '-c', program], timeoutMs: 30_000 });
+    expect(result.ended).toBe('out-of-disk');
+    expect(await container.processes()).toEqual([]);
+  });
+
   // An engine keeps some of them in its own folder, and does not count them.
   test.each(['hosts', 'hostname', 'resolv.conf'])('cannot be filled through /etc/%s either', async (name) => {
     const filling = (['none', 'open'] as const).map(async (network) => {

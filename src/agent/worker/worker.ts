@@ -1,4 +1,5 @@
 import { startDeadline } from '../../deadline.ts';
+import { requireEngineRoom } from '../../engine/container/disk-space.ts';
 import type { Spent } from '../../gateway/budget.ts';
 import type { BatchKey, TrialKey } from '../../ledger/batches.ts';
 import type { LeftOut, QueuedTrial } from '../../ledger/queue.ts';
@@ -80,7 +81,10 @@ export class Worker implements AsyncDisposable {
       concurrency: revisions.current.concurrency,
       // If there are several engines, each has its own room.
       room: several ? noLimit : roomOf(all[0].capabilities),
-      requireRoom: () => requireRoomForResults(ledger.dataFolder),
+      async requireRoom() {
+        await requireRoomForResults(ledger.dataFolder);
+        await requireEngineRoom(enginesOf(parts));
+      },
       onWait: () => void ahead.start(),
     });
     const ahead = new Ahead({ flight, gate, admission, claims: parts.claims ?? noClaims });

@@ -1,10 +1,10 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { hostFactsOf } from './host-facts.ts';
 import type { RunningContainer } from './running-container.ts';
 
 /** A file of a container's control group, by its name in each version. */
 interface GroupFile {
-  controller: 'pids' | 'memory';
+  controller: 'freezer' | 'pids' | 'memory';
   version1: string;
   version2: string;
 }
@@ -13,14 +13,33 @@ interface GroupFile {
  * What the kernel says in a file of the container's control group; undefined if this process cannot see the
  * engine's processes. Nothing in the container can change it. A round trip only the first time.
  */
-export async function readGroupFile(
+export function readGroupFile(container: RunningContainer, file: GroupFile): Promise<string | undefined> {
+  return atGroupFile(container, file, (path) => readFile(path, 'utf8'));
+}
+
+/**
+ * Stops all processes of a container where they are, or lets them go on. Resolves with false if this process
+ * may not do that. An engine that kills or removes a stopped container lets it go on first.
+ */
+export async function freeze(container: RunningContainer, isFrozen: boolean): Promise<boolean> {
+  const file = { controller: 'freezer', version1: 'freezer.state', version2: 'cgroup.freeze' } as const;
+  const done = await atGroupFile(container, file, async (path) => {
+    const [version1, version2] = isFrozen ? ['FROZEN', '1'] : ['THAWED', '0'];
+    await writeFile(path, path.endsWith(file.version2) ? version2 : version1);
+    return true;
+  });
+  return done ?? false;
+}
+
+async function atGroupFile<T>(
   container: RunningContainer,
   file: GroupFile,
-): Promise<string | undefined> {
+  use: (path: string) => Promise<T>,
+): Promise<T | undefined> {
   const { initPid } = await hostFactsOf(container);
   try {
     const path = pathOf(await readFile(`/proc/${initPid}/cgroup`, 'utf8'), container.id, file);
-    return path === undefined ? undefined : await readFile(path, 'utf8');
+    return path === undefined ? undefined : await use(path);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === undefined) throw error;

@@ -1,7 +1,9 @@
 import type { HostFacts, RunningContainer } from './running-container.ts';
 
-/** One round trip the first time, and after a restart. */
+/** One round trip the first time, after a restart, and before the container runs. */
 export async function hostFactsOf(container: RunningContainer, signal?: AbortSignal): Promise<HostFacts> {
-  container.hostFacts ??= await container.port.containers.state(container.id, signal);
-  return container.hostFacts;
+  if (container.hostFacts) return container.hostFacts;
+  const facts = await container.port.containers.state(container.id, signal);
+  if (facts.initPid > 0) container.hostFacts = facts;
+  return facts;
 }

@@ -1,10 +1,11 @@
 import type { Semaphore } from '../../semaphore.ts';
 import type { ContainerState } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
+import type { DiskSpace } from './disk-space.ts';
 import type { EndWatch } from './end-watch.ts';
 
 /** The location of a running container on its engine's machine. */
-export type HostFacts = Pick<ContainerState, 'initPid' | 'layer'>;
+export type HostFacts = Pick<ContainerState, 'initPid' | 'layer' | 'storage'>;
 
 /**
  * The state that the functions on a container share: its id, what every exec in it gets, and what was seen so
@@ -30,6 +31,8 @@ export interface RunningContainer {
   readonly memoryBytes: number;
   /** Bytes that it may write to its own layer. */
   readonly diskBytes: number | undefined;
+  /** When its disk use was last measured; undefined before the first time. */
+  diskSeen: { used: number; before: DiskSpace | undefined } | undefined;
   /** The execs in progress, to decide what a deadline may kill. */
   readonly activeExecs: Set<string>;
   /** The number of execs started so far; also the next one's tag. */

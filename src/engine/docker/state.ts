@@ -3,12 +3,12 @@ import { engineFailure } from '../port/failure.ts';
 import { plainRuntimes } from '../port/plain-runtimes.ts';
 import type { DockerClient } from './client.ts';
 
-interface Inspected {
+interface Inspected extends MountedFiles {
   Created: string;
   State: { Pid: number; Running: boolean; Status: string; ExitCode: number; OOMKilled?: boolean };
   GraphDriver?: { Name: string; Data?: { UpperDir?: string } | null } | null;
   HostConfig?: { Runtime?: string };
-  Mounts?: { RW: boolean }[] | null;
+  Mounts?: { RW: boolean; Source?: string }[] | null;
   NetworkSettings?: { Networks?: Record<string, unknown> | null };
 }
 
@@ -31,8 +31,34 @@ export async function containerState(
     initPid: inspected.State.Pid,
     createdAt,
     layer: layerOf(inspected),
+    storage: storageOf(inspected.GraphDriver?.Data?.UpperDir, inspected),
     networks: Object.keys(inspected.NetworkSettings?.Networks ?? {}),
   };
+}
+
+interface MountedFiles {
+  HostnamePath?: string;
+  HostsPath?: string;
+  ResolvConfPath?: string;
+}
+
+/** @param layer the folder of the container's own layer; without it, the rest would mislead */
+export function storageOf(
+  layer: string | undefined,
+  {
+    HostnamePath,
+    HostsPath,
+    ResolvConfPath,
+    Mounts,
+  }: MountedFiles & { Mounts?: { RW: boolean; Source?: string }[] | null },
+): string[] {
+  if (!layer) return [];
+  const volumes = (Mounts ?? []).flatMap(({ RW, Source }) => (RW && Source ? [Source] : []));
+  return [
+    layer,
+    ...volumes,
+    ...[HostnamePath, HostsPath, ResolvConfPath].filter((path) => !!path),
+  ] as string[];
 }
 
 function layerOf({ GraphDriver, HostConfig, Mounts }: Inspected): string | undefined {

@@ -1,4 +1,5 @@
 import type { DockerClient } from '../docker/client.ts';
+import { storageOf } from '../docker/state.ts';
 import type { ContainerState } from '../port/containers.ts';
 import { plainRuntimes } from '../port/plain-runtimes.ts';
 import { kernelMounts } from './create.ts';
@@ -8,7 +9,10 @@ interface Inspected {
   State: { Pid: number; Running: boolean; Status: string; ExitCode: number; OOMKilled?: boolean };
   OCIRuntime?: string;
   GraphDriver?: { Name: string; Data?: { UpperDir?: string } | null } | null;
-  Mounts?: { Destination: string; RW: boolean }[] | null;
+  Mounts?: { Destination: string; Source?: string; RW: boolean }[] | null;
+  HostnamePath?: string;
+  HostsPath?: string;
+  ResolvConfPath?: string;
   NetworkSettings?: { Networks?: Record<string, unknown> | null };
 }
 
@@ -30,6 +34,10 @@ export async function containerState(
     initPid: State.Pid,
     createdAt: Date.parse(inspected.Created),
     layer: layerOf(inspected),
+    storage: storageOf(inspected.GraphDriver?.Data?.UpperDir, {
+      ...inspected,
+      Mounts: (inspected.Mounts ?? []).filter(({ Destination }) => !kernelMounts.includes(Destination)),
+    }),
     networks: Object.keys(inspected.NetworkSettings?.Networks ?? {}),
   };
 }

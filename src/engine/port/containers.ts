@@ -97,6 +97,11 @@ export interface ContainerState {
    * or if some files may be stored elsewhere.
    */
   layer: string | undefined;
+  /**
+   * All paths on the engine's machine where the container's writes to the disk end up: its layer, its
+   * writable volumes, and the files that the engine mounts into it. Empty if the engine does not say.
+   */
+  storage: readonly string[];
   /** The networks that it is on. Empty if it shares the network of another container, or has none. */
   networks: string[];
 }
@@ -183,7 +188,11 @@ export interface ContainerPort {
   ): Promise<{ archive: Readable; isFolder: boolean }>;
   /** Whether a path is a folder. Follows links on the way, but not a link at the path. Reads no content. */
   isFolder(id: string, path: string, signal?: AbortSignal): Promise<boolean>;
-  /** Bytes of all files that it wrote, including files of its image that it changed in any way. */
+  /**
+   * The engine's own count of the bytes that it wrote, including files of its image that it changed in any
+   * way. Some engines count the holes of sparse files, and none counts a file that is open but deleted, so
+   * use it only where the disk itself cannot be read: see disk-use.ts.
+   */
   writtenBytes(id: string, signal?: AbortSignal): Promise<number>;
   /**
    * Lists how its files differ from its image's. There may be millions, so do not hold them all. A folder

@@ -75,7 +75,7 @@ async function changedLittle(
   signal: AbortSignal,
 ): Promise<boolean> {
   if (before !== 'large' || !isCommittable) return false;
-  return (await container.writtenBytes(signal)) < preparedBytes / 2;
+  return (await container.diskUse(signal)) < preparedBytes / 2;
 }
 
 async function keepImage(
@@ -86,7 +86,7 @@ async function keepImage(
   const { spec, parts, container, imageId, isCommittable } = input;
   if (!isCommittable)
     throw new NotKept('its sandbox has processes of prepare, or volumes, which no image keeps');
-  const storedSize = await container.writtenBytes(signal);
+  const storedSize = await container.diskUse(signal);
   if (storedSize > keptWorkspaces.bytes.image)
     throw new NotKept(`more than ${gibibytes(keptWorkspaces.bytes.image)} was written in its sandbox`);
   requireNoKey(await searchChanges(container, store, signal));

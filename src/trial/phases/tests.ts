@@ -85,7 +85,7 @@ async function startAgain({ container, startUp, spec, signal }: PhaseInput): Pro
 
 async function roomIn(container: Container, { spec, signal }: PhaseInput): Promise<number> {
   const { disk } = (spec.testsIn ?? spec).sandbox;
-  return (await container.writtenBytes(signal)) + disk;
+  return (await container.diskUse(signal)) + disk;
 }
 
 interface RunOptions {

@@ -77,7 +77,7 @@ async function inFresh(input: PhaseInput, request: VerifyRequest): Promise<Found
     return { verdict: 'void', cause: taskCause(`verify could not be run: the workspace ${copied.why}`) };
   }
   // The copied workspace does not count as written by verify.
-  const diskBytes = (await sandbox.container.writtenBytes(signal)) + spec.sandbox.disk;
+  const diskBytes = (await sandbox.container.diskUse(signal)) + spec.sandbox.disk;
   const verification = await runVerify(sandbox.container, { ...request, diskBytes });
   const outcome = { verifiedIn: 'fresh' as const, ...outcomeOf(verification, input, request) };
   if (!allPassed(verification)) return outcome;
@@ -118,7 +118,7 @@ async function inSame(input: PhaseInput, request: VerifyRequest): Promise<Found>
  */
 async function roomAfter({ spec, container, found, signal }: PhaseInput): Promise<{ diskBytes?: number }> {
   if (found.harness?.ended !== 'out-of-disk') return {};
-  return { diskBytes: (await container.writtenBytes(signal)) + spec.sandbox.disk };
+  return { diskBytes: (await container.diskUse(signal)) + spec.sandbox.disk };
 }
 
 function outcomeOf(verification: Verification, { found }: PhaseInput, { timeoutMs }: VerifyRequest): Found {

@@ -1,4 +1,3 @@
-import { processEnds } from '../../bounds/sandbox.ts';
 import type { Clock } from '../../clock.ts';
 import type { Artifact } from '../../contract/report.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
@@ -225,12 +224,10 @@ class RunningService implements AsyncDisposable {
 
   /** Ends the service when it has written more than it may. */
   #watchDisk(service: Service): void {
-    const { clock } = this.#request;
-    const limit = this.#image.container.diskBytes ?? Number.POSITIVE_INFINITY;
-    const { signal } = this.#stop;
+    const disk = service.watchDisk(this.#image.container.diskBytes ?? Number.POSITIVE_INFINITY);
+    this.#stop.signal.addEventListener('abort', () => disk[Symbol.dispose](), { once: true });
     const watch = async () => {
-      do await clock.sleep(processEnds.time.diskLook, signal);
-      while ((await service.writtenBytes(signal)) <= limit);
+      await disk.exceeded;
       this.#isOutOfDisk = true;
       await service.kill();
     };

@@ -15,7 +15,7 @@ const reading = names(`
   newfstatat open openat openat2 readahead readlink readlinkat stat statfs statx umask`);
 
 const changing = names(`
-  chmod chown copy_file_range creat fallocate fchmod fchmodat fchmodat2 fchown fchownat fdatasync
+  chmod chown copy_file_range creat fchmod fchmodat fchmodat2 fchown fchownat fdatasync
   fremovexattr fsetxattr fsync ftruncate futimesat lchown link linkat lremovexattr lsetxattr mkdir
   mkdirat mknod mknodat pwrite64 pwritev pwritev2 removexattr removexattrat rename renameat renameat2
   rmdir setxattr setxattrat symlink symlinkat sync sync_file_range syncfs truncate unlink unlinkat utime

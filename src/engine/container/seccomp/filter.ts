@@ -31,8 +31,22 @@ const ownLimits: readonly Rule[] = [
   allow(['prlimit64'], { index: 0, op: 'SCMP_CMP_NE', value: 0 }, equals(2, 0)),
 ];
 
+/** `FALLOC_FL_PUNCH_HOLE`: gives space of a file back. */
+const punchHole = 2;
+
+/**
+ * With `fallocate` a process takes gigabytes of a disk in a millisecond, before its disk limit can end it. As
+ * on file systems that cannot do it, such as NFS and ZFS, it fails, and libraries write zeros instead. Giving
+ * space back is allowed.
+ */
+const allocation: readonly Rule[] = [
+  allow(['fallocate'], masked(1, punchHole, punchHole)),
+  refuse('EOPNOTSUPP', ['fallocate'], masked(1, punchHole, 0)),
+];
+
 const common: readonly Rule[] = [
   ...ownLimits,
+  ...allocation,
   allow(['clone'], masked(0, newNamespaces, 0)),
   refuse('ENOSYS', absentCalls),
 ];

@@ -20,7 +20,13 @@ export interface Rule {
 }
 
 /** Error numbers, the same on all Linux architectures that Offsite supports. */
-export const errors = { EPERM: 1, ENOSYS: 38, EPROTONOSUPPORT: 93, EAFNOSUPPORT: 97 } as const;
+export const errors = {
+  EPERM: 1,
+  ENOSYS: 38,
+  EPROTONOSUPPORT: 93,
+  EOPNOTSUPP: 95,
+  EAFNOSUPPORT: 97,
+} as const;
 
 export function allow(names: readonly string[], ...args: Condition[]): Rule {
   return { names, action: 'SCMP_ACT_ALLOW', ...(args.length > 0 && { args }) };

@@ -1,0 +1,140 @@
+import { type FileHandle, open, opendir, stat, statfs } from 'node:fs/promises';
+import { execa } from 'execa';
+import { diskMeasure } from '../../bounds/sandbox.ts';
+import { type DiskSpace, diskSpace } from './disk-space.ts';
+import { readGroupFile } from './group-file.ts';
+import { hostFactsOf } from './host-facts.ts';
+import type { RunningContainer } from './running-container.ts';
+
+/** Linux's magic number for tmpfs, from statfs(2). Its files are in memory, which has its own limit. */
+const tmpfs = 0x01021994;
+
+/**
+ * The bytes that a container takes on the engine's disk: the allocated blocks of its layer, its volumes and
+ * the files that the engine mounts into it, and those of deleted files that its processes still have open or
+ * mapped. Holes of sparse files take nothing. If this process cannot read the engine's disk as root, it is
+ * the engine's own count, which is not true for sparse and for deleted files.
+ */
+export async function diskUse(container: RunningContainer, signal?: AbortSignal): Promise<number> {
+  // What is written during the measurement may be missing in it.
+  const before = await spaceOf(container, signal);
+  const used = await measured(container, signal);
+  container.diskSeen = { used, before };
+  return used;
+}
+
+async function measured(container: RunningContainer, signal: AbortSignal | undefined): Promise<number> {
+  const kept = await keptBytes(container, signal);
+  if (kept === undefined) return container.port.containers.writtenBytes(container.id, signal);
+  return kept + (await deletedBytes(container, signal));
+}
+
+/** Whether {@link diskUse} reads the disk itself, so that it is exact. */
+export async function isDiskVisible(container: RunningContainer, signal?: AbortSignal): Promise<boolean> {
+  return (await spaceOf(container, signal)) !== undefined;
+}
+
+/** The space of the disk of a container; undefined if this process cannot see it. */
+export async function spaceOf(
+  container: RunningContainer,
+  signal?: AbortSignal,
+): Promise<DiskSpace | undefined> {
+  const { storage } = await hostFactsOf(container, signal);
+  return storage[0] === undefined || process.getuid?.() !== 0 ? undefined : await diskSpace(storage[0]);
+}
+
+/**
+ * `du` counts a file with several names once, and reads paths that are too long for one call. Undefined if it
+ * cannot read the first folder. Files may disappear meanwhile.
+ */
+async function keptBytes(container: RunningContainer, signal?: AbortSignal): Promise<number | undefined> {
+  const { storage } = await hostFactsOf(container, signal);
+  const [layer] = storage;
+  if (layer === undefined || process.getuid?.() !== 0) return undefined;
+  const { stdout } = await execa('du', ['-sk', ...storage], {
+    stdin: 'ignore',
+    stderr: 'ignore',
+    reject: false,
+    timeout: diskMeasure.time.measure,
+    ...(signal && { cancelSignal: signal }),
+  });
+  signal?.throwIfAborted();
+  const sizes = (stdout ?? '').split('\n').map((line) => /^(\d+)\t(.*)$/s.exec(line) ?? []);
+  if (!sizes.some(([, , path]) => path === layer)) return undefined;
+  return sizes.reduce((sum, [, kibibytes]) => sum + Number(kibibytes ?? 0) * 1024, 0);
+}
+
+/** Deleted files have no name that `du` could find; the processes that use them do. */
+async function deletedBytes(container: RunningContainer, signal?: AbortSignal): Promise<number> {
+  const found = new Map<string, number>();
+  for (const pid of await processIds(container)) {
+    signal?.throwIfAborted();
+    await noteDeleted(`/proc/${pid}/fd`, openFiles(pid), found);
+    await noteDeleted(`/proc/${pid}/map_files`, deletedMappings(pid), found);
+  }
+  return [...found.values()].reduce((sum, bytes) => sum + bytes, 0);
+}
+
+async function noteDeleted(
+  folder: string,
+  names: AsyncIterable<string>,
+  found: Map<string, number>,
+): Promise<void> {
+  try {
+    for await (const name of names) {
+      const path = `${folder}/${name}`;
+      const file = await stat(path).catch(() => undefined);
+      if (!file?.isFile() || file.nlink > 0 || file.blocks === 0) continue;
+      const { type } = await statfs(path).catch(() => ({ type: tmpfs }));
+      // The unit of `blocks` is 512 bytes on every file system.
+      if (type !== tmpfs) found.set(`${file.dev}:${file.ino}`, file.blocks * 512);
+    }
+  } catch (error) {
+    // The process has ended, or this process may not look into it.
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+  }
+}
+
+async function* openFiles(pid: number): AsyncGenerator<string> {
+  for await (const { name } of await opendir(`/proc/${pid}/fd`)) yield name;
+}
+
+async function* deletedMappings(pid: number): AsyncGenerator<string> {
+  const file: FileHandle = await open(`/proc/${pid}/maps`);
+  for await (const line of file.readLines()) if (line.endsWith(' (deleted)')) yield mappedRange(line);
+}
+
+/** `maps` pads addresses with zeros; `map_files` does not. */
+function mappedRange(line: string): string {
+  const [from = '', to = ''] = (line.split(' ')[0] ?? '').split('-');
+  return [from, to].map((address) => address.replace(/^0+(?=.)/, '')).join('-');
+}
+
+/** The processes of a container on this machine, init among them; empty if they cannot be seen. */
+export async function processIds(container: RunningContainer): Promise<number[]> {
+  const file = { controller: 'pids', version1: 'cgroup.procs', version2: 'cgroup.procs' } as const;
+  const listed = (await readGroupFile(container, file)) ?? '';
+  return listed
+    .split('\n')
+    .map(Number)
+    .filter((pid) => pid > 0);
+}
+
+/**
+ * Resolves with a function that kills all processes of a container but init at once, without the engine:
+ * while the engine is asked, a process writes hundreds of megabytes. New ones may appear meanwhile, so the
+ * engine must still end all. It does nothing where the container's processes cannot be seen.
+ */
+export async function fastKill(container: RunningContainer): Promise<() => void> {
+  const { initPid } = await hostFactsOf(container);
+  const others = (await processIds(container)).filter((pid) => pid !== initPid);
+  return () => {
+    for (const pid of others) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // It has ended meanwhile, or belongs to a user whose processes this one may not end.
+      }
+    }
+  };
+}
