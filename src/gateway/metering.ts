@@ -3,6 +3,7 @@ import { getHeapStatistics } from 'node:v8';
 import { modelAnswers } from '../bounds/model.ts';
 import { ByteStore } from '../byte-store.ts';
 import { eventFeed } from './event-feed.ts';
+import { isBlank, isEvents, longestBeginning } from './translation/whole-answer.ts';
 import type { AnswerFacts } from './wires/answer-facts.ts';
 import { parsed } from './wires/lenient.ts';
 import { readErrorText } from './wires/model-error.ts';
@@ -36,12 +37,17 @@ const nothing: Reading = {
   events: 0,
 };
 
-/** A meter for an answer of this status and content type. */
+/**
+ * A meter for an answer of this status and content type. Servers send streams and documents under any type,
+ * so its first bytes decide.
+ */
 export function meterOf(answers: WireReaders, status: number, contentType: string): Meter {
   if (status >= 300) return errorMeter(answers);
-  if (contentType.startsWith('text/event-stream')) return streamMeter(answers);
-  if (/^application\/([\w.-]+\+)?json\b/.test(contentType)) return answerMeter(answers);
-  return untypedMeter(answers);
+  const isJson = /^application\/([\w.-]+\+)?json\b/.test(contentType);
+  return meterByContent(answers, () => {
+    if (contentType.startsWith('text/event-stream')) return streamMeter(answers);
+    return isJson ? answerMeter(answers) : foreignMeter(answers);
+  });
 }
 
 /** Reads an error in any form, for the words of the server. */
@@ -57,11 +63,8 @@ function errorMeter({ readError }: Pick<WireReaders, 'readError'>): Meter {
   };
 }
 
-/**
- * Reads an answer that does not say what it is by its first bytes. One that is neither a stream of events nor
- * JSON, such as the web page of a proxy, is no answer of a model.
- */
-function untypedMeter(answers: WireReaders): Meter {
+/** `otherwise`: for an answer that begins neither as a stream of events nor as JSON. */
+function meterByContent(answers: WireReaders, otherwise: () => Meter): Meter {
   let beginning = Buffer.alloc(0);
   let meter: Meter | undefined;
   return {
@@ -71,18 +74,23 @@ function untypedMeter(answers: WireReaders): Meter {
         return;
       }
       beginning = Buffer.concat([beginning, bytes]);
-      const first = beginning.toString('utf8').trimStart();
-      if (first.length < 7 && !/[{[<]/.test(first)) return;
-      if (/^[{[]/.test(first)) meter = answerMeter(answers);
-      else if (/^(data|event|id|retry)?:/.test(first)) meter = streamMeter(answers);
-      else meter = foreignMeter(answers);
+      const first = beginning.toString('utf8');
+      if (beginning.length < longestBeginning && isBlank(first)) return;
+      if (/^[\s\uFEFF]*[{[]/.test(first)) meter = answerMeter(answers);
+      else meter = isEvents(first) ? streamMeter(answers) : otherwise();
       meter.chunk(beginning);
+      beginning = Buffer.alloc(0);
     },
     held: () => beginning.length + (meter?.held() ?? 0),
-    end: () => (meter ?? foreignMeter(answers)).end(),
+    end() {
+      meter ??= otherwise();
+      if (beginning.length > 0) meter.chunk(beginning);
+      return meter.end();
+    },
   };
 }
 
+/** What is no answer of a model, such as the web page of a proxy. */
 function foreignMeter(answers: WireReaders): Meter {
   const { end, ...error } = errorMeter(answers);
   return { ...error, end: () => ({ ...nothing, complete: false, words: end().failure ?? 'nothing' }) };

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ModelPart } from './neutral-request.ts';
+import { UnreadableAnswer } from './unreadable-answer.ts';
 
 /** Counts of tokens; those that an answer does not have are missing. Input includes cached tokens. */
 export const NeutralUsage = z.object({
@@ -73,4 +74,47 @@ export function* eventsOf({
     }
   }
   yield { type: 'end', stop, sequence, usage };
+}
+
+/** The whole answer that events streamed. Throws {@link UnreadableAnswer} for a failure. */
+export function answerOf(all: readonly NeutralEvent[]): NeutralAnswer {
+  const parts: ModelPart[] = [];
+  let named: Pick<NeutralAnswer, 'id' | 'model'> = {};
+  for (const event of all) {
+    const last = parts.at(-1);
+    switch (event.type) {
+      case 'start':
+        named = { id: event.id, model: event.model };
+        break;
+      case 'text':
+      case 'refusal':
+      case 'reasoning':
+        if (last?.type === event.type && !(last.type === 'reasoning' && last.signature !== undefined))
+          last.text += event.text;
+        else parts.push({ type: event.type, text: event.text });
+        break;
+      case 'signature': {
+        const { signature, redacted } = event;
+        if (last?.type === 'reasoning' && last.signature === undefined && !redacted)
+          last.signature = signature;
+        else parts.push({ type: 'reasoning', text: '', signature, ...(redacted && { redacted }) });
+        break;
+      }
+      case 'call':
+        parts.push({ type: 'call', id: event.id, name: event.name, arguments: '' });
+        break;
+      case 'arguments':
+        if (last?.type === 'call') last.arguments += event.text;
+        break;
+      case 'callEnd':
+        break;
+      case 'end': {
+        const { stop, sequence, usage } = event;
+        return { ...named, parts, stop, ...(sequence !== undefined && { sequence }), usage };
+      }
+      case 'failure':
+        throw new UnreadableAnswer(event.message);
+    }
+  }
+  throw new UnreadableAnswer('the answer is not complete');
 }

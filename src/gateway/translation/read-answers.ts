@@ -1,5 +1,6 @@
 import { isObject, type JsonObject, parsed } from '../wires/lenient.ts';
 import type { CallIds } from './call-ids.ts';
+import type { Losses } from './losses.ts';
 import type { NeutralStop } from './neutral-answer.ts';
 import type { ModelPart } from './neutral-request.ts';
 import { type Stops, stopNamed } from './stops.ts';
@@ -7,13 +8,40 @@ import { UnreadableAnswer } from './unreadable-answer.ts';
 
 /** What the readers of all wires share. These functions throw {@link UnreadableAnswer}. */
 
-/** Why an answer ended, by the wire's own names. */
-export function stopOf(stops: Stops, reason: unknown): NeutralStop {
+/** Reasons for the end that a wire has no name for: lower case, letters only. */
+const otherNames: Readonly<Record<string, NeutralStop | 'failed'>> = {
+  ...{ stop: 'done', eos: 'done', eostoken: 'done', endturn: 'done', end: 'done', done: 'done' },
+  ...{ completed: 'done', complete: 'done', finish: 'done', finished: 'done', success: 'done' },
+  ...{ toolcalls: 'tools', toolcall: 'tools', tooluse: 'tools', functioncall: 'tools', tools: 'tools' },
+  ...{ length: 'length', maxtokens: 'length', maxoutputtokens: 'length', maxnewtokens: 'length' },
+  ...{ maxlength: 'length', modelcontextwindowexceeded: 'context', modellength: 'context' },
+  ...{ stopsequence: 'sequence', contentfilter: 'refused', contentfiltered: 'refused', refusal: 'refused' },
+  ...{ safety: 'refused', sensitive: 'refused', guardrailintervened: 'refused' },
+  ...{ error: 'failed', failed: 'failed', failure: 'failed', timeout: 'failed', abort: 'failed' },
+  ...{ aborted: 'failed', cancelled: 'failed', canceled: 'failed', cancel: 'failed' },
+  ...{ networkerror: 'failed', insufficientsystemresource: 'failed', overloaded: 'failed' },
+  ...{ servererror: 'failed', internalerror: 'failed', inprogress: 'failed', incomplete: 'failed' },
+};
+
+/**
+ * Why an answer ended, by the wire's own names, or by those that servers use instead. A reason that is
+ * unknown or missing is recorded as a loss, at `path`: then the answer's parts say what it means. Throws for
+ * an answer that failed.
+ */
+export function stopOf(stops: Stops, reason: unknown, losses: Losses, path: string): NeutralStop {
   const stop = stopNamed(stops, reason);
   if (stop) return stop;
-  throw new UnreadableAnswer(
-    `the answer ended for an unknown reason, ${JSON.stringify(reason ?? null).slice(0, 100)}`,
-  );
+  const meant = otherStopNamed(reason);
+  if (meant === 'failed')
+    throw new UnreadableAnswer(`the answer ended as ${JSON.stringify(reason).slice(0, 100)}`);
+  losses.record(path, 'answer detail');
+  return meant ?? 'done';
+}
+
+/** What a reason means that the wire has no name for; undefined if that is not known. */
+export function otherStopNamed(reason: unknown): NeutralStop | 'failed' | undefined {
+  const name = typeof reason === 'string' ? reason.toLowerCase().replace(/[^a-z]/g, '') : '';
+  return Object.hasOwn(otherNames, name) ? otherNames[name] : undefined;
 }
 
 /**

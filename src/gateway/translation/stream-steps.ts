@@ -1,22 +1,25 @@
 import { modelAnswers } from '../../bounds/model.ts';
 import type { ModelError } from '../wires/model-error.ts';
 import type { CallIds } from './call-ids.ts';
+import { CallPieces } from './call-pieces.ts';
 import type { NeutralEvent, NeutralStop, NeutralUsage } from './neutral-answer.ts';
-import { nameOfCall } from './read-answers.ts';
 import { UnreadableAnswer } from './unreadable-answer.ts';
 
 /**
- * The steps of a streamed answer, in the order of the neutral form. The readers of all wires use this class,
- * so that no stream can end successfully twice, continue after its end, or leave a call open.
+ * The steps of an answer, in the order of the neutral form. The readers of all wires use this class, so that
+ * no answer can end successfully twice, continue after its end, or leave a call open. The first part that is
+ * not complete is told as it arrives; what arrives meanwhile for later parts waits for it.
  */
 export class StreamSteps {
   readonly #emit: (event: NeutralEvent) => void;
   readonly #ids: CallIds;
+  /** The first is a call that is not complete. */
+  #waiting: (NeutralEvent | CallPieces)[] = [];
+  #waitingSize = 0;
   #begun = false;
   #over = false;
   #called = false;
-  /** Whether the open call has arguments; undefined if no call is open. */
-  #callHasArguments: boolean | undefined;
+  #refused = false;
 
   constructor(ids: CallIds, emit: (event: NeutralEvent) => void) {
     this.#ids = ids;
@@ -31,6 +34,11 @@ export class StreamSteps {
     return this.#begun;
   }
 
+  /** About how many bytes it keeps. */
+  get held(): number {
+    return 2 * this.#waitingSize;
+  }
+
   start(id: string | undefined, model: string | undefined, usage?: NeutralUsage): void {
     if (this.#begun) return;
     this.#begun = true;
@@ -41,43 +49,35 @@ export class StreamSteps {
 
   text(type: 'text' | 'refusal' | 'reasoning', text: string): void {
     if (text === '') return;
-    this.#next();
-    this.#emit({ type, text });
+    this.#refused ||= type === 'refusal';
+    this.#add({ type, text }, text.length);
   }
 
   signature(signature: string, redacted: boolean): void {
-    this.#next();
-    this.#emit({ type: 'signature', signature, ...(redacted && { redacted: true }) });
+    this.#add({ type: 'signature', signature, ...(redacted && { redacted: true }) }, signature.length);
   }
 
-  call(id: unknown, name: unknown): void {
-    this.#next();
-    const called = nameOfCall(name);
+  /** Begins a call. Its id, its name and its arguments may arrive in any order, and in pieces. */
+  call(): CallPieces {
+    const call = new CallPieces({
+      ids: this.#ids,
+      emit: (event) => this.#emit(event),
+      changed: (characters) => {
+        this.#keep(characters);
+        this.#tell(false);
+      },
+    });
     this.#called = true;
-    this.#callHasArguments = false;
-    this.#emit({ type: 'call', id: this.#ids.of(id), name: called });
-  }
-
-  arguments(text: string): void {
-    if (this.#callHasArguments === undefined)
-      throw new UnreadableAnswer('arguments arrived outside a tool call');
-    if (text === '') return;
-    this.#callHasArguments = true;
-    this.#emit({ type: 'arguments', text });
-  }
-
-  /** Ends the open call, if there is one. Arguments that are missing are an empty object. */
-  closeCall(): void {
-    if (this.#callHasArguments === undefined) return;
-    if (!this.#callHasArguments) this.#emit({ type: 'arguments', text: '{}' });
-    this.#callHasArguments = undefined;
-    this.#emit({ type: 'callEnd' });
+    this.#add(call, 0);
+    return call;
   }
 
   end(stop: NeutralStop, usage: NeutralUsage, sequence?: string): void {
-    this.#next();
+    this.#mustGoOn();
+    this.#tell(true);
     this.#over = true;
-    this.#emit({ type: 'end', stop: stop === 'done' && this.#called ? 'tools' : stop, sequence, usage });
+    const own = stop !== 'done' ? stop : this.#refused ? 'refused' : this.#called ? 'tools' : 'done';
+    this.#emit({ type: 'end', stop: own, sequence, usage });
   }
 
   /** The model reported that it failed. */
@@ -87,9 +87,47 @@ export class StreamSteps {
     this.#emit({ type: 'failure', message, code, overloaded });
   }
 
-  #next(): void {
+  #add(part: NeutralEvent | CallPieces, characters: number): void {
+    this.#mustGoOn();
+    if (this.#waiting.length === 0 && !(part instanceof CallPieces)) {
+      this.#emit(part);
+      return;
+    }
+    this.#waiting.push(part);
+    this.#keep(characters);
+    this.#tell(false);
+  }
+
+  #keep(characters: number): void {
+    this.#waitingSize += characters;
+    if (this.#waitingSize <= modelAnswers.bytes.translated) return;
+    throw new UnreadableAnswer(
+      `the parts of the answer arrived in such an order that more than ${modelAnswers.bytes.translated} ` +
+        'characters would have to wait',
+    );
+  }
+
+  /** Tells what can be told in order; at the end, everything. */
+  #tell(isEnd: boolean): void {
+    for (let [first] = this.#waiting; first; [first] = this.#waiting) {
+      if (first instanceof CallPieces) {
+        const isLast = this.#waiting.length === 1;
+        this.#waitingSize -= first.tell(isEnd || (!isLast && first.isWhole));
+        if (!first.isOver) return;
+      } else {
+        this.#waitingSize -= first.type === 'signature' ? first.signature.length : lengthOf(first);
+        this.#emit(first);
+      }
+      this.#waiting.shift();
+    }
+  }
+
+  #mustGoOn(): void {
     if (this.#over) throw new UnreadableAnswer('the answer continues after its end');
     this.start(undefined, undefined);
-    this.closeCall();
   }
+}
+
+function lengthOf(event: NeutralEvent): number {
+  return 'text' in event ? event.text.length : 0;
 }

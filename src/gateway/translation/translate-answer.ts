@@ -10,6 +10,7 @@ import type { Transcoder } from './transcoder.ts';
 import type { TranslatedRequest } from './translate-request.ts';
 import { bytesOfEvent, streamTranscoder } from './translate-stream.ts';
 import { UnreadableAnswer } from './unreadable-answer.ts';
+import { isBlank, longestBeginning, wholeAnswer } from './whole-answer.ts';
 import type { Asked } from './wire-translation.ts';
 
 export interface TranslatedAnswer {
@@ -51,17 +52,9 @@ export function translateAnswer(
       return countAnswer(translated, tokens);
     });
   }
-  const type = String(headers['content-type'] ?? '');
-  if (type.startsWith('text/event-stream')) {
-    if (!request.streamed) throw new UnreadableAnswer('the answer is a stream, although none was asked for');
-    return {
-      ...{ status, headers: { ...kept, 'content-type': 'text/event-stream' }, whole: false },
-      transcoder: streamTranscoder(model, client, asked, ids),
-    };
-  }
   const read = (body: string) => {
     try {
-      return model.readAnswer(parsed(body), ids, losses);
+      return wholeAnswer(model, body, ids, losses);
     } catch (error) {
       const { message = 'nothing' } = errorIn(to, body);
       if (!(error instanceof UnreadableAnswer) || error.message.includes(message)) throw error;
@@ -69,16 +62,44 @@ export function translateAnswer(
     }
   };
   if (!request.streamed) return inOnePiece(status, (body) => client.writeAnswer(read(body), asked));
-  // Some servers answer in one piece whatever was asked for. It is read first, so that what is no answer of a
-  // model becomes an error with its words, not a stream that breaks off.
-  return {
-    ...{ status, headers: { ...kept, 'content-type': 'text/event-stream' }, whole: true },
-    transcoder: wholeTranscoder((body) => {
+  const isStream = String(headers['content-type'] ?? '').startsWith('text/event-stream');
+  // Some servers answer in one piece, or under another type, whatever was asked for. That is read first, so
+  // that what is no answer of a model becomes an error with its words, not a stream that breaks off.
+  const document = () =>
+    wholeTranscoder((body) => {
       const out: string[] = [];
       const writer = client.writeStream(asked, (event) => out.push(bytesOfEvent(event)));
       for (const event of eventsOf(read(body))) writer.take(event);
       return out.join('');
-    }),
+    });
+  const events = () => streamTranscoder(model, client, asked, ids);
+  return {
+    ...{ status, headers: { ...kept, 'content-type': 'text/event-stream' }, whole: !isStream },
+    transcoder: isStream ? transcoderByContent(events, document) : document(),
+  };
+}
+
+/** Chooses by the beginning of the answer, because servers send documents under the type of a stream. */
+function transcoderByContent(events: () => Transcoder, document: () => Transcoder): Transcoder {
+  let beginning = Buffer.alloc(0);
+  let chosen: Transcoder | undefined;
+  const choose = () => {
+    chosen = /^[\s\uFEFF]*[{[]/.test(beginning.toString('utf8')) ? document() : events();
+    return chosen;
+  };
+  return {
+    push(bytes) {
+      if (chosen) return chosen.push(bytes);
+      beginning = Buffer.concat([beginning, bytes]);
+      if (beginning.length < longestBeginning && isBlank(beginning.toString('utf8'))) return Buffer.alloc(0);
+      return choose().push(beginning);
+    },
+    end() {
+      if (chosen) return chosen.end();
+      const last = choose();
+      return Buffer.concat([last.push(beginning), last.end()]);
+    },
+    held: () => chosen?.held() ?? beginning.length,
   };
 }
 

@@ -79,7 +79,7 @@ export function streamTranscoder(
       if (failed) throw failed;
       return last;
     },
-    held: () => feed.held() + writer.held(),
+    held: () => feed.held() + steps.held + writer.held(),
   };
 }
 

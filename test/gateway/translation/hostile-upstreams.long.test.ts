@@ -30,8 +30,12 @@ const broken: [string, (frames: string[]) => (string | Buffer)[]][] = [
 ];
 
 for (const [what, change] of broken) {
-  // Each event of gemini stands for itself: there is no sign of those before it.
-  const detectable = pairs.filter(({ model }) => change !== rest || model !== 'gemini');
+  // Each event of gemini stands for itself, and the last one of openai-responses has the whole answer.
+  const detectable = pairs.filter(
+    ({ model }) =>
+      !['comes in reverse order', 'lacks its first half'].includes(what) ||
+      !['gemini', 'openai-responses'].includes(model),
+  );
   test.each(detectable)(
     `$model to $client: a stream that ${what} is never a success`,
     async ({ model, client }) => {

@@ -17,6 +17,7 @@ const Message = object({ type: anything, model: text, error: anything, usage: an
 const Event = object({
   type: anything,
   message: object({ model: text, usage: anything }),
+  delta: object({ stop_reason: text }),
   error: anything,
   usage: anything,
 });
@@ -41,7 +42,7 @@ export function readStream(): StreamReader {
   return {
     event(data) {
       if (!worthParsing.test(data)) return;
-      const { type, message, error, usage } = Event.parse(parsed(data));
+      const { type, message, delta, error, usage } = Event.parse(parsed(data));
       if (type === 'error') noteFailure(facts, readError(error));
       if (type === 'message_stop') facts.complete = true;
       if (type === 'message_start') {
@@ -52,6 +53,8 @@ export function readStream(): StreamReader {
       }
       // Counts of a delta cover the whole message so far; counts that are missing or null stay unchanged.
       if (type === 'message_delta') Object.assign(known, countsIn(usage));
+      // Not every server sends a message_stop.
+      if (type === 'message_delta' && delta.stop_reason !== undefined) facts.complete = true;
       facts.usage = usageWithTotal(usageOf(known));
     },
     facts: () => facts,

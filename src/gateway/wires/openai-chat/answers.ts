@@ -8,31 +8,31 @@ import {
   usageWithTotal,
 } from '../answer-facts.ts';
 import { anything, isObject, listOf, object, parsed, text, wholeText } from '../lenient.ts';
-import { readError } from '../model-error.ts';
 import { argumentsOf, idOf, plainText, type Reply, stoppedBy } from '../reply.ts';
+import { failureIn } from './failure.ts';
 import { stops } from './stops.ts';
-import { usageOf } from './usage.ts';
+import { usageIn, usageOf } from './usage.ts';
 
 /** A whole answer, or a chunk of a stream. */
-const Completion = object({ model: text, choices: anything, error: anything, usage: anything });
+const Completion = object({ model: text, choices: anything });
 const ChunkChoices = listOf(object({ finish_reason: text }));
 
 export function readFacts(body: unknown): AnswerFacts {
-  const { model, choices, error, usage } = Completion.parse(body);
-  const { message: failure, isOverload: overloaded } = readError(error);
+  const { model, choices } = Completion.parse(body);
+  const failure = isObject(body) ? failureIn(body) : undefined;
   return {
-    usage: usageWithTotal(usageOf(usage)),
+    usage: usageWithTotal(usageOf(isObject(body) ? usageIn(body) : undefined)),
     answeredBy: model,
     complete: Array.isArray(choices),
-    failure,
-    overloaded,
+    failure: failure?.message,
+    overloaded: failure?.isOverload ?? false,
   };
 }
 
 /**
  * Most chunks hold one word of text and members that are null. Only chunks with more information are parsed.
  */
-const worthParsing = /"usage"\s*:\s*\{|"error"|"finish_reason"\s*:\s*"/;
+const worthParsing = /"usage"\s*:\s*\{|"error"|"detail"|"finish_reason"\s*:\s*"/;
 const finishing = /"finish_reason"\s*:\s*"/;
 
 export function readStream(): StreamReader {
@@ -44,14 +44,17 @@ export function readStream(): StreamReader {
         return;
       }
       if (facts.answeredBy !== undefined && !worthParsing.test(data)) return;
-      const { model, choices, error, usage } = Completion.parse(parsed(data));
+      const chunk = parsed(data);
+      if (!isObject(chunk)) return;
+      const { model, choices } = Completion.parse(chunk);
       facts.answeredBy ??= model;
-      const failure = readError(error);
-      if (failure.message !== undefined) noteFailure(facts, failure);
+      const failure = failureIn(chunk);
+      if (failure) noteFailure(facts, failure);
       // Not every server ends with [DONE].
       if (finishing.test(data) && isFinished(choices)) facts.complete = true;
       // Some servers repeat a growing usage in every chunk: the last one counts.
-      if (isObject(usage)) facts.usage = usageWithTotal(usageOf(usage));
+      const usage = usageIn(chunk);
+      if (usage) facts.usage = usageWithTotal(usageOf(usage));
     },
     facts: () => facts,
   };

@@ -1,5 +1,5 @@
 import type { NeutralUsage } from '../../translation/neutral-answer.ts';
-import { object, tokens } from '../lenient.ts';
+import { isObject, type JsonObject, member, object, objectsOf, tokens } from '../lenient.ts';
 import { fields } from '../reply.ts';
 
 /** Servers name cache details as OpenAI, DeepSeek and OpenRouter do. */
@@ -21,4 +21,10 @@ export function usageOf(usage: unknown): NeutralUsage {
     cacheWrite: prompt.cache_write_tokens,
     reasoning: completion.reasoning_tokens,
   });
+}
+
+/** The usage of a chunk: beside its choices, in one of them, or where Groq puts it. */
+export function usageIn(chunk: JsonObject): JsonObject | undefined {
+  const inChoices = objectsOf(chunk.choices).map((choice) => choice.usage);
+  return [chunk.usage, ...inChoices, member(chunk.x_groq, 'usage')].find(isObject);
 }

@@ -3,6 +3,7 @@ import { callPart, stopOf, stopWith } from '../../../translation/read-answers.ts
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { anything, object, objectIfAny, objectsOf, wholeText } from '../../lenient.ts';
+import { readError } from '../../model-error.ts';
 import { fields } from '../../reply.ts';
 import { stops } from '../stops.ts';
 import { usageOf } from '../usage.ts';
@@ -14,6 +15,7 @@ const Answer = object({
   candidates: anything,
   promptFeedback: object({ blockReason: anything }),
   usageMetadata: anything,
+  error: anything,
 });
 const Candidate = object({ content: object({ parts: anything }), finishReason: anything });
 const Part = object({
@@ -25,6 +27,8 @@ const Part = object({
 
 export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => {
   const { responseId: id, modelVersion: model, ...answer } = Answer.parse(body);
+  const { message: failure } = readError(answer.error);
+  if (failure !== undefined) throw new UnreadableAnswer(failure);
   const [candidate, ...others] = objectsOf(answer.candidates);
   const about = { ...fields({ id, model }), usage: usageOf(answer.usageMetadata) };
   if (!candidate && answer.promptFeedback.blockReason !== undefined)
@@ -42,5 +46,9 @@ export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => 
     const type = thought === true ? 'reasoning' : 'text';
     return withSignature(read, { type, text: text ?? '' }, thoughtSignature);
   }, []);
-  return { ...about, parts, stop: stopWith(stopOf(stops, finishReason), parts) };
+  return {
+    ...about,
+    parts,
+    stop: stopWith(stopOf(stops, finishReason, losses, 'answer.finishReason'), parts),
+  };
 };

@@ -20,9 +20,11 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
     const isThought = part.thought === true;
     if (signature && !isThought) steps.signature(signature, false);
     if (isObject(part.functionCall)) {
-      steps.call(part.functionCall.id, part.functionCall.name);
-      steps.arguments(JSON.stringify(part.functionCall.args ?? {}));
-      steps.closeCall();
+      const { id, name, args } = part.functionCall;
+      steps
+        .call()
+        .add({ id, name, arguments: JSON.stringify(args ?? {}) })
+        .end();
     } else if (text !== undefined) steps.text(isThought ? 'reasoning' : 'text', text);
     else if (!signature) losses.record('answer.parts', 'answer detail');
     if (signature && isThought) steps.signature(signature, false);
@@ -31,6 +33,7 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
   return {
     event(data) {
       if (steps.over) return;
+      if (data.trim() === '' || data.trim() === '[DONE]') return;
       const chunk = read(data);
       const failure = readError(chunk.error);
       if (failure.message !== undefined) return steps.failure(failure);
@@ -41,15 +44,13 @@ export const readStream: WireTranslation['readStream'] = (steps, losses) => {
       if (!candidate && member(chunk.promptFeedback, 'blockReason') !== undefined)
         return steps.end('refused', usage);
       const parts = objectsOf(member(candidate?.content, 'parts'));
-      // An event after the reason may repeat the usage, but must not have parts.
-      if (reason !== undefined && parts.length > 0)
-        throw new UnreadableAnswer('the answer continues after its end');
       for (const each of parts) part(each);
-      reason ??= candidate?.finishReason ?? undefined;
+      reason = candidate?.finishReason || reason;
     },
     end() {
+      if (steps.over) return;
       if (reason === undefined) throw incomplete();
-      steps.end(stopOf(stops, reason), usage);
+      steps.end(stopOf(stops, reason, losses, 'answer.finishReason'), usage);
     },
   };
 };

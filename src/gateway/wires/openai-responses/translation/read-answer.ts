@@ -15,8 +15,9 @@ import { usageOf } from '../usage.ts';
 import { reasoningOf } from './reasoning-item.ts';
 
 export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => {
-  if (!isObject(body) || !Array.isArray(body.output))
-    throw new UnreadableAnswer('the answer is not one of openai-responses');
+  const { message: failure } = readError(member(body, 'error'));
+  if (!isObject(body) || !Array.isArray(body.output) || failure !== undefined)
+    throw new UnreadableAnswer(failure ?? 'the answer is not one of openai-responses');
   const parts = objectsOf(body.output).flatMap((item) => partsOf(item, ids, losses));
   const stop = stopOf(body);
   const called = parts.some(({ type }) => type === 'call');
@@ -41,12 +42,17 @@ function partsOf(item: JsonObject, ids: CallIds, losses: Losses): ModelPart[] {
       return [reasoningOf(item)];
     case 'function_call': {
       const { call_id: id, name } = item;
-      return [callPart(ids, { id, name, arguments: stringIn(item, 'arguments') || '{}' })];
+      return [callPart(ids, { id: id ?? item.id, name, arguments: argumentsText(item.arguments) })];
     }
     default:
       losses.record(`answer.${typeName(item)}`, 'answer detail');
       return [];
   }
+}
+
+/** Some servers send the arguments as an object. */
+export function argumentsText(given: unknown): string {
+  return typeof given === 'string' ? given || '{}' : JSON.stringify(given ?? {});
 }
 
 /** Why a response ended. Throws for one that has not, or that failed. */

@@ -1,0 +1,22 @@
+import { otherStopNamed } from '../../translation/read-answers.ts';
+import { isObject, type JsonObject, objectsOf } from '../lenient.ts';
+import { type ModelError, readError } from '../model-error.ts';
+
+/** The error that an answer or a chunk of status 200 carries, in each of the forms that servers use. */
+export function failureIn(chunk: JsonObject): ModelError | undefined {
+  const { error } = chunk;
+  if (error !== undefined && error !== null && error !== false && error !== '') {
+    const found = readError(error);
+    return { ...found, message: found.message ?? readError(chunk).message ?? 'it failed' };
+  }
+  for (const { error, finish_reason: reason } of objectsOf(chunk.choices)) {
+    if (isObject(error)) return readError(error);
+    if (otherStopNamed(reason) === 'failed')
+      return readError({ message: `the answer ended as ${JSON.stringify(reason)}` });
+  }
+  if (chunk.choices !== undefined) return undefined;
+  const { object, type, detail, message } = chunk;
+  if (object === 'error' || type === 'error') return readError(chunk);
+  if (typeof detail === 'string') return readError({ ...chunk, message: detail });
+  return typeof message === 'string' && chunk.id === undefined ? readError(chunk) : undefined;
+}

@@ -1,0 +1,151 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { type Wire, wires } from '../../src/suite/model-config.ts';
+import type { Step } from './test-upstream.ts';
+import { type At, clients } from './translation/clients.ts';
+import { servedPlace } from './translation/translated-place.ts';
+
+/**
+ * What servers send. Each folder of `servers` is a case: `answer.txt` is the body, and `case.json` says what
+ * an agent must get from it. To add a report, add a folder.
+ */
+interface ServerCase {
+  name: string;
+  wire: Wire;
+  /** Whether the client asks for a stream; default: yes. */
+  streamed?: boolean;
+  /** Default: that of a stream of events. Empty: none. */
+  contentType?: string;
+  /** The public report that it is like. */
+  report?: string;
+  right: Right;
+}
+
+interface Right {
+  text?: string;
+  reasoning?: string;
+  /** Names and arguments. */
+  calls?: [string, object][];
+  stop?: keyof (typeof stops)['gemini'];
+  /** Tokens of input and output. */
+  usage?: [number, number];
+  /** The answer must be an error that says this. */
+  error?: string;
+}
+
+const stops = {
+  'openai-chat': { done: 'stop', tools: 'tool_calls', length: 'length', sequence: 'stop' },
+  'openai-responses': {
+    done: 'completed',
+    tools: 'completed',
+    length: 'max_output_tokens',
+    sequence: 'completed',
+  },
+  'anthropic-messages': {
+    done: 'end_turn',
+    tools: 'tool_use',
+    length: 'max_tokens',
+    sequence: 'stop_sequence',
+  },
+  gemini: { done: 'STOP', tools: 'STOP', length: 'MAX_TOKENS', sequence: 'STOP' },
+} as const;
+
+const folder = join(import.meta.dirname, 'servers');
+const cases = readdirSync(folder)
+  .toSorted()
+  .map(
+    (name): ServerCase => ({ name, ...JSON.parse(readFileSync(join(folder, name, 'case.json'), 'utf8')) }),
+  );
+
+/** What a client library makes of an answer. */
+type Outcome = Right | { thrown: string };
+
+async function outcomeOf(at: At, wire: Wire, streamed: boolean): Promise<Outcome> {
+  try {
+    const { text, reasoning, calls, stop, input, output } = await clients[wire].ask(
+      at,
+      [{ user: 'Hello' }],
+      streamed,
+    );
+    if (stop === 'failed') return { thrown: 'the response failed' };
+    const usage =
+      input === undefined || output === undefined ? {} : { usage: [input, output] as [number, number] };
+    const named = calls.map(({ name, arguments: given }): [string, object] => [name, Object(given)]);
+    return { text, reasoning, calls: named, stop: stop as never, ...usage };
+  } catch (error) {
+    return { thrown: String(error) };
+  }
+}
+
+/** How one outcome differs from the right one; undefined if it does not. */
+function differenceOf({ right }: ServerCase, wire: Wire, outcome: Outcome): string | undefined {
+  if (right.error !== undefined) return 'thrown' in outcome ? undefined : 'no error';
+  if ('thrown' in outcome) return outcome.thrown;
+  const wanted = {
+    text: right.text ?? '',
+    reasoning: right.reasoning ?? '',
+    calls: right.calls ?? [],
+    stop: right.stop && stops[wire][right.stop],
+    ...(right.usage && { usage: right.usage }),
+  };
+  const got = { ...outcome, usage: right.usage && outcome.usage };
+  const differs = Object.entries(wanted).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(got[name as keyof typeof got]),
+  );
+  return differs.length === 0
+    ? undefined
+    : differs.map(([name]) => `${name}: ${JSON.stringify(got[name as keyof typeof got])}`).join(', ');
+}
+
+const rows: string[] = [];
+
+test.each(cases)('$name is read by every client', { timeout: 60_000 }, async (one) => {
+  const { name, wire, streamed = true, contentType = 'text/event-stream', right, report } = one;
+  const body = readFileSync(join(folder, name, 'answer.txt'));
+  const step: Step = (response) =>
+    response.writeHead(200, contentType === '' ? {} : { 'content-type': contentType }).end(body);
+  await using place = await servedPlace(wire, {}, step);
+  const origin = place.upstream.url.replace(/\/v1$/, '');
+  const direct = await outcomeOf({ origin, token: 'none' }, wire, streamed);
+  const wrong: string[] = [];
+  for (const client of wires) {
+    const outcome = await outcomeOf(place, client, streamed);
+    if (client !== wire) {
+      const difference = differenceOf(one, client, outcome);
+      if (difference !== undefined) wrong.push(`${client}: ${difference}`);
+    } else if ('thrown' in direct) expect(outcome).toHaveProperty('thrown');
+    // On the same wire, the client gets what the server sent.
+    else expect(outcome).toEqual(direct);
+  }
+  expect(wrong).toEqual([]);
+  const translated = (await place.session.account()).exchanges.filter((exchange) => exchange.translation);
+  expect(translated).toHaveLength(wires.length - 1);
+  // What the record says of the server is what its clients got.
+  for (const { failure } of translated) {
+    if (right.error === undefined) expect(failure).toBeUndefined();
+    else expect(failure).toContain(right.error);
+  }
+  const alone = differenceOf(one, wire, direct) === undefined ? 'the same' : 'differs';
+  const link = report === undefined ? '' : `[report](${report})`;
+  rows.push(`| ${name} | ${right.error === undefined ? 'an answer' : 'an error'} | ${alone} | ${link} |`);
+});
+
+test('the page of what servers send lists every case', async () => {
+  expect(rows).toHaveLength(cases.length);
+  await expect(`${pageHead}${rows.join('\n')}\n`).toMatchFileSnapshot(
+    '../../docs/reference/model-servers.md',
+  );
+});
+
+const pageHead = `# What model servers send
+
+Each case is a folder of \`test/gateway/servers\`: the bytes that a server sends, and what an agent must get
+from them. A test sends each through every official client library: directly, on the same wire, and translated
+to each other wire. On the same wire the client gets the server's bytes. Translated, it gets the value of the
+second column. "Differs" means that the official library reads something else when it asks the server
+directly: it fails, loses a part, or joins parts that are separate.
+
+| Case | Right value, and what translated clients get | The wire's own client, directly | Report |
+|---|---|---|---|
+`;
