@@ -85,7 +85,7 @@ const parsesItself = [
   'src/text/log-destination.ts',
   // Files and output of this program, and of the user's engine.
   'src/cli/doctor/deep/run-suite.ts',
-  'src/cli/version.ts',
+  'src/version.ts',
   'src/engine/connection/docker-context.ts',
   // They run in the browser and in the sandbox, and read what this program sends.
   'src/viewer/page/',

@@ -34,7 +34,7 @@ export async function openAgent(
   const { url } = await service.listen();
   const client = createClient({ url, apiKey, clock });
   const ledger = new Ledger(dataFolder, clock);
-  const delivery = new Delivery({ client, outbox: ledger.outbox, clock, warn: console.error });
+  const delivery = new Delivery({ client, ledger, clock, warn: console.error });
   const parts = {
     engine,
     client,

@@ -16,6 +16,9 @@ const atATime = 4;
  * Milliseconds until the loop reads the outbox again when nothing wakes it: another process may add a report.
  */
 const idleMs = 60_000;
+/** Milliseconds between two checks, and after one that failed. */
+const checkMs = 3_600_000;
+const checkAgainMs = 60_000;
 
 export interface DeliveryLoopParts {
   ledger: Ledger;
@@ -26,6 +29,8 @@ export interface DeliveryLoopParts {
   /** If set, only the reports of this batch are delivered. */
   batch?: BatchKey | undefined;
   watchdog?: Watchdog | undefined;
+  /** Finds reports that must be sent although nothing new has ended: at the start, and every hour. */
+  check?: ((signal: AbortSignal) => Promise<void>) | undefined;
   observe(report: PendingReport, delivered: Delivered): void;
   /** Called with messages for the user. */
   note(message: string): void;
@@ -48,6 +53,7 @@ export class DeliveryLoop implements AsyncDisposable {
   readonly #ending = new AbortController();
   readonly #loop: Loop;
   readonly #running: Promise<void>;
+  #checkAt = Number.NEGATIVE_INFINITY;
   /** Resolved and replaced at the end of each round. */
   #round = Promise.withResolvers<void>();
 
@@ -89,7 +95,9 @@ export class DeliveryLoop implements AsyncDisposable {
       const failed = delivery.failures - Math.min(before, delivery.failures);
       // The loop does not ask the service again within the grace, so waiting is pointless.
       const paused = delivery.pauseMs > grace.ms;
-      if (count === 0 || deadline.expired() || paused || failed >= grace.failures) return count;
+      const isChecked = this.#parts.check === undefined || this.#checkAt > Number.NEGATIVE_INFINITY;
+      if ((count === 0 && isChecked) || deadline.expired() || paused || failed >= grace.failures)
+        return count;
       await abortable(Promise.race([this.#round.promise, deadline.reached, this.#running]), signal);
     }
   }
@@ -102,6 +110,7 @@ export class DeliveryLoop implements AsyncDisposable {
   /** One round. Resolves with the milliseconds until the next round. */
   async #deliverDue(signal: AbortSignal): Promise<number> {
     const { ledger, delivery, clock, service, batch, observe } = this.#parts;
+    await this.#check(signal);
     const limit = delivery.failures > 0 ? 1 : atATime;
     const due = ledger.outbox.due({ service, batch, now: clock.now(), limit });
     await Promise.all(due.map(async (report) => observe(report, await delivery.deliver(report, signal))));
@@ -109,6 +118,20 @@ export class DeliveryLoop implements AsyncDisposable {
     // The pause is part of the round, so that nothing can wake the loop earlier.
     if (delivery.pauseMs > 0) await clock.sleep(delivery.pauseMs, signal);
     return due.length > 0 ? 0 : this.#idleMs();
+  }
+
+  async #check(signal: AbortSignal): Promise<void> {
+    const { check, clock, note } = this.#parts;
+    if (check === undefined || clock.now() < this.#checkAt) return;
+    try {
+      await check(signal);
+      this.#checkAt = clock.now() + checkMs;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof OffsiteError)) throw error;
+      this.#checkAt = clock.now() + checkAgainMs;
+      note(`cannot compare the reported results with the service: ${messageOf(error)}`);
+    }
   }
 
   /** Milliseconds until the next deferred report is due. */

@@ -1,102 +1,197 @@
 import { reportedOutput } from '../bounds/sandbox.ts';
+import { claimAnswers } from '../bounds/service.ts';
 import type { Client } from '../client/client.ts';
-import type { ListedRun, ListedTrial } from '../client/pages/run-parts.ts';
-import { Conflict, DecodeRefusal, NotFound } from '../client/refusal.ts';
+import { ClientError, ConnectionFailure } from '../client/errors.ts';
+import { Conflict, DecodeRefusal, NotFound, ServiceRefusal } from '../client/refusal.ts';
 import type { ReportedTrial, TrialEvent } from '../contract/report.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { PendingReport } from '../ledger/outbox.ts';
 import { OffsiteError } from '../offsite-error.ts';
-import { OutboxDelivery, type OutboxDeliveryParts } from './outbox-delivery.ts';
-import { isSameContent } from './same-content.ts';
+import { versionOf } from '../version.ts';
+import { OutboxDelivery, type OutboxDeliveryParts, type Sent } from './outbox-delivery.ts';
+import {
+  type Action,
+  actions,
+  type ObservedTrial,
+  otherResult,
+  reconcileDelivered,
+  recordsOf,
+  trialIn,
+} from './reconcile.ts';
 
-export interface DeliveryParts extends OutboxDeliveryParts {
+export interface DeliveryParts extends Omit<OutboxDeliveryParts, 'outbox'> {
   client: Client;
+  ledger: Pick<Ledger, 'outbox' | 'agentId'>;
   warn: (message: string) => void;
 }
 
+/** Milliseconds until a report is sent again that the service refused although it has no result. */
+const againMs = 60_000;
+
 /**
- * Delivers reports of finished trials from the ledger's outbox to one service. Where the specification is
- * unclear, it remembers what this service accepts.
+ * Delivers reports of finished trials from the ledger's outbox to one service. An answer is a hint: where it
+ * is no plain success, the service's record decides by the table of `reconcile.ts`. Where the specification
+ * is unclear about a request, it remembers what this service accepts.
  */
 export class Delivery extends OutboxDelivery {
   readonly #parts: DeliveryParts;
   /** What a report's `id` names: the run, unless this service accepts only the batch. */
   #identifier: 'run' | 'batch' = 'run';
+  /** Whether the service was seen to file a report by its batch where it belongs. */
+  #filesByBatch = false;
   /** Which events are sent: all, unless this service refuses them. */
   #events: 'all' | 'started' = 'all';
 
   constructor(parts: DeliveryParts) {
-    super(parts);
+    super({ ...parts, outbox: parts.ledger.outbox });
     this.#parts = parts;
   }
 
-  /**
-   * Sends a report. If the service answers with a conflict because it already has this result, that counts as
-   * sent.
-   */
-  protected override async send(report: PendingReport, signal: AbortSignal): Promise<void> {
-    const trial = this.#parts.outbox.body(report.trial);
-    const identifier = report.origin === 'found' ? 'run' : this.#identifier;
+  protected override async send(report: PendingReport, signal: AbortSignal): Promise<Sent> {
+    const { outbox } = this.#parts.ledger;
+    const trial = outbox.body(report.trial);
+    outbox.sending(report.trial);
     try {
-      await this.#send(report, trial, identifier, signal);
+      await this.#report(report, trial, signal);
+      return { kind: 'delivered' };
+    } catch (error) {
+      const mayHaveIt = report.sent || mayHaveArrived(error);
+      if (!mayHaveIt) outbox.notSent(report.trial);
+      if (error instanceof Conflict) return this.#conflict(report, trial, mayHaveIt, error, signal);
+      if (isFinal(error)) return { kind: 'parked', answer: refusalOf(report, error) };
+      throw error;
+    }
+  }
+
+  /** The service refused the report because of what it has: its record says what that is. */
+  async #conflict(
+    report: PendingReport,
+    trial: ReportedTrial,
+    mayHaveIt: boolean,
+    error: Conflict,
+    signal: AbortSignal,
+  ): Promise<Sent> {
+    const { state, listed } = await this.#observe(report, trial, signal);
+    const action: Action = actions[mayHaveIt ? 'sent' : 'queued'][state];
+    if (action === 'deliver') {
+      if (state !== 'bare') return { kind: 'delivered' };
+      return { kind: 'delivered', note: 'the service shows no content to compare' };
+    }
+    if (action === 'supersede') return { kind: 'superseded', answer: otherResult(listed) };
+    if (report.lease !== undefined && state === 'open') return this.#claimAgain(report, trial, signal);
+    const shown = {
+      open: 'it lists the trial without a result',
+      absent: 'it does not list the run',
+      unclear: `it shows the status ${listed?.status ?? 'of no trial'}`,
+    }[state as 'open' | 'absent' | 'unclear'];
+    return { kind: 'waits', answer: `${error.message}; ${shown}`, afterMs: againMs };
+  }
+
+  /**
+   * Another Offsite process got a newer lease, and the service has no result. When that lease has ended
+   * without one, the trial is claimed again, and our result is reported with the new lease.
+   */
+  async #claimAgain(report: PendingReport, trial: ReportedTrial, signal: AbortSignal): Promise<Sent> {
+    const { client, ledger } = this.#parts;
+    const { runId: id, ordinal } = report;
+    const request = { id, ordinal, agent: ledger.agentId, seconds: reportLeaseSeconds };
+    let lease: number | undefined;
+    try {
+      ({ attempt: lease } = await client.call('evals.claimTrial', request, {
+        signal,
+        deadlineMs: claimAnswers.time.call,
+      }));
+    } catch (error) {
+      if (error instanceof Conflict) {
+        const afterMs = Math.min(error.retryAfterMs ?? againMs, claimAnswers.time.held);
+        const answer = `another Offsite process has claimed the trial, and the service has no result of it yet: ${error.said}`;
+        return { kind: 'waits', answer, afterMs: Math.max(1_000, afterMs) };
+      }
+      // An older service, without claims, may have taken the place of the one that gave the lease.
+      if (!(error instanceof NotFound)) throw error;
+    }
+    ledger.outbox.leased(report.trial, lease);
+    try {
+      await this.#report({ ...report, lease }, trial, signal);
+      return { kind: 'delivered' };
     } catch (error) {
       if (!(error instanceof Conflict)) throw error;
-      const recorded = await this.#recorded(report, signal);
-      if (recorded === undefined) throw error;
-      if (!isSameContent(recorded, trial)) throw recordedOtherwise(report, error);
-      this.#parts.warn(`${nameOf(report)} was already recorded: ${error.message}`);
+      return { kind: 'waits', answer: error.message, afterMs: againMs };
     }
   }
 
-  async #send(
-    report: PendingReport,
-    trial: ReportedTrial,
-    identifier: 'run' | 'batch',
-    signal: AbortSignal,
-    { kinds = this.#events, isSecond = false }: { kinds?: 'all' | 'started'; isSecond?: boolean } = {},
-  ): Promise<void> {
-    const id = identifier === 'run' ? report.runId : report.batchId;
-    const events = kinds === 'all' ? trial.events : trial.events.filter(isStarted);
-    try {
-      const lease = report.lease !== undefined && { attempt: report.lease };
-      const request = { id, trial: { ...trial, events }, ...lease };
-      await this.#parts.client.call('evals.reportTrial', request, { signal });
-      if (report.origin === 'planned') this.#identifier = identifier;
-    } catch (error) {
-      if (report.lease !== undefined && refusesLease(error)) {
-        await this.#send({ ...report, lease: undefined }, trial, identifier, signal, { kinds, isSecond });
-      } else if (error instanceof NotFound && report.origin === 'planned' && !isSecond) {
-        await this.#sendOtherwise(report, trial, error, identifier, signal);
-      } else if (kinds === 'all' && events.length > 1 && refusesEvents(error)) {
-        const started = { kinds: 'started', isSecond } as const;
-        await this.#send(report, trial, identifier, signal, started).catch((again) => {
-          // Then the events were not the reason, and the first answer says more.
-          throw again instanceof DecodeRefusal ? error : again;
-        });
-        if (isPlain(events)) this.#rememberStartedOnly();
-      } else {
-        throw error;
+  /** Reports a trial in the form that this service accepts. */
+  async #report(report: PendingReport, trial: ReportedTrial, signal: AbortSignal): Promise<void> {
+    // The place of a found run in its batch is not known, and without it, a batch's id names no run.
+    const mayName: readonly ('run' | 'batch')[] =
+      report.origin === 'found' ? ['run'] : this.#identifier === 'run' ? ['run', 'batch'] : ['batch', 'run'];
+    let first: unknown;
+    for (const identifier of mayName) {
+      try {
+        await this.#reportAs(identifier, report, trial, signal);
+        if (report.origin === 'planned') this.#identifier = identifier;
+        if (identifier === 'batch') await this.#requireFiled(report, trial, signal);
+        return;
+      } catch (error) {
+        if (!(error instanceof NotFound)) throw error;
+        first ??= error;
       }
     }
+    throw first;
   }
 
   /**
-   * The specification does not say whether a report's `id` is the run's or the batch's. If the service does
-   * not know one of them, we send the other. Given a batch's id, a service finds the run by `taskIndex`. So
-   * call this only for runs whose index is known: with a wrong index, the result would be stored for another
-   * variant.
+   * Given a batch's id, a service finds the run by `taskIndex`. If its order of runs is another one than it
+   * told, the result is filed under another variant: looked at once, after the first success.
    */
-  async #sendOtherwise(
+  async #requireFiled(report: PendingReport, trial: ReportedTrial, signal: AbortSignal): Promise<void> {
+    if (this.#filesByBatch) return;
+    const seen = await this.#observe(report, trial, signal).catch(() => undefined);
+    signal.throwIfAborted();
+    // It is looked at again after the next report, and at the end of the batch.
+    if (seen === undefined) return;
+    const { state } = seen;
+    if (state === 'open' || state === 'other' || state === 'absent') {
+      this.#identifier = 'run';
+      throw new OffsiteError(
+        `the service accepted ${nameOf(report)} by its batch and its place ${trial.taskIndex} in it, ` +
+          'but does not show the result there: it may have filed it under another run',
+        {
+          code: 'REPORT_MISFILED',
+          kind: 'infrastructure',
+          hint: 'Look at the runs of the batch at the service (offsite runs CASE), and tell its owner: `taskIndex` is the position in the `runs` that evals.start returned.',
+        },
+      );
+    }
+    this.#filesByBatch = true;
+  }
+
+  async #reportAs(
+    identifier: 'run' | 'batch',
     report: PendingReport,
     trial: ReportedTrial,
-    first: NotFound,
-    tried: 'run' | 'batch',
     signal: AbortSignal,
   ): Promise<void> {
-    try {
-      await this.#send(report, trial, tried === 'run' ? 'batch' : 'run', signal, { isSecond: true });
-    } catch (error) {
-      throw error instanceof NotFound ? first : error;
+    const id = identifier === 'run' ? report.runId : report.batchId;
+    let { lease } = report;
+    let kinds = this.#events;
+    let refusal: unknown;
+    for (;;) {
+      const events = kinds === 'all' ? trial.events : trial.events.filter(isStarted);
+      const leased = lease !== undefined && { attempt: lease };
+      try {
+        const request = { id, trial: { ...trial, events }, ...leased };
+        await this.#parts.client.call('evals.reportTrial', request, { signal });
+        if (refusal !== undefined && isPlain(trial.events)) this.#rememberStartedOnly();
+        return;
+      } catch (error) {
+        if (lease !== undefined && refusesLease(error)) lease = undefined;
+        else if (kinds === 'all' && events.length > 1 && refusesEvents(error)) {
+          kinds = 'started';
+          refusal = error;
+        } else if (refusal !== undefined && error instanceof DecodeRefusal) throw refusal;
+        else throw error;
+      }
     }
   }
 
@@ -108,23 +203,46 @@ export class Delivery extends OutboxDelivery {
     );
   }
 
-  /**
-   * What the service has recorded of the trial, if it has. If it cannot be asked now, the report is retried
-   * like after any failure.
-   */
-  async #recorded(report: PendingReport, signal: AbortSignal): Promise<ListedTrial | undefined> {
-    const results = { parts: 'results', of: ({ id }: ListedRun) => id === report.runId } as const;
-    for await (const run of this.#parts.client.runs({ caseId: report.caseId }, { signal, ...results })) {
-      if (run.id !== report.runId) continue;
-      const trial = run.trials?.find(({ ordinal }) => ordinal === report.ordinal);
-      return trial && ['queued', 'running'].includes(trial.status) ? undefined : trial;
-    }
-    return undefined;
+  async #observe(report: PendingReport, trial: ReportedTrial, signal: AbortSignal): Promise<ObservedTrial> {
+    const run = { key: report.run, id: report.runId, caseId: report.caseId };
+    for await (const [, record] of recordsOf([run], this.#parts.client, signal))
+      return trialIn(record, report.ordinal, () => trial);
+    return { state: 'absent', listed: undefined };
   }
+}
 
-  protected override isSuperseded({ lease }: PendingReport, error: unknown): boolean {
-    return lease !== undefined && isTaken(error);
-  }
+/** Seconds of a lease under which a finished trial is only reported. */
+const reportLeaseSeconds = 60;
+
+/** Whether the service may have got a report although the call failed. */
+function mayHaveArrived(error: unknown): boolean {
+  if (error instanceof ConnectionFailure && !error.sent) return false;
+  const wasRefused = error instanceof ServiceRefusal && error.kind === 'input';
+  // An earlier attempt of the same call may have got no answer.
+  return !wasRefused || (error instanceof ClientError && error.attempts > 1);
+}
+
+/**
+ * Whether the service refused the report in a way that the specification documents as final. All else may
+ * pass: a proxy answers for a service that is being replaced, and a key can be replaced. What the client
+ * itself refuses to send is final too.
+ */
+function isFinal(error: unknown): error is OffsiteError {
+  if (!(error instanceof OffsiteError)) return false;
+  if (error instanceof DecodeRefusal)
+    return error.tag === 'HttpApiDecodeError' && error.status === 400 && error.issues.length > 0;
+  if (error instanceof NotFound) return error.tag === 'NotFound' && error.status === 404;
+  return error.code === 'REPORT_MISFILED' || (error.kind === 'input' && !isAnswer(error));
+}
+
+/** Whether an error is an answer of whoever answers at the service's address. */
+function isAnswer(error: OffsiteError): boolean {
+  return error instanceof ServiceRefusal || (error instanceof ClientError && 'status' in error);
+}
+
+function refusalOf(report: PendingReport, error: OffsiteError): string {
+  if (!(error instanceof NotFound) || report.origin === 'planned') return error.message;
+  return `${error.message}. It was found at the service, so its place in its batch is not known, and it can be reported by the id of its run only`;
 }
 
 function isStarted(event: TrialEvent): boolean {
@@ -155,24 +273,35 @@ function refusesLease(error: unknown): boolean {
   return error instanceof DecodeRefusal && error.issues.some(({ path }) => path === 'attempt');
 }
 
-/** Whether the service refused the result of a leased trial because of another agent. */
-function isTaken(error: unknown): boolean {
-  return error instanceof Conflict || (error instanceof OffsiteError && error.code === recordedOtherwiseCode);
-}
-
-const recordedOtherwiseCode = 'REPORT_CONFLICTS';
-
-function recordedOtherwise(report: PendingReport, cause: Conflict): OffsiteError {
-  return new OffsiteError(`${nameOf(report)} is recorded with another result: ${cause.message}`, {
-    code: recordedOtherwiseCode,
-    kind: 'input',
-    hint: 'Another agent may have run it too. The ledger keeps this result; `offsite outbox drop` stops reporting it.',
-    cause,
-  });
-}
-
 function nameOf({ runId, ordinal }: PendingReport): string {
   return `trial ${ordinal} of run ${runId}`;
+}
+
+/** Milliseconds after which a refused report is offered to the service again. */
+const refusedMs = 24 * 60 * 60_000;
+
+export interface OutboxParts {
+  ledger: Ledger;
+  client: Client;
+  /** The service's name in the ledger. */
+  service: string;
+}
+
+/**
+ * Finds reports that must be sent although nothing new has ended: the service has lost them, or it refused
+ * them a day ago or by its answer to another version of Offsite. Rejects if the service cannot be asked.
+ */
+export async function queueLost(
+  { ledger, client, service }: OutboxParts,
+  signal: AbortSignal | undefined,
+  note: (message: string) => void,
+): Promise<void> {
+  const again = ledger.outbox.offerAgain(service, {
+    before: ledger.records.now() - refusedMs,
+    version: versionOf(),
+  });
+  if (again > 0) note(`offers ${again} refused ${again === 1 ? 'result' : 'results'} to the service again`);
+  await reconcileDelivered(service, { client, ledger, note }, signal);
 }
 
 /**
@@ -193,10 +322,11 @@ export async function deliverLeftovers(
     .filter((report) => report.service === service && report.state === 'queued' && report.nextAt <= due);
   let delivered = 0;
   for (const report of queued) {
+    const failures = delivery.failures;
     const outcome = await delivery.deliver(report, signal);
     if (outcome.kind === 'delivered') delivered++;
     // The service does not answer, so the other reports would fail as well.
-    else if (outcome.kind === 'kept' && outcome.state === 'queued') break;
+    else if (delivery.failures > failures) break;
   }
   if (delivered > 0) note(`reported ${delivered} of ${queued.length} results that were queued`);
   return delivered;

@@ -1,18 +1,25 @@
 import { type BackoffLimits, backoff } from '../backoff.ts';
-import { Forbidden, Unauthorized } from '../client/refusal.ts';
 import type { Clock } from '../clock.ts';
 import type { Outbox, PendingReport } from '../ledger/outbox.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { versionOf } from '../version.ts';
 
 /** Milliseconds until an undelivered report is due again. A client has already retried its call by then. */
 const waits: BackoffLimits = { first: 5_000, longest: 5 * 60_000 };
 
 export type Delivered =
-  | { kind: 'delivered' }
-  /** Another agent has run the trial, so the report has left the outbox. */
+  /** The receiver has it. `note` says more, if it is not the usual way. */
+  | { kind: 'delivered'; note?: string }
+  /** The receiver has another result of the trial. */
   | { kind: 'superseded'; answer: string }
-  /** The report is still in the outbox: `queued` is sent again later, `parked` waits for a person. */
+  /** The report is still in the outbox: `queued` is sent again later, `parked` needs a change first. */
   | { kind: 'kept'; state: 'queued' | 'parked'; answer: string };
+
+/** What sending a report led to. `afterMs`: only this report waits, because the receiver works. */
+export type Sent =
+  | Exclude<Delivered, { kind: 'kept' }>
+  | { kind: 'parked'; answer: string }
+  | { kind: 'waits'; answer: string; afterMs: number };
 
 export interface OutboxDeliveryParts {
   outbox: Outbox;
@@ -33,13 +40,8 @@ export abstract class OutboxDelivery {
     this.#parts = parts;
   }
 
-  /** Sends one result. Rejects if the receiver does not have it afterwards. */
-  protected abstract send(report: PendingReport, signal: AbortSignal): Promise<void>;
-
-  /** Whether the error means that another agent has run the trial. */
-  protected isSuperseded(_report: PendingReport, _error: unknown): boolean {
-    return false;
-  }
+  /** Sends one result. Rejects if that failed for a reason that can pass: it is sent again later then. */
+  protected abstract send(report: PendingReport, signal: AbortSignal): Promise<Sent>;
 
   /**
    * Deliveries in a row that failed although the reports are good: the receiver is down, or it refuses the
@@ -60,44 +62,34 @@ export abstract class OutboxDelivery {
 
   /** Delivers one report. Rejects only if the signal aborts; the report is still queued then. */
   async deliver(report: PendingReport, signal: AbortSignal): Promise<Delivered> {
+    const { outbox, clock, random = Math.random } = this.#parts;
+    const { trial } = report;
     try {
-      await this.send(report, signal);
+      const sent = await this.send(report, signal);
+      this.#failures = 0;
+      if (sent.kind === 'delivered') outbox.delivered(trial);
+      if (sent.kind === 'superseded') outbox.superseded(trial, sent.answer);
+      if (sent.kind === 'delivered' || sent.kind === 'superseded') return sent;
+      const { kind, answer } = sent;
+      if (kind === 'parked') outbox.parked(trial, answer, versionOf());
+      else outbox.deferred(trial, answer, clock.now() + sent.afterMs);
+      return { kind: 'kept', state: kind === 'parked' ? 'parked' : 'queued', answer };
     } catch (error) {
       signal.throwIfAborted();
-      return this.#keep(report, error);
+      const answer = messageOf(error);
+      if (isLost(error)) {
+        outbox.parked(trial, answer, versionOf());
+        return { kind: 'kept', state: 'parked', answer };
+      }
+      this.#failures++;
+      this.#pausedUntil = clock.now() + backoff(this.#failures, waits, random);
+      outbox.deferred(trial, answer, this.#pausedUntil);
+      return { kind: 'kept', state: 'queued', answer };
     }
-    this.#failures = 0;
-    this.#parts.outbox.delivered(report.trial);
-    return { kind: 'delivered' };
-  }
-
-  #keep(report: PendingReport, error: unknown): Delivered {
-    const { outbox, clock, random = Math.random } = this.#parts;
-    const answer = messageOf(error);
-    if (this.isSuperseded(report, error)) {
-      this.#failures = 0;
-      outbox.superseded(report.trial, answer);
-      return { kind: 'superseded', answer };
-    }
-    if (isFinal(error)) {
-      this.#failures = 0;
-      outbox.parked(report.trial, answer);
-      return { kind: 'kept', state: 'parked', answer };
-    }
-    this.#failures++;
-    this.#pausedUntil = clock.now() + backoff(this.#failures, waits, random);
-    outbox.deferred(report.trial, answer, this.#pausedUntil);
-    return { kind: 'kept', state: 'queued', answer };
   }
 }
 
-/**
- * Whether a retry cannot help: the receiver understood and refused the report, the client refuses to send it,
- * or our disk has lost it. A refused key, or one that lacks a permission, is not final, because the user can
- * replace the key.
- */
-function isFinal(error: unknown): boolean {
-  if (!(error instanceof OffsiteError) || error instanceof Unauthorized || error instanceof Forbidden)
-    return false;
-  return error.kind === 'input' || error.code === 'BLOB_DAMAGED' || error.code === 'BLOB_MISSING';
+/** Whether our own disk has lost the report. */
+function isLost(error: unknown): boolean {
+  return error instanceof OffsiteError && (error.code === 'BLOB_DAMAGED' || error.code === 'BLOB_MISSING');
 }

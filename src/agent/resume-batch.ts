@@ -86,7 +86,7 @@ export async function resume(
   const scope = { service: parts.service, lock: name, batch: batch.key, origin: 'planned' } as const;
   const interrupted = ledger.queue.interrupt(scope);
   if (interrupted > 0) observe({ kind: 'note', message: againText(interrupted) });
-  const finished = await workOffBatch(batch, name, parts, signal, observe);
+  const finished = await workOffBatch(batch, name, parts, signal, observe, { isResumed: true });
   endLock();
   return { kind: 'finished', batch: finished };
 }

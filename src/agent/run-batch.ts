@@ -20,6 +20,7 @@ import { type FinishedBatch, finishedBatch } from './finished-batch.ts';
 import { lightResult } from './light-result.ts';
 import type { Delivered, OutboxDelivery } from './outbox-delivery.ts';
 import { pullSetups } from './pull.ts';
+import { reconcile } from './reconcile.ts';
 import { resolvePrompt, startBatch } from './start-batch.ts';
 import type { KnownPlan } from './stored-plan.ts';
 import { Worker } from './worker/worker.ts';
@@ -133,11 +134,14 @@ export async function workOffBatch(
   parts: BatchParts,
   signal: AbortSignal,
   observe: (event: BatchEvent) => void,
+  { isResumed = false } = {},
 ): Promise<FinishedBatch> {
   const { ledger, service } = parts;
   const limits = { ...defaultLimits, ...parts.limits };
   ledger.reserve.take();
   await step('getting the setups of the runs', observe, () => pullSetups(batch, parts, signal));
+  // The ledger may have been restored from a backup, and the service may have the results of open trials.
+  if (isResumed) await readBack(batch, parts, signal, observe, { open: true });
   const progress = new BatchProgress(batch, observe);
   const all = ledger.queue.ofBatch(batch.key);
   const queued = all.filter(({ result }) => result === undefined);
@@ -170,13 +174,39 @@ export async function workOffBatch(
     });
     await worker.workOff(signal);
   }
-  await step('delivering the last reports', observe, () => loop.drain(limits.grace, signal));
+  const drain = () => step('delivering the last reports', observe, () => loop.drain(limits.grace, signal));
+  // An answer is a hint: the results are where they belong once the service shows them.
+  if ((await drain()) === 0) {
+    const isLost = await readBack(batch, parts, signal, observe, { open: false });
+    if (isLost && (await drain()) === 0) await readBack(batch, parts, signal, observe, { open: false });
+  }
   progress.throwRefused();
   if (ledger.reserve.spent) {
     const happened = `the disk of ${ledger.dataFolder} was full`;
     observe({ kind: 'note', message: `${happened}: the last results used the space reserved for them` });
   }
   return finishedBatch(batch, ledger, progress.results);
+}
+
+/**
+ * Compares the ledger with the service's records of a batch. Resolves with whether the service lacks results
+ * that it had accepted; they are queued again then.
+ */
+async function readBack(
+  { runs }: OpenBatch,
+  { client, ledger, service }: BatchParts,
+  signal: AbortSignal,
+  observe: (event: BatchEvent) => void,
+  how: { open: boolean },
+): Promise<boolean> {
+  // The service of this process hands its results over itself.
+  if (service === platformService) return false;
+  const known = runs.map(({ key, id, case: { request } }) => ({ key, id, caseId: request.id }));
+  const note = (message: string) => observe({ kind: 'note', message });
+  const { lost } = await step('reading what the service has', observe, () =>
+    reconcile(known, { client, ledger, note }, signal, how),
+  );
+  return lost > 0;
 }
 
 /** Does a part of the work that is no trial, and reports its beginning and its end. */

@@ -254,7 +254,7 @@ export class CommandContext implements AsyncDisposable {
       ledger,
       client,
       service,
-      delivery: new Delivery({ client, outbox: ledger.outbox, clock: this.clock, warn }),
+      delivery: new Delivery({ client, ledger, clock: this.clock, warn }),
     };
   }
 

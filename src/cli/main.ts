@@ -1,14 +1,22 @@
+import { exitCodes } from './exit-codes.ts';
 import { runProgram } from './program.ts';
 import { openTerminal } from './terminal.ts';
 import { printUncaught } from './uncaught.ts';
 
 // The reader of our output may be gone (`| head`), or the terminal may be closed. The trials continue, and
 // their results are stored and reported.
+// Output that a full disk does not take is missing, so the command has not done what it was asked for.
+let isCut = false;
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
+    if (error.code === 'EPIPE' || error.code === 'EIO' || isCut) return;
+    isCut = true;
+    process.exitCode = exitCodes.infrastructure;
+    if (stream === process.stdout)
+      openTerminal().err.print(`the output could not be written as a whole: ${error.message}`);
   });
 }
 
 printUncaught(openTerminal().err);
-process.exitCode = await runProgram(process.argv.slice(2));
+const exitCode = await runProgram(process.argv.slice(2));
+process.exitCode = isCut && exitCode === exitCodes.done ? exitCodes.infrastructure : exitCode;

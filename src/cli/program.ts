@@ -2,11 +2,11 @@ import { Command, CommanderError } from '@commander-js/extra-typings';
 import { settleHeap } from '../heap.ts';
 import { nearest } from '../text/nearest.ts';
 import { lines, ours, stack } from '../text/printable.ts';
+import { documentsFolder, versionOf } from '../version.ts';
 import type { CommandTree } from './command-tree.ts';
 import { exitCodes } from './exit-codes.ts';
 import { printFailure } from './failure.ts';
 import { openTerminal } from './terminal.ts';
-import { documentsFolder, versionOf } from './version.ts';
 
 /** Runs the command line and returns the exit code. */
 export async function runProgram(argv: readonly string[]): Promise<number> {

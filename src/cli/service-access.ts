@@ -49,7 +49,14 @@ export const localOrganization = 'Local';
  */
 export async function accessService(settings: ServiceSettings): Promise<ServiceAccess> {
   const { config, env } = settings;
-  const url = env.OFFSITE_URL || config.service?.url;
+  if (env.OFFSITE_URL === '') {
+    throw new OffsiteError('OFFSITE_URL is set, but empty', {
+      code: 'SERVICE_ADDRESS_EMPTY',
+      kind: 'input',
+      hint: 'Give it the address of the service, or unset it to use the one in offsite.yaml, or the embedded one.',
+    });
+  }
+  const url = env.OFFSITE_URL ?? config.service?.url;
   return url ? remoteService(url, settings) : openEmbeddedService(settings);
 }
 

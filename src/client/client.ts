@@ -8,7 +8,7 @@ import { type CallParts, call } from './call.ts';
 import { openConnections } from './connections.ts';
 import { askOffer, type Offer } from './offer.ts';
 import { type CallOptions, type ClientOptions, defaultDeadlines, defaultRetryLimits } from './options.ts';
-import { listRuns, type PageNumbering, type ReadPage } from './pages/list-runs.ts';
+import { listRuns, type PageNumbering, pageOf, type ReadPage } from './pages/list-runs.ts';
 import type { PageParts, RunsPage } from './pages/page-reader.ts';
 import type { ListedRun, RunParts } from './pages/run-parts.ts';
 import { retryBudget } from './retry.ts';
@@ -93,7 +93,7 @@ export function createClient(options: ClientOptions): Client {
       return (await call(parts, name, request, options)) as ResponseOf<Name>;
     },
     offers: (operation, { signal } = {}) => askOffer(parts, operation, signal),
-    page: async (request, options) => (await readPage(request, options)).page,
+    page: (request, options) => pageOf((asked) => readPage(asked, options), request, numbering),
     runs: (filter, options) => listRuns((request) => readPage(request, options), filter, numbering),
     async [Symbol.asyncDispose]() {
       closing.abort(closed(address.origin));

@@ -36,7 +36,7 @@ export class FleetTasks {
   standing(run: RunKey, ordinal: number): TrialStanding | undefined {
     const row = this.#records.get(
       `SELECT trials.key, trials.state, reports.state AS report
-       FROM trials LEFT JOIN reports ON reports.trial = trials.key
+       FROM trials LEFT JOIN reports ON reports.trial = trials.key AND reports.state <> 'superseded'
        WHERE trials.run = ? AND trials.ordinal = ?`,
       run,
       ordinal,

@@ -224,4 +224,26 @@ export const migrations: readonly string[] = [
   -- When a person gave the set up, in epoch milliseconds: its parts without a batch are never started.
   ALTER TABLE sets ADD COLUMN abandoned_at INTEGER;
   `,
+  `
+  -- A superseded report is kept: the service may lose the result that took its place.
+  CREATE TABLE reports_of_trials (
+    trial INTEGER PRIMARY KEY REFERENCES trials (key),
+    body TEXT NOT NULL, -- sha256 of the blob with the reported trial as JSON
+    state TEXT NOT NULL CHECK (state IN ('queued', 'delivered', 'parked', 'superseded')),
+    sent INTEGER NOT NULL DEFAULT 0 CHECK (sent IN (0, 1)), -- whether the service may have it
+    tries INTEGER NOT NULL DEFAULT 0,
+    next_at INTEGER NOT NULL,
+    answer TEXT, -- what the service said last, where it was not a success
+    lease INTEGER, -- the number of the lease under which the trial ran, if the service leases trials
+    since INTEGER NOT NULL DEFAULT 0, -- when it got its state, in epoch milliseconds
+    refused TEXT -- the version of Offsite whose report was refused
+  ) STRICT;
+
+  INSERT INTO reports_of_trials (trial, body, state, sent, tries, next_at, answer, lease)
+    SELECT trial, body, state, 1, tries, next_at, answer, lease FROM reports;
+  DROP TABLE reports;
+  ALTER TABLE reports_of_trials RENAME TO reports;
+  CREATE INDEX reports_due ON reports (state, next_at);
+  CREATE INDEX reports_since ON reports (state, since);
+  `,
 ];

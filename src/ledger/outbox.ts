@@ -4,8 +4,25 @@ import type { BatchKey, RunKey, TrialKey } from './batches.ts';
 import type { BlobStore } from './blobs.ts';
 import type { Records, Value } from './records.ts';
 
-/** `queued` reports wait for delivery; `parked` reports were refused for good and wait for a person. */
-export type ReportState = 'queued' | 'delivered' | 'parked';
+/**
+ * `queued`: waits for delivery. `parked`: the service refused it as its documentation says, so only a change
+ * helps. `superseded`: the service has another result of the trial.
+ */
+export type ReportState = 'queued' | 'delivered' | 'parked' | 'superseded';
+
+/** A trial of a run, with its report. */
+export interface TrialReport {
+  trial: TrialKey;
+  ordinal: number;
+  /** Undefined if the trial has no report, because it has no result or its report was dropped. */
+  state: ReportState | undefined;
+  /** Whether the service may have got the report. */
+  sent: boolean;
+  /** When it got this state, in epoch milliseconds; 0 if that is not known. */
+  since: number;
+  /** Whether the trial has no result here, and is not left to somebody else. */
+  isOpen: boolean;
+}
 
 /** A report that the service has not accepted yet. */
 export interface PendingReport {
@@ -14,11 +31,15 @@ export interface PendingReport {
   service: string;
   batchId: string;
   runId: string;
+  /** The run's key in the ledger. */
+  run: RunKey;
   /** Whether this agent started the run or found it. The index of a found run in its batch is not known. */
   origin: 'planned' | 'found';
   caseId: string;
   ordinal: number;
-  state: Exclude<ReportState, 'delivered'>;
+  state: 'queued' | 'parked';
+  /** Whether the service may have got it: an answer was lost, or the process ended before it came. */
+  sent: boolean;
   tries: number;
   /** Epoch milliseconds of the next try. */
   nextAt: number;
@@ -26,6 +47,13 @@ export interface PendingReport {
   answer: string | undefined;
   /** The number of the lease under which the trial ran; undefined if it ran without one. */
   lease: number | undefined;
+}
+
+/** A run with results that the service accepted. */
+export interface DeliveredRun {
+  key: RunKey;
+  id: string;
+  caseId: string;
 }
 
 export interface DueReports {
@@ -39,8 +67,8 @@ export interface DueReports {
 
 const pending = `
   SELECT reports.trial, batches.service, batches.id AS batch_id, runs.id AS run_id, runs.case_id, runs.origin,
-         trials.ordinal, reports.state, reports.tries, reports.next_at, reports.answer,
-         reports.lease
+         trials.ordinal, reports.state, reports.sent, reports.tries, reports.next_at, reports.answer,
+         reports.lease, runs.key AS run
   FROM reports
   JOIN trials ON trials.key = reports.trial
   JOIN runs ON runs.key = trials.run
@@ -65,7 +93,7 @@ export class Outbox {
 
   /** All reports that are not delivered, oldest first. */
   pending(): PendingReport[] {
-    return this.#select(`${pending} WHERE reports.state <> 'delivered' ORDER BY reports.trial`);
+    return this.#select(`${pending} WHERE reports.state IN ('queued', 'parked') ORDER BY reports.trial`);
   }
 
   /** The report of one trial, if it is queued. */
@@ -111,7 +139,7 @@ export class Outbox {
          min(trials.finished_at) FILTER (WHERE reports.state = 'queued') AS oldest_at
        FROM reports JOIN trials ON trials.key = reports.trial JOIN runs ON runs.key = trials.run
          JOIN batches ON batches.key = runs.batch
-       WHERE reports.state <> 'delivered' AND batches.service = ?`,
+       WHERE reports.state IN ('queued', 'parked') AND batches.service = ?`,
       service,
     );
     const oldestAt = row?.oldest_at ?? undefined;
@@ -128,12 +156,18 @@ export class Outbox {
     return this.#blobs.readJson(String(row?.body)) as ReportedTrial;
   }
 
+  /** Notes that a report is about to be sent, so that it counts as sent whatever ends this process. */
+  sending(trial: TrialKey): void {
+    this.#records.run('UPDATE reports SET sent = 1, tries = tries + 1 WHERE trial = ?', trial);
+  }
+
+  /** Notes that the service did not get the report after all. */
+  notSent(trial: TrialKey): void {
+    this.#records.run('UPDATE reports SET sent = 0 WHERE trial = ?', trial);
+  }
+
   delivered(trial: TrialKey): void {
-    this.#change(
-      trial,
-      { state: 'delivered' },
-      "UPDATE reports SET state = 'delivered', tries = tries + 1, answer = NULL WHERE trial = ?",
-    );
+    this.#become(trial, 'delivered', null);
   }
 
   /** Notes that the service could not accept the report now. */
@@ -141,32 +175,87 @@ export class Outbox {
     this.#change(
       trial,
       { state: 'deferred', detail: answer },
-      'UPDATE reports SET tries = tries + 1, answer = ?, next_at = ? WHERE trial = ?',
+      "UPDATE reports SET state = 'queued', answer = ?, next_at = ? WHERE trial = ?",
       answer,
       Math.round(nextAt),
     );
   }
 
-  /** Notes that the service refuses the report for good, so that it waits for a person. */
-  parked(trial: TrialKey, answer: string): void {
-    this.#change(
-      trial,
-      { state: 'parked', detail: answer },
-      "UPDATE reports SET state = 'parked', tries = tries + 1, answer = ? WHERE trial = ?",
-      answer,
-    );
+  /** Notes that a trial was claimed again: its report is sent with the number of the new lease. */
+  leased(trial: TrialKey, lease: number | undefined): void {
+    this.#records.run('UPDATE reports SET lease = ? WHERE trial = ?', lease ?? null, trial);
+  }
+
+  /** Notes that the service refuses what this version of Offsite sends. */
+  parked(trial: TrialKey, answer: string, version: string): void {
+    this.#records.transaction(() => {
+      this.#become(trial, 'parked', answer);
+      this.#records.run('UPDATE reports SET refused = ? WHERE trial = ?', version, trial);
+    });
+  }
+
+  /** Notes that the service has another result of the trial. This ledger keeps its own. */
+  superseded(trial: TrialKey, answer: string): void {
+    this.#records.transaction(() => {
+      this.#become(trial, 'superseded', answer);
+      this.#records.run("UPDATE trials SET withdrawn = 'elsewhere' WHERE key = ?", trial);
+    });
+  }
+
+  /** The trials of a run, in order. */
+  ofRun(run: RunKey): TrialReport[] {
+    return this.#records
+      .all(
+        `SELECT trials.key, trials.ordinal, trials.state AS of_trial, trials.withdrawn, reports.state, reports.sent,
+           reports.since
+         FROM trials LEFT JOIN reports ON reports.trial = trials.key WHERE trials.run = ? ORDER BY trials.ordinal`,
+        run,
+      )
+      .map((row) => ({
+        trial: Number(row.key),
+        ordinal: Number(row.ordinal),
+        state: row.state === null ? undefined : (String(row.state) as ReportState),
+        sent: row.sent === 1,
+        since: Number(row.since ?? 0),
+        isOpen: row.of_trial !== 'finished' && row.withdrawn === null,
+      }));
   }
 
   /**
-   * Removes the report of a trial that another agent has run: the trial's result stays in the ledger, and
-   * nobody needs to decide anything.
+   * The runs whose reports a service accepted last, newest first.
+   *
+   * @param skip how many of them are left out
    */
-  superseded(trial: TrialKey, answer: string): void {
-    this.#records.transaction(() => {
-      this.#records.run('DELETE FROM reports WHERE trial = ?', trial);
-      this.#records.note({ subject: 'report', key: trial, state: 'superseded', detail: answer });
-      this.#records.run("UPDATE trials SET withdrawn = 'elsewhere' WHERE key = ?", trial);
-    });
+  lastDelivered(service: string, limit: number, skip: number): DeliveredRun[] {
+    return this.#records
+      .all(
+        `SELECT runs.key, runs.id, runs.case_id, max(reports.since) AS since, max(reports.trial) AS trial
+         FROM reports JOIN trials ON trials.key = reports.trial JOIN runs ON runs.key = trials.run
+           JOIN batches ON batches.key = runs.batch
+         WHERE reports.state = 'delivered' AND batches.service = ?
+         GROUP BY runs.key ORDER BY since DESC, trial DESC LIMIT ? OFFSET ?`,
+        service,
+        limit,
+        skip,
+      )
+      .map((row) => ({ key: Number(row.key), id: String(row.id), caseId: String(row.case_id) }));
+  }
+
+  /**
+   * Queues the parked reports of a service again that were refused before a time (epoch milliseconds), or by
+   * the service's answer to another version of Offsite. Returns how many there were.
+   */
+  offerAgain(service: string, { before, version }: { before: number; version: string }): number {
+    const parked = this.#records.all(
+      `SELECT reports.trial FROM reports JOIN trials ON trials.key = reports.trial
+         JOIN runs ON runs.key = trials.run JOIN batches ON batches.key = runs.batch
+       WHERE reports.state = 'parked' AND batches.service = ? AND (reports.since < ? OR reports.refused IS NOT ?)`,
+      service,
+      Math.round(before),
+      version,
+    );
+    for (const { trial } of parked) this.#queueAgain(Number(trial), 'the service may take it now');
+    return parked.length;
   }
 
   /** Makes a queued or parked report due at once. */
@@ -174,16 +263,15 @@ export class Outbox {
     this.#queueAgain(trial, 'by hand');
   }
 
-  /** Queues delivered reports of a run again, because their receiver has lost them. */
-  redeliver(run: RunKey, ordinals: readonly number[]): void {
-    const lost = this.#records.all(
-      `SELECT reports.trial FROM reports JOIN trials ON trials.key = reports.trial
-       WHERE trials.run = ? AND reports.state = 'delivered'
-         AND trials.ordinal IN (SELECT value FROM json_each(?))`,
-      run,
-      JSON.stringify(ordinals),
-    );
-    for (const { trial } of lost) this.#queueAgain(Number(trial), 'its receiver lost it');
+  /** Queues a report again that the service had, because it has no result of the trial now. */
+  sendAgain(trial: TrialKey): void {
+    this.#records.transaction(() => {
+      this.#queueAgain(trial, 'the service has no result of the trial now');
+      this.#records.run(
+        "UPDATE trials SET withdrawn = NULL WHERE key = ? AND withdrawn = 'elsewhere'",
+        trial,
+      );
+    });
   }
 
   /** Removes a report. The trial's result stays in the ledger. */
@@ -195,7 +283,18 @@ export class Outbox {
     this.#change(
       trial,
       { state: 'queued', detail },
-      "UPDATE reports SET state = 'queued', next_at = ? WHERE trial = ?",
+      "UPDATE reports SET state = 'queued', next_at = ?1, since = ?1 WHERE trial = ?2",
+      this.#records.now(),
+    );
+  }
+
+  #become(trial: TrialKey, state: ReportState, answer: string | null): void {
+    this.#change(
+      trial,
+      { state, ...(answer !== null && { detail: answer }) },
+      'UPDATE reports SET state = ?, answer = ?, since = ? WHERE trial = ?',
+      state,
+      answer,
       this.#records.now(),
     );
   }
@@ -222,6 +321,8 @@ export class Outbox {
       caseId: String(row.case_id),
       ordinal: Number(row.ordinal),
       state: row.state === 'parked' ? 'parked' : 'queued',
+      sent: row.sent === 1,
+      run: Number(row.run),
       tries: Number(row.tries),
       nextAt: Number(row.next_at),
       answer: row.answer === null ? undefined : String(row.answer),

@@ -53,7 +53,7 @@ export function queueTrials(records: Records, run: RunKey, ordinals: readonly nu
   }
 }
 
-/** The trials of these ordinals that were left to another agent, and for which no report waits. */
+/** The trials of these ordinals that were left to another Offsite process, and that have no result here. */
 export function leftElsewhere(records: Records, run: RunKey, ordinals: readonly number[]): TrialKey[] {
   return records
     .all(
@@ -66,21 +66,9 @@ export function leftElsewhere(records: Records, run: RunKey, ordinals: readonly 
     .map(({ key }) => Number(key));
 }
 
-/**
- * Queues a trial again that was left to another agent. If the trial has a result, which was refused, the
- * result stays with its attempt. Call it in a transaction.
- */
+/** Queues a trial again that was left to another Offsite process. Call it in a transaction. */
 export function takeBack(records: Records, trial: TrialKey): void {
-  records.run(
-    `UPDATE attempts SET result = coalesce((SELECT result FROM trials WHERE key = ?1), result)
-     WHERE key = (SELECT max(key) FROM attempts WHERE trial = ?1)`,
-    trial,
-  );
-  records.run(
-    `UPDATE trials SET state = 'queued', withdrawn = NULL, verdict = NULL, result = NULL, finished_at = NULL
-     WHERE key = ?`,
-    trial,
-  );
+  records.run("UPDATE trials SET state = 'queued', withdrawn = NULL WHERE key = ?", trial);
   records.note({ subject: 'trial', key: trial, state: 'queued', detail: 'another agent gave it back' });
 }
 

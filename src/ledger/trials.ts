@@ -118,7 +118,7 @@ export class Trials {
       );
       records.note({ subject: 'trial', key: attempt.trial, state: 'finished', detail: finished.verdict });
       records.run(
-        "INSERT INTO reports (trial, body, state, next_at, lease) VALUES (?, ?, 'queued', ?, ?)",
+        "INSERT INTO reports (trial, body, state, next_at, since, lease) VALUES (?1, ?2, 'queued', ?3, ?3, ?4)",
         attempt.trial,
         body,
         now,
@@ -129,6 +129,23 @@ export class Trials {
       finishAbove(records, attempt.trial);
     });
     if (kindOf(finished.cause) === 'harness') this.brokenHarnesses.add(attempt.trial, records.now());
+  }
+
+  /** Gives an open trial the result that the service has of it. There is nothing to report then. */
+  async take(trial: TrialKey, verdict: Verdict, result: unknown): Promise<void> {
+    const blob = await this.#blobs.putJson(result);
+    const records = this.#records;
+    records.transaction(() => {
+      records.run(
+        "UPDATE trials SET state = 'finished', verdict = ?, result = ?, finished_at = ? WHERE key = ?",
+        verdict,
+        blob,
+        records.now(),
+        trial,
+      );
+      records.note({ subject: 'trial', key: trial, state: 'finished', detail: 'the service has its result' });
+      finishAbove(records, trial);
+    });
   }
 
   /**

@@ -76,6 +76,9 @@ export const TrialRecord = z.object({
     description:
       "It was not run, because its variant's harness did not work or its batch's budget was spent; `cause` says so.",
   }),
+  fromService: z.literal(true).optional().meta({
+    description: 'Set if the ledger had lost the trial: this is what the record of the service shows of it.',
+  }),
   startedAt: At,
   finishedAt: At,
   engine: z.string().optional().meta({

@@ -20,7 +20,10 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const success = json(200, {});
 const broken = json(500, { _tag: 'InternalError', message: 'sorry' });
 const busy = json(429, { _tag: 'TooMany', message: 'slow down' });
-const tooLarge = json(413, { _tag: 'TooLarge', message: 'too large' });
+const refused = json(400, {
+  ...{ _tag: 'HttpApiDecodeError', message: 'bad' },
+  issues: [{ _tag: 'Type', path: ['trial', 'ordinal'], message: 'no' }],
+});
 const grace = { ms: 1e12, failures: 1e6 };
 
 /**
@@ -51,11 +54,10 @@ async function loopOver(trials: number, steps: Step[]) {
   };
   const keys: number[] = [];
   for (let ordinal = 0; ordinal < trials; ordinal++) keys.push(await finish(ordinal));
-  const { outbox } = ledger;
   const lines: string[] = [];
   const delivery = new Delivery({
     client,
-    outbox,
+    ledger,
     clock,
     warn: (line) => lines.push(line),
     random: () => 0.5,
@@ -144,7 +146,7 @@ describe('the outbox', () => {
   });
 
   test('goes on past a report that is refused for good, which is parked', async () => {
-    await using bench = await loopOver(3, [tooLarge, success]);
+    await using bench = await loopOver(3, [refused, success]);
     expect(await bench.loop.drain(grace, signal)).toBe(0);
     expect(bench.ledger.outbox.pending()).toMatchObject([{ state: 'parked' }]);
   });

@@ -8,7 +8,7 @@ import { systemClock } from '../../src/clock.ts';
 import type { ReportedTrial } from '../../src/contract/report.ts';
 import { listTrials } from '../../src/ledger/find.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
-import { json, type ScriptedService, type Step, scriptedService } from '../client/scripted-service.ts';
+import { json, type ScriptedService, type Step, scriptedService, text } from '../client/scripted-service.ts';
 import { queueTrial } from '../ledger/queue-trial.ts';
 
 let folder: string;
@@ -30,9 +30,16 @@ const report: ReportedTrial = {
 const notFound = json(404, { _tag: 'NotFound', message: 'no such run' });
 const conflict = json(409, { _tag: 'Conflict', message: 'recorded with other content' });
 const success = json(200, {});
+const listed = (trial: Record<string, unknown>) =>
+  json(200, {
+    ...{ page: 1, pageSize: 20, total: 1 },
+    runs: [{ id: 'run_1', trials: [{ id: 't', ordinal: 1, status: 'reported', ...trial }] }],
+  });
+const bare = listed({});
+const cut: Step = (response) => response.socket?.destroy();
 
 /** Delivers a queued report of each of `times` trials to a service that answers so. */
-async function deliver(steps: Step[], times = 1, sent: ReportedTrial = report, lease?: number) {
+async function deliver(steps: Step[], times = 1, sent: ReportedTrial = report, lease?: number, tries = 1) {
   await using service = await scriptedService(...steps);
   await using client = createClient({
     url: service.url,
@@ -51,7 +58,7 @@ async function deliver(steps: Step[], times = 1, sent: ReportedTrial = report, l
   const warnings: string[] = [];
   const delivery = new Delivery({
     client,
-    outbox: ledger.outbox,
+    ledger,
     clock: systemClock,
     warn: (line) => warnings.push(line),
   });
@@ -60,16 +67,18 @@ async function deliver(steps: Step[], times = 1, sent: ReportedTrial = report, l
     const attempt = ledger.trials.beginAttempt(queueTrial(ledger, batch.key, ordinal));
     const finished = { verdict: 'passed', result: {}, report: { ...sent, ordinal }, lease } as const;
     await ledger.trials.finish(attempt, finished);
-    const pending = ledger.outbox.ofTrial(attempt.trial);
-    if (!pending) throw new Error('the report is not queued');
-    outcomes.push(await delivery.deliver(pending, AbortSignal.timeout(10_000)));
+    for (let n = 0; n < tries; n++) {
+      const again = ledger.outbox.ofTrial(attempt.trial);
+      if (again) outcomes.push(await delivery.deliver(again, AbortSignal.timeout(10_000)));
+    }
   }
   const withdrawn = ledger.records.all('SELECT withdrawn FROM trials').map((row) => row.withdrawn);
   return { outcomes, warnings, sent: sentTo(service), left: ledger.outbox.pending(), withdrawn };
 }
 
 function sentTo(service: ScriptedService) {
-  return service.received.map(({ body }) => JSON.parse(body));
+  // Its reports and claims, without what was asked of its records.
+  return service.received.map(({ body }) => JSON.parse(body)).filter(({ id }) => id !== undefined);
 }
 
 describe('a report', () => {
@@ -86,8 +95,17 @@ describe('a report', () => {
     expect(sent.map(({ id }) => id)).toEqual(['run_1', 'batch_1', 'batch_1']);
   });
 
+  test('that a service files elsewhere by its batch is told, and waits', async () => {
+    const open = listed({ status: 'queued' });
+    const { outcomes, left } = await deliver([notFound, success, open]);
+    expect(outcomes).toMatchObject([
+      { kind: 'kept', state: 'parked', answer: expect.stringContaining('filed it under another run') },
+    ]);
+    expect(left).toHaveLength(1);
+  });
+
   test('goes out by its run again where the service knows no such batch after all', async () => {
-    const { outcomes, sent } = await deliver([notFound, success, notFound, success], 2);
+    const { outcomes, sent } = await deliver([notFound, success, bare, notFound, success], 2);
     expect(outcomes).toEqual([{ kind: 'delivered' }, { kind: 'delivered' }]);
     expect(sent.map(({ id }) => id)).toEqual(['run_1', 'batch_1', 'batch_1', 'run_1']);
   });
@@ -135,11 +153,6 @@ describe('a report', () => {
     expect(warnings).toEqual([]);
   });
 
-  const listed = (trial: Record<string, unknown>) =>
-    json(200, {
-      ...{ page: 1, pageSize: 20, total: 1 },
-      runs: [{ id: 'run_1', trials: [{ id: 't', ordinal: 1, status: 'reported', ...trial }] }],
-    });
   const ofSandbox: ReportedTrial = { ...report, sandboxId: 'box-1' };
   const measured: ReportedTrial = {
     ...report,
@@ -150,9 +163,8 @@ describe('a report', () => {
     ['the same sandbox', ofSandbox, { sandboxId: 'box-1' }],
     ['the same measurements', measured, { sandboxMs: 12.5, verifySteps: [{ command: 'a', exitCode: 0 }] }],
   ])('counts as delivered on a conflict if the record has %s', async (_, sent, recorded) => {
-    const { outcomes, warnings, left } = await deliver([conflict, listed(recorded)], 1, sent);
+    const { outcomes, left } = await deliver([conflict, listed(recorded)], 1, sent);
     expect(outcomes).toEqual([{ kind: 'delivered' }]);
-    expect(warnings[0]).toContain('already recorded');
     expect(left).toEqual([]);
   });
 
@@ -164,34 +176,47 @@ describe('a report', () => {
     ['only what many have', measured, { exitCode: 0, verifySteps: [{ command: 'a', exitCode: 0 }] }],
     ['a sandbox that cannot be read', { ...ofSandbox, ...measured }, { sandboxId: 7, exitCode: 0 }],
     ['nothing to compare', ofSandbox, {}],
-  ])(
-    'is parked on a conflict if the record has %s: it may be of another agent',
-    async (_, sent, recorded) => {
-      const { left, warnings } = await deliver([conflict, listed(recorded)], 1, sent);
-      expect(left).toMatchObject([
-        { state: 'parked', answer: expect.stringContaining('recorded with another result') },
-      ]);
-      expect(warnings).toEqual([]);
-    },
-  );
+  ])('is superseded on a conflict at first if the record has %s', async (_, sent, recorded) => {
+    const { outcomes, left, withdrawn } = await deliver([conflict, listed(recorded)], 1, sent);
+    expect(outcomes).toEqual([
+      { kind: 'superseded', answer: expect.stringMatching(/^the service has another result of the trial/) },
+    ]);
+    expect([left, withdrawn]).toEqual([[], ['elsewhere']]);
+  });
 
-  test('is parked on a conflict when the service does not have the trial', async () => {
+  test('whose first answer was lost is delivered on a conflict with a record that shows nothing', async () => {
+    const { outcomes, left } = await deliver([cut, conflict, listed({})], 1, report, undefined, 2);
+    expect(outcomes).toEqual([
+      { kind: 'kept', state: 'queued', answer: expect.any(String) },
+      { kind: 'delivered', note: 'the service shows no content to compare' },
+    ]);
+    expect(left).toEqual([]);
+  });
+
+  test('waits on a conflict when the service shows no result of the trial', async () => {
     const list = json(200, {
       page: 1,
       pageSize: 20,
       total: 1,
       runs: [{ id: 'run_1', trials: [{ id: 't', ordinal: 1, status: 'queued' }] }],
     });
-    expect((await deliver([conflict, list])).outcomes).toMatchObject([{ kind: 'kept', state: 'parked' }]);
+    const { left } = await deliver([conflict, list]);
+    expect(left).toMatchObject([
+      { state: 'queued', answer: expect.stringContaining('it lists the trial without a result') },
+    ]);
   });
 
-  test('is parked where the service will not have it, since sending it again would not help', async () => {
-    const { left } = await deliver([json(413, { _tag: 'TooLarge', message: 'too large' })]);
-    expect(left).toMatchObject([{ state: 'parked', answer: expect.stringContaining('too large') }]);
-  });
-
-  test('stays queued while the service fails', async () => {
-    const broken = await deliver([json(500, { _tag: 'InternalError', message: 'sorry' })]);
+  test.each<[string, Step]>([
+    ['too large, which no documentation calls final', json(413, { _tag: 'TooLarge', message: 'no' })],
+    ['failing', json(500, { _tag: 'InternalError', message: 'sorry' })],
+    ["a proxy's 404 without a tag", json(404, { message: 'no such page' })],
+    ['a 404 with a tag of its own', json(404, { _tag: 'NoRoute', message: 'no route' })],
+    ['moved for maintenance', text(302, '', { location: '/maintenance' })],
+    ['a 400 that names no issue', json(400, { _tag: 'HttpApiDecodeError', message: 'bad', issues: [] })],
+    ['a 400 without a tag', json(400, { message: 'bad request' })],
+    ['a page with 200', text(200, '<html>', { 'content-type': 'text/html' })],
+  ])('stays queued while the service is %s', async (_, step) => {
+    const broken = await deliver([step, step]);
     expect(broken.left).toMatchObject([{ state: 'queued', tries: 1 }]);
   });
 
@@ -209,23 +234,33 @@ describe('a report', () => {
     expect(sent).toEqual([{ id: 'run_1', trial: report, attempt: 3 }]);
   });
 
-  test.each([
-    ['runs', { id: 't', ordinal: 1, status: 'running' }],
-    ['has reported', { id: 't', ordinal: 1, status: 'reported', sandboxId: 'another' }],
-  ])(
-    'of a leased trial that another agent %s leaves the outbox: nobody needs to decide',
-    async (_, trial) => {
-      const runs = [{ id: 'run_1', trials: [trial] }];
-      const list = json(200, { page: 1, pageSize: 20, total: 1, runs });
-      const own = { ...report, sandboxId: 'own' };
-      const { outcomes, left, withdrawn } = await deliver([conflict, list], 1, own, 3);
-      expect(outcomes).toMatchObject([
-        { kind: 'superseded', answer: expect.stringContaining('recorded with') },
-      ]);
-      expect(left).toEqual([]);
-      expect(withdrawn).toEqual(['elsewhere']);
-    },
-  );
+  const running = listed({ status: 'running' });
+  const own = { ...report, sandboxId: 'own' };
+
+  test('of a leased trial that another agent has reported is superseded', async () => {
+    const list = listed({ sandboxId: 'another' });
+    const { outcomes, left, withdrawn } = await deliver([conflict, list], 1, own, 3);
+    expect(outcomes).toMatchObject([
+      { kind: 'superseded', answer: expect.stringContaining('from the sandbox another') },
+    ]);
+    expect([left, withdrawn]).toEqual([[], ['elsewhere']]);
+  });
+
+  test('of a leased trial that another agent runs waits until its lease ends', async () => {
+    const held = json(409, { _tag: 'Conflict', message: 'claimed' }, { 'retry-after': '30' });
+    const { left } = await deliver([conflict, running, held], 1, own, 3);
+    expect(left).toMatchObject([
+      { state: 'queued', answer: expect.stringContaining('has claimed the trial') },
+    ]);
+    expect(left[0]?.nextAt).toBeGreaterThan(Date.now() + 10_000);
+  });
+
+  test('of a leased trial that another agent left without a result is claimed again, and reported', async () => {
+    const claimed = json(200, { attempt: 5, expiresAt: new Date().toISOString() });
+    const { outcomes, sent } = await deliver([conflict, running, claimed, success], 1, own, 3);
+    expect(outcomes).toEqual([{ kind: 'delivered' }]);
+    expect(sent.map(({ attempt }) => attempt)).toEqual([3, undefined, 5]);
+  });
 
   test('goes out without its lease where the service has stopped knowing leases', async () => {
     const { outcomes, sent } = await deliver([refusalAt('attempt'), success], 1, report, 3);
@@ -249,7 +284,7 @@ describe('a report', () => {
     await ledger.trials.finish(attempt, { verdict: 'passed', result: {}, report });
     const [pending] = ledger.outbox.pending();
     if (!pending) throw new Error('the report is not queued');
-    const parts = { client, outbox: ledger.outbox, clock: systemClock, warn: () => undefined };
+    const parts = { client, ledger, clock: systemClock, warn: () => undefined };
     const delivery = new Delivery(parts);
     expect(await delivery.deliver(pending, AbortSignal.timeout(10_000))).toMatchObject({ state: 'parked' });
     expect(sentTo(service).map(({ id }) => id)).toEqual(['run_9']);

@@ -1,10 +1,12 @@
+import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { systemClock } from '../../src/clock.ts';
 import { permissions } from '../../src/contract/identity.ts';
-import { openService } from '../../src/service/service.ts';
+import { copyDatabase } from '../../src/ledger/database.ts';
+import { openService, serviceDatabase } from '../../src/service/service.ts';
 import type { Place } from './place.ts';
 
 /** A real Eval Service behind a front that can be told to answer 503 to some of the operations. */
@@ -20,14 +22,16 @@ export interface FlakyService extends AsyncDisposable {
   /** Operations asked for, in order. */
   asked: string[];
   ask(operation: string, body: unknown): Promise<unknown>;
+  /** Copies the service's database to a file. */
+  backUp(file: string): void;
+  /** Continues with such a copy, as after a restore. */
+  restore(file: string): Promise<void>;
 }
 
 export async function openFlakyService(place: Place): Promise<FlakyService> {
-  const service = openService({
-    dataFolder: join(place.folder, 'service'),
-    clock: systemClock,
-    integrations: [],
-  });
+  const dataFolder = join(place.folder, 'service');
+  const open = () => openService({ dataFolder, clock: systemClock, integrations: [] });
+  let service = open();
   const { secret } = service.createKey({ organization: 'Acme', permissions });
   const down = new Set<string>();
   const refuse: FlakyService['refuse'] = new Map();
@@ -63,6 +67,14 @@ export async function openFlakyService(place: Place): Promise<FlakyService> {
       const asked = { method: 'POST', url: `/v1/${operation}`, headers };
       const answer = await service.fetch(forward(asked, JSON.stringify(body)));
       return answer.json();
+    },
+    backUp: (file) => copyDatabase(join(dataFolder, serviceDatabase), file),
+    async restore(file) {
+      await service.close();
+      rmSync(dataFolder, { recursive: true });
+      mkdirSync(dataFolder, { mode: 0o700 });
+      copyFileSync(file, join(dataFolder, serviceDatabase));
+      service = open();
     },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();

@@ -47,7 +47,7 @@ await using engine = await connectEngine({ instance: `test-faults-${process.pid}
 await engine.sweep();
 using ledger = new Ledger(dataFolder, clock, { watch });
 await using client = createClient({ url, apiKey, clock });
-const delivery = new Delivery({ client, outbox: ledger.outbox, clock, warn: say });
+const delivery = new Delivery({ client, ledger, clock, warn: say });
 await using claims = new ServiceClaims({
   ...{ client, clock },
   agent: ledger.agentId,

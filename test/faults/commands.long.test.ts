@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
+import { versionOf } from '../../src/version.ts';
 import { runsOf } from '../cli/ask.ts';
 import { openFlakyService } from '../cli/flaky-service.ts';
 import { offsite, start } from '../cli/offsite.ts';
@@ -81,7 +82,8 @@ test('a refused report is parked; it can be exported, queued again, and dropped,
   await offsite(place, ['run', place.suite({ cases: [{ id: 'one', verify: 'true' }] })], { env });
   {
     using ledger = new Ledger(place.dataFolder, systemClock);
-    for (const { trial } of ledger.outbox.pending()) ledger.outbox.parked(trial, '403 Forbidden');
+    for (const { trial } of ledger.outbox.pending())
+      ledger.outbox.parked(trial, '403 Forbidden', versionOf());
   }
   const outbox = (...args: string[]) => offsite(place, ['outbox', ...args], { env });
   const [report] = JSON.parse((await outbox('list', '--json')).stdout);

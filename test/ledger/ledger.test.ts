@@ -80,11 +80,11 @@ describe('a finished trial', () => {
     ledger.outbox.deferred(trial, 'no answer', 61_000);
     expect(ledger.outbox.pending()[0]).toMatchObject({
       state: 'queued',
-      tries: 1,
+      tries: 0,
       nextAt: 61_000,
       answer: 'no answer',
     });
-    ledger.outbox.parked(trial, '403');
+    ledger.outbox.parked(trial, '403', '1.0.0');
     expect(ledger.outbox.ofTrial(trial)).toBeUndefined();
     expect(ledger.outbox.pending()[0]).toMatchObject({ state: 'parked', answer: '403' });
     ledger.outbox.delivered(trial);

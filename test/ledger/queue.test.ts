@@ -159,7 +159,7 @@ test('what stands in the outbox is told with the age of its oldest', async () =>
     await ledger.trials.finish(attempt, { verdict: 'passed', result: {}, report });
   }
   expect(ledger.outbox.standing(service)).toEqual({ queued: 2, parked: 0, oldestAt: 1_000 });
-  for (const { trial } of ledger.outbox.pending()) ledger.outbox.parked(trial, 'no');
+  for (const { trial } of ledger.outbox.pending()) ledger.outbox.parked(trial, 'no', '1.0.0');
   expect(ledger.outbox.standing(service)).toEqual({ queued: 0, parked: 2, oldestAt: undefined });
 });
 

@@ -1,6 +1,7 @@
 import { daemonLock } from '../../ledger/queue.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { ConfigRevision } from '../config-revision.ts';
+import { queueLost } from '../delivery.ts';
 import type { DeliveryLoop } from '../delivery-loop.ts';
 import { Loop, Watchdog } from '../loop.ts';
 import { Worker } from '../worker/worker.ts';
@@ -69,7 +70,7 @@ export class Daemon {
       },
       changed: wakeWork,
     });
-    const look = { ...shared, targets: this.#pollTargets, claimed: wakeWork };
+    const look = { ...shared, targets: this.#pollTargets, unclear: new Set<string>(), claimed: wakeWork };
     this.#queue = new BatchQueue({
       ...parts,
       gateway: () => revisions.current.gateway,
@@ -95,7 +96,12 @@ export class Daemon {
     await using opened = new AsyncDisposableStack();
     opened.use(this.#worker);
     const delivery = opened.use(
-      openDelivery({ ...this.#parts, watchdog: this.#watchdog, metrics: this.metrics }),
+      openDelivery({
+        ...this.#parts,
+        watchdog: this.#watchdog,
+        metrics: this.metrics,
+        check: (signal) => queueLost(this.#parts, signal, (message) => log.warn(message)),
+      }),
     );
     this.#delivery = delivery;
     const stopHealth = new AbortController();

@@ -17,6 +17,7 @@ export interface DeliverParts {
   watchdog: Watchdog;
   metrics: Metrics;
   log: Logger;
+  check?: ((signal: AbortSignal) => Promise<void>) | undefined;
   /** Receives each trial whose report does not count, because another agent's does. */
   superseded?: ((trial: TrialKey) => void) | undefined;
 }
@@ -26,7 +27,7 @@ export function openDelivery(parts: DeliverParts): DeliveryLoop {
   return new DeliveryLoop({
     ...parts,
     observe: (report, delivered) => observeDelivery(report, delivered, parts),
-    note: (message) => parts.log.warn({ reason: message }, 'cannot update the outbox'),
+    note: (message) => parts.log.warn({ reason: message }, 'the outbox has trouble'),
   });
 }
 
@@ -38,14 +39,14 @@ function observeDelivery(
   const names = { batch: batchId, run: runId, case: caseId, trial: ordinal };
   if (delivered.kind === 'delivered') {
     metrics.reports.inc({ outcome: 'delivered' });
-    log.info(names, 'reported a trial');
+    log.info({ ...names, reason: delivered.note }, 'reported a trial');
     return;
   }
   if (delivered.kind === 'superseded') {
     metrics.reports.inc({ outcome: 'superseded' });
     log.warn(
       { ...names, reason: delivered.answer },
-      'another Offsite process has run a trial too; its result counts',
+      'the service has another result of a trial; that one counts',
     );
     superseded?.(trial);
     return;

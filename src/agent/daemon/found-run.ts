@@ -1,4 +1,5 @@
 import type { ListedRun } from '../../client/pages/run-parts.ts';
+import type { RunKey } from '../../ledger/batches.ts';
 import type { FoundRun } from '../../ledger/found-runs.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { daemonLock } from '../../ledger/queue.ts';
@@ -7,7 +8,7 @@ import type { FoundRunDetails } from '../specify.ts';
 
 /**
  * The ordinals of a run's trials that must run off the platform and that nobody has started. Empty if the run
- * is not local, or is over.
+ * is not local, or is over, or if it is {@link isUnclear}.
  */
 export function queuedOrdinals(record: ListedRun): number[] {
   const { trials, distribution } = record;
@@ -15,12 +16,23 @@ export function queuedOrdinals(record: ListedRun): number[] {
   if (trials && trials.length > 0) {
     return trials.filter((trial) => trial.status === 'queued').map(({ ordinal }) => ordinal);
   }
+  if (hasUnknownStatus(record)) return [];
   // A service may list a trial only after it is recorded; if it lists none, all planned trials are open.
   return Array.from({ length: distribution?.trials ?? 0 }, (_, ordinal) => ordinal);
 }
 
+/** A run whose status Offsite does not know is open if its trials are: they decide. */
 function isOpen({ local, status }: ListedRun): boolean {
-  return local === true && (status === undefined || status === 'queued' || status === 'running');
+  return local === true && status !== 'completed' && status !== 'canceled';
+}
+
+/** Whether a local run is passed over because neither its status nor a list of trials says what is open. */
+export function isUnclear(record: ListedRun): boolean {
+  return isOpen(record) && hasUnknownStatus(record) && (record.trials ?? []).length === 0;
+}
+
+function hasUnknownStatus({ status }: ListedRun): boolean {
+  return status !== undefined && status !== 'queued' && status !== 'running';
 }
 
 /** Whether a run has trials to run, now or when another agent gives them back. */
@@ -44,6 +56,7 @@ export async function syncRun(
   const ordinals = queuedOrdinals(record);
   if (known !== undefined) {
     withdrawEnded(record, ledger, service);
+    sendLost(known, ordinals, ledger);
     return ledger.foundRuns.claimMore(known, ordinals);
   }
   if (ordinals.length === 0 || !mayClaim) return false;
@@ -68,6 +81,12 @@ export function foundRun(
     variant: record.variant?.id ?? '',
     details,
   };
+}
+
+/** The result that took the place of ours never came, or is lost: ours counts then. */
+function sendLost(run: RunKey, queued: readonly number[], { outbox }: Ledger): void {
+  for (const { trial, ordinal, state } of outbox.ofRun(run))
+    if (state === 'superseded' && queued.includes(ordinal)) outbox.sendAgain(trial);
 }
 
 function withdrawEnded(record: ListedRun, ledger: Ledger, service: string): void {

@@ -6,7 +6,7 @@ import type { Clock } from '../../clock.ts';
 import { startDeadline } from '../../deadline.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import { syncRun } from './found-run.ts';
+import { isUnclear, syncRun } from './found-run.ts';
 import { casesOf, lookAtCase } from './look.ts';
 import type { Metrics } from './metrics.ts';
 import type { PollTarget, PollTargets } from './poll-targets.ts';
@@ -20,6 +20,8 @@ export interface PollParts {
   targets: PollTargets;
   metrics: Metrics;
   log: Logger;
+  /** The statuses of runs that were passed over because Offsite does not know them: each is told once. */
+  unclear: Set<string>;
   /** Called when the queue has new trials. */
   claimed(): void;
 }
@@ -80,8 +82,16 @@ function claimRuns(
   parts: PollParts,
   signal: AbortSignal,
 ): Promise<number> {
-  const { client, log } = parts;
+  const { client, log, unclear } = parts;
   const take = async (record: ListedRun<'setup'>, mayClaim: boolean) => {
+    const { status = '' } = record;
+    if (isUnclear(record) && !unclear.has(status)) {
+      unclear.add(status);
+      log.warn(
+        { run: record.id, case: target.id, status },
+        'passes over runs with a status that Offsite does not know, and without a list of their trials',
+      );
+    }
     if (!(await syncRun(record, target.id, { ...parts, mayClaim }))) return false;
     log.info({ batch: record.batchId, run: record.id, case: target.id }, 'claimed a run');
     parts.claimed();

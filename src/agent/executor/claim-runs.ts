@@ -58,7 +58,10 @@ function reconcile(
     const keys = elsewhere.map((trial) => trial.key);
     ledger.queue.withdraw(keys, 'elsewhere');
   }
-  ledger.outbox.redeliver(key, open);
+  const lost = ledger.outbox
+    .ofRun(key)
+    .filter(({ ordinal, state }) => state === 'delivered' && open.includes(ordinal));
+  for (const { trial } of lost) ledger.outbox.sendAgain(trial);
 }
 
 /** The setup has the texts, with the variables filled in. */

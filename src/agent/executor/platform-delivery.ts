@@ -4,7 +4,7 @@ import type { PendingReport } from '../../ledger/outbox.ts';
 import type { Trials } from '../../ledger/trials.ts';
 import { readRecord } from '../../record/read-record.ts';
 import type { PlatformTrials } from '../../service/platform.ts';
-import { OutboxDelivery, type OutboxDeliveryParts } from '../outbox-delivery.ts';
+import { OutboxDelivery, type OutboxDeliveryParts, type Sent } from '../outbox-delivery.ts';
 
 interface PlatformDeliveryParts extends OutboxDeliveryParts {
   trials: Trials;
@@ -30,8 +30,9 @@ class PlatformDelivery extends OutboxDelivery {
   }
 
   /** A result that the service already has counts as sent: a process died before it noted the delivery. */
-  protected override async send({ trial, runId, ordinal }: PendingReport): Promise<void> {
+  protected override async send({ trial, runId, ordinal }: PendingReport): Promise<Sent> {
     const { trials, platform } = this.#parts;
     await platform.complete(runId, ordinal, readRecord(trials.result(trial)));
+    return { kind: 'delivered' };
   }
 }

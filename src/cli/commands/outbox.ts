@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
-import { deliverLeftovers } from '../../agent/delivery.ts';
+import { deliverLeftovers, queueLost } from '../../agent/delivery.ts';
 import { platformDelivery } from '../../agent/executor/platform-delivery.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
@@ -49,7 +49,7 @@ function retryCommand() {
     .argument('[id...]', 'ids, as `offsite outbox` shows them', reportIds)
     .action((ids, options) =>
       withLedger(options, (ledger) => {
-        const chosen = ids ?? parked(ledger).map(({ trial }) => trial);
+        const chosen = ids.length > 0 ? ids : parked(ledger).map(({ trial }) => trial);
         for (const { trial } of known(ledger, chosen)) ledger.outbox.retry(trial);
         openTerminal().err.print(
           `queued ${plural(chosen.length, 'result')} again for the next run or \`offsite outbox send\``,
@@ -106,6 +106,10 @@ async function send(options: CommonOptions): Promise<void> {
   await using context = CommandContext.open(options);
   const { signal } = context.interruption();
   const reporting = await context.reporting();
+  const failed = await queueLost(reporting, signal, context.note).catch((error: unknown) => {
+    signal.throwIfAborted();
+    return { error };
+  });
   await deliverLeftovers(reporting, signal, context.note);
   const { platform } = await context.service();
   if (platform) {
@@ -115,6 +119,8 @@ async function send(options: CommonOptions): Promise<void> {
   }
   const left = reporting.ledger.outbox.pending();
   print(left, options.json);
+  // Without the service's records, nobody knows whether it has what it accepted.
+  if (failed) throw failed.error;
   if (left.length > 0) process.exitCode = exitCodes.infrastructure;
 }
 

@@ -1,6 +1,6 @@
 import { Command } from '@commander-js/extra-typings';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
-import { deliverLeftovers } from '../../agent/delivery.ts';
+import { deliverLeftovers, queueLost } from '../../agent/delivery.ts';
 import type { Resumable } from '../../agent/resume-batch.ts';
 import { planOfAny, resumeAny } from '../../agent/run-set.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
@@ -55,6 +55,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   const workshop = await progress.step('connecting to engine and service', () => context.workshop(signal));
   const { ledger, service } = workshop;
   interrupted.noteCrashesIn({ dataFolder, redact, crashes: ledger.crashes });
+  await progress.step('reading what the service has', () => queueLost(workshop, signal, progress.note));
   // Batches may use other sandboxes than the configured ones, which are the best guess at the sizes.
   const revision = await context.revision(workshop, { concurrency: options.concurrency });
   await using revisions = new ConfigRevisions(revision);

@@ -10,6 +10,7 @@ import { healthRoutes } from '../../fleet/worker/routes.ts';
 import { fleetLock } from '../../ledger/fleet-tasks.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { listen } from '../../service/listen.ts';
+import { versionOf } from '../../version.ts';
 import { CommandContext } from '../context.ts';
 import { daemonLog } from '../daemon/log.ts';
 import { workLog } from '../daemon/work-log.ts';
@@ -17,7 +18,6 @@ import { exitCodes } from '../exit-codes.ts';
 import { interruption, leftBehind } from '../interruption.ts';
 import { lastDefence } from '../last-defence.ts';
 import type { CommonOptions } from '../settings.ts';
-import { versionOf } from '../version.ts';
 import { openFleet, openStorage, requireService } from './open-fleet.ts';
 
 export interface WorkerOptions extends CommonOptions {

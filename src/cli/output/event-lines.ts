@@ -131,9 +131,12 @@ function lineOf(event: Exclude<BatchEvent, { kind: 'build' | 'finished' }>): Pri
       return text`${event.for} works again; trials continue`;
     case 'report': {
       const { delivered } = event;
-      if (delivered.kind === 'delivered') return undefined;
+      if (delivered.kind === 'delivered')
+        return delivered.note === undefined
+          ? undefined
+          : text`  ${nameOf(event.trial)}  delivered; ${delivered.note}`;
       if (delivered.kind === 'superseded')
-        return text`  ${nameOf(event.trial)}  another Offsite process has run it too: ${lines(delivered.answer)}`;
+        return text`  ${nameOf(event.trial)}  its result does not count: ${lines(delivered.answer)}`;
       const { state, answer } = delivered;
       return text`  ${nameOf(event.trial)}  not reported yet (${state}): ${lines(answer)}`;
     }

@@ -45,19 +45,7 @@ export async function* listRuns<Parts extends RunParts>(
       seen.add(id);
       return isNew;
     });
-  const readZero = () => readZeroPage(() => readPage({ ...filter, page: 0 }));
-
-  let { first } = numbering;
-  let current = await readPage({ ...filter, page: first });
-  if (first === 1 && !isKnownFirst(first, numbering) && isSecondPage(current)) {
-    const zero = await readZero();
-    const isFirst = zero !== undefined && hasMore(zero, current);
-    Object.assign(numbering, { isKnown: true }, isFirst && { first: 0 });
-    if (isFirst) {
-      first = 0;
-      current = zero;
-    }
-  }
+  let { first, current } = await firstPage(readPage, filter, numbering);
   let number: number = first;
   let unread = 0;
   for (let stale = 0; sizeOf(current) > 0 && stale < 2; ) {
@@ -77,11 +65,43 @@ export async function* listRuns<Parts extends RunParts>(
   }
   const { total, pageSize } = current.page;
   if (isKnownFirst(first, numbering) || total - seen.size - unread < Math.max(1, pageSize)) return;
-  const zero = await readZero();
+  const zero = await readZeroPage(() => readPage({ ...filter, page: 0 }));
   const missed = zero ? unseen(zero) : [];
   // Page 0 is not requested again, whatever it showed.
   Object.assign(numbering, { isKnown: true }, missed.length > 0 && { first: 0 });
   yield* missed;
+}
+
+/** Reads the first page, and finds out which number it has if page 1 looks like a second one. */
+async function firstPage<Parts extends RunParts>(
+  readPage: (request: PageRequest) => Promise<ReadPage<Parts>>,
+  filter: Omit<PageRequest, 'page'>,
+  numbering: PageNumbering,
+): Promise<{ first: 0 | 1; current: ReadPage<Parts> }> {
+  const { first } = numbering;
+  const current = await readPage({ ...filter, page: first });
+  if (first === 0 || isKnownFirst(first, numbering) || !isSecondPage(current)) return { first, current };
+  const zero = await readZeroPage(() => readPage({ ...filter, page: 0 }));
+  const isFirst = zero !== undefined && hasMore(zero, current);
+  Object.assign(numbering, { isKnown: true }, isFirst && { first: 0 });
+  return isFirst ? { first: 0, current: zero } : { first, current };
+}
+
+/**
+ * A page by its number as people count, from 1, whatever number the service gives to its first page. Reads the
+ * first page before another one, unless its number is known.
+ */
+export async function pageOf<Parts extends RunParts>(
+  readPage: (request: PageRequest) => Promise<ReadPage<Parts>>,
+  { page: number = 1, ...filter }: PageRequest,
+  numbering: PageNumbering,
+): Promise<RunsPage<Parts>> {
+  if (number <= 1 || !numbering.isKnown) {
+    const { current } = await firstPage(readPage, filter, numbering);
+    if (number <= 1) return { ...current.page, page: 1 };
+  }
+  const { page } = await readPage({ ...filter, page: number - 1 + numbering.first });
+  return { ...page, page: number };
 }
 
 /**

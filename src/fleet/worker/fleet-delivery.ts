@@ -1,4 +1,5 @@
 import { Delivery, type DeliveryParts } from '../../agent/delivery.ts';
+import type { Sent } from '../../agent/outbox-delivery.ts';
 import type { TrialKey } from '../../ledger/batches.ts';
 import type { FleetTask } from '../../ledger/fleet-tasks.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -31,14 +32,15 @@ export class FleetDelivery extends Delivery {
     this.#parts = parts;
   }
 
-  protected override async send(report: PendingReport, signal: AbortSignal): Promise<void> {
-    await this.#complete(report);
+  protected override async send(report: PendingReport, signal: AbortSignal): Promise<Sent> {
+    try {
+      await this.#complete(report);
+    } catch (error) {
+      if (error instanceof TaskTaken) return { kind: 'superseded', answer: error.message };
+      throw error;
+    }
     signal.throwIfAborted();
-    await super.send(report, signal);
-  }
-
-  protected override isSuperseded(report: PendingReport, error: unknown): boolean {
-    return error instanceof TaskTaken || super.isSuperseded(report, error);
+    return super.send(report, signal);
   }
 
   async #complete(report: PendingReport): Promise<void> {

@@ -134,7 +134,7 @@ export class FleetWorker {
       openDelivery({
         ...{ ledger, clock, service, watchdog, log, metrics: this.#metrics },
         delivery: new FleetDelivery({
-          ...{ ledger, clock, storage, tasks: calls, worker: name, outbox: ledger.outbox },
+          ...{ ledger, clock, storage, tasks: calls, worker: name },
           client: this.#parts.client,
           warn: (message) => log.warn(message),
           accepted: (trial) => tasks.held.settle(trial),

@@ -1,0 +1,310 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Client } from '../client/client.ts';
+import type { ListedRun, ListedTrial } from '../client/pages/run-parts.ts';
+import { NotFound } from '../client/refusal.ts';
+import type { ReportedTrial } from '../contract/report.ts';
+import type { RunKey } from '../ledger/batches.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { TrialReport } from '../ledger/outbox.ts';
+import { resultFromService } from './result-from-service.ts';
+
+/** What the ledger has of a trial. `sent` is `queued`, and the service may have got the report already. */
+export type InLedger = 'open' | 'queued' | 'sent' | 'parked' | 'delivered' | 'superseded';
+
+/**
+ * What the service's record shows of a trial.
+ *
+ * - `open`: no result
+ * - `ours`: the result that the ledger has, and `other`: another one
+ * - `bare`: a result, but nothing of it that could be compared
+ * - `absent`: the service lists no such run
+ * - `unclear`: a status that Offsite does not know, or a run without a list of its trials
+ */
+export type AtService = 'open' | 'ours' | 'other' | 'bare' | 'absent' | 'unclear';
+
+/**
+ * What happens to a trial. `run`: it runs. `take`: the service's result becomes the ledger's. `send`: its
+ * report is sent. `deliver` and `supersede` note what the service has. `wait`: its report is sent later.
+ * `none`: ledger and service agree, or nobody can tell.
+ */
+export type Action = 'run' | 'take' | 'send' | 'deliver' | 'supersede' | 'wait' | 'none';
+
+/** What happens to a trial, by what the ledger has of it and by what the service's record shows. */
+export const actions: Readonly<Record<InLedger, Readonly<Record<AtService, Action>>>> = {
+  open: { open: 'run', ours: 'take', other: 'take', bare: 'take', absent: 'run', unclear: 'run' },
+  queued: {
+    open: 'send',
+    ours: 'deliver',
+    other: 'supersede',
+    bare: 'supersede',
+    absent: 'send',
+    unclear: 'send',
+  },
+  sent: {
+    open: 'send',
+    ours: 'deliver',
+    other: 'supersede',
+    bare: 'deliver',
+    absent: 'send',
+    unclear: 'send',
+  },
+  parked: {
+    open: 'wait',
+    ours: 'deliver',
+    other: 'supersede',
+    bare: 'wait',
+    absent: 'wait',
+    unclear: 'wait',
+  },
+  delivered: {
+    open: 'send',
+    ours: 'none',
+    other: 'supersede',
+    bare: 'none',
+    absent: 'send',
+    unclear: 'none',
+  },
+  superseded: {
+    open: 'send',
+    ours: 'deliver',
+    other: 'none',
+    bare: 'none',
+    absent: 'none',
+    unclear: 'none',
+  },
+};
+
+/** A run of the ledger, as the service knows it. */
+export interface KnownRun {
+  key: RunKey;
+  id: string;
+  caseId: string;
+}
+
+export interface ReconcileParts {
+  client: Client;
+  ledger: Ledger;
+  /** Receives messages for the user. */
+  note(message: string): void;
+}
+
+/** How many trials changed. */
+export interface Reconciled {
+  /** Reports that the service had, and that are queued again. */
+  lost: number;
+  taken: number;
+  superseded: number;
+}
+
+/**
+ * Compares what the ledger has of these runs with the service's records, and acts on each difference. Safe to
+ * call at any moment, by several processes. Rejects if the service cannot be asked; what was compared before
+ * is done.
+ *
+ * @param open whether open trials get the results that the service has. Only for who holds their lock
+ */
+export async function reconcile(
+  runs: readonly KnownRun[],
+  parts: ReconcileParts,
+  signal: AbortSignal | undefined,
+  { open }: { open: boolean },
+): Promise<Reconciled> {
+  const total: Reconciled = { lost: 0, taken: 0, superseded: 0 };
+  const how = { open, askedAt: parts.ledger.records.now() };
+  for await (const [run, record] of recordsOf(runs, parts.client, signal))
+    await reconcileRun(run, record, parts, total, how);
+  const { lost, taken, superseded } = total;
+  if (lost > 0)
+    parts.note(
+      `the service has no result of ${trials(lost)} whose reports it had accepted; they are sent again`,
+    );
+  if (taken > 0) parts.note(`took the results of ${trials(taken)} from the service: the ledger lacked them`);
+  if (superseded > 0)
+    parts.note(`the service has other results of ${trials(superseded)} than this ledger; they count there`);
+  return total;
+}
+
+function trials(count: number): string {
+  return count === 1 ? '1 trial' : `${count} trials`;
+}
+
+async function reconcileRun(
+  run: KnownRun,
+  record: ListedRun<'results'> | undefined,
+  { ledger }: ReconcileParts,
+  total: Reconciled,
+  { open, askedAt }: { open: boolean; askedAt: number },
+): Promise<void> {
+  const { outbox, trials } = ledger;
+  for (const trial of outbox.ofRun(run.key)) {
+    const has = inLedger(trial);
+    if (has === undefined || (has === 'open' && !open)) continue;
+    // The record may be older than an answer that came meanwhile.
+    if (has === 'delivered' && trial.since >= askedAt) continue;
+    const { state, listed } = trialIn(record, trial.ordinal, () =>
+      has === 'open' ? undefined : outbox.body(trial.trial),
+    );
+    switch (actions[has][state]) {
+      case 'take': {
+        const { verdict, result } = resultFromService(record as ListedRun<'results'>, listed as ListedTrial);
+        await trials.take(trial.trial, verdict, result);
+        total.taken++;
+        break;
+      }
+      case 'send':
+        // What is queued already keeps its turn.
+        if (has !== 'delivered' && has !== 'superseded') break;
+        outbox.sendAgain(trial.trial);
+        total.lost++;
+        break;
+      case 'deliver':
+        outbox.delivered(trial.trial);
+        break;
+      case 'supersede':
+        outbox.superseded(trial.trial, otherResult(listed));
+        total.superseded++;
+        break;
+      default:
+    }
+  }
+}
+
+function inLedger({ state, sent, isOpen }: TrialReport): InLedger | undefined {
+  if (state === undefined) return isOpen ? 'open' : undefined;
+  return state === 'queued' && sent ? 'sent' : state;
+}
+
+/**
+ * Compares the reports that a service accepted last with its records, until a page of runs shows all of them:
+ * a service that was restored from a backup lacks what came after it.
+ */
+export async function reconcileDelivered(
+  service: string,
+  parts: ReconcileParts,
+  signal: AbortSignal | undefined,
+): Promise<Reconciled> {
+  const total: Reconciled = { lost: 0, taken: 0, superseded: 0 };
+  for (let skip = 0; ; ) {
+    const runs = parts.ledger.outbox.lastDelivered(service, runsAtATime, skip);
+    if (runs.length === 0) return total;
+    const { lost, superseded } = await reconcile(runs, parts, signal, { open: false });
+    total.lost += lost;
+    total.superseded += superseded;
+    if (lost + superseded === 0) return total;
+    // Runs whose reports are all queued again are no longer among them.
+    const delivered = (key: RunKey) =>
+      parts.ledger.outbox.ofRun(key).some((one) => one.state === 'delivered');
+    skip += runs.filter(({ key }) => delivered(key)).length;
+  }
+}
+
+const runsAtATime = 20;
+
+/** The service's records of runs; undefined for those that it does not list. */
+export async function* recordsOf(
+  runs: readonly KnownRun[],
+  client: Client,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<[KnownRun, ListedRun<'results'> | undefined]> {
+  for (const [caseId, ofCase] of Map.groupBy(runs, (run) => run.caseId)) {
+    const wanted = new Map(ofCase.map((run) => [run.id, run]));
+    const results = { parts: 'results', of: ({ id }: ListedRun) => wanted.has(id) } as const;
+    try {
+      for await (const record of client.runs({ caseId }, { ...(signal && { signal }), ...results })) {
+        const run = wanted.get(record.id);
+        if (!run) continue;
+        wanted.delete(record.id);
+        yield [run, record];
+        if (wanted.size === 0) break;
+      }
+    } catch (error) {
+      // A service may not know a case without runs. Only its documented answer says so.
+      if (!(error instanceof NotFound) || error.tag === undefined) throw error;
+    }
+    for (const run of wanted.values()) yield [run, undefined];
+  }
+}
+
+/** What a service's record shows of a trial. */
+export interface ObservedTrial {
+  state: AtService;
+  /** The trial in the record, if it is there. */
+  listed: ListedTrial | undefined;
+}
+
+/** @param report what the ledger would report of the trial; it is read only if there is something to compare */
+export function trialIn(
+  run: ListedRun<'results'> | undefined,
+  ordinal: number,
+  report: () => ReportedTrial | undefined,
+): ObservedTrial {
+  if (run === undefined) return { state: 'absent', listed: undefined };
+  if (run.trials === undefined) return { state: 'unclear', listed: undefined };
+  const listed = run.trials.find((trial) => trial.ordinal === ordinal);
+  // A service may list a trial only after it is recorded.
+  if (listed === undefined || openStatuses.has(listed.status)) return { state: 'open', listed };
+  const known = recordedStatuses.has(listed.status);
+  if (!known && !hasContent(listed)) return { state: 'unclear', listed };
+  const own = report();
+  return { state: own === undefined ? 'other' : compared(listed, own), listed };
+}
+
+const openStatuses: ReadonlySet<string> = new Set(['queued', 'running']);
+const recordedStatuses: ReadonlySet<string> = new Set(['reported', 'completed', 'voided']);
+
+function hasContent({ id: _, ordinal: __, status: ___, ...content }: ListedTrial): boolean {
+  return Object.values(content).some((value) => value !== undefined);
+}
+
+/**
+ * Whether a service's record of a trial comes from a report. The id of the sandbox decides, because no two
+ * attempts have the same one. Without it, all that both have must be equal, and one of these must be a measurement that hardly any two attempts have in common. Numbers may be rounded.
+ */
+function compared(
+  recorded: ListedTrial,
+  { sandboxId, outcome, usage }: ReportedTrial,
+): 'ours' | 'other' | 'bare' {
+  if (recorded.sandboxId !== undefined && sandboxId !== undefined)
+    return recorded.sandboxId === sandboxId ? 'ours' : 'other';
+  if (recorded.status === 'voided' && outcome.passed !== undefined) return 'other';
+  const measured = pairsOf([
+    [rounded(recorded.modelMs), rounded(outcome.modelMs)],
+    [rounded(recorded.sandboxMs), rounded(outcome.sandboxMs)],
+    [recorded.usage?.totalTokens, usage?.totalTokens],
+    [hashesOf(recorded.artifacts), hashesOf(outcome.artifacts)],
+  ]);
+  const others = pairsOf([
+    [recorded.exitCode, outcome.exitCode],
+    [recorded.commands, outcome.commandCount],
+    [recorded.verifySteps, outcome.verifySteps],
+    [recorded.validations?.map(verdictOf), outcome.validations?.map(verdictOf)],
+  ]);
+  const all = [...measured, ...others];
+  if (!all.every(([one, other]) => isDeepStrictEqual(one, other))) return 'other';
+  const isDistinctive = ([one]: Pair) => one !== 0 && !(Array.isArray(one) && one.length === 0);
+  return measured.some(isDistinctive) ? 'ours' : 'bare';
+}
+
+type Pair = readonly [unknown, unknown];
+
+function pairsOf(pairs: readonly Pair[]): Pair[] {
+  return pairs.filter(([one, other]) => one !== undefined && other !== undefined);
+}
+
+function rounded(milliseconds: number | undefined): number | undefined {
+  return milliseconds === undefined ? undefined : Math.round(milliseconds);
+}
+
+function hashesOf(artifacts: ListedTrial['artifacts']): string[] | undefined {
+  return artifacts?.map(({ path, sha256 }) => `${sha256} ${path}`).sort();
+}
+
+function verdictOf({ name, exitCode }: { name: string; exitCode?: number | undefined }): string {
+  return `${exitCode} ${name}`;
+}
+
+/** Names the result that a service has in place of ours. */
+export function otherResult(listed: ListedTrial | undefined): string {
+  const from = listed?.sandboxId === undefined ? '' : ` from the sandbox ${listed.sandboxId.slice(0, 12)}`;
+  return `the service has another result of the trial${from} (${listed?.status ?? 'unknown status'})`;
+}

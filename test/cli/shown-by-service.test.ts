@@ -1,0 +1,97 @@
+import { cpSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { expect, test } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { Ledger } from '../../src/ledger/ledger.ts';
+import { openSloppyDouble } from '../doubles/sloppy.ts';
+import { openFlakyService } from './flaky-service.ts';
+import { main, offsite } from './offsite.ts';
+import { openPlace } from './place.ts';
+
+type RunsPage = { runs: { trials: { status: string; sandboxId?: string }[] }[] };
+
+test('a service that was restored from an older backup gets the results again', async () => {
+  using place = openPlace();
+  await using service = await openFlakyService(place);
+  const { env } = service;
+  const file = place.suite({ trials: 2, cases: [{ id: 'one', verify: 'true' }] });
+  const kept = join(place.folder, 'kept.db');
+  service.alter = (operation, body) => {
+    if (operation === 'evals.start') service.backUp(kept);
+    return body;
+  };
+  expect((await offsite(place, ['run', file], { env })).exitCode).toBe(0);
+  await service.restore(kept);
+  const listed = async () => (await service.ask('evals.runs.list', { caseId: 'one' })) as RunsPage;
+  expect((await listed()).runs[0]?.trials.map(({ status }) => status)).toEqual(['queued', 'queued']);
+  const { exitCode, stderr } = await offsite(place, ['outbox', 'send'], { env });
+  expect(exitCode, stderr).toBe(0);
+  expect(stderr).toContain('the service has no result of 2 trials whose reports it had accepted');
+  expect((await listed()).runs[0]?.trials.map(({ status }) => status)).toEqual(['reported', 'reported']);
+});
+
+test('a ledger that was restored from its backup takes what the service has, and runs nothing again', async () => {
+  using place = openPlace();
+  await using service = await openFlakyService(place);
+  const { env } = service;
+  const file = place.suite({ trials: 2, cases: [{ id: 'one', verify: 'true' }] });
+  service.alter = (operation, body) => {
+    // The ledger as a backup has it that was made after the start.
+    if (operation === 'evals.start')
+      cpSync(place.dataFolder, `${place.dataFolder}.kept`, { recursive: true });
+    return body;
+  };
+  expect((await offsite(place, ['run', file], { env })).exitCode).toBe(0);
+  const first = (await service.ask('evals.runs.list', { caseId: 'one' })) as RunsPage;
+  rmSync(place.dataFolder, { recursive: true });
+  cpSync(`${place.dataFolder}.kept`, place.dataFolder, { recursive: true });
+  const reports = service.asked.filter((operation) => operation === 'evals.reportTrial').length;
+  const { exitCode, stdout, stderr } = await offsite(place, ['resume'], { env });
+  expect(exitCode, stderr).toBe(0);
+  expect(stderr).toContain('took the results of 2 trials from the service');
+  expect(stdout).toMatch(/all +2 +0 +0 +100 %/);
+  expect(await service.ask('evals.runs.list', { caseId: 'one' })).toEqual(first);
+  expect(service.asked.filter((operation) => operation === 'evals.reportTrial')).toHaveLength(reports);
+});
+
+test('parked results: `outbox retry` without ids takes all of them', async () => {
+  using place = openPlace();
+  await using service = await openFlakyService(place);
+  const { env } = service;
+  await offsite(place, ['run', place.suite({ cases: [{ id: 'one', verify: 'true' }] })], { env });
+  {
+    using ledger = new Ledger(place.dataFolder, systemClock);
+    for (const { trial } of ledger.records.all('SELECT trial FROM reports'))
+      ledger.outbox.parked(Number(trial), 'no', 'another version');
+  }
+  const { stderr } = await offsite(place, ['outbox', 'retry'], { env });
+  expect(stderr).toContain('queued 1 result again');
+});
+
+test('runs of a service that counts its pages from 0 are listed, by pages from 1', async () => {
+  using place = openPlace();
+  await using double = await openSloppyDouble({ pagesFrom: 0 });
+  const suite = { id: 's', name: 'S', prompt: 'p' };
+  const start = { suite, cases: [{ id: 'one', name: 'One' }], variants: [{ model: 'm' }], trials: 1 };
+  for (let n = 0; n < 3; n++) await double.start(start);
+  const { stdout, exitCode } = await offsite(place, ['runs', 'one'], { env: double.env });
+  expect(exitCode).toBe(0);
+  expect(stdout.trim().split('\n')).toHaveLength(5);
+  expect(stdout).toContain('page 1 of 1');
+});
+
+test('output that cannot be written is no success, and an empty OFFSITE_URL is no address', async () => {
+  using place = openPlace();
+  const command = `"$0" "$@" > /dev/full`;
+  const args = [main, 'batches', '--json', '--data-folder', place.dataFolder];
+  const full = await execa('sh', ['-c', command, process.execPath, ...args], {
+    ...{ reject: false, env: { HOME: place.folder } },
+  });
+  expect([full.exitCode, full.stderr]).toEqual([3, expect.stringContaining('could not be written')]);
+  const empty = await offsite(place, ['whoami'], { env: { OFFSITE_URL: '' } });
+  expect([empty.exitCode, empty.stderr]).toEqual([
+    2,
+    expect.stringContaining('OFFSITE_URL is set, but empty'),
+  ]);
+});

@@ -1,0 +1,307 @@
+import { cpSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { Delivery, deliverLeftovers, queueLost } from '../../src/agent/delivery.ts';
+import { type KnownRun, reconcile } from '../../src/agent/reconcile.ts';
+import { type Client, createClient } from '../../src/client/client.ts';
+import { type Clock, systemClock } from '../../src/clock.ts';
+import type { StartResponse } from '../../src/contract/definition.ts';
+import { permissions } from '../../src/contract/identity.ts';
+import { Ledger } from '../../src/ledger/ledger.ts';
+import { openService, type Service } from '../../src/service/service.ts';
+import { startRequest } from '../service/test-service.ts';
+
+/** Numbers from 0 to 1 that are the same for a seed (mulberry32). */
+export function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+const service = 'there';
+const trialsOfARun = 10;
+
+/**
+ * The real service over HTTP and two data folders that work on its runs, without sandboxes: what a trial
+ * found is made up. Requests and answers get lost or late; service and ledgers are restored from backups at
+ * random moments; leases end.
+ */
+export class BothSides implements AsyncDisposable {
+  readonly #folder: string;
+  readonly #random: () => number;
+  /** Time passes faster than on a clock, so that leases end. */
+  #offset = 0;
+  readonly #clock: Clock;
+  #service: Service;
+  #secret = '';
+  readonly #server;
+  readonly #agents: Agent[] = [];
+  /** Part of the requests that something happens to. */
+  trouble = 0;
+
+  private constructor(folder: string, random: () => number) {
+    this.#folder = folder;
+    this.#random = random;
+    this.#clock = {
+      now: () => Date.now() + this.#offset,
+      sleep: systemClock.sleep,
+    };
+    this.#service = this.#openService();
+    this.#secret = this.#service.createKey({ organization: 'Acme', permissions }).secret;
+    this.#server = createServer(async (request, response) => {
+      const body = await text(request);
+      const fate = this.#random();
+      if (fate < this.trouble / 3) return request.socket.destroy();
+      const answer = await this.#fetch(request.url ?? '', body);
+      const said = await answer.text();
+      if (fate < (2 * this.trouble) / 3) return request.socket.destroy();
+      // Late: the caller has given up, and others are served meanwhile.
+      if (fate < this.trouble) return response.writeHead(503).end();
+      response.writeHead(answer.status, { 'content-type': 'application/json' }).end(said);
+    });
+  }
+
+  static async open(folder: string, { seed, runs }: { seed: number; runs: number }): Promise<BothSides> {
+    const sides = new BothSides(folder, randomFrom(seed));
+    await new Promise<void>((resolve) => sides.#server.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(sides.#server.address() as AddressInfo).port}`;
+    const request = startRequest();
+    const [variant] = request.variants;
+    const [example] = request.cases;
+    const cases = Array.from({ length: runs }, (_, n) => ({
+      ...example,
+      id: `case-${n}`,
+      name: `case-${n}`,
+    }));
+    const body = JSON.stringify({
+      ...request,
+      cases,
+      variants: [variant],
+      trials: trialsOfARun,
+      local: true,
+    });
+    const started = (await (await sides.#fetch('/v1/evals.start', body)).json()) as StartResponse;
+    for (const name of ['a', 'b']) {
+      const agent = new Agent(join(folder, name), { clock: sides.#clock, url, key: sides.#secret });
+      agent.plan(started);
+      sides.#agents.push(agent);
+    }
+    sides.#keepService();
+    return sides;
+  }
+
+  /** Something happens, on one side or the other. */
+  async step(): Promise<void> {
+    const agent = this.#agents[this.#random() < 0.5 ? 0 : 1] as Agent;
+    const what = this.#random();
+    this.#offset += Math.round(this.#random() * 40_000);
+    if (what < 0.7) await agent.work(this.#random);
+    else if (what < 0.85) await agent.deliver();
+    else if (what < 0.88) agent.backUp();
+    else if (what < 0.9) agent.restore();
+    else if (what < 0.93) this.#keepService();
+    else if (what < 0.95) await this.#restoreService();
+  }
+
+  /** Without further trouble, until each agent has done all its work and every lease has ended. */
+  async heal(): Promise<void> {
+    this.trouble = 0;
+    for (let round = 0; round < 6; round++) {
+      this.#offset += 3_600_000;
+      for (const agent of this.#agents) {
+        for (let n = 0; n < 40 && (await agent.work(this.#random)); n++);
+        await agent.deliver();
+      }
+    }
+  }
+
+  /** What is wrong between ledgers and service; empty if they agree. */
+  async disagreements(): Promise<string[]> {
+    const problems: string[] = [];
+    for (const agent of this.#agents) problems.push(...(await agent.disagreements()));
+    return problems;
+  }
+
+  /** How often a command said that all is done, and what was wrong at that moment. */
+  get said(): { times: number; wrong: string[] } {
+    return {
+      times: this.#agents.reduce((sum, { said }) => sum + said, 0),
+      wrong: this.#agents.flatMap(({ broken }) => broken),
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const agent of this.#agents) await agent[Symbol.asyncDispose]();
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+    await this.#service.close();
+  }
+
+  get #dataFolder(): string {
+    return join(this.#folder, 'service');
+  }
+
+  #openService(): Service {
+    return openService({ dataFolder: this.#dataFolder, clock: this.#clock, integrations: [] });
+  }
+
+  #keepService(): void {
+    rmSync(`${this.#dataFolder}.kept`, { recursive: true, force: true });
+    cpSync(this.#dataFolder, `${this.#dataFolder}.kept`, { recursive: true });
+  }
+
+  async #restoreService(): Promise<void> {
+    const kept = `${this.#dataFolder}.kept`;
+    await this.#service.close();
+    rmSync(this.#dataFolder, { recursive: true });
+    cpSync(kept, this.#dataFolder, { recursive: true });
+    this.#service = this.#openService();
+  }
+
+  #fetch(path: string, body: string): Promise<Response> {
+    const headers = { authorization: `Bearer ${this.#secret}`, 'content-type': 'application/json' };
+    const request = path.startsWith('/v1/') ? { method: 'POST', headers, body } : { headers };
+    return Promise.resolve(this.#service.fetch(new Request(`http://service.test${path}`, request)));
+  }
+}
+
+/** One data folder, with what `resume` and `outbox send` do in it. */
+class Agent implements AsyncDisposable {
+  readonly #folder: string;
+  readonly #clock: Clock;
+  readonly #client: Client;
+  #ledger: Ledger;
+  #delivery: Delivery;
+  #runs: KnownRun[] = [];
+  #made = 0;
+  /** What was wrong when a command said that all is done. */
+  readonly broken: string[] = [];
+  said = 0;
+
+  constructor(folder: string, { clock, url, key }: { clock: Clock; url: string; key: string }) {
+    this.#folder = folder;
+    this.#clock = clock;
+    this.#client = createClient({
+      ...{ url, apiKey: key, clock: systemClock },
+      retry: { attempts: 2, firstWait: 1, longestWait: 1 },
+    });
+    this.#ledger = new Ledger(folder, clock);
+    this.#delivery = this.#openDelivery();
+  }
+
+  plan({ id, runs }: StartResponse): void {
+    const batch = this.#ledger.batches.add({
+      ...{ service, id, suite: 'S', file: undefined },
+      runs: runs.map((run, taskIndex) => ({
+        ...run,
+        ...{ taskIndex, caseName: run.caseId, variant: 'v', details: {} },
+      })),
+    });
+    const stored = this.#ledger.batches.runs(batch.key);
+    const ordinals = Array.from({ length: trialsOfARun }, (_, ordinal) => ordinal);
+    this.#ledger.queue.add(stored.map(({ key }) => ({ run: key, setup: undefined, ordinals })));
+    this.#runs = stored.map(({ key, id, caseId }) => ({ key, id, caseId }));
+    this.backUp();
+  }
+
+  /** Ends one of the open trials. Resolves with whether there was one. */
+  async work(random: () => number): Promise<boolean> {
+    const open = this.#open();
+    const picked = open[Math.floor(random() * open.length)];
+    if (!picked) return false;
+    const { run, trial, ordinal } = picked;
+    let lease: number | undefined;
+    if (random() < 0.8) {
+      const request = { id: run.id, ordinal, agent: this.#ledger.agentId, seconds: 90 };
+      const claimed = await this.#client.call('evals.claimTrial', request).catch((error) => error as Error);
+      if (claimed instanceof Error && claimed.name === 'Conflict') return true;
+      lease = claimed instanceof Error ? undefined : claimed.attempt;
+    }
+    this.#made += 1;
+    const report = {
+      ...{ caseName: run.caseId, ordinal, taskIndex: this.#runs.indexOf(run), events: [] },
+      sandboxId: `${this.#folder} ${this.#made} ${random()}`,
+      outcome: { passed: true },
+    };
+    const attempt = this.#ledger.trials.beginAttempt(trial);
+    await this.#ledger.trials.finish(attempt, { verdict: 'passed', result: {}, report, lease });
+    if (random() < 0.5) {
+      const pending = this.#ledger.outbox.ofTrial(trial);
+      if (pending) await this.#delivery.deliver(pending, new AbortController().signal);
+    }
+    return true;
+  }
+
+  /** As `resume` does, without running anything. */
+  async deliver(): Promise<void> {
+    const { signal } = new AbortController();
+    const note = () => undefined;
+    const parts = { client: this.#client, ledger: this.#ledger, note };
+    try {
+      await reconcile(this.#runs, parts, signal, { open: true });
+      await queueLost({ ...parts, service }, signal, note);
+      await deliverLeftovers({ ...parts, delivery: this.#delivery, service }, signal, note);
+      const { lost } = await reconcile(this.#runs, parts, signal, { open: true });
+      if (lost > 0 || this.#ledger.outbox.pending().length > 0 || this.#open().length > 0) return;
+    } catch {
+      return;
+    }
+    this.said += 1;
+    this.broken.push(...(await this.disagreements()));
+  }
+
+  backUp(): void {
+    rmSync(`${this.#folder}.kept`, { recursive: true, force: true });
+    cpSync(this.#folder, `${this.#folder}.kept`, { recursive: true });
+  }
+
+  restore(): void {
+    this.#ledger[Symbol.dispose]();
+    rmSync(this.#folder, { recursive: true });
+    cpSync(`${this.#folder}.kept`, this.#folder, { recursive: true });
+    this.#ledger = new Ledger(this.#folder, this.#clock);
+    this.#delivery = this.#openDelivery();
+  }
+
+  async disagreements(): Promise<string[]> {
+    const problems: string[] = [];
+    for (const run of this.#runs) {
+      const page = await this.#client.page({ caseId: run.caseId }, { parts: 'results' });
+      const trials = page.runs[0]?.trials ?? [];
+      for (const { trial, ordinal, state, isOpen } of this.#ledger.outbox.ofRun(run.key)) {
+        const recorded = trials.find((one) => one.ordinal === ordinal);
+        const name = `${this.#folder.slice(-1)} ${run.caseId} ${ordinal}`;
+        if (recorded?.status !== 'reported') problems.push(`${name} is ${recorded?.status} at the service`);
+        if (isOpen) problems.push(`${name} is open here`);
+        const own = state && this.#ledger.outbox.body(trial).sandboxId === recorded?.sandboxId;
+        if (state === 'delivered' && !own) problems.push(`${name} is delivered, and the service has another`);
+        if (state === 'superseded' && own) problems.push(`${name} is superseded by itself`);
+        if (state === 'queued' || state === 'parked')
+          problems.push(`${name} is ${state}: ${this.#ledger.outbox.ofTrial(trial)?.answer}`);
+      }
+    }
+    return problems;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#client[Symbol.asyncDispose]();
+    this.#ledger[Symbol.dispose]();
+  }
+
+  #open(): { run: KnownRun; trial: number; ordinal: number }[] {
+    return this.#runs.flatMap((run) =>
+      this.#ledger.outbox.ofRun(run.key).flatMap((one) => (one.isOpen ? [{ run, ...one }] : [])),
+    );
+  }
+
+  #openDelivery(): Delivery {
+    const parts = { client: this.#client, clock: this.#clock, warn: () => undefined };
+    return new Delivery({ ...parts, ledger: this.#ledger });
+  }
+}
