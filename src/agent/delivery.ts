@@ -14,6 +14,7 @@ import {
   actions,
   type ObservedTrial,
   otherResult,
+  type Reconciled,
   reconcileDelivered,
   recordsOf,
   trialIn,
@@ -295,13 +296,13 @@ export async function queueLost(
   { ledger, client, service }: OutboxParts,
   signal: AbortSignal | undefined,
   note: (message: string) => void,
-): Promise<void> {
+): Promise<Reconciled> {
   const again = ledger.outbox.offerAgain(service, {
     before: ledger.records.now() - refusedMs,
     version: versionOf(),
   });
   if (again > 0) note(`offers ${again} refused ${again === 1 ? 'result' : 'results'} to the service again`);
-  await reconcileDelivered(service, { client, ledger, note }, signal);
+  return reconcileDelivered(service, { client, ledger, note }, signal);
 }
 
 /**

@@ -8,8 +8,11 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { TrialReport } from '../ledger/outbox.ts';
 import { resultFromService } from './result-from-service.ts';
 
-/** What the ledger has of a trial. `sent` is `queued`, and the service may have got the report already. */
-export type InLedger = 'open' | 'queued' | 'sent' | 'parked' | 'delivered' | 'superseded';
+/**
+ * What the ledger has of a trial. `sent` is `queued`, and the service may have got the report already.
+ * `taken` has only what the service showed: there is no report of it.
+ */
+export type InLedger = 'open' | 'queued' | 'sent' | 'parked' | 'delivered' | 'superseded' | 'taken';
 
 /**
  * What the service's record shows of a trial.
@@ -72,6 +75,7 @@ export const actions: Readonly<Record<InLedger, Readonly<Record<AtService, Actio
     absent: 'none',
     unclear: 'none',
   },
+  taken: { open: 'run', ours: 'none', other: 'none', bare: 'none', absent: 'none', unclear: 'none' },
 };
 
 /** A run of the ledger, as the service knows it. */
@@ -94,6 +98,8 @@ export interface Reconciled {
   lost: number;
   taken: number;
   superseded: number;
+  /** Trials that run again: only the service had their results, and it lost them. */
+  again: number;
 }
 
 /**
@@ -109,11 +115,11 @@ export async function reconcile(
   signal: AbortSignal | undefined,
   { open }: { open: boolean },
 ): Promise<Reconciled> {
-  const total: Reconciled = { lost: 0, taken: 0, superseded: 0 };
+  const total: Reconciled = { lost: 0, taken: 0, superseded: 0, again: 0 };
   const how = { open, askedAt: parts.ledger.records.now() };
   for await (const [run, record] of recordsOf(runs, parts.client, signal))
     await reconcileRun(run, record, parts, total, how);
-  const { lost, taken, superseded } = total;
+  const { lost, taken, superseded, again } = total;
   if (lost > 0)
     parts.note(
       `the service has no result of ${trials(lost)} whose reports it had accepted; they are sent again`,
@@ -121,6 +127,10 @@ export async function reconcile(
   if (taken > 0) parts.note(`took the results of ${trials(taken)} from the service: the ledger lacked them`);
   if (superseded > 0)
     parts.note(`the service has other results of ${trials(superseded)} than this ledger; they count there`);
+  if (again > 0)
+    parts.note(
+      `the service has lost results that only it had: ${trials(again)} must run again (offsite resume)`,
+    );
   return total;
 }
 
@@ -135,14 +145,14 @@ async function reconcileRun(
   total: Reconciled,
   { open, askedAt }: { open: boolean; askedAt: number },
 ): Promise<void> {
-  const { outbox, trials } = ledger;
+  const { outbox, trials, foundRuns } = ledger;
   for (const trial of outbox.ofRun(run.key)) {
     const has = inLedger(trial);
     if (has === undefined || (has === 'open' && !open)) continue;
     // The record may be older than an answer that came meanwhile.
     if (has === 'delivered' && trial.since >= askedAt) continue;
     const { state, listed } = trialIn(record, trial.ordinal, () =>
-      has === 'open' ? undefined : outbox.body(trial.trial),
+      trial.state === undefined ? undefined : outbox.body(trial.trial),
     );
     switch (actions[has][state]) {
       case 'take': {
@@ -151,6 +161,11 @@ async function reconcileRun(
         total.taken++;
         break;
       }
+      case 'run':
+        if (has !== 'taken') break;
+        foundRuns.runAgain(run.key, trial.trial);
+        total.again++;
+        break;
       case 'send':
         // What is queued already keeps its turn.
         if (has !== 'delivered' && has !== 'superseded') break;
@@ -169,8 +184,8 @@ async function reconcileRun(
   }
 }
 
-function inLedger({ state, sent, isOpen }: TrialReport): InLedger | undefined {
-  if (state === undefined) return isOpen ? 'open' : undefined;
+function inLedger({ state, sent, isOpen, isTaken }: TrialReport): InLedger | undefined {
+  if (state === undefined) return isOpen ? 'open' : isTaken ? 'taken' : undefined;
   return state === 'queued' && sent ? 'sent' : state;
 }
 
@@ -183,18 +198,19 @@ export async function reconcileDelivered(
   parts: ReconcileParts,
   signal: AbortSignal | undefined,
 ): Promise<Reconciled> {
-  const total: Reconciled = { lost: 0, taken: 0, superseded: 0 };
+  const total: Reconciled = { lost: 0, taken: 0, superseded: 0, again: 0 };
+  const { outbox } = parts.ledger;
   for (let skip = 0; ; ) {
-    const runs = parts.ledger.outbox.lastDelivered(service, runsAtATime, skip);
+    const runs = outbox.lastDelivered(service, runsAtATime, skip);
     if (runs.length === 0) return total;
-    const { lost, superseded } = await reconcile(runs, parts, signal, { open: false });
+    const { lost, superseded, again } = await reconcile(runs, parts, signal, { open: false });
     total.lost += lost;
     total.superseded += superseded;
-    if (lost + superseded === 0) return total;
-    // Runs whose reports are all queued again are no longer among them.
-    const delivered = (key: RunKey) =>
-      parts.ledger.outbox.ofRun(key).some((one) => one.state === 'delivered');
-    skip += runs.filter(({ key }) => delivered(key)).length;
+    total.again += again;
+    if (lost + superseded + again === 0) return total;
+    // Runs whose results are all to be sent or made again are no longer among them.
+    const left = new Set(outbox.lastDelivered(service, skip + runsAtATime, 0).map(({ key }) => key));
+    skip += runs.filter(({ key }) => left.has(key)).length;
   }
 }
 
@@ -232,7 +248,7 @@ export interface ObservedTrial {
   listed: ListedTrial | undefined;
 }
 
-/** @param report what the ledger would report of the trial; it is read only if there is something to compare */
+/** @param report what the ledger would report of the trial; read only if there is something to compare */
 export function trialIn(
   run: ListedRun<'results'> | undefined,
   ordinal: number,
@@ -258,7 +274,8 @@ function hasContent({ id: _, ordinal: __, status: ___, ...content }: ListedTrial
 
 /**
  * Whether a service's record of a trial comes from a report. The id of the sandbox decides, because no two
- * attempts have the same one. Without it, all that both have must be equal, and one of these must be a measurement that hardly any two attempts have in common. Numbers may be rounded.
+ * attempts have the same one. Without it, all that both have must be equal, and one of these must be a
+ * measurement that hardly any two attempts have in common. Numbers may be rounded.
  */
 function compared(
   recorded: ListedTrial,

@@ -1,4 +1,4 @@
-import type { BatchKey, Records, RunKey } from './records.ts';
+import type { BatchKey, Records, RunKey, TrialKey } from './records.ts';
 import { leftElsewhere, queueTrials, reopen, takeBack } from './trial-states.ts';
 
 /** A run that somebody else queued and this agent found by listing. */
@@ -75,6 +75,14 @@ export class FoundRuns {
    */
   claimOpen(run: RunKey, ordinals: readonly number[]): boolean {
     return this.#claimMore(run, ordinals);
+  }
+
+  /** Queues a trial again whose result was taken from the service, because the service has lost it. */
+  runAgain(run: RunKey, trial: TrialKey): void {
+    this.#records.transaction(() => {
+      takeBack(this.#records, trial);
+      reopen(this.#records, run);
+    });
   }
 
   #claimMore(run: RunKey, ordinals: readonly number[]): boolean {

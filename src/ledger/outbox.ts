@@ -22,6 +22,8 @@ export interface TrialReport {
   since: number;
   /** Whether the trial has no result here, and is not left to somebody else. */
   isOpen: boolean;
+  /** Whether its result was taken from the service. */
+  isTaken: boolean;
 }
 
 /** A report that the service has not accepted yet. */
@@ -218,21 +220,24 @@ export class Outbox {
         sent: row.sent === 1,
         since: Number(row.since ?? 0),
         isOpen: row.of_trial !== 'finished' && row.withdrawn === null,
+        isTaken: row.of_trial === 'finished' && row.withdrawn === 'elsewhere' && row.state === null,
       }));
   }
 
   /**
-   * The runs whose reports a service accepted last, newest first.
+   * The runs whose results a service had last, newest first.
    *
    * @param skip how many of them are left out
    */
   lastDelivered(service: string, limit: number, skip: number): DeliveredRun[] {
     return this.#records
       .all(
-        `SELECT runs.key, runs.id, runs.case_id, max(reports.since) AS since, max(reports.trial) AS trial
-         FROM reports JOIN trials ON trials.key = reports.trial JOIN runs ON runs.key = trials.run
+        `SELECT runs.key, runs.id, runs.case_id, max(trials.key) AS trial,
+           max(coalesce(nullif(reports.since, 0), trials.finished_at, 0)) AS since
+         FROM trials LEFT JOIN reports ON reports.trial = trials.key JOIN runs ON runs.key = trials.run
            JOIN batches ON batches.key = runs.batch
-         WHERE reports.state = 'delivered' AND batches.service = ?
+         WHERE batches.service = ? AND (reports.state IN ('delivered', 'superseded')
+           OR reports.trial IS NULL AND trials.state = 'finished' AND trials.withdrawn = 'elsewhere')
          GROUP BY runs.key ORDER BY since DESC, trial DESC LIMIT ? OFFSET ?`,
         service,
         limit,

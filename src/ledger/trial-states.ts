@@ -53,7 +53,9 @@ export function queueTrials(records: Records, run: RunKey, ordinals: readonly nu
   }
 }
 
-/** The trials of these ordinals that were left to another Offsite process, and that have no result here. */
+/**
+ * The trials of these ordinals that were left to another Offsite process, and have no result of this one.
+ */
 export function leftElsewhere(records: Records, run: RunKey, ordinals: readonly number[]): TrialKey[] {
   return records
     .all(
@@ -68,7 +70,11 @@ export function leftElsewhere(records: Records, run: RunKey, ordinals: readonly 
 
 /** Queues a trial again that was left to another Offsite process. Call it in a transaction. */
 export function takeBack(records: Records, trial: TrialKey): void {
-  records.run("UPDATE trials SET state = 'queued', withdrawn = NULL WHERE key = ?", trial);
+  records.run(
+    `UPDATE trials SET state = 'queued', withdrawn = NULL, verdict = NULL, result = NULL, finished_at = NULL
+     WHERE key = ?`,
+    trial,
+  );
   records.note({ subject: 'trial', key: trial, state: 'queued', detail: 'another agent gave it back' });
 }
 

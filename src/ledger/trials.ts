@@ -131,13 +131,17 @@ export class Trials {
     if (kindOf(finished.cause) === 'harness') this.brokenHarnesses.add(attempt.trial, records.now());
   }
 
-  /** Gives an open trial the result that the service has of it. There is nothing to report then. */
+  /**
+   * Gives an open trial the result that the service has of it. There is nothing to report then, and the trial
+   * counts as left to whoever reported it.
+   */
   async take(trial: TrialKey, verdict: Verdict, result: unknown): Promise<void> {
     const blob = await this.#blobs.putJson(result);
     const records = this.#records;
     records.transaction(() => {
       records.run(
-        "UPDATE trials SET state = 'finished', verdict = ?, result = ?, finished_at = ? WHERE key = ?",
+        `UPDATE trials SET state = 'finished', withdrawn = 'elsewhere', verdict = ?, result = ?, finished_at = ?
+         WHERE key = ?`,
         verdict,
         blob,
         records.now(),

@@ -60,7 +60,8 @@ async function world(inLedger: InLedger, atService: AtService) {
     runs: [{ ...run, taskIndex: 0, caseName: 'A', variant: 'v', details: {} }],
   });
   const trial = queueTrial(ledger, batch.key, 0);
-  if (inLedger !== 'open') {
+  if (inLedger === 'taken') await ledger.trials.take(trial, 'passed', { verdict: 'passed' });
+  else if (inLedger !== 'open') {
     const attempt = ledger.trials.beginAttempt(trial);
     await ledger.trials.finish(attempt, { verdict: 'passed', result: {}, report });
   }

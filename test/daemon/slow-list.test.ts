@@ -28,7 +28,10 @@ test('a look for runs on ever slower pages ends before the watchdog ends the dae
     const targets = new PollTargets(daemon, { monotonic: () => 0, random: () => 0.5 });
     const log = pino({ level: 'silent' });
     const parts = { client, clock, ledger, service: 'here', targets, metrics: new Metrics(), log };
-    const polled = poll({ ...parts, claimed: () => undefined, unclear: new Set() }, new AbortController().signal);
+    const polled = poll(
+      { ...parts, claimed: () => undefined, unclear: new Set() },
+      new AbortController().signal,
+    );
     await expect.poll(() => service.received.length).toBe(2);
     clock.expire(foundRuns.time.look);
     await polled;

@@ -14,7 +14,7 @@ import { openService, type Service } from '../../src/service/service.ts';
 import { startRequest } from '../service/test-service.ts';
 
 /** Numbers from 0 to 1 that are the same for a seed (mulberry32). */
-export function randomFrom(seed: number): () => number {
+function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {
     state = (state + 0x6d2b79f5) | 0;
@@ -23,6 +23,8 @@ export function randomFrom(seed: number): () => number {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
 }
+
+type Recorded = { ordinal: number; status: string; sandboxId?: string };
 
 const service = 'there';
 const trialsOfARun = 10;
@@ -87,8 +89,12 @@ export class BothSides implements AsyncDisposable {
       local: true,
     });
     const started = (await (await sides.#fetch('/v1/evals.start', body)).json()) as StartResponse;
+    const recorded = async (caseId: string) => {
+      const answer = await sides.#fetch('/v1/evals.runs.list', JSON.stringify({ caseId }));
+      return ((await answer.json()) as { runs: { trials: Recorded[] }[] }).runs[0]?.trials ?? [];
+    };
     for (const name of ['a', 'b']) {
-      const agent = new Agent(join(folder, name), { clock: sides.#clock, url, key: sides.#secret });
+      const agent = new Agent(join(folder, name), { clock: sides.#clock, url, key: sides.#secret }, recorded);
       agent.plan(started);
       sides.#agents.push(agent);
     }
@@ -180,11 +186,18 @@ class Agent implements AsyncDisposable {
   #delivery: Delivery;
   #runs: KnownRun[] = [];
   #made = 0;
+  /** The service's records, past all trouble. */
+  readonly #recorded: (caseId: string) => Promise<Recorded[]>;
   /** What was wrong when a command said that all is done. */
   readonly broken: string[] = [];
   said = 0;
 
-  constructor(folder: string, { clock, url, key }: { clock: Clock; url: string; key: string }) {
+  constructor(
+    folder: string,
+    { clock, url, key }: { clock: Clock; url: string; key: string },
+    recorded: (caseId: string) => Promise<Recorded[]>,
+  ) {
+    this.#recorded = recorded;
     this.#folder = folder;
     this.#clock = clock;
     this.#client = createClient({
@@ -272,8 +285,7 @@ class Agent implements AsyncDisposable {
   async disagreements(): Promise<string[]> {
     const problems: string[] = [];
     for (const run of this.#runs) {
-      const page = await this.#client.page({ caseId: run.caseId }, { parts: 'results' });
-      const trials = page.runs[0]?.trials ?? [];
+      const trials = await this.#recorded(run.caseId);
       for (const { trial, ordinal, state, isOpen } of this.#ledger.outbox.ofRun(run.key)) {
         const recorded = trials.find((one) => one.ordinal === ordinal);
         const name = `${this.#folder.slice(-1)} ${run.caseId} ${ordinal}`;

@@ -100,7 +100,10 @@ export class Daemon {
         ...this.#parts,
         watchdog: this.#watchdog,
         metrics: this.metrics,
-        check: (signal) => queueLost(this.#parts, signal, (message) => log.warn(message)),
+        check: async (signal) => {
+          const { again } = await queueLost(this.#parts, signal, (message) => log.warn(message));
+          if (again > 0) this.#loops.work.wake();
+        },
       }),
     );
     this.#delivery = delivery;

@@ -106,7 +106,7 @@ async function send(options: CommonOptions): Promise<void> {
   await using context = CommandContext.open(options);
   const { signal } = context.interruption();
   const reporting = await context.reporting();
-  const failed = await queueLost(reporting, signal, context.note).catch((error: unknown) => {
+  const looked = await queueLost(reporting, signal, context.note).catch((error: unknown) => {
     signal.throwIfAborted();
     return { error };
   });
@@ -120,8 +120,8 @@ async function send(options: CommonOptions): Promise<void> {
   const left = reporting.ledger.outbox.pending();
   print(left, options.json);
   // Without the service's records, nobody knows whether it has what it accepted.
-  if (failed) throw failed.error;
-  if (left.length > 0) process.exitCode = exitCodes.infrastructure;
+  if ('error' in looked) throw looked.error;
+  if (left.length > 0 || looked.again > 0) process.exitCode = exitCodes.infrastructure;
 }
 
 async function withLedger(options: CommonOptions, work: (ledger: Ledger) => void): Promise<void> {

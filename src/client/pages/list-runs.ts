@@ -88,8 +88,8 @@ async function firstPage<Parts extends RunParts>(
 }
 
 /**
- * A page by its number as people count, from 1, whatever number the service gives to its first page. Reads the
- * first page before another one, unless its number is known.
+ * A page by its number as people count, from 1, whatever number the service gives to its first page. Reads
+ * the first page before another one, unless its number is known.
  */
 export async function pageOf<Parts extends RunParts>(
   readPage: (request: PageRequest) => Promise<ReadPage<Parts>>,
