@@ -1,5 +1,8 @@
 import { OffsiteError } from '../offsite-error.ts';
+import type { BlobStore } from './blobs.ts';
 import type { Ledger } from './ledger.ts';
+import { hasNoBatch } from './prune.ts';
+import type { Records } from './records.ts';
 import { artifactReferences, directReferences, mentionedHashes, type Reference } from './references.ts';
 
 export interface CheckedLedger {
@@ -11,16 +14,29 @@ export interface CheckedLedger {
   damaged: Reference[];
   /** Blobs that are needed and do not exist. */
   missing: Reference[];
+  /** Trials whose verdict in the ledger is not that of their record. */
+  otherVerdicts: { what: string; ledger: string; record: string }[];
+  /** Archives of workspaces that are read, and those that are damaged or missing. */
+  workspaces: number;
+  brokenWorkspaces: Reference[];
+  /** Whether the ledger has no batch, although there are blobs: it may not be the one they belong to. */
+  empty: boolean;
   /** How many blobs nothing needs: a crash leaves some, and so do trials that are still running. */
   orphaned: number;
 }
 
 /**
- * Checks the whole ledger: the database's pages and indexes, every blob's content, and that all needed blobs
- * exist.
+ * Checks the whole ledger: the database's pages and indexes, every blob's content, that all needed blobs
+ * exist, that verdicts are those of the records, and the archives of workspaces.
  */
-export async function checkLedger({ records, blobs }: Ledger, signal: AbortSignal): Promise<CheckedLedger> {
-  const found: CheckedLedger = { database: undefined, blobs: 0, damaged: [], missing: [], orphaned: 0 };
+export async function checkLedger(
+  { records, blobs, workspaces }: Ledger,
+  signal: AbortSignal,
+): Promise<CheckedLedger> {
+  const found: CheckedLedger = {
+    ...{ database: undefined, blobs: 0, damaged: [], missing: [], orphaned: 0 },
+    ...{ otherVerdicts: [], workspaces: 0, brokenWorkspaces: [], empty: false },
+  };
   try {
     records.check('full');
   } catch (error) {
@@ -44,5 +60,39 @@ export async function checkLedger({ records, blobs }: Ledger, signal: AbortSigna
   }
   found.blobs = stored.size;
   found.missing = [...needed.values()].filter(({ sha256 }) => !stored.has(sha256));
+  found.empty = stored.size > 0 && hasNoBatch(records);
+  found.otherVerdicts = [...otherVerdicts(records, blobs)];
+  for (const archive of records.all(archives)) {
+    signal.throwIfAborted();
+    found.workspaces++;
+    const [sha256, what] = [String(archive.sha256), String(archive.what)];
+    if ((await workspaces.verify(sha256)) !== 'whole') found.brokenWorkspaces.push({ sha256, what });
+  }
   return found;
+}
+
+const archives = `
+  SELECT workspaces.name AS sha256, 'the workspace of trial ' || trials.ordinal || ' of run ' || runs.id AS what
+  FROM workspaces JOIN trials ON trials.key = workspaces.trial JOIN runs ON runs.key = trials.run
+  WHERE workspaces.kind = 'archive' AND workspaces.removed_at IS NULL`;
+
+const verdicts = `
+  SELECT 'trial ' || trials.ordinal || ' of run ' || runs.id AS what, trials.verdict, trials.result
+    FROM trials JOIN runs ON runs.key = trials.run WHERE trials.result IS NOT NULL
+  UNION ALL
+  SELECT 'a later grading of trial ' || trials.ordinal || ' of run ' || runs.id, gradings.verdict, gradings.result
+    FROM gradings JOIN trials ON trials.key = gradings.trial JOIN runs ON runs.key = trials.run`;
+
+/** The verdicts that are not those of their records. A record that cannot be read is told as damaged. */
+function* otherVerdicts(
+  records: Records,
+  blobs: BlobStore,
+): Generator<CheckedLedger['otherVerdicts'][number]> {
+  for (const { what, verdict, result } of records.each(verdicts)) {
+    const text = blobs.tryRead(String(result))?.toString('utf8');
+    if (text === undefined) continue;
+    const record = (JSON.parse(text) as { verdict?: unknown }).verdict;
+    if (record !== verdict)
+      yield { what: String(what), ledger: String(verdict), record: String(record ?? 'none') };
+  }
 }

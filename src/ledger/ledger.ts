@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../clock.ts';
+import { OffsiteError } from '../offsite-error.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import { Batches } from './batches.ts';
 import { BlobStore } from './blobs.ts';
@@ -51,7 +53,7 @@ export class Ledger implements Disposable {
 
   /**
    * Opens or creates the ledger of a data folder, and checks it for damage. Throws as {@link openDatabase}
-   * does, and `DATABASE_DAMAGED`.
+   * does, `DATABASE_DAMAGED`, and `LEDGER_LOST` if there are blobs, but not the database that they belong to.
    *
    * @param watch called around every transaction
    * @param redactor removes secrets from everything that is stored
@@ -64,6 +66,7 @@ export class Ledger implements Disposable {
     const file = join(dataFolder, 'ledger.db');
     this.dataFolder = dataFolder;
     this.reserve = new Reserve(dataFolder);
+    refuseLost(dataFolder, file);
     const database = openDatabase(file, migrations);
     this.records = new Records({ file, database, clock, watch, reserve: this.reserve });
     try {
@@ -102,6 +105,29 @@ export class Ledger implements Disposable {
     this.limits[Symbol.dispose]();
     this.records[Symbol.dispose]();
   }
+}
+
+/** A new database beside blobs would count as a new folder, and the results as unused. */
+function refuseLost(dataFolder: string, file: string): void {
+  const sizeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.size;
+  const size = sizeOf(file);
+  if ((size ?? 0) > 0 || (sizeOf(`${file}-wal`) ?? 0) > 0 || !hasBlobs(join(dataFolder, 'blobs'))) return;
+  const older = readdirSync(dataFolder).filter((name) => /^ledger\.db\.before-v\d+$/.test(name));
+  const beside = older.length === 0 ? '' : ` ${older.join(' and ')} in the folder may be an older one.`;
+  throw new OffsiteError(
+    `${file} ${size === undefined ? 'is missing' : 'is empty'}, and ${join(dataFolder, 'blobs')} has results: without it, nobody knows which`,
+    {
+      code: 'LEDGER_LOST',
+      kind: 'infrastructure',
+      hint: `Copy ledger.db there from a backup (offsite ledger backup makes them).${beside} To begin anew, name another data folder, or move this one away.`,
+    },
+  );
+}
+
+function hasBlobs(folder: string): boolean {
+  if (!existsSync(folder)) return false;
+  const isBlob = (name: string) => /^[0-9a-f]{2}$/.test(name) && readdirSync(join(folder, name)).length > 0;
+  return readdirSync(folder).some(isBlob);
 }
 
 /**

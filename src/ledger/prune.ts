@@ -24,6 +24,8 @@ export interface Pruned {
   blobs: number;
   /** Bytes of the removed blobs. */
   byteSize: number;
+  /** Blobs that stay because the ledger has no batch. */
+  spared: number;
 }
 
 /** Batches that ended before a time with every report delivered or dropped. */
@@ -32,7 +34,7 @@ const prunable = `
   WHERE batches.state = 'finished'
     AND NOT EXISTS (
       SELECT 1 FROM runs JOIN trials ON trials.run = runs.key LEFT JOIN reports ON reports.trial = trials.key
-      WHERE runs.batch = batches.key AND (trials.finished_at >= ?1 OR reports.state <> 'delivered'))
+      WHERE runs.batch = batches.key AND (trials.finished_at >= ?1 OR reports.state NOT IN ('delivered', 'superseded')))
     AND batches.started_at < ?1`;
 
 /** The batches of a choice whose sets have parts that are not in the choice. A set is removed as a whole. */
@@ -50,32 +52,42 @@ const ofBatches = (batches: string) => ({
 
 /**
  * Removes old batches whose trials are all finished and reported, and blobs that nothing refers to any more.
- * Batches with undelivered reports stay, however old they are.
+ * Batches with undelivered reports stay, however old they are. So do all blobs of a ledger that has no batch
+ * at all: it may not be the one that they belong to.
  */
 export async function pruneLedger(
   { records, blobs, workspaces }: Ledger,
   { before, now, dryRun }: PruneOptions,
   signal: AbortSignal,
 ): Promise<Pruned> {
+  const { blobs: stored, partials } = await blobs.list();
+  const isEmpty = hasNoBatch(records);
   const batches = prunableBatches(records, before);
   const keys = JSON.stringify(batches);
   const chosen = 'SELECT value FROM json_each(?1)';
   const counted = records.get(`SELECT count(*) AS count FROM (${ofBatches(chosen).trials})`, keys);
-  const pruned: Pruned = { batches: batches.length, trials: Number(counted?.count), blobs: 0, byteSize: 0 };
+  const pruned: Pruned = {
+    ...{ batches: batches.length, trials: Number(counted?.count), blobs: 0, byteSize: 0 },
+    spared: isEmpty ? stored.size : 0,
+  };
   const kept = keptBlobs(records, blobs, batches);
   if (!dryRun) removeBatches(records, keys, before);
-  const { blobs: stored, partials } = await blobs.list();
   for (const sha256 of stored) {
     signal.throwIfAborted();
-    const found = kept.has(sha256) ? undefined : blobs.stat(sha256);
+    const found = isEmpty || kept.has(sha256) ? undefined : blobs.stat(sha256);
     if (!found || now - found.putAt < youngMs) continue;
     pruned.blobs++;
     pruned.byteSize += found.byteSize;
     if (!dryRun) await blobs.remove(sha256);
   }
   if (!dryRun) await removePartials(partials, now);
-  if (!dryRun) await workspaces.removeLost(now);
+  if (!dryRun && !isEmpty) await workspaces.removeLost(now);
   return pruned;
+}
+
+/** Whether a ledger has never had a batch, or is another one than it was. */
+export function hasNoBatch(records: Records): boolean {
+  return records.get('SELECT 1 FROM batches UNION ALL SELECT 1 FROM starts LIMIT 1') === undefined;
 }
 
 function prunableBatches(records: Records, before: number): BatchKey[] {

@@ -99,6 +99,11 @@ export class Workspaces {
     return createReadStream(this.#files.pathOf(sha256));
   }
 
+  /** Reads an archive and compares its hash. */
+  verify(sha256: string): Promise<'whole' | 'damaged' | 'missing'> {
+    return this.#files.verify(sha256);
+  }
+
   has(sha256: string): boolean {
     return this.#files.stat(sha256) !== undefined;
   }

@@ -1,4 +1,4 @@
-import { cpSync, rmSync } from 'node:fs';
+import { cpSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
@@ -67,6 +67,19 @@ test('parked results: `outbox retry` without ids takes all of them', async () =>
   }
   const { stderr } = await offsite(place, ['outbox', 'retry'], { env });
   expect(stderr).toContain('queued 1 result again');
+});
+
+test('`show` of a batch with a damaged result says so at the top, and does not succeed', async () => {
+  using place = openPlace();
+  await offsite(place, ['run', place.suite({ trials: 2, cases: [{ id: 'one', verify: 'true' }] })]);
+  {
+    using ledger = new Ledger(place.dataFolder, systemClock);
+    const { result } = ledger.records.get('SELECT result FROM trials') ?? {};
+    truncateSync(ledger.blobs.pathOf(String(result)), 10);
+  }
+  const { exitCode, stdout } = await offsite(place, ['show']);
+  expect(exitCode).toBe(3);
+  expect(stdout).toMatch(/^1 result cannot be read and is not counted: offsite ledger check/);
 });
 
 test('runs of a service that counts its pages from 0 are listed, by pages from 1', async () => {

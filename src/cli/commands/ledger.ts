@@ -63,7 +63,7 @@ function pruneCommand() {
     .option('--dry-run', 'only count what would be removed')
     .option('--json', 'print one JSON document on stdout')
     .action((options) =>
-      withLedger(options, async ({ ledger, signal, out }) => {
+      withLedger(options, async ({ ledger, signal, out, err }) => {
         const now = systemClock.now();
         const dryRun = options.dryRun ?? false;
         const pruned = await pruneLedger(ledger, { before: now - options.olderThan, now, dryRun }, signal);
@@ -75,6 +75,10 @@ function pruneCommand() {
         const line = `${dryRun ? 'would remove' : 'removed'} ${what.join(', ')}`;
         if (options.json) out.json(pruned);
         else out.print(line);
+        if (pruned.spared > 0)
+          err.print(
+            `kept ${plural(pruned.spared, 'blob')}: the ledger has no batch, so it may not be the one that they belong to`,
+          );
       }),
     );
 }
@@ -117,8 +121,10 @@ async function withLedger(
   await work({ ledger: context.ledger(), signal, out, err });
 }
 
-function isSound({ database, damaged, missing }: CheckedLedger): boolean {
-  return database === undefined && damaged.length === 0 && missing.length === 0;
+function isSound(found: CheckedLedger): boolean {
+  const { database, empty, damaged, missing, otherVerdicts, brokenWorkspaces } = found;
+  const all = [damaged, missing, otherVerdicts, brokenWorkspaces];
+  return database === undefined && !empty && all.every(({ length }) => length === 0);
 }
 
 function described(found: CheckedLedger): Content {
@@ -126,9 +132,18 @@ function described(found: CheckedLedger): Content {
   const lines = [
     ...found.damaged.map(({ what, sha256 }) => text`damaged: ${what} (blob ${sha256})`),
     ...found.missing.map(({ what, sha256 }) => text`missing: ${what} (blob ${sha256})`),
+    ...found.otherVerdicts.map(
+      ({ what, ledger, record }) =>
+        text`another verdict: ${what} is ${ledger} here, and ${record} in its record`,
+    ),
+    ...found.brokenWorkspaces.map(({ what, sha256 }) => text`damaged or missing: ${what} (${sha256})`),
+    ...(found.empty
+      ? [text`this ledger has no batch, but there are blobs: it may not be the one that they belong to`]
+      : []),
   ];
-  const counted = `${plural(found.blobs, 'blob')} read, ${found.orphaned} of them unused`;
-  const advice = 'A backup may have the damaged or missing blobs: copy its blobs/ over this one.';
+  const archives = found.workspaces > 0 ? ` and ${plural(found.workspaces, 'workspace')}` : '';
+  const counted = `${plural(found.blobs, 'blob')}${archives} read, ${found.orphaned} blobs unused`;
+  const advice = 'A backup may have what is damaged or missing: copy its blobs/ over this one.';
   return stack([
     ...lines,
     isSound(found) ? text`the ledger is whole: ${counted}` : text`${counted}\n${advice}`,

@@ -3,6 +3,7 @@ import { shortBatchIds } from '../../ledger/find.ts';
 import { findTarget } from '../../ledger/find-target.ts';
 import type { Printable } from '../../text/printable.ts';
 import { CommandContext } from '../context.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { withConfigAndData } from '../options.ts';
 import { printPaged } from '../output/pager.ts';
 import type { CommonOptions } from '../settings.ts';
@@ -59,10 +60,20 @@ async function show(context: CommandContext, reference: string, options: ShowOpt
   const { batch } = target;
   const part = ledger.sets.partNumbers().get(batch.key);
   const shown = readBatch(ledger, batch, target.kind === 'run' ? target.run : undefined);
+  if (shown.unreadable > 0) process.exitCode = exitCodes.infrastructure;
   if (options.json) {
     const { suite, startedAt, state } = batch;
-    const { notPassed: _, summary, left, limits } = shown;
-    out.json({ suite, startedAt, state, set: part, left, ...summary, ...(limits.length > 0 && { limits }) });
+    const { notPassed: _, summary, unreadable, left, limits } = shown;
+    out.json({
+      suite,
+      startedAt,
+      state,
+      set: part,
+      left,
+      ...(unreadable > 0 && { unreadable }),
+      ...summary,
+      ...(limits.length > 0 && { limits }),
+    });
     return;
   }
   const short = shortBatchIds(ledger.records)(batch.id);

@@ -23,6 +23,8 @@ export interface ShownBatch {
   summary: BatchSummary;
   /** The finished trials that did not pass, and those whose record cannot be read. */
   notPassed: { trial: ListedTrial; verdict: 'failed' | 'void'; why: string }[];
+  /** Finished trials whose record cannot be read, so that the tables do not count them. */
+  unreadable: number;
   /** Trials without a result. */
   left: number;
   /** How the limits of its models moved, if they adapt. */
@@ -33,10 +35,13 @@ export interface ShownBatch {
 export function readBatch(ledger: Ledger, batch: StoredBatch, run?: ListedRun): ShownBatch {
   const isWanted = ({ runId }: { runId: string }) => run === undefined || runId === run.id;
   const notPassed: ShownBatch['notPassed'] = [];
+  let unreadable = 0;
   const { runs, ...stored } = storedBatch(ledger, batch, isWanted, (read) => {
     const { trial } = read;
-    if ('unreadable' in read) notPassed.push({ trial, verdict: 'void', why: read.unreadable });
-    else if (read.record.verdict !== 'passed')
+    if ('unreadable' in read) {
+      unreadable += 1;
+      notPassed.push({ trial, verdict: 'void', why: read.unreadable });
+    } else if (read.record.verdict !== 'passed')
       notPassed.push({ trial, verdict: read.record.verdict, why: whyText(read.record) });
   });
   const wanted = { ...stored, runs: runs.filter(({ id }) => isWanted({ runId: id })) };
@@ -55,7 +60,7 @@ export function readBatch(ledger: Ledger, batch: StoredBatch, run?: ListedRun): 
   };
   const models = new Set(summary.runs.map(({ model }) => model));
   const limits = limitMoves(ledger, batch, { models, isOver: left === 0 });
-  return { batch, run, summary, notPassed, left, limits };
+  return { batch, run, summary, notPassed, unreadable, left, limits };
 }
 
 /** Terminals of fewer cells are narrow. */
@@ -71,7 +76,7 @@ const narrow = 120;
  * @param width of the terminal, in cells
  */
 export function batchView(
-  { batch, run, summary, notPassed, left, limits }: ShownBatch,
+  { batch, run, summary, notPassed, unreadable, left, limits }: ShownBatch,
   {
     short,
     isLast,
@@ -98,7 +103,14 @@ export function batchView(
   const hint = first && [styled('dim', text`see one: offsite show ${words(first.trial)}`)];
   const trials = [...lines, ...passed];
   const moved = limitLines(limits);
+  const damaged =
+    unreadable > 0
+      ? [
+          text`${plural(unreadable, 'result')} cannot be read and ${unreadable === 1 ? 'is' : 'are'} not counted: offsite ledger check`,
+        ]
+      : [];
   return page([
+    ...damaged,
     head,
     summaryTable(summary),
     ...(moved.length > 0 ? [stack(moved)] : []),

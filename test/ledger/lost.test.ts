@@ -1,0 +1,81 @@
+import { rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { checkLedger } from '../../src/ledger/check.ts';
+import { Ledger } from '../../src/ledger/ledger.ts';
+import { pruneLedger } from '../../src/ledger/prune.ts';
+import { openPlace, type Place } from '../cli/place.ts';
+import { queueTrial } from './queue-trial.ts';
+
+const { signal } = new AbortController();
+const report = { caseName: 'A', ordinal: 0, taskIndex: 0, events: [], outcome: { passed: true } };
+
+/** A data folder with a batch whose trial has passed. */
+async function withResult(place: Place): Promise<string> {
+  const folder = join(place.folder, 'data');
+  using ledger = new Ledger(folder, systemClock);
+  const batch = ledger.batches.add({
+    ...{ service: 'there', id: 'batch_1', suite: 'S', file: undefined },
+    runs: [{ id: 'run_1', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', details: {} }],
+  });
+  const attempt = ledger.trials.beginAttempt(queueTrial(ledger, batch.key, 0));
+  const result = { verdict: 'passed' };
+  await ledger.trials.finish(attempt, { verdict: 'passed', result, report });
+  ledger.outbox.delivered(attempt.trial);
+  return folder;
+}
+
+test.each([
+  ['is missing', (file: string) => rmSync(file)],
+  ['is empty', (file: string) => truncateSync(file, 0)],
+])('a ledger that %s beside its results is refused, with the way back', async (what, lose) => {
+  using place = openPlace();
+  const folder = await withResult(place);
+  lose(join(folder, 'ledger.db'));
+  writeFileSync(join(folder, 'ledger.db.before-v7'), 'older');
+  expect(() => new Ledger(folder, systemClock)).toThrow(
+    expect.objectContaining({
+      code: 'LEDGER_LOST',
+      message: expect.stringContaining(what),
+      hint: expect.stringMatching(/offsite ledger backup.*ledger\.db\.before-v7/),
+    }),
+  );
+});
+
+test('a ledger without a batch keeps its blobs, and is not whole', async () => {
+  using place = openPlace();
+  const folder = await withResult(place);
+  using ledger = new Ledger(folder, systemClock);
+  for (const table of ['changes', 'reports', 'attempts', 'trials', 'runs', 'batches'])
+    ledger.records.run(`DELETE FROM ${table}`);
+  const rule = { before: Date.now(), now: Date.now() + 48 * 3_600_000, dryRun: false };
+  expect(await pruneLedger(ledger, rule, signal)).toMatchObject({ blobs: 0, spared: 2 });
+  expect(await checkLedger(ledger, signal)).toMatchObject({ empty: true });
+  expect((await ledger.blobs.list()).blobs.size).toBe(2);
+});
+
+test('a verdict that is not that of its record is found', async () => {
+  using place = openPlace();
+  using ledger = new Ledger(await withResult(place), systemClock);
+  expect((await checkLedger(ledger, signal)).otherVerdicts).toEqual([]);
+  ledger.records.run("UPDATE trials SET verdict = 'failed'");
+  expect((await checkLedger(ledger, signal)).otherVerdicts).toEqual([
+    { what: 'trial 0 of run run_1', ledger: 'failed', record: 'passed' },
+  ]);
+});
+
+test('a workspace that is damaged is found', async () => {
+  using place = openPlace();
+  using ledger = new Ledger(await withResult(place), systemClock);
+  async function* archive() {
+    yield Buffer.from('an archive');
+  }
+  const { sha256 } = await ledger.workspaces.store(archive());
+  ledger.workspaces.keep(1, { kind: 'archive', sha256, byteSize: 10, storedSize: 10 } as never);
+  expect(await checkLedger(ledger, signal)).toMatchObject({ workspaces: 1, brokenWorkspaces: [] });
+  truncateSync(join(ledger.workspaces.folder, sha256.slice(0, 2), sha256), 3);
+  expect((await checkLedger(ledger, signal)).brokenWorkspaces).toEqual([
+    { sha256, what: 'the workspace of trial 0 of run run_1' },
+  ]);
+});
