@@ -12,7 +12,6 @@ export const taskSets = channel({
     json: bytes(32 * MiB, 'a registry, or another file in JSON'),
     text: bytes(4 * MiB, 'an instruction, a script, a list of ignored files'),
     // Programs get it as a variable, which Linux limits to 128 KiB.
-    instruction: bytes(120 * KiB, 'an instruction that is run'),
   },
   time: 'only regular files are read, and only inside of the task',
   count: {

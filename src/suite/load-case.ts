@@ -16,7 +16,13 @@ import {
 import type { CaseSource } from './suite-file.ts';
 import type { Path, SuiteReader } from './suite-reader.ts';
 import type { Text } from './text-source.ts';
-import { countNames, isReservedName, type Variables } from './variables.ts';
+import {
+  countNames,
+  fitsEnvironment,
+  isReservedName,
+  tooLongForEnvironment,
+  type Variables,
+} from './variables.ts';
 
 /** A case of a suite file with the files that it names. Its problems are reported. */
 export function plannedCase(
@@ -35,6 +41,10 @@ export function plannedCase(
   for (const name of Object.keys(variables).filter(isReservedName)) {
     reader.report([...path, 'variables', name], 'this name decides how programs run; choose another one');
   }
+  // An instruction is the prompt, which programs get as a file.
+  for (const [name, value] of Object.entries(entry.variables ?? {}))
+    if (name !== 'instruction' && !fitsEnvironment(name, value))
+      reader.report([...path, 'variables', name], tooLongForEnvironment);
   if (prompt.kind === 'text')
     reader.refuseUnknownNames(prompt.text, variables, ['suite', 'prompt'], ` in case ${entry.id}`);
   refuseGrading(entry, path, reader);

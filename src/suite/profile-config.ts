@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { McpServer } from './mcp-server.ts';
 import { Text } from './text-source.ts';
+import { fitsEnvironment, tooLongForEnvironment } from './variables.ts';
 
 /** What a harness is given, and how it is started: `profiles` of `offsite.yaml`. */
 export const ProfileConfig = z.strictObject({
@@ -39,6 +40,11 @@ export const ProfileConfig = z.strictObject({
     .meta({ description: "Arguments to add to the command line of the harness's CLI." }),
   env: z
     .record(z.string(), z.string())
+    .superRefine((env, context) => {
+      for (const [name, value] of Object.entries(env))
+        if (!fitsEnvironment(name, value))
+          context.addIssue({ code: 'custom', path: [name], message: tooLongForEnvironment });
+    })
     .optional()
     .meta({ description: 'Environment variables of the harness.' }),
   mcpServers: z

@@ -144,15 +144,28 @@ function tooLong(where: string): OffsiteError {
 }
 
 /**
- * The variables as environment variables, without those whose names are not valid there. Values that are not
- * strings are written as JSON.
+ * The variables as environment variables, without those whose names are not valid there, and those that are
+ * too long for it. Values that are not strings are written as JSON.
  */
 export function variablesAsEnvironment(variables: Variables): Record<string, string> {
   const usable = Object.entries(variables).filter(
     ([name]) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !isReservedName(name),
   );
-  return Object.fromEntries(usable.map(([name, value]) => [name, valueText(value)]));
+  const texts = usable.map(([name, value]): [string, string] => [name, valueText(value)]);
+  return Object.fromEntries(texts.filter(([name, text]) => fitsEnvironment(name, text)));
 }
+
+/** Bytes that Linux takes of one `NAME=value`, with the zero after it: MAX_ARG_STRLEN. */
+const longestVariable = 128 * 1024;
+
+/** Whether an environment can have a variable. A program with a longer one does not start. */
+export function fitsEnvironment(name: string, value: unknown): boolean {
+  return Buffer.byteLength(name) + Buffer.byteLength(valueText(value)) + 2 <= longestVariable;
+}
+
+/** Said of a variable that an environment cannot have. */
+export const tooLongForEnvironment =
+  'is too long for an environment variable, which has at most 128 KiB: put it into a file of the workspace';
 
 export function isReservedName(name: string): boolean {
   return reservedNames.test(name);

@@ -1,4 +1,3 @@
-import { taskSets } from '../bounds/tasks.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import { taskDigest } from './harbor/digest.ts';
@@ -54,9 +53,6 @@ function readFound({ format, place, row, setup }: FoundTask): Task {
 function withRemarks(task: Task, { expected, remark }: FoundTask): Task {
   const remarks = new Remarks();
   recordImageSettings(task, remarks);
-  for (const { instruction } of [task, ...task.steps])
-    if (Buffer.byteLength(instruction) > taskSets.bytes.instruction)
-      remarks.uses('long-instruction', issueAt(task.place, ''));
   if (remark) remarks.note('data-set', remark);
   if (expected) {
     const digest = taskDigest(task.place);

@@ -91,9 +91,6 @@ const support = {
   'mistyped-key': { missing: 'a key looks mistyped' },
   'schema-version': { missing: 'this version of the format is not known' },
   'older-instruction': { missing: 'the instruction is written in an older form' },
-  'long-instruction': {
-    missing: `programs cannot get an instruction of more than ${taskSets.bytes.instruction / 1024} KiB`,
-  },
   'shared-environment': { missing: 'the environment is defined outside the task' },
   'machine-limits': { missing: 'the engine has less' },
   builder: { missing: 'the builder of the engine does not have it' },

@@ -1,6 +1,6 @@
 import type { Container } from '../engine/container.ts';
 import type { Image } from '../engine/port/images.ts';
-import { type Variables, variablesAsEnvironment } from '../suite/variables.ts';
+import { fitsEnvironment, type Variables, variablesAsEnvironment } from '../suite/variables.ts';
 import { sandboxPaths } from './sandbox-paths.ts';
 import type { TrialSpec } from './spec.ts';
 
@@ -37,8 +37,8 @@ export function gradingEnvironment(
 }
 
 /**
- * The harness's environment: the prompt as a file and as text, the case's variables, and the profile's
- * variables.
+ * The harness's environment: the prompt as a file and, if it is short enough, as text, the case's variables,
+ * and the profile's variables.
  */
 export function harnessEnvironment(
   { prompt, variables, profile, agent }: Pick<TrialSpec, 'prompt' | 'variables' | 'profile' | 'agent'>,
@@ -46,7 +46,8 @@ export function harnessEnvironment(
 ): Record<string, string> {
   return {
     ...gradingEnvironment(variables, container),
-    OFFSITE_PROMPT: prompt,
+    // A longer prompt is in the file alone: with it, no program would start.
+    ...(fitsEnvironment('OFFSITE_PROMPT', prompt) && { OFFSITE_PROMPT: prompt }),
     OFFSITE_PROMPT_FILE: sandboxPaths.prompt,
     ...(agent?.skills !== undefined && { OFFSITE_SKILLS: agent.skills }),
     ...profile.env,

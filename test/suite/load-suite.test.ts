@@ -56,6 +56,19 @@ function problems(suite: string, config?: string): string[] {
 const model = 'models: { m: { wire: openai-chat, baseUrl: "http://127.0.0.1:1" } }\n';
 const variants = 'variants: [{ model: none, harness: command, profile: p }]\n';
 
+test('what is too long for an environment is refused where it stands; an instruction is not', () => {
+  const long = 'x'.repeat(128 * 1024);
+  const suite = (name: string) =>
+    `suite: { id: s, prompt: "{{${name}}}" }\n${variants}cases: [{ id: a, verify: "true", variables: { ${name}: ${long} } }]\n`;
+  expect(problems(suite('task'))).toEqual([
+    expect.stringMatching(/^suite\.yaml:3:\d+: cases\[0\]\.variables\.task: is too long for an environment/),
+  ]);
+  expect(load(suite('instruction')).cases).toHaveLength(1);
+  expect(problems(suite('task'), `profiles:\n  p: { run: "true", env: { BIG: ${long} } }\n`)[0]).toMatch(
+    /^offsite\.yaml:2:\d+: profiles\.p\.env\.BIG: is too long for an environment/,
+  );
+});
+
 describe('a good suite', () => {
   test('becomes a request with its files read, and keeps what is local', () => {
     write('cases/a/check.ts', 'export {};\n');

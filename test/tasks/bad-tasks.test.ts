@@ -3,7 +3,7 @@ import { truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readTask } from '../../src/tasks/read-task.ts';
-import { issuesOf, notesOf, obstaclesOf, openTaskSet, type TaskSetFolder, taskOf } from './task-set.ts';
+import { issuesOf, notesOf, openTaskSet, type TaskSetFolder, taskOf } from './task-set.ts';
 
 let set: TaskSetFolder;
 beforeEach(() => {
@@ -92,13 +92,6 @@ describe('files that are missing, or are something else', () => {
     const other = set.harbor('other', { 'task.toml': null });
     execFileSync('mkfifo', [join(other.place, 'task.toml')]);
     expect(issuesOf(other)).toEqual(['task.toml:1:1: is not a regular file']);
-  });
-
-  test('an instruction that no program can get', () => {
-    const obstacles = (length: number) =>
-      obstaclesOf(set.harbor(`task-${length}`, { 'instruction.md': 'x'.repeat(length) }));
-    expect(obstacles(120 * 1024)).toEqual([]);
-    expect(obstacles(120 * 1024 + 1)).toEqual([expect.stringMatching(/^long-instruction /)]);
   });
 
   test('bytes that are no text', () => {

@@ -21,6 +21,16 @@ describe.concurrent('a harness', () => {
     ]);
   });
 
+  test('gets a prompt that is too long for an environment in its file', async () => {
+    const prompt = `${'Feed the cat. '.repeat(25_000)}\n`;
+    const { trajectory, verdict } = await bench.trial(
+      'wc -c < "$OFFSITE_PROMPT_FILE"\nenv | grep -cE "^(OFFSITE_PROMPT|instruction)="',
+      { prompt, variables: { instruction: prompt }, verify: 'true' },
+    );
+    expect(verdict).toBe('passed');
+    expect(trajectory?.map(({ output }) => output)).toEqual([`${prompt.length}\n`, '0\n']);
+  });
+
   test('gets no variable of the host, and no network but loopback', async () => {
     process.env.OFFSITE_TEST_SECRET = 'of the host';
     const { trajectory } = await bench.trial('env\ncat /proc/net/dev /proc/net/route', { verify: 'true' });

@@ -176,9 +176,15 @@ async function runMarked(
     await assertContainerRuns(container, message);
     return { ended: 'not-started', message, steps: [], oomKilled: false };
   }
+  const exitCode = knownExitCode(end.state);
+  // The shell ended before its first word, with an error of its own or of the kernel: its arguments and its
+  // environment are too long, for example.
+  if (!recorder.hasBegun && exitCode !== 0 && exitCode !== killedExitCode && firstOutput.trim() !== '') {
+    await assertContainerRuns(container, firstOutput.trim());
+    return { ended: 'not-started', message: firstOutput.trim(), steps: [], oomKilled: false };
+  }
   // A SIGKILL prevents the guardian's last mark. Without a SIGKILL, the mark was lost on its way, or another
   // signal ended the guardian: either way the end of the script is not known.
-  const exitCode = knownExitCode(end.state);
   if (exitCode !== killedExitCode) throw execLost('The end of a script was lost on its way from the engine.');
   await assertContainerOutlived(container, exitCode);
   running.life.over = true;
