@@ -19,15 +19,21 @@ export const modelAnswers = channel({
     // Some wires repeat a part when it ends, or carry the arguments of a tool call only in one piece.
     translated: bytes(16 * MiB, 'of an answer, kept whole because the wire of its client needs it whole'),
     callId: characters(500, 'an id that a translated stream has; a longer one is cut'),
+    errorMessage: characters(500, 'the message of an error, as it is kept and shown'),
+    compared: characters(2 ** 16, 'arguments of a tool call that are compared with later pieces'),
+    blanks: bytes(1_000, 'blanks before an answer; what follows more of them is not recognized'),
+    optionValue: characters(60, 'the value of an option that is remembered as refused'),
   },
   time: {
     connect: milliseconds(30_000, 'until a connection is open'),
     retryWait: milliseconds(20_000, 'between two attempts'),
     // If a model asks for a longer wait, its client gets the error at once.
     retryAfter: milliseconds(120_000, 'that a model may ask to wait before the next attempt'),
+    checkWait: milliseconds(60_000, 'that a model may ask `models check` to wait'),
   },
   count: {
     tries: times(5, 'attempts of a request before its client gets the error'),
+    fits: times(10, 'attempts of a request until it has only options that its server takes'),
     // By then, a limit that adapts has long been at 1.
     refusals: times(
       100,

@@ -3,7 +3,7 @@ import { getHeapStatistics } from 'node:v8';
 import { modelAnswers } from '../bounds/model.ts';
 import { ByteStore } from '../byte-store.ts';
 import { eventFeed } from './event-feed.ts';
-import { isBlank, isEvents, longestBeginning } from './translation/whole-answer.ts';
+import { isBlank, isEvents } from './translation/whole-answer.ts';
 import type { AnswerFacts } from './wires/answer-facts.ts';
 import { parsed } from './wires/lenient.ts';
 import { readErrorText } from './wires/model-error.ts';
@@ -75,7 +75,7 @@ function meterByContent(answers: WireReaders, otherwise: () => Meter): Meter {
       }
       beginning = Buffer.concat([beginning, bytes]);
       const first = beginning.toString('utf8');
-      if (beginning.length < longestBeginning && isBlank(first)) return;
+      if (beginning.length < modelAnswers.bytes.blanks && isBlank(first)) return;
       if (/^[\s\uFEFF]*[{[]/.test(first)) meter = answerMeter(answers);
       else meter = isEvents(first) ? streamMeter(answers) : otherwise();
       meter.chunk(beginning);

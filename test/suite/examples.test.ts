@@ -10,8 +10,8 @@ import { planTasks as planTasksOf } from '../../src/tasks/plan-tasks.ts';
 
 const examples = fileURLToPath(new URL('../../examples', import.meta.url));
 
-/** Each is an example of one suite, but for the many of `hostile` and the manifests of `kubernetes`. */
-const others = ['hostile', 'kubernetes'];
+/** Each is an example of one suite, except the many of `hostile`, and the files of other systems. */
+const others = ['hostile', 'kubernetes', 'github-action', 'gitlab-ci.yml'];
 
 test.each(readdirSync(examples).filter((name) => !others.includes(name)))(
   'the example %s is a good suite',

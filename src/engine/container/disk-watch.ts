@@ -67,22 +67,22 @@ async function untilDue(
   signal: AbortSignal,
 ): Promise<'time' | 'filling' | 'reserve'> {
   const { clock } = container.port;
-  const { time, bytes } = diskMeasure;
   const { used, before } = container.diskSeen ?? { used: limit, before: undefined };
   if (before === undefined) {
-    await clock.sleep(time.look, signal);
+    await clock.sleep(diskMeasure.time.look, signal);
     return 'time';
   }
-  const lost = Math.max(limit - used, bytes.unnoticed);
+  const lost = Math.max(limit - used, diskMeasure.bytes.unnoticed);
   let last = before.freeBytes;
-  for (let wait = time.glance, waited = 0; waited < time.look; waited += wait) {
+  for (let wait = diskMeasure.time.glance, waited = 0; waited < diskMeasure.time.look; waited += wait) {
     await clock.sleep(wait, signal);
     const now = await spaceOf(container, signal);
     if (now === undefined) return 'time';
     if (before.freeBytes - now.freeBytes >= lost) return 'filling';
-    if (now.freeBytes < now.reserveBytes + bytes.margin) return 'reserve';
+    if (now.freeBytes < now.reserveBytes + diskMeasure.bytes.margin) return 'reserve';
     // While the disk fills fast, look more often.
-    wait = last - now.freeBytes > bytes.quiet ? time.quickGlance : time.glance;
+    wait =
+      last - now.freeBytes > diskMeasure.bytes.quiet ? diskMeasure.time.quickGlance : diskMeasure.time.glance;
     last = now.freeBytes;
   }
   return 'time';

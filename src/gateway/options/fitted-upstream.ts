@@ -1,3 +1,4 @@
+import { modelAnswers } from '../../bounds/model.ts';
 import { beginningOf } from '../beginning-of.ts';
 import { errorIn, isContextFull } from '../chat/model-errors.ts';
 import type { Upstream, UpstreamAnswer, UpstreamRequest } from '../upstream.ts';
@@ -8,9 +9,6 @@ import { type Fitted, optionsOf, type RequestOption, withoutOptions } from './re
 
 /** Statuses of servers that refuse a request for what is in it: 500, if a template fails over it. */
 const refusing: ReadonlySet<number> = new Set([400, 422, 500, 501]);
-
-/** How often a request is sent at most until it fits its server. */
-const mostAsked = 10;
 
 /** A refusal, and the answer that carries it. */
 interface Refusal {
@@ -52,7 +50,7 @@ export function fittedUpstream(upstream: Upstream, refused: RefusedOptions): Ups
         }
         await again.discard();
       }
-      while (attempt !== undefined && refusals.length < mostAsked) {
+      while (attempt !== undefined && refusals.length < modelAnswers.count.fits) {
         const next = await refusalIn(request, await ask(fitted(attempt)));
         const isOther = 'status' in next || isContextFull(next.error.codes, next.error.message ?? '');
         if (isOther) {

@@ -1,3 +1,4 @@
+import { modelAnswers } from '../../bounds/model.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import { memberNames } from '../member-names.ts';
 import { membersOf } from '../members.ts';
@@ -94,9 +95,6 @@ export function optionsOf(body: Buffer, wire: Wire): RequestOption[] {
   return [...found.values()];
 }
 
-/** A longer value is not compared. */
-const longestValue = 60;
-
 /** The value as a rule has it: a string as it is, anything else as JSON. */
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
@@ -104,7 +102,7 @@ function textOf(value: unknown): string {
 
 function shortValue(path: string, value: unknown): string | undefined {
   const text = textOf(value);
-  return text.length > longestValue || path.includes('[]') ? undefined : text;
+  return text.length > modelAnswers.bytes.optionValue || path.includes('[]') ? undefined : text;
 }
 
 function changesOf(

@@ -1,3 +1,4 @@
+import { modelAnswers } from '../../bounds/model.ts';
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../offsite-error.ts';
 import { type Wire, wires } from '../../suite/model-config.ts';
@@ -33,9 +34,8 @@ export async function checkWires(
   return wires.flatMap((wire) => checked.get(wire) ?? []);
 }
 
-/** Milliseconds to wait for a server that asks to wait and does not say how long, and the longest wait. */
+/** Milliseconds to wait for a server that asks to wait and does not say how long. */
 const usualWait = 5_000;
-const longestWait = 60_000;
 
 async function checkedWire(
   model: DirectModel,
@@ -45,7 +45,7 @@ async function checkedWire(
   let waited = 0;
   while (true) {
     const { asked, ...found } = await checkWire(model, wire, { within, signal, clock });
-    if (found.state !== 'limited' || waited + asked > longestWait) return found;
+    if (found.state !== 'limited' || waited + asked > modelAnswers.time.checkWait) return found;
     waited += asked;
     await clock.sleep(asked, signal);
   }

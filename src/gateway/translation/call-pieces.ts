@@ -1,9 +1,7 @@
+import { modelAnswers } from '../../bounds/model.ts';
 import type { CallIds } from './call-ids.ts';
 import type { NeutralEvent } from './neutral-answer.ts';
 import { UnreadableAnswer } from './unreadable-answer.ts';
-
-/** Longer arguments are not compared with later pieces. */
-const mostCompared = 2 ** 16;
 
 /**
  * One tool call of an answer, from pieces in any order: servers send the name before, after or within the
@@ -131,7 +129,8 @@ export class CallPieces {
     this.#untold.push(text);
     this.#untoldSize += text.length;
     this.#size += text.length;
-    this.#all = this.#size <= mostCompared && this.#all !== undefined ? this.#all + text : undefined;
+    this.#all =
+      this.#size <= modelAnswers.bytes.compared && this.#all !== undefined ? this.#all + text : undefined;
     this.#json.add(text);
     return text.length - waited;
   }

@@ -10,7 +10,7 @@ import type { Transcoder } from './transcoder.ts';
 import type { TranslatedRequest } from './translate-request.ts';
 import { bytesOfEvent, streamTranscoder } from './translate-stream.ts';
 import { UnreadableAnswer } from './unreadable-answer.ts';
-import { isBlank, longestBeginning, wholeAnswer } from './whole-answer.ts';
+import { isBlank, wholeAnswer } from './whole-answer.ts';
 import type { Asked } from './wire-translation.ts';
 
 export interface TranslatedAnswer {
@@ -91,7 +91,8 @@ function transcoderByContent(events: () => Transcoder, document: () => Transcode
     push(bytes) {
       if (chosen) return chosen.push(bytes);
       beginning = Buffer.concat([beginning, bytes]);
-      if (beginning.length < longestBeginning && isBlank(beginning.toString('utf8'))) return Buffer.alloc(0);
+      if (beginning.length < modelAnswers.bytes.blanks && isBlank(beginning.toString('utf8')))
+        return Buffer.alloc(0);
       return choose().push(beginning);
     },
     end() {

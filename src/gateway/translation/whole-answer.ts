@@ -1,4 +1,5 @@
 import { createParser } from 'eventsource-parser';
+import { modelAnswers } from '../../bounds/model.ts';
 import { parsed } from '../wires/lenient.ts';
 import type { CallIds } from './call-ids.ts';
 import type { Losses } from './losses.ts';
@@ -30,13 +31,10 @@ export function wholeAnswer(
 
 /** Whether a body begins as a stream of events does. Servers send streams under any content type. */
 export function isEvents(body: string): boolean {
-  return /^[\s\uFEFF]*(data|event|id|retry|:)/.test(body.slice(0, longestBeginning));
+  return /^[\s\uFEFF]*(data|event|id|retry|:)/.test(body.slice(0, modelAnswers.bytes.blanks));
 }
 
 /** Whether the beginning of a body is too short to say what it is. */
 export function isBlank(beginning: string): boolean {
   return /^[\s\uFEFF]*(d|da|dat|e|ev|eve|even|i|r|re|ret|retr)?$/.test(beginning);
 }
-
-/** Bytes after which a beginning of blanks is not read on. */
-export const longestBeginning = 1000;

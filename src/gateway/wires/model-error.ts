@@ -1,3 +1,4 @@
+import { modelAnswers } from '../../bounds/model.ts';
 import { anything, isObject, list, object, parsed, text } from './lenient.ts';
 
 /** What a model's error says, whatever its wire and its server. */
@@ -21,7 +22,7 @@ export function readError(error: unknown): ModelError {
   const codes = [name, type, status].filter((one) => one !== undefined);
   const message = wordsIn(error) ?? name;
   return {
-    message: message?.slice(0, longestMessage),
+    message: message?.slice(0, modelAnswers.bytes.errorMessage),
     codes,
     parameters: parametersIn(error, message ?? ''),
     isOverload: [code, ...codes].some(isOverload),
@@ -69,14 +70,11 @@ function withoutTags(page: string): string {
 
 function excerpt(body: string): string {
   return body
-    .slice(0, 10 * longestMessage)
+    .slice(0, 10 * modelAnswers.bytes.errorMessage)
     .replace(/\s+/g, ' ')
     .trim()
-    .slice(0, longestMessage);
+    .slice(0, modelAnswers.bytes.errorMessage);
 }
-
-/** Characters of a message. */
-const longestMessage = 500;
 
 /** Members in which servers put their words, the most telling first. */
 const telling = [
@@ -128,7 +126,7 @@ function parametersIn(error: unknown, message: string): string[] {
     if (place !== undefined) found.push(place);
   };
   look(error, 0);
-  for (const [, quoted = ''] of message.slice(0, 20 * longestMessage).matchAll(quotedLoc))
+  for (const [, quoted = ''] of message.slice(0, 20 * modelAnswers.bytes.errorMessage).matchAll(quotedLoc))
     found.push(placeOf([...quoted.matchAll(/["']([^"']+)["']|(\d+)/g)].map(([, a, b]) => a ?? b)) ?? '');
   return found.filter((path) => path !== '' && !/^(none|null)$/i.test(path));
 }

@@ -32,7 +32,7 @@ export function readFacts(body: unknown): AnswerFacts {
 /**
  * Most chunks hold one word of text and members that are null. Only chunks with more information are parsed.
  */
-const worthParsing = /"usage"\s*:\s*\{|"error"|"detail"|"finish_reason"\s*:\s*"/;
+const worthParsing = /"usage"\s*:\s*\{|"error"|"finish_reason"\s*:\s*"/;
 const finishing = /"finish_reason"\s*:\s*"/;
 
 export function readStream(): StreamReader {

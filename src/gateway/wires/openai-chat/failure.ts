@@ -15,8 +15,7 @@ export function failureIn(chunk: JsonObject): ModelError | undefined {
       return readError({ message: `the answer ended as ${JSON.stringify(reason)}` });
   }
   if (chunk.choices !== undefined) return undefined;
-  const { object, type, detail, message } = chunk;
+  const { object, type, message } = chunk;
   if (object === 'error' || type === 'error') return readError(chunk);
-  if (typeof detail === 'string') return readError({ ...chunk, message: detail });
   return typeof message === 'string' && chunk.id === undefined ? readError(chunk) : undefined;
 }
