@@ -31,19 +31,19 @@ export interface Interruption extends Disposable {
 export interface InterruptionOptions {
   /** Says what the command does when it is interrupted. Called when the signal arrives. */
   doing?: () => string;
-  /** The signals. Default: SIGINT and SIGTERM. */
+  /** The signals. Default: SIGINT, SIGTERM, and SIGHUP, which a closed terminal sends. */
   names?: readonly NodeJS.Signals[];
 }
 
 /**
- * A signal that aborts at the first SIGINT or SIGTERM, and at an error that escapes, so that the command can
- * clean up. The next SIGINT or SIGTERM ends the process at once. Disposing removes the handlers.
+ * A signal that aborts at the first signal, and at an error that escapes, so that the command can
+ * clean up. The next signal ends the process at once. Disposing removes the handlers.
  *
  * @param doing says what the command does then, for people
  */
 export function interruption(
   announce: (message: string) => void,
-  { doing = () => stoppingTrials, names = ['SIGINT', 'SIGTERM'] }: InterruptionOptions = {},
+  { doing = () => stoppingTrials, names = ['SIGINT', 'SIGTERM', 'SIGHUP'] }: InterruptionOptions = {},
 ): Interruption {
   const controller = new AbortController();
   let first = 0;

@@ -8,16 +8,16 @@ import { openPlace } from './place.ts';
 const none = (containers: unknown[]) => containers.length === 0;
 
 describe('offsite run', () => {
-  test('at Ctrl-C removes its sandboxes, keeps and reports what was finished, and exits 130', async () => {
+  test.each(['SIGINT', 'SIGHUP'] as const)('at %s keeps what was finished, and exits 130', async (name) => {
     using place = openPlace();
     const { running, instance } = await inTheMiddle(place);
-    running.kill('SIGINT');
+    running.kill(name);
     const { exitCode, stdout, stderr } = await running.ended;
     expect(exitCode).toBe(130);
     expect(stdout).toMatch(/^quick · worker +1 +0 +0 +0 +100 %/m);
     expect(stdout).toMatch(/^all +1 +0 +0 +1 +100 %/m);
-    expect(stdout).toMatch(/^interrupted by SIGINT: 1 trial finished, 1 left$/m);
-    expect(stderr).toContain('SIGINT: stopping the trials');
+    expect(stdout).toContain(`\ninterrupted by ${name}: 1 trial finished, 1 left\n`);
+    expect(stderr).toContain(`${name}: stopping the trials`);
     expect(stderr).not.toContain('    at ');
     await containersOnce([`offsite.instance=${instance}`], none);
     const runs = await runsOf(place, 'quick', 'slow');

@@ -35,10 +35,7 @@ async function shell(reference: string, command: readonly string[], options: Com
       hint: 'Name a command: offsite shell TRIAL -- ls -la',
     });
   }
-  const { signal } = context.interruption({
-    doing: () => 'removing the sandbox',
-    names: ['SIGINT', 'SIGTERM', 'SIGHUP'],
-  });
+  const { signal } = context.interruption({ doing: () => 'removing the sandbox' });
   const ledger = context.ledger();
   const shown = trialOf(ledger, announcedTarget(context, reference));
   const engine = await context.engines.first(signal);
