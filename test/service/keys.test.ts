@@ -116,3 +116,15 @@ test('no key is ever in the log', async () => {
     requestId: expect.stringMatching(/^req_/),
   });
 });
+
+test('a name whose slug another organization has is refused', async () => {
+  await using service = openTestService();
+  const make = (organization: string) => service.service.createKey({ organization, permissions: [] });
+  make('Acme Labs');
+  for (const other of ['Ü Acme Labs', 'acme labs', 'Acme-Labs!'])
+    expect(() => make(other)).toThrow(/would have the slug acme-labs, which is that of "Acme Labs"/);
+  expect([make('Acme Labs'), make('acme-labs')].map(({ organization }) => organization)).toEqual([
+    'acme-labs',
+    'acme-labs',
+  ]);
+});

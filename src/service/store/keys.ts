@@ -18,7 +18,7 @@ export interface Principal {
   permissions: ReadonlySet<Permission>;
 }
 
-/** What a key is for. A new organization is created by its name. */
+/** What a key is for. The organization's name, or its slug; a new one is created by its name. */
 export interface KeyPurpose {
   organization: string;
   permissions: readonly Permission[];
@@ -72,7 +72,7 @@ export function createKeyStore(database: DatabaseSync, now: () => number): KeySt
      VALUES (?, ?, ?, ?, ?, ?, ?)`,
   );
   const revoke = database.prepare('UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL');
-  const organizationOf = database.prepare('SELECT key FROM organizations WHERE slug = ?');
+  const organizationOf = database.prepare('SELECT key, name FROM organizations WHERE slug = ?');
   const insertOrganization = database.prepare(
     'INSERT INTO organizations (id, name, slug, created_at) VALUES (?, ?, ?, ?)',
   );
@@ -80,6 +80,7 @@ export function createKeyStore(database: DatabaseSync, now: () => number): KeySt
   function organizationKey(name: string): number {
     const slug = slugOf(name);
     const found = organizationOf.get(slug);
+    if (found && found.name !== name && name !== slug) throw sameSlug(name, String(found.name), slug);
     if (found) return Number(found.key);
     return Number(insertOrganization.run(newIdentifier('org'), name, slug, now()).lastInsertRowid);
   }
@@ -162,6 +163,19 @@ function slugOf(name: string): string {
     code: 'ORGANIZATION_NAME',
     kind: 'input',
   });
+}
+
+/** Two names with one slug would share one organization, and its holders would see each other's data. */
+function sameSlug(name: string, existing: string, slug: string): OffsiteError {
+  return new OffsiteError(
+    `the organization ${JSON.stringify(name)} would have the slug ${slug}, which is that of ` +
+      `${JSON.stringify(existing)}`,
+    {
+      code: 'ORGANIZATION_NAME',
+      kind: 'input',
+      hint: `For a key of ${JSON.stringify(existing)}, give that name or its slug. Otherwise choose another name.`,
+    },
+  );
 }
 
 function textOrNull(value: unknown): string | null {
