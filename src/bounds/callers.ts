@@ -7,7 +7,9 @@ export const serviceRequests = channel({
   over: "requests to `offsite serve`, and to `offsite view` and a daemon's `--listen`, which read no bodies",
   bytes: {
     head: bytes(16 * KiB, 'the line and the headers of a request'),
-    body: bytes(32 * MiB, 'the body of a request'),
+    body: bytes(32 * MiB, 'the body of a request that writes'),
+    // Its values are parsed and checked in some tens of milliseconds, during which nobody else is served.
+    query: bytes(MiB, 'the body of a request that only reads'),
     setup: characters(64 * MiB, 'the texts of a case after their variables are replaced'),
   },
   time: {

@@ -94,7 +94,9 @@ async function answer(
   const operation = operations[name];
   authorize(principal, operation.permission);
   const isOptional = 'bodyOptional' in operation;
-  const text = await readBody(context.req.raw, { limit: serviceRequests.bytes.body, isOptional });
+  const { body: most, query } = serviceRequests.bytes;
+  const limit = operation.permission?.endsWith(':write') ? most : query;
+  const text = await readBody(context.req.raw, { limit, isOptional });
   const body = text === '' && isOptional ? {} : parseJson(text);
   const decoded = requests[name].safeParse(body);
   if (!decoded.success) throw refuseBody(issuesOf(decoded.error, body));

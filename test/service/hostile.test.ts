@@ -88,7 +88,8 @@ test.for([
   ['nested three hundred deep', `${'['.repeat(300)}${']'.repeat(300)}`],
   ['nested a hundred thousand objects deep', `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`],
 ] as const)('a body that is %s is a decode error', async ([, body]) => {
-  const answer = await sendRaw(port, [head([`Content-Length: ${body.length}`, 'Connection: close']), body]);
+  const lines = [`Content-Length: ${body.length}`, 'Connection: close'];
+  const answer = await sendRaw(port, [head(lines, { path: '/v1/evals.start' }), body]);
   expect(answer.status).toBe(400);
   expect(JSON.parse(dechunked(answer.body))).toMatchObject({ _tag: 'HttpApiDecodeError' });
   expect(await isUp()).toBe(true);
@@ -124,6 +125,27 @@ test.for([
     expect(await isUp()).toBe(true);
   },
 );
+
+test('a body of 15 MB for an operation that only reads is not waited for', async () => {
+  const { secret } = service.createKey({ organization: 'Readers', permissions: ['evals:read'] });
+  const lines = [`Content-Length: ${15 * megabyte}`];
+  for (const path of ['/v1/auth.whoami', '/v1/evals.runs.list', '/v1/evals.baseline']) {
+    const answer = await sendRaw(port, [head(lines, { path, authorization: `Bearer ${secret}` })]);
+    expect([path, answer.status]).toEqual([path, 413]);
+  }
+  expect(await isUp()).toBe(true);
+});
+
+test('a hundred thousand unknown fields are an answer with some of them', async () => {
+  const names = Array.from({ length: 120_000 }, (_, index) => [`unknown-${index}`, 0]);
+  const answer = await fetch(`http://127.0.0.1:${port}/v1/evals.start`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(Object.fromEntries(names)),
+  });
+  const { issues } = (await answer.json()) as { issues: unknown[] };
+  expect([answer.status, issues.length]).toEqual([400, 100]);
+});
 
 test('headers without end are cut off', async () => {
   for (const header of ['a: b\r\n', `long-header-name: ${'x'.repeat(200)}\r\n`]) {

@@ -25,7 +25,7 @@ function translate(issue: ZodIssue, body: unknown, parent: Path): Issue[] {
   ];
   switch (issue.code) {
     case 'unrecognized_keys':
-      return issue.keys.map((key) => ({
+      return issue.keys.slice(0, serviceRequests.count.issues).map((key) => ({
         _tag: 'Unexpected' as const,
         path: [...path, key].map(pathStep),
         message: 'is not a field here',
