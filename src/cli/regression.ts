@@ -56,7 +56,7 @@ function cannotShow(comparison: Comparison, before: string, hasCaseGate: boolean
   const { b, difference } = comparison;
   const { cases, confidence } = difference;
   if (cases === 0)
-    return text`cannot show a regression of ${b.variant}: no case has a verdict both in ${before} and here`;
+    return text`cannot show a regression of ${b.variant}: no case that asks and checks the same has a verdict both in ${before} and here`;
   const trials = trialsOfEach(comparison);
   const needs = [
     casesNeeded(cases, trials, confidence),

@@ -41,8 +41,8 @@ export interface Comparison {
   onlyA: string[];
   onlyB: string[];
   /**
-   * Cases with the same id that ask or check different things on the two sides. They are compared anyway.
-   * Undefined if that is unknown.
+   * Cases with the same id that ask or check different things on the two sides. They are not compared: a
+   * loosened check would count as an improvement. Undefined if that is unknown; all cases are then compared.
    */
   redefined: string[] | undefined;
   measures: Record<Measure, MeasureComparison>;
@@ -153,7 +153,10 @@ export function compareSides(
   b: Side,
   { confidence, redefined }: { confidence: number; redefined: string[] | undefined },
 ): Comparison {
-  const { mcnemar, tied, onlyA, onlyB, cases, ...rates } = compareRates(a.cases, b.cases, { confidence });
+  const [sameA, sameB] = [without(a, redefined), without(b, redefined)];
+  const { mcnemar, tied, onlyA, onlyB, cases, ...rates } = compareRates(sameA.cases, sameB.cases, {
+    confidence,
+  });
   const direction = directionOf(rates.interval);
   const finding = { up: 'better', down: 'worse', none: 'noise' } as const;
   return {
@@ -166,7 +169,7 @@ export function compareSides(
       confidence,
       cases: cases.length,
       finding: rates.difference === undefined ? 'nothing-in-common' : finding[direction],
-      couldBeWorse: direction === 'down' || couldBeWorse(a.cases, b.cases, confidence),
+      couldBeWorse: direction === 'down' || couldBeWorse(sameA.cases, sameB.cases, confidence),
     },
     mcnemar: { ...mcnemar, tied },
     changes: cases
@@ -176,8 +179,14 @@ export function compareSides(
     onlyA,
     onlyB,
     redefined,
-    measures: forEachMeasure((measure) => compareMeasures(valuesOf(a, measure), valuesOf(b, measure))),
+    measures: forEachMeasure((measure) =>
+      compareMeasures(valuesOf(sameA, measure), valuesOf(sameB, measure)),
+    ),
   };
+}
+
+function without(side: Side, redefined: readonly string[] = []): Side {
+  return { ...side, cases: side.cases.filter(({ id }) => !redefined.includes(id)) };
 }
 
 function summaryOf(side: Side): SideSummary {

@@ -135,10 +135,11 @@ test('a batch that is worse than the baseline is a regression', async () => {
   expect(stderr).toContain('regression: worker is worse than in the baseline by more than noise');
 });
 
-test('cases whose definition is another one are named', async () => {
+test('cases whose definition is another one are named, and not compared', async () => {
   const { stdout } = await compare('other', '--json');
   const { comparisons }: ComparedBatches = JSON.parse(stdout);
   expect(comparisons[0]?.redefined).toEqual(cases.map(({ id }) => id));
+  expect(comparisons[0]?.difference).toMatchObject({ cases: 0, finding: 'nothing-in-common' });
 });
 
 test('a batch without a baseline is refused, with what makes one', async () => {

@@ -9,7 +9,7 @@ const fewCases = 10;
 /** The result in one sentence. */
 export function differenceSentence({ value, low, high, finding, cases }: RateDifference): Printable {
   if (value === undefined || low === undefined || high === undefined)
-    return ours('A and B have no case in common with a verdict on both sides.');
+    return ours('A and B have no case in common that can be compared, with a verdict on both sides.');
   const over = text`over ${plural(cases, 'case')}`;
   if (finding === 'noise') {
     const range = `${signed(value)} points (${signed(low)} to ${signed(high)})`;

@@ -73,6 +73,7 @@ function sections(comparison: Comparison): Part[] {
     rateTable(a, b),
     ours(''),
     found ? styled('bold', differenceSentence(difference)) : differenceSentence(difference),
+    ...redefinedLine(comparison),
     ...explained(comparison),
     ...fewCasesOf(comparison).map((note) => ({ note })),
     ...changesOf(comparison),
@@ -199,7 +200,13 @@ function isShown(k: number, highest: number): boolean {
   return k <= 3 || k === highest || k % 5 === 0;
 }
 
-function warnings({ a, b, onlyA, onlyB, redefined }: Comparison): Part[] {
+/** Part of the headline: a pass rate that rose since a check was loosened is no finding. */
+function redefinedLine({ redefined = [] }: Comparison): Printable[] {
+  const cases = plural(redefined.length, 'case');
+  return namesLine(redefined, text`Not compared, since A and B ask or check something else: ${cases}: `);
+}
+
+function warnings({ a, b, onlyA, onlyB }: Comparison): Part[] {
   const sides = [
     ['A', a],
     ['B', b],
@@ -207,7 +214,6 @@ function warnings({ a, b, onlyA, onlyB, redefined }: Comparison): Part[] {
   const lines = [
     ...namesLine(onlyA, ours('Cases only in A, not compared: ')),
     ...namesLine(onlyB, ours('Cases only in B, not compared: ')),
-    ...namesLine(redefined ?? [], ours('Cases that ask or check something else in A and B: ')),
     ...sides.flatMap(([name, { void: missing, unfinished, unreadable }]) => [
       ...(missing > 0 ? [text`${ours(name)}: ${plural(missing, 'void trial')} left out.`] : []),
       ...(unfinished > 0 ? [text`${ours(name)}: ${plural(unfinished, 'trial')} without a result yet.`] : []),
