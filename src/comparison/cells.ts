@@ -4,7 +4,8 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { definitionHash } from '../service/record/definition-hash.ts';
 import { runVariants } from '../service/record/variant.ts';
 import type { SuitePlan } from '../suite/plan.ts';
-import { knownPlan, type Reference, variantsOf } from './side.ts';
+import { knownPlan } from './definitions.ts';
+import { type Reference, variantsOf } from './side.ts';
 
 /** The cells that a service is asked about. */
 export interface Cells {

@@ -7,9 +7,10 @@ import type { McNemar } from '../stats/mcnemar.ts';
 import { type PassRate, passRate } from '../stats/pass-rate.ts';
 import { type Quantile, quantile } from '../stats/quantile.ts';
 import { type Noise, noiseOf, type PassAtK, passAtEachK } from '../stats/repeats.ts';
+import { changedParts } from './changed-parts.ts';
+import { definitionsOf } from './definitions.ts';
 import {
   type BaselineFacts,
-  changedCases,
   type Measure,
   measures,
   type Reference,
@@ -45,6 +46,8 @@ export interface Comparison {
    * loosened check would count as an improvement. Undefined if that is unknown; all cases are then compared.
    */
   redefined: string[] | undefined;
+  /** What differs in these cases, by case, if that is known. */
+  changedParts?: Record<string, string[]> | undefined;
   measures: Record<Measure, MeasureComparison>;
 }
 
@@ -113,12 +116,14 @@ export function compareBatches(ledger: Ledger, a: Reference, b: Reference): Comp
   }
   const confidence = confidenceOf(pairs.length);
   const [firstA, firstB] = [a.batches[0], b.batches[0]];
-  const redefined = firstA && firstB ? changedCases(ledger, firstA, firstB) : undefined;
+  const changed =
+    firstA && firstB ? changedParts(definitionsOf(ledger, firstA), definitionsOf(ledger, firstB)) : undefined;
   return {
     comparisons: pairs.map(([one, other]) =>
       compareSides(sideOf(ledger, a.batches, one), sideOf(ledger, b.batches, other), {
         confidence,
-        redefined,
+        redefined: changed && Object.keys(changed),
+        changedParts: changed,
       }),
     ),
     variantsOnlyA: ofA.filter((name) => !pairs.some(([one]) => one === name)),
@@ -151,7 +156,11 @@ export function comparedVariants(a: readonly string[], b: readonly string[]): [s
 export function compareSides(
   a: Side,
   b: Side,
-  { confidence, redefined }: { confidence: number; redefined: string[] | undefined },
+  {
+    confidence,
+    redefined,
+    changedParts: parts,
+  }: Pick<Comparison, 'redefined' | 'changedParts'> & { confidence: number },
 ): Comparison {
   const [sameA, sameB] = [without(a, redefined), without(b, redefined)];
   const { mcnemar, tied, onlyA, onlyB, cases, ...rates } = compareRates(sameA.cases, sameB.cases, {
@@ -179,6 +188,7 @@ export function compareSides(
     onlyA,
     onlyB,
     redefined,
+    ...(parts && { changedParts: parts }),
     measures: forEachMeasure((measure) =>
       compareMeasures(valuesOf(sameA, measure), valuesOf(sameB, measure)),
     ),

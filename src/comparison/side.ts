@@ -1,5 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
-import { type KnownPlan, readPlan } from '../agent/stored-plan.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import {
   findBatch,
@@ -15,8 +13,6 @@ import { readRecord } from '../record/read-record.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { usageOf } from '../record/usage.ts';
 import type { CaseValues, CaseVerdicts } from '../stats/cases.ts';
-import { environmentContent, stepsContent, testsContent } from '../suite/environment-content.ts';
-import type { CaseExtras } from '../suite/plan.ts';
 import { orNearest } from '../text/nearest.ts';
 
 /** What a reference of `offsite compare` names: one or several batches, and perhaps a variant. */
@@ -150,6 +146,8 @@ function measuredIn({ blobs }: Ledger, trial: ListedTrial): Partial<Record<Measu
   const result = recordIn(stored);
   if (!result) return undefined;
   const usage = usageOf(result);
+  // A replay costs nothing, and takes no model's time.
+  if (result.replay) return {};
   return {
     durationMs: result.finishedAt - result.startedAt,
     ...(usage?.totalTokens !== undefined && { tokens: usage.totalTokens }),
@@ -160,51 +158,6 @@ function measuredIn({ blobs }: Ledger, trial: ListedTrial): Partial<Record<Measu
 function recordIn(stored: Buffer): TrialRecord | undefined {
   try {
     return readRecord(JSON.parse(stored.toString('utf8')));
-  } catch (error) {
-    if (error instanceof OffsiteError) return undefined;
-    throw error;
-  }
-}
-
-/**
- * The cases that are not the same in two batches: their prompt, scripts, checks or settings differ, although
- * they have the same id. Undefined if the ledger does not have both plans.
- */
-export function changedCases(ledger: Ledger, a: StoredBatch, b: StoredBatch): string[] | undefined {
-  const [before, after] = [a, b].map((batch) => casesOf(ledger, batch));
-  if (!before || !after) return undefined;
-  return [...before.keys()].filter(
-    (id) => after.has(id) && !isDeepStrictEqual(before.get(id), after.get(id)),
-  );
-}
-
-/** What each case of a batch asks and checks, by id. */
-function casesOf(ledger: Ledger, batch: StoredBatch): Map<string, unknown> | undefined {
-  const known = knownPlan(ledger, batch);
-  if (!known) return undefined;
-  const { plan, prompt } = known;
-  return new Map(
-    plan.cases.map(({ request, local }) => [request.id, { prompt, request, local: contentOf(local) }]),
-  );
-}
-
-/** A case without the places of its files, which differ between clones and versions of a suite. */
-function contentOf({ environment, tests, steps, ...local }: CaseExtras): unknown {
-  return {
-    ...local,
-    // A plan that an older Offsite stored has no environments.
-    environment: environment && environmentContent(environment),
-    tests: tests && testsContent(tests),
-    steps: steps && stepsContent(steps),
-  };
-}
-
-/** The plan of a batch; undefined if the ledger has none, or an Offsite of another version wrote it. */
-export function knownPlan({ blobs }: Ledger, { plan: sha256 }: StoredBatch): KnownPlan | undefined {
-  const stored = sha256 === undefined ? undefined : blobs.tryRead(sha256);
-  if (!stored) return undefined;
-  try {
-    return readPlan(JSON.parse(stored.toString('utf8')));
   } catch (error) {
     if (error instanceof OffsiteError) return undefined;
     throw error;

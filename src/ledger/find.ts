@@ -74,9 +74,14 @@ export function listBatches(records: Records): ListedBatch[] {
 }
 
 /** The batch that was started last. Throws `BATCH_UNKNOWN` if the ledger has none. */
-export function lastBatch(records: Records): StoredBatch {
-  const row = records.get('SELECT * FROM batches ORDER BY started_at DESC, key DESC LIMIT 1');
+export function lastBatch(records: Records): StoredBatch;
+/** The batch that was started last, of those that have ended; undefined if none has. */
+export function lastBatch(records: Records, which: { ended: true }): StoredBatch | undefined;
+export function lastBatch(records: Records, which?: { ended: true }): StoredBatch | undefined {
+  const ended = which ? "WHERE state = 'finished'" : '';
+  const row = records.get(`SELECT * FROM batches ${ended} ORDER BY started_at DESC, key DESC LIMIT 1`);
   if (row) return batchOf(row);
+  if (which) return undefined;
   throw new OffsiteError('the data folder has no batch', {
     code: 'BATCH_UNKNOWN',
     kind: 'input',

@@ -6,6 +6,7 @@ import { readReference } from '../../comparison/side.ts';
 import { lastBatch, lastWord } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { OffsiteError } from '../../offsite-error.ts';
+import { text } from '../../text/printable.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { withService } from '../options.ts';
@@ -44,15 +45,28 @@ async function compare(a: string, b: string | undefined, options: CompareOptions
     });
   }
   await using context = CommandContext.open(options);
-  if (!options.baseline && b === undefined) announceLast(context, lastBatch(context.ledger().records));
+  const newer = b ?? (options.baseline ? undefined : lastFinished(context));
   const compared = options.baseline
     ? await comparedWithBaseline(context, a)
-    : comparedBatches(context.ledger(), a, b);
+    : comparedBatches(context.ledger(), a, newer);
   if (options.json) context.out.json(compared);
   else context.out.print(comparisonText(compared));
   const before = options.baseline ? 'the baseline' : a;
   for (const line of regressionLines(compared, before, options)) context.err.print(line);
   return hasRegression(compared, options) ? exitCodes.belowThreshold : exitCodes.done;
+}
+
+/** The id of the last batch that has ended: one that still runs has only its quickest trials. */
+function lastFinished(context: CommandContext): string {
+  const { records } = context.ledger();
+  const last = lastBatch(records);
+  const ended = lastBatch(records, { ended: true }) ?? last;
+  announceLast(context, ended);
+  if (ended.key !== last.key)
+    context.err.print(
+      text`batch ${last.id} of ${last.suite} started later and still runs: it is not compared`,
+    );
+  return ended.id;
 }
 
 function comparedBatches(ledger: Ledger, a: string, b: string | undefined): ComparedBatches {

@@ -201,9 +201,13 @@ function isShown(k: number, highest: number): boolean {
 }
 
 /** Part of the headline: a pass rate that rose since a check was loosened is no finding. */
-function redefinedLine({ redefined = [] }: Comparison): Printable[] {
+function redefinedLine({ redefined = [], changedParts = {} }: Comparison): Printable[] {
+  const names = redefined.map((id) => {
+    const parts = Object.hasOwn(changedParts, id) ? changedParts[id] : undefined;
+    return parts === undefined ? id : `${id} (${parts.join(', ')})`;
+  });
   const cases = plural(redefined.length, 'case');
-  return namesLine(redefined, text`Not compared, since A and B ask or check something else: ${cases}: `);
+  return namesLine(names, text`Not compared, since A and B ask or check something else: ${cases}: `);
 }
 
 function warnings({ a, b, onlyA, onlyB }: Comparison): Part[] {

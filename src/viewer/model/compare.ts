@@ -13,13 +13,17 @@ import { type ListedTrial, passRate, tallyOf, variantsOf } from './grid.ts';
 /**
  * What happened to a case. `regressed` and `fixed`: most of its trials passed on one side, and most failed on
  * the other. `worse` and `better`: its pass rate changed less. `only-a`, `only-b`: the other side has no
- * verdict. `unscored`: no side has.
+ * verdict. `unscored`: no side has. `redefined`: it asks or checks something else on the two sides, so that its
+ * verdicts are not compared.
  */
-export type Change = 'regressed' | 'fixed' | 'worse' | 'better' | 'only-a' | 'only-b' | 'same' | 'unscored';
+export type Change =
+  | ('regressed' | 'fixed' | 'worse' | 'better' | 'only-a' | 'only-b' | 'same' | 'unscored')
+  | 'redefined';
 
 /** In the order in which a page lists them. */
 const changes: readonly Change[] = [
-  ...(['regressed', 'fixed', 'worse', 'better', 'only-a', 'only-b', 'same', 'unscored'] as const),
+  ...(['regressed', 'fixed', 'worse', 'better', 'redefined'] as const),
+  ...(['only-a', 'only-b', 'same', 'unscored'] as const),
 ];
 
 export const measures = ['durationMs', 'totalTokens', 'costUsd'] as const;
@@ -31,6 +35,8 @@ export interface ComparedCase {
   a: ListedTrial[];
   b: ListedTrial[];
   change: Change;
+  /** What differs, if it is `redefined`. */
+  parts?: string[] | undefined;
   /** The mean of B's scored trials less that of A's. Absent if one of them is not known. */
   deltas: Partial<Record<Measure, number>>;
 }
@@ -44,17 +50,24 @@ export interface ComparedTrials {
   noise: { a: Noise; b: Noise };
 }
 
-/** Compares two lists of trials, each of one variant, paired by case. */
+/**
+ * Compares two lists of trials, each of one variant, paired by case.
+ *
+ * @param changed the cases that ask or check something else on the two sides, with what differs
+ */
 export function compareTrials(
-  a: readonly ListedTrial[],
-  b: readonly ListedTrial[],
+  allOfA: readonly ListedTrial[],
+  allOfB: readonly ListedTrial[],
   confidence: number = usualConfidence,
+  changed: Readonly<Record<string, string[]>> = {},
 ): ComparedTrials {
+  const isSame = ({ caseId }: ListedTrial) => !Object.hasOwn(changed, caseId);
+  const [a, b] = [allOfA.filter(isSame), allOfB.filter(isSame)];
   const verdicts = { a: caseVerdicts(a), b: caseVerdicts(b) };
   const rates = compareRates(verdicts.a, verdicts.b, { confidence });
   const findings = { up: 'better', down: 'worse', none: 'noise' } as const;
   return {
-    cases: casesOf(a, b),
+    cases: casesOf(allOfA, allOfB, changed),
     rates,
     finding: rates.difference === undefined ? 'nothing-in-common' : findings[directionOf(rates.interval)],
     measures: forEach((measure) => compareMeasures(caseValues(a, measure), caseValues(b, measure))),
@@ -70,7 +83,11 @@ export function caseVerdicts(trials: readonly ListedTrial[]): CaseVerdicts[] {
   });
 }
 
-function casesOf(a: readonly ListedTrial[], b: readonly ListedTrial[]): ComparedCase[] {
+function casesOf(
+  a: readonly ListedTrial[],
+  b: readonly ListedTrial[],
+  changed: Readonly<Record<string, string[]>>,
+): ComparedCase[] {
   const [ofA, ofB] = [byCase(a), byCase(b)];
   const ids = [...new Set([...ofA.keys(), ...ofB.keys()])];
   const cases = ids.map((caseId): ComparedCase => {
@@ -80,8 +97,9 @@ function casesOf(a: readonly ListedTrial[], b: readonly ListedTrial[]): Compared
       caseId,
       caseName,
       ...sides,
-      change: changeOf(sides.a, sides.b),
-      deltas: deltasOf(sides.a, sides.b),
+      ...(Object.hasOwn(changed, caseId)
+        ? { change: 'redefined' as const, parts: changed[caseId], deltas: {} }
+        : { change: changeOf(sides.a, sides.b), deltas: deltasOf(sides.a, sides.b) }),
     };
   });
   return cases.sort((one, other) => changes.indexOf(one.change) - changes.indexOf(other.change));

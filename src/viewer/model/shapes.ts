@@ -1,3 +1,4 @@
+import type { Definition } from '../../comparison/changed-parts.ts';
 import type { Attempt } from '../../record/attempt.ts';
 import type { Cause } from '../../record/cause.ts';
 import type { LaterGrading } from '../../record/later-grading.ts';
@@ -69,6 +70,8 @@ export interface BatchPage {
   batch: BatchRow;
   /** By case, variant and ordinal. */
   trials: TrialRow[];
+  /** What each case asks and how it is graded, by case. Absent if the ledger does not have the plan. */
+  definitions?: Record<string, Definition> | undefined;
 }
 
 export type AttemptRow = Pick<Attempt, 'number' | 'startedAt'> &

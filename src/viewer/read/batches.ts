@@ -1,3 +1,4 @@
+import { definitionsOf } from '../../comparison/definitions.ts';
 import { type ListedBatch, type ListedTrial, listBatches, listTrials } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { lastAttempts } from '../../ledger/trial-rows.ts';
@@ -19,7 +20,8 @@ export function readBatch(ledger: Ledger, key: number): BatchPage | undefined {
   if (!name) return undefined;
   const attempts = lastAttempts(records, key);
   const trials = listTrials(records, key).map((trial) => trialRow(trial, attempts.get(trial.key)));
-  return { batch: { ...name, ...tallyOf(trials) }, trials };
+  const definitions = definitionsOf(ledger, ledger.batches.byKey(key));
+  return { batch: { ...name, ...tallyOf(trials) }, trials, ...(definitions && { definitions }) };
 }
 
 /** Identity of a batch; undefined if the ledger has none with the key. */

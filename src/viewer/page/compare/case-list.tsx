@@ -19,6 +19,7 @@ const names: Record<Change, string> = {
   'only-b': 'only B',
   same: 'same',
   unscored: 'no verdict',
+  redefined: '≠ redefined',
 };
 
 /** The cases of a comparison, flips first. */
@@ -124,6 +125,7 @@ function Row({ one, index, attributes, address, isCurrent }: RowProps) {
     >
       <span role="cell" class={`change ${one.change}`}>
         {names[one.change]}
+        {one.parts && <span class="dim"> {one.parts.join(', ')}</span>}
       </span>
       <span role="cell" class="name">
         <a class="cover" href={address}>

@@ -1,4 +1,5 @@
 import { useMemo } from 'preact/hooks';
+import { changedParts } from '../../../comparison/changed-parts.ts';
 import { type ComparedTrials, chooseVariants, compareTrials } from '../../model/compare.ts';
 import { variantsOf } from '../../model/grid.ts';
 import { type LoadedBatch, useBatch } from '../batch/use-batch.ts';
@@ -31,8 +32,9 @@ export function ComparePage({ query }: { query: URLSearchParams }) {
         left.trials.filter(({ variant }) => variant === variants.a),
         right.trials.filter(({ variant }) => variant === variants.b),
         variants.confidence,
+        changedParts(left.value?.definitions, right.value?.definitions),
       ),
-    [left.trials, right.trials, variants.a, variants.b, variants.confidence],
+    [left.trials, right.trials, left.value, right.value, variants.a, variants.b, variants.confidence],
   );
   const chosen = compared.cases.find(({ caseId }) => caseId === query.get('case'));
   if (!left.value || !right.value)
