@@ -11,7 +11,6 @@ export const taskSets = channel({
     dataset: bytes(2 * MiB, 'a data set in TOML, which names each of its tasks'),
     json: bytes(32 * MiB, 'a registry, or another file in JSON'),
     text: bytes(4 * MiB, 'an instruction, a script, a list of ignored files'),
-    // Programs get it as a variable, which Linux limits to 128 KiB.
   },
   time: 'only regular files are read, and only inside of the task',
   count: {

@@ -6,7 +6,7 @@ import { Label } from './labels.ts';
 import { ByteSize, Duration, MemorySize } from './quantities.ts';
 import { ExtraHosts, HostName, type PlannedService, Services } from './services.ts';
 import { StartUp } from './start-up.ts';
-import { isReservedName } from './variables.ts';
+import { fitsEnvironment, isReservedName, tooLongForEnvironment } from './variables.ts';
 
 /** The schema of `environment:`, for the whole suite or for one case. */
 
@@ -39,6 +39,11 @@ const EnvironmentParts = z.strictObject({
         .refine((name) => !isReservedName(name), 'this name decides how programs run; set it in the image'),
       z.string(),
     )
+    .superRefine((env, context) => {
+      for (const [name, value] of Object.entries(env))
+        if (!fitsEnvironment(name, value))
+          context.addIssue({ code: 'custom', path: [name], message: tooLongForEnvironment });
+    })
     .optional()
     .meta({ description: 'Environment variables of prepare, harness, verify and validator.' }),
   files: z.record(FileTarget, z.string().min(1)).optional().meta({

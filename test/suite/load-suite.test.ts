@@ -67,6 +67,10 @@ test('what is too long for an environment is refused where it stands; an instruc
   expect(problems(suite('task'), `profiles:\n  p: { run: "true", env: { BIG: ${long} } }\n`)[0]).toMatch(
     /^offsite\.yaml:2:\d+: profiles\.p\.env\.BIG: is too long for an environment/,
   );
+  const environment = `environment: { env: { BIG: ${long} } }\n`;
+  expect(problems(`${environment}${suite('instruction')}`)).toEqual([
+    expect.stringMatching(/^suite\.yaml:1:\d+: environment\.env\.BIG: is too long for an environment/),
+  ]);
 });
 
 describe('a good suite', () => {

@@ -53,7 +53,7 @@ export function execLost(message: string, cause?: unknown): OffsiteError {
   return new OffsiteError(message, {
     code: 'ENGINE_EXEC_LOST',
     kind: 'infrastructure',
-    hint: 'The engine was restarted or the connection to it was cut. Run it again.',
+    hint: "Run it again. The engine's log shows whether the engine was restarted.",
     cause,
   });
 }

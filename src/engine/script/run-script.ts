@@ -185,7 +185,11 @@ async function runMarked(
   }
   // A SIGKILL prevents the guardian's last mark. Without a SIGKILL, the mark was lost on its way, or another
   // signal ended the guardian: either way the end of the script is not known.
-  if (exitCode !== killedExitCode) throw execLost('The end of a script was lost on its way from the engine.');
+  if (exitCode !== killedExitCode) {
+    throw execLost(
+      `The shell of a script ended with exit code ${exitCode} and did not report the script's end.`,
+    );
+  }
   await assertContainerOutlived(container, exitCode);
   running.life.over = true;
   await endExec(container, exec);
