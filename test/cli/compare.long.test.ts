@@ -208,7 +208,6 @@ describe('offsite compare', () => {
     expect(stdout).toMatch(
       /^Not compared, since A and B ask or check something else: 2 cases: case-00 \(\w.*\), case-01/m,
     );
-    );
     expect(stdout).toContain('B: 3 void trials left out.');
     expect(stdout).toContain('B: 1 trial without a result yet.');
   });
