@@ -48,6 +48,7 @@ export const groups: Group[] = [
       { text: 'Scripted models', link: '/reference/script' },
       { text: 'Exit codes', link: '/reference/exit-codes' },
       { text: 'Metrics', link: '/reference/metrics' },
+      { text: 'Model servers', link: '/reference/model-servers' },
     ],
   },
   {

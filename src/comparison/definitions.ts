@@ -17,8 +17,8 @@ export function definitionsOf(ledger: Ledger, batch: StoredBatch): Record<string
     const { environment, tests, steps, solution: ___, oracle: ____, ...settings } = local;
     const parts: Record<string, unknown> = {
       ...{ prompt, variables, source, prepare, verify, validator, user },
-      // Without the places of files, which differ between clones and versions of a suite. A plan that an older
-      // Offsite stored has no environments.
+      // Without the places of files, which differ between clones and versions of a suite. A plan that an
+      // older Offsite stored has no environments.
       environment: environment && environmentContent(environment),
       tests: tests && testsContent(tests),
       steps: steps && stepsContent(steps),

@@ -133,7 +133,7 @@ async function checkState(
         observe({ kind: 'phase', trial, phase });
       });
       const { verdict, startedAt, finishedAt } = result;
-      const shown = isExpected(state, spec, result) ? 'passed' : verdict === 'void' ? 'void' : 'failed';
+      const shown = isExpected(state, result) ? 'passed' : verdict === 'void' ? 'void' : 'failed';
       observe({ kind: 'finished', trial, verdict: shown, ms: finishedAt - startedAt });
       return { kind: 'graded', result };
     } catch (error) {
@@ -146,5 +146,5 @@ async function checkState(
   const gradings = await Promise.all(
     Array.from({ length: repeat }, (_, ordinal) => parts.limit(() => check(ordinal))),
   );
-  return stateOf(state, spec, gradings);
+  return stateOf(state, gradings);
 }

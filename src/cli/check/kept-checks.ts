@@ -66,10 +66,11 @@ export class KeptChecks {
   }
 
   /**
-   * Keeps a result. One without a verdict may be the fault of the machine or the network, and is not kept.
+   * Keeps a result. One without a verdict may be the fault of the machine or the network, and is not kept,
+   * unless a control showed that it is the grading's.
    */
   keep(key: string, state: CheckedState): void {
-    if (state.verdicts.includes('void') && !state.asExpected) return;
+    if (state.verdicts.includes('void') && !state.asExpected && state.causeKind !== 'grading') return;
     const { redactor } = this.#options;
     const file = this.#fileOf(key);
     const fresh = `${file}.${randomUUID()}`;
@@ -94,7 +95,7 @@ export class KeptChecks {
 }
 
 /** Increase this when grading changes, or the form of the results that are kept. */
-const version = 6;
+const version = 7;
 
 /** The images that the environments of the agent, of the services and of the tests begin with. */
 function imagesOf({ sandbox, environment, tests, steps }: TrialSpec): string[] {

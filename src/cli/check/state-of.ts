@@ -3,7 +3,6 @@ import type { PhaseName } from '../../record/cause.ts';
 import { failuresOf, reachesThreshold, scoreText } from '../../record/failures.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
 import { duration } from '../../text/quantities.ts';
-import type { TrialSpec } from '../../trial/spec.ts';
 import type { CheckedState } from './checked-state.ts';
 
 /** How one grading of a state ended. */
@@ -13,16 +12,12 @@ export type Grading =
   | { kind: 'stopped'; phase: PhaseName | undefined; limitMs: number };
 
 /** What the gradings of a state say together. */
-export function stateOf(
-  state: CheckedState['state'],
-  spec: TrialSpec,
-  gradings: readonly Grading[],
-): CheckedState {
+export function stateOf(state: CheckedState['state'], gradings: readonly Grading[]): CheckedState {
   const results = gradings.flatMap((one) => (one.kind === 'graded' ? [one.result] : []));
   const stopped = gradings.flatMap((one) => (one.kind === 'stopped' ? [one] : []));
   const verdicts = gradings.map((one) => (one.kind === 'graded' ? one.result.verdict : 'void'));
   const cause = results.find((result) => result.cause)?.cause;
-  const wrong = results.find((result) => !isExpected(state, spec, result));
+  const wrong = results.find((result) => !isExpected(state, result));
   const shown = wrong ?? results.find(({ verdict }) => verdict !== 'passed');
   const flaky = differing(results);
   // The rewards of tests are shown with the tests.
@@ -32,7 +27,10 @@ export function stateOf(
     state,
     verdicts,
     flaky,
-    cause: timeUsedUp(stopped) ?? cause?.message ?? (shown && reasonOf(shown)),
+    cause:
+      timeUsedUp(stopped) ??
+      (cause && `${cause.message}${wrong ? leavesOut(state, wrong) : ''}`) ??
+      (shown && reasonOf(shown)),
     output: shown && printedBy(shown),
     solution: wrong && failedCommands(wrong),
     causeKind: cause?.kind,
@@ -60,17 +58,19 @@ function shownJudgment(judgment: Judgment): NonNullable<CheckedState['judgments'
 }
 
 /** Whether a grading has the result that a sound case has in this state. */
-export function isExpected(state: CheckedState['state'], spec: TrialSpec, result: TrialResult): boolean {
-  return state === 'solved' ? result.verdict === 'passed' : isUnsolved(result, spec);
+export function isExpected(state: CheckedState['state'], result: TrialResult): boolean {
+  if (state === 'solved') return result.verdict === 'passed';
+  // Where bash cannot read the command, the step fails whatever an agent does.
+  return result.verdict === 'failed' && !result.verifySteps?.some(({ unreadable }) => unreadable);
 }
 
-/** Whether the case counts as unsolved. The tests of a task may give no reward before the work is done. */
-function isUnsolved({ verdict, cause, verifySteps }: TrialResult, { tests, steps }: TrialSpec): boolean {
-  // Bash cannot read the command, so the step fails whatever an agent does.
-  if (verifySteps?.some(({ unreadable }) => unreadable)) return false;
-  const hasNoReward =
-    (tests ?? steps) !== undefined && cause?.kind === 'grading' && cause.phase === 'validate';
-  return verdict === 'failed' || (verdict === 'void' && hasNoReward);
+/**
+ * Said of an untouched state that is graded without a verdict: so is the work of an agent that fails, and the
+ * pass rate leaves it out.
+ */
+function leavesOut(state: CheckedState['state'], { verdict, cause }: TrialResult): string {
+  if (state === 'solved' || verdict !== 'void' || cause?.kind !== 'grading') return '';
+  return ', so an agent that fails would have no verdict: let the tests write a reward of 0 for what is not done';
 }
 
 function notesOf({ events = [] }: TrialResult): string[] {

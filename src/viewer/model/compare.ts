@@ -13,8 +13,8 @@ import { type ListedTrial, passRate, tallyOf, variantsOf } from './grid.ts';
 /**
  * What happened to a case. `regressed` and `fixed`: most of its trials passed on one side, and most failed on
  * the other. `worse` and `better`: its pass rate changed less. `only-a`, `only-b`: the other side has no
- * verdict. `unscored`: no side has. `redefined`: it asks or checks something else on the two sides, so that its
- * verdicts are not compared.
+ * verdict. `unscored`: no side has. `redefined`: it asks or checks something else on the two sides, so that
+ * its verdicts are not compared.
  */
 export type Change =
   | ('regressed' | 'fixed' | 'worse' | 'better' | 'only-a' | 'only-b' | 'same' | 'unscored')
