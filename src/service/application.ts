@@ -94,7 +94,8 @@ async function answer(
   const operation = operations[name];
   authorize(principal, operation.permission);
   const isOptional = 'bodyOptional' in operation;
-  const { body: most, query } = serviceRequests.bytes;
+  const most = serviceRequests.bytes.body;
+  const query = serviceRequests.bytes.query;
   const limit = operation.permission?.endsWith(':write') ? most : query;
   const text = await readBody(context.req.raw, { limit, isOptional });
   const body = text === '' && isOptional ? {} : parseJson(text);
