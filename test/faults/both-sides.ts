@@ -11,18 +11,8 @@ import type { StartResponse } from '../../src/contract/definition.ts';
 import { permissions } from '../../src/contract/identity.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { openService, type Service } from '../../src/service/service.ts';
+import { randomFrom } from '../gateway/limits/simulation.ts';
 import { startRequest } from '../service/test-service.ts';
-
-/** Numbers from 0 to 1 that are the same for a seed (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 type Recorded = { ordinal: number; status: string; sandboxId?: string };
 
