@@ -91,7 +91,7 @@ export type TestReading =
 
 /** What rewards must reach for a case to pass. */
 export interface Thresholds {
-  /** For each reward without a threshold of its own. Undefined: any number passes. */
+  /** For each reward, if none of them has a threshold of its own. Undefined: any number passes. */
   default?: number | undefined;
   byName: Record<string, number>;
   /** Whether a missing reward that `byName` names is below its threshold. Default: it is ignored. */
@@ -99,7 +99,8 @@ export interface Thresholds {
 }
 
 /**
- * The thresholds of a file: one for all rewards, or thresholds by name. Rewards that it does not name need 1.
+ * The thresholds of a file: one for all rewards, or thresholds by name. Tests that give no reward of these
+ * names need 1 for each.
  */
 export function thresholdsOf(threshold: number | Record<string, number> = 1): Thresholds {
   return typeof threshold === 'number'

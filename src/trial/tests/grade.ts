@@ -70,26 +70,27 @@ function failureOf(
   return { kind: 'broken', message, output };
 }
 
-/** Rewards with the thresholds that they must reach. */
+/**
+ * Rewards with the thresholds that they must reach. If at least one of them has a threshold of its own, the
+ * others only tell more about the work, and need none.
+ */
 export function judgmentsOf(
   rewards: ReadonlyMap<string, number>,
   thresholds: Thresholds,
   evaluator: string,
 ): Judgment[] {
-  const { byName, required = false } = thresholds;
-  const missing = required ? Object.keys(byName).filter((name) => !rewards.has(name)) : [];
-  return [...[...rewards.keys()], ...missing].map((name) => {
-    const [score, threshold] = [rewards.get(name), thresholdOf(name, thresholds)];
+  const { default: usual, byName, required = false } = thresholds;
+  const own = new Map(Object.entries(byName));
+  const isNamed = [...own.keys()].some((name) => rewards.has(name));
+  const missing = required ? [...own.keys()].filter((name) => !rewards.has(name)) : [];
+  return [...rewards.keys(), ...missing].map((name) => {
+    const [score, threshold] = [rewards.get(name), own.get(name) ?? (isNamed ? undefined : usual)];
     return {
       ...{ name, evaluator },
       ...(score !== undefined && { score }),
       ...(threshold !== undefined && { threshold }),
     };
   });
-}
-
-function thresholdOf(name: string, { default: usual, byName }: Thresholds): number | undefined {
-  return Object.hasOwn(byName, name) ? byName[name] : usual;
 }
 
 /** The run of the tests as a whole, with what it printed. */
