@@ -90,6 +90,8 @@ export const commandOutput = channel({
     ),
     // A mark is far shorter; a longer "line" after the secret is not a mark of Offsite.
     mark: bytes(4096, "a mark between the steps of a script's output"),
+    // Linux starts any program with 128 KiB. The image has an environment too.
+    alwaysFits: bytes(96 * KiB, 'arguments and environment of a command that need no second look'),
   },
   time: {
     // Such a command ends quickly, or the container is unusable.
@@ -227,6 +229,8 @@ export const engineAnswers = channel({
     answer: bytes(64 * MiB, 'an answer that is read as a whole'),
     object: bytes(64 * KiB, 'an object of a list that is read one by one'),
     users: bytes(MiB, 'the file of users of a container, where the engine names users'),
+    // It may quote a path, and paths may be thousands of folders deep.
+    message: characters(500, "the engine's own words in a message"),
   },
   time: 'the time-outs of requests to the engine',
   count: 'entries of lists are read one by one; code that keeps them has its own bound',

@@ -42,10 +42,42 @@ describe.concurrent('tests in the sandbox of the agent', { timeout: 180_000 }, (
     expect(reached.verdict).toBe('passed');
     expect(reached.judgments?.map(({ name, score, threshold }) => [name, score, threshold])).toEqual([
       ['exact', 0.5, 0.5],
-      ['speed', 3, 1],
+      ['speed', 3, undefined],
     ]);
     expect(below.verdict).toBe('failed');
     expect(below.validations?.[0]?.message).toBe('exact is 0.5, below 1');
+  });
+
+  test('are judged by the rewards with a threshold of their own, and by all if there is none of these', async () => {
+    const thresholds = { default: 1, byName: { reward: 1 } };
+    const giving = (rewards: string) =>
+      bench.trial('true', {
+        tests: tests(`echo '${rewards}' > /logs/verifier/reward.json; exit 3`, { thresholds }),
+      });
+    const [more, low, other] = await Promise.all([
+      giving('{"reward": 1, "format_ok": 0}'),
+      giving('{"reward": 0, "format_ok": 1}'),
+      giving('{"format_ok": 0}'),
+    ]);
+    expect([more.verdict, low.verdict, other.verdict]).toEqual(['passed', 'failed', 'failed']);
+    expect(other.validations?.[0]?.message).toBe('format_ok is 0, below 1');
+  });
+
+  test('grade a large workspace with paths that are longer than a program can name', async () => {
+    const deep = `python3 -c "
+import os
+for _ in range(150): os.mkdir('n' * 40); os.chdir('n' * 40)"; truncate -s 1G sparse`;
+    const [solved, not] = await Promise.all([
+      bench.trial(`${deep}; echo done > out`, { tests: tests(isSolved) }),
+      bench.trial(deep, { tests: tests(isSolved) }),
+    ]);
+    expect(solved.cause).toBeUndefined();
+    expect(solved).toMatchObject({
+      verdict: 'passed',
+      filesChanged: expect.arrayContaining(['out', 'sparse']),
+    });
+    expect(not.cause).toBeUndefined();
+    expect(not).toMatchObject({ verdict: 'failed', judgments: [{ score: 0 }] });
   });
 
   test.each(

@@ -2,12 +2,14 @@ import type { Container } from '../container.ts';
 import { ownFolder } from '../own-files/volume.ts';
 import type { FilesystemChange } from '../port/containers.ts';
 import { changedSinceMade, type Kit } from './kit.ts';
+import { furtherPaths } from './layer-paths.ts';
 import { PathRoom, tooManyPaths } from './path-room.ts';
 
 export interface ChangesRequest {
   /**
-   * `every`: all changes, even disguised ones, or an error. `reported`: the changes that the engine reports,
-   * which compares sizes and times; if there are very many, only the first ones.
+   * `every`: all changes, even disguised ones, or an error. `reported`: if the container's layer cannot be
+   * read, the changes that the engine reports, which compares sizes and times; if there are very many, only
+   * the first ones.
    */
   wanted: 'every' | 'reported';
   /** Only paths below this absolute folder. */
@@ -55,10 +57,13 @@ export async function changedPaths(container: Container, request: ChangesRequest
   const except = [...(request.except ?? []), ...engineWrittenPaths];
   const isWanted = (path: string) =>
     path.startsWith(`${below}/`) && !except.some((one) => path === one || path.startsWith(`${one}/`));
-  if (wanted === 'reported') return await reportedChanges(container, isWanted);
-  const layer = await container.layerPaths({ except, signal });
-  if (layer) return { paths: layer.filter(isWanted).toSorted(), isCut: false };
+  const layer = await container.layerPaths({ except, below, signal });
+  if (layer) {
+    const isCut = wanted === 'reported' && layer.at(-1) === furtherPaths;
+    return { paths: layer.filter(isWanted).toSorted(), isCut };
+  }
   const reported = await reportedChanges(container, isWanted);
+  if (wanted === 'reported') return reported;
   if (reported.isCut) throw tooManyPaths();
   const byTimes = kit ? await changedSinceMade(container, kit, { except, signal }) : [];
   return { paths: [...new Set([...reported.paths, ...byTimes.filter(isWanted)])].toSorted(), isCut: false };

@@ -10,6 +10,8 @@ import { PathRoom } from './path-room.ts';
 export interface LayerRequest {
   /** Absolute paths to leave out, with everything below them. */
   except: readonly string[];
+  /** Only paths below this absolute folder. Default: all. */
+  below?: string | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -26,7 +28,7 @@ export const furtherPaths = '/… (and more paths than are listed)';
  */
 export async function layerPaths(
   container: RunningContainer,
-  { except, signal }: LayerRequest,
+  { except, below = '', signal }: LayerRequest,
 ): Promise<string[] | undefined> {
   const { layer } = await hostFactsOf(container, signal);
   if (layer === undefined) return undefined;
@@ -34,6 +36,8 @@ export async function layerPaths(
   const paths: string[] = [];
   const room = new PathRoom();
   const left = new Set(except);
+  const isOnTheWay = (path: string) =>
+    `${path}/`.startsWith(`${below}/`) || `${below}/`.startsWith(`${path}/`);
   const waiting = [top];
   for (let folder = waiting.pop(); folder; folder = waiting.pop()) {
     let isEmpty = true;
@@ -42,7 +46,7 @@ export async function layerPaths(
       for await (const entry of await opendir(folder.onHost, asBytes)) {
         isEmpty = false;
         const next = inside(folder, entry.name as unknown as Buffer);
-        if (left.has(next.path)) continue;
+        if (left.has(next.path) || !isOnTheWay(next.path)) continue;
         if (!room.take(next.path)) return [...paths, furtherPaths];
         // The layer records a deletion as a device, which processes in the sandbox cannot create.
         if (entry.isDirectory() && next.onHost.length < pathLists.bytes.path) waiting.push(next);

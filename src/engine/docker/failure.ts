@@ -1,4 +1,6 @@
+import { engineAnswers } from '../../bounds/sandbox.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { cut } from '../../text/cut.ts';
 import { connectionFailure, type EngineFailureKind, engineFailure } from '../port/failure.ts';
 
 /** Kinds by HTTP status; every other status is `refused`. */
@@ -30,7 +32,7 @@ export function requestFailure(doing: string, thrown: unknown, kindOf?: KindOf):
   if (thrown instanceof OffsiteError) return thrown;
   const status = engineStatus(thrown);
   if (status === undefined) return connectionFailure(doing, thrown);
-  const message = `The engine refused (${status}) while ${doing}: ${engineMessage(thrown)}`;
+  const message = `The engine refused (${status}) while ${doing}: ${cut(engineMessage(thrown), engineAnswers.bytes.message)}`;
   const kind = kindOf?.(status, (thrown as { json?: unknown }).json) ?? kinds[status] ?? 'refused';
   return engineFailure(kind, message, thrown);
 }

@@ -94,8 +94,36 @@ async function runCommand(
   }
   const exitCode = knownExitCode(end);
   await assertContainerOutlived(container, exitCode);
+  if (exitCode !== 0 && !(await fitsKernel(container, request))) {
+    const nothing = new OutputCapture(0).result();
+    const message = (output.stderr.result().text || output.stdout.result().text).trim();
+    return { ended: 'not-started', message, ...facts(false), stdout: nothing, stderr: nothing };
+  }
   const oomKilled = exitCode !== 0 && (await oomKilledSinceLastAsked(container, exec.id));
   return { ended: 'exited', exitCode, ...facts(oomKilled) };
+}
+
+/**
+ * Whether the kernel starts a program with the arguments and the environment of this request. If it does not,
+ * engines report that as output and exit code of a command that ran. So Offsite's own program, which no
+ * process of a sandbox can replace, is started with the same ones.
+ */
+async function fitsKernel(container: RunningContainer, request: ExecRequest): Promise<boolean> {
+  const { argv, cwd, user = container.user } = request;
+  const env = { ...container.env, ...request.env };
+  const texts = [...argv, ...Object.entries(env).map(([name, value]) => `${name}=${value}`)];
+  const size = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  if (size < commandOutput.bytes.alwaysFits || container.memoryKills === undefined) return true;
+  const opened = await container.port.containers.exec(container.id, {
+    ...{ argv: [container.memoryKills, ...argv.slice(1)], env, cwd, user },
+    onPiece: () => undefined,
+  });
+  if (!opened.started) return true;
+  using exec = opened.exec;
+  using deadline = startDeadline(container.port.clock, commandOutput.time.ownCommand, request.signal);
+  if ((await Promise.race([exec.streamEnded, deadline.reached])) !== undefined) return true;
+  const { running, exitCode } = await exec.inspect();
+  return running || exitCode === 0;
 }
 
 /** The state of a command that has ended by itself; never settles once the deadline is reached. */

@@ -1,6 +1,7 @@
 import { manifestChanges } from '../../engine/archive/manifest.ts';
 import { changedPaths } from '../../engine/changes/changed-paths.ts';
 import type { Container } from '../../engine/container.ts';
+import { isEngineFailure } from '../../engine/port/failure.ts';
 import type { WorkspaceState } from './read-workspace.ts';
 
 /**
@@ -21,14 +22,18 @@ export function changedFiles(
 }
 
 /**
- * The same, from the engine's list of changes, for workspaces that are too large to read. It names a deleted
- * folder but not the files in it. If there are very many changes, it returns only the first ones.
+ * The same, for workspaces that are too large to read: from the sandbox's own layer, or from the engine's
+ * list of changes. It names a deleted folder but not the files in it. If there are very many changes, it
+ * returns only the first ones. An engine that lists no changes, for example because a path is too long for
+ * it, leaves only the workspace itself to name.
  */
 export async function reportedFiles(container: Container, signal: AbortSignal): Promise<string[]> {
-  const { paths } = await changedPaths(container, {
-    wanted: 'reported',
-    below: container.workingDir,
-    signal,
-  });
-  return paths.map((path) => path.slice(container.workingDir.length + 1));
+  const { workingDir } = container;
+  try {
+    const { paths } = await changedPaths(container, { wanted: 'reported', below: workingDir, signal });
+    return paths.map((path) => path.slice(workingDir.length + 1));
+  } catch (error) {
+    if (!isEngineFailure(error, 'refused')) throw error;
+    return ['.'];
+  }
 }
