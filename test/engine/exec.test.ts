@@ -70,6 +70,36 @@ describe('the end of a command', () => {
     }
   });
 
+  test.each([
+    ['one variable', { env: { LONG: 'x'.repeat(140_000) } }],
+    [
+      'many variables',
+      { env: Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`V${at}`, 'x'.repeat(20_000)])) },
+    ],
+    ['an argument', { argv: ['sh', '-c', 'exit 3', 'x'.repeat(140_000)] }],
+  ])(
+    'is "not started", with the words of the kernel, when %s cannot be given to a program',
+    async (_, change) => {
+      const request = { argv: ['sh', '-c', 'exit 3'], timeoutMs: 60_000, ...change };
+      const result = await container.exec(request);
+      expect(result).toMatchObject({
+        ended: 'not-started',
+        message: expect.stringMatching(/argument list too long/i),
+      });
+    },
+  );
+
+  test('has its exit code although its environment is nearly as long as the kernel takes', async () => {
+    const env = { ONE: 'x'.repeat(100_000), TWO: 'y'.repeat(100_000) };
+    const said = 'exec /usr/bin/true: argument list too long';
+    const result = await container.exec({
+      argv: ['sh', '-c', `echo ${said}; exit 1`],
+      env,
+      timeoutMs: 60_000,
+    });
+    expect(result).toMatchObject({ ended: 'exited', exitCode: 1, stdout: { text: `${said}\n` } });
+  });
+
   test('waits for a program that closed its outputs and runs on', async () => {
     const result = await shell(container, 'echo said; exec >&- 2>&-; sleep 0.3; exit 5');
     expect(result).toMatchObject({ ended: 'exited', exitCode: 5 });
