@@ -7,6 +7,7 @@ import type { EnvironmentParts } from '../suite/load-environment.ts';
 import type { McpServer } from '../suite/mcp-server.ts';
 import { folderOf, placedFiles } from './placed-files.ts';
 import { plainVariables } from './plain-variables.ts';
+import { wholePatch } from './swe-bench/patched-files.ts';
 import type { RewardReading, Task, TaskAgent, TaskEnvironment, TaskMcpServer, TaskNetwork } from './task.ts';
 import { issueAt, TaskFolder } from './task-folder.ts';
 
@@ -91,7 +92,7 @@ function readingOf(reading: Exclude<RewardReading, { kind: 'unknown' }>): TestRe
 function patchOracle(patch: string): CaseOracle {
   const path = '/solution/solution.patch';
   const command = ['git', '-c', 'safe.directory=*', 'apply', '--whitespace=nowarn', path];
-  return { files: [{ path, content: Buffer.from(patch), mode: 0o644 }], command, env: {} };
+  return { files: [{ path, content: Buffer.from(wholePatch(patch)), mode: 0o644 }], command, env: {} };
 }
 
 /** Globs of files and of folders; those outside the working folder match nothing. */

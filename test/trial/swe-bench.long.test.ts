@@ -92,6 +92,17 @@ describe.concurrent('a row of SWE-bench', { timeout: 240_000 }, () => {
     expect(unknown.cause?.kind).toBe('task');
   });
 
+  test('is read whole where its patches were stripped', async () => {
+    const stripped = { test_patch: row.test_patch.trimEnd(), patch: row.patch.trimEnd() };
+    const { environment, tests, oracle } = planned(stripped);
+    const [gold] = oracle?.files ?? [];
+    if (!gold || !('content' in gold)) throw new Error('the solution is a patch in a file');
+    const apply = `git apply <<'END'\n${gold.content}END`;
+    const { verdict, cause } = await bench.trial(apply, { environment, tests });
+    expect(cause).toBeUndefined();
+    expect(verdict).toBe('passed');
+  });
+
   test('may write a report, by which tests are found', async () => {
     const report = (result: string) =>
       '<testsuite><testcase classname="tests.test_add.AddTest" name="test_one[a b]"/>' +

@@ -26,6 +26,14 @@ export function patchedFiles(patch: string): PatchedFiles | { problem: string } 
   return { before: [...before], after: [...after] };
 }
 
+/**
+ * A patch as git takes it. Data sets often strip patches. They then lack the last newline, and the empty line
+ * that ends a binary file, or a hunk whose last line is empty. Git ignores an empty line after a whole hunk.
+ */
+export function wholePatch(patch: string): string {
+  return patch === '' || patch.endsWith('\n') ? patch : `${patch}\n\n`;
+}
+
 function addTo(files: Set<string>, name: string | undefined, prefix: string): void {
   if (name === undefined || name === '/dev/null') return;
   files.add(name.startsWith(prefix) ? name.slice(prefix.length) : name);

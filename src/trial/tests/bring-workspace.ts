@@ -4,7 +4,7 @@ import { taskRows } from '../../bounds/tasks.ts';
 import type { Container } from '../../engine/container.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { BroughtWorkspace } from '../../suite/case-tests.ts';
-import { patchedFiles } from '../../tasks/swe-bench/patched-files.ts';
+import { patchedFiles, wholePatch } from '../../tasks/swe-bench/patched-files.ts';
 import { copiedRepository, gitSettings } from '../../validate/git-settings.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
 import { gradingEnvironment } from '../environment.ts';
@@ -84,7 +84,7 @@ export async function bringWorkspace(
   const files = patchedFiles(testPatch);
   if ('problem' in files) throw failed(`the test patch cannot be read: ${files.problem}`);
   const { before, after } = files;
-  await to.put([{ path: patchPath, content: testPatch }], '/', signal);
+  await to.put([{ path: patchPath, content: wholePatch(testPatch) }], '/', signal);
   const runIn = async (script: string, args: string[], stdin: string, env: Record<string, string>) => {
     const result = await to.exec({
       argv: ['bash', '-c', script, 'bash', ...args],
