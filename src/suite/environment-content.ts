@@ -8,7 +8,7 @@ import type { CaseEnvironment, NamedImage, PlannedBuild } from './environment.ts
 export function environmentContent({ services, source, ...environment }: CaseEnvironment) {
   return {
     ...withoutPlaces(environment),
-    source: source && { commit: source.commit, history: source.history },
+    source: source && { commit: source.rebuilt ?? source.commit, history: source.history },
     services: services?.map((service) => ({ ...withoutPlaces(service), place: undefined })),
   };
 }

@@ -55,6 +55,38 @@ test('an agent gets one commit, owned by its user, and a batch that goes on late
   expect(shown.stdout).toContain(`source   ${first}, main of repo`);
 });
 
+test('an agent finds no answer in a repository that has its own suite, in no file and no object', {
+  timeout: 120_000,
+}, async () => {
+  const project = join(place.folder, 'project');
+  place.write('grade/validator.sh', '#!/bin/sh\n! grep -q ANSWER found.txt\n');
+  const search = [
+    '(cat *; git log -p --all; git cat-file --batch-all-objects --batch; git cat-file --batch-all-objects \\',
+    '  --batch-check="%(objecttype) %(objectname)" | grep blob | cut -d" " -f2 | xargs -n1 git show) > /tmp/found 2>&1',
+    'grep -ac "of the app" /tmp/found; mv /tmp/found found.txt',
+  ].join('\n');
+  const suite = place.suite({
+    cases: [
+      {
+        id: 'search',
+        source: { git: '.', ref: 'HEAD' },
+        variables: { act: search },
+        solution: { file: 'solve.sh' },
+        verify: 'grep -q "of the app" found.txt',
+        validator: { file: 'grade/validator.sh' },
+      },
+    ],
+  });
+  place.write('solve.sh', 'echo "ANSWER of the app" > found.txt\n');
+  place.write('app.txt', 'of the app\n');
+  makeRepository(project).commit({});
+  const { exitCode, stdout, stderr } = await offsite(place, ['run', suite, '--fail-under', '1']);
+  expect(exitCode, stderr + stdout).toBe(0);
+  expect(stderr).toContain(
+    'HEAD of .: left out of the workspace: suite.yaml, grade/validator.sh, solve.sh (3 files)',
+  );
+});
+
 test('a source that cannot be fetched is told with its place, before anything starts', {
   timeout: 60_000,
 }, async () => {

@@ -23,7 +23,7 @@ export interface FetchedCommit {
 }
 
 /** The one branch, on which the agent can continue. The result says which branch of the source it was. */
-const branch = 'refs/heads/main';
+export const branch = 'refs/heads/main';
 const fetched = 'refs/offsite/source';
 
 /**
@@ -150,13 +150,24 @@ async function fetchInto(
   });
   const answer = await runGit({ ...here, args: [git, 'rev-parse', '--verify', `${fetched}^{commit}`] });
   const commit = answer.toString('utf8').trim();
-  await runGit({ ...here, args: [git, 'update-ref', branch, commit] });
   await runGit({ ...here, args: [git, 'update-ref', '-d', fetched] });
-  // Leaves out what else was fetched with the commit, such as a tag's own message.
+  await finishRepository(folder, commit, { env, signal });
+  return commit;
+}
+
+/** Leaves only a commit in a bare repository: on its branch, in one pack, and in the index. */
+export async function finishRepository(
+  folder: string,
+  commit: string,
+  { env, signal }: Pick<FetchParts, 'env' | 'signal'>,
+): Promise<void> {
+  const here = { env, signal, reach: 'nothing' as const, timeoutMs: gitSources.time.read };
+  const git = `--git-dir=${folder}`;
+  await runGit({ ...here, args: [git, 'update-ref', branch, commit] });
+  // Leaves out what else is there, such as the message of a tag that was fetched.
   await runGit({ ...here, args: [git, 'repack', '--quiet', '-a', '-d'] });
   await runGit({ ...here, args: [git, 'symbolic-ref', 'HEAD', branch] });
   await runGit({ ...here, args: [git, 'read-tree', commit], set: { GIT_INDEX_FILE: join(folder, 'index') } });
-  return commit;
 }
 
 /** Aborts once a folder has more than may be fetched. */

@@ -1,15 +1,18 @@
+import { realpathSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pLimit from 'p-limit';
 import { gitSources } from '../../bounds/suite.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { KnownKeys } from '../../redaction/known-keys.ts';
+import { plural } from '../../text/quantities.ts';
 import { heldKey } from '../file-reader.ts';
 import type { Reach } from '../read-file.ts';
 import { readSuite } from '../read-suite.ts';
 import { type CommittedEntry, committedEntries, contentsOf } from './commit-files.ts';
 import { type FetchParts, fetchCommit } from './fetch-commit.ts';
 import { type GitSource, type PlannedSource, type Repository, withoutCredentials } from './git-source.ts';
+import { type OwnPaths, ownPathsOf, withoutPaths } from './leave-out.ts';
 import { requireLocalRepository } from './local-repository.ts';
 import { failed, kindOfFailure } from './run-git.ts';
 
@@ -28,14 +31,14 @@ export interface SourceParts extends Pick<FetchParts, 'env' | 'signal'> {
 /** A problem with a source, and the key of the source that it is about. */
 export interface SourceProblem {
   problem: string;
-  key: 'git' | 'ref';
+  key: 'git' | 'ref' | 'leaveOut';
 }
 
 /** The sources of a suite by {@link keyOfSource}, or what is wrong with one. */
 export type FetchedSources = ReadonlyMap<string, PlannedSource | SourceProblem>;
 
-export function keyOfSource({ git, ref, history }: GitSource): string {
-  return JSON.stringify([git, ref, history]);
+export function keyOfSource({ git, ref, history, leaveOut }: GitSource): string {
+  return JSON.stringify([git, ref, history, leaveOut]);
 }
 
 /**
@@ -49,30 +52,42 @@ export async function fetchSources(file: string, parts: SourceParts): Promise<Fe
     named.flatMap((source) => (source && 'git' in source ? [[keyOfSource(source), source] as const] : [])),
   );
   const limit = pLimit(gitSources.count.parallel);
-  const folder = dirname(resolve(file));
+  const place = {
+    folder: dirname(resolve(file)),
+    own: sources.size > 0 ? ownPathsOf(file, value) : undefined,
+  };
   const planned = [...sources].map(([key, source]) =>
-    limit(async () => [key, await outcomeOf(source, folder, parts)] as const),
+    limit(async () => [key, await outcomeOf(source, place, parts)] as const),
   );
   return new Map(await Promise.all(planned));
 }
 
+interface SuitePlace {
+  folder: string;
+  own: OwnPaths | undefined;
+}
+
 async function outcomeOf(
   source: GitSource,
-  folder: string,
+  place: SuitePlace,
   parts: SourceParts,
 ): Promise<PlannedSource | SourceProblem> {
   try {
-    return await plannedSource(source, folder, parts);
+    return await plannedSource(source, place, parts);
   } catch (error) {
     if (!(error instanceof OffsiteError) || parts.signal.aborted) throw error;
-    const key = source.ref !== undefined && kindOfFailure(error) === 'GIT_REF_MISSING' ? 'ref' : 'git';
-    return { problem: withoutCredentials(messageOf(error)), key };
+    return { problem: withoutCredentials(messageOf(error)), key: keyOf(error, source) };
   }
 }
 
+function keyOf(error: OffsiteError, { ref }: GitSource): SourceProblem['key'] {
+  if (error.code === 'LEAVE_OUT_UNMATCHED') return 'leaveOut';
+  return ref !== undefined && kindOfFailure(error) === 'GIT_REF_MISSING' ? 'ref' : 'git';
+}
+
 async function plannedSource(
-  { git, ref, history }: GitSource,
-  folder: string,
+  { git, ref, history, leaveOut }: GitSource,
+  { folder, own }: SuitePlace,
   { dataFolder, allowOutside = [], except = [], keys, note, onProgress, ...asking }: SourceParts,
 ): Promise<PlannedSource> {
   const repositoryNamed = repositoryOf(git, folder);
@@ -80,13 +95,22 @@ async function plannedSource(
   if (repositoryNamed.kind === 'local') requireLocalRepository(repositoryNamed.path, reach);
   const url = withoutCredentials(git);
   const title = `${ref ?? 'HEAD'} of ${url}`;
-  const { commit, repository } = await fetchCommit(repositoryNamed, ref, {
-    ...asking,
-    folder: join(dataFolder, 'sources'),
+  const fetching = { ...asking, folder: join(dataFolder, 'sources') };
+  const fetched = await fetchCommit(repositoryNamed, ref, {
+    ...fetching,
     onProgress: (line) => onProgress(`fetch ${title}: ${withoutCredentials(line)}`),
   });
+  const whole = await committedEntries(fetched.commit, { ...asking, repository: fetched.repository });
+  const isOwn = own !== undefined && hasSuite(own, repositoryNamed, whole);
+  const paths = isOwn ? own.paths.filter((path) => whole.some((entry) => isAtOrBelow(entry, path))) : [];
+  const { commit, repository, leftOut } = await withoutPaths(fetched, { paths, globs: leaveOut }, fetching);
   const reading = { ...asking, repository };
-  const entries = await committedEntries(commit, reading);
+  const rebuilt = commit === fetched.commit ? undefined : commit;
+  const entries = rebuilt === undefined ? whole : await committedEntries(rebuilt, reading);
+  if (leftOut.length > 0) {
+    const files = plural(whole.filter(isFile).length - entries.filter(isFile).length, 'file');
+    note(`${title}: left out of the workspace: ${namesText(leftOut)} (${files})`);
+  }
   const pointers = await lookInto(entries, keys, reading);
   const submodules = entries.filter(({ kind }) => kind === 'submodule').map(({ path }) => path);
   if (submodules.length > 0) note(`${title}: submodules are not fetched: ${submodules.join(', ')}`);
@@ -96,8 +120,29 @@ async function plannedSource(
       `${title}: files of Git LFS are not fetched, only their pointers: ${pointers.length}, such as ${some}`,
     );
   }
-  return { url, ref, commit, history, repository };
+  return { url, ref, commit: fetched.commit, rebuilt, history, repository };
 }
+
+/** Whether a repository is the suite's own, or another copy of it. */
+function hasSuite(own: OwnPaths, named: Repository, entries: readonly CommittedEntry[]): boolean {
+  if (entries.some(({ path }) => path === own.suiteFile)) return true;
+  return named.kind === 'local' && realpathSync(named.path) === own.repository;
+}
+
+function isAtOrBelow({ path }: CommittedEntry, above: string): boolean {
+  return path === above || path.startsWith(`${above}/`);
+}
+
+function isFile({ kind }: CommittedEntry): boolean {
+  return kind !== 'folder';
+}
+
+function namesText(names: readonly string[]): string {
+  const more = names.length - shownNames;
+  return `${names.slice(0, shownNames).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+const shownNames = 5;
 
 const pointer = Buffer.from('version https://git-lfs.github.com/spec/');
 

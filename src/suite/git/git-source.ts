@@ -32,6 +32,20 @@ export const GitSource = z.strictObject({
   history: z.enum(['commit', 'none']).default('commit').meta({
     description: 'commit: a repository with this one commit (default). none: only its files, without .git.',
   }),
+  leaveOut: z
+    .array(
+      z
+        .string()
+        .min(1)
+        .refine((glob) => !/^[/:]|(^|\/)\.\.?(\/|$)/.test(glob) && !control.test(glob), {
+          error: 'expected a path or a glob in the repository, such as docs/answers or **/*.key',
+        }),
+    )
+    .default([])
+    .meta({
+      description:
+        'Files and folders that the workspace does not get, as globs, besides the folder of the suite.',
+    }),
 });
 export type GitSource = z.infer<typeof GitSource>;
 
@@ -42,8 +56,10 @@ export interface PlannedSource {
   ref: string | undefined;
   /** The id of the commit. Later runs of the same batch use the same one. */
   commit: string;
+  /** The id of the commit that takes its place in the sandbox, if files of it were left out. */
+  rebuilt?: string | undefined;
   history: GitSource['history'];
-  /** The absolute path of a bare repository that holds this commit and no other. */
+  /** The absolute path of a bare repository that holds the sandbox's commit and no other. */
   repository: string;
 }
 

@@ -25,11 +25,11 @@ export async function* sourceEntries(
   env: NodeJS.ProcessEnv,
   signal: AbortSignal,
 ): AsyncGenerator<PlacedFile> {
-  const { repository, commit, history, url } = source;
+  const { repository, commit, rebuilt = commit, history, url } = source;
   if (!existsSync(repository))
     throw failed(`commit ${commit} of ${url} is no longer in ${repository}: run the suite again`);
   const reading = { repository, env, signal };
-  const entries = await committedEntries(commit, reading);
+  const entries = await committedEntries(rebuilt, reading);
   // Git's own folders first, so that no name of the commit can be in its place.
   if (history === 'commit') yield* gitFolder(repository);
   const contents = contentsOf(

@@ -74,7 +74,7 @@ export function keyOf(
     files: files.map(({ path, content, mode }) => [path, Buffer.from(content).toString('base64'), mode]),
     placed: placed?.map((file) => ('content' in file ? { ...file, content: sha256Of(file.content) } : file)),
     // The commit stands for all contents of the source, wherever it was fetched from.
-    source: source && [source.planned.commit, source.planned.history],
+    source: source && [source.planned.rebuilt ?? source.planned.commit, source.planned.history],
     script,
     variables,
     workspace: workspace === defaultContext.workspace ? undefined : workspace,
