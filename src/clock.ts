@@ -19,3 +19,17 @@ export const systemClock: Clock = {
     }
   },
 };
+
+/**
+ * A clock that begins with the present time of `clock` and then only passes, so that the differences of its
+ * times are durations, even if somebody sets the machine's clock meanwhile.
+ *
+ * @param monotonic milliseconds that nobody can set
+ */
+export function steadyClock(clock: Clock, monotonic = () => performance.now()): Clock {
+  const begun = { at: clock.now(), monotonic: monotonic() };
+  return {
+    now: () => begun.at + Math.round(monotonic() - begun.monotonic),
+    sleep: (ms, signal) => clock.sleep(ms, signal),
+  };
+}

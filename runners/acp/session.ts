@@ -44,7 +44,7 @@ export class AcpSession implements HarnessSession {
   #agent: Agent | undefined;
   #sessionId: string | undefined;
   #version: string | undefined;
-  #record = new TurnRecord(this.#room);
+  #record: TurnRecord;
   /** Undefined between two turns: what the agent reports then belongs to none. */
   #updates: Updates | undefined;
   #hidesCommands = false;
@@ -52,6 +52,7 @@ export class AcpSession implements HarnessSession {
   constructor(context: HarnessContext, program: AcpProgram) {
     this.#context = context;
     this.#program = program;
+    this.#record = new TurnRecord(context.clock.now(), this.#room);
   }
 
   /** The model traffic, if the agent ran commands without naming them. */
@@ -62,7 +63,7 @@ export class AcpSession implements HarnessSession {
   async turn(message: string, limits: TurnLimits): Promise<HarnessRun> {
     limits.signal.throwIfAborted();
     const { clock } = this.#context;
-    const record = new TurnRecord(this.#room);
+    const record = new TurnRecord(clock.now(), this.#room);
     const updates = new Updates(record);
     this.#record = record;
     this.#updates = updates;

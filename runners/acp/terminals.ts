@@ -57,7 +57,8 @@ export class Terminals {
     const output = new OutputCapture(commandOutput.bytes.kept);
     const stop = new AbortController();
     const record = this.#context.record();
-    record.beginCommand(terminalId, commandOf(commandText(command, args)), clock.now());
+    const begunAt = clock.now();
+    record.beginCommand(terminalId, commandOf(commandText(command, args)), begunAt, begunAt);
     const running = container.exec({
       argv,
       env: { ...env, ...own },
@@ -86,7 +87,8 @@ export class Terminals {
       terminal.status = status;
       const { text, truncated } = output.result();
       const exitCode = status.exitCode ?? undefined;
-      record.endCommand(terminalId, { at: clock.now(), exitCode, output: text, truncated });
+      const at = clock.now();
+      record.endCommand(terminalId, { at, own: at, exitCode, output: text, truncated });
       return status;
     });
     this.#terminals.set(terminalId, terminal);

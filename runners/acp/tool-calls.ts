@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { acpMessages } from '../../src/bounds/sandbox.ts';
-import type { TrajectoryEntry } from '../../src/contract/report.ts';
 import { beginningOf } from '../../src/harness/beginning-of.ts';
 import type { TurnRecord } from '../../src/harness/turn-record.ts';
+import type { CommandEntry } from '../../src/record/harness.ts';
 
 const Content = z.looseObject({
   type: z.string(),
@@ -36,7 +36,7 @@ interface OpenCall {
   kind: string | undefined;
   /** `terminal`: the commands of terminals are recorded on their own. */
   recordedAs: 'command' | 'tool' | 'terminal' | undefined;
-  entry?: TrajectoryEntry | undefined;
+  entry?: CommandEntry | undefined;
   title: string;
 }
 
@@ -46,7 +46,7 @@ interface OpenCall {
  */
 export class ToolCalls {
   /** Entries that are left out, because a terminal's command is recorded in their place. */
-  readonly doubles = new Set<TrajectoryEntry>();
+  readonly doubles = new Set<CommandEntry>();
   /** Whether a tool ran a command that the agent did not name. */
   hidesCommands = false;
   /** Whether the turn was cut short. Calls that end afterwards did not end by themselves. */

@@ -72,13 +72,15 @@ export async function runCall(
     signal: deadline,
     capBytes: outputBytes,
   };
+  const startedAtMillis = context.clock.now();
   const result = await context.container.exec(command).catch(damageOf);
   if ('damage' in result) {
     // What was done so far is graded.
     const text = result.damage;
     return { result: { text, failed: true }, ending: { ended: 'agent-failed', message: text } };
   }
-  run.trajectory.push(entryOf(wanted.command, result));
+  const times = { startedAtMillis, finishedAtMillis: context.clock.now() };
+  run.trajectory.push(entryOf(wanted.command, times, result));
   const outcome = { result: { text: resultText(result, wanted.seconds), failed: result.exitCode !== 0 } };
   if (result.ended === 'canceled') return { ...outcome, ending: 'cut-off' };
   if (result.ended === 'out-of-disk') return { ...outcome, ending: { ended: 'out-of-disk' } };
@@ -121,15 +123,18 @@ function resultText(result: ExecResult, seconds: number): string {
   }
 }
 
-function entryOf(command: string, result: ExecResult): TrajectoryEntry {
-  const { startedAt, finishedAt, stdout } = result;
+function entryOf(
+  command: string,
+  times: Pick<TrajectoryEntry, 'startedAtMillis' | 'finishedAtMillis'>,
+  result: ExecResult,
+): TrajectoryEntry {
+  const { text, truncated } = result.stdout;
   return {
     _tag: 'command',
     command,
-    startedAtMillis: startedAt,
-    finishedAtMillis: finishedAt,
-    output: stdout.text,
-    outputTruncated: stdout.truncated,
+    ...times,
+    output: text,
+    outputTruncated: truncated,
     ...(result.ended === 'exited' && { exitCode: result.exitCode }),
   };
 }

@@ -39,6 +39,12 @@ const Result = z.object({
   }),
 });
 
+/** When a line arrived, and when it was written by Cline's clock. Epoch milliseconds. */
+interface When {
+  at: number;
+  own: number;
+}
+
 /** The commands of one call that are still running: what each has printed so far. */
 type Running = { printed: OutputCapture; isWhole: boolean }[];
 
@@ -48,7 +54,7 @@ type Running = { printed: OutputCapture; isWhole: boolean }[];
  */
 function clineLines(record: TurnRecord): LineTaker {
   const calls = new Map<string, Running>();
-  return (line) => {
+  return (line, at) => {
     switch (line.type) {
       case 'hook_event': {
         const { hookEventName, taskId } = Hook.parse(line);
@@ -57,7 +63,7 @@ function clineLines(record: TurnRecord): LineTaker {
       }
       case 'agent_event': {
         const { ts, event } = Line.parse(line);
-        return takeEvent(record, calls, event, ts);
+        return takeEvent(record, calls, event, { at, own: ts });
       }
       case 'run_result': {
         const { finishReason, text, aggregateUsage } = Result.parse(line);
@@ -75,27 +81,27 @@ function takeEvent(
   record: TurnRecord,
   calls: Map<string, Running>,
   event: z.infer<typeof Line>['event'],
-  at: number,
+  { at, own }: When,
 ): void {
   switch (`${event.type} ${event.contentType ?? ''}`) {
     case 'content_end text':
-      record.message(Spoken.parse(event).text, at);
+      record.message(Spoken.parse(event).text, at, own);
       break;
     case 'content_start tool':
-      begin(record, calls, Start.parse(event), at);
+      begin(record, calls, Start.parse(event), { at, own });
       break;
     case 'content_update tool':
       takePiece(calls, event);
       break;
     case 'content_end tool': {
       const end = End.parse(event);
-      endCall(record, calls.get(end.toolCallId), end, at);
+      endCall(record, calls.get(end.toolCallId), end, { at, own });
       calls.delete(end.toolCallId);
       break;
     }
     case 'error ': {
       const { error, recoverable } = Trouble.parse(event);
-      if (recoverable) record.note(error.message, at);
+      if (recoverable) record.note(error.message, at, own);
     }
   }
 }
@@ -104,16 +110,16 @@ function begin(
   record: TurnRecord,
   calls: Map<string, Running>,
   { toolCallId, toolName, input }: z.infer<typeof Start>,
-  at: number,
+  { at, own }: When,
 ): void {
   const commands =
     toolName === 'run_commands' ? z.array(z.string()).safeParse(input.commands).data : undefined;
   if (commands === undefined) {
-    record.beginTool(toolCallId, toolName, input, at);
+    record.beginTool(toolCallId, toolName, input, at, own);
     return;
   }
   for (const [index, command] of commands.entries()) {
-    record.beginCommand(commandId(toolCallId, index), command, at);
+    record.beginCommand(commandId(toolCallId, index), command, at, own);
   }
   const running = commands.map(() => ({
     printed: new OutputCapture(commandOutput.bytes.kept),
@@ -142,18 +148,18 @@ function endCall(
   record: TurnRecord,
   running: Running | undefined,
   { toolCallId, output, error }: z.infer<typeof End>,
-  at: number,
+  when: When,
 ): void {
   const said = error ?? (typeof output === 'string' ? output : JSON.stringify(output));
   if (running === undefined) {
-    record.endTool(toolCallId, { at, output: said, failed: error !== undefined });
+    record.endTool(toolCallId, { ...when, output: said, failed: error !== undefined });
     return;
   }
   const outputs = Outputs.safeParse(output).data;
   for (const [index, command] of running.entries()) {
     const result = outputs?.[index];
     const outcome = result === undefined ? { output: said } : outcomeOf(result, command);
-    record.endCommand(commandId(toolCallId, index), { at, ...outcome });
+    record.endCommand(commandId(toolCallId, index), { ...when, ...outcome });
   }
 }
 

@@ -52,7 +52,7 @@ export function codexLines(record: TurnRecord): LineTaker {
 /** Items of these types have only a completion. */
 const withoutBeginning = new Set(['agent_message', 'reasoning', 'error', 'todo_list']);
 
-function begin(record: TurnRecord, source: unknown, at: number): void {
+function begin(record: TurnRecord, source: unknown, at: number | undefined): void {
   const item = Item.parse(source);
   if (item.type === 'command_execution') {
     record.beginCommand(item.id, innerCommand(Command.parse(item).command), at);
@@ -68,7 +68,7 @@ function complete(record: TurnRecord, source: unknown, at: number): void {
   switch (item.type) {
     case 'command_execution': {
       const { exit_code, aggregated_output } = Command.parse(item);
-      if (record.openCommand(item.id) === undefined) begin(record, item, at);
+      if (record.openCommand(item.id) === undefined) begin(record, item, undefined);
       record.endCommand(item.id, { at, exitCode: exit_code ?? undefined, output: aggregated_output });
       break;
     }
@@ -83,7 +83,7 @@ function complete(record: TurnRecord, source: unknown, at: number): void {
     case 'todo_list':
       break;
     default:
-      if (!record.toolIsOpen(item.id)) begin(record, item, at);
+      if (!record.toolIsOpen(item.id)) begin(record, item, undefined);
       record.endTool(item.id, {
         at,
         output: item.result === undefined ? undefined : JSON.stringify(item.result),

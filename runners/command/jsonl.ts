@@ -33,22 +33,22 @@ function jsonlLines(record: TurnRecord): LineTaker {
         return;
       case 'command': {
         const key = keyOf(line.id);
-        record.beginCommand(key, line.command, line.startedAt ?? line.finishedAt ?? at);
+        record.beginCommand(key, line.command, hasResult(line) ? undefined : at, line.startedAt);
         if (hasResult(line)) takeResult(record, key, line, at);
         return;
       }
       case 'tool': {
         const key = keyOf(line.id);
-        record.beginTool(key, line.name, line.input, line.startedAt ?? line.finishedAt ?? at);
+        record.beginTool(key, line.name, line.input, hasResult(line) ? undefined : at, line.startedAt);
         if (hasResult(line)) takeResult(record, key, line, at);
         return;
       }
       case 'result':
         return takeResult(record, keyOf(line.id), line, at);
       case 'message':
-        return record.message(line.text, line.at ?? at);
+        return record.message(line.text, at, line.at);
       case 'note':
-        return record.note(line.text, line.at ?? at);
+        return record.note(line.text, at, line.at);
       case 'usage': {
         const { type: _, ...usage } = line;
         return record.addUsage({ ...usage, totalTokens: usage.inputTokens + usage.outputTokens });
@@ -60,7 +60,7 @@ function jsonlLines(record: TurnRecord): LineTaker {
 }
 
 function takeResult(record: TurnRecord, key: string, line: Result, at: number): void {
-  const end = { at: line.finishedAt ?? at, output: line.output };
+  const end = { at, own: line.finishedAt, output: line.output };
   if (record.openCommand(key) === undefined) record.endTool(key, { ...end, failed: line.failed });
   else record.endCommand(key, { ...end, exitCode: line.exitCode, truncated: line.outputTruncated });
 }

@@ -61,7 +61,7 @@ const killed = 137;
  * where the commands come from. In that case, only the script's output is kept.
  */
 async function scriptTurn(
-  { container, profile, workspace }: HarnessContext,
+  { container, profile, workspace, clock }: HarnessContext,
   env: Record<string, string>,
   { timeoutMs, signal, stop }: TurnLimits,
 ): Promise<HarnessRun> {
@@ -69,6 +69,7 @@ async function scriptTurn(
     script: profile.run ?? '',
     env,
     cwd: workspace,
+    clock,
     timeoutMs,
     signal: AbortSignal.any([signal, stop]),
   });
@@ -129,7 +130,7 @@ function streamTurn(
   const label = `the run script of profile ${profile.name}`;
   return streamedTurn(
     {
-      ...{ label, reader, record: new TurnRecord(), clock },
+      ...{ label, reader, record: new TurnRecord(clock.now()), clock },
       async run(request) {
         const result = await container.exec({
           ...request,

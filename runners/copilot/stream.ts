@@ -39,7 +39,7 @@ function copilotLines(record: TurnRecord): LineTaker {
   /** What the commands that run have printed so far. */
   const outputs = new Map<string, OutputCapture>();
   let problem: string | undefined;
-  return (line) => {
+  return (line, at) => {
     switch (line.type) {
       case 'assistant.turn_start':
         record.status = { kind: 'started' };
@@ -49,17 +49,17 @@ function copilotLines(record: TurnRecord): LineTaker {
         const { timestamp, agentId } = Line.parse(line);
         const { content } = Message.parse(line).data;
         // A sub-agent's text is not addressed to the user.
-        return agentId === undefined ? record.message(content, timestamp) : undefined;
+        return agentId === undefined ? record.message(content, at, timestamp) : undefined;
       }
       case 'tool.execution_start': {
         const { toolCallId: id, toolName, arguments: given } = Start.parse(line).data;
         const { timestamp } = Line.parse(line);
         const command = given?.command;
         if (toolName !== 'bash' || typeof command !== 'string') {
-          return record.beginTool(id, toolName, given, timestamp);
+          return record.beginTool(id, toolName, given, at, timestamp);
         }
         outputs.set(id, new OutputCapture(commandOutput.bytes.kept));
-        return record.beginCommand(id, command, timestamp);
+        return record.beginCommand(id, command, at, timestamp);
       }
       case 'tool.shell_output': {
         const { toolCallId, text } = Piece.parse(line).data;
@@ -67,12 +67,12 @@ function copilotLines(record: TurnRecord): LineTaker {
       }
       case 'tool.execution_complete': {
         const end = End.parse(line).data;
-        endTool(record, end, outputs.get(end.toolCallId), Line.parse(line).timestamp);
+        endTool(record, end, outputs.get(end.toolCallId), { at, own: Line.parse(line).timestamp });
         outputs.delete(end.toolCallId);
         return;
       }
       case 'session.info':
-        return record.note(Trouble.parse(line).data.message, Line.parse(line).timestamp);
+        return record.note(Trouble.parse(line).data.message, at, Line.parse(line).timestamp);
       case 'session.error':
         problem = Trouble.parse(line).data.message;
         return;
@@ -101,21 +101,21 @@ function endTool(
   record: TurnRecord,
   { toolCallId, success, shellExecution, result, error }: z.infer<typeof End>['data'],
   printed: OutputCapture | undefined,
-  at: number,
+  when: { at: number; own: number },
 ): void {
   const said = result?.content ?? error?.message ?? '';
   if (printed === undefined) {
-    record.endTool(toolCallId, { at, output: said, failed: !success });
+    record.endTool(toolCallId, { ...when, output: said, failed: !success });
     return;
   }
   // A command that it refused, or moved to the background, has no exit code.
   if (shellExecution === undefined) {
-    record.endCommand(toolCallId, { at, output: said });
+    record.endCommand(toolCallId, { ...when, output: said });
     return;
   }
   const { text, truncated } = printed.result();
   record.endCommand(toolCallId, {
-    at,
+    ...when,
     exitCode: shellExecution.exitCode ?? undefined,
     output: text,
     truncated,

@@ -36,32 +36,34 @@ const End = z.object({
  * `tool_result`, `error` for warnings and errors, and one `result`.
  */
 function geminiLines(record: TurnRecord): LineTaker {
-  let spoken = { text: '', at: 0 };
+  let spoken = { text: '', at: 0, own: 0 };
   /** Why the turn ended early, if `result` does not say it. */
   let problem: string | undefined;
   const endMessage = () => {
-    record.message(spoken.text, spoken.at);
-    spoken = { text: '', at: 0 };
+    record.message(spoken.text, spoken.at, spoken.own);
+    spoken = { text: '', at: 0, own: 0 };
   };
-  return (line) => {
+  return (line, at) => {
     if (line.type !== 'message') endMessage();
     switch (line.type) {
       case 'init':
         return record.begin(Init.parse(line).session_id);
       case 'message': {
         const { role, content, timestamp } = Message.parse(line);
-        if (role === 'assistant') spoken = { text: spoken.text + content, at: spoken.at || timestamp };
+        if (role !== 'assistant') return;
+        if (spoken.text === '') spoken = { text: '', at, own: timestamp };
+        spoken.text += content;
         return;
       }
       case 'tool_use':
         problem = undefined;
-        return begin(record, Use.parse(line));
+        return begin(record, Use.parse(line), at);
       case 'tool_result':
-        return end(record, Result.parse(line));
+        return end(record, Result.parse(line), at);
       case 'error': {
         const { severity, message, timestamp } = Trouble.parse(line);
         if (severity === 'error') problem = message;
-        return record.note(message, timestamp);
+        return record.note(message, at, timestamp);
       }
       case 'result': {
         const { status, error, stats } = End.parse(line);
@@ -83,22 +85,27 @@ function statusOf(status: string, problem: string | undefined): TurnStatus {
   return message.startsWith(apiErrorPrefix) ? modelFailure(message) : { kind: 'agent-failed', message };
 }
 
-function begin(record: TurnRecord, { tool_id, tool_name, parameters, timestamp }: z.infer<typeof Use>): void {
+function begin(
+  record: TurnRecord,
+  { tool_id, tool_name, parameters, timestamp }: z.infer<typeof Use>,
+  at: number,
+): void {
   const { command } = parameters;
   if (tool_name === 'run_shell_command' && typeof command === 'string') {
-    record.beginCommand(tool_id, command, timestamp);
+    record.beginCommand(tool_id, command, at, timestamp);
   } else {
-    record.beginTool(tool_id, tool_name, parameters, timestamp);
+    record.beginTool(tool_id, tool_name, parameters, at, timestamp);
   }
 }
 
 function end(
   record: TurnRecord,
-  { tool_id, status, output = '', timestamp: at }: z.infer<typeof Result>,
+  { tool_id, status, output = '', timestamp: own }: z.infer<typeof Result>,
+  at: number,
 ): void {
   const failed = status === 'error';
-  if (record.openCommand(tool_id) === undefined) record.endTool(tool_id, { at, output, failed });
-  else record.endCommand(tool_id, { at, ...outcomeOf(output) });
+  if (record.openCommand(tool_id) === undefined) record.endTool(tool_id, { at, own, output, failed });
+  else record.endCommand(tool_id, { at, own, ...outcomeOf(output) });
 }
 
 /** A shell's exit code for a killed program is 128 plus the signal. */

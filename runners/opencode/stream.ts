@@ -40,7 +40,7 @@ const Failure = z.object({
  * tool.
  */
 export function opencodeLines(record: TurnRecord): LineTaker {
-  return (line, _at) => {
+  return (line, at) => {
     const { sessionID, timestamp } = Line.parse(line);
     record.begin(sessionID);
     switch (line.type) {
@@ -48,9 +48,9 @@ export function opencodeLines(record: TurnRecord): LineTaker {
         record.status = { kind: 'started' };
         return;
       case 'text':
-        return record.message(Spoken.parse(line).part.text, timestamp);
+        return record.message(Spoken.parse(line).part.text, at, timestamp);
       case 'tool_use':
-        return takeTool(record, Tool.parse(line).part);
+        return takeTool(record, Tool.parse(line).part, at);
       case 'step_finish': {
         const { reason, tokens } = Finish.parse(line).part;
         record.addUsage(usageOf(tokens));
@@ -63,21 +63,26 @@ export function opencodeLines(record: TurnRecord): LineTaker {
   };
 }
 
-function takeTool(record: TurnRecord, { tool, callID, state }: z.infer<typeof Tool>['part']): void {
-  const { start, end } = state.time;
+function takeTool(
+  record: TurnRecord,
+  { tool, callID, state }: z.infer<typeof Tool>['part'],
+  at: number,
+): void {
+  const { start, end: own } = state.time;
   const { command } = state.input;
   const { output = state.error, metadata } = state;
   if (tool === 'bash' && typeof command === 'string') {
-    record.beginCommand(callID, command, start);
+    record.beginCommand(callID, command, undefined, start);
     record.endCommand(callID, {
-      at: end,
+      at,
+      own,
       exitCode: metadata?.exit ?? undefined,
       output: output === noOutput ? '' : output,
       truncated: metadata?.truncated,
     });
   } else {
-    record.beginTool(callID, tool, state.input, start);
-    record.endTool(callID, { at: end, output, failed: state.status === 'error' });
+    record.beginTool(callID, tool, state.input, undefined, start);
+    record.endTool(callID, { at, own, output, failed: state.status === 'error' });
   }
 }
 

@@ -1,4 +1,4 @@
-import type { TrajectoryEntry } from '../contract/report.ts';
+import type { CommandEntry } from '../record/harness.ts';
 import type { TrialResult } from '../record/trial-record.ts';
 
 /** A result without its large parts; numbers, names and verdicts stay. The ledger has the whole result. */
@@ -28,6 +28,6 @@ export function lightResult(result: TrialResult): TrialResult {
   };
 }
 
-function withoutOutput({ output: _, ...entry }: TrajectoryEntry): TrajectoryEntry {
+function withoutOutput({ output: _, ...entry }: CommandEntry): CommandEntry {
   return entry;
 }

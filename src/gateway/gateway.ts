@@ -1,3 +1,4 @@
+import type { Clock } from '../clock.ts';
 import type { Usage } from '../contract/report.ts';
 import type { ReplayedExchange } from '../record/replayed-exchange.ts';
 import type { Budget, Wire } from '../suite/model-config.ts';
@@ -21,6 +22,8 @@ export interface Gateway extends AsyncDisposable {
 export interface SessionRequest {
   /** Names the trial in records and logs. */
   trial: string;
+  /** The clock of the record's times. Default: the gateway's. */
+  clock?: Clock | undefined;
   /** Names of configured models. A request without a model name uses the role's first one. */
   models: Partial<Record<ModelRole, readonly string[]>>;
   /** What agent and user may use in total. */

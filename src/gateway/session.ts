@@ -35,7 +35,7 @@ export function openSession(
   gateway: GatewayParts,
   served: (name: string) => ServedModel,
 ): GatewaySession {
-  const { clock } = gateway;
+  const { clock = gateway.clock } = request;
   const missed = new AbortController();
   const models = roleModels(request.models, served);
   checkPrices(request, models.all());

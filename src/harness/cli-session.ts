@@ -42,7 +42,7 @@ export function cliSession(context: HarnessContext, cli: Cli): HarnessSession {
           `${cli.label} did not name its conversation, so the conversation cannot be continued`,
         );
       }
-      const record = new TurnRecord(room);
+      const record = new TurnRecord(context.clock.now(), room);
       const run = await cliTurn(context, cli, { record, message, sessionId, first: turns === 1 }, limits);
       sessionId = record.sessionId ?? sessionId;
       if (!cli.usageIsCumulative || run.usage === undefined) return run;

@@ -1,9 +1,9 @@
 import { derivedCommands } from '../bounds/sandbox.ts';
-import type { TrajectoryEntry } from '../contract/report.ts';
 import type { ModelExchange } from '../gateway/gateway.ts';
 import { anything, isObject, object, parsed } from '../gateway/wires/lenient.ts';
 import type { RequestedCall } from '../gateway/wires/model-request.ts';
 import { wireTable } from '../gateway/wires/wire-table.ts';
+import type { CommandEntry } from '../record/harness.ts';
 import { beginningOf } from './beginning-of.ts';
 
 /** The commands of a tool call: one, or a list of them, each with its result once a later request has it. */
@@ -86,7 +86,7 @@ export class DerivedTrajectory {
     return true;
   }
 
-  entries(): TrajectoryEntry[] {
+  entries(): CommandEntry[] {
     const all = [...this.#calls.values()].flatMap(({ commands }) => commands);
     return all.flatMap(({ command, startedAt, finishedAt, output, outputTruncated = false }) => {
       if (output === undefined) return [];
@@ -94,6 +94,7 @@ export class DerivedTrajectory {
         _tag: 'command' as const,
         command,
         startedAtMillis: startedAt,
+        timesBy: 'arrival' as const,
         ...(finishedAt !== undefined && { finishedAtMillis: finishedAt }),
         output,
         outputTruncated,

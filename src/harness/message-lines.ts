@@ -52,31 +52,31 @@ export function messageLines(
     const { message, parent_tool_use_id, timestamp, tool_use_result } = Message.parse(line);
     const { content } = message;
     if (typeof content === 'string') return;
-    const messageAt = timestamp === undefined ? at : Date.parse(timestamp);
+    const own = timestamp === undefined ? undefined : Date.parse(timestamp);
     for (const block of content) {
       // A sub-agent's text is not addressed to the user.
       const isSpoken = line.type === 'assistant' && block.type === 'text' && parent_tool_use_id == null;
-      if (isSpoken) record.message(Text.parse(block).text, messageAt);
+      if (isSpoken) record.message(Text.parse(block).text, at, own);
       if (block.type === 'tool_use') beginUse(Use.parse(block));
-      if (block.type === 'tool_result') endUse(Result.parse(block), tool_use_result, messageAt);
+      if (block.type === 'tool_result') endUse(Result.parse(block), tool_use_result, { at, own });
     }
     function beginUse({ id, name, input }: z.infer<typeof Use>): void {
       const { command } = input;
-      if (name === commandTool && typeof command === 'string') record.beginCommand(id, command, messageAt);
-      else record.beginTool(id, name, input, messageAt);
+      if (name === commandTool && typeof command === 'string') record.beginCommand(id, command, at, own);
+      else record.beginTool(id, name, input, at, own);
     }
   };
 
   function endUse(
     { tool_use_id: id, content, is_error }: z.infer<typeof Result>,
     details: unknown,
-    at: number,
+    when: { at: number; own: number | undefined },
   ): void {
     const text = textOf(content);
     const failed = is_error === true;
     const command = record.openCommand(id);
-    if (command === undefined) record.endTool(id, { at, output: text, failed });
-    else record.endCommand(id, { at, ...outcomeOf({ command, text, failed, details }) });
+    if (command === undefined) record.endTool(id, { ...when, output: text, failed });
+    else record.endCommand(id, { ...when, ...outcomeOf({ command, text, failed, details }) });
   }
 }
 

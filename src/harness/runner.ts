@@ -1,7 +1,8 @@
 import type { Clock } from '../clock.ts';
-import type { TrajectoryEntry, Usage } from '../contract/report.ts';
+import type { Usage } from '../contract/report.ts';
 import type { Container } from '../engine/container.ts';
 import type { ChatAnswer, ChatRequest } from '../gateway/chat/chat.ts';
+import type { CommandEntry } from '../record/harness.ts';
 import type { McpTransport } from '../suite/mcp-server.ts';
 import type { Wire } from '../suite/model-config.ts';
 import type { Profile } from '../suite/plan.ts';
@@ -132,7 +133,7 @@ export interface TurnLimits {
 export interface HarnessRun {
   ending: HarnessEnding;
   /** The commands that the harness ran, in order. */
-  trajectory: TrajectoryEntry[];
+  trajectory: CommandEntry[];
   /** Other events that it reported, in order: messages, and tools other than commands. */
   events: HarnessEvent[];
   /** Whether it reported more than `trajectory` and `events` hold. */
@@ -165,13 +166,15 @@ export type HarnessEnding =
   | { ended: 'out-of-disk' }
   | { ended: 'out-of-memory' };
 
-/** Times are epoch milliseconds, set when the event arrives. */
+/** Times are epoch milliseconds. */
 export type HarnessEvent =
   | { kind: 'user' | 'message' | 'note'; at: number; text: string }
   | {
       kind: 'tool';
       at: number;
       finishedAt?: number | undefined;
+      /** Set if both times are only those of arrival. */
+      timesBy?: 'arrival' | undefined;
       name: string;
       input: unknown;
       output?: string | undefined;

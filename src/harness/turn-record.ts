@@ -1,6 +1,7 @@
 import { commandOutput } from '../bounds/sandbox.ts';
-import type { TrajectoryEntry, Usage } from '../contract/report.ts';
+import type { Usage } from '../contract/report.ts';
 import { OutputCapture } from '../engine/exec/output-capture.ts';
+import type { CommandEntry } from '../record/harness.ts';
 import { RecordRoom } from './record-room.ts';
 import type { HarnessEvent } from './runner.ts';
 
@@ -11,16 +12,20 @@ export type TurnStatus =
   | { kind: 'done' }
   | { kind: 'agent-failed' | 'model-failed' | 'runner-broke'; message: string };
 
-/** How a tool ended. A missing field is unknown. */
-interface ToolEnd {
-  /** Epoch milliseconds. */
+/** When a harness said that something happened, and when it happened by its own clock. Epoch milliseconds. */
+interface Moment {
   at: number;
+  /** Undefined if the harness does not say it. */
+  own?: number | undefined;
+}
+
+/** How a tool ended. A missing field is unknown. */
+interface ToolEnd extends Moment {
   output?: string | undefined;
   failed?: boolean | undefined;
 }
 
-interface CommandEnd {
-  at: number;
+interface CommandEnd extends Moment {
   exitCode?: number | undefined;
   output?: string | undefined;
   /** Whether the harness itself has cut the output. */
@@ -32,12 +37,29 @@ const valueChars = 32;
 
 type ToolEvent = Extract<HarnessEvent, { kind: 'tool' }>;
 
+/** A command or a tool that is not known to have ended. */
+interface Open<Entry> {
+  entry: Entry;
+  begun: Begun;
+}
+
+/** `at` is undefined if the line that says so also says how it ended. */
+type Begun = { at: number | undefined; own?: number | undefined };
+
+/** When something began and ended. Epoch milliseconds. */
+interface Span {
+  /** Undefined if it is not known. */
+  startedAt: number | undefined;
+  finishedAt: number;
+  timesBy?: 'arrival';
+}
+
 /**
  * The results of one turn so far, as its harness reports them. If there is no room left, outputs are cut,
  * entries are left out, and `isWhole` becomes false.
  */
 export class TurnRecord {
-  readonly trajectory: TrajectoryEntry[] = [];
+  readonly trajectory: CommandEntry[] = [];
   readonly events: HarnessEvent[] = [];
   /** False if an entry was left out, so that nobody takes the record for complete. */
   isWhole = true;
@@ -48,12 +70,17 @@ export class TurnRecord {
   usage: Usage | undefined;
   finalMessage: string | undefined;
   /** Commands and tools in progress, by the harness's own id. */
-  readonly #commands = new Map<string, TrajectoryEntry>();
-  readonly #tools = new Map<string, ToolEvent>();
+  readonly #commands = new Map<string, Open<CommandEntry>>();
+  readonly #tools = new Map<string, Open<ToolEvent>>();
+  readonly #startedAt: number;
   readonly #room: RecordRoom;
 
-  /** @param room the room of the whole conversation */
-  constructor(room = new RecordRoom()) {
+  /**
+   * @param startedAt when the turn began, in epoch milliseconds
+   * @param room the room of the whole conversation
+   */
+  constructor(startedAt: number, room = new RecordRoom()) {
+    this.#startedAt = startedAt;
     this.#room = room;
   }
 
@@ -62,26 +89,39 @@ export class TurnRecord {
     if (this.status.kind === 'unknown') this.status = { kind: 'started' };
   }
 
-  /** Returns the entry. Undefined if there is no room for it. */
-  beginCommand(id: string, command: string, at: number): TrajectoryEntry | undefined {
+  /**
+   * Returns the entry. Undefined if there is no room for it.
+   *
+   * @param at when the line arrived. Undefined if the line also says how the command ended
+   * @param own when it began by the harness's own clock, if it says so
+   */
+  beginCommand(id: string, command: string, at: number | undefined, own?: number): CommandEntry | undefined {
     if (!this.#hasRoom(id.length + command.length)) return undefined;
-    const entry: TrajectoryEntry = { _tag: 'command', command, startedAtMillis: at };
+    const entry: CommandEntry = {
+      _tag: 'command',
+      command,
+      ...(at !== undefined && { startedAtMillis: this.#placed({ at, own }) }),
+      timesBy: 'arrival',
+    };
     this.trajectory.push(entry);
-    this.#commands.set(id, entry);
+    this.#commands.set(id, { entry, begun: { at, own } });
     return entry;
   }
 
   /** The text of the command `id`. Undefined if it did not start or has ended. */
   openCommand(id: string): string | undefined {
-    return this.#commands.get(id)?.command;
+    return this.#commands.get(id)?.entry.command;
   }
 
-  endCommand(id: string, { at, exitCode, output, truncated }: CommandEnd): void {
-    const entry = this.#commands.get(id);
-    if (!entry) return;
+  endCommand(id: string, { at, own, exitCode, output, truncated }: CommandEnd): void {
+    const open = this.#commands.get(id);
+    if (!open) return;
     this.#commands.delete(id);
-    // The start may have been stamped by another clock than the harness's.
-    entry.finishedAtMillis = Math.max(at, entry.startedAtMillis ?? at);
+    const { entry } = open;
+    const span = this.#span(open.begun, { at, own });
+    if (span.startedAt !== undefined) entry.startedAtMillis = span.startedAt;
+    entry.finishedAtMillis = span.finishedAt;
+    if (span.timesBy === undefined) delete entry.timesBy;
     if (exitCode !== undefined) entry.exitCode = exitCode;
     if (output === undefined) return;
     const kept = this.#kept(output);
@@ -89,41 +129,66 @@ export class TurnRecord {
     entry.outputTruncated = kept.truncated || truncated === true;
   }
 
-  beginTool(id: string, name: string, input: unknown, at: number): void {
+  /** The parameters are as for a command. Without `at`, call {@link endTool} next. */
+  beginTool(id: string, name: string, input: unknown, at: number | undefined, own?: number): void {
     if (!this.#hasRoom(id.length + name.length + weightOfInput(input))) return;
-    const event: ToolEvent = { kind: 'tool', at, name, input };
-    this.events.push(event);
-    this.#tools.set(id, event);
+    const entry: ToolEvent = { kind: 'tool', at: this.#placed({ at: at ?? own ?? 0, own }), name, input };
+    this.events.push(entry);
+    this.#tools.set(id, { entry, begun: { at, own } });
   }
 
   toolIsOpen(id: string): boolean {
     return this.#tools.has(id);
   }
 
-  endTool(id: string, { at, output, failed }: ToolEnd): void {
-    const event = this.#tools.get(id);
-    if (!event) return;
+  endTool(id: string, { at, own, output, failed }: ToolEnd): void {
+    const open = this.#tools.get(id);
+    if (!open) return;
     this.#tools.delete(id);
-    event.finishedAt = Math.max(at, event.at);
+    const { entry: event } = open;
+    const span = this.#span(open.begun, { at, own });
+    event.at = span.startedAt ?? span.finishedAt;
+    if (span.startedAt !== undefined) event.finishedAt = span.finishedAt;
+    if (span.timesBy) event.timesBy = span.timesBy;
     if (output !== undefined) event.output = this.#kept(output).text;
     if (failed !== undefined) event.failed = failed;
   }
 
   /** Adds a message of the harness to the user. */
-  message(text: string, at: number): void {
+  message(text: string, at: number, own?: number): void {
     if (text === '') return;
     const kept = cut(text).text;
     this.finalMessage = kept;
-    if (this.#hasRoom(kept.length)) this.events.push({ kind: 'message', at, text: kept });
+    if (this.#hasRoom(kept.length))
+      this.events.push({ kind: 'message', at: this.#placed({ at, own }), text: kept });
   }
 
-  note(text: string, at: number): void {
+  note(text: string, at: number, own?: number): void {
     const kept = cut(text).text;
-    if (this.#hasRoom(kept.length)) this.events.push({ kind: 'note', at, text: kept });
+    if (this.#hasRoom(kept.length))
+      this.events.push({ kind: 'note', at: this.#placed({ at, own }), text: kept });
   }
 
   addUsage(usage: Usage): void {
     this.usage = this.usage === undefined ? usage : combine(this.usage, usage, (sum, more) => sum + more);
+  }
+
+  /** The harness's own time if it can be true. It may use another clock, or pass on what its agent prints. */
+  #placed({ at, own = at }: Moment): number {
+    return own >= this.#startedAt && own <= at ? own : at;
+  }
+
+  /**
+   * Two times of one clock: the harness's if both are known and their difference can be true. If its clock is
+   * off ours, the end is put where it arrived. Otherwise both are the times of arrival.
+   */
+  #span(begun: Begun, ended: Moment): Span {
+    const took = (ended.own ?? Number.NaN) - (begun.own ?? Number.NaN);
+    if (!(took >= 0 && took <= ended.at - this.#startedAt))
+      return { startedAt: begun.at, finishedAt: ended.at, timesBy: 'arrival' };
+    const end = this.#placed(ended);
+    const finishedAt = end - took >= this.#startedAt ? end : ended.at;
+    return { startedAt: finishedAt - took, finishedAt };
   }
 
   #hasRoom(chars: number): boolean {

@@ -1,5 +1,15 @@
 import { z } from 'zod';
+import { TrajectoryEntry } from '../contract/report.ts';
 import { At, Millis } from './measures.ts';
+
+const timesBy = z.literal('arrival').optional().meta({
+  description:
+    'Set if the times are only those at which the lines that report it arrived, so that they say about how long it took.',
+});
+
+/** A command, with how its times are known. */
+export const CommandEntry = TrajectoryEntry.extend({ timesBy });
+export type CommandEntry = z.infer<typeof CommandEntry>;
 
 export const HarnessEnding = z.discriminatedUnion('ended', [
   z.object({ ended: z.literal('exited'), exitCode: z.number() }),
@@ -20,6 +30,7 @@ export const HarnessEvent = z.discriminatedUnion('kind', [
     kind: z.literal('tool'),
     at: At,
     finishedAt: At.optional(),
+    timesBy,
     name: z.string(),
     input: z.unknown().optional(),
     output: z.string().optional(),

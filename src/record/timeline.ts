@@ -12,6 +12,8 @@ export interface TimelineEntry {
   index: number;
   at: number;
   until?: number | undefined;
+  /** Set if its times are only those at which others reported it. */
+  isAbout?: boolean | undefined;
   /** One line: the command, the first line of the message, the tool's name. */
   title: string;
   /** Whether it failed. False for kinds that cannot fail. */
@@ -62,7 +64,12 @@ export function timelineOf(record: TrialRecord): TimelineEntry[] {
     ...events.map((event, index) => ({
       ...{ kind: event.kind, index, at: event.at },
       ...(event.kind === 'tool'
-        ? { until: event.finishedAt, title: event.name, failed: event.failed === true }
+        ? {
+            until: event.finishedAt,
+            isAbout: event.timesBy === 'arrival',
+            title: event.name,
+            failed: event.failed === true,
+          }
         : { title: firstLine(event.text), failed: false }),
     })),
     ...timed(commandsOf(record) ?? [], phaseAt('harness'), (command) => ({
@@ -70,6 +77,7 @@ export function timelineOf(record: TrialRecord): TimelineEntry[] {
       until: command.finishedAtMillis,
     })).map(({ item, index, at, until }) => ({
       ...{ kind: 'command' as const, index, at, until, title: firstLine(item.command) },
+      isAbout: item.timesBy === 'arrival',
       failed: item.exitCode !== undefined && item.exitCode !== 0,
     })),
     ...(models?.exchanges ?? []).map((exchange, index) => ({

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { Artifact, TrajectoryEntry, Usage, VerifyStep } from '../contract/report.ts';
+import { Artifact, Usage, VerifyStep } from '../contract/report.ts';
 import { Judgment, Validation } from '../contract/validation.ts';
 import { Cause, PhaseName } from './cause.ts';
 import { EnvironmentStep, ServiceRecord, UsedImage } from './environment.ts';
 import { FileChange, LeftState, PathList } from './files.ts';
-import { HarnessEnding, HarnessEvent } from './harness.ts';
+import { CommandEntry, HarnessEnding, HarnessEvent } from './harness.ts';
 import { At, Millis, Sha256 } from './measures.ts';
 import { HostConnection, ModelAccount, ReplayedTrial } from './model-account.ts';
 
@@ -141,14 +141,14 @@ export const TrialRecord = z.object({
   harnessOutput: z.string().optional().meta({
     description: "The beginning and the end of the harness's own output, if it is a program.",
   }),
-  trajectory: z.array(TrajectoryEntry).optional().meta({
+  trajectory: z.array(CommandEntry).optional().meta({
     description: 'The commands as the harness reported them.',
   }),
   harnessTellsCommands: z.boolean().optional().meta({
     description:
       'False for a harness that can be any program: `trajectory` then holds only the command that started it.',
   }),
-  derivedTrajectory: z.array(TrajectoryEntry).optional().meta({
+  derivedTrajectory: z.array(CommandEntry).optional().meta({
     description:
       'The commands that its model traffic shows. For a harness that reports no commands, the only source.',
   }),

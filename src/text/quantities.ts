@@ -9,6 +9,13 @@ export function duration(milliseconds: number | undefined): string {
   return `${Math.floor(seconds / 3600)} h ${two(Math.floor((seconds % 3600) / 60))} m`;
 }
 
+/**
+ * The duration of one thing: `1.9 s`, or `about 1.9 s` if only the arrival of its reports is known.
+ */
+export function took(milliseconds: number, isAbout = false): string {
+  return isAbout ? `about ${duration(milliseconds)}` : duration(milliseconds);
+}
+
 /** `45 s`, `4 m 05 s`, `2 h 05 m`: the time that something in progress has taken. */
 export function elapsed(milliseconds: number): string {
   const seconds = Math.floor(Math.max(0, milliseconds) / 1000);

@@ -1,6 +1,5 @@
 import type { Clock } from '../clock.ts';
-import type { TrajectoryEntry, Usage } from '../contract/report.ts';
-import { withinSpan } from '../harness/reported-times.ts';
+import type { Usage } from '../contract/report.ts';
 import type {
   HarnessEnding,
   HarnessEvent,
@@ -8,6 +7,7 @@ import type {
   HarnessSession,
   TurnLimits,
 } from '../harness/runner.ts';
+import type { CommandEntry } from '../record/harness.ts';
 
 /** Answers the harness: says something more, or ends the conversation and gives a reason. */
 export type Answerer = (
@@ -23,7 +23,7 @@ export interface Utterance {
 /** The combined result of all turns of a harness. */
 export interface Conversation {
   ending: HarnessEnding;
-  trajectory: TrajectoryEntry[];
+  trajectory: CommandEntry[];
   events: HarnessEvent[];
   /** Whether the harness reported more than `trajectory` and `events` hold. */
   isCut: boolean;
@@ -69,11 +69,9 @@ export async function converse(
   for (;;) {
     said.push({ from: 'user', text: message });
     events.push({ kind: 'user', at: clock.now(), text: message });
-    const startedAt = clock.now();
-    const left = Math.max(1, until - startedAt);
+    const left = Math.max(1, until - clock.now());
     const { signal, stop, passTimeLeft } = limits;
-    const turn = await session.turn(message, { signal, stop, timeoutMs: left, left: passTimeLeft?.(until) });
-    const run = withinSpan(turn, startedAt, clock.now());
+    const run = await session.turn(message, { signal, stop, timeoutMs: left, left: passTimeLeft?.(until) });
     runs.push(run);
     events.push(...run.events);
     if (run.ending.ended === 'timed-out') run.ending.afterMs = limits.timeoutMs;

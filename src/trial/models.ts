@@ -1,3 +1,4 @@
+import type { Clock } from '../clock.ts';
 import type { BudgetAccount, Gateway, GatewaySession, ModelRole, SessionReplay } from '../gateway/gateway.ts';
 import type { Cassette, TrialLabel } from '../gateway/replay/cassette.ts';
 import { DerivedTrajectory } from '../harness/derived-trajectory.ts';
@@ -10,6 +11,7 @@ import type { TrialSpec } from './spec.ts';
 export interface ModelParts {
   gateway: Gateway;
   blobs: BlobStore;
+  clock: Clock;
   /** Opens a recording of the ledger. If not given, no trial is replayed. */
   cassette?: ((replay: PlannedReplay) => Cassette) | undefined;
   budgets: {
@@ -30,7 +32,7 @@ export interface TrialModels {
 /** Opens a trial's models. Undefined if the trial has no model and reaches no named host. */
 export function openModels(
   spec: TrialSpec,
-  { gateway, blobs, budgets, cassette }: ModelParts,
+  { gateway, blobs, clock, budgets, cassette }: ModelParts,
 ): TrialModels | undefined {
   const models: Partial<Record<ModelRole, readonly string[]>> = {
     ...(spec.modelConfig && { agent: [spec.model] }),
@@ -42,6 +44,7 @@ export function openModels(
   const derived = new DerivedTrajectory();
   const session = gateway.open({
     trial: `${spec.runId}/${spec.ordinal}`,
+    clock,
     label: labelOf(spec),
     replay: spec.replay && sessionReplay(spec.replay, cassette),
     models,

@@ -2,6 +2,7 @@ import { reportedOutput } from '../bounds/sandbox.ts';
 import type { ReportedOutcome, ReportedTrial, TrajectoryEntry } from '../contract/report.ts';
 import { usageFields } from '../contract/usage.ts';
 import { unionOf } from '../intervals.ts';
+import type { CommandEntry } from '../record/harness.ts';
 import { commandsOf } from '../record/timeline.ts';
 import type { TrialResult } from '../record/trial-record.ts';
 import { usageOf } from '../record/usage.ts';
@@ -36,6 +37,7 @@ export function reportOf(result: TrialResult, subject: ReportSubject): ReportedT
         at: result.startedAt,
       },
       ...(result.replay ? [{ _tag: 'Replayed', ...result.replay }] : []),
+      ...(trajectory.some(({ timesBy }) => timesBy) ? [timesByArrival] : []),
       ...reportable(trajectory),
     ],
     outcome: outcomeOf(result),
@@ -45,6 +47,12 @@ export function reportOf(result: TrialResult, subject: ReportSubject): ReportedT
   if (usage) report.usage = usage;
   return report;
 }
+
+/**
+ * Marks a report whose harness does not say when its commands began and ended. `sandboxMs` and the times of
+ * commands are then those at which the lines of the harness, or its requests to its model, arrived.
+ */
+const timesByArrival = { _tag: 'TimesByArrival', fields: ['sandboxMs'] };
 
 /** The name of the model, marked so that nobody takes recorded answers for new ones. */
 function markedModel(model: string, { replay }: TrialResult): string {
@@ -57,7 +65,8 @@ function markedModel(model: string, { replay }: TrialResult): string {
  * The trajectory as it is reported: if all outputs together are too large, each is cut to an equal share. The
  * ledger keeps them whole.
  */
-function reportable(trajectory: readonly TrajectoryEntry[]): readonly TrajectoryEntry[] {
+function reportable(commands: readonly CommandEntry[]): readonly TrajectoryEntry[] {
+  const trajectory = commands.map(({ timesBy: _, ...entry }) => entry);
   const all = trajectory.reduce((sum, { output = '' }) => sum + output.length, 0);
   if (all <= reportedOutput.bytes.all) return trajectory;
   const share = Math.floor(reportedOutput.bytes.all / trajectory.length);
@@ -99,12 +108,10 @@ function outcomeOf(result: TrialResult): ReportedOutcome {
   };
 }
 
-/** Milliseconds in which at least one command ran. */
-export function busyMs(trajectory: readonly TrajectoryEntry[]): number {
-  return unionOf(
-    trajectory.map(({ startedAtMillis = 0, finishedAtMillis = startedAtMillis }) => ({
-      startedAt: startedAtMillis,
-      finishedAt: finishedAtMillis,
-    })),
+/** Milliseconds in which at least one command ran. Undefined if it is not known when each began and ended. */
+export function busyMs(trajectory: readonly TrajectoryEntry[]): number | undefined {
+  const spans = trajectory.flatMap(({ startedAtMillis: startedAt, finishedAtMillis: finishedAt }) =>
+    startedAt === undefined || finishedAt === undefined ? [] : [{ startedAt, finishedAt }],
   );
+  return spans.length === trajectory.length ? unionOf(spans) : undefined;
 }

@@ -1,3 +1,4 @@
+import { steadyClock } from '../clock.ts';
 import type { PhaseName } from '../record/cause.ts';
 import type { TrialResult } from '../record/trial-record.ts';
 import type { PlannedSource } from '../suite/git/git-source.ts';
@@ -25,11 +26,13 @@ import type { TrialParts } from './trial-parts.ts';
  */
 export async function runTrial(
   spec: TrialSpec,
-  parts: TrialParts,
+  given: TrialParts,
   signal: AbortSignal,
   onPhase: (phase: PhaseName) => void,
 ): Promise<TrialResult> {
-  const { clock, sandboxes } = parts;
+  const clock = steadyClock(given.clock);
+  const parts = { ...given, clock };
+  const { sandboxes } = parts;
   const startedAt = clock.now();
   const timer = new PhaseTimer(clock, onPhase);
   let found: Found = {};
@@ -41,11 +44,11 @@ export async function runTrial(
     models = openModels(spec, parts);
     opened.use(models?.session);
     const sandbox = await timer.run('sandbox', () => sandboxes.take(spec, signal));
-    using given = new DisposableStack();
-    given.defer(() => sandboxes.giveBack(sandbox));
+    using held = new DisposableStack();
+    held.defer(() => sandboxes.giveBack(sandbox));
     services = sandbox.services;
     found = { ...sandboxFacts(sandbox), images: sandbox.images };
-    const graders = given.use(new GradingSandboxes({ spec, parts, signal, services }));
+    const graders = held.use(new GradingSandboxes({ spec, parts, signal, services }));
     graders.startAhead();
     const kept = keeping(parts.keep);
     const shared = { spec, parts, ...sandbox, sandboxes: graders, models, signal, keeping: kept };

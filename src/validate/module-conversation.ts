@@ -55,7 +55,7 @@ export class ModuleConversation {
         break;
       case 'validation':
         this.#running = undefined;
-        this.#validations.push(record);
+        this.#validations.push(placed(record, this.#request.clock.now()));
         break;
       case 'ask':
         this.#calls.fulfill(record).then((reply) => this.#send(reply));
@@ -158,4 +158,17 @@ function orderOf(request: ValidatorRequest, nonce: string): SandboxedOrder {
 function missingModule(output: string | undefined): string {
   const [, said] = /(?:^|: )(Cannot find (?:package|module) '[^'\n]{1,200}')/m.exec(output ?? '') ?? [];
   return said === undefined ? '' : `: ${said}`;
+}
+
+/**
+ * A validation that has just ended, with times of our clock. The sandbox's clock may be hours off ours, but
+ * durations by it are true.
+ */
+function placed<Ended extends SandboxedValidation>(record: Ended, now: number): Ended {
+  const distance = now - (record.startedAt + record.durationMs);
+  return {
+    ...record,
+    startedAt: record.startedAt + distance,
+    logs: record.logs.map((line) => ({ ...line, at: line.at + distance })),
+  };
 }

@@ -1,3 +1,4 @@
+import type { Clock } from '../clock.ts';
 import type { VerifyStep } from '../contract/report.ts';
 import type { Container } from '../engine/container.ts';
 
@@ -7,7 +8,7 @@ export interface VerifiedStep extends VerifyStep {
   outputTruncated: boolean;
   /** Bash cannot read the command, and nothing of it ran. */
   unreadable?: true;
-  /** Epoch milliseconds by the engine's clock. */
+  /** Epoch milliseconds. */
   startedAt: number;
   durationMs: number;
 }
@@ -30,6 +31,7 @@ export interface VerifyRequest {
   /** As in {@link Container.runScript}. Default: the container's own limit. */
   diskBytes?: number;
   signal: AbortSignal;
+  clock: Clock;
 }
 
 /**

@@ -83,6 +83,7 @@ describe('commands rebuilt from model traffic', () => {
         command: 'ls -l',
         startedAtMillis: 1_010,
         finishedAtMillis: 2_000,
+        timesBy: 'arrival',
         output: 'total 0\n',
         outputTruncated: false,
       },

@@ -5,7 +5,7 @@ import { readRecord } from '../../src/validate/record-reader.ts';
 
 /** A stream whose every line is a message of the record. */
 function stream() {
-  const record = new TurnRecord();
+  const record = new TurnRecord(0);
   const reader = cliStream(
     record,
     ({ text }, at) => record.message(String(text), at),

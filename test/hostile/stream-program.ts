@@ -48,7 +48,7 @@ function times100k(piece: (at: number) => string): string {
 
 /** A turn's stream, through the reader of a CLI. */
 function turn(pieces: Iterable<string>, lines: (record: TurnRecord) => LineTaker = piLines) {
-  const record = new TurnRecord();
+  const record = new TurnRecord(0);
   const stream = cliStream(record, lines(record), () => 1);
   for (const piece of pieces) stream.push(Buffer.from(piece));
   stream.end();
@@ -69,7 +69,7 @@ function turn(pieces: Iterable<string>, lines: (record: TurnRecord) => LineTaker
 
 /** The messages of an agent that speaks the Agent Client Protocol. Its answers and requests are not read. */
 async function conversation(pieces: Iterable<string>) {
-  const record = new TurnRecord();
+  const record = new TurnRecord(0);
   const updates = new Updates(record);
   let unread = 0;
   const messages = new AcpMessages({

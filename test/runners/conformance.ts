@@ -199,15 +199,17 @@ export function conformance(runner: Runner, expected: Expected): void {
         const run = await sandbox.session.turn('Greet.', sandbox.unhurried);
         expect(run.ending).toEqual({ ended: 'exited', exitCode: 0 });
         expect(run.trajectory).toEqual([]);
-        expect(run.events).toContainEqual({
-          kind: 'tool',
-          at: expect.any(Number),
-          finishedAt: expect.any(Number),
-          name: expect.stringContaining('greet'),
-          input: expect.objectContaining({ to: 'Ada' }),
-          output: expect.stringMatching(/Good .*day.*, Ada, said gladly/),
-          failed: false,
-        });
+        expect(run.events).toContainEqual(
+          expect.objectContaining({
+            kind: 'tool',
+            at: expect.any(Number),
+            finishedAt: expect.any(Number),
+            name: expect.stringContaining('greet'),
+            input: expect.objectContaining({ to: 'Ada' }),
+            output: expect.stringMatching(/Good .*day.*, Ada, said gladly/),
+            failed: false,
+          }),
+        );
       },
     );
 

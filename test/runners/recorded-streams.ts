@@ -32,7 +32,7 @@ export function readStream(
   cli: CliName,
   chunks: Iterable<Buffer>,
 ): { record: TurnRecord; ending: HarnessEnding } {
-  const record = new TurnRecord();
+  const record = new TurnRecord(0);
   const stream = cliStream(record, takers[cli].takerFor(record), () => arrivalMs);
   for (const chunk of chunks) stream.push(chunk);
   stream.end();

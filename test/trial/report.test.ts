@@ -114,6 +114,16 @@ test('busy time counts overlapping commands once', () => {
   expect(busyMs([])).toBe(0);
 });
 
+test.each([
+  ['began', { startedAtMillis: undefined }],
+  ['ended', { finishedAtMillis: undefined }],
+])('without the time at which a command %s, the time in the sandbox is not measured', (_, unknown) => {
+  const trajectory = [command(0, 10), { ...command(20, 30), ...unknown }];
+  const { outcome } = reportOf({ ...empty, trajectory }, subject);
+  expect(outcome).not.toHaveProperty('sandboxMs');
+  expect(outcome.voidFields).toContain('sandboxMs');
+});
+
 test('busy time is never more than the time between first start and last end, nor less than the longest command', () => {
   const interval = fc
     .tuple(fc.nat(1000), fc.nat(1000))

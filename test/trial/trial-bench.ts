@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runners } from '../../runners/index.ts';
-import { systemClock } from '../../src/clock.ts';
+import { type Clock, systemClock } from '../../src/clock.ts';
 import { unmetWishes } from '../../src/engine/capabilities.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { Engine } from '../../src/engine/engine.ts';
@@ -44,6 +44,8 @@ interface BenchParts {
   buildLogs?: BuildLogs;
   host?: HostEnvironment;
   observeBuild?: ObserveBuild;
+  /** Of the trials; default: the machine's. */
+  clock?: Clock;
   /** How named hosts are reached; default: this machine's network. */
   network?: Network;
   /** Besides those that Offsite has. */
@@ -69,7 +71,8 @@ export async function openTrialBench(given: BenchParts = {}): Promise<TrialBench
     ...(given.network && { network: given.network }),
   });
   const budgets = given.budgets ?? { trial: {}, batch: undefined };
-  const parts: TrialParts = { sandboxes, runners: allRunners, blobs, clock: systemClock, gateway, budgets };
+  const { clock = systemClock } = given;
+  const parts: TrialParts = { sandboxes, runners: allRunners, blobs, clock, gateway, budgets };
   const never = new AbortController().signal;
   // As gVisor is used: its own kernel takes the place of a filter of system calls.
   const takesFilter = unmetWishes({}, engine.capabilities).length === 0;

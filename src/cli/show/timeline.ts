@@ -1,7 +1,7 @@
 import { type TimelineEntry, timelineOf } from '../../record/timeline.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 import { ours, type Printable, styled, text, type Value } from '../../text/printable.ts';
-import { duration, plural } from '../../text/quantities.ts';
+import { duration, plural, took } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
 import { section } from './layout.ts';
 
@@ -46,13 +46,13 @@ export function timelineSection(record: TrialRecord): Printable | undefined {
 /** The longest title in a row, so that most rows fit into a terminal of 80 columns. */
 const titleWidth = 44;
 
-function rowOf({ kind, at, until, title, failed }: Row, start: number): Value[] {
+function rowOf({ kind, at, until, isAbout, title, failed }: Row, start: number): Value[] {
   const name = title.length > titleWidth ? `${title.slice(0, titleWidth - 1)}…` : title;
   return [
     afterStart(at, start),
     kind === 'phase' ? styled('bold', ours(kind)) : ours(kind),
     name,
-    until === undefined ? '' : duration(until - at),
+    until === undefined ? '' : took(until - at, isAbout),
     failed ? styled('red', ours('✗')) : '',
   ];
 }

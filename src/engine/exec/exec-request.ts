@@ -36,7 +36,7 @@ export interface ExecRequest {
 export interface ExecFacts {
   stdout: CapturedOutput;
   stderr: CapturedOutput;
-  /** Epoch milliseconds of this machine. */
+  /** Epoch milliseconds of this machine. Their difference is true even if its clock was set meanwhile. */
   startedAt: number;
   finishedAt: number;
   /** Whether the kernel killed a process of the container for memory while this ran. */

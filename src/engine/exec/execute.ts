@@ -1,4 +1,5 @@
 import { commandOutput } from '../../bounds/sandbox.ts';
+import { steadyClock } from '../../clock.ts';
 import { type DeadlineCause, startDeadline } from '../../deadline.ts';
 import { watchDisk } from '../container/disk-watch.ts';
 import { type CommandLife, withContainer } from '../container/own-end.ts';
@@ -25,7 +26,7 @@ interface Course {
  * connection failed, because the outcome is then unknown. Every other outcome is a result.
  */
 export async function execute(container: RunningContainer, request: ExecRequest): Promise<ExecResult> {
-  const { clock } = container.port;
+  const clock = steadyClock(container.port.clock);
   const cap = request.capBytes ?? commandOutput.bytes.kept;
   const output = { stdout: new OutputCapture(cap), stderr: new OutputCapture(cap) };
   const startedAt = clock.now();

@@ -36,21 +36,10 @@ const loopScript = readFileSync(new URL('./loop.sh', import.meta.url), 'utf8')
  * NUL character.
  */
 export async function runScript(container: RunningContainer, request: ScriptRequest): Promise<ScriptResult> {
-  const { clock } = container.port;
   const lines = scriptLines(request.script);
-  const startedAt = clock.now();
-  if (request.signal?.aborted) {
-    return { ended: 'canceled', steps: [], startedAt, finishedAt: startedAt, oomKilled: false };
-  }
-  return { ...(await runLines(container, request, lines)), startedAt, finishedAt: clock.now() };
+  if (request.signal?.aborted) return { ended: 'canceled', steps: [], oomKilled: false };
+  return await runLines(container, request, lines);
 }
-
-type Outcome = Omit<ScriptResult, 'startedAt' | 'finishedAt'> &
-  (
-    | { ended: 'finished'; devicesIntact: boolean; shielded: boolean }
-    | { ended: 'timed-out' | 'canceled' | 'out-of-disk' }
-    | { ended: 'not-started'; message: string }
-  );
 
 /** What is known of a script that runs. */
 interface Running {
@@ -64,10 +53,10 @@ async function runLines(
   container: RunningContainer,
   request: ScriptRequest,
   lines: string[],
-): Promise<Outcome> {
+): Promise<ScriptResult> {
   const secret = randomBytes(16).toString('hex');
   const cap = Math.min(request.capBytes ?? commandOutput.bytes.kept, shareOf(lines.length));
-  const recorder = new StepRecorder(lines, cap, container.port.clock);
+  const recorder = new StepRecorder(lines, cap, request.clock ?? container.port.clock);
   const running: Running = { secret, marks: new MarkReader(secret), recorder };
   const { mayEndContainer } = request;
   return await withContainer(
@@ -78,7 +67,7 @@ async function runLines(
 }
 
 /** The outcome of a script whose shells were killed. It has a step that failed. */
-function killed({ marks, recorder }: Running, oomKilled: boolean): Outcome {
+function killed({ marks, recorder }: Running, oomKilled: boolean): ScriptResult {
   for (const piece of marks.end()) recorder.take(piece);
   recorder.breakOff(killedExitCode);
   const { steps, shielded } = recorder;
@@ -90,7 +79,7 @@ async function runMarked(
   request: ScriptRequest,
   lines: string[],
   running: Running & { life: CommandLife },
-): Promise<Outcome> {
+): Promise<ScriptResult> {
   const { clock } = container.port;
   const { secret, marks, recorder } = running;
   const over = Promise.withResolvers<ScriptOver>();

@@ -1,3 +1,5 @@
+import type { Clock } from '../../clock.ts';
+
 export interface ScriptRequest {
   /** Bash. Every command, on however many lines, becomes a step; comments and blank lines do not. */
   script: string;
@@ -16,6 +18,8 @@ export interface ScriptRequest {
   mayEndContainer?: boolean;
   /** Bytes of output kept of each step, half from its beginning and half from its end. Default 1 MiB. */
   capBytes?: number;
+  /** The clock of the steps' times. Default: that of the engine's client. */
+  clock?: Clock | undefined;
   /**
    * Prevents the script's programs from reading or changing the shells that report its steps. See
    * `own-files/shield.ts`; not on machines that it does not know.
@@ -26,7 +30,7 @@ export interface ScriptRequest {
 interface StepFacts {
   /** The step's source text in the script. */
   command: string;
-  /** Epoch milliseconds by the container's clock, which is the engine host's. */
+  /** Epoch milliseconds by the request's clock. Their difference is measured in the container. */
   startedAtMillis: number;
   finishedAtMillis: number;
   /** stdout and stderr in the order they were written. A line in it says what was cut. */
@@ -50,9 +54,6 @@ export type ScriptStep = StepFacts &
  */
 export type ScriptResult = {
   steps: ScriptStep[];
-  /** Epoch milliseconds of this machine. */
-  startedAt: number;
-  finishedAt: number;
   oomKilled: boolean;
 } & (
   | {

@@ -1,5 +1,4 @@
 import type { Clock } from '../../clock.ts';
-import { clamped } from '../../intervals.ts';
 import { OutputCapture } from '../exec/output-capture.ts';
 import type { ScriptPiece } from './mark-reader.ts';
 import type { ScriptStep } from './script-request.ts';
@@ -12,9 +11,16 @@ export interface ScriptOver {
   devicesIntact: boolean;
 }
 
+interface Mark {
+  /** When it arrived. Epoch milliseconds. */
+  at: number;
+  /** The container's time, in microseconds. Empty if it is not known. */
+  micros: string;
+}
+
 interface OpenStep {
   command: string;
-  startedAtMillis: number;
+  begun: Mark;
   capture: OutputCapture;
 }
 
@@ -39,8 +45,8 @@ export class StepRecorder {
   readonly #lines: string[];
   readonly #capBytes: number;
   readonly #clock: Clock;
-  /** Epoch milliseconds. */
-  readonly #begunAt: number;
+  /** When the last step ended, or the script began. Epoch milliseconds. */
+  #endedAt: number;
   #open: OpenStep | undefined;
   /** Whether the driver said anything at all. */
   #hasBegun = false;
@@ -53,7 +59,7 @@ export class StepRecorder {
     this.#lines = lines;
     this.#capBytes = capBytes;
     this.#clock = clock;
-    this.#begunAt = clock.now();
+    this.#endedAt = clock.now();
   }
 
   /** Whether a driver ran: without bash there is none. */
@@ -79,7 +85,7 @@ export class StepRecorder {
         this.#next = Number(second);
         this.#open = {
           command: this.#lines.slice(Number(first), Number(second)).join('\n'),
-          startedAtMillis: this.#millis(third),
+          begun: { at: this.#clock.now(), micros: third },
           capture: new OutputCapture(this.#capBytes),
         };
         return undefined;
@@ -140,17 +146,15 @@ export class StepRecorder {
     this.steps.push({ command, startedAtMillis: at, finishedAtMillis: at, ...output, ...how });
   }
 
-  /** @param micros the container's time, if it is known */
+  /** @param micros the container's time in the mark of the end, if it is known */
   #close(how: StepEnd, micros = ''): void {
     if (this.#open === undefined) return;
-    const { command, startedAtMillis, capture } = this.#open;
+    const { command, begun, capture } = this.#open;
     this.#open = undefined;
     const output = capture.result();
     this.steps.push({
       command,
-      startedAtMillis,
-      // The two times may come from different clocks.
-      finishedAtMillis: Math.max(startedAtMillis, this.#millis(micros)),
+      ...this.#span(begun, { micros, at: this.#clock.now() }),
       output: output.text,
       outputTruncated: output.truncated,
       outputBytes: output.totalBytes,
@@ -159,11 +163,24 @@ export class StepRecorder {
   }
 
   /**
-   * Uses this process's clock if the script unset EPOCHREALTIME or left its shell. A script may also set it
-   * to any number.
+   * When a step began and ended. How long it took is measured by the container's clock, which may be hours
+   * off ours. If a mark has no time (the script unset EPOCHREALTIME or left its shell), or if the difference
+   * cannot be true (somebody set that clock or that variable meanwhile), the marks' arrival counts.
    */
-  #millis(micros: string): number {
-    const now = this.#clock.now();
-    return micros === '' ? now : clamped(Math.floor(Number(micros) / 1000), this.#begunAt, now);
+  #span(begun: Mark, ended: Mark): Pick<ScriptStep, 'startedAtMillis' | 'finishedAtMillis'> {
+    const earliest = this.#endedAt;
+    const start = millisOf(begun.micros);
+    const end = millisOf(ended.micros);
+    const isTrue = end >= start && end - start <= ended.at - earliest;
+    const took = isTrue ? end - start : ended.at - begun.at;
+    const isOurs = isTrue && start >= earliest && end <= ended.at;
+    const startedAtMillis = isOurs ? start : Math.max(earliest, Math.min(begun.at, ended.at - took));
+    this.#endedAt = startedAtMillis + took;
+    return { startedAtMillis, finishedAtMillis: this.#endedAt };
   }
+}
+
+/** Not a number if the mark has no time. */
+function millisOf(micros: string): number {
+  return micros === '' ? Number.NaN : Math.floor(Number(micros) / 1000);
 }

@@ -1,3 +1,4 @@
+import { steadyClock } from '../../clock.ts';
 import type { KeptWorkspace, Workspaces } from '../../ledger/workspaces.ts';
 import type { Cause, PhaseName } from '../../record/cause.ts';
 import type { TrialRecord, TrialResult } from '../../record/trial-record.ts';
@@ -64,11 +65,13 @@ function needsServices({ environment, tests }: Pick<TrialSpec, 'environment' | '
  */
 export async function regradeTrial(
   left: LeftTrial,
-  parts: RegradeParts,
+  given: RegradeParts,
   signal: AbortSignal,
   onPhase: (phase: PhaseName) => void,
 ): Promise<TrialResult> {
-  const { clock, sandboxes } = parts;
+  const clock = steadyClock(given.clock);
+  const parts = { ...given, clock };
+  const { sandboxes } = parts;
   const { record, kept } = left;
   const spec = withoutAgent(left.spec);
   const startedAt = clock.now();
@@ -78,18 +81,18 @@ export async function regradeTrial(
   let found: Found = {};
   await using models = sessionOf(spec, parts);
   try {
-    using given = new DisposableStack();
+    using held = new DisposableStack();
     const sandbox = await timer.run('sandbox', async () => {
       const started = await (kept.kind === 'image'
         ? sandboxes.takeKept(spec, kept.name ?? '', signal)
         : sandboxes.takeForGrading(spec, signal, undefined));
-      given.defer(() => sandboxes.giveBack(started));
+      held.defer(() => sandboxes.giveBack(started));
       if (kept.kind === 'archive') await restoreArchive(started.container, kept, parts.workspaces, signal);
       return started;
     });
     facts = { ...sandboxFacts(sandbox), images: sandbox.images };
     if (record.imageId !== sandbox.imageId) notes.push('its environment was made again since the trial');
-    const graders = given.use(new GradingSandboxes({ spec, parts, signal, services: sandbox.services }));
+    const graders = held.use(new GradingSandboxes({ spec, parts, signal, services: sandbox.services }));
     graders.startAhead();
     const runPhase = (each: Phase, input: PhaseInput) => timer.run(each.name, () => each.run(input));
     const { filesChanged = [], systemChanges } = record;

@@ -42,8 +42,9 @@ const withoutBytecode = { PYTHONDONTWRITEBYTECODE: '1', PYTHONPYCACHEPREFIX: '/p
 export function verifyRequest({
   spec,
   container,
+  parts,
   signal,
-}: Pick<PhaseInput, 'spec' | 'container' | 'signal'>): VerifyRequest | undefined {
+}: Pick<PhaseInput, 'spec' | 'container' | 'parts' | 'signal'>): VerifyRequest | undefined {
   if (spec.verify === undefined) return undefined;
   return {
     script: spec.verify,
@@ -54,6 +55,7 @@ export function verifyRequest({
     },
     cwd: container.workingDir,
     timeoutMs: spec.sandbox.timeouts.verify,
+    clock: parts.clock,
     signal,
   };
 }

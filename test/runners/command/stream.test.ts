@@ -4,9 +4,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { command } from '../../../runners/command/runner.ts';
 import { streams } from '../../../runners/streams.ts';
+import { timelineSection } from '../../../src/cli/show/timeline.ts';
+import { recordOf } from '../../../src/record/trial-record.ts';
 import { ModelConfig } from '../../../src/suite/model-config.ts';
 import { type Profile, profileOf } from '../../../src/suite/plan.ts';
 import { StreamLine } from '../../../src/suite/stream-line.ts';
+import { plainText } from '../../../src/text/output.ts';
+import { ours } from '../../../src/text/printable.ts';
 import { reportOf } from '../../../src/trial/report.ts';
 import type { TrialSpec } from '../../../src/trial/spec.ts';
 import { openTrialBench, type TrialBench, timeouts } from '../../trial/trial-bench.ts';
@@ -112,6 +116,47 @@ describe.concurrent('a command profile with a stream', { timeout }, () => {
     expect(reportOf(result, subject).outcome).toMatchObject({ commandCount: 3, exitCode: 3 });
   });
 
+  /** A program whose clock is `hours` off, and which measures a command of one second by it. */
+  const measured = (hours: number) => `now() { echo $(($(date +%s%3N) + ${hours} * 3600000)); }
+began=$(now); sleep 1; ended=$(now)
+echo '{"type":"command","command":"sleep 1","exitCode":0,"startedAt":'$began',"finishedAt":'$ended'}'
+echo $((ended - began)) >&2`;
+
+  test.each([2, -2])('keeps durations of a clock that is %s hours off', async (hours) => {
+    const result = await trial(measured(hours), { stream: 'jsonl' });
+    const { sandboxMs, voidFields } = reportOf(result, subject).outcome;
+    expect(sandboxMs).toBe(Number(result.harnessOutput?.trim().split('\n').at(-1)));
+    expect(voidFields).not.toContain('sandboxMs');
+    const phase = result.phases.find(({ name }) => name === 'harness');
+    const { startedAtMillis = 0, finishedAtMillis = 0 } = result.trajectory?.[0] ?? {};
+    expect(startedAtMillis).toBeGreaterThanOrEqual(phase?.startedAt ?? Number.NaN);
+    expect(finishedAtMillis).toBeLessThanOrEqual((phase?.startedAt ?? 0) + (phase?.durationMs ?? 0));
+  });
+
+  test('says what it knows of a command only by the arrival of lines', async () => {
+    const run = `echo '{"type":"command","id":"a","command":"sleep 1"}'; sleep 1
+echo '{"type":"result","id":"a","exitCode":0}'`;
+    const result = await trial(run, { stream: 'jsonl' });
+    expect(result.trajectory).toMatchObject([{ command: 'sleep 1', timesBy: 'arrival' }]);
+    const { outcome, events } = reportOf(result, subject);
+    expect(outcome.sandboxMs).toBeGreaterThan(500);
+    expect(events).toContainEqual({ _tag: 'TimesByArrival', fields: ['sandboxMs'] });
+    expect(JSON.stringify(events)).not.toContain('timesBy');
+    expect(plainText(timelineSection(recordOf(result)) ?? ours(''))).toMatch(/command +sleep 1 +about \d/);
+  });
+
+  test.each([
+    ['that did not happen in the turn', measured(0).replace('ended=$(now)', 'ended=$(($(now) + 7200000))')],
+    ['of which only the end is known', `echo '{"type":"command","command":"sleep 1","exitCode":0}'`],
+  ])('does not measure a command %s', async (_, run) => {
+    const result = await trial(run, { stream: 'jsonl' });
+    expect(result.trajectory).toMatchObject([{ command: 'sleep 1', exitCode: 0 }]);
+    expect(result.trajectory?.[0]).not.toHaveProperty('startedAtMillis');
+    const { outcome } = reportOf(result, subject);
+    expect(outcome.voidFields).toContain('sandboxMs');
+    expect(outcome).not.toHaveProperty('sandboxMs');
+  });
+
   test('gives the whole script to one shell, whose programs read end-of-file', async () => {
     const run = `f() {
   printf '{"type":"message","text":"%s"}\\n' "$1"
@@ -183,7 +228,7 @@ describe.concurrent('the commands of a command profile', { timeout }, () => {
     const result = await trial(asking, { trajectory: 'wire' }, model);
     expect(result).toMatchObject({ verdict: 'passed', trajectory: [], harnessTellsCommands: false });
     expect(reportOf(result, subject)).toMatchObject({
-      events: [{ _tag: 'Started' }, { command: 'make all', output: 'built' }],
+      events: [{ _tag: 'Started' }, { _tag: 'TimesByArrival' }, { command: 'make all', output: 'built' }],
       outcome: { commandCount: 1 },
     });
   });

@@ -1,4 +1,4 @@
-export { cost, count, duration, percent, size as byteSize } from '../../../text/quantities.ts';
+export { cost, count, duration, percent, size as byteSize, took } from '../../../text/quantities.ts';
 
 export function plural(number: number, noun: string, nouns = `${noun}s`): string {
   return `${number} ${number === 1 ? noun : nouns}`;

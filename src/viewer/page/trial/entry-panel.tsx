@@ -2,7 +2,7 @@ import type { TimelineEntry } from '../../../record/timeline.ts';
 import { type EntryFigure, entryDetails } from '../../model/entry.ts';
 import { BlobText } from '../parts/blob-text.tsx';
 import { line } from '../parts/foreign.ts';
-import { byteSize, cost, count, duration } from '../parts/quantities.ts';
+import { byteSize, cost, count, duration, took } from '../parts/quantities.ts';
 import { useRecord } from './record-context.ts';
 import { RecordText } from './record-text.tsx';
 
@@ -10,7 +10,7 @@ import { RecordText } from './record-text.tsx';
 export function EntryPanel({ entry }: { entry: TimelineEntry }) {
   const { record } = useRecord();
   const { figures, texts, blobs } = entryDetails(record, entry);
-  const { kind, title, at, until, failed } = entry;
+  const { kind, title, at, until, isAbout, failed } = entry;
   return (
     <section class="entry-panel" aria-label="Selected entry">
       <h2 class="entry-heading">
@@ -19,7 +19,7 @@ export function EntryPanel({ entry }: { entry: TimelineEntry }) {
       </h2>
       <dl class="facts">
         <Fact label="Began" value={`+${duration(at - record.startedAt)}`} />
-        {until !== undefined && <Fact label="Took" value={duration(until - at)} />}
+        {until !== undefined && <Fact label="Took" value={took(until - at, isAbout)} />}
         {figures.map((figure) => (
           <Fact key={figure.label} label={figure.label} value={written(figure)} />
         ))}

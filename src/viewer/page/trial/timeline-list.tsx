@@ -3,7 +3,7 @@ import type { TimelineEntry } from '../../../record/timeline.ts';
 import type { TrialRecord } from '../../../record/trial-record.ts';
 import { entryName } from '../../model/entry.ts';
 import { line } from '../parts/foreign.ts';
-import { cost, count, duration } from '../parts/quantities.ts';
+import { cost, count, duration, took } from '../parts/quantities.ts';
 import { narrow, useMedia } from '../parts/use-media.ts';
 import { type RowAttributes, VirtualList } from '../parts/virtual-list.tsx';
 
@@ -74,7 +74,7 @@ function EntryRow({
   isSelected,
   onSelect,
 }: EntryRowProps) {
-  const { kind, title, failed, at, until } = entry;
+  const { kind, title, failed, at, until, isAbout } = entry;
   const start = share(at - record.startedAt, span);
   const width = share((until ?? at) - at, span);
   return (
@@ -100,7 +100,7 @@ function EntryRow({
         {line(title)}
       </span>
       <span class="extra">{extraOf(entry, record)}</span>
-      <span class="took">{until === undefined ? '' : duration(until - at)}</span>
+      <span class="took">{until === undefined ? '' : took(until - at, isAbout)}</span>
       <span class="axis" aria-hidden="true">
         <span style={{ insetInlineStart: `${start}%`, width: `${Math.min(width, 100 - start)}%` }} />
       </span>
