@@ -10,6 +10,11 @@ export interface UpstreamRequest {
   /** Lower-case names, only end-to-end headers; no credential. */
   headers: Record<string, string>;
   body: Buffer;
+  /**
+   * Whether its sender says in the conversation which form the answer needs, and checks it. Then the option
+   * that asks for this form may be left out.
+   */
+  checksForm?: boolean;
 }
 
 export interface UpstreamAnswer {

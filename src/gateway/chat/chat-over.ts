@@ -25,7 +25,7 @@ export async function chatOver(
 ): Promise<ChatAnswer> {
   const wire = wireTable[to.wire];
   const body = wire.requests.write(to.model, request);
-  const answer = await exchange(send, to, wire, body, signal);
+  const answer = await exchange(send, to, wire, { body, checksForm: request.schema !== undefined }, signal);
   if (answer.status < 200 || answer.status > 299) throw refusedBy(to, answer.status, answer.body);
   const document = parsed(answer.body.toString('utf8'));
   const reply = wire.answers.readReply(document, request);
@@ -39,7 +39,7 @@ async function exchange(
   send: Upstream['send'],
   to: { wire: Wire; model: string },
   { endpoints: [{ path }], headers }: WireDescriptor,
-  document: JsonObject,
+  { body: document, checksForm }: { body: JsonObject; checksForm: boolean },
   signal: AbortSignal,
 ): Promise<{ status: number; body: Buffer }> {
   const body = Buffer.from(JSON.stringify(document));
@@ -47,7 +47,7 @@ async function exchange(
   try {
     signal.throwIfAborted();
     const answer = await send(
-      { wire: to.wire, method: 'POST', path, headers: { ...common, ...headers }, body },
+      { wire: to.wire, method: 'POST', path, headers: { ...common, ...headers }, body, checksForm },
       signal,
     );
     return { status: answer.status, body: await whole(answer.body, to) };

@@ -10,7 +10,10 @@ export interface ChatRequest {
   system?: string | undefined;
   messages: readonly ChatMessage[];
   tools?: readonly ChatTool[] | undefined;
-  /** Requests an answer that is JSON of this schema. */
+  /**
+   * Requests an answer that is JSON of this schema. Not every server can do that: say the form in the
+   * conversation too, and check the answer.
+   */
   schema?: { name: string; schema: Record<string, unknown> } | undefined;
   temperature?: number | undefined;
   seed?: number | undefined;

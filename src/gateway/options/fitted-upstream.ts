@@ -29,8 +29,7 @@ export function fittedUpstream(upstream: Upstream, refused: RefusedOptions): Ups
   return {
     async send(request, signal) {
       const known = refused.of(request.wire);
-      const fitted = (more: readonly string[]) =>
-        withoutOptions(request.body, request.wire, [...known, ...more]);
+      const fitted = (more: readonly string[]) => withoutOptions(request, [...known, ...more]);
       const ask = async ({ body, leftOut }: Fitted) => {
         const answer = await upstream.send({ ...request, body }, signal);
         return { ...answer, ...(leftOut.length > 0 && { leftOut }) };
@@ -91,7 +90,7 @@ function wordsOf({ answer, error }: Refusal): string {
  */
 function searchFor(
   first: Refusal,
-  { wire }: UpstreamRequest,
+  request: UpstreamRequest,
   refused: RefusedOptions,
   fitted: (rules: readonly string[]) => Fitted,
 ) {
@@ -110,7 +109,8 @@ function searchFor(
           vain = [];
         }
       }
-      const options = optionsOf(fitted(kept).body, wire).filter((option) => refused.mayLearn(option));
+      const asked = { ...request, body: fitted(kept).body };
+      const options = optionsOf(asked).filter((option) => refused.mayLearn(option));
       const all = namedOptions(refusal.error, options).flatMap(changesFor);
       const isVain = (rules: readonly string[]) => vain.some((one) => one.join() === rules.join());
       const together = [...new Set(vain.flat())];

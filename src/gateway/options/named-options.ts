@@ -83,6 +83,11 @@ const topics: readonly { words: RegExp; paths: RegExp }[] = [
   },
   { words: /\bparallel\b/i, paths: /parallel/i },
   {
+    words: /\b(json|schema|structured|guided|grammar)\b/i,
+    paths: /response_?(format|mime|schema|json)|(^|\.)format$/i,
+  },
+  { words: /\btool\b.*\bcho(ice|ose)|\bforce/i, paths: /^tool_choice$/ },
+  {
     words: /\bcompletion\b|(output|new|generated?)[ _]tokens\b/i,
     paths: /^(generationConfig\.)?max_?(completion_?|output_?)?tokens$/i,
   },

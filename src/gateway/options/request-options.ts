@@ -1,7 +1,7 @@
 import { modelAnswers } from '../../bounds/model.ts';
-import type { Wire } from '../../suite/model-config.ts';
 import { memberNames } from '../member-names.ts';
 import { membersOf } from '../members.ts';
+import type { UpstreamRequest } from '../upstream.ts';
 import { words } from '../wires/accepted.ts';
 import { isObject, type JsonObject, parsed } from '../wires/lenient.ts';
 import { hostedMembers } from '../wires/wire-table.ts';
@@ -38,6 +38,11 @@ const essential: ReadonlySet<string> = new Set([
     guided_grammar structured_outputs`),
   ...hostedMembers,
 ]);
+
+/** The same for a sender that checks the form of the answer itself. */
+const essentialToChecker = essential.difference(
+  words('response_format format responseMimeType responseSchema responseJsonSchema tool_choice'),
+);
 
 /** What clients and the translation add to messages and tools without which they still say the same. */
 const annotations = words(`
@@ -82,12 +87,15 @@ interface Place {
   isLimit?: boolean;
 }
 
+/** A request, as its options are read. */
+export type Asked = Pick<UpstreamRequest, 'wire' | 'body' | 'checksForm'>;
+
 /** The options that a request has, each path once. */
-export function optionsOf(body: Buffer, wire: Wire): RequestOption[] {
-  const json = parsed(body.toString('utf8'));
+export function optionsOf(asked: Asked): RequestOption[] {
+  const json = parsed(asked.body.toString('utf8'));
   if (!isObject(json)) return [];
   const found = new Map<string, RequestOption>();
-  for (const place of placesIn(json, wire)) {
+  for (const place of placesIn(json, asked)) {
     const { path, name, of } = place;
     if (!found.has(path))
       found.set(path, { path, name, value: shortValue(path, of[name]), ...changesOf(place, of[name]) });
@@ -116,7 +124,7 @@ function changesOf(
       changes: lower.filter((limit) => limit >= leastTokens).map((limit) => [`${path}<=${limit}`]),
     };
   }
-  if (name in defaults) return { aliases: [], changes: [[`${path}=${String(value)}`]] };
+  if (name in defaults) return { aliases: [], changes: [[`${path}=${textOf(value)}`]] };
   if (name === 'role') {
     const rule = `${path}=${String(value)}`;
     return { aliases: [String(value)], changes: [[rule]] };
@@ -129,29 +137,34 @@ function changesOf(
   return { aliases: [], changes: [[path]] };
 }
 
-function* placesIn(json: JsonObject, wire: Wire): Generator<Place> {
+function* placesIn(json: JsonObject, { wire, checksForm }: Asked): Generator<Place> {
+  const essentials = checksForm ? essentialToChecker : essential;
   for (const [top, value] of Object.entries(json)) {
     if (value === null || value === undefined) continue;
     const isLimit = wire === 'anthropic-messages' && top === 'max_tokens';
-    const isOption = !essential.has(top) || (top in defaults && defaults[top] === value);
-    if (isOption && !holdsEssential(top, value)) yield { of: json, name: top, path: top, top, isLimit };
+    const isOption = !essentials.has(top) || (top in defaults && defaults[top] === value);
+    if (isOption && !holds(essentials, top, value)) yield { of: json, name: top, path: top, top, isLimit };
     if (closed.has(top)) continue;
-    yield* inside(value, top, top, essential.has(top));
+    yield* inside(value, { path: top, top, essentials, isMeant: essentials.has(top) });
   }
 }
 
-function holdsEssential(name: string, value: unknown): boolean {
+function holds(essentials: ReadonlySet<string>, name: string, value: unknown): boolean {
   return (
     holders.has(name) &&
     isObject(value) &&
-    Object.entries(value).some(([inner, one]) => essential.has(inner) && one !== null)
+    Object.entries(value).some(([inner, one]) => essentials.has(inner) && one !== null)
   );
 }
 
-/** @param isMeant whether this is part of the conversation or the tools, which have only annotations */
-function* inside(value: unknown, path: string, top: string, isMeant: boolean): Generator<Place> {
+/** @param where.isMeant whether this is part of the conversation or the tools, which have only annotations */
+function* inside(
+  value: unknown,
+  where: { path: string; top: string; essentials: ReadonlySet<string>; isMeant: boolean },
+): Generator<Place> {
+  const { path, top, essentials, isMeant } = where;
   if (Array.isArray(value)) {
-    for (const one of value) yield* inside(one, `${path}[]`, top, isMeant);
+    for (const one of value) yield* inside(one, { ...where, path: `${path}[]` });
     return;
   }
   if (!isObject(value)) return;
@@ -160,9 +173,9 @@ function* inside(value: unknown, path: string, top: string, isMeant: boolean): G
     const at = `${path}.${name}`;
     const place = { of: value, name, path: at, top };
     const isRole = isMeant && name === 'role' && typeof inner === 'string' && inner in otherRoles;
-    if (isMeant ? annotations.has(name) || isRole : !essential.has(name)) yield place;
+    if (isMeant ? annotations.has(name) || isRole : !essentials.has(name)) yield place;
     if (!closed.has(name) && !annotations.has(name))
-      yield* inside(inner, at, top, isMeant || essential.has(name));
+      yield* inside(inner, { ...where, path: at, isMeant: isMeant || essentials.has(name) });
   }
 }
 
@@ -173,7 +186,8 @@ export interface Fitted {
 }
 
 /** A request without the options that the rules name. The bytes of all other members stay as they are. */
-export function withoutOptions(body: Buffer, wire: Wire, rules: readonly string[]): Fitted {
+export function withoutOptions(asked: Asked, rules: readonly string[]): Fitted {
+  const { body, wire } = asked;
   const json = rules.length === 0 ? undefined : parsed(body.toString('utf8'));
   if (!isObject(json)) return { body, leftOut: [] };
   const changed = new Set<string>();
@@ -182,7 +196,7 @@ export function withoutOptions(body: Buffer, wire: Wire, rules: readonly string[
   const isOut = (path: string, name: string, value: unknown) =>
     rules.some((rule) => isNamed(rule, path, name, value));
   // The places are collected first, since changing an object would confuse the walk through it.
-  for (const { of, name, path, top, isLimit } of [...placesIn(json, wire)]) {
+  for (const { of, name, path, top, isLimit } of [...placesIn(json, asked)]) {
     if (isLimit) {
       const limit = rules.findLast((rule) => rule.startsWith(`${path}<=`))?.slice(path.length + 2);
       if (limit === undefined || !(Number(of[name]) > Number(limit))) continue;
@@ -199,7 +213,7 @@ export function withoutOptions(body: Buffer, wire: Wire, rules: readonly string[
       renamed.set(name, other);
     else {
       // The default is asked for without its name.
-      if (!(name in defaults)) leftOut.add(path);
+      if (!(name in defaults && defaults[name] === of[name])) leftOut.add(path);
       delete of[name];
     }
   }

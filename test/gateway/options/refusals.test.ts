@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/gateway/wires/lenient.ts';
 import { RefusedOptionsFile } from '../../../src/ledger/refused-options.ts';
+import type { Wire } from '../../../src/suite/model-config.ts';
 import { gatewayClock } from '../gateway-clock.ts';
 import { place, question } from '../gateway-fixture.ts';
 import { chatAnswer, json, type Step, testUpstream } from '../test-upstream.ts';
@@ -386,6 +387,70 @@ test('a question of this process, such as that of a judge, is asked again in the
   const asking = { messages: [{ from: 'user', text: 'hello' }], maxTokens: 9 } as const;
   expect(await at.session.chat('agent', asking, new AbortController().signal)).toMatchObject({ text: 'hi' });
   expect(JSON.parse(`${at.upstream.received.at(-1)?.body}`)).toMatchObject({ max_completion_tokens: 9 });
+});
+
+/** By wire: what asks for a form, how a server refuses it, and how it answers. */
+const forms: [Wire, (body: JsonObject) => unknown, string, object][] = [
+  ['openai-chat', (body) => body.response_format, 'This response_format type is unavailable now', chatAnswer],
+  [
+    'openai-responses',
+    (body) => body.text,
+    'structured output is not supported',
+    {
+      ...{ id: 'r', object: 'response', status: 'completed' },
+      output: [{ type: 'message', content: [{ type: 'output_text', text: 'hi' }] }],
+    },
+  ],
+  [
+    'anthropic-messages',
+    (body) => body.tool_choice,
+    'Thinking may not be enabled when tool_choice forces tool use.',
+    {
+      ...{ id: 'm', type: 'message', role: 'assistant', stop_reason: 'end_turn' },
+      content: [{ type: 'text', text: 'hi' }],
+    },
+  ],
+  [
+    'gemini',
+    (body) => Object(body.generationConfig).responseMimeType,
+    'JSON mode is not enabled for models/gemma',
+    { candidates: [{ content: { parts: [{ text: 'hi' }] }, finishReason: 'STOP' }] },
+  ],
+];
+
+test.for(forms)(
+  'a judge, which checks the form of its answer, asks without it if the server refuses it: %s',
+  async ([wire, form, message, answer]) => {
+    await using at = await place({ model: { wire } }, (response, { body, ...rest }) =>
+      (form(JSON.parse(`${body}`)) === undefined ? json(200, answer) : json(400, { error: { message } }))(
+        response,
+        { body, ...rest },
+      ),
+    );
+    const schema = {
+      name: 'judgment',
+      schema: { type: 'object', properties: { score: { type: 'number' } } },
+    };
+    const asking = { messages: [{ from: 'user', text: 'Answer with {"score": 1}.' }], schema } as const;
+    const ask = () => at.session.chat('agent', asking, new AbortController().signal);
+    expect(await ask()).toMatchObject({ text: 'hi', calls: [] });
+    const asked = at.upstream.received.length;
+    expect(await ask()).toMatchObject({ text: 'hi' });
+    expect(at.upstream.received).toHaveLength(asked + 1);
+  },
+);
+
+test('an agent that asks for a form is told that the server refuses it, whatever a judge learned', async () => {
+  const said = { error: { message: 'no', param: 'response_format' } };
+  await using at = await place(
+    {},
+    particular((body) => (body.response_format ? [400, said] : undefined)),
+  );
+  const schema = { name: 'judgment', schema: { type: 'object' } };
+  const asking = { messages: [{ from: 'user', text: 'hello' }], schema } as const;
+  expect(await at.session.chat('agent', asking, new AbortController().signal)).toMatchObject({ text: 'hi' });
+  const body = { ...question, response_format: { type: 'json_object' } };
+  expect(await at.sandbox.ask({ headers: at.agent, body })).toMatchObject({ status: 400 });
 });
 
 test('a translated request is asked again in the same way', async () => {
