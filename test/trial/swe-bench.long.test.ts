@@ -103,6 +103,15 @@ describe.concurrent('a row of SWE-bench', { timeout: 240_000 }, () => {
     expect(verdict).toBe('passed');
   });
 
+  test('gets the folder of data that has the name of a test', async () => {
+    const data = 'mkdir -p tests/test_add; echo mine > tests/test_add/data.txt';
+    const { rewards, printed } = await graded(`${solve}; ${data}`, {
+      command: `cat tests/test_add/data.txt; ${unittestCommand}`,
+    });
+    expect(rewards).toEqual([['resolved', 1]]);
+    expect(printed).toMatch(/^mine\n/);
+  });
+
   test('may write a report, by which tests are found', async () => {
     const report = (result: string) =>
       '<testsuite><testcase classname="tests.test_add.AddTest" name="test_one[a b]"/>' +
@@ -170,6 +179,14 @@ describe.concurrent('an agent that prepares its workspace for the tests of a row
       `printf '${fake}' > mine.py; mkdir -p tests/__pycache__; python3 -c "import py_compile as p; ` +
         `p.compile('mine.py', cfile='tests/__pycache__/test_add.cpython-311.pyc', ` +
         `invalidation_mode=p.PycInvalidationMode.UNCHECKED_HASH)"`,
+    ],
+    [
+      'a package that is imported in place of a test',
+      `mkdir tests/test_add; printf '${fake}' > tests/test_add/__init__.py; cp -r tests/test_add tests/test_data`,
+    ],
+    [
+      'a module that is loaded in place of a test',
+      'echo x | tee tests/test_add.so > tests/test_data.abi3.so; echo x > tests/test_add.pyc',
     ],
     [
       'a hard link to the repository',

@@ -73,6 +73,7 @@ interface BringRequest {
  * Applies the test patch to an untouched workspace, and then brings the workspace of an agent into it. The
  * files of the patch, those with a restored name, and the git repository stay as they are in the untouched
  * workspace. So git and the patch never see what the agent wrote, such as hooks, settings and attributes.
+ * What would be imported in place of a file of the patch is not brought.
  * Throws a {@link TrialFailure} of kind `task` if the patch cannot be applied.
  */
 export async function bringWorkspace(
@@ -111,7 +112,30 @@ export async function bringWorkspace(
     ...listed.text.split('\0').filter((path) => path !== ''),
   ]);
   if (carry === 'all') await runIn(emptyExcept, [], [...kept].map((path) => `${path}\0`).join(''), {});
-  return carryRest(from, to, { kept, restored: new Set(restored), leftOut }, { maxBytes, signal });
+  const shadows = after.flatMap(shadowsOf);
+  const staysBehind = (path: string) => leftOut?.(path) || shadows.some((one) => one.test(path));
+  return carryRest(
+    from,
+    to,
+    { kept, restored: new Set(restored), leftOut: staysBehind },
+    { maxBytes, signal },
+  );
+}
+
+/**
+ * The paths that Python or a bundler of JavaScript imports in place of a source file: a package or a compiled
+ * module with its name, or the same name with another ending. A folder without `__init__` shadows nothing,
+ * and often holds the data of a test.
+ */
+function shadowsOf(path: string): RegExp[] {
+  const [, stem = '', ending = ''] = /^(.*)\.(py|[cm]?[jt]sx?)$/.exec(path) ?? [];
+  const name = stem.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  if (ending === '') return [];
+  if (ending !== 'py') return [new RegExp(`^${name}(\\.[cm]?[jt]sx?)?$`)];
+  return [
+    new RegExp(`^${name}(/__init__)?\\.([\\w-]+\\.)?(so|pyc|pyd)$`),
+    new RegExp(`^${name}/__init__\\.py$`),
+  ];
 }
 
 async function carryRest(
