@@ -40,3 +40,30 @@ export function positionInText(text: string, offset: number): { line: number; co
   const line = before.split('\n').length;
   return { line, column: offset - before.lastIndexOf('\n') };
 }
+
+/**
+ * Why a text of a file is refused. A path, command or variable with this character is an error of the file
+ * system or of the engine, which would end the whole command.
+ */
+export const hasNul = 'has the character NUL, which no path, command or variable can have';
+
+/**
+ * The text of a user's file. Throws `FILE_UNREADABLE`, an `input` error, if it is not UTF-8, and {@link
+ * BadFile} at a character NUL.
+ */
+export function decodedText(file: string, content: Uint8Array): string {
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(content);
+  } catch (cause) {
+    throw new OffsiteError(`cannot read ${file}: it is not UTF-8`, {
+      code: 'FILE_UNREADABLE',
+      kind: 'input',
+      cause,
+    });
+  }
+  const offset = text.indexOf('\0');
+  if (offset !== -1)
+    throw new BadFile([{ file, ...positionInText(text, offset), path: '', message: hasNul }]);
+  return text;
+}

@@ -3,7 +3,7 @@ import { join, posix } from 'node:path';
 import { suiteFiles } from '../bounds/suite.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
-import { BadFile } from './file-issues.ts';
+import { BadFile, decodedText } from './file-issues.ts';
 import { type Reach, type ReadFile, readFile } from './read-file.ts';
 
 export interface FileReaderOptions {
@@ -45,16 +45,7 @@ export class FileReader {
   }
 
   text(path: string): string {
-    const { content } = this.file(path);
-    try {
-      return new TextDecoder('utf-8', { fatal: true }).decode(content);
-    } catch (cause) {
-      throw new OffsiteError(`cannot read ${path}: it is not UTF-8`, {
-        code: 'FILE_UNREADABLE',
-        kind: 'input',
-        cause,
-      });
-    }
+    return decodedText(path, this.file(path).content);
   }
 
   /** Reads every file of a folder. `target` replaces the folder in their paths. Links are followed. */

@@ -12,6 +12,7 @@ import {
   type YAMLMap,
 } from 'yaml';
 import { yamlFiles } from '../bounds/suite.ts';
+import { hasNul } from './file-issues.ts';
 
 /** A part of a YAML text that Offsite refuses to read, with its offset. */
 export interface YamlProblem {
@@ -38,7 +39,10 @@ export function boundsProblem(text: string): YamlProblem | undefined {
   return undefined;
 }
 
-/** Finds repeated keys, and aliases that contain themselves or expand to too much. */
+/**
+ * Finds repeated keys, texts with the character NUL, and aliases that contain themselves or expand to too
+ * much.
+ */
 export function documentProblem(document: Document): YamlProblem | undefined {
   const anchors = new Map<string, Anchor>();
   let problem: YamlProblem | undefined;
@@ -54,7 +58,10 @@ export function documentProblem(document: Document): YamlProblem | undefined {
     const anchor: Anchor | undefined = node.anchor === undefined ? undefined : { weight: undefined };
     if (anchor && node.anchor !== undefined) anchors.set(node.anchor, anchor);
     let weight = yamlFiles.bytes.value;
-    if (isScalar(node)) weight += String(node.source ?? '').length;
+    if (isScalar(node)) {
+      weight += String(node.source ?? '').length;
+      if (typeof node.value === 'string' && node.value.includes('\0')) refuse(node, hasNul);
+    }
     if (isMap(node)) refuseRepeated(node.items.map(({ key }) => key));
     if (isCollection(node)) {
       for (const item of node.items) {

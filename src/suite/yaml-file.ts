@@ -2,8 +2,8 @@ import { type Document, isMap, isNode, isPair, isScalar, LineCounter, parseDocum
 import type { z } from 'zod';
 import { yamlFiles } from '../bounds/suite.ts';
 import { printPath } from '../contract/errors.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
-import { BadFile, type FileIssue, positionInText } from './file-issues.ts';
+import { messageOf } from '../offsite-error.ts';
+import { BadFile, decodedText, type FileIssue, positionInText } from './file-issues.ts';
 import { type ReadOptions, readFile } from './read-file.ts';
 import { schemaProblems } from './schema-problems.ts';
 import { boundsProblem, documentProblem } from './yaml-bounds.ts';
@@ -91,19 +91,9 @@ export function yamlFileOf<Schema extends z.ZodType>(
   return { file, value: result.data, issue };
 }
 
-/** Returns the text of a user's file. Throws the same errors as {@link readFile}. */
+/** Returns the text of a user's file. Throws the same errors as {@link readFile} and {@link decodedText}. */
 export function readText(file: string, options?: ReadOptions): string {
-  const { content } = readFile(file, options);
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(content);
-  } catch (error) {
-    throw new OffsiteError(`cannot read ${file}: ${messageOf(error)}`, {
-      code: 'FILE_UNREADABLE',
-      kind: 'input',
-      hint: 'Check the path. In a file it is relative to that file, otherwise to the folder in which the command runs.',
-      cause: error,
-    });
-  }
+  return decodedText(file, readFile(file, options).content);
 }
 
 function toValue(document: Document, file: string): unknown {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { taskSets } from '../bounds/tasks.ts';
-import { BadFile, type FileIssue } from '../suite/file-issues.ts';
+import { BadFile, type FileIssue, hasNul } from '../suite/file-issues.ts';
 import { schemaProblems } from '../suite/schema-problems.ts';
 import type { Remarks } from './supported.ts';
 import { type Path, unknownKeys } from './unknown-keys.ts';
@@ -23,6 +23,8 @@ export function checkDocument<Schema extends z.ZodType>(
   schema: Schema,
   remarks: Remarks,
 ): z.output<Schema> {
+  const nul = pathToNul(document.value);
+  if (nul) throw new BadFile([document.issue(nul, hasNul)]);
   const result = schema.safeParse(document.value);
   if (!result.success) {
     const problems = schemaProblems(result.error);
@@ -38,6 +40,19 @@ export function checkDocument<Schema extends z.ZodType>(
     else remarks.note('unknown-key', document.issue(path, 'is unknown, and ignored'));
   }
   return result.data;
+}
+
+/** The path of the first text, or of the first key, that has the character NUL. */
+function pathToNul(value: unknown): Path | undefined {
+  if (typeof value === 'string') return value.includes('\0') ? [] : undefined;
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const [name, inner] of Object.entries(value)) {
+    const key = Array.isArray(value) ? Number(name) : name;
+    if (name.includes('\0')) return [key];
+    const below = pathToNul(inner);
+    if (below) return [key, ...below];
+  }
+  return undefined;
 }
 
 /** A key that the format has but no longer wants. `use` names what replaces it. */

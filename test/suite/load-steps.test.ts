@@ -186,7 +186,7 @@ test('steps are refused at their place', () => {
     'cases[0].variables.instruction: ',
   );
   expect(problems(`${one}\n`, 'go')).toMatch(/suite\.yaml:1:\d+: suite\.prompt: has no \{\{instruction\}\}/);
-  for (const name of ['a/b', '..', '"a\\0b"'])
+  for (const name of ['a/b', '..'])
     expect(problems(two.replace('name: a', `name: ${name}`))).toContain(
       'steps[0].name: expected a name without',
     );

@@ -229,7 +229,7 @@ describe('a source is refused, with its place', () => {
   test('if its address or its files name no path', async () => {
     expect(await problemOf('{ git: "file://elsewhere/x" }')).toContain('names no path of this machine');
     expect(await problemOf('{ git: "file:///a%00b" }')).toContain('cannot read /a');
-    expect(await problemOf('{ git: "a\\0b" }')).toContain('without control characters');
+    expect(await problemOf('{ git: "a\\0b" }')).toContain('has the character NUL');
     mkdirSync(join(suiteFolder, 'gitfile'));
     writeFileSync(join(suiteFolder, 'gitfile', '.git'), 'gitdir: a\0b\n');
     expect(await problemOf('{ git: gitfile }')).toContain('cannot read');
