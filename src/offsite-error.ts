@@ -56,3 +56,25 @@ export function firstThrown(thrown: unknown): unknown {
 export function isExpected(thrown: unknown): boolean {
   return firstThrown(thrown) instanceof OffsiteError;
 }
+
+/**
+ * What to do about an error of the operating system, by its code.
+ *
+ * @param otherwise what to do about any other error
+ */
+export function systemHint(thrown: unknown, otherwise: string): string {
+  switch ((firstThrown(thrown) as NodeJS.ErrnoException | undefined)?.code) {
+    case 'EMFILE':
+    case 'ENFILE':
+      return 'Too many files are open at the same time. Raise the limit (ulimit -n), or run fewer trials at a time.';
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return 'Free some space.';
+    case 'EACCES':
+    case 'EPERM':
+    case 'EROFS':
+      return 'Check its owner and its permissions.';
+    default:
+      return otherwise;
+  }
+}

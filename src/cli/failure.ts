@@ -39,7 +39,7 @@ function printFirst(error: unknown, err: Pick<Output, 'print'>): number {
   }
   if (error instanceof Error && (error as NodeJS.ErrnoException).code === 'ERR_SQLITE_ERROR') {
     err.print(text`error: a database of the data folder cannot be used: ${lines(error.message)}`);
-    err.print('  Check that the disk works and is not full. Everything stored before is safe.');
+    err.print('  Check that its disk works and has room. Everything stored before is safe.');
     return exitCodes.infrastructure;
   }
   err.print('error: unexpected error; this is a defect of Offsite.');

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { messageOf, OffsiteError, systemHint } from '../offsite-error.ts';
 
 /** Takes the parts of an export one after the other. */
 export type Write = (part: string | Uint8Array) => Promise<void>;
@@ -16,7 +16,7 @@ export async function writeExport(file: string, produce: (write: Write) => Promi
     new OffsiteError(`cannot write ${file}: ${messageOf(error)}`, {
       code: 'FILE_NOT_WRITTEN',
       kind: 'input',
-      hint: 'Nothing was changed. Check that the folder exists and that the disk is not full.',
+      hint: `Nothing was changed. ${systemHint(error, 'Check that the folder exists.')}`,
       cause: error,
     });
   const handle = await open(partial, 'wx').catch((error: unknown) => {

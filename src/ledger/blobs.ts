@@ -4,7 +4,7 @@ import { type FileHandle, open, readdir, rename, rm, stat } from 'node:fs/promis
 import { dirname, join } from 'node:path';
 import { foreignJson } from '../bounds/anyone.ts';
 import { makeFolder } from '../make-folder.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { messageOf, OffsiteError, systemHint } from '../offsite-error.ts';
 import { isDeeper } from '../parse-json.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import type { Reserve } from './reserve.ts';
@@ -74,7 +74,7 @@ export class BlobStore {
       throw new OffsiteError(`cannot store a result in ${this.folder}: ${messageOf(error)}`, {
         code: 'BLOB_NOT_WRITTEN',
         kind: 'infrastructure',
-        hint: 'Check that the disk is not full and that you can write to the folder.',
+        hint: systemHint(error, 'Check that the folder exists and that its disk works.'),
         cause: error,
       });
     }

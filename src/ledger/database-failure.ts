@@ -51,7 +51,8 @@ export function databaseFailure(file: string, thrown: unknown): unknown {
       return failure(
         'DATABASE_UNUSABLE',
         `${file} cannot be used`,
-        'Check that the disk works and is not full, and that you can write to the folder.',
+        'Check that its disk works and has room, that you can write to the folder, and how many files may be ' +
+          'open (ulimit -n): SQLite does not say which of these it was.',
       );
     default:
       return thrown;

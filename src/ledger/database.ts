@@ -32,8 +32,8 @@ export function openDatabase(file: string, migrations: readonly string[]): Datab
       code: 'DATABASE_UNUSABLE',
       kind: 'infrastructure',
       hint:
-        'Check that you can write to the folder and that the disk is not full, ' +
-        'or name another folder with --data-folder or OFFSITE_HOME.',
+        'Check that its disk has room, that you can write to the folder, and how many files may be open ' +
+        '(ulimit -n), or name another folder with --data-folder or OFFSITE_HOME.',
       cause: error,
     });
   }

@@ -229,6 +229,27 @@ test('a ledger of the first version is migrated with a backup, and its open batc
   expect(existsSync(`${file}.before-v${migrations.length}`)).toBe(true);
 });
 
+test('too many open files are named as that, and not as a full disk', () => {
+  const program = `
+    import { openSync } from 'node:fs';
+    import { createConnection } from 'node:net';
+    import { BlobStore } from ${JSON.stringify(new URL('../../src/ledger/blobs.ts', import.meta.url).href)};
+    import { connectionFailure } from ${JSON.stringify(new URL('../../src/engine/port/failure.ts', import.meta.url).href)};
+    const blobs = new BlobStore(process.argv[1]);
+    try { for (;;) openSync('/dev/null'); } catch {}
+    const broken = await new Promise((resolve) => createConnection('/none').on('error', resolve));
+    const stored = await blobs.put(Buffer.from('x')).catch((error) => error);
+    console.log(JSON.stringify([stored, connectionFailure('asking', broken)].map(({ message, hint }) => message + hint)));`;
+  const command = 'ulimit -n 64; exec "$0" --input-type=module -e "$1" "$2"';
+  const printed = execFileSync('bash', ['-c', command, process.execPath, program, folder], {
+    encoding: 'utf8',
+  });
+  for (const said of JSON.parse(printed) as string[]) {
+    expect(said).toMatch(/EMFILE.*Too many files are open.*ulimit -n/s);
+    expect(said).not.toMatch(/disk|docker/);
+  }
+});
+
 byRoot.describe('on a full disk', () => {
   test('nothing is half written, the error says so, and all goes on once there is room', async () => {
     const disk = join(folder, 'disk');

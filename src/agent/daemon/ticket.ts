@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import { queueTickets } from '../../bounds/suite.ts';
 import { openDataFolder } from '../../ledger/data-folder.ts';
 import { makeFolder } from '../../make-folder.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { messageOf, OffsiteError, systemHint } from '../../offsite-error.ts';
 import { parseForeignJson } from '../../parse-json.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import { readText } from '../../suite/yaml-file.ts';
@@ -47,7 +47,7 @@ export async function writeTicket(dataFolder: string, plan: SuitePlan): Promise<
     throw new OffsiteError(`cannot queue the suite in ${folder}: ${messageOf(error)}`, {
       code: 'QUEUE_NOT_WRITTEN',
       kind: 'infrastructure',
-      hint: 'Check that the disk is not full and that you own the data folder.',
+      hint: systemHint(error, 'Check that you own the data folder and that its disk works.'),
       cause: error,
     });
   }

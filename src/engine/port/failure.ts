@@ -1,4 +1,4 @@
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { messageOf, OffsiteError, systemHint } from '../../offsite-error.ts';
 
 /**
  * How a request to any engine can fail.
@@ -27,7 +27,7 @@ export function engineFailure(kind: EngineFailureKind, message: string, cause: u
     code: codes[kind],
     kind: 'infrastructure',
     ...(kind === 'connection' && {
-      hint: 'Check that the container engine is running and reachable (docker version).',
+      hint: systemHint(cause, 'Check that the container engine is running and reachable (docker version).'),
     }),
     cause,
   });
