@@ -143,6 +143,8 @@ const kinds: Readonly<Record<string, string>> = {
   object: 'keys with values',
   record: 'keys with values',
   null: 'empty',
+  Infinity: 'infinite',
+  NaN: 'nan',
 };
 
 /** `expected a number, but this is a text`; zod says `Invalid input: expected number, received string`. */

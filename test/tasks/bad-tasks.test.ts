@@ -21,8 +21,14 @@ describe('what is wrong in task.toml is told with its place', () => {
       /^task\.toml:2:1: agent\.timeout_sec: expected a number, but this is a text$/,
     ],
     ['[agent]\ntimeout_sec = -1', /^task\.toml:2:1: agent\.timeout_sec: /],
-    ['[agent]\ntimeout_sec = nan', /^task\.toml:2:1: agent\.timeout_sec: /],
-    ['[agent]\ntimeout_sec = inf', /^task\.toml:2:1: agent\.timeout_sec: /],
+    [
+      '[agent]\ntimeout_sec = nan',
+      /^task\.toml:2:1: agent\.timeout_sec: expected a number, but this is nan$/,
+    ],
+    [
+      '[agent]\ntimeout_sec = inf',
+      /^task\.toml:2:1: agent\.timeout_sec: expected a number, but this is infinite$/,
+    ],
     ['environment.cpus = 0', /^task\.toml:1:13: environment\.cpus: /],
     ['environment.gpus = 1.5', /^task\.toml:1:13: environment\.gpus: /],
     ['environment = 1', /^task\.toml:1:1: environment: expected keys with values/],

@@ -294,6 +294,11 @@ validate('the work', async ({ run }: ValidationContext) => {
     ['no shell at all', '', 'has no /bin/sh'],
     ['no bash', shell, 'has no bash'],
     [
+      'a PATH without bash',
+      `${shell}COPY --from=base /bin /bin\nENV PATH=/nowhere\n`,
+      'in its PATH (/nowhere)',
+    ],
+    [
       'a user that it does not have',
       `${shell}COPY --from=base /etc/passwd /etc/\nUSER ghost\n`,
       'no user ghost',

@@ -120,6 +120,8 @@ describe.concurrent('the steps of a trial', { timeout: 180_000 }, () => {
     expect(result.verdict).toBe('void');
     expect(result.cause).toMatchObject({ kind: 'grading', output: 'broken\n' });
     expect(result.cause?.message).toMatch(/^step second: the tests gave no reward/);
+    const windows = await trial('true', [step('first', 'cd /\r\necho 1 > /logs/verifier/reward.txt\r')]);
+    expect(windows.cause?.message).toMatch(/lines of \/tests\/test\.sh end with CR LF/);
     expect(scores(result)).toEqual({ reward: 1, 'first: reward': 1 });
   });
 

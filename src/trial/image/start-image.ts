@@ -75,7 +75,10 @@ export async function startImage(
   const lacking = (what: string) => unusable(`${place}: the image ${sandbox.image} has no ${what}`);
   if (!has.shell) throw lacking('/bin/sh, with which Offsite starts everything');
   if (!has.user) throw lacking(`user ${container.user}: create it, or set another user`);
-  if (!has.bash) throw lacking('bash, which runs prepare, harness and verify: install it in the image');
+  if (!has.bash) {
+    const where = `bash in its PATH (${container.env?.PATH ?? ''})`;
+    throw lacking(`${where}; it runs prepare, harness and verify: install it, or set PATH in the image`);
+  }
   return { ...start, hasNode: has.node };
 }
 

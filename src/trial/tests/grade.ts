@@ -50,7 +50,7 @@ async function rewardsOf(
 function failureOf(
   result: ExecResult,
   rewards: Rewards | Resolved,
-  { timeoutMs }: CaseTests,
+  tests: CaseTests,
 ): GradingFailure | undefined {
   const output = result.stdout.text;
   switch (result.ended) {
@@ -58,7 +58,7 @@ function failureOf(
       return { kind: 'not-started', message: `the tests could not be started: ${result.message}` };
     case 'timed-out':
     case 'canceled':
-      return { kind: 'broken', message: `the tests were stopped after ${timeoutMs / 1000} s`, output };
+      return { kind: 'broken', message: `the tests were stopped after ${tests.timeoutMs / 1000} s`, output };
     case 'out-of-disk': {
       const message = 'the tests were stopped because they wrote more than the sandbox allows';
       return { kind: 'broken', message, output };
@@ -66,8 +66,15 @@ function failureOf(
   }
   if (rewards.kind === 'rewards') return undefined;
   const memory = result.oomKilled ? '; they ran out of memory' : '';
-  const message = `the tests gave no reward: ${rewards.problem}${memory} (bash exited with ${result.exitCode})`;
-  return { kind: 'broken', message, output };
+  const why = `${rewards.problem}${memory} (bash exited with ${result.exitCode})${lineEnds(tests)}`;
+  return { kind: 'broken', message: `the tests gave no reward: ${why}`, output };
+}
+
+/** Says so if the script that runs has the line ends of Windows. */
+function lineEnds({ files, command }: CaseTests): string {
+  const script = files.find((file) => command.includes(file.path) && 'content' in file);
+  if (!script || !('content' in script) || !script.content.includes('\r\n')) return '';
+  return `; lines of ${script.path} end with CR LF, and bash reads the CR as part of a command: save it with LF`;
 }
 
 /**
