@@ -198,9 +198,14 @@ export const TrialRecord = z.object({
     description: "Whether verify ran in a fresh sandbox or in the harness's own.",
   }),
   validatedIn: z.enum(['fresh', 'same']).optional().meta({ description: 'The same for the validator.' }),
-  systemChanges: z.object({ kept: PathList, unexpected: PathList }).optional().meta({
-    description: 'What changed outside the workspace in the sandbox that verify ran in.',
-  }),
+  systemChanges: z
+    .object({ kept: PathList, unexpected: PathList, caches: PathList.optional() })
+    .optional()
+    .meta({
+      description:
+        'What changed outside the workspace in the sandbox that verify ran in. `caches` are unexpected changes in ' +
+        'folders of temporary files, logs and caches, which are counted apart.',
+    }),
   validations: z.array(Validation).optional().meta({
     description: 'The full records. A report may carry less.',
   }),

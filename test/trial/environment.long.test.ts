@@ -168,7 +168,8 @@ echo 'exit 0' > env.sh; echo 'process.exit(0)' > x.cjs`,
       verify: 'test -e inside',
       verifyPlace: { ...freshVerify, in: 'same' },
     });
-    expect(result.systemChanges?.unexpected.paths).toEqual(['/tmp/outside']);
+    expect(result.systemChanges?.unexpected.paths).toEqual([]);
+    expect(result.systemChanges?.caches).toEqual({ paths: ['/tmp/outside'], count: 1 });
     expect(result.verdict).toBe('passed');
   });
 

@@ -178,9 +178,14 @@ const startedAnew = 'its services were newly started, without what the agent did
 const systemPathsCut = 'of the paths that had changed outside the workspace, only the first ones are known';
 
 function isCut(changes: TrialRecord['systemChanges']): boolean {
-  return changes !== undefined && pathsOf(changes).length < changes.kept.count + changes.unexpected.count;
+  const lists = listsOf(changes);
+  return lists.some(({ paths, count }) => paths.length < count);
 }
 
 function pathsOf(changes: TrialRecord['systemChanges']): string[] {
-  return changes ? [...changes.kept.paths, ...changes.unexpected.paths] : [];
+  return listsOf(changes).flatMap(({ paths }) => paths);
+}
+
+function listsOf(changes: TrialRecord['systemChanges']) {
+  return changes ? [changes.kept, changes.unexpected, ...(changes.caches ? [changes.caches] : [])] : [];
 }

@@ -13,7 +13,7 @@ import { gradeOf } from '../tests/grade.ts';
 import { putTests } from '../tests/put-tests.ts';
 import { openTestsNetwork } from '../tests/tests-network.ts';
 import { leftOutOf } from '../workspace/protected.ts';
-import { listed, systemChanges } from '../workspace/system-changes.ts';
+import { cachesApart, systemChanges } from '../workspace/system-changes.ts';
 import { largestWorkspace } from './largest-workspace.ts';
 import type { PhaseInput } from './phase.ts';
 
@@ -134,7 +134,7 @@ async function changesOf(
   });
   const isReplaced = (path: string) =>
     emptied.some((folder) => path === folder || path.startsWith(`${folder}/`));
-  return { kept: listed(kept), unexpected: listed(unexpected.filter((path) => !isReplaced(path))) };
+  return cachesApart({ kept, unexpected: unexpected.filter((path) => !isReplaced(path)) });
 }
 
 /** Both outputs in one stream, in their order. */

@@ -10,7 +10,7 @@ import { FreshSandbox } from '../grading-sandboxes.ts';
 import type { StartedSandbox } from '../started-sandbox.ts';
 import { changedFiles } from '../workspace/changed-files.ts';
 import { leftOutOf, protectedState, protectionOf } from '../workspace/protected.ts';
-import { listed, systemChanges } from '../workspace/system-changes.ts';
+import { cachesApart, listed, systemChanges } from '../workspace/system-changes.ts';
 import {
   contentsOf,
   existingPaths,
@@ -107,10 +107,13 @@ async function inSame(input: PhaseInput, request: VerifyRequest): Promise<Found>
     signal,
   });
   const unexpected = [...others, ...brokenDevices(verification)];
+  const isRefused = spec.verifyPlace.unexpected === 'fail';
   return {
     ...outcome,
-    systemChanges: { kept: listed(kept), unexpected: listed(unexpected) },
-    verifyTampered: spec.verifyPlace.unexpected === 'fail' && unexpected.length > 0,
+    systemChanges: isRefused
+      ? { kept: listed(kept), unexpected: listed(unexpected) }
+      : cachesApart({ kept, unexpected }),
+    verifyTampered: isRefused && unexpected.length > 0,
   };
 }
 

@@ -5,6 +5,7 @@ import type { Container } from '../../engine/container.ts';
 import type { VerifyPlace } from '../../suite/plan.ts';
 import { notTheSystem, scratchPaths } from '../sandbox-paths.ts';
 import { globMatcher } from './globs.ts';
+import { isCache } from './verify-changes.ts';
 
 export interface PathList {
   paths: string[];
@@ -18,6 +19,8 @@ export interface SystemChanges {
   kept: PathList;
   /** All other changes, except those that the case ignores. */
   unexpected: PathList;
+  /** Those of the others that are in folders of temporary files, logs and caches, if they count apart. */
+  caches?: PathList | undefined;
 }
 
 export interface SystemChangesRequest {
@@ -45,6 +48,18 @@ export async function systemChanges(
   return {
     kept: paths.filter(isKept),
     unexpected: paths.filter((path) => !isKept(path) && !isIgnored(path)),
+  };
+}
+
+/** Counts changes apart where every program may write: an honest agent leaves hundreds of them. */
+export function cachesApart({ kept, unexpected }: Record<'kept' | 'unexpected', string[]>): SystemChanges {
+  const isScratch = (path: string) =>
+    isCache(path) || scratchPaths.some((one) => `${path}/`.startsWith(`${one}/`));
+  const caches = unexpected.filter(isScratch);
+  return {
+    kept: listed(kept),
+    unexpected: listed(unexpected.filter((path) => !isScratch(path))),
+    ...(caches.length > 0 && { caches: listed(caches) }),
   };
 }
 
