@@ -6,6 +6,7 @@ import { openApiDocument } from '../src/contract/openapi.ts';
 import { jsonSchemas } from '../src/suite/json-schemas.ts';
 import { keptResults } from './engines/results.ts';
 import { withResults, withShortResults } from './engines/results-table.ts';
+import { withBlameTable } from './reference/blame-table.ts';
 import { referencePages } from './reference/pages.ts';
 
 /**
@@ -34,6 +35,8 @@ for (const [path, text] of Object.entries(await referencePages())) write(path, t
 
 const page = 'docs/threat-model.md';
 write(page, withTable(readFileSync(new URL(page, root), 'utf8'), channels));
+const security = 'docs/security.md';
+write(security, withBlameTable(readFileSync(new URL(security, root), 'utf8')));
 
 const results = await keptResults();
 for (const [path, change] of [

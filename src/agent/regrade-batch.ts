@@ -135,8 +135,8 @@ function gradedBy(
   if (!now) throw new Error('a suite has at least one variant');
   const { ordinal } = spec;
   const today = plannedTrialSpec(suite, { case: planned, variant: now, id: spec.runId, ordinal });
-  const { verify, verifyPlace, validator, tests, testsHosts, judges } = today;
-  const own = { verify, verifyPlace, validator, tests, testsHosts, judges };
+  const { verify, verifyPlace, validator, tests, testsHosts, judges, solution } = today;
+  const own = { verify, verifyPlace, validator, tests, testsHosts, judges, solution };
   const grading = { ...own, protected: today.protected };
   const { timeouts } = spec.sandbox;
   const limits = { verify: now.sandbox.timeouts.verify, validator: now.sandbox.timeouts.validator };

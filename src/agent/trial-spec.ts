@@ -14,6 +14,7 @@ import {
   type SuitePlan,
 } from '../suite/plan.ts';
 import { expandVariables } from '../suite/variables.ts';
+import { solutionOf } from '../trial/solution.ts';
 import type { TrialSpec, TrialSteps } from '../trial/spec.ts';
 
 const ReceivedSetup = receiving(Setup);
@@ -98,6 +99,7 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
             model: variant.userModel,
             turns: details.userTurns,
           },
+    solution: solutionOf(details, variables),
     judges: run.judges,
     ...(run.replay && { replay: run.replay }),
     model: variant.model,
@@ -129,7 +131,7 @@ function trialSteps(
     reached(tests: CaseTests): string[];
   },
 ): TrialSteps {
-  const list = steps.list.map(({ instruction, oracle: _, ...step }) => {
+  const list = steps.list.map(({ instruction, oracle, ...step }) => {
     const own = { ...variables, instruction };
     const { network, hosts } = agentSandbox(sandbox, step.agent.network);
     return {
@@ -140,6 +142,7 @@ function trialSteps(
       reach: { network, hosts },
       variables: own,
       prompt: expandVariables(prompt, own, 'keep'),
+      solution: solutionOf({ oracle }, own),
       testsIn: testsIn(step.tests.fresh?.environment),
     };
   });

@@ -63,7 +63,7 @@ export const chatAnswers = channel({
   over: 'answers to this process itself: of judges and of simulated users',
   // More than any answer in one piece; a body without end must not fill the memory.
   bytes: { answer: bytes(16 * MiB, 'an answer') },
-  time: 'the deadline of the phase that asks',
+  time: { answer: milliseconds(300_000, 'for an answer, with the wait for a place at the model') },
   count: 'one answer to each question of Offsite',
 });
 

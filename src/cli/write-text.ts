@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
-import { shellWord } from './show/words.ts';
+import { shellWord } from '../text/shell-word.ts';
 
 /** Writes a file that an option names. Throws an `input` error. */
 export function writeText(file: string, text: string): void {

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { abortable } from '../abortable.ts';
+import { chatAnswers } from '../bounds/model.ts';
 import { modelRequests } from '../bounds/sandbox.ts';
 import { startDeadline } from '../deadline.ts';
 import { OffsiteError } from '../offsite-error.ts';
@@ -84,6 +85,11 @@ export function openSession(
       const model = chat.model === undefined ? models.first(role) : models.named(role, chat.model);
       const [wire] = model.wires;
       using ended = new DisposableStack();
+      // The harness has a deadline of its own.
+      const until =
+        role === 'agent'
+          ? undefined
+          : ended.use(startDeadline(clock, chatAnswers.time.answer, signal, () => unanswered(model.name)));
       const over = new AbortController();
       // Ends an answer that is not read completely, so that it does not stay in flight.
       ended.defer(() => over.abort(new Error('the chat is over')));
@@ -105,7 +111,7 @@ export function openSession(
         },
         { wire, model: model.name },
         chat,
-        signal,
+        until?.signal ?? signal,
       );
     },
     async reachOnly(hosts) {
@@ -140,6 +146,14 @@ export function openSession(
       );
     },
   };
+}
+
+function unanswered(model: string): OffsiteError {
+  const seconds = chatAnswers.time.answer / 1000;
+  return new OffsiteError(`the model ${model} gave no answer within ${seconds} s`, {
+    code: 'MODEL_UNREACHABLE',
+    kind: 'infrastructure',
+  });
 }
 
 async function answer(

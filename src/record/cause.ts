@@ -10,11 +10,14 @@ export type PhaseName = z.infer<typeof PhaseName>;
 
 export const Cause = z
   .object({
-    kind: z.enum(['task', 'agent', 'harness', 'model', 'infrastructure', 'grading', 'replay']).meta({
-      description:
-        "Who caused it. `task`: the case's own scripts. `harness`: a CLI that failed before it asked any model. " +
-        '`replay`: a request that is not recorded.',
-    }),
+    kind: z
+      .enum(['task', 'agent', 'harness', 'model', 'infrastructure', 'grading', 'replay', 'unknown'])
+      .meta({
+        description:
+          "Who caused it. `task`: the case's own scripts. `harness`: a CLI that failed before its model answered. " +
+          "`grading`: the case's checks gave no verdict. `replay`: a request that is not recorded. " +
+          '`unknown`: what was seen does not show it.',
+      }),
     phase: z.union([PhaseName, z.enum(['build', 'install', 'prepare'])]),
     message: z.string(),
     output: z.string().optional().meta({ description: 'The output, if it adds to the message.' }),

@@ -26,11 +26,9 @@ export function causeOf(caught: unknown, phase: PhaseName): Cause {
   if (thrown instanceof TrialFailure) return thrown.failure;
   if (thrown instanceof OffsiteError) {
     const message = thrown.hint === undefined ? thrown.message : `${thrown.message}\n${thrown.hint}`;
-    // A harness that damages its sandbox (by removing /bin, for example) must not earn another attempt.
-    const harnessDidIt = phase === 'harness' && thrown.code === 'ENGINE_CONTAINER_DAMAGED';
     // The author of the case or the profile put the key there, so another attempt would end the same way.
     const isAuthors = thrown.code === 'KEY_IN_SANDBOX';
-    return { kind: harnessDidIt ? 'agent' : isAuthors ? 'task' : 'infrastructure', phase, message };
+    return { kind: isAuthors ? 'task' : 'infrastructure', phase, message };
   }
   // This is a bug in Offsite. The trial is void, never failed. The stack trace helps to fix the bug.
   const stack = thrown instanceof Error ? thrown.stack : undefined;

@@ -1,16 +1,22 @@
 import { OffsiteError } from '../offsite-error.ts';
-import type { Cause } from '../record/cause.ts';
+import type { Cause, PhaseName } from '../record/cause.ts';
 import type { AskModel } from '../validate/judge/ask-model.ts';
-import { answersAboutNothing } from '../validate/model-calls.ts';
+import { answerAboutNothing, type JudgeAnswer } from '../validate/model-calls.ts';
 import { causeOf } from './failure.ts';
 import { FreshSandbox, GradingSandboxes } from './grading-sandboxes.ts';
 import { needsWholeSandbox } from './left/keep-left.ts';
 import { openModels, type TrialModels } from './models.ts';
 import { neededFromOutside } from './own-sandbox.ts';
 import { collect } from './phases/collect.ts';
-import type { Found, Phase, PhaseInput } from './phases/phase.ts';
+import { agentWhoLeft } from './phases/ending-cause.ts';
+import { harness } from './phases/harness.ts';
+import type { CurrentStep, Found, Phase, PhaseInput } from './phases/phase.ts';
 import { validate } from './phases/validate.ts';
 import { verify } from './phases/verify.ts';
+import { type Blamed, type Fault, settle } from './settle.ts';
+import { solvedBy } from './solution.ts';
+import type { TrialSolution } from './spec.ts';
+import type { StartedSandbox } from './started-sandbox.ts';
 
 const gradingPhases: readonly Phase[] = [collect, verify, validate];
 
@@ -30,81 +36,83 @@ const keep: Phase = {
 
 interface Graded {
   found: Found;
-  /**
-   * Why grading gave no verdict, if the state that the agent left may be the reason. Two equal texts mean the
-   * same problem occurred twice.
-   */
-  doubt: string | undefined;
+  /** Undefined if there is a verdict, or if its absence needs no explanation. */
+  fault: Fault | undefined;
 }
 
 /**
- * Collects what a harness left and grades it. If grading gives no verdict, an untouched workspace is graded
- * in the same way, as a control:
- *
- * - If the control gives no verdict either, the trial is void.
- * - If a model gave the validator no answer, and no model was asked for the control, the control says nothing
- * about the models. So the same question is asked again without the material to judge. If that gets no answer
- * either, the trial is void.
- * - If the control gives a verdict, the agent's work is graded again. If that again gives no verdict, the
- * state that the agent left is the reason, and the trial is failed.
+ * Collects what a harness left and grades it. If grading gives no verdict, experiments show whose fault that
+ * is: the table of {@link blameOf} says which come next. If it is the agent's, the trial is failed.
  *
  * Rejects only if the signal aborts.
+ *
+ * @param damage why nothing could run in the sandbox when the harness had ended. Undefined if all could
  */
-export async function grade(input: PhaseInput, runPhase: RunPhase): Promise<Found> {
-  const found = { ...(await graded(input, runPhase)), ...(await input.keeping?.result()) };
+export async function grade(input: PhaseInput, runPhase: RunPhase, damage?: OffsiteError): Promise<Found> {
+  const found = { ...(await graded(input, runPhase, damage)), ...(await input.keeping?.result()) };
   return { ...found, cause: found.cause ?? (await neededFromOutside({ ...input, found })) };
 }
 
-async function graded(input: PhaseInput, runPhase: RunPhase): Promise<Found> {
-  const first = await attempt(input, runPhase);
-  if (first.doubt === undefined) return first.found;
-  return await runPhase({ name: 'control', run: () => settled(first, input) }, input);
+async function graded(input: PhaseInput, runPhase: RunPhase, damage: OffsiteError | undefined) {
+  const first = damage ? thrown(damage, 'harness', input.found) : await attempt(input, runPhase);
+  if (first.fault === undefined) return first.found;
+  return await runPhase({ name: 'control', run: () => settled(first, input, damage) }, input);
 }
 
 /**
  * The final result of a grading that first gave no verdict, after everything that is graded and asked because
  * of that.
  */
-async function settled(first: Graded, input: PhaseInput): Promise<Found> {
-  const { graded: last, isTheAgents } = await settle(first, {
-    again: () => gradeAgain(input, first.found),
+async function settled(first: Graded, input: PhaseInput, damage: OffsiteError | undefined): Promise<Found> {
+  const { solve } = input.step;
+  const { graded: last, blamed } = await settle(first, await agentWhoLeft(input), {
+    again: () => (damage ? gradeDamaged(input) : gradeAgain(input, first.found)),
     untouched: () => gradeUntouched(input),
-    areModelsFine: (control) => areModelsFine(input, first.found, control.found),
+    solved: solve && (() => gradeSolved(input, solve)),
+    askJudge: ({ found }) => askJudge(input, found),
   });
   const { cause } = last.found;
-  if (!isTheAgents || cause === undefined) return last.found;
-  return { ...last.found, verdict: 'failed', cause: agentCause(cause, input.found.cause) };
+  if (!blamed || cause === undefined) return last.found;
+  return { ...last.found, ...causeOfBlame(cause, blamed, input.found.cause) };
 }
 
-interface Settled<Result> {
-  graded: Result;
-  /** Whether the state that the agent left is why there is no verdict. */
-  isTheAgents: boolean;
-}
+/** What a control showed, if it had a verdict. */
+const canBeGraded = {
+  untouched: 'an untouched workspace can be graded',
+  solved: 'the solution of the case can be graded',
+} as const;
 
-/**
- * Decides what a grading without a verdict means. A passing fault of the machine does not occur twice in the
- * same way with a successful control in between. Work that fails in another way each time gets a second
- * control: if that is graded too, the work is the reason.
- */
-export async function settle<Result extends { doubt: string | undefined; found: Pick<Found, 'verdict'> }>(
-  first: Result,
-  grade: {
-    again(): Promise<Result>;
-    untouched(): Promise<Result>;
-    areModelsFine(control: Result): Promise<boolean>;
-  },
-): Promise<Settled<Result>> {
-  let last = first;
-  for (let controls = 0; last.doubt !== undefined; controls++) {
-    const control = await grade.untouched();
-    if (control.found.verdict === 'void' || !(await grade.areModelsFine(control))) break;
-    if (controls === 1) return { graded: last, isTheAgents: true };
-    const { doubt } = last;
-    last = await grade.again();
-    if (last.doubt === doubt) return { graded: last, isTheAgents: true };
+/** The verdict of work that could not be graded, and its cause, with what shows whose fault that is. */
+function causeOfBlame(
+  cause: Cause,
+  { blame, why, control }: Blamed<Graded>,
+  earlier: Cause | undefined,
+): { verdict: 'failed' | 'void'; cause: Cause } {
+  const { message } = cause;
+  switch (blame) {
+    case 'agent': {
+      const asked = cause.kind === 'model' ? 'the model answers without the work, and ' : '';
+      const shown = `${asked}${canBeGraded[control?.of ?? 'untouched']}`;
+      return {
+        verdict: 'failed',
+        cause: earlier ?? { ...cause, kind: 'agent', message: `${message}; ${shown}` },
+      };
+    }
+    case 'machine': {
+      if (cause.kind === 'infrastructure') return { verdict: 'void', cause };
+      const seen = `${message}; an untouched workspace cannot be graded either: ${control?.graded.found.cause?.message}`;
+      return { verdict: 'void', cause: { ...cause, kind: 'infrastructure', message: seen } };
+    }
+    case 'suite':
+      return { verdict: 'void', cause: cause.kind === 'task' ? cause : { ...cause, kind: 'grading' } };
+    case 'model':
+    case 'harness':
+      return { verdict: 'void', cause: { ...cause, kind: blame } };
+    case 'unknown': {
+      const unknown = `${message}; it is not known whose fault that is: ${why}`;
+      return { verdict: 'void', cause: { ...cause, kind: 'unknown', message: unknown } };
+    }
   }
-  return { graded: last, isTheAgents: false };
 }
 
 /** @param carry replaces what collect finds: a control is copied in the same way as the work was */
@@ -121,38 +129,80 @@ async function attempt(input: PhaseInput, runPhase: RunPhase, carry?: Found['car
       found = { ...found, ...more, ...(carry && { carry }) };
     } catch (error) {
       signal.throwIfAborted();
-      const doubt = `${phase.name} ${error instanceof OffsiteError ? error.code : 'unexpected'}`;
-      return { found: { ...found, verdict: 'void', cause: causeOf(error, phase.name) }, doubt };
+      return thrown(error, phase.name, found);
     }
     // The artifacts are collected. But grading is no measure of an agent that had no model or no working
     // harness.
     if (phase === collect && isCausedByOthers(found.cause)) {
-      return { found: { ...found, verdict: 'void' }, doubt: undefined };
+      return { found: { ...found, verdict: 'void' }, fault: undefined };
     }
     if (phase === collect) input.keeping?.begin({ ...input, found });
     if (found.verdict) break;
   }
-  const { verdict, cause } = found;
-  const isInDoubt = verdict === 'void' && (cause?.kind === 'grading' || cause?.kind === 'task');
-  return { found, doubt: isInDoubt ? 'no verdict' : undefined };
+  if (found.verdict !== 'void') return { found, fault: undefined };
+  return { found, fault: { from: found.failedAsk ? 'judge' : 'checks', name: 'no verdict' } };
+}
+
+function thrown(error: unknown, phase: PhaseName, found: Found): Graded {
+  const cause = causeOf(error, phase);
+  const from = cause.kind === 'task' ? 'checks' : 'machine';
+  const name = `${phase} ${error instanceof OffsiteError ? error.code : 'unexpected'}`;
+  return { found: { ...found, verdict: 'void', cause }, fault: { from, name } };
 }
 
 /** Grades the workspace that prepare left, as if a harness had done nothing. */
 async function gradeUntouched(input: PhaseInput): Promise<Graded> {
-  await using models = judgesOf(input);
   // With services that no agent has used.
   using fresh = new FreshSandbox({ ...input, spec: input.whole, services: undefined });
+  return await gradeControl(
+    input,
+    () => fresh.sandbox(),
+    ({ container }) => input.step.reach(container),
+  );
+}
+
+/** Grades the author's solution, in the sandbox that an agent would have. */
+async function gradeSolved(input: PhaseInput, solve: NonNullable<CurrentStep['solve']>): Promise<Graded> {
+  const { sandboxes } = input.parts;
+  // Another object than the trial's, so that this takes no sandbox that waits for the trial.
+  const whole = { ...input.whole };
+  using given = new DisposableStack();
+  const take = async () =>
+    given.adopt(await sandboxes.take(whole, input.signal), (one) => sandboxes.giveBack(one));
+  return await gradeControl(input, take, (at) =>
+    solve(at.container, (solution, spec) => runSolution(solution, { ...at, spec })),
+  );
+}
+
+/**
+ * Runs a solution in a sandbox that no agent has used, as an agent would run there, and ends its processes.
+ */
+async function runSolution(solution: TrialSolution, input: PhaseInput): Promise<void> {
+  const { container, parts, signal } = input;
+  const spec = { ...solvedBy(input.spec, solution), judges: [] };
+  const models = openModels(spec, parts);
+  await using _session = models?.session;
+  if (solution.files.length > 0) await container.put(solution.files, '/', signal);
+  await harness.run({ ...input, spec, models, found: {} });
+}
+
+async function gradeControl(
+  input: PhaseInput,
+  take: () => Promise<StartedSandbox>,
+  work: (at: PhaseInput) => Promise<void>,
+): Promise<Graded> {
+  await using models = judgesOf(input);
   try {
-    const { container, before, kit, services, port } = await fresh.sandbox();
+    const { container, before, kit, services, port } = await take();
     using sandboxes = new GradingSandboxes({ ...input, spec: input.whole, services });
-    await input.step.reach(container);
     const own = { keeping: undefined, restored: undefined };
     const started = { container, before, kit, services, port };
-    const untouched = { ...input, ...own, ...started, sandboxes, models, found: {} };
-    return await attempt(untouched, untimed, 'all');
+    const control = { ...input, ...own, ...started, sandboxes, models, found: {} };
+    await work(control);
+    return await attempt(control, untimed, 'all');
   } catch (error) {
     input.signal.throwIfAborted();
-    return { found: { verdict: 'void', cause: causeOf(error, 'sandbox') }, doubt: undefined };
+    return thrown(error, 'sandbox', {});
   }
 }
 
@@ -166,17 +216,26 @@ async function gradeAgain(input: PhaseInput, first: Found): Promise<Graded> {
   return await attempt({ ...input, sandboxes, models, found }, untimed);
 }
 
-/** False if the models that a validator asks are the reason why the work has no verdict. */
-async function areModelsFine(input: PhaseInput, { failedAsk }: Found, control: Found): Promise<boolean> {
-  if (failedAsk === undefined) return true;
-  const answered = control.validations?.some(({ calls = [] }) =>
-    calls.some(({ error }) => error === undefined),
-  );
-  if (answered) return true;
+/** Grades work whose sandbox seemed damaged, if what the harness left running there can be ended now. */
+async function gradeDamaged(input: PhaseInput): Promise<Graded> {
+  try {
+    await input.container.killAll(input.signal);
+  } catch (error) {
+    input.signal.throwIfAborted();
+    return thrown(error, 'harness', input.found);
+  }
+  return await gradeAgain(input, {});
+}
+
+/** How a judge's models answer the question that got no answer, without the material to judge. */
+async function askJudge(input: PhaseInput, { failedAsk }: Found): Promise<JudgeAnswer> {
+  if (failedAsk === undefined) return 'answers';
   await using models = judgesOf(input);
   const judge: AskModel | undefined =
     models && ((request, stop) => models.session.chat('judge', request, stop));
-  return await answersAboutNothing(failedAsk, { judge, clock: input.parts.clock, signal: input.signal });
+  const { spec, parts, signal } = input;
+  const timeoutMs = spec.sandbox.timeouts.validator;
+  return await answerAboutNothing(failedAsk, { judge, clock: parts.clock, timeoutMs, signal });
 }
 
 /** Opens judges with a full budget, as before the first grading spent from it. */
@@ -184,11 +243,6 @@ function judgesOf({ spec, parts }: PhaseInput): (TrialModels & AsyncDisposable) 
   if (spec.judges.length === 0) return undefined;
   const models = openModels(spec, parts);
   return models && { ...models, [Symbol.asyncDispose]: () => models.session[Symbol.asyncDispose]() };
-}
-
-function agentCause(cause: Cause, earlier: Cause | undefined): Cause {
-  const message = `${cause.message}; an untouched workspace can be graded`;
-  return earlier ?? { ...cause, kind: 'agent', message };
 }
 
 function isCausedByOthers(cause: Cause | undefined): boolean {

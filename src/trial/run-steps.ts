@@ -1,3 +1,4 @@
+import { firstThrown, OffsiteError } from '../offsite-error.ts';
 import { trajectoryArtifact } from './artifacts.ts';
 import { agentUsers } from './as-user.ts';
 import { combinedSteps, type RanStep } from './combined-steps.ts';
@@ -5,7 +6,8 @@ import { grade, type RunPhase } from './grading.ts';
 import { GradingSandboxes } from './grading-sandboxes.ts';
 import { beginStep, reachSteps } from './phases/begin-step.ts';
 import { harness } from './phases/harness.ts';
-import type { Found, PhaseInput } from './phases/phase.ts';
+import type { CurrentStep, Found, PhaseInput } from './phases/phase.ts';
+import { wholeSolution } from './solution.ts';
 import type { TrialSpec, TrialStep } from './spec.ts';
 import { putTests } from './tests/put-tests.ts';
 
@@ -34,13 +36,22 @@ export async function runSteps(
     const spec = step ? stepSpec(trial, step) : trial;
     const isLast = index === steps.length - 1;
     const until = trial.steps?.list.slice(0, index + 1) ?? [];
-    const reach = (fresh: typeof container) => reachSteps(until, fresh, { users, spec, signal });
+    const at = { users, spec, signal };
+    const reach = (fresh: typeof container) => reachSteps(until, fresh, at);
+    const solve: CurrentStep['solve'] = !step
+      ? wholeSolution(trial)
+      : until.some(({ solution }) => !solution)
+        ? undefined
+        : (fresh, run) =>
+            reachSteps(until, fresh, at, async (one) => {
+              if (one.solution) await run(one.solution, stepSpec(trial, one));
+            });
     // Every step is graded in the image of the trial.
     const whole = step ? withTestsOf(trial, step) : trial;
     using own = step?.tests.fresh && new GradingSandboxes({ spec: whole, parts, signal, services });
     own?.startAhead();
     const sandboxes = own ?? input.sandboxes;
-    const stepInput = { ...input, spec, whole, users, sandboxes, step: { index, isLast, reach } };
+    const stepInput = { ...input, spec, whole, users, sandboxes, step: { index, isLast, reach, solve } };
     const run: RunPhase = (phase, given) => runPhase(step?.name, phase, given);
     const here: RanStep = { step, startedAt: clock.now(), finishedAt: clock.now(), found: {} };
     ran.push(here);
@@ -50,8 +61,8 @@ export async function runSteps(
       keep({ ...base, ...combinedSteps(trial, ran) });
     };
     if (step) add(await run(beginStep(step, index === 0), stepInput));
-    add(await run(harness, stepInput));
-    add(await grade({ ...stepInput, found: { ...base, ...here.found } }, run));
+    const damage = await damageDone(async () => add(await run(harness, stepInput)));
+    add(await grade({ ...stepInput, found: { ...base, ...here.found } }, run, damage));
     if (here.found.verdict !== 'passed') break;
     // The next step's agent never sees the tests, nor what they wrote.
     if (step && !step.tests.fresh && !isLast) await putTests(container, { ...step.tests, files: [] }, signal);
@@ -60,6 +71,20 @@ export async function runSteps(
   const { artifacts = [], trajectory = [], ...found } = combinedSteps(trial, ran);
   const all = [...artifacts, await trajectoryArtifact(trajectory, blobs)];
   keep({ ...base, ...found, trajectory, artifacts: all });
+}
+
+/**
+ * Why nothing can run in the sandbox any more after this, if that is so. Grading shows whose fault it is.
+ */
+async function damageDone(work: () => Promise<void>): Promise<OffsiteError | undefined> {
+  try {
+    await work();
+    return undefined;
+  } catch (error) {
+    const thrown = firstThrown(error);
+    if (thrown instanceof OffsiteError && thrown.code === 'ENGINE_CONTAINER_DAMAGED') return thrown;
+    throw error;
+  }
 }
 
 function withTestsOf(

@@ -1,7 +1,7 @@
 import type { SourceFile } from '../contract/definition.ts';
 import type { CaseAgent, CaseStep, CaseSteps } from '../suite/case-steps.ts';
 import type { CaseTests } from '../suite/case-tests.ts';
-import type { CaseEnvironment } from '../suite/environment.ts';
+import type { CaseEnvironment, PlacedFile } from '../suite/environment.ts';
 import type { ModelConfig } from '../suite/model-config.ts';
 import type { PlannedReplay, Profile, Sandbox, VerifyPlace } from '../suite/plan.ts';
 import type { Variables } from '../suite/variables.ts';
@@ -41,6 +41,8 @@ export interface TrialSpec {
   protected: string[];
   /** The simulated user who talks to the harness. Undefined if the harness gets only the prompt. */
   user: SimulatedUser | undefined;
+  /** A control of the grading, if the checks give no verdict. Undefined if the case has none. */
+  solution?: TrialSolution | undefined;
   /** Models that the validator may call. */
   judges: string[];
   model: string;
@@ -57,6 +59,15 @@ export interface TrialSpec {
   environment: CaseEnvironment;
 }
 
+/** The author's own way to solve a case, or a step. No agent's sandbox ever has it. */
+export interface TrialSolution {
+  /** Absolute paths. */
+  files: PlacedFile[];
+  /** A script for bash. */
+  run: string;
+  env: Record<string, string>;
+}
+
 export interface TrialSteps extends Omit<CaseSteps, 'list'> {
   list: TrialStep[];
 }
@@ -65,6 +76,7 @@ export interface TrialSteps extends Omit<CaseSteps, 'list'> {
 export interface TrialStep extends Omit<CaseStep, 'instruction' | 'oracle'> {
   prompt: string;
   variables: Variables;
+  solution?: TrialSolution | undefined;
   /** Where its tests run, if they are fresh. Undefined for the trial's own environment. */
   testsIn?: TrialSpec['testsIn'];
   testsHosts?: string[] | undefined;

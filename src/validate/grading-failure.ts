@@ -4,15 +4,16 @@ import type { SandboxedAsk } from './sandboxed/records.ts';
 /** The validator did not complete. This is a failure of the grading, not of the agent. */
 export interface GradingFailure {
   /**
-   * `not-started`: the sandbox does not have the program that runs the validator. `broken`: a retry would end
-   * the same way. `infrastructure`: a judge could not be reached; a retry may succeed.
+   * `not-started`: the sandbox does not have the program that runs the validator. `broken`: all others.
    */
-  kind: 'not-started' | 'broken' | 'infrastructure';
+  kind: 'not-started' | 'broken';
   message: string;
   /** What the validator printed. Absent if texts are not kept. */
   output?: string | undefined;
-  /** The question to a model that failed, if that is the failure. */
+  /** The question that a model did not answer, if that is the failure. */
   ask?: SandboxedAsk | undefined;
+  /** Whether the question itself is wrong, or asks a model that is not configured or has no budget left. */
+  isWrong?: true | undefined;
 }
 
 /** What stopped the validator's process. Undefined if it ended by itself. */

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Judgment, Validation } from '../contract/validation.ts';
+import { type Deadline, startDeadline } from '../deadline.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { GradingFailure } from './grading-failure.ts';
 import { answer } from './judge/answer.ts';
@@ -17,12 +18,21 @@ export interface CallsOfValidation {
   failed: boolean;
 }
 
-/** Codes of model failures that may not occur again on a retry. */
-const retryableCodes = new Set(['MODEL_UNREACHABLE', 'MODEL_ANSWER_UNREADABLE']);
+interface CallParts {
+  judge?: AskModel | undefined;
+  clock: Clock;
+  /** Milliseconds from now until requests without an answer have failed. */
+  timeoutMs: number;
+  signal: AbortSignal;
+}
 
-/** Asks models for a validator's validations, and records each request and answer. */
-export class ModelCalls {
-  readonly #parts: { judge?: AskModel | undefined; clock: Clock; signal: AbortSignal };
+/**
+ * Asks models for a validator's validations, and records each request and answer. Disposing it ends its
+ * deadline.
+ */
+export class ModelCalls implements Disposable {
+  readonly #parts: CallParts;
+  readonly #deadline: Deadline;
   readonly #calls = new Map<string, CallsOfValidation['calls']>();
   readonly #failed = new Set<string>();
   readonly #pending = new Set<Promise<unknown>>();
@@ -30,8 +40,14 @@ export class ModelCalls {
   /** The first failure. */
   failure: GradingFailure | undefined;
 
-  constructor(parts: { judge?: AskModel | undefined; clock: Clock; signal: AbortSignal }) {
+  constructor(parts: CallParts) {
     this.#parts = parts;
+    const { clock, timeoutMs, signal } = parts;
+    this.#deadline = startDeadline(clock, timeoutMs, signal, () => unanswered(timeoutMs));
+  }
+
+  [Symbol.dispose](): void {
+    this.#deadline[Symbol.dispose]();
   }
 
   /** Never rejects: a failure becomes the reply and is kept in `failure`. */
@@ -70,7 +86,7 @@ export class ModelCalls {
   }
 
   async #value(validation: string, method: SandboxedAsk['method'], request: unknown): Promise<unknown> {
-    const { judge: model, clock, signal } = this.#parts;
+    const { judge: model, clock } = this.#parts;
     if (!model) {
       throw new OffsiteError('no judge model is configured', {
         code: 'JUDGE_MISSING',
@@ -81,7 +97,7 @@ export class ModelCalls {
     const asking = {
       model,
       clock,
-      signal,
+      signal: this.#deadline.signal,
       record: (ask: RecordedAsk) => this.#record(validation, method, ask),
     };
     if (method === 'answer') return answer(readAsk(AnswerRequest, request), asking);
@@ -107,20 +123,31 @@ export class ModelCalls {
   }
 }
 
-/** Whether the models answer the same question with empty material. Then they are not why it failed. */
-export async function answersAboutNothing(
+/** `wrong`: it is no question, or there is nobody to answer it. */
+export type JudgeAnswer = 'answers' | 'silent' | 'wrong';
+
+/**
+ * How the models answer the same question with empty material. If they do, they are not why it failed.
+ */
+export async function answerAboutNothing(
   { request, ...ask }: SandboxedAsk,
-  parts: { judge?: AskModel | undefined; clock: Clock; signal: AbortSignal },
-): Promise<boolean> {
-  const calls = new ModelCalls(parts);
+  parts: CallParts,
+): Promise<JudgeAnswer> {
+  using calls = new ModelCalls(parts);
   await calls.fulfill({ ...ask, request: { ...(request as object), material: {} } });
-  return calls.failure === undefined;
+  if (calls.failure === undefined) return 'answers';
+  return calls.failure.isWrong ? 'wrong' : 'silent';
+}
+
+function unanswered(timeoutMs: number): OffsiteError {
+  return new OffsiteError(`there was no answer within the validator's ${timeoutMs / 1000} s`, {
+    code: 'MODEL_UNREACHABLE',
+    kind: 'infrastructure',
+  });
 }
 
 function failureOf(error: unknown, ask: SandboxedAsk): GradingFailure {
   if (!(error instanceof OffsiteError)) throw error;
-  const kind = retryableCodes.has(error.code) ? 'infrastructure' : 'broken';
   const message = `${ask.method}() of "${ask.validation}" failed: ${error.message}`;
-  // A malformed question is the validator's own.
-  return { kind, message, ...(error.code !== 'ASK_MALFORMED' && { ask }) };
+  return { kind: 'broken', message, ask, ...(error.kind === 'input' && { isWrong: true as const }) };
 }

@@ -18,7 +18,7 @@ import { WorkRequests } from './work/work-requests.ts';
  * The messages between this process and the validator's process: its order, its records, its requests to
  * models, and its requests to run programs of the work.
  */
-export class ModuleConversation {
+export class ModuleConversation implements Disposable {
   readonly #request: ValidatorRequest;
   readonly #calls: ModelCalls;
   readonly #workRequests: WorkRequests;
@@ -46,6 +46,10 @@ export class ModuleConversation {
     const nonce = randomBytes(16).toString('hex');
     this.reader = new RecordReader(nonce, (record) => this.#take(record));
     this.#send(orderOf(request, nonce));
+  }
+
+  [Symbol.dispose](): void {
+    this.#calls[Symbol.dispose]();
   }
 
   #take(record: SandboxedRecord): void {

@@ -21,7 +21,8 @@ export async function runValidator(request: ValidatorRequest): Promise<Validator
   return {
     validations: validations.map(withoutContent),
     judgments: judgments.map(judgmentWithoutContent),
-    failure: failure && { kind: failure.kind, message: failure.message },
+    // The question is not kept.
+    failure: failure && { ...failure, output: undefined },
   };
 }
 
@@ -49,7 +50,7 @@ async function runModule(request: ValidatorRequest): Promise<ValidatorRun> {
   const signal = AbortSignal.any([request.signal, failed.signal]);
   const work = new Work({ ...request, sandbox: request.work, signal });
   await work.begin();
-  const conversation = new ModuleConversation({ ...request, signal }, work, (error) => failed.abort(error));
+  using conversation = new ModuleConversation({ ...request, signal }, work, (error) => failed.abort(error));
   const result = await container.exec({
     argv: [
       request.node ?? 'node',

@@ -308,7 +308,7 @@ test.concurrent.for([
       judges: [judge],
       validator: validator(source),
     });
-    expect(result).toMatchObject({ verdict: 'void', cause: { kind: 'grading', phase: 'validate' } });
+    expect(result).toMatchObject({ verdict: 'void', cause: { kind: 'model', phase: 'validate' } });
   },
 );
 

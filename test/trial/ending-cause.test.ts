@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest';
 import type { HarnessEnding } from '../../src/harness/runner.ts';
+import { ModelConfig } from '../../src/suite/model-config.ts';
 import { endingCause } from '../../src/trial/phases/ending-cause.ts';
 import type { PhaseInput } from '../../src/trial/phases/phase.ts';
 import { place, question } from '../gateway/gateway-fixture.ts';
 import { chatAnswer, json, type Step } from '../gateway/test-upstream.ts';
+import { fixtureCli } from './fixture-cli.ts';
+import { specOf } from './trial-bench.ts';
 
 const page: Step = (response) =>
   response.writeHead(200, { 'content-type': 'text/html' }).end('<html><title>Log in</title></html>');
@@ -11,9 +14,11 @@ const page: Step = (response) =>
 /** The cause of a trial whose harness asks once for each step, and then ends. */
 async function causeAfter(ending: HarnessEnding, ...steps: Step[]) {
   await using at = await place({}, ...steps);
-  for (const _ of steps) await at.sandbox.ask({ headers: at.agent, body: question });
-  const input = { models: { session: at.session } } as unknown as PhaseInput;
-  return endingCause(ending, { wires: ['openai-chat'] }, input);
+  // A broken answer breaks off for the harness too.
+  for (const _ of steps) await at.sandbox.ask({ headers: at.agent, body: question }).catch(() => undefined);
+  const spec = specOf('', { harness: 'fixture-cli', modelConfig: ModelConfig.parse({ scripted: 'none' }) });
+  const input = { spec, models: { session: at.session } } as unknown as PhaseInput;
+  return endingCause(fixtureCli, { ending, lastOutput: undefined }, input);
 }
 
 const guess = 'the answer was malformed. Check the base URL';
@@ -46,7 +51,32 @@ test('a context that is too small for the first request is said as that, and no 
   expect(await causeAfter({ ended: 'agent-failed', message }, json(200, chatAnswer), tooLong)).toMatchObject({
     kind: 'agent',
   });
-  expect(await causeAfter({ ended: 'agent-failed', message: 'it gave up' }, page)).toMatchObject({
-    kind: 'agent',
-  });
+});
+
+const detail = json(200, { detail: 'No model is loaded.' });
+
+test.each<[string, Step]>([
+  ['a page', page],
+  ['an error with the status 200', detail],
+  ['an error', json(503, { error: { message: 'busy' } })],
+  ['no choice', json(200, { choices: [] })],
+  ['half an answer', (response) => response.writeHead(200, { 'content-length': '500' }).end('{"choices"')],
+  ['a reset', (response) => response.socket?.resetAndDestroy()],
+])(
+  'no agent is blamed where its model answered nothing but %s, however the harness ends',
+  async (_, step) => {
+    for (const ending of [
+      { ended: 'agent-failed', message: 'it gave up' },
+      { ended: 'runner-broke', message: 'it crashed' },
+      { ended: 'exited', exitCode: 0 },
+      { ended: 'timed-out', afterMs: 1 },
+    ] as const)
+      expect(await causeAfter(ending, step), ending.ended).toMatchObject({ kind: 'model' });
+  },
+);
+
+test('a model whose last answer was none is to blame if the harness crashes over it', async () => {
+  const crash = { ended: 'runner-broke', message: 'it crashed' } as const;
+  const cause = await causeAfter(crash, json(200, chatAnswer), detail);
+  expect(cause).toMatchObject({ kind: 'model', message: expect.stringContaining('No model is loaded.') });
 });

@@ -1,52 +1,105 @@
 import { expect, test } from 'vitest';
-import { settle } from '../../src/trial/grading.ts';
+import { type Fault, settle } from '../../src/trial/settle.ts';
+import type { JudgeAnswer } from '../../src/validate/model-calls.ts';
 
-const passed = { doubt: undefined, found: { verdict: 'passed' as const } };
-const failed = { doubt: undefined, found: { verdict: 'failed' as const } };
-const none = (doubt: string) => ({ doubt, found: { verdict: 'void' as const } });
-type Graded = typeof passed | typeof failed | ReturnType<typeof none>;
+interface Graded {
+  fault: Fault | undefined;
+}
 
-/** Settles a first grading; further ones of the work, and of an untouched workspace, come in this order. */
-async function settled(first: Graded, works: Graded[], untouched: Graded[], areModelsFine = true) {
-  const next = async (list: Graded[]) => {
-    const graded = list.shift();
-    if (!graded) throw new Error('it was graded more often than expected');
-    return graded;
+const verdict: Graded = { fault: undefined };
+const machine = (name: string): Graded => ({ fault: { from: 'machine', name } });
+const checks: Graded = { fault: { from: 'checks', name: 'no verdict' } };
+const judge: Graded = { fault: { from: 'judge', name: 'no verdict' } };
+
+/** What further gradings of the work, and the controls, have in this order. */
+interface Next {
+  works?: Graded[];
+  untouched?: Graded[];
+  /** Undefined: there is no solution. */
+  solved?: Graded[];
+  /** How a judge answers without the work. */
+  answers?: JudgeAnswer[];
+}
+
+/** Whose fault it is; `graded` if a verdict stands. */
+async function settled(first: Graded, { works = [], untouched = [], solved, answers = [] }: Next = {}) {
+  const next = async <Value>(list: Value[]): Promise<Value> => {
+    if (list.length === 0) throw new Error('more was tried than expected');
+    return list.shift() as Value;
   };
-  const outcome = await settle<Graded>(first, {
+  const { blamed } = await settle<Graded>(first, 'acted', {
     again: () => next(works),
     untouched: () => next(untouched),
-    areModelsFine: async () => areModelsFine,
+    solved: solved && (() => next(solved)),
+    askJudge: () => next(answers),
   });
-  expect([works, untouched]).toEqual([[], []]);
-  return [outcome.graded.found.verdict, outcome.isTheAgents];
+  expect([works, untouched, solved ?? [], answers]).toEqual([[], [], [], []]);
+  return blamed?.blame ?? 'graded';
 }
 
 test('a grading with a verdict stands, and nothing else is graded', async () => {
-  expect(await settled(failed, [], [])).toEqual(['failed', false]);
+  expect(await settled(verdict)).toBe('graded');
 });
 
-test('without a verdict on an untouched workspace either, a trial is void', async () => {
-  expect(await settled(none('a'), [], [none('a')])).toEqual(['void', false]);
+test('without a verdict on an untouched workspace either, the suite or the machine is at fault', async () => {
+  expect(await settled(checks, { untouched: [checks] })).toBe('suite');
+  expect(await settled(machine('a'), { untouched: [machine('b')] })).toBe('machine');
+  expect(await settled(checks, { untouched: [machine('a')] })).toBe('machine');
+});
+
+test('checks that give a verdict only for work that is done have one for the solution', async () => {
+  const next = () => ({ untouched: [checks], solved: [verdict] });
+  expect(await settled(checks, { ...next(), works: [checks] })).toBe('agent');
+  expect(await settled(checks, { ...next(), works: [verdict] })).toBe('graded');
+  expect(await settled(checks, { untouched: [checks], solved: [checks] })).toBe('suite');
+});
+
+test('where the work and an untouched workspace fail in different ways, nobody is blamed', async () => {
+  expect(await settled(machine('a'), { untouched: [checks] })).toBe('unknown');
+  expect(await settled(machine('a'), { untouched: [checks], solved: [checks] })).toBe('unknown');
 });
 
 test('what the machine stumbled over once does not count', async () => {
-  expect(await settled(none('a'), [passed], [passed])).toEqual(['passed', false]);
-  expect(await settled(none('a'), [failed], [passed])).toEqual(['failed', false]);
+  expect(await settled(machine('a'), { untouched: [verdict], works: [verdict] })).toBe('graded');
 });
 
 test('work that cannot be graded twice, while an untouched workspace can, is the reason', async () => {
-  expect(await settled(none('a'), [none('a')], [failed])).toEqual(['void', true]);
+  expect(await settled(machine('a'), { untouched: [verdict], works: [machine('a')] })).toBe('agent');
+  expect(await settled(checks, { untouched: [verdict], works: [checks] })).toBe('agent');
 });
 
 test('so is work that fails in another way each time', async () => {
-  expect(await settled(none('a'), [none('b')], [failed, failed])).toEqual(['void', true]);
+  const next = { untouched: [verdict, verdict], works: [machine('b')] };
+  expect(await settled(machine('a'), next)).toBe('agent');
 });
 
-test('a machine that breaks meanwhile makes the trial void', async () => {
-  expect(await settled(none('a'), [none('b')], [failed, none('b')])).toEqual(['void', false]);
+test('where the machine breaks meanwhile, nobody is blamed', async () => {
+  const next = { untouched: [verdict, machine('c')], works: [machine('b')] };
+  expect(await settled(machine('a'), next)).toBe('unknown');
 });
 
-test('models that answer nothing make the trial void, whatever the control says', async () => {
-  expect(await settled(none('a'), [], [failed], false)).toEqual(['void', false]);
+test('work is not blamed where the solution of the case cannot be graded either', async () => {
+  const next = (solved: Graded) => ({ untouched: [verdict], works: [checks], solved: [solved] });
+  expect(await settled(checks, next(verdict))).toBe('agent');
+  expect(await settled(checks, next(checks))).toBe('suite');
+  expect(await settled(checks, next(machine('a')))).toBe('machine');
+});
+
+test('a judge that answers nothing without the work either is at fault', async () => {
+  expect(await settled(judge, { answers: ['silent'] })).toBe('model');
+  const later = { answers: ['answers', 'silent'] as JudgeAnswer[], untouched: [verdict], works: [judge] };
+  expect(await settled(judge, later)).toBe('model');
+});
+
+test('a question that nobody could answer is the fault of the suite', async () => {
+  expect(await settled(judge, { answers: ['wrong'] })).toBe('suite');
+});
+
+test('a judge that answers each time without the work, and never with it, shows that the work is the reason', async () => {
+  const twice: JudgeAnswer[] = ['answers', 'answers'];
+  expect(await settled(judge, { answers: twice, untouched: [verdict], works: [judge] })).toBe('agent');
+  expect(await settled(judge, { answers: ['answers'], untouched: [verdict], works: [verdict] })).toBe(
+    'graded',
+  );
+  expect(await settled(judge, { answers: ['answers'], untouched: [judge] })).toBe('unknown');
 });

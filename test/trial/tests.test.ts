@@ -112,6 +112,29 @@ for _ in range(150): os.mkdir('n' * 40); os.chdir('n' * 40)"; truncate -s 1G spa
     expect(result.cause?.message).toMatch(message);
   });
 
+  test('that write a reward only for solved work fail an agent if the solution of the case has one', async () => {
+    const script = tests('set -e; grep -q good out; echo 1 > /logs/verifier/reward.txt');
+    const files = [{ path: '/solution/solve.sh', content: Buffer.from('echo good > out\n'), mode: 0o644 }];
+    const solution = { files, run: 'bash /solution/solve.sh', env: {} };
+    const none = { ...solution, run: 'true' };
+    const [right, wrong, broken, unknown] = await Promise.all([
+      bench.trial('echo good > out', { tests: script, solution }),
+      bench.trial('echo bad > out', { tests: script, solution }),
+      bench.trial('echo bad > out', { tests: script, solution: none }),
+      bench.trial('echo bad > out', { tests: script }),
+    ]);
+    expect(right.verdict).toBe('passed');
+    expect(wrong).toMatchObject({
+      verdict: 'failed',
+      cause: {
+        kind: 'agent',
+        message: expect.stringMatching(/no reward.*the solution of the case can be graded$/),
+      },
+    });
+    expect(broken).toMatchObject({ verdict: 'void', cause: { kind: 'grading' } });
+    expect(unknown).toMatchObject({ verdict: 'void', cause: { kind: 'grading' } });
+  });
+
   test('that take too long give no verdict', async () => {
     const script = 'echo 1 > /logs/verifier/reward.txt; sleep 600';
     const result = await bench.trial('true', { tests: tests(script, { timeoutMs: 1_000 }) });

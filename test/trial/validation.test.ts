@@ -94,7 +94,7 @@ break'; ln -s gone dangling; mkdir -m 700 closed; echo in > closed/in; echo outs
     const gone = await graded(source, () => Promise.reject(unreachable), 'failed');
     expect(gone).toMatchObject({
       verdict: 'void',
-      cause: { kind: 'infrastructure', message: 'judge() of "kind" failed: nobody answers' },
+      cause: { kind: 'model', message: 'judge() of "kind" failed: nobody answers' },
     });
   });
 });

@@ -199,15 +199,15 @@ describe('a model', () => {
     expect(wrong.failure?.message).toMatch(/judge\(\) of "v" failed: the request is invalid: rubric.*votes/);
   });
 
-  test('that cannot be reached is a failure that may not occur again on a retry', async () => {
+  test('that cannot be reached is a failure with the question that got no answer', async () => {
     const gone = new OffsiteError('nobody answers', { code: 'MODEL_UNREACHABLE', kind: 'infrastructure' });
     const { ask } = scriptedJudge(gone);
     const { failure, validations } = await bench.run(`validate('v', ({ answer }) => answer('who?'));`, {
       judge: ask,
     });
     expect(failure).toMatchObject({
-      kind: 'infrastructure',
       message: 'answer() of "v" failed: nobody answers',
+      ask: { validation: 'v', method: 'answer' },
     });
     expect(validations).toMatchObject([{ status: 'voided', calls: [{ error: { text: 'nobody answers' } }] }]);
   });

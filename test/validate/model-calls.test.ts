@@ -4,8 +4,9 @@ import { ModelCalls } from '../../src/validate/model-calls.ts';
 
 test('a question that is canceled gets a reply, and is no failure of the grading', async () => {
   const trial = new AbortController();
-  const calls = new ModelCalls({
+  using calls = new ModelCalls({
     clock: systemClock,
+    timeoutMs: 60_000,
     signal: trial.signal,
     judge: (_request, signal) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),

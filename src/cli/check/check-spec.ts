@@ -1,10 +1,7 @@
 import { plannedTrialSpec } from '../../agent/trial-spec.ts';
-import type { CaseSteps } from '../../suite/case-steps.ts';
-import type { CaseOracle } from '../../suite/case-tests.ts';
-import type { PlannedCase, Profile, SuitePlan } from '../../suite/plan.ts';
-import { expandVariables } from '../../suite/variables.ts';
-import type { TrialSpec } from '../../trial/spec.ts';
-import { shellWord } from '../show/words.ts';
+import type { PlannedCase, SuitePlan } from '../../suite/plan.ts';
+import { solvedBy } from '../../trial/solution.ts';
+import type { TrialSolution, TrialSpec, TrialSteps } from '../../trial/spec.ts';
 import type { CheckedState } from './checked-state.ts';
 
 /** A state of a case's workspace, and the trial that grades it. */
@@ -17,69 +14,47 @@ export interface StateToCheck {
 /** The states of a case: untouched, and solved if its author has a way to solve it. */
 export function statesOf(plan: SuitePlan, planned: PlannedCase): StateToCheck[] {
   const { id } = planned.request;
-  const untouched = { id, state: 'untouched' as const, spec: specFor(plan, planned, ':') };
-  if (!isSolvable(planned.local)) return [untouched];
-  return [untouched, { id, state: 'solved', spec: solvedSpec(plan, planned) }];
-}
-
-/**
- * A trial of the command harness with this script, in the image in which the first variant's trials start.
- */
-function specFor(plan: SuitePlan, planned: PlannedCase, script: string): TrialSpec {
   const [variant] = plan.variants;
   if (!variant) throw new Error('a suite has at least one variant');
   const spec = plannedTrialSpec(plan, { case: planned, variant, id: 'check', ordinal: 0 });
-  return {
-    ...spec,
-    harness: 'command',
-    model: 'none',
-    modelConfig: undefined,
-    user: undefined,
-    profile: { ...spec.profile, run: script },
-  };
+  const untouched = { id, state: 'untouched' as const, spec: checkedBy(spec, nothing) };
+  const solved = solvedSpec(spec);
+  return solved ? [untouched, { id, state: 'solved', spec: solved }] : [untouched];
 }
 
-function isSolvable({ solution, oracle, steps }: PlannedCase['local']): boolean {
-  if (steps) return steps.list.every((step) => step.oracle !== undefined);
-  return solution !== undefined || oracle !== undefined;
+const nothing: TrialSolution = { files: [], run: ':', env: {} };
+
+/**
+ * The trial with this in place of its agent. No solution is a control of its grading: without a verdict of
+ * its own, a state shows that the case is not sound.
+ */
+function checkedBy(spec: TrialSpec, solution: TrialSolution): TrialSpec {
+  return { ...solvedBy(spec, solution), solution: undefined };
 }
 
-/** The trial that solves a case, which is solvable. */
-function solvedSpec(plan: SuitePlan, planned: PlannedCase): TrialSpec {
-  const { solution = ':', oracle, steps } = planned.local;
-  const script = expandVariables(solution, planned.request.variables ?? {}, 'keep');
-  const spec = specFor(plan, planned, script);
-  if (steps) return withStepOracles(spec, steps);
-  return oracle ? withOracle(spec, oracle) : spec;
+/** The trial that solves a case. Undefined if its author does not say how. */
+function solvedSpec({ solution, steps, ...spec }: TrialSpec): TrialSpec | undefined {
+  if (steps) return solvedSteps(spec, steps);
+  if (!solution) return undefined;
+  const { environment, sandbox, testsIn = { environment, sandbox } } = spec;
+  const files = [...(environment.files ?? []), ...solution.files];
+  // Only this trial gets the files of the solution, and its tests do not.
+  const own = solution.files.length > 0 ? { testsIn, environment: { ...environment, files } } : {};
+  return { ...checkedBy(spec, solution), ...own };
 }
 
-/** Each step gets the files of its own oracle, and none of an earlier one. */
-function withStepOracles(spec: TrialSpec, { list }: CaseSteps): TrialSpec {
-  const steps = spec.steps?.list.map((step, index) => {
-    const oracle = list[index]?.oracle;
-    if (!oracle) return step;
-    const folders = oracle.files.map(({ path }) => `/${path.split('/')[1]}`);
+/** Each step gets the files of its own solution, and none of an earlier one. */
+function solvedSteps(spec: TrialSpec, steps: TrialSteps): TrialSpec | undefined {
+  const list = steps.list.flatMap(({ solution, ...step }) => {
+    if (!solution) return [];
+    const folders = solution.files.map(({ path }) => `/${path.split('/')[1]}`);
     return {
       ...step,
       emptied: [...new Set([...step.emptied, ...folders])],
-      files: [...step.files, ...oracle.files],
-      profile: oracleProfile(spec, oracle),
+      files: [...step.files, ...solution.files],
+      profile: solvedBy(spec, solution).profile,
     };
   });
-  return { ...spec, ...(spec.steps && steps && { steps: { ...spec.steps, list: steps } }) };
-}
-
-function oracleProfile({ profile }: TrialSpec, { command, env }: CaseOracle): Profile {
-  return { ...profile, run: command.map(shellWord).join(' '), env: { ...profile.env, ...env } };
-}
-
-/** The trial with the author's solution (oracle) as its harness. Only this trial gets the oracle's files. */
-function withOracle(spec: TrialSpec, oracle: CaseOracle): TrialSpec {
-  const { environment, sandbox, testsIn = { environment, sandbox } } = spec;
-  return {
-    ...spec,
-    testsIn,
-    environment: { ...environment, files: [...(environment.files ?? []), ...oracle.files] },
-    profile: oracleProfile(spec, oracle),
-  };
+  if (list.length < steps.list.length) return undefined;
+  return { ...checkedBy(spec, nothing), steps: { ...steps, list } };
 }

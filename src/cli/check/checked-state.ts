@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Cause } from '../../record/cause.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
 
 /** The result of grading a case in one state of its workspace. */
@@ -28,7 +29,7 @@ export const CheckedState = z.object({
       }),
     )
     .optional(),
-  causeKind: z.enum(['task', 'agent', 'harness', 'model', 'infrastructure', 'grading', 'replay']).optional(),
+  causeKind: Cause.shape.kind.optional(),
   asExpected: z.boolean(),
   /** Whether the case's time was used up before all gradings of this state were done. */
   timedOut: z.literal(true).optional(),
@@ -37,9 +38,14 @@ export const CheckedState = z.object({
 });
 export type CheckedState = z.infer<typeof CheckedState>;
 
-/** Whether nothing is known of a state: the machine was at fault, or the time was used up. */
+/** Causes that say nothing about the case. */
+const ofOthers: ReadonlySet<string | undefined> = new Set(['infrastructure', 'model', 'unknown']);
+
+/**
+ * Whether nothing is known of a state: the machine or a judge's model was at fault, or the time was used up.
+ */
 export function isUndecided({ causeKind, timedOut }: CheckedState): boolean {
-  return timedOut === true || causeKind === 'infrastructure';
+  return timedOut === true || ofOthers.has(causeKind);
 }
 
 export type Soundness = 'sound' | 'not sound' | 'undecided';

@@ -65,12 +65,11 @@ export function isExpected(state: CheckedState['state'], result: TrialResult): b
 }
 
 /**
- * Said of an untouched state that is graded without a verdict: so is the work of an agent that fails, and the
- * pass rate leaves it out.
+ * Said of an untouched state that is graded without a verdict: so is the work of an agent that fails.
  */
 function leavesOut(state: CheckedState['state'], { verdict, cause }: TrialResult): string {
   if (state === 'solved' || verdict !== 'void' || cause?.kind !== 'grading') return '';
-  return ', so an agent that fails would have no verdict: let the tests write a reward of 0 for what is not done';
+  return ', so what is not done has no verdict: let the tests write a reward of 0 for it';
 }
 
 function notesOf({ events = [] }: TrialResult): string[] {

@@ -1,8 +1,9 @@
 import { shortBatchId } from '../../ledger/find.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
 import { cost, count, duration, percent, plural } from '../../text/quantities.ts';
+import { shellWord } from '../../text/shell-word.ts';
 import { table } from '../../text/table.ts';
-import { shellWord, wordsFor } from '../show/words.ts';
+import { wordsFor } from '../show/words.ts';
 import type { BatchSummary, RunSummary, TrialSummary } from './summary.ts';
 
 /** The closing table. */

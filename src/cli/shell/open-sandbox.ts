@@ -9,13 +9,13 @@ import { noEnvironment, sandboxIn } from '../../suite/environment.ts';
 import { SandboxConfig } from '../../suite/sandbox-config.ts';
 import { ours, type Printable, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
+import { shellWord } from '../../text/shell-word.ts';
 import { containerSpec, defaultContext } from '../../trial/container-spec.ts';
 import { type StartSpec, startOf } from '../../trial/image/start-image.ts';
 import { obstacleOf, restoreArchive } from '../../trial/left/restore-left.ts';
 import { restoreWorkspace, type Unrestored } from '../../trial/workspace/restore-workspace.ts';
 import { firstOf } from '../show/layout.ts';
 import type { ShownTrial } from '../show/story.ts';
-import { shellWord } from '../show/words.ts';
 
 export interface OpenedSandbox {
   container: Container;

@@ -1,7 +1,5 @@
 import { labelOf } from '../../ledger/find-target.ts';
-
-/** Characters that shells read as they are, after the first one. */
-const plain = /^[\w./:@%+,=#·-]+$/;
+import { shellWord } from '../../text/shell-word.ts';
 
 /** A trial as `offsite show` takes it, safe to paste into a shell. */
 export function wordsFor(
@@ -10,9 +8,4 @@ export function wordsFor(
 ): string {
   const batch = shortBatch === undefined ? '' : `${shortBatch}:`;
   return shellWord(`${batch}${labelOf(trial)}#${trial.ordinal}`);
-}
-
-export function shellWord(word: string): string {
-  if (plain.test(word) && !word.startsWith('#') && !word.startsWith('-')) return word;
-  return `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -12,6 +12,7 @@ import { PhaseTimer } from '../phase-timer.ts';
 import type { Found, Phase, PhaseInput } from '../phases/phase.ts';
 import { subjectOf } from '../run-trial.ts';
 import { withServices } from '../services/with-services.ts';
+import { wholeSolution } from '../solution.ts';
 import type { TrialSpec } from '../spec.ts';
 import { sandboxFacts } from '../started-sandbox.ts';
 import type { TrialParts } from '../trial-parts.ts';
@@ -102,7 +103,8 @@ export async function regradeTrial(
     const restored = { filesChanged, systemPaths };
     const shared = { spec, parts, ...sandbox, sandboxes: graders, models, signal, restored };
     // Its sandbox is as the harness left it, and no harness runs.
-    const step = { index: 0, isLast: true, reach: async () => undefined };
+    const reached = { reach: async () => undefined, solve: wholeSolution(spec) };
+    const step = { index: 0, isLast: true, ...reached };
     const whole = { whole: spec, users: new Map(), step };
     found = await grade({ ...shared, ...whole, found: { ...facts, ...doneBy(record) } }, runPhase);
     found = await withServices(found, services, parts.blobs);

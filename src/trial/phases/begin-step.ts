@@ -48,11 +48,14 @@ export function beginStep(step: TrialStep, isFirst: boolean): Phase {
 /**
  * Puts the files of these steps into an untouched sandbox and runs their setups, without any work of an
  * agent. A setup may fail because it needs such work; its failure is ignored.
+ *
+ * @param work called after each step's setup, to do what an agent would do
  */
 export async function reachSteps(
   steps: readonly TrialStep[],
   container: Container,
   { users, spec, signal }: Pick<PhaseInput, 'users' | 'spec' | 'signal'>,
+  work?: (step: TrialStep) => Promise<void>,
 ): Promise<void> {
   for (const step of steps) {
     const user = step.agent.user === undefined ? undefined : users.get(step.agent.user);
@@ -63,6 +66,7 @@ export async function reachSteps(
     } catch (error) {
       if (!(error instanceof TrialFailure)) throw error;
     }
+    await work?.(step);
   }
   await container.killAll(signal);
 }

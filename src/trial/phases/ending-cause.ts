@@ -3,66 +3,150 @@ import type { ModelAccount } from '../../gateway/gateway.ts';
 import { saysTooLong } from '../../harness/model-failure.ts';
 import type { HarnessEnding, Runner } from '../../harness/runner.ts';
 import type { Cause } from '../../record/cause.ts';
+import { type Blame, blameOf, type Evidence, nothingGraded } from '../blame.ts';
+import type { Conversation } from '../conversation.ts';
 import type { PhaseInput } from './phase.ts';
 
+type HarnessInput = Pick<PhaseInput, 'spec' | 'models'>;
+
 /**
- * Who caused the end of a harness that drove its model.
+ * Why a harness did not end as it should, and whose fault that is. Undefined if there is nothing to tell. Its
+ * work is graded then, and also if the agent is the cause.
  *
  * Once the model has answered, the agent may have acted: it can kill its CLI and write anything into the
- * CLI's output. From then on, neither proves an outage or a broken CLI. The gateway's own account does,
- * because the agent cannot reach it. If that account shows no failure, the agent caused the end, and its work
- * is graded. The same holds from the start for a runner whose program may itself be the agent.
+ * CLI's output. The gateway's own account, which the agent cannot reach, shows what its model did.
  */
 export async function endingCause(
-  ending: HarnessEnding,
-  { wires, reportsModelFailure = true }: Pick<Runner, 'wires' | 'reportsModelFailure'>,
-  { models }: Pick<PhaseInput, 'models'>,
+  runner: Runner,
+  { ending, lastOutput }: Pick<Conversation, 'ending' | 'lastOutput'>,
+  input: HarnessInput,
 ): Promise<Cause | undefined> {
+  const account = await input.models?.session.account();
+  const decision = blameOf({
+    ...nothingGraded,
+    agent: agentSeen(runner, input, account),
+    model: modelSeen(account),
+    harness: endingSeen(ending, runner, input),
+  });
+  const problem = problemOf(ending);
+  if (decision.kind !== 'blame') {
+    return ending.ended === 'exited' ? undefined : { kind: 'agent', phase: 'harness', message: problem };
+  }
+  return causeOfBlame(decision, { ending, problem, lastOutput, name: input.spec.harness, account });
+}
+
+/** Whether an agent was there, as far as grading needs to know it. */
+export async function agentWhoLeft({
+  parts,
+  spec,
+  models,
+  restored,
+}: PhaseInput): Promise<Evidence['agent']> {
+  const runner = parts.runners.find(({ name }) => name === spec.harness);
+  if (!runner || restored) return 'acted';
+  return agentSeen(runner, { spec, models }, await models?.session.account());
+}
+
+function agentSeen(
+  { wires }: Runner,
+  { spec, models }: HarnessInput,
+  account: ModelAccount | undefined,
+): Evidence['agent'] {
+  // The `command` harness is any program, and may be an agent without a model.
+  if (wires.length === 0 || account?.agent.acted) return 'acted';
+  if (!spec.modelConfig || !models || !account) return 'unseen';
+  const { connections } = account;
+  // Over an open network, or through a named host, it may have asked a model that is not ours.
+  const wentElsewhere = connections.some(({ receivedBytes }) => receivedBytes > 0);
+  return spec.sandbox.network === 'open' || wentElsewhere ? 'unseen' : 'absent';
+}
+
+function modelSeen(account: ModelAccount | undefined): Evidence['model'] {
+  if (!account?.usage.some(({ role }) => role === 'agent')) return 'unasked';
+  const { acted, modelFailure, lastFailure } = account.agent;
+  if (modelFailure !== undefined) return 'failed';
+  if (lastFailure !== undefined) return 'refused';
+  return acted ? 'answered' : 'unanswered';
+}
+
+function endingSeen(
+  ending: HarnessEnding,
+  { reportsModelFailure = true }: Runner,
+  { models }: HarnessInput,
+): Evidence['harness'] {
+  if (models?.session.overBudget.aborted) return 'stopped';
   switch (ending.ended) {
-    case 'exited': {
-      if (reportsModelFailure) return undefined;
-      const account = await models?.session.account();
-      const failure = account?.agent.modelFailure;
-      return failure === undefined ? undefined : modelCause(failure, account);
-    }
-    case 'timed-out':
-      return agentCause(`the harness was stopped after ${ending.afterMs / 1000} s`);
-    case 'out-of-disk':
-      return agentCause('the harness was stopped because it wrote more than the sandbox allows');
-    case 'out-of-memory':
-      return agentCause('the harness was killed because it used more memory than the sandbox has');
-    case 'agent-failed': {
-      const account = await models?.session.account();
-      const { acted, lastFailure } = account?.agent ?? {};
-      const isTooLong = [ending.message, lastFailure ?? ''].some(saysTooLong);
-      if (wires.length === 0 || acted !== false || lastFailure === undefined || !isTooLong)
-        return agentCause(ending.message);
-      // No agent has made this conversation long.
-      const message = "the model's context is too small for the first request of this harness";
-      return modelCause(`${message}: ${lastFailure}\nRaise the context that its server holds.`, account);
-    }
-    case 'stopped':
-      return agentCause(ending.message);
+    case 'exited':
+      if (!reportsModelFailure) return ending.exitCode === 0 ? 'mute' : 'crashed';
+      return ending.exitCode === 0 ? 'exited' : 'exited with an error';
+    case 'agent-failed':
+      return 'gave up';
     case 'model-failed':
-    case 'runner-broke': {
-      const { message } = ending;
-      const account = await models?.session.account();
-      const agent = account?.agent;
-      const mayBeAgents = agent?.acted || wires.length === 0;
-      const hasFailed = agent?.modelFailure !== undefined;
-      // A CLI may also break over what is no answer of a model.
-      const isModels = mayBeAgents
-        ? hasFailed && ending.ended === 'model-failed'
-        : hasFailed || ending.ended === 'model-failed';
-      if (isModels) return modelCause(withServersWords(message, agent?.lastFailure), account);
-      return mayBeAgents ? agentCause(message) : { kind: 'infrastructure', phase: 'harness', message };
-    }
+    case 'runner-broke':
+      return 'crashed';
+    case 'timed-out':
+      return 'timed out';
+    case 'out-of-disk':
+    case 'out-of-memory':
+      return 'out of room';
+    case 'stopped':
+      return 'stopped';
   }
 }
 
-function modelCause(message: string, account: ModelAccount | undefined): Cause {
+/** How it ended, in words. */
+function problemOf(ending: HarnessEnding): string {
+  switch (ending.ended) {
+    case 'exited':
+      return `the harness exited with ${ending.exitCode}`;
+    case 'timed-out':
+      return `the harness was stopped after ${ending.afterMs / 1000} s`;
+    case 'out-of-disk':
+      return 'the harness was stopped because it wrote more than the sandbox allows';
+    case 'out-of-memory':
+      return 'the harness was killed because it used more memory than the sandbox has';
+    default:
+      return ending.message;
+  }
+}
+
+interface Ended {
+  ending: HarnessEnding;
+  problem: string;
+  lastOutput: string | undefined;
+  /** Of the harness. */
+  name: string;
+  account: ModelAccount | undefined;
+}
+
+function causeOfBlame(
+  { blame, why }: { blame: Blame; why: string },
+  { ending, problem, lastOutput, name, account }: Ended,
+): Cause {
+  const phase = 'harness';
+  const isAsked = account?.usage.some(({ role }) => role === 'agent') === true;
+  switch (blame) {
+    case 'harness': {
+      const when = isAsked ? 'before its model answered' : 'before it asked its model anything';
+      const message = `${name} ended with an error ${when}: ${problem}`;
+      return { kind: 'harness', phase, message, ...(lastOutput !== undefined && { output: lastOutput }) };
+    }
+    case 'model':
+      return { kind: 'model', phase, message: modelMessage(ending, problem, account) };
+    default:
+      return { kind: 'unknown', phase, message: `${problem}; it is not known whose fault that is: ${why}` };
+  }
+}
+
+function modelMessage(ending: HarnessEnding, problem: string, account: ModelAccount | undefined): string {
+  const { acted, modelFailure, lastFailure = modelFailure } = account?.agent ?? {};
+  if (lastFailure === undefined) return `the model did not answer: ${problem}`;
+  if (!acted && [problem, lastFailure].some(saysTooLong)) {
+    const message = "the model's context is too small for the first request of this harness";
+    return `${message}: ${lastFailure}\nRaise the context that its server holds.`;
+  }
   const status = account?.exchanges.findLast(({ role }) => role === 'agent')?.status;
-  return { kind: 'model', phase: 'harness', message: withHint(message, status) };
+  return withHint(ending.ended === 'exited' ? lastFailure : withServersWords(problem, lastFailure), status);
 }
 
 /** The CLI's own message may be a guess, so what the server said comes first. */
@@ -77,8 +161,4 @@ const wrongSettings: ReadonlySet<number | undefined> = new Set([401, 403, 404]);
 
 function withHint(message: string, status: number | undefined): string {
   return status !== undefined && wrongSettings.has(status) ? `${message}\n${hintFor(status)}` : message;
-}
-
-function agentCause(message: string): Cause {
-  return { kind: 'agent', phase: 'harness', message };
 }

@@ -14,7 +14,6 @@ import { sandboxPaths } from '../sandbox-paths.ts';
 import { answererOf } from '../simulated-user.ts';
 import { copySkills } from '../skills.ts';
 import { endingCause } from './ending-cause.ts';
-import { harnessCause } from './harness-cause.ts';
 import type { Phase, PhaseInput } from './phase.ts';
 
 /** Runs the harness and ends all of its processes. */
@@ -87,9 +86,7 @@ async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
   return {
     ...foundOf(conversation, source, input),
     ...(deviations.length > 0 && { deviations }),
-    cause:
-      (await harnessCause(runner, conversation, input)) ??
-      (await endingCause(conversation.ending, runner, input)),
+    cause: await endingCause(runner, conversation, input),
   };
 }
 

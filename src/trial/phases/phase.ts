@@ -10,7 +10,7 @@ import type { Keeping } from '../left/keep-left.ts';
 import type { ModelPort } from '../model-port.ts';
 import type { TrialModels } from '../models.ts';
 import type { TrialServices } from '../services/trial-services.ts';
-import type { TrialSpec } from '../spec.ts';
+import type { TrialSolution, TrialSpec } from '../spec.ts';
 import type { TrialParts } from '../trial-parts.ts';
 import type { WorkspaceState } from '../workspace/read-workspace.ts';
 
@@ -77,6 +77,16 @@ export interface CurrentStep {
   isLast: boolean;
   /** Brings an untouched sandbox to where this step's harness began, without the work of earlier steps. */
   reach(container: Container): Promise<void>;
+  /**
+   * The same, with the author's solution of each step until the end of this one, which `run` runs. Undefined
+   * if one has no solution.
+   */
+  solve:
+    | ((
+        container: Container,
+        run: (solution: TrialSolution, spec: TrialSpec) => Promise<void>,
+      ) => Promise<void>)
+    | undefined;
 }
 
 export interface Phase {

@@ -90,11 +90,11 @@ function withIndexes(
 function failedGrading(
   { found }: PhaseInput,
   onError: ValidatorSpec['onError'],
-  { kind, ask, ...details }: GradingFailure,
+  { kind: _, ask, isWrong, ...details }: GradingFailure,
 ): Pick<Found, 'verdict' | 'cause' | 'failedAsk'> {
   const cause: Cause = { kind: 'grading', phase: 'validate', ...details };
-  // An infrastructure failure is never the agent's failure, whatever `onError` says.
-  if (kind === 'infrastructure') return { verdict: 'void', cause: { ...cause, kind: 'infrastructure' } };
+  // A model that does not answer is not the agent's failure, whatever `onError` says.
+  if (ask && !isWrong) return { verdict: 'void', cause: { ...cause, kind: 'model' }, failedAsk: ask };
   if (onError === 'failed') return { verdict: 'failed', cause: found.cause ?? cause };
   return { verdict: 'void', cause, ...(ask && { failedAsk: ask }) };
 }

@@ -16,11 +16,12 @@ export interface Explanation {
 const faults: Record<Cause['kind'], string> = {
   task: "The case's own scripts failed. This is not the agent's fault.",
   agent: "The agent did not finish its work. This is the agent's fault.",
-  harness: "The harness failed before it asked any model. This is not the agent's fault.",
+  harness: "The harness failed before its model answered. This is not the agent's fault.",
   model: "The model or its provider failed. This is not the agent's fault.",
   infrastructure: "This machine or its engine failed. This is not the agent's fault.",
   replay: "The recording has no answer for a request. This is not the agent's fault.",
   grading: "The agent finished, but grading gave no verdict. This is not the agent's fault.",
+  unknown: 'It is not known whose fault this is.',
 };
 
 export function faultOf(kind: Cause['kind']): string {

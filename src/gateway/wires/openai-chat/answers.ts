@@ -23,7 +23,7 @@ export function readFacts(body: unknown): AnswerFacts {
   return {
     usage: usageWithTotal(usageOf(isObject(body) ? usageIn(body) : undefined)),
     answeredBy: model,
-    complete: Array.isArray(choices),
+    complete: Array.isArray(choices) && choices.length > 0,
     failure: failure?.message,
     overloaded: failure?.isOverload ?? false,
   };

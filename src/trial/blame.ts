@@ -1,0 +1,241 @@
+/**
+ * Whose fault it is that a trial went wrong. The decision uses what Offsite saw for itself and what its
+ * experiments showed. It never uses the words of a program, an engine or a model: a list of such words cannot
+ * be complete.
+ */
+
+/** What may be known of a trial. Every experiment begins with the value `untried`. */
+const known = {
+  /**
+   * Whether an agent was there. `acted`: its model answered, or the program of the harness may be an agent.
+   * `absent`: nothing answered. `unseen`: it may have asked a model that is not Offsite's.
+   */
+  agent: ['acted', 'absent', 'unseen'],
+  /** How the last decided request of the agent's model ended, as the gateway saw it. */
+  model: ['unasked', 'unanswered', 'answered', 'refused', 'failed'],
+  /**
+   * How the harness ended. `mute`: it exited, and never tells whether its model failed. `crashed`: it says
+   * that it or its model failed, or its end cannot be read. `stopped`: by a budget.
+   */
+  harness: [
+    'exited',
+    'exited with an error',
+    'mute',
+    'gave up',
+    'crashed',
+    'timed out',
+    'out of room',
+    'stopped',
+  ],
+  /**
+   * What the grading of the work ended with: a verdict, or a fault of the machine, of a judge's model or of
+   * the case's checks.
+   */
+  work: ['untried', 'verdict', 'machine', 'judge', 'checks'],
+  /** The same for a workspace that no agent touched, in new sandboxes. */
+  untouched: ['untried', 'verdict', 'machine', 'judge', 'checks'],
+  /** The same for the author's solution. */
+  solved: ['untried', 'none', 'verdict', 'machine', 'judge', 'checks'],
+  /**
+   * Whether a judge's models answer the question that failed, without the material to judge. `wrong`: it is
+   * no question, or nobody is there to answer it.
+   */
+  judge: ['untried', 'answers', 'silent', 'wrong'],
+  /** The work again, after a control that had a verdict. */
+  again: ['untried', 'verdict', 'same fault', 'other fault'],
+  /** That control again, after the work. */
+  after: ['untried', 'verdict', 'fault'],
+} as const;
+
+export type Evidence = { -readonly [Name in keyof typeof known]: (typeof known)[Name][number] };
+export const evidenceValues: { [Name in keyof Evidence]: readonly Evidence[Name][] } = known;
+
+/** An experiment that shows more. It has the name of what it shows. */
+export type Experiment = 'untouched' | 'solved' | 'judge' | 'again' | 'after';
+
+export type Blame = 'agent' | 'harness' | 'model' | 'machine' | 'suite' | 'unknown';
+
+export type Decision =
+  /** The work is graded, or its verdict stands. */
+  { kind: 'grade' } | { kind: 'try'; experiment: Experiment } | { kind: 'blame'; blame: Blame };
+
+interface Row {
+  /** All of these must hold. */
+  when: { [Name in keyof Evidence]?: readonly Evidence[Name][] };
+  next: 'grade' | Blame | `try ${Experiment}`;
+  why: string;
+}
+
+const atEnd = { work: ['untried'] } as const;
+const nobody = { ...atEnd, agent: ['absent'] } as const;
+const noVerdict = ['machine', 'judge', 'checks'] as const;
+const onlySolved = { work: noVerdict, untouched: ['checks'] } as const;
+
+/** The first row that holds decides. */
+export const blameTable: readonly Row[] = [
+  {
+    when: {
+      ...nobody,
+      harness: ['exited with an error', 'gave up', 'crashed', 'timed out'],
+      model: ['unasked'],
+    },
+    next: 'harness',
+    why: 'it ended with an error, or did nothing, before it asked its model',
+  },
+  {
+    when: { ...nobody, harness: ['out of room'] },
+    next: 'harness',
+    why: 'it used up the memory or the disk before its model answered',
+  },
+  {
+    when: { ...nobody, model: ['failed', 'refused'] },
+    next: 'model',
+    why: 'it answered nothing but errors',
+  },
+  {
+    when: { ...nobody, harness: ['timed out'] },
+    next: 'model',
+    why: 'it did not answer until the time was over',
+  },
+  {
+    when: { ...nobody, harness: ['exited with an error', 'gave up', 'crashed', 'stopped'] },
+    next: 'unknown',
+    why: 'the model had not answered when the harness ended',
+  },
+  {
+    when: { ...atEnd, model: ['failed'], harness: ['crashed', 'mute'] },
+    next: 'model',
+    why: 'its last answer was a failure, and the harness ended after it',
+  },
+  {
+    when: { ...atEnd, agent: ['unseen'], harness: ['crashed'] },
+    next: 'unknown',
+    why: 'the harness may have asked a model that Offsite does not see',
+  },
+  { when: atEnd, next: 'grade', why: 'what was done is graded' },
+  { when: { work: ['verdict'] }, next: 'grade', why: 'the verdict stands' },
+  {
+    when: { work: ['judge'], judge: ['untried'] },
+    next: 'try judge',
+    why: 'does its model answer without the work?',
+  },
+  {
+    when: { work: ['judge'], judge: ['silent'] },
+    next: 'model',
+    why: 'the model of a judge answers nothing without the work either',
+  },
+  {
+    when: { work: ['judge'], judge: ['wrong'] },
+    next: 'suite',
+    why: 'its question to a judge cannot be answered',
+  },
+  {
+    when: { work: noVerdict, untouched: ['untried'] },
+    next: 'try untouched',
+    why: 'is there a verdict without the agent?',
+  },
+  {
+    when: { work: noVerdict, untouched: ['machine'] },
+    next: 'machine',
+    why: 'without the agent, it fails too',
+  },
+  {
+    when: { work: ['machine', 'checks'], untouched: ['judge'] },
+    next: 'model',
+    why: 'the model of a judge fails without the agent',
+  },
+  {
+    when: { work: ['judge'], untouched: ['judge'] },
+    next: 'unknown',
+    why: 'the model of a judge fails without the agent too, and answers an empty question',
+  },
+  {
+    when: { ...onlySolved, solved: ['untried'] },
+    next: 'try solved',
+    why: 'do the checks give a verdict where the work is done?',
+  },
+  {
+    when: { ...onlySolved, work: ['checks'], solved: ['none', 'checks'] },
+    next: 'suite',
+    why: 'its checks give no verdict without the agent either',
+  },
+  { when: { ...onlySolved, solved: ['machine'] }, next: 'machine', why: 'without the agent, it fails too' },
+  {
+    when: { ...onlySolved, solved: ['judge'] },
+    next: 'model',
+    why: 'the model of a judge fails without the agent too',
+  },
+  {
+    when: { ...onlySolved, solved: ['none', 'checks'] },
+    next: 'unknown',
+    why: 'the work and an untouched workspace have no verdict for different reasons',
+  },
+  { when: { again: ['untried'] }, next: 'try again', why: 'did the fault pass?' },
+  { when: { again: ['verdict'] }, next: 'grade', why: 'the second verdict stands' },
+  {
+    when: { agent: ['absent'] },
+    next: 'harness',
+    why: 'no model answered, and what it left cannot be graded',
+  },
+  {
+    when: { again: ['other fault'], after: ['untried'] },
+    next: 'try after',
+    why: 'is there still a verdict without the work?',
+  },
+  {
+    when: { work: ['judge'], after: ['untried'] },
+    next: 'try after',
+    why: 'does the model of the judge still answer without the work?',
+  },
+  {
+    when: { work: ['judge'], again: ['same fault'], after: ['fault'] },
+    next: 'model',
+    why: 'the model of a judge no longer answers without the work',
+  },
+  {
+    when: { again: ['other fault'], after: ['fault'] },
+    next: 'unknown',
+    why: 'neither the work nor the control has the same result twice',
+  },
+  {
+    when: { solved: ['untried'] },
+    next: 'try solved',
+    why: 'do the checks give a verdict where the work is done?',
+  },
+  {
+    when: { solved: ['none', 'verdict'] },
+    next: 'agent',
+    why: 'twice there was no verdict, and there was one without the work in between',
+  },
+  { when: { solved: ['machine'] }, next: 'machine', why: 'the solution of the case cannot be graded either' },
+  { when: { solved: ['judge'] }, next: 'model', why: 'the model of a judge fails with the solution too' },
+  {
+    when: { work: ['checks', 'judge'] },
+    next: 'suite',
+    why: 'its checks give no verdict on the solution of the case either',
+  },
+  { when: {}, next: 'unknown', why: 'the checks give no verdict on the solution of the case' },
+];
+
+/** Decides from what is known so far: whose fault it is, or what to try next. */
+export function blameOf(evidence: Evidence): Decision & { why: string } {
+  const row = blameTable.find(({ when }) =>
+    Object.entries(when).every(([name, values]) =>
+      (values as readonly string[]).includes(evidence[name as keyof Evidence]),
+    ),
+  );
+  if (!row) throw new Error('the last row of the table holds for everything');
+  return { ...decisionOf(row.next), why: row.why };
+}
+
+function decisionOf(next: Row['next']): Decision {
+  if (next === 'grade') return { kind: 'grade' };
+  if (next.startsWith('try ')) return { kind: 'try', experiment: next.slice(4) as Experiment };
+  return { kind: 'blame', blame: next as Blame };
+}
+
+/** What is known before anything was graded. */
+export const nothingGraded = {
+  ...{ work: 'untried', untouched: 'untried', solved: 'untried' },
+  ...{ judge: 'untried', again: 'untried', after: 'untried' },
+} as const satisfies Partial<Evidence>;
