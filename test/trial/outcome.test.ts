@@ -20,7 +20,7 @@ describe.concurrent('a trial', () => {
     expect(result.verifySteps?.map(({ exitCode }) => exitCode)).toEqual([1, 0, 0, 0, 9]);
   });
 
-  test('whose verify does not end has failed, with the step that hung killed', async () => {
+  test('whose verify does not end, not even without the agent, is void, with the step that hung killed', async () => {
     const clock = clockWith(54_321);
     await using engine = await connectEngine({ instance: `test-outcome-${process.pid}`, clock });
     let starts = 0;
@@ -46,10 +46,27 @@ describe.concurrent('a trial', () => {
     clock.pass();
     const result = await running;
     expect(result).toMatchObject({
-      verdict: 'failed',
+      verdict: 'void',
       cause: { kind: 'task', phase: 'verify', message: 'verify was stopped after 54.321 s' },
     });
     expect(result.verifySteps?.map(({ exitCode }) => exitCode)).toEqual([0, 0, 137]);
+  });
+
+  test('whose work does not end in verify, while the untouched workspace does, has failed', async () => {
+    const result = await bench.trial(
+      'echo sleep 600 > work.sh',
+      { prepare: 'echo false > work.sh', verify: 'bash work.sh' },
+      { timeouts: { ...timeouts, verify: 4_000 } },
+    );
+    expect(result).toMatchObject({
+      verdict: 'failed',
+      cause: {
+        kind: 'agent',
+        phase: 'verify',
+        message: expect.stringMatching(/stopped after 4 s; an untouched/),
+      },
+      verifySteps: [{ exitCode: 137 }],
+    });
   });
 
   test('needs verify and validator to pass', async () => {

@@ -136,9 +136,10 @@ function outcomeOf(verification: Verification, { found }: PhaseInput, { timeoutM
         verification.ended === 'timed-out'
           ? `after ${timeoutMs / 1000} s`
           : 'because it wrote more than the sandbox allows';
+      // Steps that did not end are no verdict: the script itself may take that long, or write as much.
       return {
         verifySteps: verification.steps,
-        cause: found.cause ?? taskCause(`verify was stopped ${why}`),
+        ...{ verdict: 'void', cause: taskCause(`verify was stopped ${why}`) },
       };
     }
     case 'not-started':
