@@ -151,27 +151,69 @@ function thrown(error: unknown, phase: PhaseName, found: Found): Graded {
 }
 
 /** Grades the workspace that prepare left, as if a harness had done nothing. */
-async function gradeUntouched(input: PhaseInput): Promise<Graded> {
-  // With services that no agent has used.
-  using fresh = new FreshSandbox({ ...input, spec: input.whole, services: undefined });
-  return await gradeControl(
-    input,
-    () => fresh.sandbox(),
-    ({ container }) => input.step.reach(container),
-  );
+function gradeUntouched(input: PhaseInput): Promise<Graded> {
+  return gradeControl(input, (grade) => inUntouched(input, grade));
 }
 
 /** Grades the author's solution, in the sandbox that an agent would have. */
-async function gradeSolved(input: PhaseInput, solve: NonNullable<CurrentStep['solve']>): Promise<Graded> {
+function gradeSolved(input: PhaseInput, solve: Solve): Promise<Graded> {
+  return gradeControl(input, (grade) => inSolved(input, solve, grade));
+}
+
+async function gradeControl(
+  input: PhaseInput,
+  inControl: (grade: (at: PhaseInput) => Promise<Graded>) => Promise<Graded>,
+): Promise<Graded> {
+  try {
+    return await inControl((at) => attempt(at, untimed, 'all'));
+  } catch (error) {
+    input.signal.throwIfAborted();
+    return thrown(error, 'sandbox', {});
+  }
+}
+
+/** Looks at a sandbox that no agent has used, brought to where the step begins. */
+export async function inUntouched<Seen>(
+  input: PhaseInput,
+  look: (at: PhaseInput) => Promise<Seen>,
+): Promise<Seen> {
+  // With services that no agent has used.
+  using fresh = new FreshSandbox({ ...input, spec: input.whole, services: undefined });
+  return await lookAt(input, await fresh.sandbox(), async (at) => {
+    await input.step.reach(at.container);
+    return look(at);
+  });
+}
+
+type Solve = NonNullable<CurrentStep['solve']>;
+
+/** Looks at a sandbox as an agent would have it, in which the author's solution ran in place of one. */
+export async function inSolved<Seen>(
+  input: PhaseInput,
+  solve: Solve,
+  look: (at: PhaseInput) => Promise<Seen>,
+): Promise<Seen> {
   const { sandboxes } = input.parts;
-  // Another object than the trial's, so that this takes no sandbox that waits for the trial.
-  const whole = { ...input.whole };
   using given = new DisposableStack();
-  const take = async () =>
-    given.adopt(await sandboxes.take(whole, input.signal), (one) => sandboxes.giveBack(one));
-  return await gradeControl(input, take, (at) =>
-    solve(at.container, (solution, spec) => runSolution(solution, { ...at, spec })),
-  );
+  // Another object than the trial's, so that this takes no sandbox that waits for the trial.
+  const started = await sandboxes.take({ ...input.whole }, input.signal);
+  given.defer(() => sandboxes.giveBack(started));
+  return await lookAt(input, started, async (at) => {
+    await solve(at.container, (solution, spec) => runSolution(solution, { ...at, spec }));
+    return look(at);
+  });
+}
+
+async function lookAt<Seen>(
+  input: PhaseInput,
+  { container, before, kit, services, port }: StartedSandbox,
+  look: (at: PhaseInput) => Promise<Seen>,
+): Promise<Seen> {
+  await using models = judgesOf(input);
+  using sandboxes = new GradingSandboxes({ ...input, spec: input.whole, services });
+  const own = { keeping: undefined, restored: undefined };
+  const started = { container, before, kit, services, port };
+  return await look({ ...input, ...own, ...started, sandboxes, models, found: {} });
 }
 
 /**
@@ -184,26 +226,6 @@ async function runSolution(solution: TrialSolution, input: PhaseInput): Promise<
   await using _session = models?.session;
   if (solution.files.length > 0) await container.put(solution.files, '/', signal);
   await harness.run({ ...input, spec, models, found: {} });
-}
-
-async function gradeControl(
-  input: PhaseInput,
-  take: () => Promise<StartedSandbox>,
-  work: (at: PhaseInput) => Promise<void>,
-): Promise<Graded> {
-  await using models = judgesOf(input);
-  try {
-    const { container, before, kit, services, port } = await take();
-    using sandboxes = new GradingSandboxes({ ...input, spec: input.whole, services });
-    const own = { keeping: undefined, restored: undefined };
-    const started = { container, before, kit, services, port };
-    const control = { ...input, ...own, ...started, sandboxes, models, found: {} };
-    await work(control);
-    return await attempt(control, untimed, 'all');
-  } catch (error) {
-    input.signal.throwIfAborted();
-    return thrown(error, 'sandbox', {});
-  }
 }
 
 /** Grades the agent's work again, in other sandboxes. Keeps what was collected before the first verify. */

@@ -35,23 +35,25 @@ export async function runSteps(
   for (const [index, step] of steps.entries()) {
     const spec = step ? stepSpec(trial, step) : trial;
     const isLast = index === steps.length - 1;
-    const until = trial.steps?.list.slice(0, index + 1) ?? [];
     const at = { users, spec, signal };
-    const reach = (fresh: typeof container) => reachSteps(until, fresh, at);
-    const solve: CurrentStep['solve'] = !step
-      ? wholeSolution(trial)
-      : until.some(({ solution }) => !solution)
+    /** How an untouched sandbox is brought to where these steps have begun. */
+    const reaching = (steps: readonly TrialStep[]): Pick<CurrentStep, 'reach' | 'solve'> => ({
+      reach: (fresh) => reachSteps(steps, fresh, at),
+      solve: steps.some(({ solution }) => !solution)
         ? undefined
         : (fresh, run) =>
-            reachSteps(until, fresh, at, async (one) => {
+            reachSteps(steps, fresh, at, async (one) => {
               if (one.solution) await run(one.solution, stepSpec(trial, one));
-            });
+            }),
+    });
+    const until = trial.steps?.list.slice(0, index + 1) ?? [];
+    const reached = { ...reaching(until), ...(!step && { solve: wholeSolution(trial) }) };
     // Every step is graded in the image of the trial.
     const whole = step ? withTestsOf(trial, step) : trial;
     using own = step?.tests.fresh && new GradingSandboxes({ spec: whole, parts, signal, services });
     own?.startAhead();
     const sandboxes = own ?? input.sandboxes;
-    const stepInput = { ...input, spec, whole, users, sandboxes, step: { index, isLast, reach, solve } };
+    const stepInput = { ...input, spec, whole, users, sandboxes, step: { index, isLast, ...reached } };
     const run: RunPhase = (phase, given) => runPhase(step?.name, phase, given);
     const here: RanStep = { step, startedAt: clock.now(), finishedAt: clock.now(), found: {} };
     ran.push(here);
@@ -60,7 +62,8 @@ export async function runSteps(
       here.finishedAt = clock.now();
       keep({ ...base, ...combinedSteps(trial, ran) });
     };
-    if (step) add(await run(beginStep(step, index === 0), stepInput));
+    const before = { ...stepInput, step: { index, isLast, ...reaching(until.slice(0, -1)) } };
+    if (step) add(await run(beginStep(step, index === 0), before));
     const damage = await damageDone(async () => add(await run(harness, stepInput)));
     add(await grade({ ...stepInput, found: { ...base, ...here.found } }, run, damage));
     if (here.found.verdict !== 'passed') break;

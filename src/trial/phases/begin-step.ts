@@ -2,46 +2,82 @@ import { posix } from 'node:path';
 import type { NewEntry } from '../../engine/archive/entries.ts';
 import type { Container } from '../../engine/container.ts';
 import { OffsiteError } from '../../offsite-error.ts';
+import type { Cause } from '../../record/cause.ts';
 import { asUser } from '../as-user.ts';
 import { gradingEnvironment } from '../environment.ts';
-import { TrialFailure } from '../failure.ts';
+import { causeOf, TrialFailure } from '../failure.ts';
+import { inSolved, inUntouched } from '../grading.ts';
 import { requireHealth } from '../healthcheck.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
+import { type Blamed, type Fault, settle } from '../settle.ts';
 import type { TrialStep } from '../spec.ts';
 import { startProgram } from '../start-up.ts';
 import { foldersAbove } from '../tests/put-tests.ts';
+import { agentWhoLeft } from './ending-cause.ts';
 import type { Phase, PhaseInput } from './phase.ts';
 
 /**
  * Makes the sandbox ready for a step: puts its files, runs its setup and waits for its healthcheck. Nothing
  * may run in the sandbox when this phase begins.
  *
- * A step after the first one begins with what the agent left. If it cannot begin, the agent is the cause:
- * otherwise an agent could choose to have no verdict.
+ * A step after the first one begins with what the agent left. If it cannot begin, it is tried in sandboxes
+ * without an agent too, as a grading without a verdict is: a setup may always fail.
  */
 export function beginStep(step: TrialStep, isFirst: boolean): Phase {
   return {
     name: 'sandbox',
     async run(input) {
-      const { signal } = input;
-      try {
-        await begin(step, input, isFirst);
+      if (isFirst) {
+        await begin(step, input, true);
         return {};
-      } catch (error) {
-        signal.throwIfAborted();
-        if (isFirst) throw error;
-        if (error instanceof TrialFailure && error.failure.kind === 'task')
-          throw asAgents(error.failure.message, error.failure.output, error);
-        if (error instanceof OffsiteError && error.code === 'ENGINE_CONTAINER_DAMAGED')
-          throw asAgents(error.message, undefined, error);
-        throw error;
       }
+      const { solve } = input.step;
+      const again = () => begun(step, input);
+      const { graded, blamed } = await settle<Begun>(await again(), await agentWhoLeft(input), {
+        again,
+        untouched: () => inUntouched(input, (at) => begun(step, at)),
+        solved: solve && (() => inSolved(input, solve, (at) => begun(step, at))),
+        askJudge: async () => 'answers',
+      });
+      if (blamed && graded.fault) throw failureOf(step, graded, blamed);
+      return {};
     },
   };
+}
 
-  function asAgents(message: string, output: string | undefined, error: unknown): TrialFailure {
-    const whose = `step ${step.name} cannot begin in what the agent left: ${message}`;
-    return new TrialFailure({ kind: 'agent', phase: 'sandbox', message: whose, output }, error);
+interface Begun {
+  fault: Fault | undefined;
+  error?: OffsiteError;
+}
+
+async function begun(step: TrialStep, input: PhaseInput): Promise<Begun> {
+  try {
+    await begin(step, input, false);
+    return { fault: undefined };
+  } catch (error) {
+    input.signal.throwIfAborted();
+    if (!(error instanceof OffsiteError)) throw error;
+    const from = causeOf(error, 'sandbox').kind === 'task' ? 'checks' : 'machine';
+    return { fault: { from, name: error.code }, error };
+  }
+}
+
+function failureOf(step: TrialStep, { error }: Begun, { blame, why }: Blamed<Begun>): TrialFailure {
+  const { message, output } = causeOf(error, 'sandbox');
+  const fails = (kind: Cause['kind'], text: string) =>
+    new TrialFailure({ kind, phase: 'sandbox', message: text, output }, error);
+  switch (blame) {
+    case 'agent':
+      return fails('agent', `step ${step.name} cannot begin in what the agent left: ${message}`);
+    case 'suite':
+      return fails('task', `step ${step.name} cannot begin: ${message}`);
+    case 'machine':
+      return fails('infrastructure', `step ${step.name} cannot begin: ${message}`);
+    default:
+      return fails(
+        'unknown',
+        `step ${step.name} cannot begin: ${message}; it is not known whose fault that is: ${why}`,
+      );
   }
 }
 
