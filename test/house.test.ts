@@ -75,7 +75,7 @@ const parsesItself = [
   'src/gateway/member-names.ts',
   'src/engine/docker/changes.ts',
   // What the ledger, the service's store and the log keep.
-  'src/comparison/definitions.ts',
+  'src/comparison/cells.ts',
   'src/comparison/side.ts',
   'src/ledger/',
   'src/service/store/',

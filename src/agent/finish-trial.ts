@@ -139,6 +139,7 @@ async function attemptTrial(
         verdict,
         cause,
         result: recordOf(result),
+        fingerprint: result.fingerprint,
         report,
         left: result.left,
         lease: lease.number,

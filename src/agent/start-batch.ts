@@ -8,7 +8,7 @@ import type { Lock } from '../ledger/lock.ts';
 import { platformService } from '../ledger/platform.ts';
 import type { OpenStart, PartKey } from '../ledger/starts.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
-import { runDetails, type SuitePlan, startRequest } from '../suite/plan.ts';
+import { planFacts, runDetails, type SuitePlan, startRequest } from '../suite/plan.ts';
 import { expandVariables } from '../suite/variables.ts';
 import { batchRun, type OpenBatch, type StartedRun } from './batch-run.ts';
 import { findStarted } from './find-started.ts';
@@ -160,6 +160,7 @@ export function recordBatch(known: KnownPlan, start: OpenStart, started: Started
     plan: start.plan,
     lock: start.lock,
     start: start.key,
+    ...planFacts(plan),
     runs: runs.map((run) => ({
       id: run.id,
       taskIndex: run.taskIndex,

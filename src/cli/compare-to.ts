@@ -3,7 +3,7 @@ import { plannedCells } from '../comparison/cells.ts';
 import { type ComparedBatches, compareBatches, comparedVariants } from '../comparison/comparison.ts';
 import { blindVariants } from '../comparison/planned.ts';
 import { type Reference, readReference, sideOf, variantsOf } from '../comparison/side.ts';
-import { listBatches, listTrials } from '../ledger/find.ts';
+import { type ListedBatch, listBatches, listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import type { SuitePlan } from '../suite/plan.ts';
@@ -58,7 +58,7 @@ export async function olderSide(
  * case in common with the plan, because a comparison would then say nothing, however bad the run is.
  */
 function batchNamed(ledger: Ledger, name: string, { suite, variants, cases }: SuitePlan): Reference {
-  const reference = name === 'last' ? lastOfSuite(ledger, suite) : readReference(ledger, name);
+  const reference = name === 'last' ? lastOfSuite(ledger, suite, cases) : readReference(ledger, name);
   const before = variantsOf(ledger, reference);
   const now = variants.map((variant) => variant.name);
   const compared = comparedVariants(before, now).map(([variant]) => variant);
@@ -83,18 +83,33 @@ function batchNamed(ledger: Ledger, name: string, { suite, variants, cases }: Su
   });
 }
 
-/** The last finished batch with verdicts of a suite, with the other batches of its set. */
-function lastOfSuite(ledger: Ledger, { id, name }: SuitePlan['suite']): Reference {
+/**
+ * The last finished batch of a suite with verdicts of live models, with the other batches of its set. A batch
+ * of chosen cases counts only if it has all those that are asked for.
+ */
+function lastOfSuite(ledger: Ledger, { id, name }: SuitePlan['suite'], cases: SuitePlan['cases']): Reference {
   const { records, sets } = ledger;
+  const hasAll = (batch: ListedBatch) => {
+    const known = new Set(listTrials(records, batch.key).map(({ caseId }) => caseId));
+    return cases.every(({ request }) => known.has(request.id));
+  };
   // The newest come first.
   const last = listBatches(records).find(
-    (batch) => [id, name].includes(batch.suite) && batch.unfinished === 0 && batch.passed + batch.failed > 0,
+    (batch) =>
+      [id, name].includes(batch.suite) &&
+      batch.unfinished === 0 &&
+      batch.passed + batch.failed > 0 &&
+      batch.answers !== 'replayed' &&
+      batch.answers !== 'forked' &&
+      (batch.suiteCases === undefined || hasAll(batch)),
   );
   if (!last)
     throw new OffsiteError(`the data folder has no finished batch of the suite ${name} to compare with`, {
       code: 'BATCH_UNKNOWN',
       kind: 'input',
-      hint: 'Run the suite once without --compare-to, or name a batch of another data folder with --data-folder.',
+      hint:
+        'A batch that replays, or that lacks cases of this run, does not count. Run the suite once without ' +
+        '--compare-to, or name a batch of another data folder with --data-folder.',
     });
   const place = sets.partNumbers().get(last.key);
   return place ? readReference(ledger, place.id) : { name: last.id, batches: [last], variant: undefined };

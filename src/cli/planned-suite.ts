@@ -101,7 +101,8 @@ export async function plannedSuite(
     const plan = withVariants(loadSuite(file, config, runners, given), options.variant);
     const known = plan.cases.map((one) => ({ id: one.request.id, one }));
     const cases = selectTasks(known, options, 'case').map(({ one }) => one);
-    return checked(fitted({ plan: { ...plan, cases }, leftOut }), options);
+    const suiteCases = cases.length < known.length ? known.length : undefined;
+    return checked(fitted({ plan: { ...plan, cases, suiteCases }, leftOut }), options);
   }
   const path = resolve(tasks ?? '');
   const { variant = withoutHarness ? ['nothing:none'] : [], profile, sandbox = 'local' } = options;

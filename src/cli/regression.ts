@@ -1,6 +1,6 @@
 import type { ComparedBatches, Comparison } from '../comparison/comparison.ts';
 import { casesToShowWorse, trialsToShowWorse } from '../stats/detectable.ts';
-import { type Printable, stack, text } from '../text/printable.ts';
+import { ours, type Printable, stack, text } from '../text/printable.ts';
 import { plural } from '../text/quantities.ts';
 import type { OlderSide } from './compare-to.ts';
 
@@ -87,10 +87,22 @@ function trialsOfEach({ a, b, difference }: Comparison): number {
 
 function caseRegressionLine(compared: ComparedBatches, before: string): Printable {
   const lost = lostIn(compared);
+  const leftOut = notComparedText(compared);
   if (lost.length === 0)
-    return text`no case regression: no case that always passed in ${before} always fails now`;
-  const more = lost.length > named ? `, and ${lost.length - named} more` : '';
-  return text`case regression: always passed in ${before}, and always fails now: ${lost.slice(0, named).join(', ')}${more}`;
+    return text`no case regression: no case that always passed in ${before} always fails now${leftOut}`;
+  return text`case regression: always passed in ${before}, and always fails now: ${namedOf(lost)}${leftOut}`;
+}
+
+/** The cases about which the gate says nothing, since they are not compared. */
+function notComparedText({ comparisons }: ComparedBatches): Printable {
+  const cases = [...new Set(comparisons.flatMap(({ redefined = [] }) => redefined))];
+  if (cases.length === 0) return ours('');
+  return text`; not compared, since ${ours(cases.length === 1 ? 'it asks or checks' : 'they ask or check')} something else now: ${namedOf(cases)}`;
+}
+
+function namedOf(all: readonly string[]): string {
+  const more = all.length > named ? `, and ${all.length - named} more` : '';
+  return `${all.slice(0, named).join(', ')}${more}`;
 }
 
 function worseIn({ comparisons }: ComparedBatches): string[] {

@@ -115,6 +115,7 @@ function baselineSide(name: string, { variants }: Cells, baselines: readonly Bas
   ];
   return {
     batches: [...new Set(runs.map(({ batchId }) => batchId))],
+    marks: [],
     variant: name,
     cases: own.map((baseline) => {
       const sum = (count: 'passed' | 'failed' | 'voided') =>
@@ -124,6 +125,7 @@ function baselineSide(name: string, { variants }: Cells, baselines: readonly Bas
         values: { durationMs: [], tokens: [], costUsd: [] },
       };
     }),
+    fingerprints: [],
     unfinished: 0,
     unreadable: 0,
     baseline: {

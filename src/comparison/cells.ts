@@ -1,10 +1,12 @@
+import { type KnownPlan, readPlan } from '../agent/stored-plan.ts';
 import type { Case, Variant } from '../contract/definition.ts';
+import type { StoredBatch } from '../ledger/batches.ts';
 import { listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { OffsiteError } from '../offsite-error.ts';
 import { definitionHash } from '../service/record/definition-hash.ts';
 import { runVariants } from '../service/record/variant.ts';
 import type { SuitePlan } from '../suite/plan.ts';
-import { knownPlan } from './definitions.ts';
 import { type Reference, variantsOf } from './side.ts';
 
 /** The cells that a service is asked about. */
@@ -56,4 +58,16 @@ export function cellsOf(ledger: Ledger, reference: Reference): Cells {
     variants: new Map(names.map((name) => [name, cells?.variants.get(name) ?? name])),
     definition: (caseId, variant) => cells?.definition(caseId, variant),
   };
+}
+
+/** The plan of a batch; undefined if the ledger has none, or an Offsite of another version wrote it. */
+function knownPlan({ blobs }: Ledger, { plan: sha256 }: StoredBatch): KnownPlan | undefined {
+  const stored = sha256 === undefined ? undefined : blobs.tryRead(sha256);
+  if (!stored) return undefined;
+  try {
+    return readPlan(JSON.parse(stored.toString('utf8')));
+  } catch (error) {
+    if (error instanceof OffsiteError) return undefined;
+    throw error;
+  }
 }

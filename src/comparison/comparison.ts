@@ -1,5 +1,6 @@
 import type { Ledger } from '../ledger/ledger.ts';
 import { OffsiteError } from '../offsite-error.ts';
+import { type ChangedPart, fingerprintChanges } from '../record/fingerprint.ts';
 import { compareMeasures, compareRates, directionOf, type MeasureComparison } from '../stats/compare.ts';
 import { couldBeWorse } from '../stats/detectable.ts';
 import { usualConfidence } from '../stats/interval.ts';
@@ -7,8 +8,6 @@ import type { McNemar } from '../stats/mcnemar.ts';
 import { type PassRate, passRate } from '../stats/pass-rate.ts';
 import { type Quantile, quantile } from '../stats/quantile.ts';
 import { type Noise, noiseOf, type PassAtK, passAtEachK } from '../stats/repeats.ts';
-import { changedParts } from './changed-parts.ts';
-import { definitionsOf } from './definitions.ts';
 import {
   type BaselineFacts,
   type Measure,
@@ -48,11 +47,14 @@ export interface Comparison {
   redefined: string[] | undefined;
   /** What differs in these cases, by case, if that is known. */
   changedParts?: Record<string, string[]> | undefined;
+  /** What else differs, if both sides are of one variant: its model, harness, profile or sandbox. */
+  variantChanges?: ChangedPart[] | undefined;
   measures: Record<Measure, MeasureComparison>;
 }
 
 export interface SideSummary {
   batches: string[];
+  marks: string[];
   variant: string;
   /** Present if the side is a baseline of the service. */
   baseline?: BaselineFacts;
@@ -115,17 +117,17 @@ export function compareBatches(ledger: Ledger, a: Reference, b: Reference): Comp
     });
   }
   const confidence = confidenceOf(pairs.length);
-  const [firstA, firstB] = [a.batches[0], b.batches[0]];
-  const changed =
-    firstA && firstB ? changedParts(definitionsOf(ledger, firstA), definitionsOf(ledger, firstB)) : undefined;
   return {
-    comparisons: pairs.map(([one, other]) =>
-      compareSides(sideOf(ledger, a.batches, one), sideOf(ledger, b.batches, other), {
+    comparisons: pairs.map(([one, other]) => {
+      const sides = [sideOf(ledger, a.batches, one), sideOf(ledger, b.batches, other)] as const;
+      const changed = fingerprintChanges(sides[0].fingerprints, sides[1].fingerprints);
+      return compareSides(...sides, {
         confidence,
-        redefined: changed && Object.keys(changed),
-        changedParts: changed,
-      }),
-    ),
+        redefined: changed && Object.keys(changed.cases),
+        changedParts: changed?.cases,
+        variantChanges: one === other ? changed?.variant : undefined,
+      });
+    }),
     variantsOnlyA: ofA.filter((name) => !pairs.some(([one]) => one === name)),
     variantsOnlyB: ofB.filter((name) => !pairs.some(([, other]) => other === name)),
   };
@@ -159,8 +161,8 @@ export function compareSides(
   {
     confidence,
     redefined,
-    changedParts: parts,
-  }: Pick<Comparison, 'redefined' | 'changedParts'> & { confidence: number },
+    ...changes
+  }: Pick<Comparison, 'redefined' | 'changedParts' | 'variantChanges'> & { confidence: number },
 ): Comparison {
   const [sameA, sameB] = [without(a, redefined), without(b, redefined)];
   const { mcnemar, tied, onlyA, onlyB, cases, ...rates } = compareRates(sameA.cases, sameB.cases, {
@@ -188,7 +190,7 @@ export function compareSides(
     onlyA,
     onlyB,
     redefined,
-    ...(parts && { changedParts: parts }),
+    ...changes,
     measures: forEachMeasure((measure) =>
       compareMeasures(valuesOf(sameA, measure), valuesOf(sameB, measure)),
     ),
@@ -200,9 +202,10 @@ function without(side: Side, redefined: readonly string[] = []): Side {
 }
 
 function summaryOf(side: Side): SideSummary {
-  const { batches, variant, cases, unfinished, unreadable, baseline } = side;
+  const { batches, marks, variant, cases, unfinished, unreadable, baseline } = side;
   return {
     batches,
+    marks,
     variant,
     ...(baseline && { baseline }),
     passRate: passRate(cases),

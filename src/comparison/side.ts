@@ -5,10 +5,14 @@ import {
   type ListedTrial,
   lastBatch,
   lastWord,
+  listBatches,
   listTrials,
 } from '../ledger/find.ts';
+import { fingerprintsOf } from '../ledger/fingerprints.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { OffsiteError } from '../offsite-error.ts';
+import { batchMarks } from '../record/batch-marks.ts';
+import type { KnownFingerprint } from '../record/fingerprint.ts';
 import { readRecord } from '../record/read-record.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { usageOf } from '../record/usage.ts';
@@ -30,8 +34,12 @@ export type Measure = (typeof measures)[number];
 /** One side of a comparison: the trials of one variant. */
 export interface Side {
   batches: string[];
+  /** What to know about the batches, such as that they replay, or that trials are left. */
+  marks: string[];
   variant: string;
   cases: SideCase[];
+  /** Of its trials with a verdict. Empty for a baseline. */
+  fingerprints: KnownFingerprint[];
   /** Trials without a result. */
   unfinished: number;
   /** Scored trials whose result cannot be read: they count with their verdict alone. */
@@ -108,8 +116,12 @@ export function sideOf(ledger: Ledger, batches: readonly StoredBatch[], variant:
     .filter((trial) => trial.variant === variant);
   const side: Side = {
     batches: batches.map(({ id }) => id),
+    marks: marksOf(ledger, batches),
     variant,
     cases: [],
+    fingerprints: batches
+      .flatMap(({ key }) => fingerprintsOf(ledger.records, key))
+      .filter((one) => one.variant === variant),
     unfinished: 0,
     unreadable: 0,
   };
@@ -132,6 +144,14 @@ export function sideOf(ledger: Ledger, batches: readonly StoredBatch[], variant:
     }
   }
   return side;
+}
+
+/** The marks of batches; of several, with their ids. */
+function marksOf({ records }: Ledger, batches: readonly StoredBatch[]): string[] {
+  const marked = batches.flatMap(({ key }) => listBatches(records, key));
+  return marked.flatMap((batch) =>
+    batchMarks(batch).map((mark) => (batches.length > 1 ? `${batch.id}: ${mark}` : mark)),
+  );
 }
 
 /** One measure of a side's cases, for the functions of `stats/`. */

@@ -5,6 +5,7 @@ import { fleetLock } from '../ledger/fleet-tasks.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { parseForeignJson } from '../parse-json.ts';
 import { readRecord } from '../record/read-record.ts';
+import { planFacts } from '../suite/plan.ts';
 import type { FleetDocument } from './document.ts';
 import type { FleetStorage } from './storage/storage.ts';
 
@@ -13,7 +14,7 @@ export async function joinBatch(document: FleetDocument, ledger: Ledger): Promis
   const { batch, service, suite, file, known, runs } = document;
   const plan = await ledger.blobs.putJson(storedPlan(known));
   const { key } = ledger.batches.join({
-    ...{ service, id: batch, suite, file, plan, lock: fleetLock },
+    ...{ service, id: batch, suite, file, plan, lock: fleetLock, ...planFacts(known.plan) },
     runs: runs.map(({ id, taskIndex, caseId, caseName, variant, variantIndex, details }) => {
       return { id, taskIndex, caseId, caseName, variant, variantIndex, details };
     }),
@@ -38,10 +39,10 @@ export async function pullBatch(
     const standing = ledger.fleetTasks.standing(key, ordinal);
     if (standing && standing.state !== 'queued') continue;
     const content = await storage.get(record, fleetStorage.bytes.document);
-    const { verdict } = readRecord(parseForeignJson(content.toString('utf8')));
+    const { verdict, fingerprint } = readRecord(parseForeignJson(content.toString('utf8')));
     await pullContents(content, { ledger, storage }, signal);
     const { sha256: result } = await ledger.blobs.put(content);
-    if (ledger.fleetTasks.adopt(key, ordinal, { verdict, result })) pulled++;
+    if (ledger.fleetTasks.adopt(key, ordinal, { verdict, result, fingerprint })) pulled++;
   }
   return pulled;
 }

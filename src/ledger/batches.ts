@@ -1,3 +1,4 @@
+import type { BatchFacts } from '../record/batch-marks.ts';
 import { findRun } from './found-runs.ts';
 import type { BatchKey, Records, Row, RunKey } from './records.ts';
 import type { StartKey } from './starts.ts';
@@ -18,6 +19,10 @@ export interface NewBatch {
   lock?: string | undefined;
   /** The start from which this batch comes. */
   start?: StartKey | undefined;
+  /** Where the answers of its models come from. Undefined if that is not known. */
+  answers?: BatchFacts['answers'];
+  /** How many cases its suite has, if some are left out on purpose. */
+  suiteCases?: number | undefined;
   runs: NewRun[];
 }
 
@@ -45,6 +50,8 @@ export interface StoredBatch {
   state: 'open' | 'finished';
   /** Epoch milliseconds. */
   startedAt: number;
+  answers: BatchFacts['answers'];
+  suiteCases: number | undefined;
 }
 
 export interface StoredRun {
@@ -79,8 +86,8 @@ export class Batches {
   #add(batch: NewBatch): { key: BatchKey; runs: Map<string, RunKey> } {
     const records = this.#records;
     const key = records.run(
-      `INSERT INTO batches (service, id, suite, file, started_at, start, plan, lock)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO batches (service, id, suite, file, started_at, start, plan, lock, answers, suite_cases)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       batch.service,
       batch.id,
       batch.suite,
@@ -89,6 +96,8 @@ export class Batches {
       batch.start ?? null,
       batch.plan ?? null,
       batch.lock ?? null,
+      batch.answers ?? null,
+      batch.suiteCases ?? null,
     );
     if (batch.start !== undefined) {
       records.run("UPDATE starts SET state = 'started' WHERE key = ?", batch.start);
@@ -215,5 +224,7 @@ export function batchOf(row: Row): StoredBatch {
     lock: text(row.lock),
     state: row.state === 'finished' ? 'finished' : 'open',
     startedAt: Number(row.started_at),
+    answers: (row.answers ?? undefined) as BatchFacts['answers'],
+    suiteCases: row.suite_cases === null ? undefined : Number(row.suite_cases),
   };
 }

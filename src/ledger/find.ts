@@ -1,18 +1,17 @@
 import { OffsiteError } from '../offsite-error.ts';
 import type { ListedAttempt } from '../record/attempt.ts';
+import type { BatchFacts, Regraded } from '../record/batch-marks.ts';
 import { nearest } from '../text/nearest.ts';
 import { batchOf, type StoredBatch } from './batches.ts';
 import type { BatchKey, Records, Row, RunKey, TrialKey } from './records.ts';
 import type { TrialState } from './trial-states.ts';
 import type { Verdict } from './trials.ts';
 
-/** A batch with the number of its trials. */
-export interface ListedBatch extends StoredBatch {
-  passed: number;
-  failed: number;
+/** A batch with the number of its trials. Withdrawn trials without a result do not count. */
+export interface ListedBatch extends StoredBatch, BatchFacts {
   void: number;
-  /** Trials without a result. Withdrawn trials do not count. */
-  unfinished: number;
+  answers: BatchFacts['answers'];
+  suiteCases: number | undefined;
 }
 
 /** A trial with the run that it belongs to. */
@@ -52,17 +51,21 @@ export interface ListedRun {
 /** How many candidates an error names. */
 const named = 10;
 
-/** All batches of the ledger, newest first. */
-export function listBatches(records: Records): ListedBatch[] {
+/** All batches of the ledger, newest first; or only the one with the key. */
+export function listBatches(records: Records, only?: BatchKey): ListedBatch[] {
+  const regraded = regradedTrials(records);
   return records
     .all(
       `SELECT batches.*,
          count(*) FILTER (WHERE trials.verdict = 'passed') AS passed,
          count(*) FILTER (WHERE trials.verdict = 'failed') AS failed,
          count(*) FILTER (WHERE trials.verdict = 'void') AS void,
-         count(*) FILTER (WHERE trials.state <> 'finished' AND trials.withdrawn IS NULL) AS unfinished
+         count(*) FILTER (WHERE trials.state <> 'finished' AND trials.withdrawn IS NULL) AS unfinished,
+         count(DISTINCT runs.case_id) AS cases
        FROM batches LEFT JOIN runs ON runs.batch = batches.key LEFT JOIN trials ON trials.run = runs.key
+       WHERE ?1 IS NULL OR batches.key = ?1
        GROUP BY batches.key ORDER BY batches.started_at DESC, batches.key DESC`,
+      only ?? null,
     )
     .map((row) => ({
       ...batchOf(row),
@@ -70,7 +73,34 @@ export function listBatches(records: Records): ListedBatch[] {
       failed: Number(row.failed),
       void: Number(row.void),
       unfinished: Number(row.unfinished),
+      cases: Number(row.cases),
+      regraded: regraded.get(Number(row.key)),
     }));
+}
+
+/** The trials that were graded again, by their batches. */
+function regradedTrials(records: Records): Map<BatchKey, Regraded> {
+  // SQLite takes the other columns from the row with the maximum.
+  const rows = records.all(
+    `SELECT runs.batch, count(*) AS trials,
+       count(*) FILTER (WHERE trials.verdict = 'passed') AS was_passed,
+       count(*) FILTER (WHERE trials.verdict = 'failed') AS was_failed,
+       count(*) FILTER (WHERE last.verdict = 'passed') AS now_passed,
+       count(*) FILTER (WHERE last.verdict = 'failed') AS now_failed
+     FROM (SELECT trial, verdict, max(key) FROM gradings GROUP BY trial) AS last
+       JOIN trials ON trials.key = last.trial JOIN runs ON runs.key = trials.run
+     GROUP BY runs.batch`,
+  );
+  return new Map(
+    rows.map((row) => [
+      Number(row.batch),
+      {
+        trials: Number(row.trials),
+        was: { passed: Number(row.was_passed), failed: Number(row.was_failed) },
+        now: { passed: Number(row.now_passed), failed: Number(row.now_failed) },
+      },
+    ]),
+  );
 }
 
 /** The batch that was started last. Throws `BATCH_UNKNOWN` if the ledger has none. */

@@ -1,6 +1,7 @@
+import { fingerprintKey } from './fingerprints.ts';
 import type { Records, RunKey, TrialKey } from './records.ts';
 import { finishAbove, type TrialState } from './trial-states.ts';
-import type { Verdict } from './trials.ts';
+import type { FinishedTrial } from './trials.ts';
 
 /** The name of the lock that a worker of a fleet holds. All batches that a fleet runs have this lock. */
 export const fleetLock = 'fleet';
@@ -130,21 +131,27 @@ export class FleetTasks {
    *
    * @param result the blob with the record
    */
-  adopt(run: RunKey, ordinal: number, { verdict, result }: { verdict: Verdict; result: string }): boolean {
+  adopt(
+    run: RunKey,
+    ordinal: number,
+    { verdict, result, fingerprint }: Pick<FinishedTrial, 'verdict' | 'fingerprint'> & { result: string },
+  ): boolean {
     const records = this.#records;
     const known = this.standing(run, ordinal);
     if (known && known.state !== 'queued') return false;
     records.transaction(() => {
       records.run(
-        `INSERT INTO trials (run, ordinal, state, verdict, result, finished_at)
-           VALUES (?1, ?2, 'finished', ?3, ?4, ?5)
+        `INSERT INTO trials (run, ordinal, state, verdict, result, finished_at, fingerprint)
+           VALUES (?1, ?2, 'finished', ?3, ?4, ?5, ?6)
          ON CONFLICT (run, ordinal) DO UPDATE
-           SET state = 'finished', withdrawn = NULL, verdict = ?3, result = ?4, finished_at = ?5`,
+           SET state = 'finished', withdrawn = NULL, verdict = ?3, result = ?4, finished_at = ?5,
+             fingerprint = ?6`,
         run,
         ordinal,
         verdict,
         result,
         records.now(),
+        fingerprintKey(records, fingerprint),
       );
       const key = Number(this.standing(run, ordinal)?.key);
       records.note({ subject: 'trial', key, state: 'finished', detail: verdict });

@@ -246,4 +246,17 @@ export const migrations: readonly string[] = [
   CREATE INDEX reports_due ON reports (state, next_at);
   CREATE INDEX reports_since ON reports (state, since);
   `,
+  `
+  -- What trials asked, how they were graded, and what worked on them. Trials of one case and variant share it.
+  CREATE TABLE fingerprints (
+    key INTEGER PRIMARY KEY,
+    parts TEXT NOT NULL UNIQUE -- JSON: the value of each part by its name
+  ) STRICT;
+
+  ALTER TABLE trials ADD COLUMN fingerprint INTEGER REFERENCES fingerprints (key);
+
+  -- How a batch differs from a run of its whole suite with live models. Null where an older Offsite began it.
+  ALTER TABLE batches ADD COLUMN answers TEXT CHECK (answers IN ('live', 'replayed', 'forked'));
+  ALTER TABLE batches ADD COLUMN suite_cases INTEGER; -- how many cases the suite has, if some were left out
+  `,
 ];

@@ -1,10 +1,12 @@
 import type { ReportedTrial } from '../contract/report.ts';
 import type { BegunAttempt } from '../record/attempt.ts';
 import type { LeftState } from '../record/files.ts';
+import type { Fingerprint } from '../record/fingerprint.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import type { TrialKey } from './batches.ts';
 import type { BlobStore } from './blobs.ts';
 import { BrokenHarnesses } from './broken-harnesses.ts';
+import { fingerprintKey } from './fingerprints.ts';
 import type { Records } from './records.ts';
 import { finishAbove, type TrialState } from './trial-states.ts';
 import type { Workspaces } from './workspaces.ts';
@@ -24,6 +26,7 @@ export interface FinishedTrial {
   cause?: unknown;
   /** The whole result. Stored as JSON. */
   result: unknown;
+  fingerprint?: Fingerprint | undefined;
   /** What the service gets. */
   report: ReportedTrial;
   /** What was kept of the state that the agent left. */
@@ -110,10 +113,12 @@ export class Trials {
       const now = records.now();
       this.#endAttempt(attempt.key, finished.verdict, finished.cause, null);
       records.run(
-        "UPDATE trials SET state = 'finished', verdict = ?, result = ?, finished_at = ? WHERE key = ?",
+        `UPDATE trials SET state = 'finished', verdict = ?, result = ?, finished_at = ?, fingerprint = ?
+         WHERE key = ?`,
         finished.verdict,
         result,
         now,
+        fingerprintKey(records, finished.fingerprint),
         attempt.trial,
       );
       records.note({ subject: 'trial', key: attempt.trial, state: 'finished', detail: finished.verdict });

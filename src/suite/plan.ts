@@ -17,6 +17,8 @@ export interface SuitePlan {
   suite: { id: string; name: string; prompt: PromptSource };
   trials: number;
   cases: PlannedCase[];
+  /** How many cases the suite has, if a person chose some of them. */
+  suiteCases?: number | undefined;
   variants: PlannedVariant[];
   /** Models that validators may use. */
   judges: string[];
@@ -24,6 +26,12 @@ export interface SuitePlan {
   trigger?: string | undefined;
   /** Recorded answers take the place of its models. */
   replay?: PlannedReplay | undefined;
+}
+
+/** What a ledger keeps of a plan beside the batch, because lists of batches show it. */
+export function planFacts({ suiteCases, replay }: SuitePlan) {
+  const answers = !replay ? ('live' as const) : replay.fork ? ('forked' as const) : ('replayed' as const);
+  return { answers, suiteCases };
 }
 
 /** Which recording of this machine's ledger answers the models of a batch. */

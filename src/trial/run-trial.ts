@@ -5,6 +5,7 @@ import type { PlannedSource } from '../suite/git/git-source.ts';
 import { profileVersion } from '../suite/profile-version.ts';
 import { disagreements } from './disagreements.ts';
 import { causeOf } from './failure.ts';
+import { fingerprintOf } from './fingerprint.ts';
 import { GradingSandboxes } from './grading-sandboxes.ts';
 import { mappedImages } from './image/mapped-images.ts';
 import { keptPaths } from './kept-paths.ts';
@@ -81,6 +82,7 @@ export async function runTrial(
   const { carry, protectedChanged, verifyTampered, failedAsk, ...result } = found;
   return {
     subject: subjectOf(spec),
+    fingerprint: fingerprintOf(spec, found),
     ...(sandboxes.engineName !== undefined && { engine: sandboxes.engineName }),
     ...(mapped.length > 0 && { mappedImages: mapped }),
     ...(spec.environment.source && { source: sourceOf(spec.environment.source) }),

@@ -90,6 +90,8 @@ test('a batch is replayed with its harnesses, without a model and at no cost', a
     expect(trial.replay?.changed).toBeUndefined();
     expect(trial.tokens).toBeGreaterThan(0);
   }
+  const listed = await offsite(place, ['batches', '--json']);
+  expect(JSON.parse(listed.stdout)[0].marks).toEqual(['replayed']);
   const { stdout } = await offsite(place, ['show']);
   expect(stdout).toMatch(
     new RegExp(`replayed from ${recordedId}, not a live result: \\d+ requests of 6 trials`),
@@ -147,6 +149,8 @@ test('a fork replays a trial up to a request, and goes on with another model', a
       replay: { answered: 1, live: 2, forkedAt: 1, of: expect.stringContaining('codex#0') },
     },
   ]);
+  const listed = await offsite(place, ['batches', '--json']);
+  expect(JSON.parse(listed.stdout)[0].marks).toEqual(['forked']);
   const late = await fork('--at', '9', '--model', 'other');
   expect(late).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('has no request 9') });
   const unknown = await fork('--at', '1', '--model', 'nobody');

@@ -53,6 +53,7 @@ export async function finishTrial(ledger: Ledger, trial: TrialKey, found: Found)
   const attempt = ledger.trials.beginAttempt(trial);
   await ledger.trials.finish(attempt, {
     ...{ verdict: found.verdict, cause: found.cause, result: recordOf(result(found)), report },
+    fingerprint: found.fingerprint,
   });
 }
 

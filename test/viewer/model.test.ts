@@ -100,6 +100,7 @@ test('a grid keeps the order of cases and variants, with holes where there is no
 test('pass rates are by suite and time; void trials do not count', () => {
   const batch = (key: number, suite: string, startedAt: number, passed: number, failed: number) => ({
     ...{ key, id: `batch_${key}`, suite, service: 's', startedAt, passed, failed, void: 5, unfinished: 1 },
+    marks: [],
   });
   const rates = passRates([batch(3, 'a', 30, 1, 1), batch(2, 'b', 20, 0, 0), batch(1, 'a', 10, 3, 1)]);
   expect(rates.map(({ suite, points }) => [suite, ...points.map(({ rate }) => rate)])).toEqual([

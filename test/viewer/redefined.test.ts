@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { changedParts } from '../../src/comparison/changed-parts.ts';
+import { fingerprintChanges, type KnownFingerprint } from '../../src/record/fingerprint.ts';
 import { compareTrials } from '../../src/viewer/model/compare.ts';
 
 const trial = (caseId: string, verdict: 'passed' | 'failed') => {
@@ -7,20 +7,34 @@ const trial = (caseId: string, verdict: 'passed' | 'failed') => {
 };
 
 test('a case whose validator changed is neither fixed nor counted', () => {
-  const before = { a: { prompt: '1', validator: '1' }, b: { prompt: '1' } };
-  const after = { a: { prompt: '1', validator: '2', user: '3' }, b: { prompt: '1' }, c: {} };
-  const changed = changedParts(before, after);
-  expect(changed).toEqual({ a: ['validator', 'user'] });
+  const variant = { model: 'm', harness: 'codex 1', profile: 'none', sandbox: '1' };
+  const of = (caseId: string, parts: object): KnownFingerprint => {
+    return { caseId, variant: 'v', parts: { ...variant, ...parts } };
+  };
+  const before = [of('a', { prompt: '1', validator: '1' }), of('b', { prompt: '1' })];
+  const after = [
+    of('a', { prompt: '1', validator: '2', user: '3' }),
+    of('b', { prompt: '1', harness: 'codex 2' }),
+    of('c', {}),
+  ];
+  const changed = fingerprintChanges(before, after);
+  expect(changed).toEqual({
+    cases: { a: ['validator', 'user'] },
+    variant: [{ part: 'harness', a: ['codex 1'], b: ['codex 2'] }],
+  });
   const compared = compareTrials(
     [trial('a', 'failed'), trial('b', 'passed')],
     [trial('a', 'passed'), trial('b', 'passed')],
     0.95,
-    changed,
+    changed?.cases,
   );
   expect(compared.cases).toMatchObject([
     { caseId: 'a', change: 'redefined', parts: ['validator', 'user'] },
     { caseId: 'b', change: 'same' },
   ]);
   expect(compared.rates.cases).toHaveLength(1);
-  expect(changedParts(undefined, after)).toBeUndefined();
+  expect(fingerprintChanges([], after)).toBeUndefined();
+  // Two definitions on one side are two things, even if the other side has one of them.
+  const twice = [...before, of('b', { prompt: '2' })];
+  expect(fingerprintChanges(twice, after)?.cases).toMatchObject({ b: ['prompt'] });
 });

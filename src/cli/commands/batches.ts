@@ -3,6 +3,7 @@ import { type ListedBatch, listBatches, listRuns, listTrials, shortBatchIds } fr
 import type { Ledger } from '../../ledger/ledger.ts';
 import { platformService } from '../../ledger/platform.ts';
 import type { PartNumber } from '../../ledger/sets.ts';
+import { batchMarks } from '../../record/batch-marks.ts';
 import { fittedRows } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
 import { cost, count, duration, minute, percent } from '../../text/quantities.ts';
@@ -58,6 +59,8 @@ interface BatchRow {
   void: number;
   /** Trials without a result. */
   left: number;
+  /** What to know about it, such as that it replays, or that trials are left. */
+  marks: string[];
   /** Passed of scored trials, 0 to 1; absent if no trial was scored. */
   passRate: number | undefined;
   /** Of the agent's models; absent unless it is known for each trial. */
@@ -77,7 +80,7 @@ function batchRow(ledger: Ledger, batch: ListedBatch): Omit<BatchRow, 'set'> {
   return {
     ...{ id, service, suite, startedAt, state },
     variants: [...new Set(listRuns(ledger.records, batch.key).map(({ variant }) => variant))],
-    ...{ passed, failed, void: batch.void, left: unfinished },
+    ...{ passed, failed, void: batch.void, left: unfinished, marks: batchMarks(batch) },
     passRate: passed + failed === 0 ? undefined : passed / (passed + failed),
     ...{ tokens, costUsd, durationMs },
     elapsedMs: ends.length === 0 ? undefined : last - startedAt,
@@ -107,11 +110,13 @@ function batchesTable(batches: readonly BatchRow[], short: (id: string) => strin
     ...(some((batch) => batch.void > 0)
       ? [right('void', (batch) => (batch.void > 0 ? styled('yellow', batch.void) : '0'))]
       : []),
-    ...(some(({ left }) => left > 0) ? [right('left', ({ left }) => String(left))] : []),
     right('rate', ({ passRate }) => percent(passRate)),
     ...(some(({ tokens }) => tokens !== 0) ? [right('tokens', ({ tokens }) => count(tokens))] : []),
     ...(some(({ costUsd = 0 }) => costUsd > 0) ? [right('cost', ({ costUsd }) => cost(costUsd))] : []),
     right('took', ({ elapsedMs }) => (elapsedMs === undefined ? '–' : duration(elapsedMs))),
+    ...(some(({ marks }) => marks.length > 0)
+      ? [{ title: 'note', shrinks: true, cell: ({ marks }: BatchRow) => marks.join('; ') }]
+      : []),
   ];
   const titles = columns.map(({ title }) => ours(title));
   const rows = batches.map((batch) => columns.map(({ cell }) => cell(batch)));

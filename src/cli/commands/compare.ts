@@ -25,6 +25,7 @@ export function compareCommand() {
     )
     .argument('[b]', 'the newer one (default: the last batch)')
     .option('--baseline', "compare one batch with the service's baseline of its cases and variants")
+    .option('--details', 'print the changed cases, the noise, pass@k, time, tokens and cost too')
     .option('--fail-on-regression', 'exit 1 if B is worse than A by more than noise')
     .option('--fail-on-case-regression', 'exit 1 if a case always passed in A and always fails in B')
     .action(async (a, b, options) => {
@@ -34,6 +35,7 @@ export function compareCommand() {
 
 interface CompareOptions extends CommonOptions, RegressionGates {
   baseline?: true | undefined;
+  details?: true | undefined;
 }
 
 async function compare(a: string, b: string | undefined, options: CompareOptions): Promise<number> {
@@ -50,7 +52,7 @@ async function compare(a: string, b: string | undefined, options: CompareOptions
     ? await comparedWithBaseline(context, a)
     : comparedBatches(context.ledger(), a, newer);
   if (options.json) context.out.json(compared);
-  else context.out.print(comparisonText(compared));
+  else context.out.print(comparisonText(compared, options));
   const before = options.baseline ? 'the baseline' : a;
   for (const line of regressionLines(compared, before, options)) context.err.print(line);
   return hasRegression(compared, options) ? exitCodes.belowThreshold : exitCodes.done;

@@ -1,4 +1,5 @@
 import type { ComparedBatches, Comparison, SideSummary } from '../../comparison/comparison.ts';
+import { variantChangesText } from '../../record/fingerprint.ts';
 import { plainText } from '../../text/output.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
 import { percent, plural } from '../../text/quantities.ts';
@@ -13,19 +14,57 @@ const named = 10;
 /** How many versions of a harness or a profile are named. */
 const shownVersions = 3;
 
-/** Everything that a comparison says, for people. */
-export function comparisonText({ comparisons, variantsOnlyA, variantsOnlyB }: ComparedBatches): Printable {
-  const [first] = comparisons;
-  const all = comparisons.map(sections);
-  const shared = sharedNotes(all);
-  return stack([
-    ...all.flatMap((parts) => [...withoutNotes(parts, shared), ours('')]),
-    ...(shared.size > 0 ? [ours('Of every variant:'), ...shared.values(), ours('')] : []),
+/**
+ * What a comparison says, for people: three lines for each variant, and what differs besides the work.
+ *
+ * @param details everything else too
+ */
+export function comparisonText(compared: ComparedBatches, { details = false } = {}): Printable {
+  const { comparisons, variantsOnlyA, variantsOnlyB } = compared;
+  const alone = [
     ...namesLine(variantsOnlyA, ours('Variants only in A, not compared: ')),
     ...namesLine(variantsOnlyB, ours('Variants only in B, not compared: ')),
+  ];
+  if (details) return stack([...detailsOf(compared), ...alone, ...bracketsText(compared)]);
+  const all = comparisons.map((comparison) => stack(headline(comparison)));
+  return stack(all.flatMap((one, index) => (index > 0 ? [ours(''), one] : [one])).concat(alone));
+}
+
+function detailsOf({ comparisons }: ComparedBatches): Printable[] {
+  const all = comparisons.map(sections);
+  const shared = sharedNotes(all);
+  return [
+    ...all.flatMap((parts) => [...withoutNotes(parts, shared), ours('')]),
+    ...(shared.size > 0 ? [ours('Of every variant:'), ...shared.values(), ours('')] : []),
+  ];
+}
+
+function bracketsText({ comparisons }: ComparedBatches): Printable[] {
+  const [first] = comparisons;
+  return [
     ...(first && comparisons.length > 1 ? [severalCompared(comparisons.length, first)] : []),
     text`In ${ours(comparisons.length > 1 ? 'all other brackets' : 'brackets')}: 95 % intervals, for other cases like these. See docs/comparing.md.`,
-  ]);
+  ];
+}
+
+/** Both sides and the finding, and what makes the comparison one of other things. */
+function headline(comparison: Comparison): Printable[] {
+  const { a, b, difference } = comparison;
+  const found = difference.finding === 'worse' || difference.finding === 'better';
+  return [
+    text`A  ${sideName(a)}: ${rateOf(a)}`,
+    text`B  ${sideName(b)}: ${rateOf(b)}`,
+    found ? styled('bold', differenceSentence(difference)) : differenceSentence(difference),
+    ...redefinedLine(comparison),
+    ...variantLine(comparison),
+  ];
+}
+
+function rateOf({ passRate, void: missing }: SideSummary): Printable {
+  const voided = missing > 0 ? ours(`, ${missing} void`) : ours('');
+  if (!passRate) return text`no verdict${voided}`;
+  const { rate, passed, failed } = passRate;
+  return text`${ours(percent(rate))}, ${passed} of ${plural(passed + failed, 'trial')} passed${voided}`;
 }
 
 function severalCompared(variants: number, { difference }: Comparison): Printable {
@@ -64,18 +103,13 @@ function isNote(part: Part): part is Exclude<Part, Printable> {
 }
 
 function sections(comparison: Comparison): Part[] {
-  const { a, b, difference } = comparison;
-  const found = difference.finding === 'worse' || difference.finding === 'better';
+  const { a, b } = comparison;
   return [
-    text`A  ${sideName(a)}`,
-    text`B  ${sideName(b)}`,
+    ...headline(comparison),
     ours(''),
     rateTable(a, b),
-    ours(''),
-    found ? styled('bold', differenceSentence(difference)) : differenceSentence(difference),
-    ...redefinedLine(comparison),
-    ...explained(comparison),
-    ...fewCasesOf(comparison).map((note) => ({ note })),
+    ...explained(comparison).flatMap((line) => [ours(''), line]),
+    ...fewCasesOf(comparison).map((note) => ({ note, apart: explained(comparison).length === 0 })),
     ...changesOf(comparison),
     ...noiseOf(a, b),
     ...passAtKTable(a, b),
@@ -84,8 +118,9 @@ function sections(comparison: Comparison): Part[] {
   ];
 }
 
-function sideName({ batches, variant, baseline }: SideSummary): Printable {
-  if (!baseline) return text`${batches.join(' + ')} · ${variant}`;
+function sideName({ batches, marks, variant, baseline }: SideSummary): Printable {
+  const marked = marks.length === 0 ? ours('') : text` (${marks.join('; ')})`;
+  if (!baseline) return text`${batches.join(' + ')} · ${variant}${marked}`;
   const { runs, harnessVersions, profileVersions } = baseline;
   const harness = versions(ours('harness'), harnessVersions);
   const profile = versions(ours('profile'), profileVersions);
@@ -208,6 +243,11 @@ function redefinedLine({ redefined = [], changedParts = {} }: Comparison): Print
   });
   const cases = plural(redefined.length, 'case');
   return namesLine(names, text`Not compared, since A and B ask or check something else: ${cases}: `);
+}
+
+/** What else differs between two batches of one variant, so that the difference may come from it. */
+function variantLine({ variantChanges = [] }: Comparison): Printable[] {
+  return variantChanges.length === 0 ? [] : [text`B also has another ${variantChangesText(variantChanges)}.`];
 }
 
 function warnings({ a, b, onlyA, onlyB }: Comparison): Part[] {

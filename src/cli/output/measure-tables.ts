@@ -25,7 +25,7 @@ export function measureTables({ a, b, measures: differences }: Comparison): Prin
   );
   const isCut = used.some((measure) =>
     [a, b].some(({ quantiles }) =>
-      quantiles[measure].some(({ low, high }) => low === undefined || high === undefined),
+      quantiles[measure].some(({ low, high }) => (low === undefined) !== (high === undefined)),
     ),
   );
   return [
@@ -54,7 +54,10 @@ function isUsed({ quantiles }: SideSummary, measure: Measure): boolean {
 function quantileCell({ quantiles }: SideSummary, measure: Measure, index: number): string {
   const found = quantiles[measure][index];
   const { shown } = shownAs[measure];
-  return found ? `${shown(found.value)} (${rangeOf(found, shown)})` : '–';
+  if (!found) return '–';
+  // With too few trials for either bound, there is no interval.
+  if (found.low === undefined && found.high === undefined) return shown(found.value);
+  return `${shown(found.value)} (${rangeOf(found, shown)})`;
 }
 
 function differenceCell(measure: Measure, value: number | undefined, interval: Interval | undefined): string {

@@ -1,9 +1,10 @@
 import type { StoredBatch } from '../../ledger/batches.ts';
-import { type ListedRun, type ListedTrial, listTrials } from '../../ledger/find.ts';
+import { type ListedRun, type ListedTrial, listBatches, listTrials } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Stretch } from '../../ledger/limits.ts';
 import { platformService } from '../../ledger/platform.ts';
 import type { PartNumber } from '../../ledger/sets.ts';
+import { batchMarks } from '../../record/batch-marks.ts';
 import { fittedLine } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
 import { duration, minute, plural } from '../../text/quantities.ts';
@@ -27,6 +28,8 @@ export interface ShownBatch {
   unreadable: number;
   /** Trials without a result. */
   left: number;
+  /** What to know about the batch before its results are believed. */
+  marks: string[];
   /** How the limits of its models moved, if they adapt. */
   limits: Stretch[];
 }
@@ -60,7 +63,8 @@ export function readBatch(ledger: Ledger, batch: StoredBatch, run?: ListedRun): 
   };
   const models = new Set(summary.runs.map(({ model }) => model));
   const limits = limitMoves(ledger, batch, { models, isOver: left === 0 });
-  return { batch, run, summary, notPassed, unreadable, left, limits };
+  const marks = listBatches(ledger.records, batch.key).flatMap(batchMarks);
+  return { batch, run, summary, notPassed, unreadable, left, marks, limits };
 }
 
 /** Terminals of fewer cells are narrow. */
@@ -76,7 +80,7 @@ const narrow = 120;
  * @param width of the terminal, in cells
  */
 export function batchView(
-  { batch, run, summary, notPassed, unreadable, left, limits }: ShownBatch,
+  { batch, run, summary, notPassed, unreadable, marks, limits }: ShownBatch,
   {
     short,
     isLast,
@@ -84,13 +88,12 @@ export function batchView(
     width,
   }: { short: string; isLast: boolean; part?: PartNumber | undefined; width: number },
 ): Printable {
-  const waiting = left > 0 ? [text`${plural(left, 'trial')} left`] : [];
   const unreported =
     summary.unreported > 0 ? [text`${plural(summary.unreported, 'result')} not reported`] : [];
   const byPlatform = batch.service === platformService ? [ours('run by the platform')] : [];
   const started = ours(minute(batch.startedAt));
   const ofSet = part ? [text`${part.number} of ${part.of} of ${part.id}`] : [];
-  const facts = [text`${batch.suite}`, ...ofSet, started, ...byPlatform, ...waiting, ...unreported];
+  const facts = [text`${batch.suite}`, ...ofSet, started, ...byPlatform, ...marks.map(ours), ...unreported];
   const head = facts.reduce(
     (all, fact) => text`${all}, ${fact}`,
     text`${styled('bold', text`batch ${short}`)}`,

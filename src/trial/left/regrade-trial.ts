@@ -3,6 +3,7 @@ import type { KeptWorkspace, Workspaces } from '../../ledger/workspaces.ts';
 import type { Cause, PhaseName } from '../../record/cause.ts';
 import type { TrialRecord, TrialResult } from '../../record/trial-record.ts';
 import { causeOf } from '../failure.ts';
+import { fingerprintOf } from '../fingerprint.ts';
 import { grade } from '../grading.ts';
 import { GradingSandboxes } from '../grading-sandboxes.ts';
 import { mappedImages } from '../image/mapped-images.ts';
@@ -116,6 +117,7 @@ export async function regradeTrial(
   const mapped = mappedImages(spec.environment, spec.testsIn?.environment);
   return {
     subject: subjectOf(spec),
+    fingerprint: fingerprintOf(spec, found),
     ...(mapped.length > 0 && { mappedImages: mapped }),
     ...facts,
     verdict: 'void',

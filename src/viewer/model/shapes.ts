@@ -1,6 +1,6 @@
-import type { Definition } from '../../comparison/changed-parts.ts';
 import type { Attempt } from '../../record/attempt.ts';
 import type { Cause } from '../../record/cause.ts';
+import type { KnownFingerprint } from '../../record/fingerprint.ts';
 import type { LaterGrading } from '../../record/later-grading.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 
@@ -31,6 +31,8 @@ export interface BatchRow extends BatchName {
   void: number;
   /** Trials without a result. Withdrawn trials do not count. */
   unfinished: number;
+  /** What to know about it, such as that it replays, or that trials are left. */
+  marks: string[];
 }
 
 export interface TrialRow {
@@ -70,8 +72,8 @@ export interface BatchPage {
   batch: BatchRow;
   /** By case, variant and ordinal. */
   trials: TrialRow[];
-  /** What each case asks and how it is graded, by case. Absent if the ledger does not have the plan. */
-  definitions?: Record<string, Definition> | undefined;
+  /** What its trials with a verdict asked, how they were graded, and what worked on them. */
+  fingerprints: KnownFingerprint[];
 }
 
 export type AttemptRow = Pick<Attempt, 'number' | 'startedAt'> &

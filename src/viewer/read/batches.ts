@@ -1,8 +1,9 @@
-import { definitionsOf } from '../../comparison/definitions.ts';
 import { type ListedBatch, type ListedTrial, listBatches, listTrials } from '../../ledger/find.ts';
+import { fingerprintsOf } from '../../ledger/fingerprints.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { lastAttempts } from '../../ledger/trial-rows.ts';
 import type { ListedAttempt } from '../../record/attempt.ts';
+import { batchMarks } from '../../record/batch-marks.ts';
 import type { Cause } from '../../record/cause.ts';
 import { tallyOf } from '../model/grid.ts';
 import type { BatchName, BatchPage, BatchRow, CauseOfRow, TrialRow } from '../model/shapes.ts';
@@ -20,8 +21,12 @@ export function readBatch(ledger: Ledger, key: number): BatchPage | undefined {
   if (!name) return undefined;
   const attempts = lastAttempts(records, key);
   const trials = listTrials(records, key).map((trial) => trialRow(trial, attempts.get(trial.key)));
-  const definitions = definitionsOf(ledger, ledger.batches.byKey(key));
-  return { batch: { ...name, ...tallyOf(trials) }, trials, ...(definitions && { definitions }) };
+  const marks = listBatches(records, key).flatMap(batchMarks);
+  return {
+    batch: { ...name, ...tallyOf(trials), marks },
+    trials,
+    fingerprints: fingerprintsOf(records, key),
+  };
 }
 
 /** Identity of a batch; undefined if the ledger has none with the key. */
@@ -31,18 +36,12 @@ export function batchName({ records, batches, sets }: Ledger, key: number): Batc
   return { key, id, suite, service, startedAt, set: sets.partNumbers().get(key) };
 }
 
-function batchRow({
-  key,
-  id,
-  suite,
-  service,
-  startedAt,
-  passed,
-  failed,
-  void: voided,
-  unfinished,
-}: ListedBatch) {
-  return { key, id, suite, service, startedAt, passed, failed, void: voided, unfinished };
+function batchRow(batch: ListedBatch) {
+  const { key, id, suite, service, startedAt, passed, failed, unfinished } = batch;
+  return {
+    ...{ key, id, suite, service, startedAt, passed, failed, void: batch.void, unfinished },
+    marks: batchMarks(batch),
+  };
 }
 
 /** @param last its last attempt */

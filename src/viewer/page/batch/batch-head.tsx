@@ -37,6 +37,11 @@ export function BatchHead({ batch, trials, isFiltered, variants }: BatchHeadProp
           {isPlatforms(batch.service) && 'run by the platform · '}
           started {ago(batch.startedAt)}
         </span>
+        {batch.marks.map((mark) => (
+          <span key={mark} class="tag">
+            {mark}
+          </span>
+        ))}
         {batch.set && <a href={addressOf('/', { q: batch.set.id })}>{partText(batch.set)}</a>}
         <span class="grow" />
         {left !== undefined && right !== undefined && (

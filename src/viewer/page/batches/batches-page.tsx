@@ -144,7 +144,7 @@ interface RowProps {
 }
 
 function Row({ batch, index, attributes, isMarked, isCurrent, mark }: RowProps) {
-  const { key, id, suite, service, startedAt, unfinished, set } = batch;
+  const { key, id, suite, service, startedAt, marks, set } = batch;
   return (
     <div
       class={`row ${isCurrent ? 'current' : ''}`}
@@ -179,7 +179,7 @@ function Row({ batch, index, attributes, isMarked, isCurrent, mark }: RowProps) 
         {percent(passRate(batch))}
       </span>
       <span role="cell" class="number dim time" title={when(startedAt)}>
-        {unfinished > 0 && <span class="working">in progress · </span>}
+        {marks.map((mark) => `${mark} · `)}
         {ago(startedAt)}
       </span>
     </div>

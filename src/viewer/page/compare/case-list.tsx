@@ -125,12 +125,12 @@ function Row({ one, index, attributes, address, isCurrent }: RowProps) {
     >
       <span role="cell" class={`change ${one.change}`}>
         {names[one.change]}
-        {one.parts && <span class="dim"> {one.parts.join(', ')}</span>}
       </span>
       <span role="cell" class="name">
         <a class="cover" href={address}>
           {line(one.caseName)}
         </a>
+        {one.parts && <span class="dim"> {one.parts.join(', ')}</span>}
       </span>
       {[one.a, one.b].map((trials, side) => (
         <span key={side === 0 ? 'a' : 'b'} role="cell" class="cell">

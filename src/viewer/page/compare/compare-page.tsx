@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks';
-import { changedParts } from '../../../comparison/changed-parts.ts';
+import { type ChangedPart, fingerprintChanges } from '../../../record/fingerprint.ts';
 import { type ComparedTrials, chooseVariants, compareTrials } from '../../model/compare.ts';
 import { variantsOf } from '../../model/grid.ts';
 import { type LoadedBatch, useBatch } from '../batch/use-batch.ts';
@@ -26,15 +26,20 @@ export function ComparePage({ query }: { query: URLSearchParams }) {
       ),
     [left.trials, right.trials, query, a, b],
   );
+  const changed = useMemo(() => {
+    const fingerprintsOf = ({ value }: LoadedBatch, variant: string | undefined) =>
+      value?.fingerprints.filter((one) => one.variant === variant) ?? [];
+    return fingerprintChanges(fingerprintsOf(left, variants.a), fingerprintsOf(right, variants.b));
+  }, [left.value, right.value, variants.a, variants.b]);
   const compared = useMemo(
     () =>
       compareTrials(
         left.trials.filter(({ variant }) => variant === variants.a),
         right.trials.filter(({ variant }) => variant === variants.b),
         variants.confidence,
-        changedParts(left.value?.definitions, right.value?.definitions),
+        changed?.cases,
       ),
-    [left.trials, right.trials, left.value, right.value, variants.a, variants.b, variants.confidence],
+    [left.trials, right.trials, changed, variants.a, variants.b, variants.confidence],
   );
   const chosen = compared.cases.find(({ caseId }) => caseId === query.get('case'));
   if (!left.value || !right.value)
@@ -68,7 +73,11 @@ export function ComparePage({ query }: { query: URLSearchParams }) {
       {chosen ? (
         <Transcripts compared={chosen} query={query} />
       ) : (
-        <Overview compared={compared} {...variants} query={query} waiting={left.waiting + right.waiting} />
+        <Overview
+          {...{ compared, query, ...variants }}
+          variantChanges={variants.a === variants.b ? (changed?.variant ?? []) : []}
+          waiting={left.waiting + right.waiting}
+        />
       )}
     </div>
   );
@@ -78,15 +87,16 @@ interface OverviewProps {
   compared: ComparedTrials;
   confidence: number;
   inCommon: number;
+  variantChanges: readonly ChangedPart[];
   query: URLSearchParams;
   waiting: number;
 }
 
-function Overview({ compared, confidence, inCommon, query, waiting }: OverviewProps) {
+function Overview({ compared, confidence, inCommon, variantChanges, query, waiting }: OverviewProps) {
   return (
     <>
       <div class="findings">
-        <Finding compared={compared} confidence={confidence} inCommon={inCommon} />
+        <Finding {...{ compared, confidence, inCommon, variantChanges }} />
         <Measures compared={compared} />
       </div>
       {waiting > 0 && <p class="dim">reading {plural(waiting, 'record')} …</p>}
@@ -105,7 +115,7 @@ interface SideProps {
 function Side({ name, loaded: { value, trials }, variant, parameter }: SideProps) {
   const variants = variantsOf(trials);
   if (!value) return null;
-  const { key, suite, id, startedAt } = value.batch;
+  const { key, suite, id, startedAt, marks } = value.batch;
   return (
     <div class="side">
       <b class="letter">{name}</b>
@@ -114,6 +124,11 @@ function Side({ name, loaded: { value, trials }, variant, parameter }: SideProps
           {line(suite)} <span class="id">{line(id)}</span>
         </a>{' '}
         <span class="dim">{when(startedAt)}</span>
+        {marks.map((mark) => (
+          <span key={mark} class="tag">
+            {mark}
+          </span>
+        ))}
       </span>
       <select
         aria-label={`Variant of ${name}`}

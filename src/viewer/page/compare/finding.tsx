@@ -1,5 +1,7 @@
+import { type ChangedPart, variantChangesText } from '../../../record/fingerprint.ts';
 import type { Noise } from '../../../stats/repeats.ts';
 import type { ComparedTrials } from '../../model/compare.ts';
+import { line } from '../parts/foreign.ts';
 import { plural } from '../parts/quantities.ts';
 
 /** Below this number of cases, an interval says little. */
@@ -11,17 +13,28 @@ interface FindingProps {
   confidence: number;
   /** How many variants the batches have in common. */
   inCommon: number;
+  /** What else differs, if both sides are of one variant. */
+  variantChanges: readonly ChangedPart[];
 }
 
 /** Whether B is better or worse than A, or whether that may be noise. */
-export function Finding({ compared, confidence, inCommon }: FindingProps) {
+export function Finding({ compared, confidence, inCommon, variantChanges }: FindingProps) {
   const { rates, noise, finding } = compared;
   const { better, worse, midP } = rates.mcnemar;
+  const redefined = compared.cases.filter(({ change }) => change === 'redefined');
   const { low = 0, high = 0 } = rates.interval ?? {};
   const range = `${signed(low)} to ${signed(high)}`;
   return (
     <section class={`finding ${finding}`} aria-label="Finding">
       <p class="sentence">{sentence(compared)}</p>
+      {redefined.length > 0 && (
+        <p class="caution">
+          Not compared, since A and B ask or check something else: {plural(redefined.length, 'case')}.
+        </p>
+      )}
+      {variantChanges.length > 0 && (
+        <p class="caution">B also has another {line(variantChangesText(variantChanges))}.</p>
+      )}
       {finding === 'noise' && (
         <p>{`That does not show that they are equal: the true difference may be ${range} points.`}</p>
       )}

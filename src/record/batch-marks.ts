@@ -1,0 +1,44 @@
+/** What a batch is, as far as it is not simply a whole run of its suite with live models. */
+export interface BatchFacts {
+  passed: number;
+  failed: number;
+  /** Trials without a result. */
+  unfinished: number;
+  /** How many cases it has. */
+  cases: number;
+  /** How many cases its suite has, if some were left out on purpose. */
+  suiteCases?: number | undefined;
+  /** Where the answers of its models came from. Undefined for a batch of an older Offsite. */
+  answers?: 'live' | 'replayed' | 'forked' | undefined;
+  /** The trials that were graded again, by their last grading. */
+  regraded?: Regraded | undefined;
+}
+
+export interface Regraded {
+  trials: number;
+  /** Their verdicts in the trial itself, and now. */
+  was: { passed: number; failed: number };
+  now: { passed: number; failed: number };
+}
+
+/** What to know before the results of a batch are believed or compared, each in a few words. */
+export function batchMarks(batch: BatchFacts): string[] {
+  const { unfinished, cases, suiteCases, answers, regraded } = batch;
+  return [
+    ...(answers === 'replayed' || answers === 'forked' ? [answers] : []),
+    ...(suiteCases !== undefined && suiteCases > cases ? [`${cases} of ${suiteCases} cases`] : []),
+    ...(unfinished > 0 ? [`${unfinished} ${unfinished === 1 ? 'trial' : 'trials'} left`] : []),
+    ...(regraded ? [regradedText(batch, regraded)] : []),
+  ];
+}
+
+/** `3 graded again: 20 % → 30 %`: the pass rate of the whole batch before and after. */
+function regradedText({ passed, failed }: BatchFacts, { trials, was, now }: Regraded): string {
+  const after = { passed: passed - was.passed + now.passed, failed: failed - was.failed + now.failed };
+  return `${trials} graded again: ${rate({ passed, failed })} → ${rate(after)}`;
+}
+
+function rate({ passed, failed }: { passed: number; failed: number }): string {
+  const scored = passed + failed;
+  return scored === 0 ? '–' : `${Math.round((passed / scored) * 100)} %`;
+}

@@ -1,0 +1,84 @@
+import { z } from 'zod';
+
+/**
+ * What a trial asked, how it was graded, and what worked on it: each part that it has, by its name. The value
+ * is a hash of the part, or its name and version where people know it by these.
+ */
+export const Fingerprint = z.record(z.string(), z.string());
+export type Fingerprint = z.infer<typeof Fingerprint>;
+
+/** The parts that belong to the variant. All others belong to the case. */
+const ofVariant: ReadonlySet<string> = new Set(['model', 'harness', 'profile', 'sandbox']);
+
+/** The fingerprint of trials of a case on a variant that have a verdict. */
+export interface KnownFingerprint {
+  caseId: string;
+  variant: string;
+  parts: Fingerprint;
+}
+
+export interface ChangedPart {
+  part: string;
+  /** The values on the two sides; empty text for trials without the part. */
+  a: string[];
+  b: string[];
+}
+
+export interface FingerprintChanges {
+  /**
+   * The cases that ask or check something else on the two sides, by id, with the parts that differ. Verdicts
+   * of such a case are about different things, so they are not compared.
+   */
+  cases: Record<string, string[]>;
+  /** What differs between the variants. */
+  variant: ChangedPart[];
+}
+
+/**
+ * What differs between the trials of two sides, each of one variant. Undefined if no case has trials with a
+ * fingerprint on both sides: results of an older Offsite, or of a service, have none.
+ */
+export function fingerprintChanges(
+  a: readonly KnownFingerprint[],
+  b: readonly KnownFingerprint[],
+): FingerprintChanges | undefined {
+  const [ofA, ofB] = [a, b].map((side) => Map.groupBy(side, ({ caseId }) => caseId));
+  const common = [...(ofA ?? [])].flatMap(([id, before]) => {
+    const after = ofB?.get(id);
+    return after ? [{ id, changed: changedParts(before, after) }] : [];
+  });
+  if (common.length === 0) return undefined;
+  const cases = common.flatMap(({ id, changed }): [string, string[]][] => {
+    const parts = changed.map(({ part }) => part).filter((part) => !ofVariant.has(part));
+    return parts.length === 0 ? [] : [[id, parts]];
+  });
+  const changed = common.flatMap((one) => one.changed).filter(({ part }) => ofVariant.has(part));
+  const variant = [...Map.groupBy(changed, ({ part }) => part)].map(([part, all]) => {
+    const values = (side: 'a' | 'b') => [...new Set(all.flatMap((one) => one[side]))];
+    return { part, a: values('a'), b: values('b') };
+  });
+  return { cases: Object.fromEntries(cases), variant };
+}
+
+/** The parts with other values on the two sides, or with several on one side. */
+function changedParts(a: readonly KnownFingerprint[], b: readonly KnownFingerprint[]): ChangedPart[] {
+  const names = new Set([...a, ...b].flatMap(({ parts }) => Object.keys(parts)));
+  const valuesOf = (side: readonly KnownFingerprint[], part: string) => [
+    ...new Set(side.map(({ parts }) => (Object.hasOwn(parts, part) ? (parts[part] ?? '') : ''))),
+  ];
+  return [...names].flatMap((part) => {
+    const [before, after] = [valuesOf(a, part), valuesOf(b, part)];
+    if (before.length === 1 && after.length === 1 && before[0] === after[0]) return [];
+    return [{ part, a: before, b: after }];
+  });
+}
+
+/** `harness (codex 0.41.0 → codex 0.42.0), profile`: what differs in the variant. Empty if nothing does. */
+export function variantChangesText(changes: readonly ChangedPart[]): string {
+  return changes
+    .map(({ part, a, b }) => (isNamed.has(part) ? `${part} (${a.join(', ')} → ${b.join(', ')})` : part))
+    .join(', ');
+}
+
+/** The parts whose values people know. The others are hashes. */
+const isNamed: ReadonlySet<string> = new Set(['model', 'harness']);

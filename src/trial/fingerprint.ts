@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+import { canonicalJson } from '../canonical-json.ts';
+import type { Fingerprint } from '../record/fingerprint.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
+import {
+  environmentContent,
+  stepsContent,
+  testsContent,
+  testsInContent,
+} from '../suite/environment-content.ts';
+import { profileVersion } from '../suite/profile-version.ts';
+import type { TrialSpec } from './spec.ts';
+
+/**
+ * The fingerprint of a trial, from what it was asked to do and what was found while it ran. Where files are,
+ * and images without a digest of a registry, are no part of it: they differ between two machines.
+ */
+export function fingerprintOf(
+  spec: TrialSpec,
+  { harnessVersion, images = [] }: Pick<TrialRecord, 'harnessVersion' | 'images'>,
+): Fingerprint {
+  const { environment, tests, testsIn, steps, validator, sandbox } = spec;
+  const { source, ...content } = environmentContent(environment);
+  const digests = images.flatMap(({ digest }) => digest ?? []).toSorted();
+  const { name: _, ...limits } = sandbox;
+  const parts: Record<string, unknown> = {
+    prompt: spec.prompt,
+    variables: [spec.variables, spec.gradingVariables ?? null],
+    source,
+    prepare: spec.prepare,
+    environment: content,
+    images: digests.length > 0 ? digests : undefined,
+    verify: spec.verify && [spec.verify, spec.verifyPlace],
+    validator: validator && { ...validator, manifest: validator.manifest.map(({ name }) => name) },
+    tests: tests && [testsContent(tests), testsIn && testsInContent(testsIn), spec.testsHosts ?? null],
+    steps: steps && stepsContent(steps),
+    user: spec.user,
+    judges: spec.judges.length > 0 ? spec.judges : undefined,
+    artifacts: [spec.artifacts, spec.artifactsExcept ?? null],
+    protected: spec.protected,
+    agent: spec.agent,
+    sandbox: limits,
+  };
+  const hashes = Object.entries(parts).flatMap(([part, value]) =>
+    value === undefined ? [] : [[part, hashOf(value)] as const],
+  );
+  return {
+    ...Object.fromEntries(hashes),
+    model: spec.model,
+    harness: harnessVersion === undefined ? spec.harness : `${spec.harness} ${harnessVersion}`,
+    profile: profileVersion(spec.profile) ?? 'none',
+  };
+}
+
+/** 16 hexadecimal digits. */
+function hashOf(value: unknown): string {
+  return createHash('sha256').update(canonicalJson(value)).digest('hex').slice(0, 16);
+}

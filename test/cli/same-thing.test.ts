@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ComparedBatches } from '../../src/comparison/comparison.ts';
+import { offsite } from './offsite.ts';
+import { openPlace, type Place } from './place.ts';
+
+/** Batches of one suite that do not ask, check or run the same, and what each view says of them. */
+
+const slow = { timeout: 180_000 };
+
+let place: Place;
+beforeAll(() => {
+  place = openPlace();
+});
+afterAll(() => place?.[Symbol.dispose]());
+
+const act = (file: string) => ({ act: `echo hello > ${file}` });
+const suite = (greet: string, run = 'eval "$act"') =>
+  place.suite({
+    run,
+    cases: [
+      { id: 'greet', variables: act('greeting'), verify: greet },
+      { id: 'other', variables: act('other'), verify: 'test -s other' },
+    ],
+  });
+const strict = 'grep -qx Hello greeting';
+const loose = 'grep -qix Hello greeting';
+
+async function ran(file: string, ...args: string[]): Promise<string> {
+  const { stdout, stderr } = await offsite(place, ['run', file, '--json', ...args]);
+  expect(stderr).not.toContain('error:');
+  return JSON.parse(stdout).batchId;
+}
+
+async function marks(): Promise<Record<string, string[]>> {
+  const { stdout } = await offsite(place, ['batches', '--json']);
+  const rows: { id: string; marks: string[] }[] = JSON.parse(stdout);
+  return Object.fromEntries(rows.map((row) => [row.id, row.marks]));
+}
+
+describe('two batches of one suite', slow, () => {
+  let first: string;
+  let loosened: string;
+
+  test('a check that was loosened is in the headline, and its case in no pair', async () => {
+    first = await ran(suite(strict));
+    loosened = await ran(suite(loose));
+    const { stdout, stderr } = await offsite(place, [
+      ...['compare', first, loosened, '--fail-on-case-regression'],
+    ]);
+    expect(stdout.split('\n').slice(2)).toEqual([
+      expect.stringMatching(/^No difference can be told from noise: .*, over 1 case\.$/),
+      'Not compared, since A and B ask or check something else: 1 case: greet (verify)',
+      '',
+    ]);
+    expect(stderr).toContain('not compared, since it asks or checks something else now: greet\n');
+  });
+
+  test('another profile of the same variant is named', async () => {
+    const changed = await ran(suite(loose, 'true\neval "$act"'));
+    const { stdout } = await offsite(place, ['compare', loosened, changed, '--json']);
+    const [comparison] = (JSON.parse(stdout) as ComparedBatches).comparisons;
+    expect(comparison).toMatchObject({ redefined: [], difference: { cases: 2 } });
+    expect(comparison?.variantChanges?.map(({ part }) => part)).toEqual(['profile']);
+    const shown = await offsite(place, ['compare', loosened, changed]);
+    expect(shown.stdout).toContain('B also has another profile.\n');
+  });
+
+  test('what was graded again says so wherever the batch is shown', async () => {
+    suite(loose);
+    await offsite(place, ['regrade', first]);
+    const mark = '2 graded again: 50 % → 100 %';
+    expect((await marks())[first]).toEqual([mark]);
+    expect((await offsite(place, ['batches'])).stdout).toContain(mark);
+    expect((await offsite(place, ['show', first])).stdout).toContain(mark);
+    expect((await offsite(place, ['compare', first, loosened])).stdout).toMatch(
+      new RegExp(`^A .* \\(${mark}\\): 50 %`),
+    );
+  });
+
+  test('a run of chosen cases is marked, and counts as the last one only for these cases', async () => {
+    const file = suite(loose);
+    const last = await ran(file);
+    const partial = await ran(file, '--include', 'greet');
+    expect((await marks())[partial]).toEqual(['1 of 2 cases']);
+    const compared = async (...args: string[]) => {
+      const { stdout } = await offsite(place, ['run', file, '--compare-to', 'last', '--json', ...args]);
+      return (JSON.parse(stdout).comparison as ComparedBatches).comparisons[0]?.a;
+    };
+    expect(await compared('--include', 'greet')).toMatchObject({
+      batches: [partial],
+      marks: ['1 of 2 cases'],
+    });
+    expect(await compared()).toMatchObject({ batches: [last], marks: [] });
+  });
+});
