@@ -3,6 +3,7 @@ import { DaemonConfig } from './daemon-config.ts';
 import type { Budgets } from './default-budgets.ts';
 import { EngineAddress, EngineList, engineListIssue } from './engines-config.ts';
 import { FleetConfig } from './fleet-config.ts';
+import { isHostPattern } from './hosts/host-pattern.ts';
 import { Label } from './labels.ts';
 import { Budget, ModelConfig } from './model-config.ts';
 import { ProfileConfig } from './profile-config.ts';
@@ -105,6 +106,19 @@ export const ConfigFile = z
     images: z.record(z.string().min(1), z.string().min(1)).default({}).meta({
       description: 'Image that a suite names -> image to use instead. Results say so.',
     }),
+    git: z
+      .strictObject({
+        credentials: z
+          .array(z.string().refine(isHostPattern, 'expected a host, such as github.com or *.example:8443'))
+          .default([])
+          .meta({
+            description:
+              'Hosts at which the git sources of suites may use your credentials and your settings of git: github.com, ' +
+              '*.example. At others, git asks without them; ssh is refused there.',
+          }),
+      })
+      .prefault({})
+      .meta({ description: 'How the git sources of suites are fetched.' }),
     pull: z
       .enum(['never', 'missing', 'always'])
       .default('missing')

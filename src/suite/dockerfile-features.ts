@@ -1,4 +1,5 @@
 import { DockerfileParser, From, type Instruction } from 'dockerfile-ast';
+import { z } from 'zod';
 import { parseForeignJson } from '../parse-json.ts';
 
 /**
@@ -125,6 +126,52 @@ function shellOf(instruction: Instruction): readonly string[] | undefined {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * The lines of ADD that may fetch something: an address, a git repository, or a variable that may be one. The
+ * engine fetches it, on its machine's own network.
+ *
+ * @param triggers the instructions that images run in the builds that use them (ONBUILD)
+ */
+export function remoteAdds(text: string, triggers: readonly string[] = []): UnmetNeed[] {
+  const own = DockerfileParser.parse(text).getInstructions();
+  const of = (instruction: Instruction, line: number): UnmetNeed[] => {
+    const keyword = instruction.getKeyword();
+    const words = instruction.getArgumentsContent() ?? '';
+    if (keyword === 'ONBUILD')
+      return DockerfileParser.parse(words)
+        .getInstructions()
+        .flatMap((one) => of(one, line));
+    return keyword === 'ADD' && sourcesOf(words).some((source) => !isPlainPath(source))
+      ? [{ line, message: 'ADD may fetch an address' }]
+      : [];
+  };
+  const inherited = triggers.flatMap((one) => DockerfileParser.parse(one).getInstructions());
+  return [
+    ...own.flatMap((one) => of(one, one.getRange().start.line + 1)),
+    ...inherited.flatMap((one) => of(one, 1)),
+  ];
+}
+
+/** What is added. The text of a here-document is in the lines below, and fetches nothing. */
+function sourcesOf(words: string): string[] {
+  const [first = ''] = words.split('\n');
+  if (!first.startsWith('['))
+    return first
+      .split(/\s+/)
+      .slice(0, -1)
+      .filter((word) => !word.startsWith('<<'));
+  try {
+    return z.array(z.string()).parse(parseForeignJson(first)).slice(0, -1);
+  } catch {
+    return [first];
+  }
+}
+
+/** Without variables, quotes and colons, from which builders could make an address. */
+function isPlainPath(source: string): boolean {
+  return /^[\w./*?+@,~ -]+$/.test(source);
 }
 
 interface Flag {

@@ -76,6 +76,14 @@ export const SandboxConfig = z.strictObject({
         "Whether to refuse an engine that cannot apply Offsite's filter of system calls, " +
         'or to run without the filter. Results say so if the filter was missing.',
     }),
+  remoteAdd: z
+    .enum(['refuse', 'allow'])
+    .default('refuse')
+    .meta({
+      description:
+        "Whether ADD of a Dockerfile may name an address or a git repository. The engine fetches it on its machine's " +
+        'own network, where also loopback and private addresses answer, and follows redirects.',
+    }),
   passEnv: z.array(z.string().min(1)).default([]).meta({
     description: "Names of the host's environment variables that the sandbox may see. Default: none.",
   }),

@@ -1,4 +1,6 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -10,6 +12,7 @@ import { loadSuite } from '../../src/suite/load-suite.ts';
 import { hostEnvironmentOf } from '../../src/trial/host-environment.ts';
 import type { BuildEvent } from '../../src/trial/image/build-event.ts';
 import { dockerOf } from '../engine/docker-of.ts';
+import { testImage } from './test-image.ts';
 import { openTrialBench, type TrialBench } from './trial-bench.ts';
 
 const certificate = `-----BEGIN CERTIFICATE-----\nof this host ${crypto.randomUUID()}\n-----END CERTIFICATE-----\n`;
@@ -226,6 +229,42 @@ COPY --link Dockerfile ./
         : `/Dockerfile:4: a here-document of COPY needs Docker 23`;
     expect(cause?.message).toContain(expected);
     expect(cause?.output ?? '').not.toContain('RUN');
+  });
+
+  test('fetches nothing from what listens on localhost, unless the owner allows it', async () => {
+    let requests = 0;
+    const server = createServer((_request, response) => {
+      requests += 1;
+      response.end('from the host');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/x`;
+    await using parent = await testImage(engine, `FROM offsite/base\nONBUILD ADD ${address} /parent\n`);
+    const quoted = `${address.slice(0, 2)}"${address.slice(2)}"`;
+    try {
+      for (const lines of [
+        `FROM offsite/base\nADD ${address} /x`,
+        `FROM offsite/base\nadd --chown=0:0 \\\n  ${address} /x`,
+        `FROM offsite/base\nADD [${JSON.stringify(address)}, "/x"]`,
+        `FROM offsite/base\nADD ${quoted} /x`,
+        `FROM offsite/base\nARG FROM_HERE=${address}\nADD $FROM_HERE /x`,
+        `FROM offsite/base\nADD git://127.0.0.1/x.git /x`,
+        `FROM offsite/base AS one\nONBUILD ADD ${address} /x\nFROM one`,
+        `FROM ${parent.name}`,
+      ]) {
+        write('Dockerfile', `${lines}\n${unique()}`);
+        const { cause } = await bench.trial('true', { environment: built({}), verify: 'true' });
+        expect(cause?.message, lines).toMatch(/Dockerfile:\d: ADD may fetch an address.*remoteAdd: allow/);
+      }
+      expect(requests).toBe(0);
+      write('Dockerfile', `FROM offsite/base\n${unique()}ADD ${address} /x\nADD Dockerfile *.yaml /files/\n`);
+      const trial = { environment: built({}), verify: 'grep host /x\ntest -e /files/suite.yaml' };
+      const { verdict } = await bench.trial('true', trial, { remoteAdd: 'allow' });
+      expect(verdict).toBe('passed');
+      expect(requests).toBeGreaterThan(0);
+    } finally {
+      server.close();
+    }
   });
 
   test('is stopped when its time is up', async () => {

@@ -58,6 +58,7 @@ async function findImage(
       workingDir: found.Config?.WorkingDir ?? '',
       env: Object.fromEntries((found.Config?.Env ?? []).map(nameAndValue)),
       volumes: Object.keys(found.Config?.Volumes ?? {}),
+      triggers: found.Config?.OnBuild ?? [],
       ...programOf(found),
     };
   } catch (thrown) {

@@ -28,6 +28,8 @@ export interface Image {
   env: Readonly<Record<string, string>>;
   /** The folders that each of its containers keeps outside of its own layer, so that no commit has them. */
   volumes: readonly string[];
+  /** The instructions that it runs in each build that starts with it (ONBUILD). */
+  triggers: readonly string[];
   /** The beginning of the command that its containers run by default. */
   entrypoint: readonly string[];
   /** The rest of that command. */

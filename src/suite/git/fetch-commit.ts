@@ -11,6 +11,8 @@ import { namingShallowClone } from './shallow-clone.ts';
 export interface FetchParts {
   /** Keeps the commits that were fetched. */
   folder: string;
+  /** Whether git may use the user's settings and credentials. */
+  withCredentials: boolean;
   env: NodeJS.ProcessEnv;
   signal: AbortSignal;
   onProgress?: ((line: string) => void) | undefined;
@@ -48,13 +50,15 @@ async function fetchOrFind(
   parts: FetchParts,
 ): Promise<FetchedCommit> {
   const address = source.kind === 'local' ? source.path : source.url;
-  const reach = source.kind;
+  const reach = source.kind === 'remote' && !parts.withCredentials ? 'stranger' : source.kind;
   const { env, signal } = parts;
   const isId = ref !== undefined && /^([\da-f]{40}|[\da-f]{64})$/i.test(ref);
   const wanted = isId
     ? { name: ref.toLowerCase(), commit: ref.toLowerCase() }
     : await found(ref, address, { env, reach, signal });
-  const kept = keptAt(parts.folder, address, wanted.commit);
+  // Who may not use the credentials must not get what was fetched with them either.
+  const keptUnder = reach === 'stranger' ? `${reach} ${address}` : address;
+  const kept = keptAt(parts.folder, keptUnder, wanted.commit);
   if (existsSync(kept)) {
     const now = new Date();
     utimesSync(kept, now, now);
@@ -65,7 +69,7 @@ async function fetchOrFind(
   const fresh = mkdtempSync(join(parts.folder, 'fetching-'));
   try {
     const commit = await fetchInto(fresh, { address, reach, name: wanted.name }, parts);
-    const repository = keptAt(parts.folder, address, commit);
+    const repository = keptAt(parts.folder, keptUnder, commit);
     // Another process may have fetched the same one.
     if (!existsSync(repository))
       await rename(fresh, repository).catch((error: unknown) => {
@@ -125,7 +129,7 @@ async function found(
 
 async function fetchInto(
   folder: string,
-  { address, reach, name }: { address: string; reach: Repository['kind']; name: string },
+  { address, reach, name }: { address: string; reach: GitCall['reach']; name: string },
   { env, signal, onProgress }: FetchParts,
 ): Promise<string> {
   const here = { env, signal, reach: 'nothing' as const, timeoutMs: gitSources.time.read };

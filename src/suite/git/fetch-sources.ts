@@ -7,6 +7,8 @@ import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { KnownKeys } from '../../redaction/known-keys.ts';
 import { plural } from '../../text/quantities.ts';
 import { heldKey } from '../file-reader.ts';
+import { readAuthority } from '../hosts/authority.ts';
+import { allowList } from '../hosts/host-pattern.ts';
 import type { Reach } from '../read-file.ts';
 import { readSuite } from '../read-suite.ts';
 import { type CommittedEntry, committedEntries, contentsOf } from './commit-files.ts';
@@ -20,6 +22,8 @@ export interface SourceParts extends Pick<FetchParts, 'env' | 'signal'> {
   dataFolder: string;
   allowOutside?: readonly string[] | undefined;
   except?: readonly string[] | undefined;
+  /** Patterns of the hosts at which git may use the user's credentials: `git` of the configuration. */
+  credentialsFor?: readonly string[] | undefined;
   /** Keys that no file of a source may hold. */
   keys?: KnownKeys | undefined;
   /** Receives what people should know about a source. */
@@ -88,17 +92,32 @@ function keyOf(error: OffsiteError, { ref }: GitSource): SourceProblem['key'] {
 async function plannedSource(
   { git, ref, history, leaveOut }: GitSource,
   { folder, own }: SuitePlace,
-  { dataFolder, allowOutside = [], except = [], keys, note, onProgress, ...asking }: SourceParts,
+  {
+    dataFolder,
+    allowOutside = [],
+    except = [],
+    credentialsFor = [],
+    keys,
+    note,
+    onProgress,
+    ...asking
+  }: SourceParts,
 ): Promise<PlannedSource> {
   const repositoryNamed = repositoryOf(git, folder);
   const reach: Reach = { within: [folder, ...allowOutside], except };
   if (repositoryNamed.kind === 'local') requireLocalRepository(repositoryNamed.path, reach);
+  const isNamed = repositoryNamed.kind === 'local' || isNamedHost(repositoryNamed.url, credentialsFor);
+  if (!isNamed && !/^(https?|git):/.test(git)) throw failed(`ssh uses your keys. ${nameHost}`);
   const url = withoutCredentials(git);
   const title = `${ref ?? 'HEAD'} of ${url}`;
   const fetching = { ...asking, folder: join(dataFolder, 'sources') };
   const fetched = await fetchCommit(repositoryNamed, ref, {
     ...fetching,
+    withCredentials: isNamed,
     onProgress: (line) => onProgress(`fetch ${title}: ${withoutCredentials(line)}`),
+  }).catch((error: unknown) => {
+    if (isNamed || kindOfFailure(error) !== 'GIT_FAILED') throw error;
+    throw failed(`${messageOf(error)}. It was asked without your credentials. ${nameHost}`);
   });
   const whole = await committedEntries(fetched.commit, { ...asking, repository: fetched.repository });
   const isOwn = own !== undefined && hasSuite(own, repositoryNamed, whole);
@@ -121,6 +140,17 @@ async function plannedSource(
     );
   }
   return { url, ref, commit: fetched.commit, rebuilt, history, repository };
+}
+
+const nameHost = 'If this suite may use them, name the host under git.credentials in offsite.yaml';
+
+/** Whether a URL, or git's `user@host:path`, is at one of the hosts. With ssh, the port does not count. */
+function isNamedHost(url: string, patterns: readonly string[]): boolean {
+  const [, scheme = 'ssh', host = ''] =
+    /^([\w+.-]+):\/\/(?:[^/]*@)?([^/]*)/.exec(url) ?? /^()(?:[^/]*@)?(\[[^\]]*\]|[^/:]*):/.exec(url) ?? [];
+  const isWeb = scheme.startsWith('http');
+  const authority = readAuthority(isWeb ? host : host.replace(/:\d*$/, ''), scheme === 'http' ? 80 : 443);
+  return authority !== undefined && allowList(patterns).allows(authority);
 }
 
 /** Whether a repository is the suite's own, or another copy of it. */

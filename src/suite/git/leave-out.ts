@@ -82,7 +82,7 @@ export interface LeftOut {
 export async function withoutPaths(
   fetched: FetchedCommit,
   { paths, globs }: LeftOut,
-  { folder, env, signal }: FetchParts,
+  { folder, env, signal }: Pick<FetchParts, 'folder' | 'env' | 'signal'>,
 ): Promise<FetchedCommit & { leftOut: string[] }> {
   const here = { env, signal, reach: 'nothing' as const, timeoutMs: gitSources.time.read };
   for (const glob of globs) {
@@ -114,7 +114,7 @@ async function rebuild(
   fetched: FetchedCommit,
   specs: readonly string[],
   repository: string,
-  { folder, env, signal }: FetchParts,
+  { folder, env, signal }: Pick<FetchParts, 'folder' | 'env' | 'signal'>,
 ): Promise<void> {
   const fresh = mkdtempSync(join(folder, 'rebuilding-'));
   const run = async (...args: string[]) => {

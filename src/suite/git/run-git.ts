@@ -10,9 +10,11 @@ export interface GitCall {
   env: NodeJS.ProcessEnv;
   /**
    * What git may talk to. For `remote`, the user's own settings hold, with their credential helpers, proxies
-   * and certificates. For `local`, only another repository of this machine. For `nothing`, no settings.
+   * and certificates. For `stranger`, a remote repository without any of these but the variables of the
+   * environment for proxies and certificates. For `local`, only another repository of this machine. For
+   * `nothing`, no settings.
    */
-  reach: 'remote' | 'local' | 'nothing';
+  reach: 'remote' | 'stranger' | 'local' | 'nothing';
   timeoutMs: number;
   signal: AbortSignal;
   /** Further variables of git for this call. */
@@ -21,7 +23,12 @@ export interface GitCall {
   onProgress?: (line: string) => void;
 }
 
-const protocols = { remote: 'file:git:http:https:ssh', local: 'file', nothing: '' };
+const protocols = {
+  remote: 'file:git:http:https:ssh',
+  stranger: 'git:http:https',
+  local: 'file',
+  nothing: '',
+};
 
 /**
  * With these settings, git runs nothing from a repository, and fetches only what is asked for. They override
@@ -45,6 +52,13 @@ const settings = {
 /** Git's variables that say how the user reaches repositories. Git's other variables are not passed on. */
 const userVariable =
   /^GIT_(ASKPASS|SSH|SSH_COMMAND|SSH_VARIANT|SSL_\w+|PROXY_\w+|HTTP_\w+|EXEC_PATH|CONFIG_(GLOBAL|SYSTEM|NOSYSTEM|COUNT|KEY_\d+|VALUE_\d+))$/;
+
+/**
+ * Variables that hold credentials or name what has some. Git reads `.netrc` in HOME, and settings in
+ * XDG_CONFIG_HOME.
+ */
+const holdsCredentials =
+  /^(GIT_(?!SSL_CAINFO$|SSL_CAPATH$|PROXY_SSL_CAINFO$|EXEC_PATH$).*|SSH_.*|HOME|XDG_CONFIG_HOME|NETRC)$/;
 
 /**
  * Runs git to its end, without a shell and without a terminal, and returns what it prints. It never asks a
@@ -85,14 +99,19 @@ export async function runGit(call: GitCall): Promise<Buffer> {
 /** The command line and the environment of a call. */
 export function gitCommand({ args, env, reach, set = {} }: Pick<GitCall, 'args' | 'env' | 'reach' | 'set'>) {
   const given = Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`]);
-  const kept = Object.entries(env).filter(([name]) => !name.startsWith('GIT_') || userVariable.test(name));
-  const own = reach === 'nothing' ? { GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' } : {};
+  const kept = Object.entries(env).filter(([name]) =>
+    reach === 'stranger' ? !holdsCredentials.test(name) : !name.startsWith('GIT_') || userVariable.test(name),
+  );
+  const isApart = reach === 'nothing' || reach === 'stranger';
+  const own = isApart ? { GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' } : {};
   return {
     command: 'git',
     args: [...given, ...args],
     env: {
       ...Object.fromEntries(kept),
       ...own,
+      // Without HOME, `.netrc` would be read in the folder of the user's account.
+      ...(reach === 'stranger' && { HOME: '/dev/null' }),
       GIT_ALLOW_PROTOCOL: protocols[reach],
       GIT_NO_LAZY_FETCH: '1',
       GIT_TERMINAL_PROMPT: '0',

@@ -8,7 +8,7 @@ import type { Image } from '../../engine/port/images.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { EnvironmentStep, UsedImage } from '../../record/environment.ts';
 import { rewritten, secretMount, usedImages } from '../../suite/dockerfile.ts';
-import { namedFrontend, plainDockerfile, unmetNeeds } from '../../suite/dockerfile-features.ts';
+import { namedFrontend, plainDockerfile, remoteAdds, unmetNeeds } from '../../suite/dockerfile-features.ts';
 import type { PlannedBuild } from '../../suite/environment.ts';
 import { unchangedContext } from '../../suite/load-environment.ts';
 import { trustVariables } from '../environment.ts';
@@ -46,6 +46,7 @@ export async function builtImage(
   if (!build) return undefined;
   const { engine, known, buildLogs } = parts;
   const bases = await baseImages(parts, build, signal);
+  if (spec.sandbox.remoteAdd !== 'allow') refuseRemoteAdds(build, bases);
   const key = keyOf(build, bases, engine);
   const hash = createHash('sha256').update(key).digest('hex');
   const description = `build of ${build.name}`;
@@ -87,6 +88,20 @@ async function baseImages(parts: ImageParts, build: PlannedBuild, signal: AbortS
       reportMissing(parts, name, failure);
       throw failure;
     }),
+  );
+}
+
+/** Refuses a Dockerfile that lets the engine fetch addresses, also through an image that it builds on. */
+function refuseRemoteAdds({ file, dockerfile }: PlannedBuild, bases: readonly BaseImage[]): void {
+  const [found] = remoteAdds(
+    dockerfile,
+    bases.flatMap(({ image }) => image.triggers),
+  );
+  if (!found) return;
+  throw failed(
+    `${file}:${found.line}: ${found.message}, which the engine would fetch from its own machine's network, where also ` +
+      'what listens on localhost answers. Use COPY, or RUN with curl or git; or allow it: `remoteAdd: allow` in ' +
+      'the sandbox in offsite.yaml.',
   );
 }
 

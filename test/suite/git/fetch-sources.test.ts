@@ -15,7 +15,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { KnownKeys } from '../../../src/redaction/known-keys.ts';
 import type { PlacedFile } from '../../../src/suite/environment.ts';
 import { BadFile } from '../../../src/suite/file-issues.ts';
@@ -54,6 +54,7 @@ async function sourcesOf(sources: string[], parts: Partial<SourceParts> = {}) {
     onProgress: () => undefined,
     ...(parts.keys && { keys: parts.keys }),
     ...(parts.allowOutside && { allowOutside: parts.allowOutside }),
+    ...(parts.credentialsFor && { credentialsFor: parts.credentialsFor }),
   });
   const config = loadConfig({ suiteFolder, env: {} });
   const harnesses = [
@@ -286,6 +287,58 @@ describe('a source is refused, with its place', () => {
       server.close();
     }
   });
+});
+
+describe("the user's credentials", () => {
+  const asked: (string | undefined)[] = [];
+  const server = createServer(({ headers }, response) => {
+    asked.push(headers.authorization);
+    response.writeHead(headers.authorization === undefined ? 401 : 403, {
+      'www-authenticate': 'Basic realm="x"',
+    });
+    response.end();
+  });
+  let origin: string;
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    origin = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(() => server.close());
+  beforeEach(() => {
+    asked.length = 0;
+  });
+
+  /** Where git and curl find a login for the server: in a helper, in `.netrc`, and in a rewritten address. */
+  const logins: Record<string, () => Record<string, string>> = {
+    'a helper': () => ({ '.gitconfig': '[credential]\nhelper = "!echo username=a; echo password=b; :"\n' }),
+    '.netrc': () => ({ '.netrc': 'machine 127.0.0.1 login a password b\n' }),
+    'an address': () => ({ '.gitconfig': `[url "http://a:b@${origin}/"]\ninsteadOf = http://${origin}/\n` }),
+  };
+  test.each(Object.entries(logins))(
+    'in %s are used only at hosts that the configuration names',
+    async (_, files) => {
+      const home = join(folder, 'home');
+      mkdirSync(home);
+      for (const [name, content] of Object.entries(files())) writeFileSync(join(home, name), content);
+      const env = { HOME: home, GIT_CONFIG_GLOBAL: join(home, '.gitconfig') };
+      const source = `{ git: "http://${origin}/private" }`;
+      expect(await problemOf(source, { env })).toMatch(
+        /asked without your credentials.*git\.credentials in offsite\.yaml/,
+      );
+      expect(asked).not.toEqual([]);
+      expect(asked.filter((header) => header !== undefined)).toEqual([]);
+      expect(await problemOf(source, { env, credentialsFor: [origin] })).not.toContain('git.credentials');
+      expect(asked.at(-1)).toBe(`Basic ${Buffer.from('a:b').toString('base64')}`);
+    },
+  );
+
+  test.each(['ssh://git@127.0.0.1:1/x', 'git@127.0.0.1:x'])(
+    'of ssh are not used elsewhere: %s',
+    async (git) => {
+      expect(await problemOf(`{ git: "${git}" }`)).toContain('ssh uses your keys');
+      expect(await problemOf(`{ git: "${git}" }`, { credentialsFor: ['127.0.0.1'] })).toContain('git said');
+    },
+  );
 });
 
 describe('a hostile repository', () => {
