@@ -74,11 +74,19 @@ export async function pass(
   // wait for it.
   const head = setImmediate(() => response.flushHeaders());
   let pieces = 0;
+  let last: PromiseWithResolvers<void> | undefined;
+  const withinLimit = async (sent: Promise<void>, resolve: () => void) => {
+    using limit = startDeadline(clock, modelRequests.time.unreadAnswer, [signal], unread);
+    limit.signal.addEventListener('abort', () => resolve(), { once: true });
+    await sent;
+    if (limit.expired()) stopping.abort(limit.signal.reason);
+  };
   try {
     for await (const chunk of body) {
       clearImmediate(head);
       if (signal.aborted) break;
-      const { promise: sent, resolve } = Promise.withResolvers<void>();
+      last = Promise.withResolvers<void>();
+      const { promise: sent, resolve } = last;
       pieces += 1;
       response.write(chunk, () => {
         pieces -= 1;
@@ -89,13 +97,14 @@ export async function pass(
         pieces < modelRequests.count.answerPieces
       )
         continue;
-      using limit = startDeadline(clock, modelRequests.time.unreadAnswer, [signal], unread);
-      limit.signal.addEventListener('abort', () => resolve(), { once: true });
-      await sent;
-      if (limit.expired()) stopping.abort(limit.signal.reason);
+      await withinLimit(sent, resolve);
     }
     signal.throwIfAborted();
     response.end();
+  } catch (error) {
+    // What came before is sent first: it may say why the answer breaks off.
+    if (last && !signal.aborted) await withinLimit(last.promise, last.resolve);
+    throw error;
   } finally {
     clearImmediate(head);
   }

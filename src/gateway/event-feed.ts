@@ -15,10 +15,13 @@ export interface EventFeed {
 export function eventFeed({
   longest,
   onEvent,
+  onStray,
   onTooLong,
 }: {
   longest: number;
   onEvent: (data: string) => void;
+  /** Receives lines that belong to no event. */
+  onStray: (line: string) => void;
   onTooLong: (bound: string) => void;
 }): EventFeed {
   const mostLines = modelAnswers.count.eventLines;
@@ -38,7 +41,8 @@ export function eventFeed({
       hadEvent = true;
       onEvent(data);
     },
-    onError({ type }) {
+    onError({ type, line = '' }) {
+      if (type === 'unknown-field') onStray(line);
       // After this error the parser accepts no more input.
       if (type === 'max-buffer-size-exceeded') giveUp(`${longest} characters`);
     },

@@ -7,10 +7,10 @@ import { costOf } from './prices.ts';
 import { clientGone, GatewayRefusal } from './refusal.ts';
 import { type ExchangeEntry, type InFlight, newExchange } from './session-record.ts';
 import { faultOf, type Outcome } from './standing.ts';
+import { incomplete } from './translation/read-answers.ts';
 import type { Transcoder } from './translation/transcoder.ts';
 import { exchangeTranslationOf } from './translation/translate-request.ts';
 import type { UpstreamAnswer } from './upstream.ts';
-import { wireTable } from './wires/wire-table.ts';
 
 /** Receives the steps of an exchange, in this order. */
 interface OpenExchange {
@@ -138,16 +138,14 @@ export function openExchange(
     if (status >= 400) return `answered ${status}${said}`;
     if (said) return `answered with an error${said}`;
     if (reading?.complete !== false || ask.purpose !== 'answer') return undefined;
-    return reading.words === undefined
-      ? 'the answer ended before it was complete'
-      : `answered with what is no answer of a model: ${model.redaction.text(reading.words)}`;
+    return model.redaction.text(reading.problem ?? incomplete().message);
   };
 
   /** The outcome of a complete answer, which shows who is responsible for it. */
   const outcomeOf = (reading: Reading | undefined): Outcome => {
     const status = exchange.status ?? 0;
     if (status >= 400) return faultOf(status);
-    if (reading?.failure !== undefined) return reading.overloaded ? 'model' : 'request';
+    if (reading?.failure !== undefined) return reading.fault;
     return reading?.complete === false ? 'model' : 'answered';
   };
 
@@ -196,7 +194,7 @@ export function openExchange(
       if (replayed) exchange.replayed = replayed;
       if (status >= 300) entry.use = 'free';
       const type = String(headers['content-type'] ?? '');
-      meter = meterOf(wireTable[request.wire].answers, status, type);
+      meter = meterOf(request.wire, status, type);
     },
     rejected(error) {
       const { aborted, reason } = stopping.signal;
@@ -221,11 +219,13 @@ export function openExchange(
           const out = transcoder ? transcoder.push(bytes) : bytes;
           if (room) await room;
           if (out.length > 0) yield out;
+          throwIfBroken(transcoder);
         }
         const rest = redacted.end();
         if (rest.length > 0) await take(rest, transcoder);
         const last = transcoder ? Buffer.concat([transcoder.push(rest), transcoder.end()]) : rest;
         if (last.length > 0) yield last;
+        throwIfBroken(transcoder);
         wholeRead = true;
         void finish(undefined, false);
       } catch (error) {
@@ -237,4 +237,9 @@ export function openExchange(
       }
     },
   };
+}
+
+function throwIfBroken(transcoder: Transcoder | undefined): void {
+  const problem = transcoder?.problem();
+  if (problem) throw problem;
 }

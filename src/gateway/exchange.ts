@@ -10,10 +10,8 @@ import type { UpstreamAnswer } from './upstream.ts';
 export interface PassedAnswer extends UpstreamAnswer {
   /** Whether the client should not retry: all useful attempts were made. */
   exhausted: boolean;
-  /**
-   * Whether the client gets the answer in one piece, so that nothing is sent before the answer is complete.
-   */
-  whole?: boolean | undefined;
+  /** Whether the head waits for the first bytes of the body. */
+  headWaits?: boolean | undefined;
 }
 
 /**

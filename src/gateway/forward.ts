@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { Readable } from 'node:stream';
 import type { Wire } from '../suite/model-config.ts';
 import { answerError, answerJson, pass } from './answer.ts';
 import { answererOf, type Missed } from './answerer.ts';
@@ -62,8 +61,7 @@ export async function forward(
     const answerHeaders = answer.exhausted
       ? { ...answer.headers, 'x-should-retry': 'false' }
       : answer.headers;
-    // Read first, so that an answer that cannot be translated becomes an error.
-    const body = answer.whole ? await inOnePiece(answer.body) : answer.body;
+    const body = answer.headWaits ? await begun(answer.body) : answer.body;
     await pass({ ...answer, headers: answerHeaders, body }, response, { stopping, clock: parts.clock });
   } catch (error) {
     // A client that has disconnected gets no answer; the record shows it.
@@ -172,11 +170,15 @@ function pathOf(wire: Wire, { upstreamName }: ServedModel, { purpose, streamed }
   return translation.count?.path(upstreamName) ?? '';
 }
 
-/** Resolves once the body has ended. The exchange holds room for it meanwhile. */
-async function inOnePiece(body: AsyncIterable<Uint8Array>): Promise<Readable> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of body) chunks.push(chunk);
-  return Readable.from(chunks);
+/** Resolves with the whole body once it has begun. Rejects if it fails before. */
+async function begun(body: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array>> {
+  const rest = body[Symbol.asyncIterator]();
+  const first = await rest.next();
+  return (async function* () {
+    if (first.done) return;
+    yield first.value;
+    yield* { [Symbol.asyncIterator]: () => rest };
+  })();
 }
 
 /** Answers `/v1/models` and `/v1/models/NAME` with the models that the token's role may use. */

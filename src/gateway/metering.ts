@@ -2,12 +2,19 @@ import { StringDecoder } from 'node:string_decoder';
 import { getHeapStatistics } from 'node:v8';
 import { modelAnswers } from '../bounds/model.ts';
 import { ByteStore } from '../byte-store.ts';
-import { eventFeed } from './event-feed.ts';
-import { isBlank, isEvents } from './translation/whole-answer.ts';
-import type { AnswerFacts } from './wires/answer-facts.ts';
-import { parsed } from './wires/lenient.ts';
+import type { Usage } from '../contract/report.ts';
+import { messageOf } from '../offsite-error.ts';
+import type { Wire } from '../suite/model-config.ts';
+import { faultIn } from './standing.ts';
+import { answerStream } from './translation/answer-stream.ts';
+import { callIds } from './translation/call-ids.ts';
+import { Losses } from './translation/losses.ts';
+import type { NeutralUsage } from './translation/neutral-answer.ts';
+import { StreamSteps } from './translation/stream-steps.ts';
+import { isBlank, isDocument, isEvents, readDocument } from './translation/whole-answer.ts';
 import { readErrorText } from './wires/model-error.ts';
-import type { WireAnswers } from './wires/wire-descriptor.ts';
+import { fields } from './wires/reply.ts';
+import { wireTable } from './wires/wire-table.ts';
 
 /** Reads a copy of an answer as it passes. */
 export interface Meter {
@@ -18,22 +25,29 @@ export interface Meter {
   end(): Reading;
 }
 
-export interface Reading extends AnswerFacts {
+/** What an answer says about itself. */
+export interface Reading {
+  /** Without a cost. Numbers that the answer does not report are left out. */
+  usage: Usage;
+  answeredBy: string | undefined;
+  /** Whether it is complete. */
+  complete: boolean;
+  /** Why it is not complete, if that is known. */
+  problem?: string;
+  /** The error that it carried. */
+  failure: string | undefined;
+  /** Who caused that error. */
+  fault: 'model' | 'request';
   /** Events of a stream: about one token of output each. */
   events: number;
-  /** What an answer says that is none of a model. */
-  words?: string;
 }
-
-/** The readers of a wire that metering needs. */
-type WireReaders = Pick<WireAnswers, 'readError' | 'readFacts' | 'readStream'>;
 
 const nothing: Reading = {
   usage: {},
   answeredBy: undefined,
   complete: true,
   failure: undefined,
-  overloaded: false,
+  fault: 'model',
   events: 0,
 };
 
@@ -41,30 +55,30 @@ const nothing: Reading = {
  * A meter for an answer of this status and content type. Servers send streams and documents under any type,
  * so its first bytes decide.
  */
-export function meterOf(answers: WireReaders, status: number, contentType: string): Meter {
-  if (status >= 300) return errorMeter(answers);
+export function meterOf(wire: Wire, status: number, contentType: string): Meter {
+  if (status >= 300) return errorMeter(wire);
   const isJson = /^application\/([\w.-]+\+)?json\b/.test(contentType);
-  return meterByContent(answers, () => {
-    if (contentType.startsWith('text/event-stream')) return streamMeter(answers);
-    return isJson ? answerMeter(answers) : foreignMeter(answers);
+  return meterByContent((beginning) => {
+    if (isDocument(beginning)) return documentMeter(wire);
+    if (isEvents(beginning) || contentType.startsWith('text/event-stream')) return streamMeter(wire);
+    return isJson ? documentMeter(wire) : foreignMeter(wire);
   });
 }
 
 /** Reads an error in any form, for the words of the server. */
-function errorMeter({ readError }: Pick<WireReaders, 'readError'>): Meter {
+function errorMeter(wire: Wire): Meter {
   const store = new ByteStore();
   return {
     chunk: (bytes) => store.add(bytes.subarray(0, modelAnswers.bytes.judgedError - store.size)),
     held: () => store.size,
     end() {
-      const { message, isOverload } = readErrorText(store.take().toString('utf8'), readError);
-      return { ...nothing, failure: message, overloaded: isOverload };
+      const { readError } = wireTable[wire].answers;
+      return { ...nothing, failure: readErrorText(store.take().toString('utf8'), readError).message };
     },
   };
 }
 
-/** `otherwise`: for an answer that begins neither as a stream of events nor as JSON. */
-function meterByContent(answers: WireReaders, otherwise: () => Meter): Meter {
+function meterByContent(choose: (beginning: string) => Meter): Meter {
   let beginning = Buffer.alloc(0);
   let meter: Meter | undefined;
   return {
@@ -76,14 +90,13 @@ function meterByContent(answers: WireReaders, otherwise: () => Meter): Meter {
       beginning = Buffer.concat([beginning, bytes]);
       const first = beginning.toString('utf8');
       if (beginning.length < modelAnswers.bytes.blanks && isBlank(first)) return;
-      if (/^[\s\uFEFF]*[{[]/.test(first)) meter = answerMeter(answers);
-      else meter = isEvents(first) ? streamMeter(answers) : otherwise();
+      meter = choose(first);
       meter.chunk(beginning);
       beginning = Buffer.alloc(0);
     },
     held: () => beginning.length + (meter?.held() ?? 0),
     end() {
-      meter ??= otherwise();
+      meter ??= choose('');
       if (beginning.length > 0) meter.chunk(beginning);
       return meter.end();
     },
@@ -91,40 +104,42 @@ function meterByContent(answers: WireReaders, otherwise: () => Meter): Meter {
 }
 
 /** What is no answer of a model, such as the web page of a proxy. */
-function foreignMeter(answers: WireReaders): Meter {
-  const { end, ...error } = errorMeter(answers);
-  return { ...error, end: () => ({ ...nothing, complete: false, words: end().failure ?? 'nothing' }) };
+function foreignMeter(wire: Wire): Meter {
+  const { end, ...error } = errorMeter(wire);
+  return {
+    ...error,
+    end: () => ({
+      ...nothing,
+      complete: false,
+      problem: `answered with what is no answer of a model: ${end().failure ?? 'nothing'}`,
+    }),
+  };
 }
 
-function streamMeter(answers: WireReaders): Meter {
-  const reader = answers.readStream();
+function streamMeter(wire: Wire): Meter {
   const decoder = new StringDecoder('utf8');
-  let events = 0;
-  const feed = eventFeed({
+  const stream = answerStream(wireTable[wire].translation, {
+    ids: callIds(),
+    losses: new Losses('lenient', wire),
     longest: Math.min(
       modelAnswers.bytes.event,
       getHeapStatistics().heap_size_limit * modelAnswers.bytes.eventOfHeap,
     ),
-    onEvent(data) {
-      events += 1;
-      reader.event(data);
-    },
-    // The rest passes unread.
-    onTooLong: () => undefined,
+    emit: () => undefined,
+    readsOn: true,
   });
   return {
-    chunk: (bytes) => feed.feed(decoder.write(bytes)),
-    held: () => feed.held(),
+    chunk: (bytes) => stream.feed(decoder.write(bytes)),
+    held: () => stream.held(),
     end() {
-      feed.feed(decoder.end());
-      // Counts an event without its final blank line: some servers send none after the last event.
-      feed.feed('\n\n');
-      return { ...reader.facts(), events };
+      stream.feed(decoder.end());
+      stream.end();
+      return { ...readingOf(stream.steps, stream.problem()), events: stream.events() };
     },
   };
 }
 
-function answerMeter(answers: WireReaders): Meter {
+function documentMeter(wire: Wire): Meter {
   const store = new ByteStore();
   let size = 0;
   return {
@@ -136,10 +151,38 @@ function answerMeter(answers: WireReaders): Meter {
     held: () => store.size,
     end() {
       if (size > modelAnswers.bytes.metered) return nothing;
+      const steps = new StreamSteps(callIds(), () => undefined);
       const body = store.take().toString('utf8');
-      const facts = answers.readFacts(parsed(body));
-      const words = facts.complete ? undefined : readErrorText(body, answers.readError).message;
-      return { ...facts, events: 0, ...(words !== undefined && { words }) };
+      try {
+        readDocument(wireTable[wire], body, steps, new Losses('lenient', wire));
+        return readingOf(steps, undefined);
+      } catch (error) {
+        return readingOf(steps, error);
+      }
     },
   };
+}
+
+/** What a reader found. An answer that ended is complete, whatever else the reader does not know. */
+function readingOf({ usage, model, over, failed }: StreamSteps, problem: unknown): Reading {
+  return {
+    ...nothing,
+    usage: usageWithTotal(usage),
+    answeredBy: model,
+    complete: over,
+    ...(!over && problem !== undefined && { problem: messageOf(problem) }),
+    failure: failed?.message,
+    fault: failed ? faultIn(failed) : 'model',
+  };
+}
+
+/** Usage with its total, without unknown numbers. Input tokens are all tokens of the prompt. */
+export function usageWithTotal({ input, output, cacheRead, cacheWrite }: NeutralUsage): Usage {
+  return fields({
+    inputTokens: input,
+    outputTokens: output,
+    cacheReadTokens: cacheRead,
+    cacheWriteTokens: cacheWrite,
+    totalTokens: input === undefined || output === undefined ? undefined : input + output,
+  });
 }

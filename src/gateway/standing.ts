@@ -1,4 +1,6 @@
+import { isContextFull } from './chat/model-errors.ts';
 import type { ModelRole, Standing } from './gateway.ts';
+import type { ModelError } from './wires/model-error.ts';
 
 /**
  * The outcome of a request for an answer. `model`: the model failed. `request`: the model refused the
@@ -13,6 +15,15 @@ const modelsOwn: ReadonlySet<number> = new Set([401, 403, 404, 408, 409, 425, 42
 /** Who is responsible for an error of this status. */
 export function faultOf(status: number): 'model' | 'request' {
   return status >= 500 || modelsOwn.has(status) ? 'model' : 'request';
+}
+
+/**
+ * Who is responsible for an error in an answer of status 200: the model, which did not answer, unless the
+ * error names the request.
+ */
+export function faultIn({ isOverload, namesRequest, codes, message = '' }: ModelError): 'model' | 'request' {
+  if (isOverload) return 'model';
+  return namesRequest || isContextFull(codes, message) ? 'request' : 'model';
 }
 
 export class Standings {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { meterOf } from '../../src/gateway/metering.ts';
 import { faultOf, type Outcome, Standings } from '../../src/gateway/standing.ts';
-import { wireTable } from '../../src/gateway/wires/wire-table.ts';
 
 function after(...outcomes: readonly Outcome[]) {
   const standings = new Standings();
@@ -44,6 +44,11 @@ test.each([
   ],
   ['openai-chat', { error: { code: 502, message: 'Provider disconnected' } }, true],
   ['openai-chat', { error: { code: 'context_length_exceeded', message: 'too long' } }, false],
+  ['openai-chat', { error: { code: 400, message: 'no such tool' } }, false],
+  // No model answered, whatever the form of the words.
+  ['openai-chat', { error: 'CUDA error' }, true],
+  ['openai-chat', { detail: 'quota' }, true],
+  ['openai-chat', { status: 'error', error_message: 'quota' }, true],
   ['openai-responses', { type: 'error', code: 'server_error', message: 'sorry' }, true],
   [
     'openai-responses',
@@ -61,9 +66,13 @@ test.each([
     },
     false,
   ],
-] as const)('%s: an error in a stream is the model’s own by its code: %j', (wire, event, isOwn) => {
-  const reader = wireTable[wire].answers.readStream();
-  reader.event(JSON.stringify(event));
-  expect(reader.facts().failure).toBeDefined();
-  expect(reader.facts().overloaded ?? false).toBe(isOwn);
-});
+] as const)(
+  '%s: an error in a stream is the model’s own, unless it names the request: %j',
+  (wire, event, isOwn) => {
+    const meter = meterOf(wire, 200, 'text/event-stream');
+    meter.chunk(Buffer.from(`data: ${JSON.stringify(event)}\n\n`));
+    const { failure, fault } = meter.end();
+    expect(failure).toBeDefined();
+    expect(fault).toBe(isOwn ? 'model' : 'request');
+  },
+);

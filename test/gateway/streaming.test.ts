@@ -10,10 +10,10 @@ const chunk = (content: string) =>
 const usage = `data: ${JSON.stringify({ model: 'big-1', choices: [], usage: { prompt_tokens: 7, completion_tokens: 2 } })}\n\n`;
 
 /** An upstream that begins a stream, and the response to go on with. */
-function begun() {
+function begun(type = 'text/event-stream') {
   const { promise: response, resolve } = Promise.withResolvers<ServerResponse>();
   const step = (begin: ServerResponse) => {
-    begin.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+    begin.writeHead(200, { 'content-type': type }).flushHeaders();
     resolve(begin);
   };
   return { response, step };
@@ -33,6 +33,47 @@ test('each event of a stream is passed on before the next one is made', async ()
   const end = untilSeen(stream, '[DONE]');
   upstream.end(`${usage}data: [DONE]\n\n`);
   await end;
+});
+
+test('so is each event that is translated, under whatever type the server sends it', async () => {
+  for (const type of ['text/event-stream', 'text/plain; charset=utf-8', 'application/octet-stream']) {
+    const { response, step } = begun(type);
+    await using at = await place({}, step);
+    const body = { ...asked, max_tokens: 100 };
+    const request = at.sandbox.request({ path: '/v1/messages', headers: at.agent, body });
+    const upstream = await response;
+    const answer = responseOf(request);
+    // The head of an answer of another type comes with its first event.
+    upstream.write(chunk('zero'));
+    const stream = (await answer).on('error', () => undefined);
+    for (const word of ['one', 'two', 'three']) {
+      const seen = untilSeen(stream, word);
+      upstream.write(chunk(word));
+      await seen;
+    }
+    const end = untilSeen(stream, 'message_stop');
+    upstream.end(
+      `${usage}data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n`,
+    );
+    await end;
+  }
+});
+
+test('a translated client is told why a stream breaks off, and sees that it does', async () => {
+  const { response, step } = begun();
+  await using at = await place({}, step);
+  const body = { ...asked, max_tokens: 100 };
+  const request = at.sandbox.request({ path: '/v1/messages', headers: at.agent, body });
+  const upstream = await response;
+  upstream.end(`${chunk('one')}data: out of memory\n\n`);
+  const stream = await responseOf(request);
+  let text = '';
+  const broken = (async () => {
+    for await (const piece of stream) text += piece;
+  })();
+  await expect(broken).rejects.toThrow();
+  expect(text).toContain('event: error');
+  expect(text).toContain('out of memory');
 });
 
 test('a client that goes away ends the request at the model, and is no failure of it', async () => {

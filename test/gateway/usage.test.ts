@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { meterOf } from '../../src/gateway/metering.ts';
 import { costOf } from '../../src/gateway/prices.ts';
-import { wireTable } from '../../src/gateway/wires/wire-table.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
 import { place, question } from './gateway-fixture.ts';
 import { chatAnswer, json } from './test-upstream.ts';
@@ -111,7 +110,7 @@ const streams: Record<Wire, { text: string; usage: object }> = {
 const wires = Object.keys(streams) as Wire[];
 
 function read(wire: Wire, pieces: Buffer[]) {
-  const meter = meterOf(wireTable[wire].answers, 200, 'text/event-stream; charset=utf-8');
+  const meter = meterOf(wire, 200, 'text/event-stream; charset=utf-8');
   for (const piece of pieces) meter.chunk(piece);
   return meter.end();
 }
@@ -149,17 +148,19 @@ test('answers that are not streamed report the same usage', () => {
   const answers: Record<Wire, object> = {
     'openai-chat': {
       model: 'm-1',
-      choices: [],
+      choices: [{ message: { content: '' }, finish_reason: 'stop' }],
       usage: { prompt_tokens: 120, completion_tokens: 30, prompt_cache_hit_tokens: 100 },
     },
     'openai-responses': {
       model: 'm-1',
       status: 'incomplete',
+      output: [],
       usage: { input_tokens: 120, output_tokens: 30, input_tokens_details: { cached_tokens: 100 } },
     },
     'anthropic-messages': {
       type: 'message',
       model: 'm-1',
+      content: [],
       usage: { input_tokens: 20, cache_read_input_tokens: 100, output_tokens: 30 },
     },
     gemini: {
@@ -169,7 +170,7 @@ test('answers that are not streamed report the same usage', () => {
     },
   };
   for (const wire of wires) {
-    const meter = meterOf(wireTable[wire].answers, 200, 'application/json');
+    const meter = meterOf(wire, 200, 'application/json');
     meter.chunk(Buffer.from(JSON.stringify(answers[wire])));
     expect(meter.end(), wire).toMatchObject({
       usage: { inputTokens: 120, outputTokens: 30, totalTokens: 150, cacheReadTokens: 100 },
@@ -195,7 +196,7 @@ test('an error that comes in a stream is a failure', () => {
 });
 
 test('an event larger than anything real is passed over, and the memory kept', () => {
-  const meter = meterOf(wireTable['openai-chat'].answers, 200, 'text/event-stream');
+  const meter = meterOf('openai-chat', 200, 'text/event-stream');
   const megabyte = Buffer.alloc(1024 * 1024, 'x');
   meter.chunk(Buffer.from('data: '));
   for (let count = 0; count < 40; count += 1) meter.chunk(megabyte);

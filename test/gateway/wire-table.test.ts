@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { ChatRequest } from '../../src/gateway/chat/chat.ts';
+import { meterOf } from '../../src/gateway/metering.ts';
 import { readModelList } from '../../src/gateway/probe/model-lists.ts';
 import type { ScriptedAnswer } from '../../src/gateway/scripted/answer.ts';
+import { callIds } from '../../src/gateway/translation/call-ids.ts';
+import { Losses } from '../../src/gateway/translation/losses.ts';
+import { wholeAnswer } from '../../src/gateway/translation/whole-answer.ts';
 import { allWires, wireTable } from '../../src/gateway/wires/wire-table.ts';
 import { wires } from '../../src/suite/model-config.ts';
 
@@ -34,7 +38,7 @@ test('the table has every wire under its own name, and no path twice', () => {
   expect(new Set(paths).size).toBe(paths.length);
 });
 
-describe.each(allWires)('$name', ({ requests, answers, models }) => {
+describe.each(allWires)('$name', ({ name, requests, answers, models }) => {
   test('reads from its own list of models what was written into it, and takes no other for its own', () => {
     const list = readModelList(models.list(['m-1', 'm-2']));
     expect(list?.models).toEqual([{ id: 'm-1' }, { id: 'm-2' }]);
@@ -61,24 +65,26 @@ describe.each(allWires)('$name', ({ requests, answers, models }) => {
   });
 
   test('reads from its own answer what was written into it', () => {
-    const document = answers.write(answer, 1_000);
-    expect(answers.readReply(document, chat)).toMatchObject({
-      text: 'I look.',
-      calls: [{ name: 'bash', arguments: { command: 'ls' } }],
-      stopped: 'tools',
+    const document = JSON.stringify(answers.write(answer, 1_000));
+    const read = wholeAnswer(wireTable[name], document, callIds(), new Losses('strict', 'm'));
+    expect(read).toMatchObject({
+      parts: [
+        { type: 'text', text: 'I look.' },
+        { type: 'call', name: 'bash', arguments: JSON.stringify({ command: 'ls' }) },
+      ],
+      ...{ stop: 'tools', model: 'm-1' },
     });
-    expect(answers.readFacts(document)).toMatchObject({ complete: true, answeredBy: 'm-1' });
   });
 
   test('reads whatever comes without an error', () => {
     for (const body of junk) {
-      expect(answers.readFacts(body)).toMatchObject({ usage: {}, answeredBy: undefined });
-      const reader = answers.readStream();
-      reader.event(JSON.stringify(body) ?? '');
-      reader.event('{"type":"message_start","usage":{');
-      expect(reader.facts()).toMatchObject({ usage: {}, failure: undefined });
+      const text = JSON.stringify(body) ?? '';
+      for (const bytes of [text, `data: ${text}\n\ndata: {"type":"message_start","usage":{\n\n`]) {
+        const meter = meterOf(name, 200, 'application/json');
+        meter.chunk(Buffer.from(bytes));
+        expect(meter.end()).toMatchObject({ usage: {}, answeredBy: undefined });
+      }
       expect(requests.read({ messages: body, input: [body], tools: body, system: body }).tools).toEqual([]);
-      expect(() => answers.readReply(body, chat)).not.toThrow();
     }
   });
 });

@@ -49,6 +49,8 @@ test.for<[string, Step, string]>([
   ['a page that calls itself JSON', says(200, 'application/json', page), 'a web page: Company login'],
   ['plain text', says(200, 'text/plain', 'model is loading'), 'model is loading'],
   ['a document', says(200, 'application/json', '{"detail":"quota"}'), 'quota'],
+  ['another document', says(200, 'application/json', '{"success":false,"msg":"quota"}'), 'quota'],
+  ['an error', says(200, 'application/json', '{"error":{"message":"quota"}}'), 'quota'],
   ['nothing', says(200, undefined, ''), 'nothing'],
 ])('an answer of 200 that is none of a model is its failure: %s', async ([, step, words]) => {
   for (const [path, stream] of [

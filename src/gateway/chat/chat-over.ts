@@ -2,11 +2,18 @@ import { chatAnswers } from '../../bounds/model.ts';
 import { ByteStore } from '../../byte-store.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { Wire } from '../../suite/model-config.ts';
+import { usageWithTotal } from '../metering.ts';
+import { callIds } from '../translation/call-ids.ts';
+import { Losses } from '../translation/losses.ts';
+import type { NeutralAnswer, NeutralStop } from '../translation/neutral-answer.ts';
+import { ModelFailed, UnreadableAnswer } from '../translation/unreadable-answer.ts';
+import { wholeAnswer } from '../translation/whole-answer.ts';
 import type { Upstream } from '../upstream.ts';
-import { type JsonObject, parsed } from '../wires/lenient.ts';
+import type { JsonObject } from '../wires/lenient.ts';
+import { argumentsOf } from '../wires/reply.ts';
 import type { WireDescriptor } from '../wires/wire-descriptor.ts';
 import { wireTable } from '../wires/wire-table.ts';
-import type { ChatAnswer, ChatRequest } from './chat.ts';
+import type { ChatAnswer, ChatRequest, ToolCall } from './chat.ts';
 import { refusedBy, unreachable, unreadable } from './model-errors.ts';
 
 /**
@@ -27,12 +34,45 @@ export async function chatOver(
   const body = wire.requests.write(to.model, request);
   const answer = await exchange(send, to, wire, { body, checksForm: request.schema !== undefined }, signal);
   if (answer.status < 200 || answer.status > 299) throw refusedBy(to, answer.status, answer.body);
-  const document = parsed(answer.body.toString('utf8'));
-  const reply = wire.answers.readReply(document, request);
-  const { usage, answeredBy, failure } = wire.answers.readFacts(document);
-  if (failure !== undefined) throw refusedBy(to, answer.status, answer.body);
-  if (reply === undefined) throw unreadable(to, answer.body);
-  return { ...reply, usage, model: answeredBy };
+  return readReply(to, answer, request);
+}
+
+function readReply(
+  to: { wire: Wire; model: string },
+  { status, body }: { status: number; body: Buffer },
+  { messages, schema }: ChatRequest,
+): ChatAnswer {
+  const used = messages.flatMap((message) => (message.from === 'model' ? message.calls : []));
+  const ids = callIds(used.map(({ id }) => id));
+  let read: NeutralAnswer;
+  try {
+    read = wholeAnswer(wireTable[to.wire], body.toString('utf8'), ids, new Losses('lenient', to.model));
+  } catch (error) {
+    if (error instanceof ModelFailed) throw refusedBy(to, status, body);
+    if (error instanceof UnreadableAnswer) throw unreadable(to, error);
+    throw error;
+  }
+  const { parts, stop, usage, model } = read;
+  const textOf = (type: 'text' | 'refusal') =>
+    parts.flatMap((part) => (part.type === type ? [part.text] : [])).join('');
+  const all = parts.flatMap((part) => (part.type === 'call' ? [part] : []));
+  // Some wires have the schema as a tool that the model must call.
+  const answer = all.find(({ name }) => name === schema?.name);
+  const calls = all
+    .filter((call) => call !== answer)
+    .map(({ id, name, arguments: given }) => ({ id, name, arguments: argumentsOf(given) }));
+  return {
+    ...{ text: answer?.arguments ?? (textOf('text') || textOf('refusal')), calls },
+    stopped: stoppedBy(stop, calls),
+    ...{ usage: usageWithTotal(usage), model },
+  };
+}
+
+/** Why an answer stopped. An answer that was cut may have incomplete calls. */
+function stoppedBy(stop: NeutralStop, calls: readonly ToolCall[]): ChatAnswer['stopped'] {
+  if (stop === 'refused') return 'refused';
+  if (stop === 'length' || stop === 'context') return 'length';
+  return calls.length > 0 ? 'tools' : 'done';
 }
 
 async function exchange(

@@ -30,9 +30,9 @@ export function unreachable(to: { model: string }, thrown: unknown): OffsiteErro
   });
 }
 
-export function unreadable(to: { wire: Wire; model: string }, body: Buffer): OffsiteError {
+export function unreadable(to: { wire: Wire; model: string }, problem: Error): OffsiteError {
   return new OffsiteError(
-    `the model ${to.model} gave an answer that is not valid in ${to.wire}: ${wordsIn(to.wire, body)}`,
+    `the model ${to.model} gave an answer that is not valid in ${to.wire}: ${problem.message}`,
     {
       code: 'MODEL_ANSWER_UNREADABLE',
       kind: 'infrastructure',

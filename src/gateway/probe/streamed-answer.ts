@@ -1,14 +1,13 @@
-import { createParser } from 'eventsource-parser';
 import { chatAnswers } from '../../bounds/model.ts';
 import { ByteStore } from '../../byte-store.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { OffsiteError } from '../../offsite-error.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import { refusedBy } from '../chat/model-errors.ts';
-import { callIds } from '../translation/call-ids.ts';
+import { answerStream } from '../translation/answer-stream.ts';
+import { callIds, idsIn } from '../translation/call-ids.ts';
 import { Losses } from '../translation/losses.ts';
 import type { NeutralEvent, NeutralUsage } from '../translation/neutral-answer.ts';
 import type { NeutralMessage, NeutralRequest } from '../translation/neutral-request.ts';
-import { StreamSteps } from '../translation/stream-steps.ts';
 import type { UpstreamAnswer } from '../upstream.ts';
 import type { JsonObject } from '../wires/lenient.ts';
 import { wireTable } from '../wires/wire-table.ts';
@@ -153,19 +152,13 @@ export async function readEvents(
   // Some servers send events as text, or as nothing.
   if (/json|html/.test(type)) throw unreadable(`the answer is not a stream, but ${type}`);
   let failed: string | undefined;
-  const steps = new StreamSteps(callIds(before), (event) => {
-    if (event.type === 'failure') failed ??= event.message;
-    else onEvent(event);
-  });
-  const reader = wireTable[wire].translation.readStream(steps, new Losses('lenient', wire));
-  const parser = createParser({
-    maxBufferSize: chatAnswers.bytes.answer,
-    onEvent({ data }) {
-      try {
-        reader.event(data);
-      } catch (error) {
-        failed ??= messageOf(error);
-      }
+  const stream = answerStream(wireTable[wire].translation, {
+    ids: callIds(idsIn(before)),
+    losses: new Losses('lenient', wire),
+    longest: chatAnswers.bytes.answer,
+    emit(event) {
+      if (event.type === 'failure') failed ??= event.message;
+      else onEvent(event);
     },
   });
   const decoder = new TextDecoder();
@@ -173,17 +166,11 @@ export async function readEvents(
   for await (const chunk of answer.body) {
     size += chunk.length;
     if (size > chatAnswers.bytes.answer) failed ??= `it has more than ${chatAnswers.bytes.answer} bytes`;
-    if (failed !== undefined) break;
-    parser.feed(decoder.decode(chunk, { stream: true }));
+    if (failed !== undefined || stream.problem()) break;
+    stream.feed(decoder.decode(chunk, { stream: true }));
   }
-  if (failed === undefined && !steps.over) {
-    parser.feed('\n\n');
-    try {
-      if (!steps.over) reader.end();
-    } catch (error) {
-      failed ??= messageOf(error);
-    }
-  }
+  if (failed === undefined) stream.end();
+  failed ??= stream.problem()?.message;
   if (failed !== undefined) throw unreadable(`the stream broke: ${failed}`);
 }
 

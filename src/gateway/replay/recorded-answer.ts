@@ -45,8 +45,10 @@ export function writeRecorded({ wire, status, body }: RecordedAnswer, asked: Ask
     estimate: 0,
     estimated: false,
   };
-  const translated = translateAnswer({ status, headers }, from, 'answer', at);
-  const written = Buffer.concat([translated.transcoder.push(body), translated.transcoder.end()]);
+  const { transcoder, ...translated } = translateAnswer({ status, headers }, from, 'answer', at);
+  const written = Buffer.concat([transcoder.push(body), transcoder.end()]);
+  const problem = transcoder.problem();
+  if (problem) throw problem;
   return {
     status: translated.status,
     headers: request.streamed && status < 400 ? events : json,
@@ -60,5 +62,5 @@ export function writeRecorded({ wire, status, body }: RecordedAnswer, asked: Ask
  * @param losses receives what the neutral form has no place for
  */
 export function readRecorded({ wire, body }: RecordedAnswer, losses: Losses): NeutralAnswer {
-  return wholeAnswer(wireTable[wire].translation, body.toString('utf8'), callIds([]), losses);
+  return wholeAnswer(wireTable[wire], body.toString('utf8'), callIds(), losses);
 }

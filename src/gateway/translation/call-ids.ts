@@ -10,12 +10,12 @@ export interface CallIds {
 }
 
 /**
- * Keeps a model's own ids. A call that has none, or one that is taken, gets the first free number of the
- * conversation, so that a retry gets the same id. Some servers restart the numbers of calls in each answer,
- * and Gemini's often have no ids.
+ * Keeps a model's own ids. `used`: those of the conversation. A call that has none, or one that is taken,
+ * gets the first free number of the conversation, so that a retry gets the same id. Some servers restart the
+ * numbers of calls in each answer, and Gemini's often have no ids.
  */
-export function callIds(messages: readonly NeutralMessage[]): CallIds {
-  const taken = new Set(messages.flatMap(idsIn));
+export function callIds(used: Iterable<string> = []): CallIds {
+  const taken = new Set(used);
   let number = 0;
   let calls = 0;
   return {
@@ -34,9 +34,11 @@ export function callIds(messages: readonly NeutralMessage[]): CallIds {
   };
 }
 
-function idsIn(message: NeutralMessage): string[] {
-  if (message.from !== 'model') return [];
-  return message.parts.flatMap((part) => (part.type === 'call' ? [part.id] : []));
+/** The ids of the calls of a conversation. */
+export function idsIn(messages: readonly NeutralMessage[]): string[] {
+  return messages.flatMap((message) =>
+    message.from === 'model' ? message.parts.flatMap((part) => (part.type === 'call' ? part.id : [])) : [],
+  );
 }
 
 /** An id that every server takes: some refuse other characters, and OpenAI more than 40. */

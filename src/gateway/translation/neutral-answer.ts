@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ModelPart } from './neutral-request.ts';
-import { UnreadableAnswer } from './unreadable-answer.ts';
+import { ModelFailed, UnreadableAnswer } from './unreadable-answer.ts';
 
 /** Counts of tokens; those that an answer does not have are missing. Input includes cached tokens. */
 export const NeutralUsage = z.object({
@@ -76,6 +76,12 @@ export function* eventsOf({
   yield { type: 'end', stop, sequence, usage };
 }
 
+/** The events of an answer that cannot be read. */
+export function* failedAnswer(message: string): Generator<NeutralEvent> {
+  yield { type: 'start', id: undefined, model: undefined };
+  yield { type: 'failure', message, code: undefined, overloaded: false };
+}
+
 /** The whole answer that events streamed. Throws {@link UnreadableAnswer} for a failure. */
 export function answerOf(all: readonly NeutralEvent[]): NeutralAnswer {
   const parts: ModelPart[] = [];
@@ -113,7 +119,7 @@ export function answerOf(all: readonly NeutralEvent[]): NeutralAnswer {
         return { ...named, parts, stop, ...(sequence !== undefined && { sequence }), usage };
       }
       case 'failure':
-        throw new UnreadableAnswer(event.message);
+        throw new ModelFailed(event.message);
     }
   }
   throw new UnreadableAnswer('the answer is not complete');

@@ -1,8 +1,7 @@
+import type { Wire } from '../../suite/model-config.ts';
 import { isObject, type JsonObject, parsed } from '../wires/lenient.ts';
-import type { CallIds } from './call-ids.ts';
 import type { Losses } from './losses.ts';
 import type { NeutralStop } from './neutral-answer.ts';
-import type { ModelPart } from './neutral-request.ts';
 import { type Stops, stopNamed } from './stops.ts';
 import { UnreadableAnswer } from './unreadable-answer.ts';
 
@@ -20,7 +19,13 @@ const otherNames: Readonly<Record<string, NeutralStop | 'failed'>> = {
   ...{ error: 'failed', failed: 'failed', failure: 'failed', timeout: 'failed', abort: 'failed' },
   ...{ aborted: 'failed', cancelled: 'failed', canceled: 'failed', cancel: 'failed' },
   ...{ networkerror: 'failed', insufficientsystemresource: 'failed', overloaded: 'failed' },
-  ...{ servererror: 'failed', internalerror: 'failed', inprogress: 'failed', incomplete: 'failed' },
+  ...{
+    servererror: 'failed',
+    internalerror: 'failed',
+    inprogress: 'failed',
+    incomplete: 'failed',
+    queued: 'failed',
+  },
 };
 
 /**
@@ -44,37 +49,22 @@ export function otherStopNamed(reason: unknown): NeutralStop | 'failed' | undefi
   return Object.hasOwn(otherNames, name) ? otherNames[name] : undefined;
 }
 
-/**
- * Most servers give the same reason for the end of an answer with calls, or of a refusal, as for any other.
- */
-export function stopWith(stop: NeutralStop, parts: readonly ModelPart[]): NeutralStop {
-  const has = (type: ModelPart['type']) => parts.some((part) => part.type === type);
-  if (stop !== 'done') return stop;
-  return has('refusal') ? 'refused' : has('call') ? 'tools' : 'done';
-}
-
-export function nameOfCall(name: unknown): string {
-  if (typeof name === 'string' && name !== '') return name;
-  throw new UnreadableAnswer('a tool call has no name');
-}
-
-/** `arguments`: JSON text. */
-export function callPart(
-  ids: CallIds,
-  call: { id: unknown; name: unknown; arguments: string },
-): Extract<ModelPart, { type: 'call' }> {
-  return { type: 'call', id: ids.of(call.id), name: nameOfCall(call.name), arguments: call.arguments };
-}
-
 /** The data of an event of a stream. */
 export function eventObject(data: string): JsonObject {
   const event = parsed(data);
   if (isObject(event)) return event;
-  throw new UnreadableAnswer('an event is not a JSON object');
+  throw new UnreadableAnswer(`an event is not a JSON object: ${data.slice(0, 200)}`);
 }
 
 export function disorder(type: unknown): UnreadableAnswer {
   return new UnreadableAnswer(`the event ${JSON.stringify(type ?? null).slice(0, 60)} is out of order`);
+}
+
+/** A document that is no answer of this wire. Whoever reads its text adds the words in it. */
+export class NoAnswer extends UnreadableAnswer {
+  constructor(wire: Wire) {
+    super(`the answer is not one of ${wire}`);
+  }
 }
 
 export function incomplete(): UnreadableAnswer {

@@ -8,7 +8,8 @@ import { UnreadableAnswer } from './unreadable-answer.ts';
 /**
  * The steps of an answer, in the order of the neutral form. The readers of all wires use this class, so that
  * no answer can end successfully twice, continue after its end, or leave a call open. The first part that is
- * not complete is told as it arrives; what arrives meanwhile for later parts waits for it.
+ * not complete is told as it arrives; what arrives meanwhile for later parts waits for it. It also knows what
+ * the answer has said about itself so far.
  */
 export class StreamSteps {
   readonly #emit: (event: NeutralEvent) => void;
@@ -18,6 +19,11 @@ export class StreamSteps {
   #waitingSize = 0;
   #begun = false;
   #over = false;
+  #isTold = false;
+  #model: string | undefined;
+  #usage: NeutralUsage = {};
+  #failed: ModelError | undefined;
+  #refusal: UnreadableAnswer | undefined;
   #called = false;
   #refused = false;
 
@@ -26,12 +32,32 @@ export class StreamSteps {
     this.#emit = emit;
   }
 
+  /** Whether the answer has ended, in whatever way. */
   get over(): boolean {
     return this.#over;
   }
 
+  get model(): string | undefined {
+    return this.#model;
+  }
+
+  /** The counts so far. */
+  get usage(): NeutralUsage {
+    return this.#usage;
+  }
+
+  /** The error that the model reported. */
+  get failed(): ModelError | undefined {
+    return this.#failed;
+  }
+
   get begun(): boolean {
     return this.#begun;
+  }
+
+  /** Whether more waits than a translation may keep. */
+  get isFull(): boolean {
+    return this.#waitingSize > modelAnswers.bytes.translated;
   }
 
   /** About how many bytes it keeps. */
@@ -40,11 +66,22 @@ export class StreamSteps {
   }
 
   start(id: string | undefined, model: string | undefined, usage?: NeutralUsage): void {
-    if (this.#begun) return;
-    this.#begun = true;
     // Some wires repeat both in each event, so their length is limited.
     const short = (text: string | undefined) => text?.slice(0, modelAnswers.bytes.callId);
+    this.#model ??= short(model || undefined);
+    if (this.#begun) return;
+    this.#begun = true;
     this.#emit({ type: 'start', id: short(id), model: short(model), ...(usage && { usage }) });
+  }
+
+  /** Notes counts; those that are missing stay as they were. */
+  counts(usage: NeutralUsage): void {
+    this.#usage = { ...this.#usage, ...usage };
+  }
+
+  /** The answer has something that the neutral form cannot say, so its end becomes this error. */
+  refuse(message: string): void {
+    this.#refusal ??= new UnreadableAnswer(message);
   }
 
   text(type: 'text' | 'refusal' | 'reasoning', text: string): void {
@@ -72,18 +109,35 @@ export class StreamSteps {
     return call;
   }
 
-  end(stop: NeutralStop, usage: NeutralUsage, sequence?: string): void {
+  /** The end of a successful answer. */
+  end(stop: NeutralStop, sequence?: string): void {
     this.#mustGoOn();
-    this.#tell(true);
     this.#over = true;
+    if (this.#refusal) throw this.#refusal;
+    this.#tell(true);
+    this.#isTold = true;
     const own = stop !== 'done' ? stop : this.#refused ? 'refused' : this.#called ? 'tools' : 'done';
-    this.#emit({ type: 'end', stop: own, sequence, usage });
+    this.#emit({ type: 'end', stop: own, sequence, usage: this.#usage });
   }
 
   /** The model reported that it failed. */
-  failure({ message = 'it failed', codes: [code], isOverload: overloaded }: ModelError): void {
+  failure(error: ModelError): void {
     if (this.#over) return;
     this.#over = true;
+    this.#failed = { ...error, message: error.message ?? 'it failed' };
+    this.tellFailure(this.#failed);
+  }
+
+  /** Tells that the answer failed, or cannot be read, unless its end was told. */
+  tellFailure({
+    message = 'it failed',
+    codes: [code],
+    isOverload: overloaded,
+  }: Pick<ModelError, 'message' | 'codes' | 'isOverload'>): void {
+    if (this.#isTold) return;
+    this.#isTold = true;
+    // Clients do not expect an error before the beginning.
+    this.start(undefined, undefined);
     this.#emit({ type: 'failure', message, code, overloaded });
   }
 
@@ -100,7 +154,7 @@ export class StreamSteps {
 
   #keep(characters: number): void {
     this.#waitingSize += characters;
-    if (this.#waitingSize <= modelAnswers.bytes.translated) return;
+    if (!this.isFull) return;
     throw new UnreadableAnswer(
       `the parts of the answer arrived in such an order that more than ${modelAnswers.bytes.translated} ` +
         'characters would have to wait',

@@ -4,20 +4,20 @@ import { errorIn } from '../chat/model-errors.ts';
 import type { UpstreamAnswer } from '../upstream.ts';
 import { parsed } from '../wires/lenient.ts';
 import { wireTable } from '../wires/wire-table.ts';
-import { callIds } from './call-ids.ts';
-import { eventsOf } from './neutral-answer.ts';
+import { callIds, idsIn } from './call-ids.ts';
+import { eventsOf, failedAnswer, type NeutralEvent } from './neutral-answer.ts';
 import type { Transcoder } from './transcoder.ts';
 import type { TranslatedRequest } from './translate-request.ts';
 import { bytesOfEvent, streamTranscoder } from './translate-stream.ts';
 import { UnreadableAnswer } from './unreadable-answer.ts';
-import { isBlank, wholeAnswer } from './whole-answer.ts';
+import { isBlank, isDocument, isEvents, wholeAnswer } from './whole-answer.ts';
 import type { Asked } from './wire-translation.ts';
 
 export interface TranslatedAnswer {
   status: number;
   headers: UpstreamAnswer['headers'];
-  /** Whether the client gets its answer in one piece. */
-  whole: boolean;
+  /** Whether the head waits for the first bytes, so that what cannot be read becomes an error. */
+  headWaits: boolean;
   transcoder: Transcoder;
 }
 
@@ -30,13 +30,13 @@ export function translateAnswer(
 ): TranslatedAnswer {
   const { from, to, request, losses } = translated;
   const asked: Asked = { request, at, losses };
-  const ids = callIds(request.messages);
+  const ids = callIds(idsIn(request.messages));
   const client = wireTable[from].translation;
-  const model = wireTable[to].translation;
+  const model = wireTable[to];
   const kept = keptHeaders(headers);
   const json = { ...kept, 'content-type': 'application/json' };
   const inOnePiece = (status: number, convert: (body: string) => object): TranslatedAnswer => ({
-    ...{ status, headers: json, whole: true },
+    ...{ status, headers: json, headWaits: true },
     transcoder: wholeTranscoder((body) => JSON.stringify(convert(body))),
   });
 
@@ -47,59 +47,62 @@ export function translateAnswer(
   if (status >= 400) return inOnePiece(status, (body) => errorFor(translated, status, body));
   if (purpose === 'count') {
     return inOnePiece(status, (body) => {
-      const tokens = model.count?.read(parsed(body));
+      const tokens = model.translation.count?.read(parsed(body));
       if (tokens === undefined) throw new UnreadableAnswer(`the answer is not a token count of ${to}`);
       return countAnswer(translated, tokens);
     });
   }
-  const read = (body: string) => {
-    try {
-      return wholeAnswer(model, body, ids, losses);
-    } catch (error) {
-      const { message = 'nothing' } = errorIn(to, body);
-      if (!(error instanceof UnreadableAnswer) || error.message.includes(message)) throw error;
-      throw new UnreadableAnswer(`${error.message}: ${message}`);
-    }
-  };
+  const read = (body: string) => wholeAnswer(model, body, ids, losses);
   if (!request.streamed) return inOnePiece(status, (body) => client.writeAnswer(read(body), asked));
   const isStream = String(headers['content-type'] ?? '').startsWith('text/event-stream');
-  // Some servers answer in one piece, or under another type, whatever was asked for. That is read first, so
-  // that what is no answer of a model becomes an error with its words, not a stream that breaks off.
+  const write = (events: Iterable<NeutralEvent>, out: string[] = []) => {
+    const writer = client.writeStream(asked, (event) => out.push(bytesOfEvent(event)));
+    for (const event of events) writer.take(event);
+    return out.join('');
+  };
+  const failureFor = ({ message }: UnreadableAnswer) => {
+    const out: string[] = [];
+    try {
+      write(failedAnswer(message), out);
+    } catch {
+      // Some writers break off after an error.
+    }
+    return out.join('');
+  };
   const document = () =>
-    wholeTranscoder((body) => {
-      const out: string[] = [];
-      const writer = client.writeStream(asked, (event) => out.push(bytesOfEvent(event)));
-      for (const event of eventsOf(read(body))) writer.take(event);
-      return out.join('');
-    });
-  const events = () => streamTranscoder(model, client, asked, ids);
+    wholeTranscoder(
+      (body) => write(eventsOf(read(body))),
+      // The client of a stream may already have its head, so it gets the error as a stream does.
+      isStream ? failureFor : undefined,
+    );
+  const events = () => streamTranscoder(model.translation, client, asked, ids);
   return {
-    ...{ status, headers: { ...kept, 'content-type': 'text/event-stream' }, whole: !isStream },
-    transcoder: isStream ? transcoderByContent(events, document) : document(),
+    ...{ status, headers: { ...kept, 'content-type': 'text/event-stream' }, headWaits: !isStream },
+    transcoder: transcoderByContent((beginning) =>
+      isEvents(beginning) || (isStream && !isDocument(beginning)) ? events() : document(),
+    ),
   };
 }
 
-/** Chooses by the beginning of the answer, because servers send documents under the type of a stream. */
-function transcoderByContent(events: () => Transcoder, document: () => Transcoder): Transcoder {
+/** Chooses by the beginning of the answer: servers send streams and documents under any type. */
+function transcoderByContent(choose: (beginning: string) => Transcoder): Transcoder {
   let beginning = Buffer.alloc(0);
   let chosen: Transcoder | undefined;
-  const choose = () => {
-    chosen = /^[\s\uFEFF]*[{[]/.test(beginning.toString('utf8')) ? document() : events();
-    return chosen;
-  };
   return {
     push(bytes) {
       if (chosen) return chosen.push(bytes);
       beginning = Buffer.concat([beginning, bytes]);
-      if (beginning.length < modelAnswers.bytes.blanks && isBlank(beginning.toString('utf8')))
-        return Buffer.alloc(0);
-      return choose().push(beginning);
+      const text = beginning.toString('utf8');
+      if (beginning.length < modelAnswers.bytes.blanks && isBlank(text)) return Buffer.alloc(0);
+      chosen = choose(text);
+      return chosen.push(beginning);
     },
     end() {
       if (chosen) return chosen.end();
-      const last = choose();
-      return Buffer.concat([last.push(beginning), last.end()]);
+      chosen = choose(beginning.toString('utf8'));
+      return Buffer.concat([chosen.push(beginning), chosen.end()]);
     },
+    problem: () => chosen?.problem(),
     held: () => chosen?.held() ?? beginning.length,
   };
 }
@@ -141,8 +144,13 @@ function keptHeaders(headers: UpstreamAnswer['headers']): UpstreamAnswer['header
   return Object.fromEntries(Object.entries(headers).filter(([name]) => names.includes(name)));
 }
 
-function wholeTranscoder(convert: (body: string) => string): Transcoder {
+/** @param tell writes the error for a client whose answer has begun */
+function wholeTranscoder(
+  convert: (body: string) => string,
+  tell?: (error: UnreadableAnswer) => string,
+): Transcoder {
   const store = new ByteStore();
+  let problem: UnreadableAnswer | undefined;
   return {
     push(bytes) {
       if (store.size + bytes.length > modelAnswers.bytes.translated)
@@ -151,9 +159,15 @@ function wholeTranscoder(convert: (body: string) => string): Transcoder {
       return Buffer.alloc(0);
     },
     end() {
-      const body = utf8(store.take());
-      return Buffer.from(convert(body));
+      try {
+        return Buffer.from(convert(utf8(store.take())));
+      } catch (error) {
+        if (!tell || !(error instanceof UnreadableAnswer)) throw error;
+        problem = error;
+        return Buffer.from(tell(error));
+      }
     },
+    problem: () => problem,
     held: () => store.size,
   };
 }

@@ -1,18 +1,17 @@
 import { getHeapStatistics } from 'node:v8';
 import { modelAnswers } from '../../bounds/model.ts';
 import { messageOf } from '../../offsite-error.ts';
-import { eventFeed } from '../event-feed.ts';
 import type { WireEvent } from '../wires/wire-event.ts';
+import { answerStream } from './answer-stream.ts';
 import type { CallIds } from './call-ids.ts';
 import type { NeutralEvent } from './neutral-answer.ts';
-import { StreamSteps } from './stream-steps.ts';
 import type { Transcoder } from './transcoder.ts';
 import { UnreadableAnswer } from './unreadable-answer.ts';
 import type { Asked, WireTranslation } from './wire-translation.ts';
 
 /**
  * Translates a stream event by event: the events in one chunk go to the client before the next chunk is read.
- * Throws if the stream does not end successfully, so that the client sees a broken answer.
+ * If the stream does not end successfully, the client gets an error in its wire, and then a broken answer.
  */
 export function streamTranscoder(
   model: WireTranslation,
@@ -24,8 +23,15 @@ export function streamTranscoder(
   let failed: UnreadableAnswer | undefined;
   const writer = client.writeStream(asked, (event) => out.push(bytesOfEvent(event)));
   const pieces = new JoinedPieces((event) => writer.take(event));
-  const steps = new StreamSteps(ids, (event) => pieces.take(event));
-  const reader = model.readStream(steps, asked.losses);
+  const stream = answerStream(model, {
+    ids,
+    losses: asked.losses,
+    longest: Math.min(
+      modelAnswers.bytes.translated,
+      getHeapStatistics().heap_size_limit * modelAnswers.bytes.eventOfHeap,
+    ),
+    emit: (event) => pieces.take(event),
+  });
   const attempt = (step: () => void) => {
     try {
       step();
@@ -33,53 +39,38 @@ export function streamTranscoder(
       failed ??= error instanceof UnreadableAnswer ? error : new UnreadableAnswer(messageOf(error));
     }
   };
-  const decoder = new TextDecoder('utf-8', { fatal: true });
-  const feed = eventFeed({
-    longest: Math.min(
-      modelAnswers.bytes.translated,
-      getHeapStatistics().heap_size_limit * modelAnswers.bytes.eventOfHeap,
-    ),
-    onEvent(data) {
-      // The events before one that fails are sent first.
-      if (!failed) attempt(() => reader.event(data));
-    },
-    onTooLong(bound) {
-      failed ??= new UnreadableAnswer(`an event is longer than ${bound}`);
-    },
-  });
+  /** What the client gets: first what came before a failure, then its words. */
   const takeWritten = () => {
     attempt(() => pieces.flush());
+    failed ??= stream.problem();
+    const { message } = failed ?? {};
+    if (message !== undefined)
+      attempt(() => stream.steps.tellFailure({ message, codes: [], isOverload: false }));
     const bytes = Buffer.from(out.join(''));
     out = [];
     return bytes;
   };
+  const decoder = new TextDecoder('utf-8', { fatal: true });
   const decode = (bytes?: Buffer) => {
     try {
       return decoder.decode(bytes, { stream: bytes !== undefined });
     } catch {
-      throw new UnreadableAnswer('the answer is not UTF-8');
+      failed ??= new UnreadableAnswer('the answer is not UTF-8');
+      return '';
     }
   };
   return {
     push(bytes) {
-      if (failed) throw failed;
-      feed.feed(decode(bytes));
-      const ready = takeWritten();
-      // What came before the failure is sent first.
-      if (failed && ready.length === 0) throw failed;
-      return ready;
+      stream.feed(decode(bytes));
+      return takeWritten();
     },
     end() {
-      if (failed) throw failed;
-      // Some servers send no blank line after the last event.
-      feed.feed(`${decode()}\n\n`);
-      if (failed) throw failed;
-      if (!steps.over) reader.end();
-      const last = takeWritten();
-      if (failed) throw failed;
-      return last;
+      stream.feed(decode());
+      if (!failed) stream.end();
+      return takeWritten();
     },
-    held: () => feed.held() + steps.held + writer.held(),
+    problem: () => failed,
+    held: () => stream.held() + writer.held(),
   };
 }
 

@@ -6,3 +6,6 @@ export class UnreadableAnswer extends OffsiteError {
     super(message, { code: 'MODEL_ANSWER_UNREADABLE', kind: 'infrastructure' });
   }
 }
+
+/** An answer that says that the model failed. */
+export class ModelFailed extends UnreadableAnswer {}

@@ -1,11 +1,16 @@
-import { createParser } from 'eventsource-parser';
 import { modelAnswers } from '../../bounds/model.ts';
 import { parsed } from '../wires/lenient.ts';
+import { readErrorText } from '../wires/model-error.ts';
+import type { WireDescriptor } from '../wires/wire-descriptor.ts';
+import { answerStream } from './answer-stream.ts';
 import type { CallIds } from './call-ids.ts';
 import type { Losses } from './losses.ts';
 import { answerOf, type NeutralAnswer, type NeutralEvent } from './neutral-answer.ts';
+import { NoAnswer } from './read-answers.ts';
 import { StreamSteps } from './stream-steps.ts';
-import type { WireTranslation } from './wire-translation.ts';
+import { UnreadableAnswer } from './unreadable-answer.ts';
+
+type Wire = Pick<WireDescriptor, 'translation' | 'answers'>;
 
 /**
  * Reads an answer whose bytes are all there, whether it is a stream or a document. Throws
@@ -13,25 +18,44 @@ import type { WireTranslation } from './wire-translation.ts';
  *
  * @param losses receives what the neutral form has no place for
  */
-export function wholeAnswer(
-  model: WireTranslation,
-  body: string,
-  ids: CallIds,
-  losses: Losses,
-): NeutralAnswer {
-  if (!isEvents(body)) return model.readAnswer(parsed(body), ids, losses);
+export function wholeAnswer(wire: Wire, body: string, ids: CallIds, losses: Losses): NeutralAnswer {
   const all: NeutralEvent[] = [];
-  const steps = new StreamSteps(ids, (event) => all.push(event));
-  const reader = model.readStream(steps, losses);
-  const parser = createParser({ onEvent: ({ data }) => reader.event(data) });
-  parser.feed(`${body}\n\n`);
-  if (!steps.over) reader.end();
+  const emit = (event: NeutralEvent) => all.push(event);
+  if (isEvents(body)) {
+    const stream = answerStream(wire.translation, { ids, losses, longest: body.length + 1, emit });
+    stream.feed(body);
+    stream.end();
+    const problem = stream.problem();
+    if (problem) throw problem;
+  } else readDocument(wire, body, new StreamSteps(ids, emit), losses);
   return answerOf(all);
+}
+
+/** Reads a document into steps. Throws {@link UnreadableAnswer}, with the words of what is no answer. */
+export function readDocument(
+  { translation, answers }: Wire,
+  body: string,
+  steps: StreamSteps,
+  losses: Losses,
+): void {
+  try {
+    translation.read(steps, losses).document(parsed(body));
+  } catch (error) {
+    if (!(error instanceof NoAnswer)) throw error;
+    throw new UnreadableAnswer(
+      `${error.message}: ${readErrorText(body, answers.readError).message ?? 'nothing'}`,
+    );
+  }
 }
 
 /** Whether a body begins as a stream of events does. Servers send streams under any content type. */
 export function isEvents(body: string): boolean {
   return /^[\s\uFEFF]*(data|event|id|retry|:)/.test(body.slice(0, modelAnswers.bytes.blanks));
+}
+
+/** Whether a body begins as a JSON document does. */
+export function isDocument(body: string): boolean {
+  return /^[\s\uFEFF]*[{[]/.test(body);
 }
 
 /** Whether the beginning of a body is too short to say what it is. */

@@ -1,6 +1,5 @@
 import type { JsonObject } from '../wires/lenient.ts';
 import type { WireEvent } from '../wires/wire-event.ts';
-import type { CallIds } from './call-ids.ts';
 import type { Losses } from './losses.ts';
 import type { NeutralAnswer, NeutralEvent } from './neutral-answer.ts';
 import type { NeutralRequest } from './neutral-request.ts';
@@ -16,11 +15,9 @@ export interface WireTranslation {
   readRequest(body: JsonObject, losses: Losses): Omit<NeutralRequest, 'model' | 'streamed'>;
   /** Writes a request to a model. Records in `losses` what the wire cannot say. */
   writeRequest(request: NeutralRequest, losses: Losses, to: RequestTarget): JsonObject;
-  /** Reads a whole answer of a model. Throws {@link UnreadableAnswer}. */
-  readAnswer(body: unknown, ids: CallIds, losses: Losses): NeutralAnswer;
   writeAnswer(answer: NeutralAnswer, asked: Asked): JsonObject;
-  /** Reads a stream of a model into steps. */
-  readStream(steps: StreamSteps, losses: Losses): EventReader;
+  /** Reads an answer of a model into steps. */
+  read(steps: StreamSteps, losses: Losses): AnswerReader;
   /** Writes a stream for a client. */
   writeStream(asked: Asked, emit: (event: WireEvent) => void): EventWriter;
   /** The path of a request below the base URL. `model`: the model's name in the upstream's API. */
@@ -48,11 +45,14 @@ export interface Asked {
   losses: Losses;
 }
 
-export interface EventReader {
-  /** Reads the data of one event. Throws {@link UnreadableAnswer}. */
+/** Reads a stream, event by event, or a document. Throws {@link UnreadableAnswer}. */
+export interface AnswerReader {
+  /** Reads the data of one event. It can be called again after it has thrown. */
   event(data: string): void;
   /** The stream ended without an error of its connection. */
   end(): void;
+  /** Reads a whole answer, to its end. */
+  document(body: unknown): void;
 }
 
 export interface EventWriter {

@@ -11,6 +11,8 @@ export interface ModelError {
   parameters: readonly string[];
   /** Whether the model itself failed, whatever the request. */
   isOverload: boolean;
+  /** Whether a code or type says that the request is wrong. */
+  namesRequest?: boolean;
 }
 
 const ErrorObject = object({ code: anything, type: text, status: text });
@@ -26,6 +28,7 @@ export function readError(error: unknown): ModelError {
     codes,
     parameters: parametersIn(error, message ?? ''),
     isOverload: [code, ...codes].some(isOverload),
+    ...([code, ...codes].some(isOfRequest) && { namesRequest: true }),
   };
 }
 
@@ -129,6 +132,10 @@ function parametersIn(error: unknown, message: string): string[] {
   for (const [, quoted = ''] of message.slice(0, 20 * modelAnswers.bytes.errorMessage).matchAll(quotedLoc))
     found.push(placeOf([...quoted.matchAll(/["']([^"']+)["']|(\d+)/g)].map(([, a, b]) => a ?? b)) ?? '');
   return found.filter((path) => path !== '' && !/^(none|null)$/i.test(path));
+}
+
+function isOfRequest(code: unknown): boolean {
+  return /^(400|413|422)$|invalid|bad_?request|unprocessable|context|too_(long|large)/i.test(String(code));
 }
 
 /** The codes and types that providers' APIs use for their own failures. */

@@ -4,12 +4,10 @@ import type { ServerModel } from '../probe/server-models.ts';
 import type { ScriptedAnswer } from '../scripted/answer.ts';
 import type { WireTranslation } from '../translation/wire-translation.ts';
 import type { Accepted } from './accepted.ts';
-import type { AnswerFacts, StreamReader } from './answer-facts.ts';
 import type { JsonObject } from './lenient.ts';
 import type { ModelError } from './model-error.ts';
 import type { ModelRequest } from './model-request.ts';
 import type { PathTarget } from './path-target.ts';
-import type { Reply } from './reply.ts';
 import type { WireEvent } from './wire-event.ts';
 
 /**
@@ -97,12 +95,6 @@ export interface WireRequests {
 export interface WireAnswers {
   /** Reads the body of an answer that failed. */
   readError(body: unknown): ModelError;
-  /** Reads the facts of a non-streamed answer. */
-  readFacts(body: unknown): AnswerFacts;
-  /** The same for a streamed answer. */
-  readStream(): StreamReader;
-  /** Reads the model's reply to `request`; undefined if the document is not an answer of this wire. */
-  readReply(body: unknown, request: ChatRequest): Reply | undefined;
   /** Writes a scripted answer as one document. `at`: epoch milliseconds. */
   write(answer: ScriptedAnswer, at: number): JsonObject;
   /** Writes a scripted answer as the events of a stream. */

@@ -242,7 +242,7 @@ describe('what one wire needs or lacks', () => {
       { function: { name: 'a', arguments: '{}' } },
       { id: '', function: { name: 'b', arguments: '{}' } },
     ];
-    expect((await chat(body)).calls.map(({ id }) => id)).toEqual(['call_1_0', 'call_1_1']);
+    expect((await chat(body)).calls.map(({ id }) => id)).toEqual(['call_0', 'call_1']);
   });
 
   test('a refusal of OpenAI is text too', async () => {

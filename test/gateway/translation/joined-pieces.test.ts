@@ -8,7 +8,7 @@ function transcoder() {
   const request = { model: 'm', streamed: true, usageAsked: true, messages: [], tools: [], stop: [] };
   const { translation } = wireTable['openai-chat'];
   const asked = { request, at: 0, losses: new Losses('lenient', 'm') };
-  return streamTranscoder(translation, wireTable['anthropic-messages'].translation, asked, callIds([]));
+  return streamTranscoder(translation, wireTable['anthropic-messages'].translation, asked, callIds());
 }
 
 const chunk = (delta: object, finish_reason: string | null = null) =>
@@ -29,9 +29,11 @@ test('each piece that arrives alone goes on at once', () => {
   expect(words.map((bytes) => textsIn(stream.push(bytes)))).toEqual([['one'], [' two'], [' three']]);
 });
 
-test('what came before an event that cannot be read is told, in the same push', () => {
+test('what came before an event that cannot be read is told, in the same push, and then the event', () => {
   const stream = transcoder();
   const ready = stream.push(Buffer.concat([...words, Buffer.from('data: garbage\n\n')]));
   expect(textsIn(ready)).toEqual(['one two three']);
-  expect(() => stream.push(chunk({ content: 'more' }))).toThrow();
+  expect(ready.toString()).toContain('an event is not a JSON object: garbage');
+  expect(stream.problem()?.message).toContain('garbage');
+  expect(stream.push(chunk({ content: 'more' })).toString()).toBe('');
 });

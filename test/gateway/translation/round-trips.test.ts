@@ -14,8 +14,9 @@ import {
   NeutralRequest,
 } from '../../../src/gateway/translation/neutral-request.ts';
 import { StreamSteps } from '../../../src/gateway/translation/stream-steps.ts';
+import { wholeAnswer } from '../../../src/gateway/translation/whole-answer.ts';
 import type { JsonObject } from '../../../src/gateway/wires/lenient.ts';
-import { allWires } from '../../../src/gateway/wires/wire-table.ts';
+import { allWires, wireTable } from '../../../src/gateway/wires/wire-table.ts';
 import type { Wire } from '../../../src/suite/model-config.ts';
 
 /** Any text that JSON and UTF-8 carry, and that is not blank: blank parts have no place on some wires. */
@@ -169,11 +170,11 @@ describe.each(allWires)('$name', ({ name: wire, translation }) => {
         const losses = strict();
         const about = { request: asked, at: 0, losses };
         const document = JSON.parse(JSON.stringify(translation.writeAnswer(neutral, about)));
-        expect(translation.readAnswer(document, callIds([]), losses)).toEqual(neutral);
+        expect(wholeAnswer(wireTable[wire], JSON.stringify(document), callIds(), losses)).toEqual(neutral);
 
         const steps: NeutralEvent[] = [];
-        const order = new StreamSteps(callIds([]), (step) => steps.push(step));
-        const reader = translation.readStream(order, losses);
+        const order = new StreamSteps(callIds(), (step) => steps.push(step));
+        const reader = translation.read(order, losses);
         const writer = translation.writeStream(about, ({ data }) =>
           reader.event(typeof data === 'string' ? data : JSON.stringify(data)),
         );
@@ -213,10 +214,10 @@ describe.each(allWires)('$name', ({ name: wire, translation }) => {
       fc.property(fc.dictionary(fc.constantFrom(...known), anything), (body) => {
         const attempts = [
           () => translation.readRequest(body, new Losses('lenient', 'big')),
-          () => translation.readAnswer(body, callIds([]), new Losses('lenient', 'big')),
+          () => wholeAnswer(wireTable[wire], JSON.stringify(body), callIds(), new Losses('lenient', 'big')),
           () =>
             translation
-              .readStream(new StreamSteps(callIds([]), () => undefined), strict())
+              .read(new StreamSteps(callIds(), () => undefined), strict())
               .event(JSON.stringify(body)),
         ];
         for (const attempt of attempts) {

@@ -1,6 +1,5 @@
 import { readErrorBody } from '../model-error.ts';
 import type { WireDescriptor } from '../wire-descriptor.ts';
-import { readFacts, readReply, readStream } from './answers.ts';
 import { models } from './models.ts';
 import { accepted, hostedTool, read, write } from './requests.ts';
 import { writeAnswer, writeStream } from './scripted.ts';
@@ -30,7 +29,7 @@ export const anthropicMessages: WireDescriptor = {
   errorBody: (status, _code, message) => ({ type: 'error', error: { type: errorType(status), message } }),
   models,
   requests: { accepted, hostedTool, read, write },
-  answers: { readError: readErrorBody, readFacts, readStream, readReply, write: writeAnswer, writeStream },
+  answers: { readError: readErrorBody, write: writeAnswer, writeStream },
   translation,
 };
 

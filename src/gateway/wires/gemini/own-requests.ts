@@ -1,15 +1,12 @@
 import type { ChatRequest } from '../../chat/chat.ts';
 import type { ScriptedAnswer } from '../../scripted/answer.ts';
-import { callIds } from '../../translation/call-ids.ts';
 import { Losses } from '../../translation/losses.ts';
 import { eventsOf, type NeutralAnswer } from '../../translation/neutral-answer.ts';
 import type { NeutralMessage, NeutralRequest } from '../../translation/neutral-request.ts';
-import { UnreadableAnswer } from '../../translation/unreadable-answer.ts';
 import { isObject, type JsonObject, parsed } from '../lenient.ts';
-import { argumentsOf, fields, type Reply, stoppedBy } from '../reply.ts';
+import { fields } from '../reply.ts';
 import type { StreamForm } from '../wire-descriptor.ts';
 import { piecesOf, type WireEvent } from '../wire-event.ts';
-import { readAnswer } from './translation/read-answer.ts';
 import { writeAnswer as writeNeutral } from './translation/write-answer.ts';
 import { writeRequest } from './translation/write-request.ts';
 import { writeStream as writeNeutralStream } from './translation/write-stream.ts';
@@ -51,21 +48,6 @@ function messageOf(message: ChatRequest['messages'][number]): NeutralMessage {
       }));
       return { from: 'model', parts: [...(message.text === '' ? [] : [text]), ...calls] };
     }
-  }
-}
-
-export function readReply(body: unknown, request: ChatRequest): Reply | undefined {
-  const asked = request.messages.map(messageOf);
-  try {
-    const { parts, stop } = readAnswer(body, callIds(asked), losses());
-    const calls = parts.flatMap((part) =>
-      part.type === 'call' ? [{ id: part.id, name: part.name, arguments: argumentsOf(part.arguments) }] : [],
-    );
-    const text = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
-    return { text, calls, stopped: stoppedBy(stop, calls) };
-  } catch (error) {
-    if (error instanceof UnreadableAnswer) return undefined;
-    throw error;
   }
 }
 

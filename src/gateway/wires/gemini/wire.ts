@@ -1,12 +1,12 @@
 import { readErrorBody } from '../model-error.ts';
 import type { WireDescriptor } from '../wire-descriptor.ts';
-import { readFacts, readStream } from './answers.ts';
 import { models } from './models.ts';
-import { readReply, write, writeAnswer, writeStream } from './own-requests.ts';
+import { write, writeAnswer, writeStream } from './own-requests.ts';
 import { streamQuery, targetOf } from './paths.ts';
 import { read } from './read.ts';
 import { accepted, freeForm, partMembers, providerSide, spelled } from './requests.ts';
 import { translation } from './translation/translation.ts';
+import { errorBody } from './translation/write-answer.ts';
 
 /** Google's Gemini API: generateContent, streamGenerateContent and countTokens. */
 export const gemini: WireDescriptor = {
@@ -26,7 +26,7 @@ export const gemini: WireDescriptor = {
   accountHeaders: [],
   headers: {},
   variables: (origin, key) => ({ GOOGLE_GEMINI_BASE_URL: origin, GEMINI_API_KEY: key }),
-  errorBody: (status, _code, message) => ({ error: { code: status, message, status: statusName(status) } }),
+  errorBody: (status, _code, message) => errorBody(status, message),
   models,
   requests: {
     accepted,
@@ -36,18 +36,6 @@ export const gemini: WireDescriptor = {
     read,
     write,
   },
-  answers: { readError: readErrorBody, readFacts, readStream, readReply, write: writeAnswer, writeStream },
+  answers: { readError: readErrorBody, write: writeAnswer, writeStream },
   translation,
 };
-
-function statusName(status: number): string {
-  const names: Record<number, string> = {
-    401: 'UNAUTHENTICATED',
-    403: 'PERMISSION_DENIED',
-    404: 'NOT_FOUND',
-    429: 'RESOURCE_EXHAUSTED',
-    503: 'UNAVAILABLE',
-    504: 'DEADLINE_EXCEEDED',
-  };
-  return names[status] ?? (status >= 500 ? 'INTERNAL' : 'INVALID_ARGUMENT');
-}

@@ -15,7 +15,7 @@ export function failureIn(chunk: JsonObject): ModelError | undefined {
       return readError({ message: `the answer ended as ${JSON.stringify(reason)}` });
   }
   if (chunk.choices !== undefined) return undefined;
-  const { object, type, message } = chunk;
-  if (object === 'error' || type === 'error') return readError(chunk);
-  return typeof message === 'string' && chunk.id === undefined ? readError(chunk) : undefined;
+  // Servers put their words under many names. A chunk without choices has no others.
+  const found = readError(chunk);
+  return found.message === undefined && chunk.object !== 'error' ? undefined : found;
 }

@@ -1,7 +1,6 @@
 import { readErrorBody } from '../model-error.ts';
 import { openAiAccountHeaders, openAiError, openAiModels, openAiVariables } from '../openai.ts';
 import type { WireDescriptor } from '../wire-descriptor.ts';
-import { readFacts, readReply, readStream } from './answers.ts';
 import { accepted, hostedTool, read, write } from './requests.ts';
 import { writeAnswer, writeStream } from './scripted.ts';
 import { translation } from './translation/translation.ts';
@@ -27,6 +26,6 @@ export const openAiResponses: WireDescriptor = {
   errorBody: openAiError,
   models: openAiModels,
   requests: { accepted, hostedTool, read, write },
-  answers: { readError: readErrorBody, readFacts, readStream, readReply, write: writeAnswer, writeStream },
+  answers: { readError: readErrorBody, write: writeAnswer, writeStream },
   translation,
 };

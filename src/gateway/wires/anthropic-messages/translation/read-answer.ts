@@ -1,55 +1,167 @@
-import type { CallIds } from '../../../translation/call-ids.ts';
-import type { Losses } from '../../../translation/losses.ts';
-import type { ModelPart } from '../../../translation/neutral-request.ts';
-import { callPart, stopOf, stopWith } from '../../../translation/read-answers.ts';
-import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
+import type { CallPieces } from '../../../translation/call-pieces.ts';
+import { eventObjects } from '../../../translation/event-objects.ts';
+import { disorder, incomplete, NoAnswer, stopOf } from '../../../translation/read-answers.ts';
+import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
-import { readError } from '../../model-error.ts';
+import { readError, readErrorBody } from '../../model-error.ts';
 import { stringIn, typeName } from '../../read-values.ts';
-import { fields } from '../../reply.ts';
 import { stops } from '../stops.ts';
-import { usageOf } from '../usage.ts';
+import { countsIn, usageOf } from '../usage.ts';
 
-export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => {
-  const { message: failure } = readError(member(body, 'error'));
-  if (!isObject(body) || !Array.isArray(body.content) || failure !== undefined)
-    throw new UnreadableAnswer(failure ?? 'the answer is not one of anthropic-messages');
-  const parts = objectsOf(body.content).flatMap((block) => partOf(block, ids, losses));
-  const sequence = stringIn(body, 'stop_sequence');
+interface Block {
+  index: unknown;
+  type: unknown;
+  /** Of a block that is a call. */
+  call?: CallPieces;
+  /** What the block had at its beginning. Its pieces count instead, if there are any. */
+  input: string;
+  signature: WholeText;
+}
+
+/**
+ * A piece belongs to the last block of its index; without such a block, to the last one of its type. A whole
+ * answer is read as its blocks.
+ */
+export const read: WireTranslation['read'] = (steps, losses) => {
+  const objectOf = eventObjects();
+  const counts: Record<string, unknown> = {};
+  const blocks: Block[] = [];
+  let isSaid = false;
+  let stop: { reason: unknown; sequence: string | undefined } | undefined;
+
+  const begin = (content: unknown, index: unknown) => {
+    if (!isObject(content)) throw disorder('content_block_start');
+    sign();
+    isSaid = true;
+    const { type } = content;
+    const block: Block = { index, type, input: inputOf(content.input), signature: new WholeText() };
+    blocks.push(block);
+    if (type === 'tool_use') block.call = steps.call().add({ id: content.id, name: content.name });
+    else if (type === 'text') {
+      steps.text('text', stringIn(content, 'text') ?? '');
+      if (objectsOf(content.citations).length > 0) losses.record('answer.citations', 'answer detail');
+    } else if (type === 'thinking') {
+      steps.text('reasoning', stringIn(content, 'thinking') ?? '');
+      block.signature.add(stringIn(content, 'signature') ?? '');
+    } else if (type === 'redacted_thinking') steps.signature(stringIn(content, 'data') ?? '', true);
+    else losses.record(`answer.${typeName(content)}`, 'answer detail');
+  };
+  const blockOf = (index: unknown, type: string): Block | undefined =>
+    blocks.findLast((block) => block.type === type && block.index === index) ??
+    blocks.findLast((block) => block.type === type);
+  const more = (delta: JsonObject, index: unknown) => {
+    isSaid = true;
+    switch (delta.type) {
+      case 'text_delta':
+        return steps.text('text', stringIn(delta, 'text') ?? '');
+      case 'thinking_delta':
+        return steps.text('reasoning', stringIn(delta, 'thinking') ?? '');
+      case 'signature_delta':
+        blockOf(index, 'thinking')?.signature.add(stringIn(delta, 'signature') ?? '');
+        return;
+      case 'input_json_delta': {
+        // A tool that runs at the provider has arguments too.
+        const other = blocks.findLast((block) => block.index === index);
+        if (other && other.type !== 'tool_use' && other.type !== 'text') return;
+        const call = blockOf(index, 'tool_use')?.call;
+        if (!call) throw disorder('input_json_delta');
+        const { partial_json: piece } = delta;
+        call.add({ arguments: isObject(piece) ? JSON.stringify(piece) : String(piece ?? '') });
+        return;
+      }
+      default:
+        losses.record('answer.citations', 'answer detail');
+    }
+  };
+  /** Tells the signature of the last block, which other parts would separate from its text. */
+  const sign = () => {
+    const proof = blocks.at(-1)?.signature.take() ?? '';
+    if (proof !== '') steps.signature(proof, false);
+  };
+  const endCall = ({ call, input }: Block) => {
+    if (!call?.hasArguments) call?.add({ arguments: input });
+    call?.end();
+  };
+  const endBlock = (index: unknown) => {
+    const block = blocks.findLast((one) => one.index === index);
+    if (block) endCall(block);
+    if (block === blocks.at(-1)) sign();
+  };
+  const count = (usage: unknown) => {
+    Object.assign(counts, countsIn(usage));
+    steps.counts(usageOf(counts));
+  };
+  const stopWith = (holder: unknown) => {
+    const sequence = member(holder, 'stop_sequence');
+    const reason = member(holder, 'stop_reason');
+    if (reason) stop = { reason, sequence: typeof sequence === 'string' ? sequence : undefined };
+  };
+  const finish = () => {
+    if (!stop && !isSaid) throw disorder('message_stop');
+    sign();
+    for (const block of blocks) endCall(block);
+    steps.end(stopOf(stops, stop?.reason, losses, 'answer.stop_reason'), stop?.sequence);
+  };
+
   return {
-    ...fields({ id: stringIn(body, 'id'), model: stringIn(body, 'model'), sequence }),
-    parts,
-    stop: stopWith(stopOf(stops, body.stop_reason, losses, 'answer.stop_reason'), parts),
-    usage: usageOf(body.usage),
+    event(data) {
+      const end = data.trim();
+      if (steps.over || end === '' || end === '[DONE]') return;
+      const event = objectOf(data);
+      const { type } = event;
+      const failure = readError(event.error);
+      if (type === 'error' || failure.message !== undefined)
+        return steps.failure(failure.message === undefined ? readErrorBody(event) : failure);
+      if (type === 'message_start') {
+        const { message } = event;
+        if (steps.begun || !isObject(message)) throw disorder('message_start');
+        // Its output tokens cover only the beginning of the answer.
+        count({ ...Object(message.usage), output_tokens: undefined });
+        return steps.start(stringIn(message, 'id'), stringIn(message, 'model'), steps.usage);
+      }
+      if (!ofMessage.has(type)) return;
+      if (!steps.begun) throw disorder(type);
+      if (type === 'content_block_start') begin(event.content_block, event.index);
+      else if (type === 'content_block_delta' && isObject(event.delta)) more(event.delta, event.index);
+      else if (type === 'content_block_stop') endBlock(event.index);
+      else if (type === 'message_delta') {
+        stopWith(event.delta);
+        count(event.usage);
+      } else if (type === 'message_stop') finish();
+    },
+    end() {
+      if (steps.over) return;
+      if (!stop) throw incomplete();
+      finish();
+    },
+    document(body) {
+      const failure = readError(member(body, 'error'));
+      if (failure.message !== undefined) return steps.failure(failure);
+      const { content } = isObject(body) ? body : {};
+      if (!isObject(body) || !(Array.isArray(content) || typeof content === 'string'))
+        throw new NoAnswer('anthropic-messages');
+      stopWith(body);
+      count(body.usage);
+      steps.start(stringIn(body, 'id'), stringIn(body, 'model'), steps.usage);
+      const all = typeof content === 'string' ? [{ type: 'text', text: content }] : objectsOf(content);
+      for (const [index, block] of all.entries()) {
+        begin(block, index);
+        endBlock(index);
+      }
+      sign();
+      steps.end(stopOf(stops, stop?.reason, losses, 'answer.stop_reason'), stop?.sequence);
+    },
   };
 };
 
-function partOf(block: JsonObject, ids: CallIds, losses: Losses): ModelPart[] {
-  switch (block.type) {
-    case 'text':
-      if (objectsOf(block.citations).length > 0) losses.record('answer.citations', 'answer detail');
-      return [{ type: 'text', text: stringIn(block, 'text') ?? '' }];
-    case 'thinking': {
-      const signature = stringIn(block, 'signature') || undefined;
-      return [
-        { type: 'reasoning', text: stringIn(block, 'thinking') ?? '', ...(signature && { signature }) },
-      ];
-    }
-    case 'redacted_thinking':
-      return [{ type: 'reasoning', text: '', signature: stringIn(block, 'data') ?? '', redacted: true }];
-    case 'tool_use': {
-      const { id, name, input } = block;
-      return [
-        callPart(ids, {
-          id,
-          name,
-          arguments: typeof input === 'string' ? input || '{}' : JSON.stringify(input ?? {}),
-        }),
-      ];
-    }
-    default:
-      losses.record(`answer.${typeName(block)}`, 'answer detail');
-      return [];
-  }
+/** Other events, such as `ping`, say nothing of the answer. */
+const ofMessage: ReadonlySet<unknown> = new Set([
+  ...['content_block_start', 'content_block_delta', 'content_block_stop', 'message_delta', 'message_stop'],
+]);
+
+/** Some servers send the whole input of a call at its beginning; most send an empty object. */
+function inputOf(input: unknown): string {
+  if (typeof input === 'string') return input;
+  return isObject(input) && Object.keys(input).length > 0 ? JSON.stringify(input) : '';
 }

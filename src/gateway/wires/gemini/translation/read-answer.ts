@@ -1,54 +1,62 @@
-import type { ModelPart } from '../../../translation/neutral-request.ts';
-import { callPart, stopOf, stopWith } from '../../../translation/read-answers.ts';
-import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
+import { eventObjects } from '../../../translation/event-objects.ts';
+import { incomplete, NoAnswer, stopOf } from '../../../translation/read-answers.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { anything, object, objectIfAny, objectsOf, wholeText } from '../../lenient.ts';
+import { isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
 import { readError } from '../../model-error.ts';
-import { fields } from '../../reply.ts';
+import { stringIn } from '../../read-values.ts';
 import { stops } from '../stops.ts';
 import { usageOf } from '../usage.ts';
-import { withSignature } from './signatures.ts';
 
-const Answer = object({
-  responseId: wholeText,
-  modelVersion: wholeText,
-  candidates: anything,
-  promptFeedback: object({ blockReason: anything }),
-  usageMetadata: anything,
-  error: anything,
-});
-const Candidate = object({ content: object({ parts: anything }), finishReason: anything });
-const Part = object({
-  text: wholeText,
-  thought: anything,
-  thoughtSignature: wholeText,
-  functionCall: objectIfAny({ id: anything, name: anything, args: anything }),
-});
+/** Reads the chunks of a stream. A whole answer is read as its only chunk. */
+export const read: WireTranslation['read'] = (steps, losses) => {
+  const objectOf = eventObjects();
+  let reason: unknown;
 
-export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => {
-  const { responseId: id, modelVersion: model, ...answer } = Answer.parse(body);
-  const { message: failure } = readError(answer.error);
-  if (failure !== undefined) throw new UnreadableAnswer(failure);
-  const [candidate, ...others] = objectsOf(answer.candidates);
-  const about = { ...fields({ id, model }), usage: usageOf(answer.usageMetadata) };
-  if (!candidate && answer.promptFeedback.blockReason !== undefined)
-    return { ...about, parts: [], stop: 'refused' };
-  if (!candidate || others.length > 0) throw new UnreadableAnswer('the answer is not one of gemini');
-  const { content, finishReason } = Candidate.parse(candidate);
-  const parts = objectsOf(content.parts).reduce<ModelPart[]>((read, each) => {
-    const { functionCall, text, thought, thoughtSignature } = Part.parse(each);
-    if (functionCall) {
-      const { id, name, args } = functionCall;
-      const call = callPart(ids, { id, name, arguments: JSON.stringify(args ?? {}) });
-      return withSignature(read, call, thoughtSignature);
-    }
-    if (text === undefined) losses.record('answer.parts', 'answer detail');
-    const type = thought === true ? 'reasoning' : 'text';
-    return withSignature(read, { type, text: text ?? '' }, thoughtSignature);
-  }, []);
+  const part = (part: JsonObject) => {
+    const signature = stringIn(part, 'thoughtSignature');
+    const text = stringIn(part, 'text');
+    const isThought = part.thought === true;
+    if (signature && !isThought) steps.signature(signature, false);
+    if (isObject(part.functionCall)) {
+      const { id, name, args } = part.functionCall;
+      const given = typeof args === 'string' ? args : JSON.stringify(args ?? {});
+      steps.call().add({ id, name, arguments: given }).end();
+    } else if (text !== undefined) steps.text(isThought ? 'reasoning' : 'text', text);
+    else if (!signature) losses.record('answer.parts', 'answer detail');
+    if (signature && isThought) steps.signature(signature, false);
+  };
+
+  const take = (chunk: JsonObject) => {
+    const failure = readError(chunk.error);
+    if (failure.message !== undefined) return steps.failure(failure);
+    steps.start(stringIn(chunk, 'responseId'), stringIn(chunk, 'modelVersion'));
+    // Each chunk has the counts so far.
+    if (isObject(chunk.usageMetadata)) steps.counts(usageOf(chunk.usageMetadata));
+    const [candidate, ...others] = objectsOf(chunk.candidates);
+    if (others.length > 0) steps.refuse('the answer has more than one candidate');
+    if (!candidate && member(chunk.promptFeedback, 'blockReason') !== undefined) return steps.end('refused');
+    const parts = objectsOf([member(candidate?.content, 'parts')].flat());
+    for (const each of parts) part(each);
+    reason = candidate?.finishReason || reason;
+  };
+
+  const finish = () => steps.end(stopOf(stops, reason, losses, 'answer.finishReason'));
+
   return {
-    ...about,
-    parts,
-    stop: stopWith(stopOf(stops, finishReason, losses, 'answer.finishReason'), parts),
+    event(data) {
+      if (steps.over || data.trim() === '' || data.trim() === '[DONE]') return;
+      take(objectOf(data));
+    },
+    end() {
+      if (steps.over) return;
+      if (reason === undefined) throw incomplete();
+      finish();
+    },
+    document(body) {
+      const isAnswer = isObject(body) && (body.candidates ?? body.promptFeedback ?? body.error) != null;
+      if (!isAnswer) throw new NoAnswer('gemini');
+      take(body);
+      if (!steps.over) finish();
+    },
   };
 };

@@ -58,3 +58,19 @@ export function usageOf({ input, output, cacheRead, reasoning }: NeutralUsage): 
     totalTokenCount: input === undefined || output === undefined ? undefined : input + output,
   });
 }
+
+export function errorBody(status: number, message: string): JsonObject {
+  return { error: { code: status, message, status: statusName(status) } };
+}
+
+function statusName(status: number): string {
+  const names: Record<number, string> = {
+    401: 'UNAUTHENTICATED',
+    403: 'PERMISSION_DENIED',
+    404: 'NOT_FOUND',
+    429: 'RESOURCE_EXHAUSTED',
+    503: 'UNAVAILABLE',
+    504: 'DEADLINE_EXCEEDED',
+  };
+  return names[status] ?? (status >= 500 ? 'INTERNAL' : 'INVALID_ARGUMENT');
+}

@@ -4,7 +4,7 @@ import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import type { JsonObject } from '../../lenient.ts';
 import { eventsAround } from '../../text-event.ts';
-import { callPart, finishReasons, head, usageOf } from './write-answer.ts';
+import { callPart, errorBody, finishReasons, head, usageOf } from './write-answer.ts';
 
 /** The wire carries a call in one piece, so its arguments are kept until they are complete. */
 export const writeStream: WireTranslation['writeStream'] = ({ request, losses }, emit) => {
@@ -61,7 +61,8 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, losses },
           { usageMetadata: usageOf(step.usage) },
         );
       case 'failure':
-        // Clients do not look for errors in a stream.
+        // Not every client looks for errors in a stream, so it also breaks off.
+        emit({ event: undefined, data: errorBody(step.overloaded ? 503 : 500, step.message) });
         throw new UnreadableAnswer(step.message);
     }
   };

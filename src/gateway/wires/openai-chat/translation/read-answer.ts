@@ -1,19 +1,82 @@
-import { answerOf, type NeutralEvent } from '../../../translation/neutral-answer.ts';
-import { StreamSteps } from '../../../translation/stream-steps.ts';
-import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
+import { eventObjects } from '../../../translation/event-objects.ts';
+import { incomplete, NoAnswer, stopOf } from '../../../translation/read-answers.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { isObject, objectsOf } from '../../lenient.ts';
+import { words } from '../../accepted.ts';
+import { isNothing, isObject, type JsonObject, objectsOf } from '../../lenient.ts';
+import { stringIn } from '../../read-values.ts';
 import { failureIn } from '../failure.ts';
-import { answerReader } from './read-stream.ts';
+import { stops } from '../stops.ts';
+import { usageIn, usageOf } from '../usage.ts';
+import { callsOf } from './read-calls.ts';
+import { readContent, thoughtIn, thoughtNames } from './read-content.ts';
 
-/** A whole answer is read as a stream of one chunk. */
-export const readAnswer: WireTranslation['readAnswer'] = (body, ids, losses) => {
-  const choices = isObject(body) ? objectsOf(body.choices) : [];
-  if (!isObject(body) || (choices.length !== 1 && !failureIn(body)))
-    throw new UnreadableAnswer('the answer is not one of openai-chat');
-  const events: NeutralEvent[] = [];
-  const reader = answerReader(new StreamSteps(ids, (event) => events.push(event)), losses);
-  reader.take(body);
-  reader.end(true);
-  return answerOf(events);
+const known = new Set([...words('role content refusal tool_calls function_call'), ...thoughtNames]);
+
+/** Reads the chunks of a stream. A whole answer is read as its only chunk. */
+export const read: WireTranslation['read'] = (steps, losses) => {
+  const objectOf = eventObjects();
+  const called = callsOf(steps);
+  let reason: unknown;
+  let hasContent = false;
+  let whole: JsonObject | undefined;
+
+  const say = (message: JsonObject, isWhole: boolean) => {
+    steps.text('reasoning', thoughtIn(message));
+    readContent(message.content, steps, losses);
+    steps.text('refusal', stringIn(message, 'refusal') ?? '');
+    const calls = objectsOf(message.tool_calls);
+    // In a whole message each piece is a call, whatever its number.
+    for (const [index, piece] of calls.entries()) called(isWhole ? { ...piece, index } : piece);
+    // The form of calls before there were several.
+    if (calls.length === 0 && isObject(message.function_call)) called({ function: message.function_call });
+    for (const [name, value] of Object.entries(message)) {
+      if (value === '' || isNothing(value) || name === 'role') continue;
+      hasContent = true;
+      if (!known.has(name)) losses.record(`answer.${name.slice(0, 100)}`, 'answer detail');
+    }
+  };
+
+  const take = (chunk: JsonObject) => {
+    const failure = failureIn(chunk);
+    if (failure) return steps.failure(failure);
+    steps.start(stringIn(chunk, 'id'), stringIn(chunk, 'model'));
+    const counted = usageIn(chunk);
+    if (counted) steps.counts(usageOf(counted));
+    for (const choice of objectsOf(chunk.choices)) {
+      if (Number(choice.index ?? 0) !== 0) {
+        steps.refuse('the answer has more than one choice');
+        continue;
+      }
+      if (choice.logprobs != null) losses.record('answer.logprobs', 'answer detail');
+      if (isObject(choice.delta)) say(choice.delta, false);
+      else if (isObject(choice.message)) whole = choice.message;
+      else if (typeof choice.text === 'string') say({ content: choice.text }, false);
+      reason = choice.finish_reason || reason;
+    }
+  };
+
+  /** @param isTold whether the server said that the answer is complete */
+  const end = (isTold: boolean) => {
+    if (steps.over) return;
+    // Some servers repeat the whole message at the end, or in each chunk what they have of it.
+    if (!hasContent && whole) say(whole, true);
+    if (reason === undefined && !(isTold && hasContent)) throw incomplete();
+    steps.end(stopOf(stops, reason, losses, 'answer.finish_reason'));
+  };
+
+  return {
+    event(data) {
+      if (steps.over || data.trim() === '') return;
+      if (data.trim() === '[DONE]') return end(true);
+      take(objectOf(data));
+    },
+    // Not every server ends with [DONE].
+    end: () => end(false),
+    document(body) {
+      if (!isObject(body) || (objectsOf(body.choices).length === 0 && !failureIn(body)))
+        throw new NoAnswer('openai-chat');
+      take(body);
+      end(true);
+    },
+  };
 };

@@ -71,7 +71,8 @@ function callOf(calls: readonly Call[], piece: Piece): Call | undefined {
 /** Whether a piece begins arguments, although those of the call are whole. */
 function isAnother({ pieces }: Call, piece: Piece): boolean {
   const begins = /^\s*\{/.test(piece.arguments);
-  const fills = pieces.isPlaceholder && (piece.name === '' || piece.name === pieces.name);
+  const isEmpty = /^\s*\{\s*\}\s*$/.test(piece.arguments);
+  const fills = pieces.isPlaceholder && (piece.name === '' || (piece.name === pieces.name && !isEmpty));
   return begins && pieces.hasArguments && pieces.isWhole && !fills;
 }
 

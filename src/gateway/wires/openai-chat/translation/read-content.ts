@@ -9,6 +9,7 @@ export function readContent(content: unknown, steps: StreamSteps, losses: Losses
   if (content === undefined || content === null) return;
   for (const part of Array.isArray(content) ? content : [content]) {
     if (typeof part === 'string') steps.text('text', part);
+    else if (typeof part === 'number') steps.text('text', String(part));
     else if (isObject(part)) readPart(part, steps, losses);
   }
 }
@@ -23,14 +24,23 @@ function readPart(part: JsonObject, steps: StreamSteps, losses: Losses): void {
 }
 
 /** Servers give the model's thoughts under one of these names, or the same thoughts under several. */
+export const thoughtNames = [
+  ...['reasoning_content', 'reasoning', 'thinking', 'reasoning_text', 'reasoning_details', 'thinking_blocks'],
+];
+
 export function thoughtIn(message: JsonObject): string {
-  for (const name of ['reasoning_content', 'reasoning', 'thinking', 'reasoning_text']) {
+  for (const name of thoughtNames) {
     const value = message[name];
     if (value === undefined || value === null) continue;
-    const text = typeof value === 'string' ? value : isObject(value) ? thoughtOf(value) : plainText(value);
+    const text =
+      typeof value === 'string'
+        ? value
+        : isObject(value)
+          ? thoughtOf(value)
+          : objectsOf(value).map(thoughtOf).join('');
     if (text !== '') return text;
   }
-  return objectsOf(message.reasoning_details).map(thoughtOf).join('');
+  return '';
 }
 
 function thoughtOf(part: JsonObject): string {

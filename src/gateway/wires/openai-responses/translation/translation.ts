@@ -1,9 +1,8 @@
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { member, tokens } from '../../lenient.ts';
 import { fields } from '../../reply.ts';
-import { readAnswer } from './read-answer.ts';
+import { read } from './read-answer.ts';
 import { readRequest } from './read-request.ts';
-import { readStream } from './read-stream.ts';
 import { writeAnswer } from './write-answer.ts';
 import { writeRequest } from './write-request.ts';
 import { writeStream } from './write-stream.ts';
@@ -11,9 +10,8 @@ import { writeStream } from './write-stream.ts';
 export const translation: WireTranslation = {
   readRequest,
   writeRequest,
-  readAnswer,
+  read,
   writeAnswer,
-  readStream,
   writeStream,
   path: () => '/responses',
   count: {

@@ -1,0 +1,84 @@
+import { messageOf } from '../../offsite-error.ts';
+import { type EventFeed, eventFeed } from '../event-feed.ts';
+import { parsed } from '../wires/lenient.ts';
+import { readErrorText } from '../wires/model-error.ts';
+import type { CallIds } from './call-ids.ts';
+import type { Losses } from './losses.ts';
+import type { NeutralEvent } from './neutral-answer.ts';
+import { incomplete } from './read-answers.ts';
+import { StreamSteps } from './stream-steps.ts';
+import { UnreadableAnswer } from './unreadable-answer.ts';
+import type { WireTranslation } from './wire-translation.ts';
+
+/** A streamed answer as it arrives. Translation, metering, checks and replays read streams in this way. */
+export interface AnswerStream extends EventFeed {
+  steps: StreamSteps;
+  /** The stream ended. Call it after the last text. */
+  end(): void;
+  /** Why the answer cannot be read; undefined as long as it can. */
+  problem(): UnreadableAnswer | undefined;
+  /** How many events it has had. */
+  events(): number;
+}
+
+interface Reading {
+  ids: CallIds;
+  losses: Losses;
+  /** Characters of an event. */
+  longest: number;
+  emit(event: NeutralEvent): void;
+  /** Whether it reads on after what cannot be read, for what else the answer says about itself. */
+  readsOn?: boolean;
+}
+
+export function answerStream(
+  wire: Pick<WireTranslation, 'read'>,
+  { ids, losses, longest, emit, readsOn = false }: Reading,
+): AnswerStream {
+  const steps = new StreamSteps(ids, emit);
+  const reader = wire.read(steps, losses);
+  let problem: UnreadableAnswer | undefined;
+  let events = 0;
+  let isEnding = false;
+  let stray: string | undefined;
+  const attempt = (step: () => void) => {
+    try {
+      step();
+    } catch (error) {
+      problem ??= error instanceof UnreadableAnswer ? error : new UnreadableAnswer(messageOf(error));
+    }
+  };
+  const feed = eventFeed({
+    longest,
+    onEvent(data) {
+      events += 1;
+      if (problem && !(readsOn && !steps.isFull)) return;
+      // The last event may be cut.
+      if (isEnding && /^\s*\{/.test(data) && parsed(data) === undefined) problem ??= incomplete();
+      else attempt(() => reader.event(data));
+    },
+    onStray(line) {
+      stray ??= line;
+    },
+    onTooLong(bound) {
+      problem ??= new UnreadableAnswer(`an event is longer than ${bound}`);
+    },
+  });
+  return {
+    steps,
+    feed: feed.feed,
+    end() {
+      isEnding = true;
+      // Some servers send no blank line after the last event.
+      feed.feed('\n\n');
+      if (steps.over || problem) return;
+      attempt(() => reader.end());
+      // Some servers end a stream with the text of an error.
+      const words = stray && readErrorText(stray.replace(/^error:/, '')).message;
+      if (problem && words) problem = new UnreadableAnswer(`${messageOf(problem)}: ${words}`);
+    },
+    problem: () => problem,
+    events: () => events,
+    held: () => feed.held() + steps.held,
+  };
+}
