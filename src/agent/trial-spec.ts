@@ -109,6 +109,9 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
     profile: variant.profile,
     sandbox,
     environment,
+    ...(details.answers && { answers: details.answers }),
+    // A row is about the state of its repository at one commit.
+    ...(details.tests?.fresh?.brought.kind === 'workspace' && { hidesLaterCommits: true }),
   };
 }
 

@@ -276,6 +276,20 @@ export const workspaceFiles = channel({
   },
 });
 
+export const visibleAnswers = channel({
+  sender: 'the sandbox',
+  over: 'the search of a prepared sandbox for files that grade or solve its case, and for later commits',
+  bytes: {
+    smallest: bytes(20, 'a file that is searched for; anything shorter may be there by chance'),
+    output: bytes(1 * MiB, 'what the search prints'),
+  },
+  time: { search: milliseconds(5 * 60_000, 'the search, once for each prepared image') },
+  count: {
+    answers: times(10_000, 'files that are searched for'),
+    shown: times(5, 'commits and files that a message names'),
+  },
+});
+
 export const carriedArtifacts = channel({
   sender: 'the sandbox',
   over: 'artifacts and workspaces that are brought into the sandbox of the tests, without being unpacked here',

@@ -21,6 +21,9 @@ export const Cause = z
     phase: z.union([PhaseName, z.enum(['build', 'install', 'prepare'])]),
     message: z.string(),
     output: z.string().optional().meta({ description: 'The output, if it adds to the message.' }),
+    givesAway: z.literal(true).optional().meta({
+      description: 'Whether the agent could have found what grades or solves the case.',
+    }),
   })
   .meta({ description: 'Why a trial has no verdict, or what went wrong before it got one.' });
 export type Cause = z.infer<typeof Cause>;

@@ -115,3 +115,15 @@ export interface CaseOracle {
   command: string[];
   env: Record<string, string>;
 }
+
+/** A file that grades or solves a case, by its content. Agents must not find it in their sandboxes. */
+export interface Answer {
+  /** What it is, for people: `the solution`, `tests/expected.txt of the tests`. */
+  name: string;
+  size: number;
+  sha256: string;
+  /** Whether it is the file of the whole suite, which any edit of another case changes. */
+  isSuite?: true | undefined;
+  /** The ids that it has in git, in repositories of SHA-1 and of SHA-256. */
+  blobs: string[];
+}

@@ -1,5 +1,6 @@
-import { basename } from 'node:path';
+import { basename, resolve } from 'node:path';
 import type { Case } from '../contract/definition.ts';
+import { answersOf } from './answers.ts';
 import { instructionOf } from './case-steps.ts';
 import { workdirObstacle } from './environment.ts';
 import { FileReader } from './file-reader.ts';
@@ -68,7 +69,14 @@ export function plannedCase(
     };
     refuseLoneUser([...path, 'user'], reader);
   }
-  return { request, local: extras };
+  const planned = { request, local: extras };
+  // With a problem, files may be missing.
+  if (reader.issues.length > 0) return planned;
+  const { files = {}, folders = {} } = entry.environment ?? reader.source.environment ?? {};
+  const givenFiles = extras.environment.files?.filter((file) => Object.hasOwn(files, file.path));
+  const givenFolders = Object.values(folders).map((folder) => resolve(reader.parts.folder, folder));
+  const answers = answersOf(planned, { ...reader.own, givenFiles, givenFolders });
+  return { request, local: { ...extras, answers } };
 }
 
 function refuseGrading(entry: CaseSource, path: Path, reader: SuiteReader): void {

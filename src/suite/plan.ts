@@ -1,7 +1,7 @@
 import type { Case, StartRequest } from '../contract/definition.ts';
 import { wholeCase } from '../contract/whole-case.ts';
 import type { CaseAgent, CaseSteps } from './case-steps.ts';
-import type { CaseOracle, CaseTests } from './case-tests.ts';
+import type { Answer, CaseOracle, CaseTests } from './case-tests.ts';
 import { type CaseEnvironment, noEnvironment } from './environment.ts';
 import type { McpServer } from './mcp-server.ts';
 import type { ModelConfig } from './model-config.ts';
@@ -87,6 +87,8 @@ export interface CaseExtras {
   /** A script that solves the case. */
   solution: string | undefined;
   environment: CaseEnvironment;
+  /** What no agent may find in its sandbox. Undefined in a plan that an older Offsite stored. */
+  answers?: Answer[] | undefined;
   agent?: CaseAgent | undefined;
   /** In place of verify and validator. */
   tests?: CaseTests | undefined;

@@ -73,7 +73,7 @@ function copied({ entrypoint, command }: TaskStartUp): StartUp {
 }
 
 /** What is put into the main container: files beside an image, and what its compose file mounts. */
-function placedOf({ files: inWorkdir, main }: Pick<TaskEnvironment, 'files' | 'main'>) {
+export function placedOf({ files: inWorkdir, main }: Pick<TaskEnvironment, 'files' | 'main'>) {
   const mounted = main?.files ?? [];
   const { files, folders } = mountedFiles(mounted);
   return {

@@ -1,10 +1,11 @@
 import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { answersOf } from '../suite/answers.ts';
 import { type CaseStep, type CaseSteps, instructionOf } from '../suite/case-steps.ts';
 import type { FreshTests } from '../suite/case-tests.ts';
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import { heldKey } from '../suite/file-reader.ts';
 import { noExtras, type PlannedCase } from '../suite/plan.ts';
-import { caseEnvironment, healthcheckOf } from './case-environment.ts';
+import { caseEnvironment, healthcheckOf, placedOf } from './case-environment.ts';
 import { agentOf, artifactsOf, type CaseParts, oracleOf, plainPath, testsOf } from './case-parts.ts';
 import { artifactsFolder, testsFolder, verifierLogs } from './harbor/folders.ts';
 import { placedFiles } from './placed-files.ts';
@@ -57,7 +58,20 @@ export function caseOf(task: Task, parts: CaseParts): PlannedCase {
   const held = parts.keys?.findIn(given);
   if (held) issues.push(issueAt(task.place, heldKey(held.name)));
   if (issues.length > 0) throw new BadFile(issues);
-  return planned;
+  const { files, folders } = placedOf(task.environment);
+  const givenFiles = environment.files?.filter(({ path }) => Object.hasOwn(files, path));
+  const answers = answersOf(planned, {
+    ...{ own: ownFiles(task), givenFiles, givenFolders: Object.values(folders) },
+  });
+  return { ...planned, local: { ...planned.local, answers } };
+}
+
+/** The files and folders that grade and solve a task. */
+function ownFiles({ verifier, solution, steps }: Task): string[] {
+  return [{ verifier, solution }, ...steps].flatMap((one) => [
+    ...one.verifier.tests.map(({ from }) => from),
+    ...(one.solution?.kind === 'script' && one.solution.files ? [one.solution.files.from] : []),
+  ]);
 }
 
 /** Folders for what agents and tests say. Each step begins with empty ones. */

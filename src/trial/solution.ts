@@ -22,7 +22,10 @@ export function solutionOf(
 export function solvedBy(spec: TrialSpec, { run, env }: TrialSolution): TrialSpec {
   const own = { run, env: { ...spec.profile.env, ...env }, stream: undefined, trajectory: undefined };
   const profile = { ...spec.profile, ...own };
-  return { ...spec, profile, harness: 'command', model: 'none', modelConfig: undefined, user: undefined };
+  const none = { model: 'none', modelConfig: undefined, user: undefined };
+  // Nothing is hidden from it.
+  const open = { answers: undefined, hidesLaterCommits: undefined };
+  return { ...spec, profile, harness: 'command', ...none, ...open };
 }
 
 /** How a trial without steps is solved. Undefined if nobody says how. */

@@ -1,6 +1,6 @@
 import type { SourceFile } from '../contract/definition.ts';
 import type { CaseAgent, CaseStep, CaseSteps } from '../suite/case-steps.ts';
-import type { CaseTests } from '../suite/case-tests.ts';
+import type { Answer, CaseTests } from '../suite/case-tests.ts';
 import type { CaseEnvironment, PlacedFile } from '../suite/environment.ts';
 import type { ModelConfig } from '../suite/model-config.ts';
 import type { PlannedReplay, Profile, Sandbox, VerifyPlace } from '../suite/plan.ts';
@@ -57,6 +57,10 @@ export interface TrialSpec {
   /** The variant's sandbox with what the case's environment changes in it. */
   sandbox: Sandbox;
   environment: CaseEnvironment;
+  /** What no agent may find in its sandbox. */
+  answers?: Answer[] | undefined;
+  /** Whether its repository may have no commits that are not in the history of HEAD. */
+  hidesLaterCommits?: boolean | undefined;
 }
 
 /** The author's own way to solve a case, or a step. No agent's sandbox ever has it. */

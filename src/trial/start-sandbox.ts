@@ -8,6 +8,7 @@ import type { StartImage } from './image/start-image.ts';
 import type { GivenParts, SandboxMaker } from './make-sandbox.ts';
 import type { TrialSpec } from './spec.ts';
 import { removeSandbox, type StartedSandbox } from './started-sandbox.ts';
+import { isSearched, refuseVisible, searchKey, searchVisible, type Visible } from './visible-answers.ts';
 import { keepTexts } from './workspace/file-texts.ts';
 import {
   readWorkspace,
@@ -26,6 +27,7 @@ export class SandboxStarter {
   readonly #texts: TextPack;
   readonly #preparedBytes = new OncePerImage<number>();
   readonly #baselines = new OncePerImage<WorkspaceState>();
+  readonly #visible = new OncePerImage<Visible>();
   /** Keyed by the first image: a kit works in all images that are made from it. */
   readonly #kits = new OncePerImage<Kit | undefined>();
 
@@ -51,6 +53,7 @@ export class SandboxStarter {
     });
     const { imageId, container } = made;
     try {
+      const missing = given.grades ? undefined : await this.#refuseVisible(spec, made, signal);
       const read = () => readWorkspace(container, signal, keepTexts(this.#texts));
       // What runs there may have written to the workspace.
       const isItsOwn = preparedHere || made.startUp !== undefined;
@@ -61,6 +64,9 @@ export class SandboxStarter {
       const lacks = [
         ...unmetWishes(spec.sandbox, this.#engine.capabilities),
         ...openTo(start),
+        ...(missing === undefined
+          ? []
+          : [`a search for the solution and the tests of its case: the image has no ${missing}`]),
         ...((await container.seesDisk(signal)) ? [] : [uncountedDisk]),
       ];
       const kit = await this.#kit(spec, start.id, container, signal);
@@ -71,6 +77,22 @@ export class SandboxStarter {
       await removeSandbox(made);
       throw error;
     }
+  }
+
+  /**
+   * Throws a TrialFailure if an agent could find what grades or solves its case. Each image is searched once.
+   * Resolves with a program that the image lacks for that.
+   */
+  async #refuseVisible(
+    spec: TrialSpec,
+    { imageId, container }: Pick<StartedSandbox, 'imageId' | 'container'>,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    if (!isSearched(spec)) return undefined;
+    const search = () => searchVisible(container, spec, signal);
+    const visible = await this.#visible.of(`${imageId} ${searchKey(spec)}`, signal, search);
+    refuseVisible(visible);
+    return visible.missing;
   }
 
   async #kit(

@@ -79,7 +79,7 @@ test('each task is checked: untouched it must not pass, with its solution it mus
   using place = openPlace();
   writeTaskConfig(place, 'true');
   writeHarborTask(place, 'sound', {
-    'tests/test.sh': 'grep -qx done out && echo 1 > /logs/verifier/reward.txt',
+    'tests/test.sh': 'grep -qx done out; echo $((! $?)) > /logs/verifier/reward.txt',
   });
   writeHarborTask(place, 'easy', { 'tests/test.sh': 'echo 1 > /logs/verifier/reward.txt' });
   writeHarborTask(place, 'broken', { 'solution/answer': 'other\n' });

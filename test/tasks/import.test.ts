@@ -50,7 +50,7 @@ function loaded(suite: string): PlannedCase[] {
 
 /** Without the names of places on this machine. */
 function comparable({ request, local }: PlannedCase): unknown {
-  const { environment, tests, oracle, agent = {}, artifactsExcept = [], steps, ...rest } = local;
+  const { environment, tests, oracle, agent = {}, artifactsExcept = [], steps, answers: _, ...rest } = local;
   return {
     request,
     local: {

@@ -17,10 +17,28 @@ export function statesOf(plan: SuitePlan, planned: PlannedCase): StateToCheck[] 
   const [variant] = plan.variants;
   if (!variant) throw new Error('a suite has at least one variant');
   const spec = plannedTrialSpec(plan, { case: planned, variant, id: 'check', ordinal: 0 });
-  const untouched = { id, state: 'untouched' as const, spec: checkedBy(spec, nothing) };
+  const { answers, hidesLaterCommits = !readsHistory(spec) } = spec;
+  const searched = { ...checkedBy(spec, nothing), answers, hidesLaterCommits };
+  const untouched = { id, state: 'untouched' as const, spec: searched };
   const solved = solvedSpec(spec);
   return solved ? [untouched, { id, state: 'solved', spec: solved }] : [untouched];
 }
+
+/**
+ * Whether the author's own solution works with the history of a repository. If so, commits that are not in
+ * the history of HEAD may be what the case is about.
+ */
+function readsHistory({ solution, steps }: TrialSpec): boolean {
+  const solutions = [solution, ...(steps?.list ?? []).map((step) => step.solution)];
+  const texts = solutions.flatMap((one) => [
+    one?.run ?? '',
+    ...(one?.files ?? []).map((file) => ('content' in file ? file.content.toString('utf8') : '')),
+  ]);
+  return texts.some((text) => usesHistory.test(text));
+}
+
+const usesHistory =
+  /\bgit\b[^\n|;&]* (bundle|branch|cat-file|checkout|cherry-pick|fsck|log|merge|pull|rebase|reflog|reset|restore|revert|show|stash|switch)\b/;
 
 const nothing: TrialSolution = { files: [], run: ':', env: {} };
 

@@ -31,6 +31,8 @@ export const CheckedState = z.object({
     .optional(),
   causeKind: Cause.shape.kind.optional(),
   asExpected: z.boolean(),
+  /** Whether an agent could find what grades or solves the case. */
+  givesAway: z.literal(true).optional(),
   /** Whether the case's time was used up before all gradings of this state were done. */
   timedOut: z.literal(true).optional(),
   /** Whether an earlier check found this, with the same case, images and settings. */

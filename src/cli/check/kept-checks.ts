@@ -67,10 +67,11 @@ export class KeptChecks {
 
   /**
    * Keeps a result. One without a verdict may be the fault of the machine or the network, and is not kept,
-   * unless a control showed that it is the grading's.
+   * unless a control showed that it is the grading's, or an agent could find what grades the case.
    */
   keep(key: string, state: CheckedState): void {
-    if (state.verdicts.includes('void') && !state.asExpected && state.causeKind !== 'grading') return;
+    const lasts = state.asExpected || state.causeKind === 'grading' || state.givesAway === true;
+    if (state.verdicts.includes('void') && !lasts) return;
     const { redactor } = this.#options;
     const file = this.#fileOf(key);
     const fresh = `${file}.${randomUUID()}`;
@@ -95,7 +96,7 @@ export class KeptChecks {
 }
 
 /** Increase this when grading changes, or the form of the results that are kept. */
-const version = 7;
+const version = 8;
 
 /** The images that the environments of the agent, of the services and of the tests begin with. */
 function imagesOf({ sandbox, environment, tests, steps }: TrialSpec): string[] {
@@ -113,8 +114,8 @@ function imagesIn({ build, image }: Pick<CaseEnvironment, 'build' | 'image'>): s
 }
 
 /**
- * The parts of a trial that decide its result. Places in files are left out, because any edit of the suite
- * changes them.
+ * The parts of a trial that decide its result. Places in files, and the suite file itself, are left out,
+ * because any edit of the suite changes them. So are names, which `run` and `check` may give differently.
  */
 function ownParts({
   batchId,
@@ -125,10 +126,15 @@ function ownParts({
   tests,
   steps,
   testsIn,
+  answers = [],
+  variant,
+  profile,
   ...spec
 }: TrialSpec): unknown {
   return {
     ...spec,
+    profile: { ...profile, name: undefined },
+    answers: answers.filter(({ isSuite }) => !isSuite),
     environment: environmentContent(environment),
     tests: tests && testsContent(tests),
     steps: steps && stepsContent(steps),

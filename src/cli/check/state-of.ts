@@ -34,6 +34,7 @@ export function stateOf(state: CheckedState['state'], gradings: readonly Grading
     output: shown && printedBy(shown),
     solution: wrong && failedCommands(wrong),
     causeKind: cause?.kind,
+    ...(cause?.givesAway && { givesAway: true as const }),
     ...(notes.length > 0 && { notes }),
     ...(judgments.length > 0 && { judgments: judgments.map(shownJudgment) }),
     asExpected: stopped.length === 0 && flaky.length === 0 && wrong === undefined,

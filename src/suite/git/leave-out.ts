@@ -4,6 +4,7 @@ import { rename } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { gitSources } from '../../bounds/suite.ts';
 import { OffsiteError } from '../../offsite-error.ts';
+import { namedFiles } from '../answers.ts';
 import type { SuiteFile } from '../suite-file.ts';
 import { branch, type FetchedCommit, type FetchParts, finishRepository } from './fetch-commit.ts';
 import { runGit } from './run-git.ts';
@@ -34,27 +35,6 @@ export function ownPathsOf(file: string, suite: SuiteFile): OwnPaths | undefined
 function repositoryAbove(folder: string): string | undefined {
   if (existsSync(join(folder, '.git'))) return folder;
   return dirname(folder) === folder ? undefined : repositoryAbove(dirname(folder));
-}
-
-/** Files and folders that grade and solve, and prompts. Not what a case puts into the workspace. */
-function namedFiles({ suite, cases = [] }: SuiteFile): string[] {
-  const ofCases = cases.map(({ environment: _, source: __, variables: ___, steps = [], ...own }) => [
-    own,
-    steps.map(({ files: _, folders: __, ...step }) => step),
-  ]);
-  return filesIn([suite.prompt, ofCases]);
-}
-
-function filesIn(value: unknown): string[] {
-  if (Array.isArray(value)) return value.flatMap(filesIn);
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([key, member]: [string, unknown]) => {
-    if (key === 'env' || key === 'environment') return [];
-    if (key === 'file' && typeof member === 'string') return [member];
-    if (key === 'sourceFiles') return member as string[];
-    if (key === 'files' || key === 'folders') return Object.values(member as Record<string, string>);
-    return filesIn(member);
-  });
 }
 
 /** Nothing for a path that does not exist, which is reported when the suite is read. */

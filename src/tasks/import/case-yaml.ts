@@ -34,7 +34,16 @@ export function caseYaml(
 ): ImportedCase {
   refuseOthers(request, ['id', 'name', 'tags', 'variables'], '');
   const { artifacts, artifactsExcept = [], environment, agent = {}, tests, oracle, steps } = local;
-  const known = ['artifacts', 'artifactsExcept', 'environment', 'agent', 'tests', 'oracle', 'steps'];
+  const known = [
+    'artifacts',
+    'artifactsExcept',
+    'environment',
+    'agent',
+    'tests',
+    'oracle',
+    'steps',
+    'answers',
+  ];
   refuseOthers(local, [...known, ...usual], '');
   const files: ImportedCase['files'] = [];
   const contexts: ImportedCase['contexts'] = [];

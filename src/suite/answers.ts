@@ -1,0 +1,133 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import { join, sep } from 'node:path';
+import { visibleAnswers } from '../bounds/sandbox.ts';
+import { type BuildContext, contextEntries } from './build-context.ts';
+import type { Answer, CaseOracle, CaseTests } from './case-tests.ts';
+import type { PlacedFile } from './environment.ts';
+import type { PlannedCase } from './plan.ts';
+import type { SuiteFile } from './suite-file.ts';
+
+export interface Hiding {
+  /** The files and folders that grade and solve, as absolute paths. */
+  own: readonly string[];
+  /** The suite's file, if the case is written in it. */
+  suite?: Buffer | undefined;
+  /** The files that the author gives to the agent by their names. */
+  givenFiles?: readonly PlacedFile[] | undefined;
+  /** The folders that the author gives to the agent, as absolute paths, besides the build context. */
+  givenFolders?: readonly string[] | undefined;
+}
+
+/**
+ * What grades and solves a case. A file that the author also gives to the agent is none: one that is named,
+ * or a copy of it in a folder or in the build context. The file itself in such a folder is no copy: it was
+ * swept in. Throws as `contextEntries` does.
+ */
+export function answersOf(
+  { request, local }: PlannedCase,
+  { own, suite, givenFiles = [], givenFolders = [] }: Hiding,
+): Answer[] {
+  const { verify, validator } = request;
+  const found: [string, Buffer | string | undefined][] = [
+    ['the solution', local.solution],
+    ['the verify script', verify],
+    ['the validator', validator?.source],
+    ...(validator?.sourceFiles ?? []).map((file): [string, string] => [
+      `${file.path} of the validator`,
+      file.content,
+    ]),
+    ...filesOf(local),
+    ...(local.steps?.list ?? []).flatMap(filesOf),
+    [suiteName, suite],
+  ];
+  const answers = new Map<string, Answer>();
+  for (const [name, content] of found) {
+    if (content === undefined) continue;
+    const bytes = Buffer.from(content);
+    if (bytes.length < visibleAnswers.bytes.smallest) continue;
+    const answer = answerOf(name, bytes);
+    if (!answers.has(answer.sha256)) answers.set(answer.sha256, answer);
+  }
+  for (const file of givenFiles) if ('content' in file) answers.delete(sha256Of(file.content));
+  const { build } = local.environment;
+  const contexts = [
+    ...givenFolders.map((folder) => ({ folder, ignore: '' })),
+    ...(build ? [build.context] : []),
+  ];
+  const sizes = new Set([...answers.values()].map(({ size }) => size));
+  if (sizes.size > 0) for (const sha256 of copiesIn(contexts, own, sizes)) answers.delete(sha256);
+  return [...answers.values()].slice(0, visibleAnswers.count.answers);
+}
+
+function filesOf({ tests, oracle }: { tests?: CaseTests | undefined; oracle?: CaseOracle | undefined }) {
+  const brought = tests?.fresh?.brought;
+  return [
+    ...placed(oracle?.files, 'the solution'),
+    ...placed(tests?.files, 'the tests'),
+    ...placed(tests?.fresh?.environment?.files, 'the tests'),
+    ...(brought?.kind === 'workspace' ? [['the test patch', brought.testPatch] as [string, string]] : []),
+  ];
+}
+
+function placed(files: readonly PlacedFile[] = [], of: string): [string, Buffer][] {
+  return files.flatMap((file): [string, Buffer][] =>
+    'content' in file ? [[`${file.path.replace(/^\//, '')} of ${of}`, file.content]] : [],
+  );
+}
+
+function answerOf(name: string, content: Buffer): Answer {
+  const blob = Buffer.concat([Buffer.from(`blob ${content.length}\0`), content]);
+  const blobs = ['sha1', 'sha256'].map((algorithm) => createHash(algorithm).update(blob).digest('hex'));
+  const isSuite = name === suiteName ? { isSuite: true as const } : {};
+  return { name, ...isSuite, size: content.length, sha256: sha256Of(content), blobs };
+}
+
+const suiteName = 'the suite file';
+
+/** The hashes of files of these sizes that are not below `own`. */
+function* copiesIn(
+  contexts: readonly BuildContext[],
+  own: readonly string[],
+  sizes: ReadonlySet<number>,
+): Generator<string> {
+  const kept = own.flatMap((path) => (existsSync(path) ? [realpathSync(path)] : []));
+  const isOwn = (path: string) => kept.some((each) => path === each || path.startsWith(`${each}${sep}`));
+  for (const context of contexts) {
+    for (const { path, type, size } of contextEntries(context)) {
+      if (type !== 'file' || !sizes.has(size)) continue;
+      const file = realpathSync(join(context.folder, path));
+      if (!isOwn(file)) yield sha256Of(readFileSync(file));
+    }
+  }
+}
+
+function sha256Of(content: Buffer): string {
+  return createHash('sha256').update(content).digest('hex');
+}
+
+/**
+ * The files and folders that a suite names to grade and to solve, and prompts, as it names them. Not what a
+ * case puts into the workspace.
+ *
+ * @param cases default: all
+ */
+export function namedFiles({ suite, cases = [] }: Pick<SuiteFile, 'suite' | 'cases'>): string[] {
+  const ofCases = cases.map(({ environment: _, source: __, variables: ___, steps = [], ...own }) => [
+    own,
+    steps.map(({ files: _, folders: __, ...step }) => step),
+  ]);
+  return filesIn([suite.prompt, ofCases]);
+}
+
+function filesIn(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(filesIn);
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, member]: [string, unknown]) => {
+    if (key === 'env' || key === 'environment') return [];
+    if (key === 'file' && typeof member === 'string') return [member];
+    if (key === 'sourceFiles') return member as string[];
+    if (key === 'files' || key === 'folders') return Object.values(member as Record<string, string>);
+    return filesIn(member);
+  });
+}

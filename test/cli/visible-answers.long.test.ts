@@ -1,0 +1,120 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { offsite } from './offsite.ts';
+import { openPlace, type Place } from './place.ts';
+
+let place: Place;
+beforeEach(() => {
+  place = openPlace();
+});
+afterEach(() => place[Symbol.dispose]());
+
+const solve = 'echo forty-two > answer.txt # the way to solve it\n';
+const grade = 'grep -qx forty-two answer.txt # of a case\n';
+
+/** A case whose image has what the Dockerfile says. Its agent solves it only with the solution. */
+function suiteWith(dockerfile: string, parts: Record<string, unknown> = {}) {
+  place.write('cases/solve.sh', solve);
+  place.write('cases/grade.sh', grade);
+  place.write('Dockerfile', `FROM offsite/base\nWORKDIR /app\n${dockerfile}\n`);
+  return place.suite({
+    cases: [
+      {
+        id: 'a',
+        environment: { build: { context: '.' } },
+        solution: { file: 'cases/solve.sh' },
+        verify: { file: 'cases/grade.sh' },
+        variables: { act: 'touch ran; find / -xdev -name solve.sh -exec sh {} ";"' },
+        ...parts,
+      },
+    ],
+  });
+}
+
+async function checked(suite: string) {
+  const { exitCode, stdout, stderr } = await offsite(place, ['check', suite, '--again', '--json']);
+  if (stdout === '') throw new Error(stderr);
+  return { exitCode, untouched: JSON.parse(stdout).cases[0].states[0] };
+}
+
+const repository = 'RUN git init -q -b main && git config user.name a && git config user.email a@b && ';
+
+describe('an agent must not find what grades or solves its case', { timeout: 240_000 }, () => {
+  test('a solution in the image is named with its path, by check and by run, before the agent starts', async () => {
+    const suite = suiteWith('COPY . /app\n');
+    const { exitCode, untouched } = await checked(suite);
+    expect(exitCode).toBe(1);
+    expect(untouched.verdicts).toEqual(['void']);
+    expect(untouched.cause).toContain(
+      'an agent could read the solution at /app/cases/solve.sh, and 2 more files',
+    );
+    expect(untouched.output).toContain('the suite file: /app/suite.yaml');
+    expect(untouched.output).toContain('the verify script: /app/cases/grade.sh');
+
+    const run = await offsite(place, ['run', suite]);
+    expect(run.exitCode, run.stderr + run.stdout).toBe(3);
+    expect(run.stderr + run.stdout).toMatch(/task, in sandbox: an agent could read the solution/);
+
+    // What the build leaves out is not there.
+    place.write('.dockerignore', 'suite.yaml\ncases\n');
+    expect((await checked(suite)).exitCode).toBe(0);
+    const failed = await offsite(place, ['run', suite]);
+    expect(failed.exitCode, failed.stderr + failed.stdout).toBe(0);
+    expect(failed.stdout).toMatch(/a · worker +0 +1 +0/);
+  });
+
+  test('a solution that only the history of a repository has is found there', async () => {
+    const history =
+      'git add -A && git commit -qm one && git rm -rq cases && git commit -qm two && rm -rf cases';
+    const suite = suiteWith(`COPY cases /app/cases\n${repository}${history}\n`);
+    const { exitCode, untouched } = await checked(suite);
+    expect(exitCode).toBe(1);
+    expect(untouched.cause).toMatch(/could read the solution at git object [0-9a-f]{40} of \/app\/\.git/);
+    expect(untouched.output).toMatch(/the verify script: git object/);
+  });
+
+  test('a file that the case itself gives to the agent may be there, and so may a copy in the build context', async () => {
+    place.write('input/data.csv', 'a,b,c\n1,2,3\n4,5,6\n');
+    place.write('cases/data.csv', 'a,b,c\n1,2,3\n4,5,6\n');
+    const suite = suiteWith('COPY input /app/input', {
+      environment: { build: { context: '.' }, files: { 'grade.sh': 'cases/grade.sh' } },
+      verify: undefined,
+      solution: { command: ['sh', '/solution/solve.sh'], files: { '/solution/solve.sh': 'cases/solve.sh' } },
+      tests: {
+        files: { '/tests/grade.sh': 'cases/grade.sh', '/tests/data.csv': 'cases/data.csv' },
+        command: ['sh', '-c', 'sh /tests/grade.sh; test $? != 0; echo $? > /logs/reward'],
+        rewards: { json: '/logs/reward.json', text: '/logs/reward' },
+      },
+    });
+    const { exitCode, untouched } = await checked(suite);
+    expect(untouched.cause).toContain('reward is 0, below 1');
+    expect(exitCode).toBe(0);
+  });
+
+  const later =
+    'echo one > one && git add -A && git commit -qm one && echo two > one && git commit -qam "the way to do it"';
+
+  test.each([
+    ['on a branch', `${later} && git switch -qc work HEAD~1`],
+    ['that nothing names', `${later} && git reset -q --hard HEAD~1 && git reflog expire --expire=now --all`],
+    [
+      'in a bundle',
+      `${later} && git bundle create -q /tmp/app.bundle main && git reset -q --hard HEAD~1 && git reflog expire --expire=now --all && git gc -q --prune=now`,
+    ],
+  ])('later commits %s make a case unsound, with what they are', async (where, commands) => {
+    const { exitCode, untouched } = await checked(suiteWith(repository + commands));
+    expect(exitCode).toBe(1);
+    expect(untouched.cause).toMatch(
+      where === 'in a bundle'
+        ? /commits that are not in the history of HEAD: the bundle \/tmp\/app\.bundle/
+        : /not in the history of HEAD: 1 commit of \/app\/\.git: [0-9a-f]{12} the way to do it/,
+    );
+  });
+
+  test('later commits may be what a case is about: its solution then works with them', async () => {
+    const suite = suiteWith(`${repository}${later} && git switch -qc work HEAD~1`, {
+      solution: 'git merge -q main',
+      verify: 'grep -qx two one',
+    });
+    expect((await checked(suite)).exitCode).toBe(0);
+  });
+});
