@@ -114,3 +114,25 @@ test('a case that uses up its time has no verdict, wherever it is told, and is n
   ]);
   expect(stdout.match(/"kept"/g)).toHaveLength(2);
 });
+
+test('a run says which of its cases the last check called not sound, unless they have changed since', {
+  timeout: 120_000,
+}, async () => {
+  const suite = (verify: string) =>
+    place.suite({
+      cases: [
+        { id: 'good', verify: 'test -e done', solution: 'touch done', variables: { act: 'touch done' } },
+        { id: 'bad', verify, solution: 'touch done', variables: { act: 'touch done' } },
+      ],
+    });
+  const words = 'the last check called these cases not sound: bad; `offsite check` says why';
+  const before = await offsite(place, ['run', suite('true')]);
+  expect(before.stderr).not.toContain('not sound');
+  expect((await offsite(place, ['check', suite('true')])).exitCode).toBe(1);
+  const run = await offsite(place, ['run', suite('true')]);
+  expect(run.exitCode, run.stderr).toBe(0);
+  expect(run.stderr.indexOf(words), run.stderr).toBeGreaterThan(-1);
+  expect(run.stderr.indexOf(words)).toBeLessThan(run.stderr.indexOf('2 trials'));
+  const changed = await offsite(place, ['run', suite('test -e done')]);
+  expect(changed.stderr).not.toContain('not sound');
+});

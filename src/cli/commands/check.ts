@@ -1,12 +1,8 @@
-import { hash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { Command } from '@commander-js/extra-typings';
 import { concurrencyFor } from '../../agent/engines/trials-at-a-time.ts';
 import { openBudget } from '../../gateway/budget.ts';
-import { type ModelConfig, whereOf } from '../../suite/model-config.ts';
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
-import { passedEnvironment } from '../../trial/host-environment.ts';
 import { checkSandboxes } from '../../trial/image/base-image.ts';
 import type { ObserveBuild } from '../../trial/image/build-event.ts';
 import { Sandboxes } from '../../trial/sandboxes.ts';
@@ -14,7 +10,7 @@ import { checkCases } from '../check/check-cases.ts';
 import { CheckedSoFar } from '../check/checked-so-far.ts';
 import { type CheckedCase, isUndecided } from '../check/checked-state.ts';
 import { checkedText, remarkOn, standingOf } from '../check/checked-text.ts';
-import { KeptChecks } from '../check/kept-checks.ts';
+import { keptChecks } from '../check/last-check.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { duration, wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
@@ -68,7 +64,7 @@ interface CheckCommandOptions extends CommonOptions, TaskOptions {
 async function check(file: string | undefined, options: CheckCommandOptions): Promise<number> {
   if (options.junit !== undefined) requireWritable(options.junit);
   await using context = CommandContext.open(options, file === undefined ? {} : { suite: file });
-  const { config, env, clock, runners, host, dataFolder, redactor, redact, out, err } = context;
+  const { config, env, clock, runners, host, redact, out, err } = context;
   using progress = await openProgress({ err, env, clock, plain: options.json === true, words: gradingWords });
   context.note = progress.note;
   const { signal } = context.interruption();
@@ -84,7 +80,6 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
   using _saving = whenInterrupted(saveSoFar, signal, progress);
   const { sandbox } = plan.variants[0] ?? {};
   if (!sandbox) throw new Error('a suite has at least one variant');
-  const passed = passedEnvironment(sandbox, host);
   const observeBuild: ObserveBuild = (build) => progress.event({ kind: 'build', build });
   const engine = await progress.step('connecting to the engine', () => context.engines.first(signal));
   const planned = { variants: [{ sandbox }], cases: plan.cases };
@@ -102,14 +97,7 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
     ...{ runners, host, clock, observeBuild },
   });
   const batch = openBudget({}, clock.now());
-  const judges = plan.judges.map((name) => [config.models[name], hashOfAnswers(config.models[name])]);
-  const kept = new KeptChecks(dataFolder, {
-    redactor,
-    settings: [passed, await context.certificates(), judges],
-    imageId: async (name) => (await engine.findImage(name, signal))?.id,
-    again: options.again === true,
-    now: clock.now(),
-  });
+  const kept = await keptChecks(context, plan, { engine, again: options.again === true, signal });
   const checked = await checkCases(
     plan,
     { sandboxes, runners, clock, gateway, budgets: { ...config.budgets, batch } },
@@ -151,12 +139,6 @@ async function junitWriter(
   // Checks without --junit start without the library for XML.
   const { checkJunitXml } = await import('../output/check-junit.ts');
   return (checked) => writeText(file, checkJunitXml(checked, remarkOn, redact));
-}
-
-/** The hash of the file that a model answers from. With a changed file, the judge is another one. */
-function hashOfAnswers(model: ModelConfig | undefined): string | undefined {
-  if (!model || 'baseUrl' in model) return undefined;
-  return hash('sha256', readFileSync(whereOf(model)));
 }
 
 /**

@@ -10,6 +10,7 @@ import { plural } from '../../text/quantities.ts';
 import { passedEnvironment } from '../../trial/host-environment.ts';
 import { SandboxRefused } from '../../trial/image/base-image.ts';
 import { askedBy, checkModels } from '../../trial/models.ts';
+import { unsoundText } from '../check/last-check.ts';
 import { ciRun } from '../ci-run.ts';
 import { olderSide } from '../compare-to.ts';
 import { CommandContext, type Workshop } from '../context.ts';
@@ -62,7 +63,9 @@ export async function runSuite(file: string | undefined, options: RunOptions): P
   const blind = older && options.trials !== 'auto' ? blindGateText(older, options) : undefined;
   if (blind) progress.note(blind);
   const workshop = await progress.step('connecting to engine and service', () => context.workshop(signal));
-  const { service, ledger } = workshop;
+  const { service, ledger, engine } = workshop;
+  const unsound = await unsoundText(context, plan, { engine, signal });
+  if (unsound) progress.note(unsound);
   interrupted.noteCrashesIn({ dataFolder, redact, crashes: ledger.crashes });
   const sandboxes = plan.variants.map(({ sandbox }) => sandbox);
   const revision = await context.revision(workshop, { concurrency: options.concurrency, sandboxes });
