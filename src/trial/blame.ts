@@ -28,6 +28,10 @@ const known = {
     'stopped',
   ],
   /**
+   * Whether the agent's model answers a short question of Offsite's own, after it refused one of the agent's.
+   */
+  probe: ['untried', 'answers', 'silent'],
+  /**
    * What the grading of the work ended with: a verdict, or a fault of the machine, of a judge's model or of
    * the case's checks.
    */
@@ -51,7 +55,7 @@ export type Evidence = { -readonly [Name in keyof typeof known]: (typeof known)[
 export const evidenceValues: { [Name in keyof Evidence]: readonly Evidence[Name][] } = known;
 
 /** An experiment that shows more. It has the name of what it shows. */
-export type Experiment = 'untouched' | 'solved' | 'judge' | 'again' | 'after';
+export type Experiment = 'probe' | 'untouched' | 'solved' | 'judge' | 'again' | 'after';
 
 export type Blame = 'agent' | 'harness' | 'model' | 'machine' | 'suite' | 'unknown';
 
@@ -106,6 +110,16 @@ export const blameTable: readonly Row[] = [
     when: { ...atEnd, model: ['failed'], harness: ['crashed', 'mute'] },
     next: 'model',
     why: 'its last answer was a failure, and the harness ended after it',
+  },
+  {
+    when: { ...atEnd, model: ['refused'], harness: ['crashed', 'mute'], probe: ['untried'] },
+    next: 'try probe',
+    why: 'does it refuse everything, or what the agent asked?',
+  },
+  {
+    when: { ...atEnd, model: ['refused'], harness: ['crashed', 'mute'], probe: ['silent'] },
+    next: 'model',
+    why: 'it refuses a short question too',
   },
   {
     when: { ...atEnd, agent: ['unseen'], harness: ['crashed'] },
@@ -234,8 +248,8 @@ function decisionOf(next: Row['next']): Decision {
   return { kind: 'blame', blame: next as Blame };
 }
 
-/** What is known before anything was graded. */
-export const nothingGraded = {
-  ...{ work: 'untried', untouched: 'untried', solved: 'untried' },
+/** What is known before anything was tried. */
+export const nothingTried = {
+  ...{ probe: 'untried', work: 'untried', untouched: 'untried', solved: 'untried' },
   ...{ judge: 'untried', again: 'untried', after: 'untried' },
 } as const satisfies Partial<Evidence>;

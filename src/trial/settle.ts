@@ -1,5 +1,5 @@
 import type { JudgeAnswer } from '../validate/model-calls.ts';
-import { type Blame, blameOf, type Evidence, nothingGraded } from './blame.ts';
+import { type Blame, blameOf, type Evidence, nothingTried } from './blame.ts';
 
 /** What a grading that gave no verdict met. Two of the same name are the same fault. */
 export interface Fault {
@@ -37,7 +37,7 @@ export async function settle<Result extends Settled>(
   { again, untouched, solved, askJudge }: Experiments<Result>,
 ): Promise<{ graded: Result; blamed: Blamed<Result> | undefined }> {
   const evidence: Evidence = {
-    ...nothingGraded,
+    ...nothingTried,
     ...{ agent, model: 'answered', harness: 'exited', work: seen(first) },
   };
   let last = first;
@@ -52,6 +52,8 @@ export async function settle<Result extends Settled>(
     if (decision.kind === 'grade') return { graded: last, blamed: undefined };
     if (decision.kind === 'blame') return { graded: last, blamed: { ...decision, control } };
     switch (decision.experiment) {
+      case 'probe':
+        throw new Error('a harness that ended is no question of grading');
       case 'judge':
         evidence.judge = await askJudge(last);
         break;

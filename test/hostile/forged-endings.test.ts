@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
+import { chatAnswer, json, type TestUpstream, testUpstream } from '../gateway/test-upstream.ts';
 import { fixtureCli } from '../trial/fixture-cli.ts';
 import { openTrialBench, type TrialBench } from '../trial/trial-bench.ts';
 
@@ -18,11 +19,23 @@ const scripts = {
   down: 'turns: [{ repeat: true, trouble: { error: { status: 529 } } }]\n',
 };
 
+/** What servers answer from the second question on, with the status 200. */
+const refusals = {
+  quota: json(200, { error: 'the quota of this team is spent' }),
+  detail: json(200, { detail: 'No model is loaded.' }),
+};
+
 let folder: string;
+const servers: TestUpstream[] = [];
 let bench: TrialBench;
 const models: Record<string, ModelConfig> = {};
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'offsite-endings-'));
+  for (const [name, later] of Object.entries(refusals)) {
+    const server = await testUpstream(json(200, chatAnswer), later, later);
+    servers.push(server);
+    models[name] = ModelConfig.parse({ wire: 'openai-chat', baseUrl: server.url, model: 'm' });
+  }
   for (const [name, script] of Object.entries(scripts)) {
     const file = join(folder, `${name}.yaml`);
     writeFileSync(file, script);
@@ -32,10 +45,11 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await bench?.[Symbol.asyncDispose]();
+  for (const server of servers) await server[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true });
 });
 
-function cli(model: keyof typeof scripts, run: string): Partial<TrialSpec> {
+function cli(model: keyof typeof scripts | keyof typeof refusals, run: string): Partial<TrialSpec> {
   const profile = profileOf({ name: 'test', run });
   return { model, modelConfig: models[model], harness: 'fixture-cli', profile, verify: 'false' };
 }
@@ -82,6 +96,16 @@ describe.concurrent('a trial is void whose model', () => {
     expect(result).toMatchObject({ verdict: 'void', cause: { kind: 'model' } });
     expect(result.models?.agent).toMatchObject({ acted: true, modelFailure: expect.stringContaining(model) });
   });
+
+  test.for(['quota', 'detail'] as const)(
+    'answers every question, also a short one, with an error: %s',
+    async (model) => {
+      const run = `${ask}; ${askFurther}; ${says({ modelFailed: 'no answer' })}; exit 1`;
+      const result = await bench.trial('', cli(model, run));
+      expect(result).toMatchObject({ verdict: 'void', cause: { kind: 'model' } });
+      expect(result.models?.agent.acted).toBe(true);
+    },
+  );
 
   test('is down from the beginning', async () => {
     const result = await bench.trial('', cli('down', `${ask}; ${says({ modelFailed: '529' })}; exit 1`));

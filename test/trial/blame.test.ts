@@ -2,17 +2,28 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { withBlameTable } from '../../scripts/reference/blame-table.ts';
-import { blameOf, blameTable, type Evidence, evidenceValues } from '../../src/trial/blame.ts';
+import { blameOf, blameTable, type Evidence, evidenceValues, nothingTried } from '../../src/trial/blame.ts';
+
+type Name = keyof Evidence;
+
+/** What only the end of a harness shows. A decision about grading reads none of these. */
+const ofHarness: readonly Name[] = ['model', 'harness', 'probe'];
+const ofGrading: readonly Name[] = ['work', 'untouched', 'solved', 'judge', 'again', 'after'];
+
+/** Every combination of these, beside what is known. */
+function* combined(names: readonly Name[], known: Evidence): Generator<Evidence> {
+  const [name, ...rest] = names;
+  if (name === undefined) return yield known;
+  for (const value of evidenceValues[name]) yield* combined(rest, { ...known, [name]: value });
+}
+
+const start: Evidence = { ...nothingTried, agent: 'acted', model: 'answered', harness: 'exited' };
 
 /** Every combination of what may be known. */
 function* everyEvidence(): Generator<Evidence> {
-  const names = Object.keys(evidenceValues) as (keyof Evidence)[];
-  function* from(index: number, evidence: Partial<Evidence>): Generator<Evidence> {
-    const name = names[index];
-    if (name === undefined) return yield { ...evidence } as Evidence;
-    for (const value of evidenceValues[name]) yield* from(index + 1, { ...evidence, [name]: value });
-  }
-  yield* from(0, {});
+  yield* combined(['agent', ...ofHarness], start);
+  for (const evidence of combined(['agent', ...ofGrading], start))
+    if (evidence.work !== 'untried') yield evidence;
 }
 
 /** What is decided for every combination that has this property. */
@@ -85,15 +96,30 @@ test('only what was not tried yet is tried next', () => {
   expect(wrong).toEqual([]);
 });
 
+test('no decision about grading depends on how the harness ended, and the other way round', () => {
+  const read = blameTable.map(({ when }) => Object.keys(when) as Name[]);
+  const atEnd = blameTable.findLastIndex(({ when }) => when.work?.includes('untried'));
+  expect(
+    read
+      .slice(atEnd + 1)
+      .flat()
+      .filter((name) => ofHarness.includes(name)),
+  ).toEqual([]);
+  expect(
+    read
+      .slice(0, atEnd + 1)
+      .flat()
+      .filter((name) => ofGrading.includes(name) && name !== 'work'),
+  ).toEqual([]);
+});
+
 test('every row of the table decides something', () => {
   expect(new Set(all.map(({ evidence }) => rowOf(evidence))).size).toBe(blameTable.length);
 });
 
 function rowOf(evidence: Evidence): number {
   return blameTable.findIndex(({ when }) =>
-    (Object.keys(when) as (keyof Evidence)[]).every((name) =>
-      (when[name] as readonly string[]).includes(evidence[name]),
-    ),
+    (Object.keys(when) as Name[]).every((name) => (when[name] as readonly string[]).includes(evidence[name])),
   );
 }
 

@@ -1,13 +1,17 @@
+import { chatAnswers } from '../../bounds/model.ts';
+import { startDeadline } from '../../deadline.ts';
 import { hintFor } from '../../gateway/chat/model-errors.ts';
 import type { ModelAccount } from '../../gateway/gateway.ts';
 import { saysTooLong } from '../../harness/model-failure.ts';
 import type { HarnessEnding, Runner } from '../../harness/runner.ts';
+import { OffsiteError } from '../../offsite-error.ts';
 import type { Cause } from '../../record/cause.ts';
-import { type Blame, blameOf, type Evidence, nothingGraded } from '../blame.ts';
+import { type Blame, blameOf, type Evidence, nothingTried } from '../blame.ts';
 import type { Conversation } from '../conversation.ts';
+import { openModels } from '../models.ts';
 import type { PhaseInput } from './phase.ts';
 
-type HarnessInput = Pick<PhaseInput, 'spec' | 'models'>;
+type HarnessInput = Pick<PhaseInput, 'spec' | 'models' | 'parts' | 'signal'>;
 
 /**
  * Why a harness did not end as it should, and whose fault that is. Undefined if there is nothing to tell. Its
@@ -22,17 +26,40 @@ export async function endingCause(
   input: HarnessInput,
 ): Promise<Cause | undefined> {
   const account = await input.models?.session.account();
-  const decision = blameOf({
-    ...nothingGraded,
+  const evidence: Evidence = {
+    ...nothingTried,
     agent: agentSeen(runner, input, account),
     model: modelSeen(account),
     harness: endingSeen(ending, runner, input),
-  });
+  };
+  let decision = blameOf(evidence);
+  if (decision.kind === 'try') decision = blameOf({ ...evidence, probe: await modelProbed(input) });
   const problem = problemOf(ending);
   if (decision.kind !== 'blame') {
     return ending.ended === 'exited' ? undefined : { kind: 'agent', phase: 'harness', message: problem };
   }
   return causeOfBlame(decision, { ending, problem, lastOutput, name: input.spec.harness, account });
+}
+
+/**
+ * Whether the agent's model answers a short question. It is asked in a session of its own, so that it is no
+ * part of what the trial asked and used.
+ */
+async function modelProbed({ spec, parts, signal }: HarnessInput): Promise<Evidence['probe']> {
+  // A recording answers only what the trial asks.
+  if (spec.replay) return 'answers';
+  const models = openModels({ ...spec, user: undefined, judges: [] }, parts);
+  if (!models) return 'answers';
+  await using session = models.session;
+  using deadline = startDeadline(parts.clock, chatAnswers.time.answer, signal);
+  try {
+    await session.chat('agent', { messages: [{ from: 'user', text: 'Say yes.' }] }, deadline.signal);
+    return 'answers';
+  } catch (error) {
+    signal.throwIfAborted();
+    // Without an answer, but with a budget that is spent, for example, nothing is known of the model.
+    return error instanceof OffsiteError && error.kind === 'input' ? 'answers' : 'silent';
+  }
 }
 
 /** Whether an agent was there, as far as grading needs to know it. */
@@ -49,7 +76,7 @@ export async function agentWhoLeft({
 
 function agentSeen(
   { wires }: Runner,
-  { spec, models }: HarnessInput,
+  { spec, models }: Pick<HarnessInput, 'spec' | 'models'>,
   account: ModelAccount | undefined,
 ): Evidence['agent'] {
   // The `command` harness is any program, and may be an agent without a model.
