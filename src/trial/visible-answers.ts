@@ -20,14 +20,21 @@ export interface Visible {
 }
 
 /** Identifies what {@link searchVisible} looks for. */
-export function searchKey({ answers = [], hidesLaterCommits = false }: Searched): string {
-  const searched = answers.map(({ sha256 }) => sha256);
-  return createHash('sha256')
-    .update([hidesLaterCommits, ...searched].join(' '))
-    .digest('hex');
+export function searchKey(spec: Searched): string {
+  const { answers = [], hidesLaterCommits = false } = spec;
+  const all = [hidesLaterCommits, baseOf(spec), ...answers.map(({ sha256 }) => sha256)];
+  return createHash('sha256').update(all.join(' ')).digest('hex');
 }
 
-type Searched = Pick<TrialSpec, 'answers' | 'hidesLaterCommits'>;
+type Searched = Pick<TrialSpec, 'answers' | 'hidesLaterCommits' | 'tests'>;
+
+/**
+ * The commit that a row of SWE-bench is about, or nothing. What other branches had before it is no solution.
+ */
+function baseOf({ tests }: Searched): string {
+  const { brought } = tests?.fresh ?? {};
+  return brought?.kind === 'workspace' ? brought.base : '';
+}
 
 /** Whether there is anything to look for. */
 export function isSearched({ answers = [], hidesLaterCommits = false }: Searched): boolean {
@@ -41,11 +48,12 @@ export function isSearched({ answers = [], hidesLaterCommits = false }: Searched
  */
 export async function searchVisible(
   container: Container,
-  { answers = [], hidesLaterCommits = false }: Searched,
+  spec: Searched,
   signal: AbortSignal,
 ): Promise<Visible> {
+  const { answers = [], hidesLaterCommits = false } = spec;
   const result = await container.exec({
-    argv: ['/bin/sh', '-s', container.workingDir],
+    argv: ['/bin/sh', '-s', container.workingDir, baseOf(spec)],
     stdin: searchScript(answers, hidesLaterCommits),
     env: {
       ...gitSettings({ 'safe.directory': '*', 'core.fsmonitor': 'false', 'core.hooksPath': '/dev/null' }),
@@ -69,6 +77,7 @@ export async function searchVisible(
 
 function readFound(text: string, answers: readonly Answer[]): Visible {
   const found = new Map<string, Visible['answers'][number]>();
+  const shown: string[] = [];
   const visible: Visible = { answers: [], commits: undefined, bundles: [], missing: undefined };
   for (const line of text.split('\n')) {
     const [, kind, value = '', rest = ''] =
@@ -77,8 +86,9 @@ function readFound(text: string, answers: readonly Answer[]): Visible {
     if (answer && kind === 'file') found.set(rest, { answer, at: rest });
     if (answer && kind === 'blob')
       found.set(`${rest} ${value}`, { answer, at: `git object ${value} of ${rest}` });
-    if (kind === 'commits') visible.commits = { count: Number(value), shown: [], repository: rest };
-    if (kind === 'commit') visible.commits?.shown.push(`${value.slice(0, 12)} ${rest.slice(0, 80)}`);
+    if (kind === 'commit') shown.push(`${value.slice(0, 12)} ${rest.slice(0, 80)}`);
+    if (kind === 'commits')
+      visible.commits = { count: Number(value), shown: shown.splice(0), repository: rest };
     if (kind === 'bundle') visible.bundles.push(rest);
     if (kind === 'missing') visible.missing = value;
   }
@@ -92,7 +102,7 @@ function readFound(text: string, answers: readonly Answer[]): Visible {
 const systemFolders = 'proc sys dev usr lib lib64 bin sbin etc var run boot offsite'.split(' ');
 
 /**
- * Prints `file HASH PATH`, `blob ID REPOSITORY`, `commits COUNT REPOSITORY`, `commit ID SUBJECT`, `bundle -
+ * Prints `file HASH PATH`, `blob ID REPOSITORY`, `commit ID SUBJECT`, `commits COUNT REPOSITORY`, `bundle -
  * PATH` or `missing PROGRAM`, and at last `searched`. All numbers and hashes are ours, so nothing needs
  * quotes.
  */
@@ -101,7 +111,7 @@ function searchScript(answers: readonly Answer[], hidesLaterCommits: boolean): s
   const pruned = systemFolders.map((name) => `-path /${name}`).join(' -o ');
   return `
 set -f
-w=$1
+w=$1; base=$2
 for program in find grep head sed sha256sum sort tr uniq wc; do
   command -v $program > /dev/null || { echo "missing $program"; echo searched; exit 0; }
 done
@@ -119,6 +129,8 @@ END`
 }
 command -v git > /dev/null || { echo searched; exit 0; }
 head=$(git -C "$w" rev-parse -q --verify HEAD 2> /dev/null)
+after=$([ -n "$base" ] && git -C "$w" show -s --format=%ct "$base^{commit}" 2> /dev/null)
+after=\${after:-0}
 # A repository has a folder "objects" beside a file "HEAD".
 find "$w" / -xdev \\( ${pruned} -o -path '*.git/objects/*' \\) -prune -o -type d -name objects -print 2> /dev/null < /dev/null | sort -u |
 while IFS= read -r objects; do
@@ -140,15 +152,23 @@ const laterCommits = `
   later=$({ git --git-dir="$g" rev-list "$head"; git --git-dir="$g" cat-file --batch-all-objects --unordered \\
     --batch-check='%(objecttype) %(objectname)' | sed -n 's/^commit //p'; } 2> /dev/null < /dev/null | sort | uniq -u)
   [ -n "$later" ] || continue
-  echo "commits $(echo "$later" | wc -l | tr -d ' ') $g"
-  echo "$later" | git --git-dir="$g" log --stdin --not "$head" \\
-    -n ${visibleAnswers.count.shown} --format='commit %H %s' 2> /dev/null`;
+  echo "$later" | git --git-dir="$g" log --stdin --not "$head" --format='%ct %H %s' 2> /dev/null | {
+    n=0
+    while read -r at id subject; do
+      [ "$at" -ge "$after" ] || continue
+      n=$((n + 1))
+      [ $n -le ${visibleAnswers.count.shown} ] && echo "commit $id $subject"
+    done
+    [ $n -eq 0 ] || echo "commits $n $g"
+  }`;
 
 const laterBundles = `
 [ -n "$head" ] && everywhere -type f -name '*.bundle' -print | while IFS= read -r bundle; do
   case "$(head -c 16 "$bundle" | tr -d '\\0')" in '# v2 git bundle'* | '# v3 git bundle'*) ;; *) continue ;; esac
   git -C "$w" bundle list-heads "$bundle" 2> /dev/null < /dev/null | while read -r id _; do
-    git -C "$w" merge-base --is-ancestor "$id" "$head" 2> /dev/null < /dev/null || echo other
+    git -C "$w" merge-base --is-ancestor "$id" "$head" 2> /dev/null < /dev/null && continue
+    at=$(git -C "$w" show -s --format=%ct "$id^{commit}" 2> /dev/null < /dev/null)
+    [ "\${at:-$after}" -lt "$after" ] || echo other
   done | grep -q other && echo "bundle - $bundle"
 done`;
 

@@ -117,4 +117,33 @@ describe('an agent must not find what grades or solves its case', { timeout: 240
     });
     expect((await checked(suite)).exitCode).toBe(0);
   });
+
+  test.each([
+    ['later', '2020-01-03T00:00:00Z', 'void'],
+    ['earlier', '2020-01-01T00:00:00Z', 'failed'],
+  ])('a row is about one commit: a commit of another branch that is %s than it', async (_, date, verdict) => {
+    const commit = (at: string, name: string) =>
+      `echo ${name} > ${name} && git add -A && GIT_COMMITTER_DATE=${at} git commit -qm ${name}`;
+    const commands = [
+      commit('2019-01-01T00:00:00Z', 'start'),
+      'git switch -qc other',
+      commit(date, 'other'),
+      'git switch -q main',
+      commit('2020-01-02T00:00:00Z', 'one'),
+      'git tag base',
+      // As images of SWE-bench have it.
+      'git commit -q --allow-empty -m environment',
+    ];
+    const suite = suiteWith(repository + commands.join(' && '), {
+      verify: undefined,
+      tests: {
+        ...{ in: 'fresh', brings: 'workspace', patch: { source: '', base: 'base' } },
+        command: ['echo', '=== short test summary info ===\nFAILED t.py::t\n=== 1 failed in 1s ==='],
+        named: { failToPass: ['t.py::t'] },
+      },
+    });
+    const { untouched } = await checked(suite);
+    expect(untouched.verdicts, untouched.cause).toEqual([verdict]);
+    if (verdict === 'void') expect(untouched.cause).toMatch(/1 commit of \/app\/\.git: [0-9a-f]{12} other;/);
+  });
 });
