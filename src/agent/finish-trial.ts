@@ -197,7 +197,10 @@ async function runAttempt(
 /** Why an attempt failed through no fault of the agent's; undefined if the result is final. */
 function failureOf({ verdict, cause }: TrialResult): Cause | undefined {
   if (verdict !== 'void') return undefined;
-  return cause?.kind === 'infrastructure' || cause?.kind === 'model' ? cause : undefined;
+  const { kind, phase } = cause ?? {};
+  // A harness that ended before anybody could say why: no agent is known to have acted.
+  const isOpen = kind === 'unknown' && phase === 'harness';
+  return kind === 'infrastructure' || kind === 'model' || isOpen ? cause : undefined;
 }
 
 /** How often we try to store a finished result, the first try included. */

@@ -13,14 +13,19 @@ import { type Clock, systemClock } from '../../src/clock.ts';
 import type { StartResponse } from '../../src/contract/definition.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { Engine } from '../../src/engine/engine.ts';
+import { openGateway } from '../../src/gateway/open-gateway.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { OffsiteError } from '../../src/offsite-error.ts';
+import { ModelConfig } from '../../src/suite/model-config.ts';
+import { profileOf } from '../../src/suite/plan.ts';
 import { Sandboxes } from '../../src/trial/sandboxes.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
 import { openFlakyService } from '../cli/flaky-service.ts';
 import { openPlace } from '../cli/place.ts';
+import { testUpstream } from '../gateway/test-upstream.ts';
 import { queueTrial } from '../ledger/queue-trial.ts';
 import { startRequest } from '../service/test-service.ts';
+import { fixtureCli } from '../trial/fixture-cli.ts';
 import { specOf } from '../trial/trial-bench.ts';
 import { handClock } from './test-clock.ts';
 
@@ -39,6 +44,8 @@ const hasty: Clock = {
 function unused(): never {
   throw new Error('a trial without a model needs no gateway');
 }
+
+const noGateway = { open: unused, limitOf: () => undefined, [Symbol.asyncDispose]: unused };
 
 /** The real engine, which refuses to create the first `failures` containers that are asked of it. */
 function failing(engine: Engine, failures: number): Engine {
@@ -68,6 +75,7 @@ function absent(engine: Engine, probes: number): Engine {
 }
 
 interface Circumstances extends Pick<AttemptParts, 'claim'> {
+  gateway?: AttemptParts['gateway'];
   attempts?: number;
   breaking?: typeof failing;
   /** Sees each event when it happens. */
@@ -77,7 +85,7 @@ interface Circumstances extends Pick<AttemptParts, 'claim'> {
 async function finish(
   spec: TrialSpec,
   failures: number,
-  { attempts = 3, breaking = failing, claim, during }: Circumstances = {},
+  { attempts = 3, breaking = failing, claim, during, gateway = noGateway }: Circumstances = {},
 ) {
   await using engine = await connectEngine({ instance: `test-agent-${process.pid}` });
   using ledger = new Ledger(folder, systemClock);
@@ -86,7 +94,8 @@ async function finish(
   const key = queueTrial(ledger, batch.key, 0);
   const events: AttemptEvent[] = [];
   const broken = breaking(engine, failures);
-  await using sandboxes = new Sandboxes(broken, undefined, { runners });
+  const all = [...runners, fixtureCli];
+  await using sandboxes = new Sandboxes(broken, undefined, { runners: all });
   const circuits = new Circuits({
     engine: broken,
     clock: hasty,
@@ -97,10 +106,10 @@ async function finish(
   });
   const parts: AttemptParts = {
     sandboxes,
-    runners,
+    runners: all,
     clock: hasty,
     ledger,
-    gateway: { open: unused, limitOf: () => undefined, [Symbol.asyncDispose]: unused },
+    gateway,
     budgets: { trial: {}, batch: undefined },
     admission: new Admission({
       clock: hasty,
@@ -160,6 +169,22 @@ test('while the whole engine is down trials wait for it, and no attempt counts',
   });
   expect(result.verdict).toBe('passed');
   expect(kept.map(({ ending }) => ending)).toEqual(['outage', 'passed']);
+});
+
+test('a trial whose harness ended before its model answered is run again, and nobody is blamed', async () => {
+  await using server = await testUpstream(() => undefined);
+  const modelConfig = ModelConfig.parse({ wire: 'openai-chat', baseUrl: server.url });
+  await using gateway = openGateway({
+    ...{ models: { mute: modelConfig }, env: {}, clock: systemClock },
+    scripted: () => {
+      throw new Error('no scripted model here');
+    },
+  });
+  const profile = profileOf({ name: 'test', run: 'timeout 1 sh -c "$ASK"; exit 1' });
+  const spec = specOf('', { model: 'mute', modelConfig, harness: 'fixture-cli', profile, verify: 'false' });
+  const { result, observed } = await finish(spec, 0, { attempts: 2, gateway });
+  expect(result).toMatchObject({ verdict: 'void', cause: { kind: 'unknown', phase: 'harness' } });
+  expect(observed).toMatchObject([{ kind: 'retried' }, { kind: 'finished' }]);
 });
 
 test('a trial whose infrastructure keeps failing is void, and reported as void rather than failed', async () => {
