@@ -28,6 +28,8 @@ export interface OptionShape {
   /** As help shows it, with choices and default. */
   help: string;
   choices?: readonly string[] | undefined;
+  /** The heading that help shows it under; absent for the usual ones. */
+  group?: string | undefined;
 }
 
 /**
@@ -35,6 +37,9 @@ export interface OptionShape {
  * and completion need not read the code of every command.
  */
 export const commandTrees: readonly CommandTree[] = generated;
+
+/** What help shows above options without a heading of their own. */
+const usualHeading = 'Options:';
 
 /** The tree of a command. */
 export function treeOf(command: Command): CommandTree {
@@ -54,6 +59,7 @@ export function treeOf(command: Command): CommandTree {
         description: option.description,
         help: help.optionDescription(option),
         choices: option.argChoices,
+        group: option.helpGroupHeading === usualHeading ? undefined : option.helpGroupHeading,
       })),
     commands: command.commands.map((inner) => treeOf(inner as Command)),
     hasHelp: help.visibleCommands(command).length > command.commands.length,
@@ -64,7 +70,10 @@ export function treeOf(command: Command): CommandTree {
 export function placeholderCommand(tree: CommandTree): Command {
   const command = new Command(tree.name).description(tree.description).helpCommand(tree.hasHelp);
   for (const { term, help } of tree.arguments) command.addArgument(new Argument(term, help));
-  for (const { flags, help } of tree.options) command.addOption(new Option(flags, help));
+  for (const { flags, help, group } of tree.options) {
+    const option = new Option(flags, help);
+    command.addOption(group === undefined ? option : option.helpGroup(group));
+  }
   for (const inner of tree.commands) command.addCommand(placeholderCommand(inner));
   return command as Command;
 }

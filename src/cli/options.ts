@@ -18,23 +18,31 @@ export function withConfigAndData<Arguments extends unknown[], Options extends O
     );
 }
 
+/** What help shows above options that few people need. */
+export const rareOptions = 'Options that few need:';
+
 /** Adds the options of a command that calls the service and prints the answer. */
 export function withService<Arguments extends unknown[], Options extends OptionValues>(
   command: Command<Arguments, Options>,
 ) {
   return withConfigAndData(command)
     .option('--json', 'print one JSON document on stdout')
-    .option('--insecure-http', 'allow plain http to a service that is not on this machine');
+    .optionsGroup(rareOptions)
+    .option('--insecure-http', 'allow plain http to a service that is not on this machine')
+    .optionsGroup('Options:');
 }
 
 /** Adds the option of a command that reads a suite. */
 export function withAllowOutside<Arguments extends unknown[], Options extends OptionValues>(
   command: Command<Arguments, Options>,
 ) {
-  return command.option(
-    '--allow-outside <path...>',
-    "files or folders outside the suite's folder that the suite may read",
-  );
+  return command
+    .optionsGroup(rareOptions)
+    .option(
+      '--allow-outside <path...>',
+      "files or folders outside the suite's folder that the suite may read",
+    )
+    .optionsGroup('Options:');
 }
 
 /** What a suite may read, and the keys that it must not contain. */

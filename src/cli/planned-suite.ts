@@ -19,32 +19,40 @@ import type { Progress } from './output/progress.ts';
 import { type RowOptions, rowSetupOf, withRowSetup } from './row-options.ts';
 import { sourcesOf } from './sources-of.ts';
 
+const forTasks = 'Options for tasks in other formats:';
+
 /** Adds the options that name tasks in place of a suite file. */
 export function withTasks<Arguments extends unknown[], Options extends OptionValues>(
   command: Command<Arguments, Options>,
 ) {
   return withTaskChoice(command)
+    .option('--variant <variant...>', 'only these variants of the suite; with --tasks: HARNESS:MODEL')
+    .optionsGroup(forTasks)
     .option(
       '--tasks <path>',
       'tasks in another format (Harbor, Terminal-Bench, SWE-bench), in place of a suite file',
     )
     .addOption(new Option('--format <format>', 'only tasks of this format').choices(taskFormats))
     .option('--strict-tasks', 'start nothing if one of the tasks cannot run here')
-    .option('--variant <variant...>', 'only these variants of the suite; with --tasks: HARNESS:MODEL')
-    .option('--profile <name>', 'with --tasks: a profile of offsite.yaml for the variants')
-    .option('--sandbox <name>', 'with --tasks: a sandbox of offsite.yaml for the variants (default: local)');
+    .option('--profile <name>', 'a profile of offsite.yaml for the variants')
+    .option('--sandbox <name>', 'a sandbox of offsite.yaml for the variants (default: local)')
+    .optionsGroup('Options:');
 }
 
 /** Adds the options that choose tasks of a set, that set rows up, and that say what rewards must reach. */
 export function withTaskChoice<Arguments extends unknown[], Options extends OptionValues>(
   command: Command<Arguments, Options>,
 ) {
-  return withRowSetup(command)
-    .option('--include <glob...>', 'only cases or tasks whose ids match one of these')
-    .option('--exclude <glob...>', 'leave out cases or tasks whose ids match one of these')
-    .option('--limit <n>', 'at most this many of them', wholeNumber)
-    .option('--seed <n>', 'in an order that depends on this number, for a sample', seed)
-    .option('--threshold <number>', 'for tasks: what each reward must reach (default: 1)', finiteNumber);
+  return withRowSetup(
+    command
+      .option('--include <glob...>', 'only cases or tasks whose ids match one of these')
+      .optionsGroup('Options for a sample:')
+      .option('--exclude <glob...>', 'leave out cases or tasks whose ids match one of these')
+      .option('--limit <n>', 'at most this many of them', wholeNumber)
+      .option('--seed <n>', 'in an order that depends on this number', seed)
+      .optionsGroup(forTasks)
+      .option('--threshold <number>', 'what each reward must reach (default: 1)', finiteNumber),
+  );
 }
 
 export interface TaskOptions

@@ -1,16 +1,24 @@
 import { Command, CommanderError } from '@commander-js/extra-typings';
 import { settleHeap } from '../heap.ts';
 import { nearest } from '../text/nearest.ts';
-import { lines, ours, stack } from '../text/printable.ts';
+import { lines, ours, stack, text } from '../text/printable.ts';
 import { documentsFolder, versionOf } from '../version.ts';
 import type { CommandTree } from './command-tree.ts';
 import { exitCodes } from './exit-codes.ts';
 import { printFailure } from './failure.ts';
+import { asksForAll, frontDoor, nextStep } from './front-door.ts';
+import { rareOptions } from './options.ts';
 import { openTerminal } from './terminal.ts';
 
 /** Runs the command line and returns the exit code. */
-export async function runProgram(argv: readonly string[]): Promise<number> {
+export async function runProgram(given: readonly string[]): Promise<number> {
   const { out, err } = openTerminal();
+  if (given.length === 0 || asksForAll(given)) {
+    out.print(ours(frontDoor(documentsFolder())));
+    if (given.length === 0) out.print(text`\n${nextStep(process.cwd())}`);
+    return exitCodes.done;
+  }
+  const argv = given.join(' ') === 'help --all' ? ['--help'] : given;
   const program = new Command('offsite')
     .description(
       'Runs evaluation trials of coding agents in sealed local sandboxes and reports every result.',
@@ -22,6 +30,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
       // The message repeats the arguments, which a script may have got from anywhere.
       writeErr: (message) => err.print(stack(message.trimEnd().split('\n').map(lines))),
     })
+    .configureHelp({ groupItems: usualFirst })
     .showHelpAfterError('Run it with --help to see commands and options.');
   program.addHelpText('after', () => {
     const folder = documentsFolder();
@@ -42,6 +51,20 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.badInput;
     return printFailure(error, err);
   }
+}
+
+/** Groups the items of a help text: those without a heading of their own come first, rare ones last. */
+function usualFirst<Item>(
+  _all: readonly Item[],
+  shown: readonly Item[],
+  headingOf: (item: Item) => string,
+): Map<string, Item[]> {
+  const place = (heading: string) => {
+    if (heading === 'Options:' || heading === 'Commands:') return 0;
+    return heading === rareOptions ? 2 : 1;
+  };
+  const groups = [...Map.groupBy(shown, headingOf)];
+  return new Map(groups.toSorted(([one], [other]) => place(one) - place(other)));
 }
 
 /**

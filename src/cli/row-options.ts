@@ -9,22 +9,17 @@ export function withRowSetup<Arguments extends unknown[], Options extends Option
   command: Command<Arguments, Options>,
 ) {
   return command
-    .option('--image <pattern>', 'for rows of SWE-bench: their images, such as my/swe-{instance_id}')
-    .option('--build <folder>', 'for rows of SWE-bench, in place of an image: a folder with a Dockerfile')
+    .optionsGroup('Options for rows of SWE-bench:')
+    .option('--image <pattern>', 'their images, such as my/swe-{instance_id}')
+    .option('--build <folder>', 'in place of an image: a folder with a Dockerfile')
     .option(
       '--build-arg <name=value>',
-      'for rows of SWE-bench: an ARG of the Dockerfile, such as AT={base_commit}; may be repeated',
+      'an ARG of the Dockerfile, such as AT={base_commit}; may be repeated',
       buildArg,
     )
-    .option(
-      '--test-command <bash>',
-      'for rows of SWE-bench: what runs the tests, such as "pytest -rA {files}"',
-    )
-    .addOption(
-      new Option('--test-parser <parser>', 'for rows of SWE-bench: how their output is read').choices(
-        testParsers,
-      ),
-    );
+    .option('--test-command <bash>', 'what runs the tests, such as "pytest -rA {files}"')
+    .addOption(new Option('--test-parser <parser>', 'how their output is read').choices(testParsers))
+    .optionsGroup('Options:');
 }
 
 export interface RowOptions {

@@ -17,8 +17,19 @@ export function runCommand() {
       "trials of each run (default: the suite's); `auto`: further ones until the pass rate is known precisely",
       trialsWanted,
     )
-    .option('--precision <rate>', 'half the width of its 95 % interval (default: 0.05, ±5 points)', rate)
-    .option('--max-trials <n>', 'the most trials of a case on a variant (default: 20)', wholeNumber)
+    .option('--dry-run', 'rehearse the suite: agents do nothing, judges give full marks, nothing is reported')
+    .optionsGroup('Options for a sample:')
+    .option(
+      '--precision <rate>',
+      'with --trials auto: half the width of the 95 % interval (default: 0.05, ±5 points)',
+      rate,
+    )
+    .option(
+      '--max-trials <n>',
+      'with --trials auto: the most trials of a case on a variant (default: 20)',
+      wholeNumber,
+    )
+    .optionsGroup('Options for a replay:')
     .addOption(
       new Option(
         '--replay <batch>',
@@ -30,7 +41,7 @@ export function runCommand() {
         .choices(['fail', 'live'] as const)
         .default('fail' as const),
     )
-    .option('--dry-run', 'rehearse the suite: agents do nothing, judges give full marks, nothing is reported')
+    .optionsGroup('Options:')
     .action(async (file, options) => {
       process.exitCode = await runSuite(file, options);
     });

@@ -14,8 +14,9 @@ export function withResults<Arguments extends unknown[], Options extends OptionV
       'exit 1 when the pass rate of a batch or a set is below this (0 to 1)',
       rate,
     )
-    .option('--junit <file>', 'also write the results as JUnit XML')
     .option('--html <file>', 'also write the batch as one page, as `offsite export --html` does')
+    .optionsGroup('Options for CI:')
+    .option('--junit <file>', 'also write the results as JUnit XML')
     .addOption(
       new Option(
         '--compare-to <batch>',
@@ -24,7 +25,8 @@ export function withResults<Arguments extends unknown[], Options extends OptionV
       ).conflicts('dryRun'),
     )
     .option('--fail-on-regression', 'exit 1 if a variant is worse than there by more than noise')
-    .option('--fail-on-case-regression', 'exit 1 if a case always passed there and always fails here');
+    .option('--fail-on-case-regression', 'exit 1 if a case always passed there and always fails here')
+    .optionsGroup('Options:');
 }
 
 export interface ResultOptions extends RegressionGates {

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { commandTrees } from '../../src/cli/command-tree.ts';
+import { nextStep } from '../../src/cli/front-door.ts';
+import { offsite } from './offsite.ts';
+import { openPlace, type Place } from './place.ts';
+
+let place: Place;
+beforeAll(() => {
+  place = openPlace();
+});
+afterAll(() => place?.[Symbol.dispose]());
+
+describe('the help of the whole program', () => {
+  test.each([[['--help']], [['-h']], [['help']]])('%j fits on a screen of 80 x 24', async (line) => {
+    const { stdout, exitCode } = await offsite(place, line, { dataFolder: null });
+    const lines = stdout.trimEnd().split('\n');
+    expect(exitCode).toBe(0);
+    expect(lines.length).toBeLessThan(24);
+    const texts = lines.filter((each) => !each.startsWith('Documents: '));
+    expect(Math.max(...texts.map((each) => each.length))).toBeLessThanOrEqual(80);
+    const named = lines.flatMap((each) => /^ {2}(\S+) {2}/.exec(each)?.[1] ?? []);
+    expect(named.length).toBeGreaterThan(10);
+    const known = commandTrees.map(({ name }) => name);
+    expect(named.filter((name) => !known.includes(name))).toEqual([]);
+  });
+
+  test('lists every command with --all', async () => {
+    const { stdout } = await offsite(place, ['help', '--all'], { dataFolder: null });
+    for (const { name } of commandTrees) expect(stdout).toMatch(new RegExp(`^  ${name}\\b`, 'm'));
+  });
+
+  test('says what one would do next in this folder', async () => {
+    const { stdout, exitCode } = await offsite(place, [], { dataFolder: null });
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/\n\nNext: /);
+    expect(nextStep(place.folder)).toContain('offsite quickstart');
+    place.write('evals/suite.yaml', 'suite: { id: a, prompt: Do it. }\ncases: []\n');
+    expect(nextStep(`${place.folder}/project`)).toBe(
+      'Next: offsite check evals/suite.yaml, then offsite run evals/suite.yaml',
+    );
+  });
+});
+
+test('the help of run shows ten options before those under headings', async () => {
+  const { stdout } = await offsite(place, ['run', '--help'], { dataFolder: null });
+  const [, usual = ''] = /^Options:\n([\s\S]*?)\n\n/m.exec(stdout) ?? [];
+  const flags = usual.split('\n').filter((line) => /^ {2}-/.test(line));
+  expect(flags).toHaveLength(11);
+  const headings = stdout.match(/^Options .*:$/gm) ?? [];
+  expect(headings.at(-1)).toBe('Options that few need:');
+  expect(headings).toContain('Options for rows of SWE-bench:');
+});
