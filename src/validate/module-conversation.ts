@@ -166,13 +166,15 @@ function missingModule(output: string | undefined): string {
 
 /**
  * A validation that has just ended, with times of our clock. The sandbox's clock may be hours off ours, but
- * durations by it are true.
+ * durations by it are true, unless they cannot be.
  */
 function placed<Ended extends SandboxedValidation>(record: Ended, now: number): Ended {
-  const distance = now - (record.startedAt + record.durationMs);
+  const durationMs = Math.min(record.durationMs, now);
+  const startedAt = now - durationMs;
+  const within = (at: number) => Math.min(now, Math.max(startedAt, startedAt + at - record.startedAt));
   return {
     ...record,
-    startedAt: record.startedAt + distance,
-    logs: record.logs.map((line) => ({ ...line, at: line.at + distance })),
+    ...{ startedAt, durationMs },
+    logs: record.logs.map((line) => ({ ...line, at: within(line.at) })),
   };
 }

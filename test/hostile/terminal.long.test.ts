@@ -425,7 +425,8 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     ...(await bare(['complete', '--', hostileName, name(attacks.stop)])),
   ],
   keys: () => bare(['keys']),
-  'keys create': () => plain('keys', 'create', '--name', hostileName, '--organization', hostileName),
+  'keys create': () =>
+    plain('keys', 'create', '--for', 'read', '--name', hostileName, '--organization', hostileName),
   'keys list': async () => [...(await plain('keys', 'list')), ...(await plain('keys', 'list', '--json'))],
   'keys revoke': () => plain('keys', 'revoke', name(attacks.stop)),
 };

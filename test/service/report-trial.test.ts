@@ -235,3 +235,47 @@ test('validations are recorded with their status and judgments with the validati
     ['depth', 'judgment', 'voided'],
   ]);
 });
+
+test.each([
+  [{ outcome: { passed: true, modelMs: -1 } }, 'trial.outcome.modelMs: is negative'],
+  [{ usage: { costUsd: -0.5 } }, 'trial.usage.costUsd: is negative'],
+  [{ usage: { inputTokens: -3 } }, 'trial.usage.inputTokens: is negative'],
+  [
+    { events: [{ _tag: 'command', command: 'ls', startedAtMillis: -1 }] },
+    'trial.events[0].startedAtMillis: is negative',
+  ],
+  [
+    {
+      outcome: {
+        passed: false,
+        validations: [
+          { id: 'a', index: 0, name: 'one', durationMs: -2 },
+          { id: 'a', index: 1, name: 'two' },
+        ],
+      },
+    },
+    'trial.outcome.validations[0].durationMs: is negative; trial.outcome.validations[1].id: is the id of another validation too',
+  ],
+  [
+    {
+      outcome: {
+        passed: true,
+        verifySteps: [
+          { command: 'a', exitCode: 0 },
+          { command: 'b', exitCode: 2 },
+        ],
+      },
+    },
+    'trial.outcome.passed: is true, but verifySteps[1] failed',
+  ],
+])('a report that contradicts itself is refused with the place: %j', async (given, message) => {
+  const { outcome, ...change } = given as Record<string, Record<string, unknown> | undefined>;
+  await using service = openTestService();
+  const run = await startRun(service);
+  const answer = await service.ask('evals.reportTrial', report(run, 0, outcome, change));
+  expect([answer.status, answer.body]).toMatchObject([400, { message }]);
+  await service.succeed(
+    'evals.reportTrial',
+    report(run, 0, undefined, { events: [{ _tag: 'own', at: -1 }] }),
+  );
+});

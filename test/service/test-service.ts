@@ -183,3 +183,22 @@ export async function onlyRun(service: TestService, caseId = 'csv'): Promise<Run
   if (!run || runs.length > 1) throw new Error(`${caseId} has ${runs.length} runs, not one`);
   return run;
 }
+
+/** A report of any content, changed so that it does not contradict itself; other requests as they are. */
+export function withoutContradictions(request: unknown): unknown {
+  const amounts =
+    /^(\w+Tokens|costUsd|commandCount|modelMs|sandboxMs|durationMs|index|at|startedAt|\w+edAtMillis)$/;
+  const changed = JSON.parse(JSON.stringify(request), (name, value) =>
+    typeof value === 'number' && amounts.test(name) ? Math.abs(value) : value,
+  );
+  const outcome = changed?.trial?.outcome;
+  if (Array.isArray(outcome?.validations))
+    for (const [index, one] of outcome.validations.entries())
+      if (typeof one?.id === 'string') one.id += `#${index}`;
+  if (
+    outcome?.passed === true &&
+    outcome.verifySteps?.some((step: { exitCode: unknown }) => step.exitCode !== 0)
+  )
+    outcome.passed = false;
+  return changed;
+}

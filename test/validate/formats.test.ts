@@ -72,6 +72,16 @@ here</failure></testcase><testcase name="four"><skipped/></testcase>
   });
 });
 
+test('a time before zero is not known', async () => {
+  const junit = await readTestReport(
+    '<?xml version="1.0"?>\n<testsuite><testcase name="a" time="-1"/></testsuite>',
+  );
+  const tests = [{ name: 'a', status: 'passed', duration: -1 }];
+  const ctrf = await readTestReport(JSON.stringify({ results: { tool: { name: 'x' }, tests } }));
+  for (const report of [junit, ctrf])
+    expect(report && 'tests' in report && report.tests).toEqual([{ name: 'a', passed: true }]);
+});
+
 describe('CTRF', () => {
   test('gives each test', async () => {
     const tests = [

@@ -1,5 +1,6 @@
-import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
+import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { type Permission, permissions } from '../../contract/identity.ts';
+import { OffsiteError } from '../../offsite-error.ts';
 import { openService, type Service } from '../../service/service.ts';
 import { table } from '../../text/table.ts';
 import { CommandContext } from '../context.ts';
@@ -20,20 +21,47 @@ function createCommand() {
     .description('create a key and print its secret, only this once')
     .option('--name <name>', 'what the key is for')
     .option('--organization <name>', 'its organization, created if new', localOrganization)
-    .option('--permission <permission...>', 'what the key may do (default: everything)', permission)
+    .addOption(
+      new Option('--for <use>', 'what may do its work with the key, and no more').choices(
+        Object.keys(uses) as Use[],
+      ),
+    )
+    .option('--permission <permission...>', 'what the key may do, in place of --for', permission)
     .action((options) =>
       withEmbedded(options, (service) => {
         const { out, err } = openTerminal();
         const { name, organization } = options;
         const key = service.createKey({
           organization,
-          permissions: options.permission ?? permissions,
+          permissions: permissionsFor(options),
           ...(name !== undefined && { name }),
         });
         err.print(`key ${key.id} of ${key.organization}; its secret is shown now and never again:`);
         out.print(key.secret);
       }),
     );
+}
+
+/**
+ * What each kind of user of the service needs. `agent`: a person or a CI job that starts batches, runs their
+ * trials and reports them. `daemon`: a machine that runs and reports what others started. `read`: a viewer.
+ */
+const uses = {
+  agent: ['evals:read', 'evals:write', 'prompts:read'],
+  daemon: ['evals:read', 'evals:write'],
+  read: permissions.filter((name) => name.endsWith(':read')),
+  admin: permissions,
+} as const satisfies Record<string, readonly Permission[]>;
+type Use = keyof typeof uses;
+
+function permissionsFor(given: { for?: Use | undefined; permission?: Permission[] | undefined }) {
+  if (given.permission) return given.permission;
+  if (given.for) return uses[given.for];
+  throw new OffsiteError('what is the key for?', {
+    code: 'KEY_WITHOUT_USE',
+    kind: 'input',
+    hint: `Say --for ${Object.keys(uses).join(', --for ')}, or name each --permission.`,
+  });
 }
 
 function listCommand() {

@@ -44,7 +44,7 @@ export function readCtrf(text: string): TestReport | undefined {
         name: [...(typeof suite === 'string' ? [suite] : (suite ?? [])), name].join(' > '),
         passed: status === 'passed' || skipped,
         ...(shownMessage !== undefined && { message: shownMessage }),
-        ...(duration !== undefined && { durationMs: Math.round(duration) }),
+        ...(duration !== undefined && duration >= 0 && { durationMs: Math.round(duration) }),
         ...(trace !== undefined && { detail: trace }),
       };
     }),

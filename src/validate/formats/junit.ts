@@ -62,7 +62,7 @@ function testOf(test: Element): ReportedTest {
     name: [text(test['@classname']), text(test['@name'])].filter((part) => part).join(' > ') || 'test',
     passed: problem === undefined,
     ...(message !== undefined && { message }),
-    ...(Number.isFinite(seconds) && { durationMs: Math.round(seconds * 1000) }),
+    ...(Number.isFinite(seconds) && seconds >= 0 && { durationMs: Math.round(seconds * 1000) }),
     ...(detail && { detail }),
   };
 }

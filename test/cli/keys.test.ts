@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { openTestService } from '../service/test-service.ts';
+import { offsite } from './offsite.ts';
+import { openPlace } from './place.ts';
+
+test('a key is created for a use, and may do no more', { timeout: 60_000 }, async () => {
+  using place = openPlace();
+  const create = (...args: string[]) => offsite(place, ['keys', 'create', '--organization', 'Acme', ...args]);
+  const nothing = await create();
+  expect([nothing.exitCode, nothing.stdout]).toEqual([2, '']);
+  expect(nothing.stderr).toMatch(/--for agent, --for daemon, --for read, --for admin/);
+  const secrets = new Map<string, string>();
+  for (const use of ['agent', 'daemon', 'read', 'admin'])
+    secrets.set(use, (await create('--for', use)).stdout.trim());
+  await using service = openTestService(place.dataFolder);
+  const statusOf = async (use: string, operation: string) =>
+    (await service.ask(operation, {}, secrets.get(use))).status;
+  const refused = async (operation: string) => {
+    const uses = await Promise.all(
+      [...secrets.keys()].map(async (use) => [use, await statusOf(use, operation)]),
+    );
+    return uses.filter(([, status]) => status === 403).map(([use]) => use);
+  };
+  expect(await refused('evals.runs.list')).toEqual([]);
+  expect(await refused('evals.reportTrial')).toEqual(['read']);
+  expect(await refused('evals.start')).toEqual(['read']);
+  expect(await refused('prompts.get')).toEqual(['daemon']);
+  expect(await refused('prompts.promote')).toEqual(['agent', 'daemon', 'read']);
+});
