@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { yamlFiles } from '../bounds/suite.ts';
 
 /** The commands that most people need, in groups, each with one line. `help --all` lists all of them. */
 const groups: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -56,8 +57,6 @@ export function asksForAll(argv: readonly string[]): boolean {
 /** Folders in which a suite is looked for, and how many files of each. */
 const places = ['.', 'evals'];
 const filesRead = 50;
-/** A larger file is no suite that a person wrote. */
-const readBytes = 1024 * 1024;
 
 /** What a person would do next in a folder, by what is in it. */
 export function nextStep(folder: string): string {
@@ -79,7 +78,7 @@ function suitesIn(folder: string, place: string): string[] {
 }
 
 function isSuite(path: string): boolean {
-  if (!statSync(path).isFile() || statSync(path).size > readBytes) return false;
+  if (!statSync(path).isFile() || statSync(path).size > yamlFiles.bytes.file) return false;
   const text = readFileSync(path, 'utf8');
   return /^suite:/m.test(text) && /^cases:|^tasks:/m.test(text);
 }

@@ -1,3 +1,4 @@
+import { chatAnswers } from '../../src/bounds/model.ts';
 import { modelRequests } from '../../src/bounds/sandbox.ts';
 import type { Clock } from '../../src/clock.ts';
 
@@ -12,7 +13,11 @@ export interface GatewayClock extends Clock {
  * The lengths of the gateway's own deadlines; budgets of tests are hours. All other waits are between
  * attempts and pass at once.
  */
-const deadlines: ReadonlySet<number> = new Set([30_000, modelRequests.time.unreadAnswer]);
+const deadlines: ReadonlySet<number> = new Set([
+  30_000,
+  modelRequests.time.unreadAnswer,
+  chatAnswers.time.answer,
+]);
 const hour = 3_600_000;
 
 export function gatewayClock(start = Date.parse('2026-01-01T00:00:00Z')): GatewayClock {
