@@ -39,7 +39,19 @@ const disorders: Record<Wire, Record<string, string[]>> = {
     ],
   },
   'openai-responses': {
-    'two beginnings': [response, response, responseEnd],
+    'two beginnings': [
+      response,
+      event('response.created', { response: { id: 'r2', status: 'in_progress' } }),
+      responseEnd,
+    ],
+    'a call that has no arguments and never ends': [
+      response,
+      event('response.output_item.added', {
+        output_index: 0,
+        item: { type: 'function_call', call_id: 'c', name: 'bash' },
+      }),
+      responseEnd,
+    ],
     'a completed response that says it is not': [
       response,
       event('response.completed', { response: { status: 'in_progress' } }),

@@ -47,6 +47,11 @@ export async function servedPlace(
   return { ...place, upstream };
 }
 
+/** The model is a server that runs already. */
+export function placeOf(model: object): Promise<TranslatedPlace> {
+  return at(model, new AsyncDisposableStack());
+}
+
 /** The model answers from a cassette. */
 export async function replayPlace(
   cassette: Cassette,

@@ -38,7 +38,7 @@ interface Item {
  */
 export const read: WireTranslation['read'] = (steps, losses) => {
   const items: Item[] = [];
-  let isCreated = false;
+  let created: unknown;
 
   const begin = ({ output_index: index }: JsonObject, item: JsonObject): Item => {
     const begun: Item = {
@@ -121,6 +121,8 @@ export const read: WireTranslation['read'] = (steps, losses) => {
       const [read] = same === -1 ? [] : unread.splice(same, 1);
       complete(item, read ?? begin({ output_index: index }, item));
     }
+    if (items.some(({ call, isDone }) => call && !isDone && !call.hasArguments))
+      steps.refuse('a tool call has neither arguments nor an end');
     steps.end(stopOf(response, status, losses));
   };
 
@@ -133,8 +135,9 @@ export const read: WireTranslation['read'] = (steps, losses) => {
       if (isObject(response)) about(response);
       switch (type) {
         case 'response.created':
-          if (isCreated) throw disorder(type);
-          isCreated = true;
+          // llama.cpp repeats it before each piece.
+          if (created !== undefined && created !== member(response, 'id')) throw disorder(type);
+          created = member(response, 'id');
           return;
         case 'response.output_item.added':
           if (!isObject(event.item)) throw disorder(type);
