@@ -77,7 +77,8 @@ export function openExchange(
     if (release) void finish(messageOf(stopping.signal.reason), false);
   });
 
-  const finish = async (problem: string | undefined, modelFailed: boolean) => {
+  const finish = async (given: string | undefined, modelFailed: boolean) => {
+    let problem = given;
     if (finished) return;
     finished = true;
     release?.();
@@ -86,6 +87,8 @@ export function openExchange(
     let outcome: Outcome = modelFailed ? 'model' : 'undecided';
     try {
       const reading = meter?.end();
+      // Clients leave once the answer says that it is complete, before its connection ends.
+      if (client.aborted && reading?.complete && reading.failure === undefined) problem = undefined;
       if (problem === undefined) outcome = outcomeOf(reading);
       exchange.failure = problem ?? problemIn(reading);
       exchange.answeredBy = reading?.answeredBy;

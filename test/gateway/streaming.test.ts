@@ -96,6 +96,22 @@ test('a client that goes away ends the request at the model, and is no failure o
   expect(account.usage).toMatchObject([{ requests: 1, usage: {} }]);
 });
 
+test('a client that goes away once the answer says that it is complete has had a whole answer', async () => {
+  const { response, step } = begun();
+  await using at = await place({}, step);
+  const request = at.sandbox.request({ headers: at.agent, body: asked });
+  const upstream = await response;
+  const stream = (await responseOf(request)).on('error', () => undefined);
+  const closed = new Promise((resolve) => upstream.once('close', resolve));
+  const end = untilSeen(stream, '[DONE]');
+  upstream.write(`${chunk('one')}${usage}data: [DONE]\n\n`);
+  await end;
+  leave(request);
+  await closed;
+  const { exchanges } = await at.session.account();
+  expect(exchanges).toMatchObject([{ failure: undefined, usage: { inputTokens: 7, outputTokens: 2 } }]);
+});
+
 test('a client that goes away before the answer ends the request too', async () => {
   const { promise: arrived, resolve } = Promise.withResolvers<ServerResponse>();
   await using at = await place({}, (response) => resolve(response));

@@ -1,4 +1,3 @@
-import Anthropic from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hostCertificates } from '../../../src/cli/host-certificates.ts';
 import { commandsOf } from '../../../src/record/timeline.ts';
@@ -44,32 +43,6 @@ byPython.describe('a server of models', () => {
         expect(exchanges.map(({ failure }) => failure)).toEqual([undefined, undefined]);
       });
     });
-  });
-
-  test.each([
-    ['openai-chat', true],
-    ['openai-chat', false],
-    ['openai-responses', true],
-    ['openai-responses', false],
-  ] as const)('a call that llama.cpp must make arrives over %s, streamed: %s', async (wire, streamed) => {
-    await using place = await placeOf(modelOf('llama.cpp', wire));
-    const client = new Anthropic({ baseURL: place.origin, apiKey: place.token, maxRetries: 0 });
-    const body: Anthropic.MessageCreateParamsNonStreaming = {
-      ...{ model: 'big', max_tokens: 200, messages: [{ role: 'user', content: 'Call it.' }] },
-      tool_choice: { type: 'any' },
-      tools: [
-        {
-          name: 'bash',
-          input_schema: { type: 'object', properties: { command: { enum: ['ls'] } }, required: ['command'] },
-        },
-      ],
-    };
-    const answer = streamed
-      ? await client.messages.stream(body).finalMessage()
-      : await client.messages.create(body);
-    const calls = answer.content.filter((block) => block.type === 'tool_use');
-    expect(calls[0]).toMatchObject({ name: 'bash', input: { command: 'ls' } });
-    expect(answer.stop_reason).toBe('tool_use');
   });
 
   /** Two turns: parallel calls, and a call that needs what they left. */

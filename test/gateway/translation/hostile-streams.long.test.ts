@@ -58,7 +58,11 @@ const disorders: Record<Wire, Record<string, string[]>> = {
     ],
   },
   'anthropic-messages': {
-    'two beginnings': [message, message, ...messageEnd],
+    'two beginnings': [
+      message,
+      event('message_start', { message: { id: 'm2', content: [] } }),
+      ...messageEnd,
+    ],
     'arguments in a text': [
       ...[message, block(0)],
       event('content_block_delta', { index: 0, delta: { type: 'input_json_delta', partial_json: '{}' } }),

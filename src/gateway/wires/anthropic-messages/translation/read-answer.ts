@@ -28,6 +28,7 @@ export const read: WireTranslation['read'] = (steps, losses) => {
   const counts: Record<string, unknown> = {};
   const blocks: Block[] = [];
   let isSaid = false;
+  let started: unknown;
   let stop: { reason: unknown; sequence: string | undefined } | undefined;
 
   const begin = (content: unknown, index: unknown) => {
@@ -115,13 +116,15 @@ export const read: WireTranslation['read'] = (steps, losses) => {
         return steps.failure(failure.message === undefined ? readErrorBody(event) : failure);
       if (type === 'message_start') {
         const { message } = event;
-        if (steps.begun || !isObject(message)) throw disorder('message_start');
+        if (!isObject(message) || (started !== undefined && started !== message.id))
+          throw disorder('message_start');
+        started = message.id;
         // Its output tokens cover only the beginning of the answer.
         count({ ...Object(message.usage), output_tokens: undefined });
         return steps.start(stringIn(message, 'id'), stringIn(message, 'model'), steps.usage);
       }
       if (!ofMessage.has(type)) return;
-      if (!steps.begun) throw disorder(type);
+      // llama.cpp leaves the beginning out if its first piece is half a character.
       if (type === 'content_block_start') begin(event.content_block, event.index);
       else if (type === 'content_block_delta' && isObject(event.delta)) more(event.delta, event.index);
       else if (type === 'content_block_stop') endBlock(event.index);
