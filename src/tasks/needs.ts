@@ -12,6 +12,8 @@ export interface TaskNeeds {
   memoryBytes: number | undefined;
   /** The images that it begins with, as the configuration maps them, and where its files name them. */
   images: { name: string; at: FileIssue }[];
+  /** Where its repository is, if the task is about one commit, and its later ones must not be there. */
+  repository: { image: string; at: FileIssue; folder: string | undefined; base: string } | undefined;
   builds: { dockerfile: string; file: string; frontend: string | undefined }[];
 }
 
@@ -20,6 +22,8 @@ export interface Machine {
   cpus: number;
   memoryBytes: number;
   hasImage(name: string): Promise<boolean>;
+  /** What an agent in a sandbox of an image could read of commits after one of its repository. */
+  laterCommits(image: string, folder: string | undefined, base: string): Promise<string | undefined>;
   /** What builds images on it. */
   builder(): Promise<{ kind: 'buildkit' | 'classic'; frontend: Frontend }>;
 }
@@ -30,7 +34,13 @@ export function needsOf({ local: { environment, tests } }: PlannedCase, place: s
   const images = all.flatMap((each) => (each ? imagesOf(each, place) : []));
   const services = all.flatMap((each) => each?.services ?? []);
   const builds = [...all, ...services].flatMap((each) => (each?.build ? [buildOf(each.build)] : []));
-  return { cpus, memoryBytes: memory, images, builds };
+  const { brought } = tests?.fresh ?? {};
+  const [own] = imagesOf(environment, place);
+  const repository =
+    environment.image && own && brought?.kind === 'workspace'
+      ? { image: own.name, at: own.at, folder: environment.workdir, base: brought.base }
+      : undefined;
+  return { cpus, memoryBytes: memory, images, builds, repository };
 }
 
 function buildOf({ dockerfile, file, images }: PlannedBuild): TaskNeeds['builds'][number] {
@@ -49,7 +59,7 @@ function imagesOf({ image, build }: CaseEnvironment, place: string): TaskNeeds['
 
 /** What a machine cannot give to a task, and why its trials would be void. */
 export async function machineObstacles(
-  { cpus = 0, memoryBytes = 0, images, builds }: TaskNeeds,
+  { cpus = 0, memoryBytes = 0, images, builds, repository }: TaskNeeds,
   place: string,
   machine: Machine,
 ): Promise<Obstacle[]> {
@@ -63,6 +73,11 @@ export async function machineObstacles(
   }
   for (const { name, at } of images)
     if (name !== 'scratch' && !(await machine.hasImage(name))) remarks.uses('absent-image', at);
+  if (repository && (await machine.hasImage(repository.image))) {
+    const { image, at, folder, base } = repository;
+    const later = await machine.laterCommits(image, folder, base);
+    if (later !== undefined) remarks.uses('later-commits', { ...at, message: later });
+  }
   for (const { dockerfile, file, frontend } of builds) {
     const { kind, frontend: own } = await machine.builder();
     const isNamed = frontend !== undefined && kind === 'buildkit' && (await machine.hasImage(frontend));

@@ -8,7 +8,7 @@ import type { StartImage } from './image/start-image.ts';
 import type { GivenParts, SandboxMaker } from './make-sandbox.ts';
 import type { TrialSpec } from './spec.ts';
 import { removeSandbox, type StartedSandbox } from './started-sandbox.ts';
-import { isSearched, refuseVisible, searchKey, searchVisible, type Visible } from './visible-answers.ts';
+import { refuseVisible, searchKey, searchOf, searchVisible, type Visible } from './visible-answers.ts';
 import { keepTexts } from './workspace/file-texts.ts';
 import {
   readWorkspace,
@@ -88,9 +88,10 @@ export class SandboxStarter {
     { imageId, container }: Pick<StartedSandbox, 'imageId' | 'container'>,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    if (!isSearched(spec)) return undefined;
-    const search = () => searchVisible(container, spec, signal);
-    const visible = await this.#visible.of(`${imageId} ${searchKey(spec)}`, signal, search);
+    const search = searchOf(spec);
+    if (!search) return undefined;
+    const look = () => searchVisible(container, search, signal);
+    const visible = await this.#visible.of(`${imageId} ${searchKey(search)}`, signal, look);
     refuseVisible(visible);
     return visible.missing;
   }

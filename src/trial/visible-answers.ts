@@ -19,26 +19,29 @@ export interface Visible {
   missing: string | undefined;
 }
 
-/** Identifies what {@link searchVisible} looks for. */
-export function searchKey(spec: Searched): string {
-  const { answers = [], hidesLaterCommits = false } = spec;
-  const all = [hidesLaterCommits, baseOf(spec), ...answers.map(({ sha256 }) => sha256)];
-  return createHash('sha256').update(all.join(' ')).digest('hex');
+/** What is looked for. */
+export interface Search {
+  answers: readonly Answer[];
+  /** Whether commits that are not in the history of HEAD are looked for. */
+  laterCommits: boolean;
+  /** The commit that a row of SWE-bench is about, or ''. What other branches had before it is no solution. */
+  base: string;
 }
 
-type Searched = Pick<TrialSpec, 'answers' | 'hidesLaterCommits' | 'tests'>;
-
-/**
- * The commit that a row of SWE-bench is about, or nothing. What other branches had before it is no solution.
- */
-function baseOf({ tests }: Searched): string {
+/** Undefined if there is nothing to look for. */
+export function searchOf(
+  spec: Pick<TrialSpec, 'answers' | 'hidesLaterCommits' | 'tests'>,
+): Search | undefined {
+  const { answers = [], hidesLaterCommits: laterCommits = false, tests } = spec;
+  if (answers.length === 0 && !laterCommits) return undefined;
   const { brought } = tests?.fresh ?? {};
-  return brought?.kind === 'workspace' ? brought.base : '';
+  return { answers, laterCommits, base: brought?.kind === 'workspace' ? brought.base : '' };
 }
 
-/** Whether there is anything to look for. */
-export function isSearched({ answers = [], hidesLaterCommits = false }: Searched): boolean {
-  return answers.length > 0 || hidesLaterCommits;
+/** Identifies what {@link searchVisible} looks for. */
+export function searchKey({ answers, laterCommits, base }: Search): string {
+  const all = [laterCommits, base, ...answers.map(({ sha256 }) => sha256)];
+  return createHash('sha256').update(all.join(' ')).digest('hex');
 }
 
 /**
@@ -48,13 +51,12 @@ export function isSearched({ answers = [], hidesLaterCommits = false }: Searched
  */
 export async function searchVisible(
   container: Container,
-  spec: Searched,
+  search: Search,
   signal: AbortSignal,
 ): Promise<Visible> {
-  const { answers = [], hidesLaterCommits = false } = spec;
   const result = await container.exec({
-    argv: ['/bin/sh', '-s', container.workingDir, baseOf(spec)],
-    stdin: searchScript(answers, hidesLaterCommits),
+    argv: ['/bin/sh', '-s', container.workingDir, search.base],
+    stdin: searchScript(search),
     env: {
       ...gitSettings({ 'safe.directory': '*', 'core.fsmonitor': 'false', 'core.hooksPath': '/dev/null' }),
       ...{ GIT_NO_LAZY_FETCH: '1', GIT_NO_REPLACE_OBJECTS: '1', GIT_OPTIONAL_LOCKS: '0', LC_ALL: 'C' },
@@ -72,7 +74,7 @@ export async function searchVisible(
       message: `the sandbox could not be searched for the solution and the tests of its case: ${why.slice(0, 200)}`,
     });
   }
-  return readFound(text, answers);
+  return readFound(text, search.answers);
 }
 
 function readFound(text: string, answers: readonly Answer[]): Visible {
@@ -106,7 +108,7 @@ const systemFolders = 'proc sys dev usr lib lib64 bin sbin etc var run boot offs
  * PATH` or `missing PROGRAM`, and at last `searched`. All numbers and hashes are ours, so nothing needs
  * quotes.
  */
-function searchScript(answers: readonly Answer[], hidesLaterCommits: boolean): string {
+function searchScript({ answers, laterCommits: findsLater }: Search): string {
   const sizes = [...new Set(answers.map(({ size }) => size))].map((size) => `-size ${size}c`).join(' -o ');
   const pruned = systemFolders.map((name) => `-path /${name}`).join(' -o ');
   return `
@@ -139,9 +141,9 @@ while IFS= read -r objects; do
   git --git-dir="$g" cat-file --batch-check='%(objectname)' 2> /dev/null << 'END' | grep -v ' ' | while read -r id; do echo "blob $id $g"; done
 ${answers.flatMap(({ blobs }) => blobs).join('\n')}
 END
-${hidesLaterCommits ? laterCommits : ''}
+${findsLater ? laterCommits : ''}
 done
-${hidesLaterCommits ? laterBundles : ''}
+${findsLater ? laterBundles : ''}
 echo searched
 `;
 }
@@ -172,15 +174,21 @@ const laterBundles = `
   done | grep -q other && echo "bundle - $bundle"
 done`;
 
-/** Throws a {@link TrialFailure} of kind `task` if an agent could find what it must not. */
-export function refuseVisible({ answers, commits, bundles }: Visible): void {
-  const [first, ...more] = answers;
-  const later = [
+/** The commits that are not in the history of HEAD, and the bundles that have such ones. */
+export function laterIn({ commits, bundles }: Pick<Visible, 'commits' | 'bundles'>): string[] {
+  return [
     ...(commits
       ? [`${plural(commits.count, 'commit')} of ${commits.repository}: ${commits.shown.join('; ')}`]
       : []),
     ...bundles.map((path) => `the bundle ${path}`),
   ];
+}
+
+/** Throws a {@link TrialFailure} of kind `task` if an agent could find what it must not. */
+export function refuseVisible(visible: Visible): void {
+  const { answers } = visible;
+  const [first, ...more] = answers;
+  const later = laterIn(visible);
   if (!first && later.length === 0) return;
   const message = first
     ? `an agent could read ${first.answer.name} at ${first.at}${more.length > 0 ? `, and ${plural(more.length, 'more file')} that grade or solve the case` : ''}`

@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { execa } from 'execa';
 import { expect, test } from 'vitest';
 import type { TrialResult } from '../../src/record/trial-record.ts';
 import { unittestCommand, writeSweRow } from '../trial/swe-row.ts';
@@ -176,6 +177,40 @@ test('imported rows of SWE-bench are checked and run as the rows are', { timeout
     dataFolder: null,
   });
   expect(listed.stdout).toContain('2 tasks: 2 can run here');
+});
+
+test('rows whose images show the commit that solves them are listed as such', {
+  timeout: 240_000,
+}, async () => {
+  using place = openPlace();
+  writeTaskConfig(place, work);
+  const row = writeSweRow(join(place.folder, 'project/swe'));
+  const images = {
+    safe: 'true',
+    open: 'git commit -q --allow-empty -m fix && git switch -q --detach HEAD~1',
+  };
+  const name = (kind: string) => `offsite-test/${basename(place.folder).toLowerCase()}:${kind}`;
+  try {
+    for (const [kind, command] of Object.entries(images)) {
+      const file = join(place.folder, 'project/swe/Dockerfile');
+      const recipe = readFileSync(file, 'utf8').replace('ubuntu:24.04', 'offsite/base');
+      writeFileSync(file, `${recipe}RUN ${command}\n`);
+      const build = ['build', '--tag', name(kind), '--build-arg', `BASE=${row.base_commit}`, '.'];
+      await execa('docker', build, { cwd: join(place.folder, 'project/swe') });
+    }
+    const tests = ['--test-parser', 'django', '--test-command', unittestCommand];
+    for (const [kind, expected] of Object.entries({ safe: [], open: ['later-commits'] })) {
+      place.write('rows.jsonl', `${JSON.stringify(row)}\n`);
+      const command = ['tasks', 'project/rows.jsonl', '--image', name(kind), ...tests, ...here];
+      const { stdout } = await offsite(place, [...command, '--engine', '--json'], { dataFolder: null });
+      const { tasks } = JSON.parse(stdout);
+      expect(tasks[0].obstacles.map(({ feature }: { feature: string }) => feature)).toEqual(expected);
+      if (kind === 'open')
+        expect(tasks[0].obstacles[0].message).toMatch(/1 commit of \S+\.git: [0-9a-f]{12} fix/);
+    }
+  } finally {
+    await execa('docker', ['image', 'rm', ...Object.keys(images).map(name)], { reject: false });
+  }
 });
 
 test('the options for rows are the same in all commands, and are refused with what is wrong', async () => {

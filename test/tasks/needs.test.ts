@@ -27,6 +27,7 @@ test.each([
     const machine: Machine = {
       ...{ cpus: 8, memoryBytes: 2 ** 33 },
       hasImage: async (name) => name === 'debian' || name === image,
+      laterCommits: async () => undefined,
       builder: async () => ({ kind, frontend }),
     };
     if (!planned) throw new Error('the task is a case');

@@ -1,5 +1,8 @@
+import { availableParallelism } from 'node:os';
 import { Command, Option } from '@commander-js/extra-typings';
+import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import { OffsiteError } from '../../offsite-error.ts';
+import { Semaphore } from '../../semaphore.ts';
 import { printFileIssue } from '../../suite/file-issues.ts';
 import { sandboxOf } from '../../suite/planned-variant.ts';
 import { taskFormats } from '../../suite/tasks-source.ts';
@@ -7,6 +10,7 @@ import { countTasks, type ListedTask, listedFor, listTasks } from '../../tasks/l
 import type { Machine } from '../../tasks/needs.ts';
 import type { TaskSelection } from '../../tasks/selection.ts';
 import type { TaskFormat } from '../../tasks/task.ts';
+import { laterIn, searchVisible } from '../../trial/visible-answers.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { seed, suiteOptions, wholeNumber } from '../options.ts';
@@ -82,11 +86,12 @@ function unknownSandbox(name: string): OffsiteError {
   });
 }
 
-/** What the engine has; each image is looked up once. */
+/** What the engine has; each image is looked up once. Those of rows are also looked into. */
 async function machineOf(context: CommandContext): Promise<Machine> {
   const { signal } = context.interruption();
   const engine = await context.engines.first(signal);
   const images = new Map<string, Promise<boolean>>();
+  const looks = new Semaphore(availableParallelism());
   const { cpus, memoryBytes } = engine.capabilities;
   return {
     ...{ cpus, memoryBytes },
@@ -94,6 +99,26 @@ async function machineOf(context: CommandContext): Promise<Machine> {
       const known = images.get(name) ?? engine.findImage(name, signal).then((image) => image !== undefined);
       images.set(name, known);
       return known;
+    },
+    async laterCommits(name, folder, base) {
+      const image = await engine.findImage(name, signal);
+      if (!image) return undefined;
+      using _permit = await looks.acquire(signal);
+      const spec: ContainerSpec = {
+        imageId: image.id,
+        workingDir: folder ?? (image.workingDir || '/'),
+        network: 'none',
+        security: 'compatible',
+        filter: 'if-available',
+        memoryBytes: 2 ** 30,
+        pids: 128,
+        cpus: 1,
+      };
+      await using sandbox = await engine.createContainer(spec, signal);
+      await sandbox.start(signal);
+      const search = { answers: [], laterCommits: true, base };
+      const later = laterIn(await searchVisible(sandbox, search, signal));
+      return later.length === 0 ? undefined : later.join('; ');
     },
     builder: () => engine.builder(signal),
   };
