@@ -5,7 +5,7 @@ import { readCommandTrees } from '../src/cli/program.ts';
 import { openApiDocument } from '../src/contract/openapi.ts';
 import { jsonSchemas } from '../src/suite/json-schemas.ts';
 import { keptResults } from './engines/results.ts';
-import { withResults, withShortResults } from './engines/results-table.ts';
+import { withResults } from './engines/results-table.ts';
 import { withBlameTable } from './reference/blame-table.ts';
 import { referencePages } from './reference/pages.ts';
 
@@ -38,9 +38,5 @@ write(page, withTable(readFileSync(new URL(page, root), 'utf8'), channels));
 const security = 'docs/security.md';
 write(security, withBlameTable(readFileSync(new URL(security, root), 'utf8')));
 
-const results = await keptResults();
-for (const [path, change] of [
-  ['docs/engines.md', withResults],
-  ['README.md', withShortResults],
-] as const)
-  write(path, change(readFileSync(new URL(path, root), 'utf8'), results));
+const engines = 'docs/engines.md';
+write(engines, withResults(readFileSync(new URL(engines, root), 'utf8'), await keptResults()));

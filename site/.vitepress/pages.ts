@@ -16,6 +16,7 @@ export const groups: Group[] = [
       { text: 'What Offsite is', link: '/' },
       { text: 'The first ten minutes', link: '/start' },
       { text: 'Your first suite', link: '/first-suite' },
+      { text: 'Glossary', link: '/glossary' },
     ],
   },
   {

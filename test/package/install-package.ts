@@ -1,6 +1,7 @@
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
+import { packedReadme } from '../../scripts/packed-readme.ts';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -10,7 +11,8 @@ export async function packPackage(folder: string): Promise<string> {
   await mkdir(staged);
   await execa(process.execPath, ['scripts/build.ts', join(staged, 'dist')], { cwd: root });
   const { files } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { files: string[] };
-  for (const name of ['package.json', 'README.md', ...files.filter((each) => each !== 'dist')]) {
+  await writeFile(join(staged, 'README.md'), packedReadme(await readFile(join(root, 'README.md'), 'utf8')));
+  for (const name of ['package.json', ...files.filter((each) => each !== 'dist')]) {
     await cp(join(root, name), join(staged, name), { recursive: true });
   }
   const { stdout } = await execa('npm', ['pack', '--ignore-scripts', '--json'], { cwd: staged });

@@ -57,6 +57,11 @@ test('the packed package installs without other packages, and runs a suite with 
   expect(await readdir(join(project, 'node_modules'))).toEqual(['.bin', '.package-lock.json', 'offsite']);
   expect(await bytesIn(join(project, 'node_modules'))).toBeLessThan(largestInstallation);
 
+  // Where the package is, there is no checkout.
+  const readme = await readFile(join(project, 'node_modules/offsite/README.md'), 'utf8');
+  expect(readme).toContain('npx offsite quickstart');
+  expect(readme).not.toMatch(/checkout|npm (run|test)/);
+
   // Runners read these when they install a CLI.
   const runnersFolder = join(project, 'node_modules/offsite/dist/runners');
   for (const { lock } of Object.values(pythonVersions)) {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { checkOf } from '../../scripts/engines/checks.ts';
 import { keptResults } from '../../scripts/engines/results.ts';
-import { withResults, withShortResults } from '../../scripts/engines/results-table.ts';
+import { withResults } from '../../scripts/engines/results-table.ts';
 import { engineTable } from '../../scripts/engines/table.ts';
 
 const page = readFileSync(new URL('../../docs/engines.md', import.meta.url), 'utf8');
@@ -11,8 +11,6 @@ const place =
 
 test('the table of engines is the one of the results (npm run generate)', async () => {
   expect(withResults(page, await keptResults())).toBe(page);
-  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
-  expect(withShortResults(readme, await keptResults())).toBe(readme);
 });
 
 test('each result is of an engine that can be tested with', async () => {
