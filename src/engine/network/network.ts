@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import type { Duplex } from 'node:stream';
 import { abortable } from '../../abortable.ts';
 import { serviceNetworks } from '../../bounds/suite.ts';
 import type { Clock } from '../../clock.ts';
@@ -9,10 +9,29 @@ import type { Container } from '../container.ts';
 import type { Capabilities } from '../port/capabilities.ts';
 import { plainRuntimes } from '../port/plain-runtimes.ts';
 
-const program = readFileSync(new URL('./link.py', import.meta.url), 'utf8');
+/** Makes a bridge. Then it adds to it each interface whose name it reads, and prints the name. */
+const hubScript = `set -e
+ip link add hub type bridge
+ip link set hub up
+echo hub
+while read -r name; do ip link set "$name" master hub up && echo "$name"; done
+exec sleep infinity`;
+
+/**
+ * Makes a pair of interfaces. One stays here; the other moves to the network namespace of process 1, which is
+ * the hub's.
+ */
+const memberScript = `set -e
+interface=$1 address=$2 peer=$3
+ip link add "$interface" type veth peer name "$peer" netns 1
+ip address add "$address/24" dev "$interface"
+ip link set lo up
+ip link set "$interface" up
+echo "$peer"
+exec sleep infinity`;
 
 export interface NetworkRequest {
-  /** Id of an image with Python 3. */
+  /** Id of an image with a shell and `ip` of iproute2. */
   imageId: string;
   labels: Readonly<Record<string, string>>;
 }
@@ -68,16 +87,24 @@ export async function openNetwork(
   request: NetworkRequest,
   signal: AbortSignal,
 ): Promise<Network> {
-  const hub = await startProgram(parts, request, { argv: ['hub'], network: 'none' }, signal);
+  const hub = await startProgram(parts, request, { script: hubScript, says: 'hub', network: 'none' }, signal);
   const members = new Set<Container>();
   let count = 0;
   return {
     async join({ address, hostName, network, hosts }, joining) {
       count += 1;
+      const peer = `member${count}`;
       // In an `open` network, eth0 is the interface to the engine's own network.
-      const argv = ['member', network === 'open' ? 'eth1' : 'eth0', address, `member${count}`];
-      const member = { argv, network, hostName, processesOf: hub.id, ...(network === 'open' && { hosts }) };
-      const container = await startProgram(parts, request, member, joining);
+      const words = [network === 'open' ? 'eth1' : 'eth0', address, peer];
+      const script = { script: memberScript, words, says: peer, processesOf: hub.container.id };
+      const member = { ...script, network, hostName, ...(network === 'open' && { hosts }) };
+      const { container } = await startProgram(parts, request, member, joining);
+      try {
+        await hub.does(() => hub.stdin.write(`${peer}\n`), peer, joining);
+      } catch (error) {
+        await container[Symbol.asyncDispose]();
+        throw error;
+      }
       members.add(container);
       return {
         network: { sharedWith: container.id },
@@ -88,26 +115,41 @@ export async function openNetwork(
       };
     },
     async [Symbol.asyncDispose]() {
-      await Promise.all([hub, ...members].map((container) => container[Symbol.asyncDispose]()));
+      await Promise.all([hub.container, ...members].map((container) => container[Symbol.asyncDispose]()));
     },
   };
 }
 
-interface LinkProgram extends Pick<ContainerSpec, 'network' | 'hostName' | 'hosts'> {
-  argv: readonly string[];
+/** A script that runs in a container of its own. */
+interface LinkProgram {
+  readonly container: Container;
+  readonly stdin: Duplex;
+  /**
+   * Resolves when the program prints `line`, which tells that it has done what `begin` asks for. Throws
+   * infrastructure errors.
+   */
+  does(begin: (signal: AbortSignal) => unknown, line: string, signal: AbortSignal): Promise<void>;
+}
+
+interface LinkScript extends Pick<ContainerSpec, 'network' | 'hostName' | 'hosts'> {
+  script: string;
+  /** Its arguments. */
+  words?: readonly string[];
+  /** The line that it prints when it has set up its part. */
+  says: string;
   processesOf?: string;
 }
 
-/** Starts the program in a container of its own, and waits until it has done its work. */
+/** Starts the script, and waits until it has set up its part. */
 async function startProgram(
   { createContainer, capabilities, clock }: NetworkParts,
   { imageId, labels }: NetworkRequest,
-  { argv, processesOf, ...more }: LinkProgram,
+  { script, words = [], says, processesOf, ...more }: LinkScript,
   signal: AbortSignal,
-): Promise<Container> {
+): Promise<LinkProgram> {
   const spec: ContainerSpec = {
     ...{ imageId, labels, ...more },
-    program: ['python3', '-I', '-c', program, ...argv],
+    program: ['/bin/sh', '-c', script, 'sh', ...words],
     networkAdmin: { processesOf },
     security: 'compatible',
     user: '0:0',
@@ -120,38 +162,53 @@ async function startProgram(
   };
   const container = await createContainer(spec, signal);
   try {
-    await ready(container, clock, signal);
-    return container;
+    const program = await programOf(container, clock, signal);
+    await program.does((starting) => container.start(starting), says, signal);
+    return program;
   } catch (error) {
     await container[Symbol.asyncDispose]();
     throw error;
   }
 }
 
-async function ready(container: Container, clock: Clock, signal: AbortSignal): Promise<void> {
-  const ms = serviceNetworks.time.start;
-  using deadline = startDeadline(clock, ms, [signal], () => notMade(`nothing for ${ms / 1000} s`));
+async function programOf(container: Container, clock: Clock, attaching: AbortSignal): Promise<LinkProgram> {
   let said = '';
-  const onStderr = (bytes: Buffer) => {
-    said = `${said}${bytes}`.slice(-serviceNetworks.bytes.words);
+  const onStderr = (chunk: Buffer) => {
+    said = `${said}${chunk}`.slice(-serviceNetworks.bytes.words);
   };
-  const stdio = await container.attach({ onStderr, signal: deadline.signal });
-  await container.start(deadline.signal);
-  const done = Promise.withResolvers<void>();
-  let printed = '';
+  const stdio = await container.attach({ onStderr, signal: attaching });
+  const awaited = new Map<string, () => void>();
+  let rest = '';
   stdio.on('data', (chunk: Buffer) => {
-    printed = `${printed}${chunk}`.slice(-serviceNetworks.bytes.words);
-    if (printed.includes('ready\n')) done.resolve();
+    const lines = `${rest}${chunk}`.split('\n');
+    rest = (lines.pop() ?? '').slice(-serviceNetworks.bytes.words);
+    for (const line of lines) awaited.get(line)?.();
   });
-  stdio.on('error', (error) => done.reject(notMade(messageOf(error))));
-  stdio.on('close', () => done.reject(notMade(said.trim() || 'its program ended')));
-  await abortable(done.promise, deadline.signal);
+  const ended = Promise.withResolvers<never>();
+  ended.promise.catch(() => undefined);
+  stdio.on('error', (error) => ended.reject(notMade(messageOf(error))));
+  stdio.on('close', () => ended.reject(notMade(said.trim() || 'its program ended')));
+  return {
+    container,
+    stdin: stdio,
+    async does(begin, line, signal) {
+      const ms = serviceNetworks.time.start;
+      const late = () => notMade(said.trim() || `nothing for ${ms / 1000} s`);
+      using deadline = startDeadline(clock, ms, [signal], late);
+      const printed = new Promise<void>((resolve) => awaited.set(line, resolve));
+      const done = async () => {
+        await begin(deadline.signal);
+        await printed;
+      };
+      await abortable(Promise.race([done(), ended.promise]), deadline.signal);
+    },
+  };
 }
 
 function notMade(why: string): OffsiteError {
   return new OffsiteError(`The network of a trial was not made: ${why}`, {
     code: 'NETWORK_NOT_MADE',
     kind: 'infrastructure',
-    hint: 'The kernel must offer the interfaces veth and bridge, and the image offsite/base needs Python 3.',
+    hint: 'The kernel must offer the interfaces veth and bridge, and the image offsite/base has the program ip.',
   });
 }

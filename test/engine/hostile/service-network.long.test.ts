@@ -149,8 +149,18 @@ ls /proc | grep -c '^[0-9]'; ps -e -o comm= | sort -u`,
   const [link, address, route] = tried.stdout.text.split('\n');
   // EPERM.
   expect([link, address, route]).toEqual(['1', '1', '1']);
-  expect(tried.stdout.text).not.toContain('python3 -I');
+  expect(tried.stdout.text).not.toContain('sleep');
   expect(tried.stdout.text).toMatch(/\noffsite-init-/);
+});
+
+test('a member that cannot be set up is reported in the words of the program that sets it up', async () => {
+  await using network = await engine.openNetwork({ imageId, labels: {} }, signal);
+  const member = { hostName: 'member', network: 'none', hosts: {} } as const;
+  await expect(network.join({ ...member, address: '10.213.0.300' }, signal)).rejects.toMatchObject({
+    code: 'NETWORK_NOT_MADE',
+    message: expect.stringContaining('10.213.0.300/24'),
+  });
+  await network.join({ ...member, address: '10.213.0.2' }, signal);
 });
 
 test('a network is made of containers alone, and removing them leaves nothing on the machine', async () => {
