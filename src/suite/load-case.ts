@@ -4,6 +4,7 @@ import { answersOf } from './answers.ts';
 import { instructionOf } from './case-steps.ts';
 import { workdirObstacle } from './environment.ts';
 import { FileReader } from './file-reader.ts';
+import { validatorOfChecks } from './load-checks.ts';
 import { agentOf, plannedSteps } from './load-steps.ts';
 import { type CasePart, plannedOracle, plannedTests } from './load-tests.ts';
 import { plannedValidator } from './load-validator.ts';
@@ -60,6 +61,7 @@ export function plannedCase(
     request.verify = reader.script(scriptOf(entry.verify), variables, [...path, 'verify']);
   if (entry.validator)
     request.validator = plannedValidator(entry.validator, variables, [...path, 'validator'], reader);
+  if (entry.checks || entry.judge) request.validator = validatorOfChecks(entry, variables, path, reader);
   if (entry.user) {
     const { kind, goal, prompt } = entry.user;
     request.user = {
@@ -80,18 +82,33 @@ export function plannedCase(
 }
 
 function refuseGrading(entry: CaseSource, path: Path, reader: SuiteReader): void {
-  const { tests, verify, validator, steps, overall } = entry;
-  const isVerified = verify !== undefined || validator !== undefined;
+  const { tests, verify, validator, checks, judge, steps, overall } = entry;
+  const isValidated = validator !== undefined || checks !== undefined || judge !== undefined;
+  const isVerified = verify !== undefined || isValidated;
+  if (validator && (checks || judge))
+    reader.report([...path, 'validator'], 'replaces checks and judge; remove either it or those');
   if (tests && isVerified)
-    reader.report([...path, 'tests'], 'replaces verify and validator; remove either it or those');
+    reader.report(
+      [...path, 'tests'],
+      'replaces verify, checks, judge and validator; remove either it or those',
+    );
   if (!tests && !isVerified && !steps)
     reader.report(
       path,
-      'has neither verify nor validator nor tests: with nothing to check, every trial would be void',
+      'has neither verify nor checks nor a judge, validator or tests: with nothing to check, every trial would be void',
     );
   if (overall && !steps) reader.report([...path, 'overall'], 'requires steps');
   if (!steps) return;
-  for (const key of ['tests', 'verify', 'validator', 'user', 'solution', 'protected'] as const)
+  for (const key of [
+    'tests',
+    'verify',
+    'checks',
+    'judge',
+    'validator',
+    'user',
+    'solution',
+    'protected',
+  ] as const)
     if (entry[key] !== undefined)
       reader.report([...path, key], 'has no place in a case with steps; each step has its own tests');
 }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { messageOf } from '../offsite-error.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
+import { judgesOf } from './checks-source.ts';
 import type { Config } from './config-file.ts';
 import { BadFile, type FileIssue } from './file-issues.ts';
 import { FileReader, heldKey } from './file-reader.ts';
@@ -65,7 +66,14 @@ export function loadSuite(
   source.judges?.forEach((judge, index) => {
     if (!findModel(judge, config)) reader.report(['judges', index], unknownModel(judge, config));
   });
-  reader.issues.push(...missingScripts(source, config));
+  const ofCases = entries.flatMap((entry, index) => {
+    const named = judgesOf(entry);
+    for (const judge of named)
+      if (!findModel(judge, config)) reader.report(['cases', index, 'judge'], unknownModel(judge, config));
+    return named;
+  });
+  const judges = [...new Set([...(source.judges ?? []), ...ofCases])];
+  reader.issues.push(...missingScripts({ ...source, judges }, config));
   const ids = entries.map(({ id }) => id);
   reader.refuseRepeated(['cases'], ids, 'id');
   const names = variants.map((variant) => variant?.name ?? '');
@@ -77,7 +85,7 @@ export function loadSuite(
     trials: source.trials,
     cases,
     variants: variants.filter((variant) => variant !== undefined),
-    judges: source.judges ?? [],
+    judges,
   };
   // The suite's files were checked for keys when they were read. This checks the YAML itself and the
   // configuration.

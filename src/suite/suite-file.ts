@@ -3,6 +3,7 @@ import { caseSteps } from '../bounds/suite.ts';
 import { limits } from '../contract/definition.ts';
 import { Identifier } from '../contract/primitives.ts';
 import { AgentSource } from './agent-source.ts';
+import { CheckSource, JudgeSources } from './checks-source.ts';
 import { EnvironmentSource } from './environment.ts';
 import { GitSource } from './git/git-source.ts';
 import { CombinedSteps, StepSource } from './steps-source.ts';
@@ -161,6 +162,12 @@ const CaseSource = z.strictObject({
   }),
   verify: Verify.optional().meta({
     description: 'A script with one command per line. Each command is a verify step.',
+  }),
+  checks: z.array(CheckSource).min(1).optional().meta({
+    description: 'Simple checks of files, values and commands, in place of a validator.',
+  }),
+  judge: JudgeSources.optional().meta({
+    description: 'A model that judges the work by a rubric, in place of a validator.',
   }),
   validator: ValidatorSource.optional().meta({
     description: 'A program that grades the work and names what it checked.',

@@ -19,7 +19,7 @@ const variantFields: Fields<VariantSource> = {
 
 const caseFields: Fields<CaseSource> = {
   ...{ id: 'sent', name: 'sent', tags: 'sent', variables: 'sent', source: 'sent', prepare: 'sent' },
-  ...{ verify: 'sent', validator: 'sent', user: 'sent', solution: 'unused' },
+  ...{ verify: 'sent', validator: 'sent', checks: 'sent', judge: 'sent', user: 'sent', solution: 'unused' },
   ...{ protected: 'local', artifacts: 'local', environment: 'local', tests: 'local' },
   ...{ agent: 'local', artifactsExcept: 'local', steps: 'local', overall: 'local' },
 };

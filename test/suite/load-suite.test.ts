@@ -313,7 +313,7 @@ judges: [nobody]
     );
     expect(found[0]).toMatch(/^suite\.yaml:4:\d+: cases\[0\]\.verify: cannot read .*gone\.sh/);
     expect(found[1]).toBe('suite.yaml:5:7: cases[1].id: "a" is already used by cases[0]');
-    expect(found[2]).toMatch(/cases\[2\]: has neither verify nor validator/);
+    expect(found[2]).toMatch(/cases\[2\]: has neither verify nor checks/);
   });
 });
 
@@ -472,4 +472,28 @@ ${cases}`,
     expect(problem).toMatch(/^suite.yaml:2:/);
     expect(problem).toContain(message);
   });
+});
+
+test('what is wrong with a check or a judge is said where it stands', () => {
+  const suite = (parts: string) =>
+    `suite: { id: s, prompt: p }\n${variants}cases:\n  - { id: a, ${parts} }\n`;
+  const wrong: [string, string | RegExp][] = [
+    ['checks: [{ file: /etc/passwd }]', 'cases[0].checks[0].file: expected a path in the workspace'],
+    ['checks: [{ file: a/../../b }]', 'cases[0].checks[0].file: expected a path in the workspace'],
+    ['checks: [{ file: a, contains: "{{b}}" }]', 'cases[0].checks[0].contains: {{b}} is not a variable'],
+    ['checks: [{ file: a, matches: "(" }]', /checks\[0\]\.matches: Invalid regular expression/],
+    [
+      'checks: [{ file: a, absent: true, equals: b }]',
+      'cases[0].checks[0].absent: a file that must not exist',
+    ],
+    ['checks: [{ json: a, at: b, equals: 1 }]', 'cases[0].checks[0].at: expected a JSON Pointer'],
+    ['checks: [{ json: a }]', 'cases[0].checks[0]: says nothing about the value'],
+    ['checks: [{ run: a, exitcode: 1 }]', /cases\[0\]\.checks\[0\]\.?.*exitcode/],
+    ['checks: [{ file: a }], validator: { source: b }', 'cases[0].validator: replaces checks and judge'],
+    ['checks: [{ file: a }], tests: { command: [b], prints: pytest }', /cases\[0\]\.tests: .*checks/],
+    ['judge: { rubric: r }', 'cases[0].judge.threshold'],
+    ['judge: { rubric: r, threshold: 1 }', 'cases[0].judge: needs a model'],
+    ['judge: [{ rubric: r, threshold: 1, model: n }]', 'cases[0].judge: "n" is not a model'],
+  ];
+  for (const [parts, message] of wrong) expect(problems(suite(parts)).join('\n'), parts).toMatch(message);
 });

@@ -74,7 +74,7 @@ test('tests are refused with their place', () => {
     /suite\.yaml:5:\d+: cases\[0\]\.tests: expected rewards, prints or named, one of them/,
   );
   expect(problems('    tests: { command: [a], prints: pytest }\n    verify: "true"\n')).toContain(
-    'cases[0].tests: replaces verify and validator',
+    'cases[0].tests: replaces verify, checks, judge and validator',
   );
   for (const path of ['/', '/etc', '/usr', '/proc/x', 'tests', '/a/../etc'])
     expect(problems(`    tests: { command: [a], prints: pytest, folders: { "${path}": t } }\n`)).toContain(

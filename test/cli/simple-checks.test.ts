@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import type { TrialResult } from '../../src/record/trial-record.ts';
+import { offsite } from './offsite.ts';
+import { openPlace } from './place.ts';
+
+test('checks and judges of a case hold for a solution, and say what is wrong with other work', {
+  timeout: 180_000,
+}, async () => {
+  using place = openPlace();
+  const turn = { when: { user: 'told kindly' }, repeat: true, text: '{"reason": "Kind.", "score": 0.9}' };
+  const otherwise = '{"reason": "Not kind.", "score": 0.2}';
+  place.write('judge.yaml', JSON.stringify({ turns: [turn], otherwise }));
+  const checks = [
+    { file: 'out' },
+    { file: '{{quoted}}', absent: true },
+    { file: 'old.txt', absent: true },
+    { file: 'out/text.txt', contains: ['{{word}}', 'kindly'], matches: '^told' },
+    { file: 'out/text.txt', equals: 'told kindly of {{word}}' },
+    { json: 'out/data.json', at: '/items/1/a~1b', equals: { n: [1, null] } },
+    { json: 'out/data.json', at: '/word', equals: '{{word}}' },
+    { json: 'out/data.json', at: '/items', matches: '^\\[0,' },
+    { run: 'cat out/text.txt; exit 3', exitCode: 3, contains: '{{word}}', name: 'it prints the text' },
+  ];
+  const data = JSON.stringify({ word: 'May', items: [0, { 'a/b': { n: [1, null] } }] });
+  const solution = `rm old.txt; mkdir out; printf 'told kindly of May\\n' > out/text.txt; echo '${data}' > out/data.json`;
+  const suite = place.suite({
+    cases: [
+      {
+        id: 'a',
+        prepare: 'touch old.txt',
+        variables: {
+          word: 'May',
+          quoted: '"{',
+          act: `mkdir out; echo told by June > out/text.txt; echo '{' > out/data.json`,
+        },
+        solution,
+        checks,
+        judge: { rubric: 'Is it kind?', threshold: 0.7, model: 'kind' },
+      },
+    ],
+    config: { models: { kind: { scripted: 'judge.yaml' } } },
+  });
+  const checked = await offsite(place, ['check', suite]);
+  expect(checked.exitCode, checked.stdout + checked.stderr).toBe(0);
+  const run = await offsite(place, ['run', suite, '--json']);
+  const [trial] = JSON.parse(run.stdout).runs[0].trials;
+  const result: TrialResult = JSON.parse(readFileSync(trial.record.path, 'utf8'));
+  expect(result.verdict, JSON.stringify([result.cause, result.validations])).toBe('failed');
+  const seen = result.validations?.map(({ name, status, message }) => `${name}: ${message ?? status}`);
+  expect(seen).toEqual([
+    'out exists: passed',
+    '{{quoted}} is absent: passed',
+    expect.stringContaining('old.txt is absent: there is old.txt'),
+    expect.stringContaining('out/text.txt does not contain "May"; it has: told by June'),
+    expect.stringContaining('out/text.txt equals "told kindly of {{word}}": '),
+    expect.stringMatching(/^out\/data\.json at \/items\/1\/a~1b .*: out\/data\.json is no JSON/),
+    expect.stringMatching(/out\/data\.json is no JSON/),
+    expect.stringMatching(/out\/data\.json is no JSON/),
+    expect.stringContaining('it prints the text: the output does not contain "May"; it has: told by June'),
+    'judge: passed',
+  ]);
+  expect(result.judgments).toMatchObject([{ name: 'judge', score: 0.2, threshold: 0.7 }]);
+});
