@@ -28,6 +28,8 @@ export class SandboxStarter {
   readonly #preparedBytes = new OncePerImage<number>();
   readonly #baselines = new OncePerImage<WorkspaceState>();
   readonly #visible = new OncePerImage<Visible>();
+  /** Whether the engine's disk can be seen, with one key. */
+  readonly #seesDisk = new OncePerImage<boolean>();
   /** Keyed by the first image: a kit works in all images that are made from it. */
   readonly #kits = new OncePerImage<Kit | undefined>();
 
@@ -67,7 +69,7 @@ export class SandboxStarter {
         ...(missing === undefined
           ? []
           : [`a search for the solution and the tests of its case: the image has no ${missing}`]),
-        ...((await container.seesDisk(signal)) ? [] : [uncountedDisk]),
+        ...((await this.#seesDisk.of('', signal, () => container.seesDisk(signal))) ? [] : [uncountedDisk]),
       ];
       const kit = await this.#kit(spec, start.id, container, signal);
       const { user, closedEnv } = start;

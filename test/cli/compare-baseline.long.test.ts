@@ -130,7 +130,7 @@ test('a batch is compared with the baseline of its cells, which reported results
 test('a batch that is worse than the baseline is a regression', async () => {
   const { stdout, stderr, exitCode } = await compare('worse', '--fail-on-regression');
   expect(exitCode).toBe(1);
-  expect(stdout).toMatch(/^A {2}baseline · worker, 12 runs, harness 2\.0$/m);
+  expect(stdout).toMatch(/^A {2}baseline · worker, 12 runs, harness 2\.0: 96 %, 23 of 24 trials passed$/m);
   expect(stdout).toMatch(/^B is worse by 9\d points/m);
   expect(stderr).toContain('regression: worker is worse than in the baseline by more than noise');
 });
