@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { channels } from '../src/bounds/channels.ts';
 import { withTable } from '../src/bounds/table.ts';
-import { readCommandTrees } from '../src/cli/program.ts';
+import { readCommandTrees } from '../src/cli/command-list.ts';
 import { openApiDocument } from '../src/contract/openapi.ts';
 import { jsonSchemas } from '../src/suite/json-schemas.ts';
 import { keptResults } from './engines/results.ts';

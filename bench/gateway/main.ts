@@ -43,7 +43,7 @@ const streamWork = values.quick
 settleHeap();
 await using engine = await connectEngine({ instance: `bench-${randomUUID()}` });
 const imageId = (await engine.findImage('offsite/base'))?.id;
-if (imageId === undefined) throw new Error('the engine has no image offsite/base: offsite base-image');
+if (imageId === undefined) throw new Error('the engine has no image offsite/base: offsite engine base-image');
 const spec: ContainerSpec = {
   imageId,
   network: 'none',

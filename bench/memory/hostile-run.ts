@@ -110,7 +110,7 @@ function summaryIn(stdout: string): BatchSummary | undefined {
 async function imageWithPrintingCli(): Promise<string> {
   await using engine = await connectEngine({ instance: `bench-${randomUUID()}` });
   const base = await engine.findImage('offsite/base');
-  if (!base) throw new Error('the engine has no image offsite/base: offsite base-image');
+  if (!base) throw new Error('the engine has no image offsite/base: offsite engine base-image');
   const npm = readFileSync(join(agents, 'npm'));
   const made = await engine.snapshot({
     parentImageId: base.id,

@@ -33,7 +33,7 @@ await using engine = await connectEngine({ instance: `bench-${randomUUID()}` });
 const dataFolder = mkdtempSync(join(tmpdir(), 'offsite-bench-'));
 try {
   const found = await engine.findImage(image);
-  if (!found) throw new Error(`the engine has no image ${image}: offsite base-image`);
+  if (!found) throw new Error(`the engine has no image ${image}: offsite engine base-image`);
   const imageId = found.id;
   const models = sealedModels(dataFolder);
   await using agent = await openAgent(engine, dataFolder, models);

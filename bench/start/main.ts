@@ -21,7 +21,7 @@ const commands = {
   version: ['--version'],
   help: ['--help'],
   helpOfCommand: ['run', '--help'],
-  status: ['status'],
+  status: ['daemon', 'status'],
   completeOptions: ['complete', '--', 'run', '--'],
   completeBatches: ['complete', '--', 'show', ''],
 };

@@ -1,10 +1,10 @@
 import type { Argument, Command, Option } from '@commander-js/extra-typings';
-import { commands } from '../../src/cli/program.ts';
+import { commands } from '../../src/cli/command-list.ts';
 import { code, page, plain, table, toSection } from './markdown.ts';
 
 /** The page of all commands with their arguments and options, from the same objects as `--help`. */
 export async function commandsPage(): Promise<string> {
-  const all = (await commands()).filter((command) => command.name() !== 'complete');
+  const all = await commands();
   const list = all.map((command) => [
     toSection(`offsite ${command.name()}`, command.name()),
     plain(sentence(command.description())),
@@ -29,7 +29,7 @@ function sections(command: Command, above: string, level: number): string[] {
       ? ''
       : table(['argument', 'what it is'], command.registeredArguments.map(argumentRow)),
     options.length === 0 ? '' : table(['option', 'what it does'], options.map(optionRow)),
-    ...command.commands.flatMap((each) => sections(each as Command, name, 3)),
+    ...command.commands.flatMap((each) => sections(each as Command, name, Math.min(level + 1, 4))),
   ];
 }
 

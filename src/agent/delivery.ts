@@ -160,7 +160,7 @@ export class Delivery extends OutboxDelivery {
         {
           code: 'REPORT_MISFILED',
           kind: 'infrastructure',
-          hint: 'Look at the runs of the batch at the service (offsite runs CASE), and tell its owner: `taskIndex` is the position in the `runs` that evals.start returned.',
+          hint: 'Look at the runs of the batch at the service (offsite service runs CASE), and tell its owner: `taskIndex` is the position in the `runs` that evals.start returned.',
         },
       );
     }

@@ -168,7 +168,7 @@ export function noUserModel(caseId: string): OffsiteError {
     {
       code: 'USER_MODEL_UNKNOWN',
       kind: 'input',
-      hint: 'Start the suite with `offsite start` on the machine that runs it: it keeps what a request cannot carry.',
+      hint: 'Start the suite with `offsite service start` on the machine that runs it: it keeps what a request cannot carry.',
     },
   );
 }

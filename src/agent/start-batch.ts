@@ -109,7 +109,7 @@ async function askToStart(
       {
         code: 'START_UNKNOWN',
         kind: 'infrastructure',
-        hint: 'No trial ran. `offsite runs` shows whether the batch exists. If not, run the suite again.',
+        hint: 'No trial ran. `offsite service runs` shows whether the batch exists. If not, run the suite again.',
         cause: error,
       },
     );

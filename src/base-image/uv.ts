@@ -15,6 +15,6 @@ export function warnWithoutUv(printed: string, log: (line: string) => void): voi
   if (!new RegExp(`^${withoutUv}$`, 'm').test(printed)) return;
   log(
     'The image has no uv, because pip could not fetch it. PIP_INDEX_URL names another index than PyPI; ' +
-      '`offsite base-image --force` tries again.',
+      '`offsite engine base-image --force` tries again.',
   );
 }

@@ -86,7 +86,7 @@ export const commandOutput = channel({
     ownCommand: bytes(4 * MiB, "a small command of Offsite's own"),
     unendedLine: characters(
       64 * KiB,
-      'a line of a command in `offsite shell` that is printed before its end',
+      'a line of a command in `offsite trial shell` that is printed before its end',
     ),
     // A mark is far shorter; a longer "line" after the secret is not a mark of Offsite.
     mark: bytes(4096, "a mark between the steps of a script's output"),
@@ -300,7 +300,7 @@ export const carriedArtifacts = channel({
 
 export const keptWorkspaces = channel({
   sender: 'the sandbox',
-  over: 'what a trial left, kept for `offsite regrade`: an archive of its workspace, or an image of its sandbox',
+  over: 'what a trial left, kept for `offsite trial regrade`: an archive of its workspace, or an image of its sandbox',
   bytes: {
     archive: bytes(2 * GiB, 'the archive of a workspace, and all files in it'),
     stored: bytes(1 * GiB, 'the same as it is stored, compressed'),

@@ -22,10 +22,10 @@ export function chosenToResume(ledger: Ledger, service: string, reference: strin
   if (elsewhere?.service === platformService) throw platformsBatch(`batch ${id} is a platform batch`);
   const [message, hint] =
     found.length === 0
-      ? [`this machine has no batch ${id}`, '`offsite batches` lists those that it has.']
+      ? [`this machine has no batch ${id}`, '`offsite data batches` lists those that it has.']
       : elsewhere
         ? [`batch ${id} is of the service ${elsewhere.service}, not of ${service}`, 'Configure that service.']
-        : [`batch ${id} is finished`, '`offsite outbox` shows whether all of it is reported.'];
+        : [`batch ${id} is finished`, '`offsite data outbox` shows whether all of it is reported.'];
   throw new OffsiteError(message, { code: 'NOTHING_TO_RESUME', kind: 'input', hint });
 }
 
@@ -42,7 +42,7 @@ function chosenSet(set: StoredSet, open: readonly Resumable[], service: string):
   if (found.length > 0) return found;
   const [message, hint] =
     set.service === service
-      ? [`${set.id} is finished`, '`offsite outbox` shows whether all of it is reported.']
+      ? [`${set.id} is finished`, '`offsite data outbox` shows whether all of it is reported.']
       : [`${set.id} is of the service ${set.service}, not of ${service}`, 'Configure that service.'];
   throw new OffsiteError(message, { code: 'NOTHING_TO_RESUME', kind: 'input', hint });
 }

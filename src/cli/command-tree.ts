@@ -79,12 +79,12 @@ export function placeholderCommand(tree: CommandTree): Command {
 }
 
 /**
- * The command whose help is all that a command line asks for: `run --help`, `help run`, `fleet run -h`. With
+ * The command whose help is all that a command line asks for: `run --help`, `fleet run -h`. With
  * anything else in the line, the real command decides what it means.
  */
 export function askedHelp(argv: readonly string[]): CommandTree | undefined {
-  const isHelp = argv[0] === 'help' ? argv.length === 2 : ['--help', '-h'].includes(argv.at(-1) ?? '');
-  const [name, ...inner] = argv[0] === 'help' ? argv.slice(1) : argv.slice(0, -1);
+  const isHelp = ['--help', '-h'].includes(argv.at(-1) ?? '');
+  const [name, ...inner] = argv.slice(0, -1);
   if (!isHelp || name === undefined) return undefined;
   const top = commandTrees.find((tree) => tree.name === name);
   const below = inner.reduce<CommandTree | undefined>(

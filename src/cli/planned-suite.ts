@@ -194,7 +194,7 @@ function checked(planned: PlannedSuite, { strictTasks }: TaskOptions): PlannedSu
     });
     throw badOption(
       `${some} run here:\n${reasons.join('\n')}`,
-      'List all reasons: offsite tasks PATH --details',
+      'List all reasons: offsite tasks list PATH --details',
     );
   }
   return planned;
@@ -211,7 +211,7 @@ export function leftOutText(leftOut: readonly LeftOut[]): Printable | undefined 
     ...leftOut.slice(0, shown).map(({ id, reasons: [first] }) => {
       return text`  ${id}: ${first ? printFileIssue(first) : 'unknown'}`;
     }),
-    ...(more > 0 ? [text`  … and ${more} more: offsite tasks PATH lists them`] : []),
+    ...(more > 0 ? [text`  … and ${more} more: offsite tasks list PATH lists them`] : []),
   ]);
 }
 

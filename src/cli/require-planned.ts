@@ -63,7 +63,7 @@ export async function requirePlanned(
       kind: 'input',
       hint:
         "None of its trials started. Name the batch's configuration (--config, OFFSITE_CONFIG) and set its keys, " +
-        'or give it up: offsite abandon BATCH',
+        'or give it up: offsite data abandon BATCH',
     },
   );
 }

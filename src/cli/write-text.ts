@@ -11,7 +11,7 @@ export function writeText(file: string, text: string): void {
     throw new OffsiteError(`cannot write ${file}: ${messageOf(error)}`, {
       code: 'FILE_NOT_WRITTEN',
       kind: 'input',
-      hint: 'The results are still stored and reported; `offsite runs CASE` shows them.',
+      hint: 'The results are still stored and reported; `offsite service runs CASE` shows them.',
       cause: error,
     });
   }

@@ -129,7 +129,12 @@ function refusalOf(parts: ServiceRefusalParts, context: CallContext): ServiceRef
         'Check the API key: is it complete, of this service, and still active?',
       );
     case 'Forbidden':
-      return new Forbidden(parts, context, 'SERVICE_FORBIDDEN', "See the key's permissions: offsite whoami.");
+      return new Forbidden(
+        parts,
+        context,
+        'SERVICE_FORBIDDEN',
+        "See the key's permissions: offsite service whoami.",
+      );
     case 'NotFound':
       return new NotFound(parts, context, 'SERVICE_NOT_FOUND');
     case 'Conflict':

@@ -178,7 +178,7 @@ export class BlobStore {
     await rm(this.pathOf(sha256), { force: true });
   }
 
-  /** Makes a blob look new, because `offsite ledger prune` removes old blobs that nothing refers to. */
+  /** Makes a blob look new, because `offsite data prune` removes old blobs that nothing refers to. */
   #touch(sha256: string): void {
     const now = new Date();
     utimesSync(this.pathOf(sha256), now, now);
@@ -231,7 +231,7 @@ async function writeAt(handle: FileHandle, chunk: Uint8Array, position: number):
 }
 
 const partialPrefix = 'partial-';
-const damageHint = 'Check the other blobs with `offsite ledger check`. A backup may still have this one.';
+const damageHint = 'Check the other blobs with `offsite data check`. A backup may still have this one.';
 
 /** A rename is durable only after its folder is synced. */
 async function syncFolder(folder: string): Promise<void> {

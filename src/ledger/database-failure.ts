@@ -14,7 +14,7 @@ const results = {
 };
 
 const damagedHint =
-  'Use the newest backup (of `offsite ledger backup`, or FILE.before-vN), or name another data folder. ' +
+  'Use the newest backup (of `offsite data backup`, or FILE.before-vN), or name another data folder. ' +
   'The results stay in the folder `blobs`.';
 
 /**

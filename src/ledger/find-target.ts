@@ -171,6 +171,6 @@ function unknown(what: string, records: Records, { key }: StoredBatch, name: str
   throw new OffsiteError(`${what}${orNearest(name, [...new Set(names)])}`, {
     code: 'REFERENCE_UNKNOWN',
     kind: 'input',
-    hint: '`offsite batches` lists batches, and `offsite show BATCH` the runs of one.',
+    hint: '`offsite data batches` lists batches, and `offsite show BATCH` the runs of one.',
   });
 }

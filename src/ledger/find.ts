@@ -147,7 +147,7 @@ export function unknownBatch(records: Records, name: string): OffsiteError {
     {
       code: 'BATCH_UNKNOWN',
       kind: 'input',
-      hint: '`offsite batches` lists the ids. The beginning of one is enough, and `last` is the last batch.',
+      hint: '`offsite data batches` lists the ids. The beginning of one is enough, and `last` is the last batch.',
     },
   );
 }

@@ -119,7 +119,7 @@ function refuseLost(dataFolder: string, file: string): void {
     {
       code: 'LEDGER_LOST',
       kind: 'infrastructure',
-      hint: `Copy ledger.db there from a backup (offsite ledger backup makes them).${beside} To begin anew, name another data folder, or move this one away.`,
+      hint: `Copy ledger.db there from a backup (offsite data backup makes them).${beside} To begin anew, name another data folder, or move this one away.`,
     },
   );
 }

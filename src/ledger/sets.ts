@@ -161,7 +161,7 @@ export class Sets {
     throw new OffsiteError(`several sets fit ${reference}`, {
       code: 'SET_AMBIGUOUS',
       kind: 'input',
-      hint: 'Name more characters of the id. `offsite batches` lists them.',
+      hint: 'Name more characters of the id. `offsite data batches` lists them.',
     });
   }
 }

@@ -51,7 +51,7 @@ function unreadable(what: string, why: string): OffsiteError {
   return new OffsiteError(`${what} cannot be read: ${why}`, {
     code: 'RECORD_UNREADABLE',
     kind: 'infrastructure',
-    hint: '`offsite ledger check` looks for damage.',
+    hint: '`offsite data check` looks for damage.',
   });
 }
 

@@ -145,7 +145,7 @@ export const ConfigFile = z
       .prefault({})
       .meta({
         description:
-          'Disk space for what trials left, which `offsite regrade` grades again. The oldest are removed ' +
+          'Disk space for what trials left, which `offsite trial regrade` grades again. The oldest are removed ' +
           'first. 0: nothing is kept.',
       }),
     connections: z

@@ -34,7 +34,7 @@ export async function relayImageOf(engine: Engine, signal: AbortSignal): Promise
   throw new OffsiteError(`the engine has no image ${relayImage}, which relays run in`, {
     code: 'IMAGE_MISSING',
     kind: 'infrastructure',
-    hint: 'Build it: offsite base-image',
+    hint: 'Build it: offsite engine base-image',
   });
 }
 

@@ -14,7 +14,7 @@ validate('it was made', async ({ read }) => assert.equal(await read('made.txt'),
 
 test('`base-image --python 3.13` makes an image in which agents, tests and validators run', async () => {
   using place = openPlace();
-  const made = await offsite(place, ['base-image', '--python', '3.13'], {
+  const made = await offsite(place, ['engine', 'base-image', '--python', '3.13'], {
     dataFolder: null,
     env: await trustOfThisMachine(),
   });
@@ -49,7 +49,7 @@ test('an image of this name is never pulled, and the message says how to make it
   });
   const ran = await offsite(place, ['run', file]);
   expect(ran.stderr).toMatch(
-    /the engine has no image offsite\/base:python2\.7.*Build it: offsite base-image/s,
+    /the engine has no image offsite\/base:python2\.7.*Build it: offsite engine base-image/s,
   );
   expect(ran.stderr).not.toContain('pulled');
 });

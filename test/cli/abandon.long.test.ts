@@ -12,7 +12,13 @@ afterEach(() => place[Symbol.dispose]());
 
 test('a batch can be ended on this machine alone', { timeout: 240_000 }, async () => {
   const batch = await died(place);
-  const { exitCode, stdout, stderr } = await offsite(place, ['abandon', batch, '--unreported', '--json']);
+  const { exitCode, stdout, stderr } = await offsite(place, [
+    'data',
+    'abandon',
+    batch,
+    '--unreported',
+    '--json',
+  ]);
   expect(exitCode, stderr).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject([{ batches: [batch], voided: 0, withdrawn: 2, unreported: 0 }]);
   expect(await batches(place)).toMatchObject([{ id: batch, state: 'finished', passed: 1, void: 0 }]);

@@ -49,10 +49,12 @@ function inBash(line: string): string[] {
 
 describe('bash completes', { timeout: 60_000 }, () => {
   test('commands, their commands, and their options', () => {
-    expect(inBash('offsite re')).toEqual(['resume', 'regrade', 'rerun']);
+    expect(inBash('offsite d')).toEqual(['daemon', 'doctor', 'data']);
+    expect(inBash('offsite daemon re')).toEqual(['resume']);
+    expect(inBash('offsite tasks ')).toEqual(['list', 'import']);
     expect(inBash('offsite ')).toContain('run');
     expect(inBash('offsite ')).not.toContain('complete');
-    expect(inBash('offsite prompts ')).toEqual(['get', 'promote', 'write']);
+    expect(inBash('offsite service prompts ')).toEqual(['get', 'promote', 'write']);
     expect(inBash('offsite run --fail')).toEqual([
       '--fail-under',
       '--fail-on-regression',
@@ -73,6 +75,8 @@ describe('bash completes', { timeout: 60_000 }, () => {
     addBatch(`$(touch ${join(place.folder, 'ran')})`);
     addBatch(attacks.osc52);
     expect(inBash('offsite resume ')).toEqual(['batch_one']);
+    expect(inBash('offsite data abandon ')).toEqual(['batch_one']);
+    expect(inBash('offsite abandon ')).toEqual(['batch_one']);
     expect(inBash('offsite run --compare-to b')).toEqual(['batch_one']);
     expect(inBash('offsite run --profile f')).toEqual(['fast', 'final']);
     expect(inBash('offsite run x --sandbox ')).toEqual(['local', 'roomy']);
@@ -123,7 +127,7 @@ describe.for(['zsh', 'fish'] as const)('%s', (shell) => {
       });
       return stdout.split('\n').flatMap((each) => (each === '' ? [] : [each.split(/[\t:]/, 1)[0]]));
     };
-    expect(offered('offsite reg')).toEqual(['regrade']);
+    expect(offered('offsite trial reg')).toEqual(['regrade']);
     expect(offered('offsite resume ')).toEqual(['batch_one']);
     expect(offered('offsite run --prof')).toEqual(['--profile']);
     expect(offered('offsite run --profile ')).toEqual(expect.arrayContaining(['fast', 'final']));

@@ -15,7 +15,7 @@ export async function died(place: Place): Promise<string> {
   const [batch] = await batches(place);
   // The container of the second trial is there.
   await containersOnce([`offsite.batch=${batch?.id}`], (found) => found.length > 0);
-  const atWork = await offsite(place, ['abandon', batch?.id ?? '']);
+  const atWork = await offsite(place, ['data', 'abandon', batch?.id ?? '']);
   expect(atWork.exitCode).toBe(2);
   expect(atWork.stderr).toContain(`another process works on batch ${batch?.id}`);
   running.kill('SIGKILL');
@@ -26,5 +26,5 @@ export async function died(place: Place): Promise<string> {
 export async function batches(
   place: Place,
 ): Promise<{ id: string; state: string; passed: number; void: number }[]> {
-  return JSON.parse((await offsite(place, ['batches', '--json'])).stdout);
+  return JSON.parse((await offsite(place, ['data', 'batches', '--json'])).stdout);
 }

@@ -33,7 +33,7 @@ test('a case’s image is mapped and told; one that is missing is told once, and
   expect(shown.stdout).toContain('workspace /app');
   expect(shown.stdout).toContain('offsite/base in place of ubuntu:24.04');
   const look = ['sh', '-c', 'pwd; cat where; echo $MODE'];
-  const args = ['shell', '--data-folder', place.dataFolder, 'mapped/worker#0', '--', ...look];
+  const args = ['trial', 'shell', '--data-folder', place.dataFolder, 'mapped/worker#0', '--', ...look];
   const shell = await offsite(place, args, { dataFolder: null });
   expect(shell.stdout).toContain('/app\n/app\nquick\n');
 });
@@ -72,6 +72,6 @@ test('a case’s Dockerfile is built once and shown; one that fails is told once
   expect(story.stdout).toContain('built from good/Dockerfile');
   const failed = await offsite(place, ['show', 'bad/worker#0']);
   expect(failed.stdout).toContain('the-reason-');
-  const images = await offsite(place, ['images', 'list'], { dataFolder: null });
+  const images = await offsite(place, ['engine', 'images', 'list'], { dataFolder: null });
   expect(images.stdout).toContain('build of good/Dockerfile');
 });

@@ -97,6 +97,6 @@ test('a source that cannot be fetched is told with its place, before anything st
     expect(exitCode, stderr).toBe(2);
     expect(stderr).toMatch(/suite\.yaml:\d+:\d+: cases\[0\]\.source\.ref: .*no branch and no tag nope/);
   }
-  const { stderr } = await offsite(place, ['start', suite]);
+  const { stderr } = await offsite(place, ['service', 'start', suite]);
   expect(stderr).toContain('this command takes no git sources');
 });

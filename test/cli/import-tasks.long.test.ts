@@ -56,10 +56,10 @@ function writeSeparate(place: Place): void {
   });
 }
 
-/** The whole `offsite import` and what it printed on stdout. */
+/** The whole `offsite tasks import` and what it printed on stdout. */
 async function imported(place: Place, format: string, path: string, ...more: string[]): Promise<string> {
   const out = `project/imported-${format}`;
-  const args = ['import', format, path, '--out', out, ...variant, ...here, ...more];
+  const args = ['tasks', 'import', format, path, '--out', out, ...variant, ...here, ...more];
   const { exitCode, stdout, stderr } = await offsite(place, args);
   expect(exitCode, stderr).toBe(0);
   expect(stdout).not.toContain('left out');
@@ -173,7 +173,7 @@ test('imported rows of SWE-bench are checked and run as the rows are', { timeout
     'org__calc-1': { verdict: 'passed', judgments: [{ name: 'resolved', score: 1 }] },
     'org__calc-2': { verdict: 'failed', judgments: [{ name: 'resolved', score: 0 }] },
   });
-  const listed = await offsite(place, ['tasks', 'project/rows.jsonl', ...setup, ...here], {
+  const listed = await offsite(place, ['tasks', 'list', 'project/rows.jsonl', ...setup, ...here], {
     dataFolder: null,
   });
   expect(listed.stdout).toContain('2 tasks: 2 can run here');
@@ -219,8 +219,8 @@ test('the options for rows are the same in all commands, and are refused with wh
   place.write('rows.jsonl', '{}\n');
   const rows = 'project/rows.jsonl';
   const commands = [
-    ['tasks', rows, ...here],
-    ['import', 'swe-bench', rows, '--out', 'out', ...variant, ...here],
+    ['tasks', 'list', rows, ...here],
+    ['tasks', 'import', 'swe-bench', rows, '--out', 'out', ...variant, ...here],
     ['run', '--tasks', rows, ...variant, ...here],
     ['check', '--tasks', rows, ...here],
   ];

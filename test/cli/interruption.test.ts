@@ -22,6 +22,6 @@ describe('offsite run', () => {
     await containersOnce([`offsite.instance=${instance}`], none);
     const runs = await runsOf(place, 'quick', 'slow');
     expect(runs.map(({ trials }) => trials?.map(({ status }) => status))).toEqual([['reported'], ['queued']]);
-    expect((await offsite(place, ['outbox'])).stdout).toBe('nothing waits to be reported\n');
+    expect((await offsite(place, ['data', 'outbox'])).stdout).toBe('nothing waits to be reported\n');
   });
 });

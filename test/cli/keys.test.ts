@@ -5,7 +5,8 @@ import { openPlace } from './place.ts';
 
 test('a key is created for a use, and may do no more', { timeout: 60_000 }, async () => {
   using place = openPlace();
-  const create = (...args: string[]) => offsite(place, ['keys', 'create', '--organization', 'Acme', ...args]);
+  const create = (...args: string[]) =>
+    offsite(place, ['service', 'keys', 'create', '--organization', 'Acme', ...args]);
   const nothing = await create();
   expect([nothing.exitCode, nothing.stdout]).toEqual([2, '']);
   expect(nothing.stderr).toMatch(/--for agent, --for daemon, --for read, --for admin/);

@@ -13,7 +13,7 @@ const hook = `data:text/javascript,${encodeURIComponent(`
 `)}`;
 
 // Reading zod's hundred modules takes longer than all else that these commands do.
-test.each([['--version'], ['--help'], ['status'], ['complete', '--', 'run', '--']])(
+test.each([['--version'], ['--help'], ['daemon', 'status'], ['complete', '--', 'run', '--']])(
   'offsite %s %s %s %s loads no schemas, and no dockerode',
   async (...args) => {
     await using home = await mkdtempDisposable(join(tmpdir(), 'offsite-cli-'));

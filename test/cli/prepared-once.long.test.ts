@@ -30,7 +30,7 @@ test('a case is prepared once for check, all harnesses and profiles, also with f
     ],
   });
   const prepared = async () => {
-    const { stdout, stderr } = await offsite(place, ['images', 'list'], { dataFolder: null });
+    const { stdout, stderr } = await offsite(place, ['engine', 'images', 'list'], { dataFolder: null });
     expect(stderr).toBe('');
     return stdout.split('\n').filter((line) => line.includes(`prepare of ${id}`)).length;
   };

@@ -5,7 +5,7 @@ import { openPlace } from './place.ts';
 test('a new version of a prompt is shown only after it is promoted', { timeout: 60_000 }, async () => {
   using place = openPlace();
   const prompts = async (...args: string[]) => {
-    const { exitCode, stdout, stderr } = await offsite(place, ['prompts', ...args]);
+    const { exitCode, stdout, stderr } = await offsite(place, ['service', 'prompts', ...args]);
     expect([exitCode, stderr]).toEqual([0, '']);
     return stdout;
   };

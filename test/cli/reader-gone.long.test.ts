@@ -9,7 +9,7 @@ test('a run whose reader leaves (`| head`) still runs to its end, and reports ev
   const suite = place.suite({ trials: 2, run: 'true', cases: [{ id: 'a', verify: 'true' }] });
   const command = `'${process.execPath}' '${main}' run '${suite}' --data-folder '${place.dataFolder}' 2>&1 | head -n 1; exit \${PIPESTATUS[0]}`;
   await promisify(execFile)('bash', ['-c', command], { cwd: place.folder });
-  expect((await offsite(place, ['outbox'])).stdout).toContain('nothing waits');
-  const { stdout } = await offsite(place, ['runs', 'a', '--json']);
+  expect((await offsite(place, ['data', 'outbox'])).stdout).toContain('nothing waits');
+  const { stdout } = await offsite(place, ['service', 'runs', 'a', '--json']);
   expect(JSON.parse(stdout).runs[0]).toMatchObject({ status: 'completed', distribution: { passed: 2 } });
 });

@@ -29,7 +29,7 @@ test('grades what trials left again, with the verify of today, and replaces noth
   expect([first.passed, first.failed, first.void]).toEqual([1, 1, 0]);
 
   at.suite({ cases: cases('grep -qix Hello link/greeting') });
-  const again = await offsite(at, ['regrade', '--json']);
+  const again = await offsite(at, ['trial', 'regrade', '--json']);
   expect(again.stderr).not.toContain('error:');
   expect(again.exitCode).toBe(0);
   const regraded = JSON.parse(again.stdout);
@@ -53,6 +53,7 @@ test('grades what trials left again, with the verify of today, and replaces noth
 
   // As it was planned, it fails as before.
   const planned = await offsite(at, [
+    'trial',
     'regrade',
     'greet',
     '--planned',
@@ -79,7 +80,7 @@ test('shows the new grading beside the first one, and the whole workspace in a s
   });
   await offsite(at, ['run', suite]);
   at.suite({ cases: [{ id: 'one', variables: { act: binary }, verify: 'true\ntest -s blob' }] });
-  const again = await offsite(at, ['regrade', 'one#0']);
+  const again = await offsite(at, ['trial', 'regrade', 'one#0']);
   expect(again.stdout).toContain('one · worker #0  failed  → passed');
   expect(again.stdout).toContain('1 trial graded again, 1 changed; pass rate 0 % → 100 %');
   const shown = await offsite(at, ['show', 'one#0']);
@@ -88,7 +89,17 @@ test('shows the new grading beside the first one, and the whole workspace in a s
   expect(shown.stdout).toContain('verify: test -s missing  exit 1 → not there');
   const { gradings } = JSON.parse((await offsite(at, ['show', 'one#0', '--json'])).stdout);
   expect(gradings).toMatchObject([{ verdict: 'passed', suite, failures: [] }]);
-  const command = ['shell', '--data-folder', at.dataFolder, 'one#0', '--', 'cksum', 'blob', 'greeting'];
+  const command = [
+    'trial',
+    'shell',
+    '--data-folder',
+    at.dataFolder,
+    'one#0',
+    '--',
+    'cksum',
+    'blob',
+    'greeting',
+  ];
   const shell = await offsite(at, command, { dataFolder: null });
   expect(shell.stdout).toMatch(/^\d+ 3 blob\n\d+ 6 greeting\n$/);
   expect(shell.stderr).not.toContain('not restored');
@@ -99,20 +110,20 @@ test('leaves out what it cannot grade, and says why, while the others are graded
   const suite = at.suite({ cases: cases('grep -qx Hello link/greeting') });
   await offsite(at, ['run', suite]);
   const other = at.write('other.yaml', readFileSync(suite, 'utf8').replace('id: idle', 'id: another'));
-  const again = await offsite(at, ['regrade', '--suite', other]);
+  const again = await offsite(at, ['trial', 'regrade', '--suite', other]);
   expect(again.exitCode).toBe(0);
   expect(again.stdout).toContain('left out 1 trial: the suite has no case idle\n  idle · worker #0');
   expect(again.stdout).toContain(`graded as ${other} says`);
-  const missing = await offsite(at, ['regrade', '--suite', other, '--only-missing', '--json']);
+  const missing = await offsite(at, ['trial', 'regrade', '--suite', other, '--only-missing', '--json']);
   expect(JSON.parse(missing.stdout)).toMatchObject({ graded: 0, leftOut: 2 });
   expect(missing.exitCode).toBe(0);
 
-  const freed = await offsite(at, ['ledger', 'workspaces', '--free', '--json']);
+  const freed = await offsite(at, ['data', 'workspaces', '--free', '--json']);
   expect(JSON.parse(freed.stdout)).toMatchObject({ freed: { count: 1 }, kept: { count: 0, bytes: 0 } });
-  const gone = await offsite(at, ['regrade', 'greet']);
+  const gone = await offsite(at, ['trial', 'regrade', 'greet']);
   expect(gone.exitCode).toBe(2);
   expect(gone.stdout).toContain('left out 1 trial: what it left was removed to free disk space');
-  const unknown = await offsite(at, ['regrade', '--case', 'nope']);
+  const unknown = await offsite(at, ['trial', 'regrade', '--case', 'nope']);
   expect([unknown.exitCode, unknown.stderr]).toEqual([
     2,
     expect.stringContaining('no finished trial of a case nope'),
@@ -126,12 +137,12 @@ test('leaves out cases with services, unless new ones are accepted', slow, async
   const variables = { act: 'echo hello > greeting' };
   const suite = at.suite({ cases: [{ id: 'one', variables, environment, verify: 'getent hosts db' }] });
   expect((await offsite(at, ['run', suite])).stdout).toMatch(/one · worker +1 +0 +0/);
-  const refused = await offsite(at, ['regrade']);
+  const refused = await offsite(at, ['trial', 'regrade']);
   expect([refused.exitCode, refused.stdout]).toEqual([
     2,
     expect.stringContaining('--new-services starts new ones'),
   ]);
-  const again = await offsite(at, ['regrade', '--new-services']);
+  const again = await offsite(at, ['trial', 'regrade', '--new-services']);
   expect([again.exitCode, again.stdout]).toEqual([0, expect.stringContaining('passed  the same')]);
   expect(again.stdout).toContain('its services were newly started, without what the agent did to them');
 });
@@ -140,7 +151,7 @@ test('keeps nothing without a budget, and says so', slow, async () => {
   const at = place();
   const suite = at.suite({ cases: cases('true'), config: { workspaces: { budget: 0 } } });
   await offsite(at, ['run', suite]);
-  const again = await offsite(at, ['regrade', '--json']);
+  const again = await offsite(at, ['trial', 'regrade', '--json']);
   expect(again.exitCode).toBe(2);
   expect(JSON.parse(again.stdout).leftOutTrials[0]).toMatchObject({ why: 'what it left was not kept' });
 });
@@ -156,7 +167,7 @@ test('that is interrupted keeps what is graded, and goes on when it is called ag
   await offsite(at, ['run', suite]);
   const wait = 'grep -q quick name || sleep 120';
   at.suite({ cases: acts.map((one) => ({ ...one, verify: wait })) });
-  const running = start(at, ['regrade', '-c', '2']);
+  const running = start(at, ['trial', 'regrade', '-c', '2']);
   const graded = async () => {
     const shown = JSON.parse((await offsite(at, ['show', 'quick#0', '--json'])).stdout);
     return shown.gradings.length === 1;
@@ -165,7 +176,7 @@ test('that is interrupted keeps what is graded, and goes on when it is called ag
   running.kill('SIGINT');
   expect((await running.ended).exitCode).toBe(130);
   at.suite({ cases: acts.map((one) => ({ ...one, verify: wait.replace('120', '0.1') })) });
-  const again = await offsite(at, ['regrade', '--json']);
+  const again = await offsite(at, ['trial', 'regrade', '--json']);
   expect(JSON.parse(again.stdout)).toMatchObject({ graded: 2, changed: 0 });
 });
 
@@ -196,7 +207,7 @@ test('asks the judges of today, and no model of an agent', slow, async () => {
   const ran = await offsite(at, ['run', suite, '--json']);
   expect(JSON.parse(ran.stdout)).toMatchObject({ failed: 1 });
   answers(0.9);
-  const again = await offsite(at, ['regrade', '--planned', '--json']);
+  const again = await offsite(at, ['trial', 'regrade', '--planned', '--json']);
   const { trials } = JSON.parse(again.stdout);
   expect(trials).toMatchObject([{ was: { verdict: 'failed' }, now: { verdict: 'passed' } }]);
   const { gradings } = JSON.parse((await offsite(at, ['show', 'reply#0', '--json'])).stdout);

@@ -95,7 +95,13 @@ for (const [name, open] of [
     for (const { case: id, trials } of summary.runs) {
       for (const { ordinal } of trials) {
         const out = join(place.folder, `${id}-${ordinal}`);
-        const { exitCode, stderr } = await offsite(place, ['artifacts', `${id}#${ordinal}`, '--out', out]);
+        const { exitCode, stderr } = await offsite(place, [
+          'trial',
+          'artifacts',
+          `${id}#${ordinal}`,
+          '--out',
+          out,
+        ]);
         expect(exitCode, stderr).toBe(0);
         expect(await readFile(join(out, 'answer'), 'utf8')).toBe('hello\n');
       }

@@ -90,7 +90,7 @@ test('a batch is replayed with its harnesses, without a model and at no cost', a
     expect(trial.replay?.changed).toBeUndefined();
     expect(trial.tokens).toBeGreaterThan(0);
   }
-  const listed = await offsite(place, ['batches', '--json']);
+  const listed = await offsite(place, ['data', 'batches', '--json']);
   expect(JSON.parse(listed.stdout)[0].marks).toEqual(['replayed']);
   const { stdout } = await offsite(place, ['show']);
   expect(stdout).toMatch(
@@ -136,9 +136,13 @@ test('a fork replays a trial up to a request, and goes on with another model', a
   suite(['bash'], { rehearsal: live, other: { scripted: 'other.yaml', record: 'full' } });
   const reference = `${recordedId}:count-words/codex#0`;
   const fork = (...args: string[]) =>
-    offsite(place, ['fork', reference, ...args, '--config', `${place.folder}/project/offsite.yaml`], {
-      env: { ...certificates, OFFSITE_URL: 'http://127.0.0.1:9' },
-    });
+    offsite(
+      place,
+      ['trial', 'fork', reference, ...args, '--config', `${place.folder}/project/offsite.yaml`],
+      {
+        env: { ...certificates, OFFSITE_URL: 'http://127.0.0.1:9' },
+      },
+    );
   const { stdout, stderr } = await fork('--at', '1', '--model', 'other', '--json');
   const [run] = JSON.parse(stdout || stderr).runs;
   expect(run).toMatchObject({ case: 'count-words', variant: 'codex, then other', model: 'other' });
@@ -149,7 +153,7 @@ test('a fork replays a trial up to a request, and goes on with another model', a
       replay: { answered: 1, live: 2, forkedAt: 1, of: expect.stringContaining('codex#0') },
     },
   ]);
-  const listed = await offsite(place, ['batches', '--json']);
+  const listed = await offsite(place, ['data', 'batches', '--json']);
   expect(JSON.parse(listed.stdout)[0].marks).toEqual(['forked']);
   const late = await fork('--at', '9', '--model', 'other');
   expect(late).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('has no request 9') });
@@ -165,7 +169,16 @@ test('a fork with another harness gives it the recorded commands, and goes on wi
   const fork = (...args: string[]) =>
     offsite(
       place,
-      ['fork', reference, '--model', 'other', ...args, '--config', `${place.folder}/project/offsite.yaml`],
+      [
+        'trial',
+        'fork',
+        reference,
+        '--model',
+        'other',
+        ...args,
+        '--config',
+        `${place.folder}/project/offsite.yaml`,
+      ],
       { env: { ...certificates, OFFSITE_URL: 'http://127.0.0.1:9' } },
     );
   const { stdout, stderr } = await fork('--at', '1', '--harness', 'codex', '--json');
@@ -192,7 +205,17 @@ test('a call that is no shell command cannot be given to another harness', async
   const models = { rehearsal: { ...live, scripted: 'patching.yaml' } };
   const { batchId } = await run(suite(['bash'], models, { verify: 'true', protected: [] }));
   const refused = await offsite(place, [
-    ...['fork', `${batchId}:count-words/bash#0`, '--at', '2', '--model', 'rehearsal', '--harness', 'codex'],
+    ...[
+      'trial',
+      'fork',
+      `${batchId}:count-words/bash#0`,
+      '--at',
+      '2',
+      '--model',
+      'rehearsal',
+      '--harness',
+      'codex',
+    ],
     ...['--config', `${place.folder}/project/offsite.yaml`],
   ]);
   expect(refused).toMatchObject({

@@ -123,7 +123,7 @@ test('a batch that cannot be resumed is left, and does not keep the others waiti
   const resumed = await offsite(place, ['resume', ...configured]);
   expect(resumed.exitCode, resumed.stderr).toBe(0);
   expect(resumed.stderr).toContain(`left: batch ${keyless} cannot be resumed`);
-  expect(resumed.stderr).toContain('offsite abandon');
+  expect(resumed.stderr).toContain('offsite data abandon');
   expect(resumed.stdout).toContain(`batch ${other}: 1 trial finished now, 0 before`);
   // Now it is the only one.
   expect(await offsite(place, ['resume', ...configured])).toMatchObject({ exitCode: 2 });

@@ -207,11 +207,11 @@ test('an imported suite is checked as the tasks are', {
   writeTerminalBenchTask(place, 'old');
   writeHarborTask(place, 'gpu', { 'task.toml': '[environment]\ngpus = 1\n' });
   const from = ['project/tasks', '--out', 'imported', ...variant, ...here];
-  const written = await offsite(place, ['import', 'harbor', ...from]);
+  const written = await offsite(place, ['tasks', 'import', 'harbor', ...from]);
   expect(written.exitCode, written.stderr).toBe(0);
   expect(written.stdout).toContain('wrote 2 cases: ');
   expect(written.stderr).toMatch(/gpu: \S+task\.toml:2:1: .*GPU/);
-  const again = await offsite(place, ['import', 'terminal-bench', ...from]);
+  const again = await offsite(place, ['tasks', 'import', 'terminal-bench', ...from]);
   expect(again.exitCode).toBe(2);
   expect(again.stderr).toContain('suite.yaml exists');
 
@@ -269,7 +269,7 @@ test('tasks are refused with what is missing, before anything starts', async () 
     'suite.yaml',
     'suite: { id: a }\ntasks: { path: tasks }\nvariants: [{ model: none, harness: command, profile: worker }]\n',
   );
-  const start = await offsite(place, ['start', suite, ...here]);
+  const start = await offsite(place, ['service', 'start', suite, ...here]);
   expect(start.exitCode).toBe(2);
   expect(start.stderr).toContain('this command takes no tasks');
 });

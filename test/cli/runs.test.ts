@@ -34,18 +34,18 @@ beforeAll(async () => {
 afterAll(() => place?.[Symbol.dispose]());
 
 test('runs are listed by the names of their variants and the suite', async () => {
-  const { stdout, exitCode } = await offsite(place, ['runs', 'a']);
+  const { stdout, exitCode } = await offsite(place, ['service', 'runs', 'a']);
   expect(exitCode).toBe(0);
   const [titles, ...rows] = stdout.trim().split('\n');
   expect(titles?.split(/\s{2,}/)).toEqual(['when', 'suite', 'variant', 'passed', 'rate', 'batch', 'run']);
   expect(rows[0]).toMatch(/small +(a-model-of-ours-with-a-long-name|other)-at-work +2 of 2 +100 % +batch_/);
-  const { runs } = JSON.parse((await offsite(place, ['runs', 'a', '--json'])).stdout);
+  const { runs } = JSON.parse((await offsite(place, ['service', 'runs', 'a', '--json'])).stdout);
   const names = runs.map(({ variantName }: { variantName: string }) => variantName);
   expect(names.toSorted()).toEqual(['a-model-of-ours-with-a-long-name-at-work', 'other-at-work']);
 });
 
 test('in a terminal the table is as wide as the terminal, and `show` takes its ids', async () => {
-  const shown = startInTerminal(place, ['runs', 'a'], { columns: 80 });
+  const shown = startInTerminal(place, ['service', 'runs', 'a'], { columns: 80 });
   await shown.ended;
   const lines = await shown.screen.lines();
   const row = lines.find((line) => line.includes('of-ours') || line.includes('2 of 2')) ?? '';

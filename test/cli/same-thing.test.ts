@@ -32,7 +32,7 @@ async function ran(file: string, ...args: string[]): Promise<string> {
 }
 
 async function marks(): Promise<Record<string, string[]>> {
-  const { stdout } = await offsite(place, ['batches', '--json']);
+  const { stdout } = await offsite(place, ['data', 'batches', '--json']);
   const rows: { id: string; marks: string[] }[] = JSON.parse(stdout);
   return Object.fromEntries(rows.map((row) => [row.id, row.marks]));
 }
@@ -67,10 +67,10 @@ describe('two batches of one suite', slow, () => {
 
   test('what was graded again says so wherever the batch is shown', async () => {
     suite(loose);
-    await offsite(place, ['regrade', first]);
+    await offsite(place, ['trial', 'regrade', first]);
     const mark = '2 graded again: 50 % → 100 %';
     expect((await marks())[first]).toEqual([mark]);
-    expect((await offsite(place, ['batches'])).stdout).toContain(mark);
+    expect((await offsite(place, ['data', 'batches'])).stdout).toContain(mark);
     expect((await offsite(place, ['show', first])).stdout).toContain(mark);
     expect((await offsite(place, ['compare', first, loosened])).stdout).toMatch(
       new RegExp(`^A .* \\(${mark}\\): 50 %`),

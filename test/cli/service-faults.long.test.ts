@@ -37,7 +37,7 @@ describe.concurrent('offsite run', () => {
     expect(stderr).toContain('EVAL_KEY holds no API key');
   });
 
-  test('keeps results that the service does not take and exits 3; offsite outbox lists and sends them', async () => {
+  test('keeps results that the service does not take and exits 3; offsite data outbox lists and sends them', async () => {
     using place = openPlace();
     await using service = await openFlakyService(place);
     const { env } = service;
@@ -48,14 +48,14 @@ describe.concurrent('offsite run', () => {
     expect(run.stderr).toContain('not reported yet (queued)');
     expect(run.stderr).toContain('1 result could not be reported and are kept in');
 
-    const listed = await offsite(place, ['outbox', '--json'], { env });
+    const listed = await offsite(place, ['data', 'outbox', '--json'], { env });
     expect(JSON.parse(listed.stdout)).toMatchObject([
       { service: env.OFFSITE_URL, ordinal: 0, state: 'queued', answer: expect.stringContaining('503') },
     ]);
     expect(listed.exitCode).toBe(0);
 
     service.down.clear();
-    const sent = await offsite(place, ['outbox', 'send'], { env });
+    const sent = await offsite(place, ['data', 'outbox', 'send'], { env });
     expect(sent).toMatchObject({ exitCode: 0, stdout: 'nothing waits to be reported\n' });
     expect(sent.stderr).toContain('reported 1 of 1 results');
     expect(await service.ask('evals.runs.list', { caseId: 'one' })).toMatchObject({

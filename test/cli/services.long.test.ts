@@ -30,6 +30,6 @@ test('a task of Harbor with a database is checked, and solved by a real harness 
   expect(shown.stdout).toMatch(/service +db: built from \S+db\/Dockerfile, healthy after [\d.]+ m?s/);
   const log = await offsite(place, ['show', trial, '--transcript']);
   expect(log.stdout).toContain('database system is ready to accept connections');
-  const kept = await offsite(place, ['artifacts', trial]);
+  const kept = await offsite(place, ['trial', 'artifacts', trial]);
   expect(kept.stdout).toContain('.offsite/services/db.log');
 });

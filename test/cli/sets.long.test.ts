@@ -43,7 +43,7 @@ test('a set goes on with the batches that were never started, and all commands k
 }, async () => {
   using place = openPlace();
   const set = await plannedSet(place, ['a', 'b', 'c']);
-  const listed = await offsite(place, ['batches']);
+  const listed = await offsite(place, ['data', 'batches']);
   expect(listed.stdout).toContain(`${set.id} of small: 3 of 3 batches not started`);
 
   // Killed with SIGKILL when the first batch is done.
@@ -66,7 +66,7 @@ test('a set goes on with the batches that were never started, and all commands k
   const xml = readFileSync(junit, 'utf8');
   expect(xml).toContain(`name="${set.id}" tests="3"`);
 
-  const table = await offsite(place, ['batches']);
+  const table = await offsite(place, ['data', 'batches']);
   expect(table.stdout).toMatch(new RegExp(`2 of 3 of ${set.id}`));
   expect(table.stdout).not.toContain('not started');
   const batch = await offsite(place, ['show', batchIds[1] ?? '']);
@@ -90,13 +90,13 @@ test('of an abandoned set no other batch starts', { timeout }, async () => {
   await killed.printed(new RegExp(`batch 2 of 3 of ${set.id}`));
   killed.kill('SIGKILL');
   await killed.ended;
-  const { exitCode, stdout, stderr } = await offsite(place, ['abandon', set.id.slice(0, 12)]);
+  const { exitCode, stdout, stderr } = await offsite(place, ['data', 'abandon', set.id.slice(0, 12)]);
   expect(exitCode, stderr).toBe(0);
   expect(stdout).toMatch(new RegExp(`^abandoned ${set.id}: .*[12] of its batches will not be started\n$`));
   const [first, , last] = ledgerParts(place, set).map(({ batch }) => batch?.state);
   expect([first, last]).toEqual(['finished', undefined]);
   expect((await offsite(place, ['resume'])).stdout).toBe('nothing to resume\n');
-  expect((await offsite(place, ['batches'])).stdout).not.toContain('not started');
+  expect((await offsite(place, ['data', 'batches'])).stdout).not.toContain('not started');
 });
 
 test('a batch whose start got no answer is not started again by a guess; the others of its set run', {
@@ -157,7 +157,13 @@ test('the name of a suite of others steers no terminal where its set is listed, 
     const service = 'https://evals.example';
     ledger.sets.add({ id: 'set_1', service, suite: hostileName, file: hostileName, plans: [plan, plan] });
   }
-  const args = [['batches'], ['batches', '--json'], ['show', 'set_1'], ['resume', 'set_1'], ['resume']];
+  const args = [
+    ['data', 'batches'],
+    ['data', 'batches', '--json'],
+    ['show', 'set_1'],
+    ['resume', 'set_1'],
+    ['resume'],
+  ];
   const ended = await Promise.all(args.map((each) => offsite(place, each)));
   expect(ended.flatMap(({ stdout, stderr }) => [...harmIn(stdout), ...harmIn(stderr)])).toEqual([]);
   expect(ended[0]?.stdout).toContain('2 of 2 batches not started: offsite resume set_1');

@@ -181,7 +181,7 @@ test('of 20 trials on two engines, all get their true verdicts though one engine
   await own.start();
   const swept = await offsite(
     place,
-    ['clean', '--json', '--config', `${place.folder}/project/offsite.yaml`],
+    ['engine', 'clean', '--json', '--config', `${place.folder}/project/offsite.yaml`],
     {
       dataFolder: null,
     },

@@ -25,7 +25,7 @@ test('a service that was restored from an older backup gets the results again', 
   await service.restore(kept);
   const listed = async () => (await service.ask('evals.runs.list', { caseId: 'one' })) as RunsPage;
   expect((await listed()).runs[0]?.trials.map(({ status }) => status)).toEqual(['queued', 'queued']);
-  const { exitCode, stderr } = await offsite(place, ['outbox', 'send'], { env });
+  const { exitCode, stderr } = await offsite(place, ['data', 'outbox', 'send'], { env });
   expect(exitCode, stderr).toBe(0);
   expect(stderr).toContain('the service has no result of 2 trials whose reports it had accepted');
   expect((await listed()).runs[0]?.trials.map(({ status }) => status)).toEqual(['reported', 'reported']);
@@ -65,7 +65,7 @@ test('parked results: `outbox retry` without ids takes all of them', async () =>
     for (const { trial } of ledger.records.all('SELECT trial FROM reports'))
       ledger.outbox.parked(Number(trial), 'no', 'another version');
   }
-  const { stderr } = await offsite(place, ['outbox', 'retry'], { env });
+  const { stderr } = await offsite(place, ['data', 'outbox', 'retry'], { env });
   expect(stderr).toContain('queued 1 result again');
 });
 
@@ -79,7 +79,7 @@ test('`show` of a batch with a damaged result says so at the top, and does not s
   }
   const { exitCode, stdout } = await offsite(place, ['show']);
   expect(exitCode).toBe(3);
-  expect(stdout).toMatch(/^1 result cannot be read and is not counted: offsite ledger check/);
+  expect(stdout).toMatch(/^1 result cannot be read and is not counted: offsite data check/);
 });
 
 test('runs of a service that counts its pages from 0 are listed, by pages from 1', async () => {
@@ -88,7 +88,7 @@ test('runs of a service that counts its pages from 0 are listed, by pages from 1
   const suite = { id: 's', name: 'S', prompt: 'p' };
   const start = { suite, cases: [{ id: 'one', name: 'One' }], variants: [{ model: 'm' }], trials: 1 };
   for (let n = 0; n < 3; n++) await double.start(start);
-  const { stdout, exitCode } = await offsite(place, ['runs', 'one'], { env: double.env });
+  const { stdout, exitCode } = await offsite(place, ['service', 'runs', 'one'], { env: double.env });
   expect(exitCode).toBe(0);
   expect(stdout.trim().split('\n')).toHaveLength(5);
   expect(stdout).toContain('page 1 of 1');
@@ -102,7 +102,7 @@ test('output that cannot be written is no success, and an empty OFFSITE_URL is n
     ...{ reject: false, env: { HOME: place.folder } },
   });
   expect([full.exitCode, full.stderr]).toEqual([3, expect.stringContaining('could not be written')]);
-  const empty = await offsite(place, ['whoami'], { env: { OFFSITE_URL: '' } });
+  const empty = await offsite(place, ['service', 'whoami'], { env: { OFFSITE_URL: '' } });
   expect([empty.exitCode, empty.stderr]).toEqual([
     2,
     expect.stringContaining('OFFSITE_URL is set, but empty'),

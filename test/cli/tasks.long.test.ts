@@ -21,7 +21,8 @@ afterAll(() => {
   place?.[Symbol.dispose]();
 });
 
-const tasks = (...args: string[]) => offsite(place, ['tasks', set.folder, ...args], { dataFolder: null });
+const tasks = (...args: string[]) =>
+  offsite(place, ['tasks', 'list', set.folder, ...args], { dataFolder: null });
 
 /** The line of a task, with single spaces. */
 const line = (stdout: string, id: string) =>
@@ -117,7 +118,7 @@ test('foresees what a run would refuse, and what the engine does not have', {
   const config = place.write('offsite.yaml', 'images: { "ubuntu:24.04": offsite/base }\n');
   const env = { OFFSITE_API_KEY: 'secret-key-1234' };
   const list = (...args: string[]) =>
-    offsite(place, ['tasks', more.folder, '--config', config, ...args], { env, dataFolder: null });
+    offsite(place, ['tasks', 'list', more.folder, '--config', config, ...args], { env, dataFolder: null });
   const plain = await list();
   expect(plain.stdout).toContain('4 tasks: 3 can run here, 0 cannot, 1 cannot be read');
   expect(plain.stderr).toMatch(/key\/tests\/expected:1:4: holds the key in OFFSITE_API_KEY/);

@@ -66,7 +66,7 @@ test('a daemon that was away for too long leaves its trial to the one that has i
   frozen.kill('SIGCONT');
   await frozen.printed(/lost a running trial to another agent/);
   await at.once(({ running }) => running.length === 0);
-  const status = async () => (await at.command('status')).stdout;
+  const status = async () => (await at.command('daemon', 'status')).stdout;
   await expect
     .poll(status, soon)
     .toMatch(/1 trial claimed by other agents:\n {2}frozen · \S+ #0 {2}free in .+ unless/);
@@ -74,7 +74,7 @@ test('a daemon that was away for too long leaves its trial to the one that has i
   await expect.poll(() => trialStatus(at, 'frozen'), soon).toBe('reported');
   // Then it has nothing more to do with it.
   await at.once(({ queued, running, outbox }) => queued + running.length + outbox.queued === 0);
-  expect((await at.command('drain')).exitCode).toBe(0);
+  expect((await at.command('daemon', 'drain')).exitCode).toBe(0);
   await frozen.ended;
   expect(countFinished([at.place.dataFolder])).toEqual({ finished: [0], twice: 0, invalid: 1 });
 }, 120_000);

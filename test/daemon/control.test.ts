@@ -40,10 +40,12 @@ test('a daemon that works is healthy and ready, and tells its state to people an
   expect((await fetch(`${url}/readyz`)).status).toBe(200);
   const status = await (await fetch(`${url}/status`)).json();
   expect(status).toMatchObject({ mode: 'working', concurrency: 1, health: { ok: true, troubles: [] } });
-  const { stdout } = await at.command('status');
+  const { stdout } = await at.command('daemon', 'status');
   expect(stdout).toContain(`process ${(status as { pid: number }).pid}`);
   expect(stdout).toContain('all is well');
-  expect(JSON.parse((await at.command('status', '--json')).stdout)).toMatchObject({ mode: 'working' });
+  expect(JSON.parse((await at.command('daemon', 'status', '--json')).stdout)).toMatchObject({
+    mode: 'working',
+  });
 });
 
 test('nobody can tell it anything over HTTP, and only its user over the socket', async () => {
@@ -58,7 +60,7 @@ test('a second daemon of the same data folder is refused', async () => {
 });
 
 test('while it is paused no trial is begun; after unpause those run that nobody else has reported meanwhile', async () => {
-  expect((await at.command('pause')).stdout).toContain('paused');
+  expect((await at.command('daemon', 'pause')).stdout).toContain('paused');
   expect((await fetch(`${url}/readyz`)).status).toBe(503);
   const [run = ''] = await at.queue(['paused']);
   const [elsewhere = ''] = await at.queue(['elsewhere']);
@@ -69,27 +71,27 @@ test('while it is paused no trial is begun; after unpause those run that nobody 
   const trial = { caseName: 'elsewhere', ordinal: 0, taskIndex: 0, sandboxId: 'x', events: [], outcome };
   await at.service.ask('evals.reportTrial', { id: elsewhere, trial });
   await at.once(({ queued }) => queued === 1);
-  expect((await at.command('unpause')).stdout).toContain('working again');
+  expect((await at.command('daemon', 'resume')).stdout).toContain('working again');
   await at.once(({ finished, outbox }) => finished.passed === 1 && outbox.queued === 0);
   expect((await at.runs('elsewhere'))[0]?.distribution).toMatchObject({ failed: 1 });
   expect((await at.runs('paused'))[0]).toMatchObject({ id: run, trials: [{ status: 'reported' }] });
 });
 
 test('the concurrency is changed while it runs', async () => {
-  expect((await at.command('concurrency', '3')).stdout).toContain('3 trials at a time');
+  expect((await at.command('daemon', 'concurrency', '3')).stdout).toContain('3 trials at a time');
   await at.once(({ concurrency }) => concurrency === 3);
-  await at.command('concurrency', '1');
+  await at.command('daemon', 'concurrency', '1');
 });
 
 describe('a suite file', () => {
   test('is checked when it is enqueued', async () => {
-    const { exitCode, stderr } = await at.command('enqueue', suite('bad', { cases: [] }));
+    const { exitCode, stderr } = await at.command('daemon', 'enqueue', suite('bad', { cases: [] }));
     expect(exitCode).toBe(2);
     expect(stderr).toContain('bad.json');
   });
 
   test('that was enqueued is started, run and reported, and leaves the queue', async () => {
-    const { exitCode, stdout, stderr } = await at.command('enqueue', suite('queued', {}));
+    const { exitCode, stdout, stderr } = await at.command('daemon', 'enqueue', suite('queued', {}));
     expect(exitCode, stderr).toBe(0);
     const [, file = ''] = /queued as (\S+);/.exec(stdout) ?? [];
     await expect.poll(() => trialStatus('queued')).toBe('reported');
@@ -101,20 +103,22 @@ describe('a suite file', () => {
     at.place.write('../data/queue/broken.batch.json', '{"half": ');
     const refused = join(queue, 'refused');
     await expect.poll(() => existsSync(join(refused, 'broken.batch.json'))).toBe(true);
-    expect(readFileSync(join(refused, 'broken.batch.json.reason.txt'), 'utf8')).toContain('offsite enqueue');
+    expect(readFileSync(join(refused, 'broken.batch.json.reason.txt'), 'utf8')).toContain(
+      'offsite daemon enqueue',
+    );
     expect(readdirSync(queue)).toEqual(['refused']);
   });
 });
 
 test('a run that is canceled ends, is not run again, and frees its place', async () => {
-  expect(await at.command('enqueue', suite('endless', { variants: [variant] }))).toMatchObject({
+  expect(await at.command('daemon', 'enqueue', suite('endless', { variants: [variant] }))).toMatchObject({
     exitCode: 0,
   });
   const { running } = await at.once(({ running }) => running.some(({ phase }) => phase === 'harness'));
   const { run = '' } = running[0] ?? {};
-  expect((await at.command('cancel', run)).stdout).toContain('canceled 1 trial');
+  expect((await at.command('daemon', 'cancel', run)).stdout).toContain('canceled 1 trial');
   await at.once(({ running, queued }) => running.length === 0 && queued === 0);
-  const again = await at.command('cancel', run);
+  const again = await at.command('daemon', 'cancel', run);
   expect(again).toMatchObject({ exitCode: 2 });
   expect(again.stderr).toContain('no trial to cancel');
 });
@@ -130,17 +134,21 @@ test('its metrics say what it did', async () => {
 
 test('its status says what is prepared', async () => {
   const cases = [{ id: 'status-prepared', prepare: `: ${randomUUID()}; sleep 5`, verify: 'cat done.txt' }];
-  expect(await at.command('enqueue', suite('status-prepared', { cases }))).toMatchObject({ exitCode: 0 });
+  expect(await at.command('daemon', 'enqueue', suite('status-prepared', { cases }))).toMatchObject({
+    exitCode: 0,
+  });
   const { building } = await at.once(({ building }) => building.some(({ state }) => state === 'running'));
   expect(building).toMatchObject([{ what: 'prepare of status-prepared' }]);
-  expect((await at.command('status')).stdout).toMatch(/1 build:\n {2}prepare of status-prepared {2}\d/);
+  expect((await at.command('daemon', 'status')).stdout).toMatch(
+    /1 build:\n {2}prepare of status-prepared {2}\d/,
+  );
   await at.once((status) => status.building.length + status.queued + status.running.length === 0);
 });
 
 test('drain ends it, and whoever asks then is told that there is none', async () => {
-  expect((await at.command('drain')).stdout).toContain('draining');
+  expect((await at.command('daemon', 'drain')).stdout).toContain('draining');
   await expect.poll(() => existsSync(join(at.place.dataFolder, 'control.sock'))).toBe(false);
-  const { exitCode, stderr } = await at.command('status');
+  const { exitCode, stderr } = await at.command('daemon', 'status');
   expect(exitCode).toBe(2);
   expect(stderr).toContain('no daemon runs in this data folder');
 });

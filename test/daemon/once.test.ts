@@ -24,7 +24,7 @@ test('--once exits with 3 if the service refuses the only suite of the queue, an
   const worker = { name: 'worker', model: 'none', harness: 'command', profile: 'worker' };
   const cases = [{ id: 'a', verify: 'true' }];
   const suite = { suite: { id: 'small', prompt: 'Do it.' }, trials: 1, variants: [worker], cases };
-  await at.command('enqueue', at.place.write('suite.json', JSON.stringify(suite)));
+  await at.command('daemon', 'enqueue', at.place.write('suite.json', JSON.stringify(suite)));
   at.service.refuse.set('evals.start', { _tag: 'Conflict', message: 'the suite is closed' });
   const { exitCode, stderr } = await at.drained();
   expect(exitCode, stderr).toBe(3);

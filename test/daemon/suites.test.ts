@@ -55,7 +55,10 @@ test('the lists of cases and of runs show the suite', { timeout: 60_000 }, async
   await using at = await openDaemonPlace();
   at.configure();
   await queueInTwo(at);
-  for (const args of [['runs', 'a'], ['cases']]) {
+  for (const args of [
+    ['service', 'runs', 'a'],
+    ['service', 'cases'],
+  ]) {
     const { stdout } = await at.command(...args);
     expect(stdout).toMatch(/\bsuite\b/);
     expect(stdout).toMatch(/\bsmall\b/);

@@ -18,7 +18,7 @@ test('a run that can never be run here stops no other, and is told with its reas
   expect(parked.map((run) => run.reason)).toContainEqual(
     expect.stringMatching(/the setup of run \S+ is not as documented: verify: /),
   );
-  const { stdout } = await at.command('status');
+  const { stdout } = await at.command('daemon', 'status');
   expect(stdout).toMatch(/2 parked runs:\n(?:.*\n)? {2}poisoned · \S+ .*"tarball" is not implemented/);
   expect((await at.runs('poisoned'))[0]).toMatchObject({ id: poisoned, trials: [{ status: 'queued' }] });
   daemon.kill('SIGTERM');

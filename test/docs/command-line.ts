@@ -1,5 +1,5 @@
 import { Command, CommanderError } from '@commander-js/extra-typings';
-import { commands } from '../../src/cli/program.ts';
+import { commands } from '../../src/cli/command-list.ts';
 
 /**
  * Parses a command line with the options of the real commands, and does nothing else.

@@ -133,7 +133,7 @@ test.each(pages.filter((page) => blocksOf(page).length > 0))('the examples of %s
 });
 
 test('commands that pages name in their sentences are there, with their options', async () => {
-  // A set of choices, such as `offsite outbox [list|send]`, is no command line.
+  // A set of choices, such as `offsite data outbox [list|send]`, is no command line.
   const named = pages
     .flatMap(inlineCodesOf)
     .filter((code) => /^offsite [a-z]/.test(code) && !/[[|…]/.test(code));

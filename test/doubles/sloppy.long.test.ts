@@ -50,7 +50,7 @@ test.for(ways)(
     using place = openPlace();
     await using double = await openSloppyDouble(sloppiness);
     const { suite, config } = writeWork(place);
-    await succeed(place, ['enqueue', suite, ...config], double);
+    await succeed(place, ['daemon', 'enqueue', suite, ...config], double);
     await succeed(place, ['daemon', '--once', ...config], double);
     expect(slots(double)).toEqual(allTrials);
   },
@@ -78,13 +78,13 @@ test('each command that only asks understands a sloppy service', slow, async () 
   const { config } = writeWork(place);
   await double.start(startedElsewhere);
   for (const args of [
-    ['whoami'],
-    ['integrations'],
-    ['cases'],
-    ['runs', 'one'],
-    ['prompts', 'get', 'p'],
-    ['prompts', 'promote', 'p', 'live', '1'],
-    ['rerun', 'batch', 'one:v0'],
+    ['service', 'whoami'],
+    ['service', 'integrations'],
+    ['service', 'cases'],
+    ['service', 'runs', 'one'],
+    ['service', 'prompts', 'get', 'p'],
+    ['service', 'prompts', 'promote', 'p', 'live', '1'],
+    ['service', 'rerun', 'batch', 'one:v0'],
   ]) {
     await succeed(place, [...args, ...config], double);
   }

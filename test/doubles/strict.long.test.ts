@@ -32,7 +32,7 @@ test('a strict service that wants to know what started a batch is told in CI', s
     GITHUB_RUN_ID: '7',
   };
   await succeed(place, ['run', suite], { ...double, env });
-  await succeed(place, ['start', suite, '--drop-local'], { ...double, env });
+  await succeed(place, ['service', 'start', suite, '--drop-local'], { ...double, env });
   const trigger = { url: 'https://github.example/acme/app/actions/runs/7' };
   expect(double.triggers).toEqual([trigger, trigger]);
 });
@@ -66,14 +66,14 @@ test(
     using place = openPlace();
     await using double = await openStrictDouble();
     const { suite, config } = writeWork(place);
-    await succeed(place, ['enqueue', suite, ...config], double);
+    await succeed(place, ['daemon', 'enqueue', suite, ...config], double);
     await succeed(place, ['daemon', '--once', ...config], double);
     expect(slots(double)).toEqual(allTrials);
 
-    const { stdout } = await succeed(place, ['runs', 'one', '--json', ...config], double);
+    const { stdout } = await succeed(place, ['service', 'runs', 'one', '--json', ...config], double);
     const { runs } = JSON.parse(stdout);
     const [{ batchId, variant }] = runs;
-    await succeed(place, ['rerun', batchId, `one:${variant.id}`, ...config], double);
+    await succeed(place, ['service', 'rerun', batchId, `one:${variant.id}`, ...config], double);
     await succeed(place, ['daemon', '--once', ...config], double);
     expect(slots(double)).toEqual([...allTrials, 'one 1 0 false'].toSorted());
   },
@@ -84,7 +84,13 @@ test('a strict service understands each command that only asks it', slow, async 
   await using double = await openStrictDouble();
   const { config } = writeWork(place);
   await double.start(startedElsewhere);
-  for (const args of [['whoami'], ['integrations'], ['cases'], ['runs', 'one'], ['prompts', 'get', 'p']]) {
+  for (const args of [
+    ['service', 'whoami'],
+    ['service', 'integrations'],
+    ['service', 'cases'],
+    ['service', 'runs', 'one'],
+    ['service', 'prompts', 'get', 'p'],
+  ]) {
     await succeed(place, [...args, ...config], double);
   }
 });
@@ -106,6 +112,6 @@ test('a key that may not report keeps the results until it may', slow, async () 
 
   permissions.push('evals:write');
   double.onReport = undefined;
-  await succeed(place, ['outbox', 'send', ...config], double);
+  await succeed(place, ['data', 'outbox', 'send', ...config], double);
   expect(slots(double)).toEqual(allTrials);
 });

@@ -50,7 +50,7 @@ needs(name !== undefined, '--engine NAME').describe('an engine of its own', () =
 
     // What the killed engine still held is swept by the next agent, as after any crash.
     await until(async () => {
-      await offsite(place, ['clean'], { env });
+      await offsite(place, ['engine', 'clean'], { env });
       return (await listed(engine.socketPath)).length === 0;
     });
   });

@@ -136,7 +136,7 @@ function planned(): SuitePlan {
   return loadSuite(file, config, runners);
 }
 
-/** What `offsite start` has on disk when it asks the service. */
+/** What `offsite service start` has on disk when it asks the service. */
 async function starting(plan: SuitePlan) {
   const lock = ledger.takeLock('batch-of-a-command');
   if (!lock) throw new Error('the lock is taken');
@@ -191,7 +191,7 @@ test('a result that a dead command left in the outbox is handed over by outbox s
   await claimAll(before);
   await finishNext();
   await before.service.close();
-  const sent = await offsite(place, ['outbox', 'send'], { dataFolder: folder });
+  const sent = await offsite(place, ['data', 'outbox', 'send'], { dataFolder: folder });
   expect(sent.exitCode, sent.stderr).toBe(0);
   expect(ledger.outbox.pending()).toEqual([]);
   const after = openTestService(folder);

@@ -101,7 +101,7 @@ test('a rerun cell of a platform batch is run here too, and reported trials of t
   // What ran here is in the ledger like any other batch.
   const shown = await at.command('show', first.id);
   expect(shown.stdout).toContain('run by the platform');
-  const batches = JSON.parse((await at.command('batches', '--json')).stdout);
+  const batches = JSON.parse((await at.command('data', 'batches', '--json')).stdout);
   expect(batches).toMatchObject([{ id: first.id, service: 'platform', passed: 3, left: 0 }]);
 }, 180_000);
 

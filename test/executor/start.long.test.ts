@@ -33,7 +33,7 @@ function json(ended: Ended): unknown {
 test('start runs a platform batch here if no server runs, as it is planned, and its exit code is that of run', async () => {
   await using at = openServingPlace();
   const suite = suiteAt(at);
-  const ended = await at.command('start', suite, '--json', '--trials', '2', '--fail-under', '0.9');
+  const ended = await at.command('service', 'start', suite, '--json', '--trials', '2', '--fail-under', '0.9');
   expect(ended.exitCode, ended.stderr).toBe(1);
   expect(json(ended)).toMatchObject({
     service: 'platform',
@@ -60,6 +60,7 @@ test('what a command leaves when it is interrupted, or never runs, the next serv
   await using at = openServingPlace();
   const suite = suiteAt(at, 'echo hi > out.txt; touch /opt/mark; until [ -e /tmp/go ]; do sleep 0.1; done');
   const args = [
+    'service',
     'start',
     suite,
     '--variant',
@@ -78,7 +79,7 @@ test('what a command leaves when it is interrupted, or never runs, the next serv
   expect(resumed.exitCode).toBe(2);
   expect(resumed.stderr).toContain('`offsite serve`');
 
-  const left = await at.command('start', suiteAt(at), '--variant', 'sulky', '--no-wait', '--json');
+  const left = await at.command('service', 'start', suiteAt(at), '--variant', 'sulky', '--no-wait', '--json');
   expect(left.exitCode, left.stderr).toBe(0);
   const { id } = json(left) as { id: string };
   // The profile of the interrupted batch is in its plan: it still waits for a file that never comes.
@@ -95,7 +96,7 @@ test('if a server runs, start returns at once, and with --wait it waits for what
   await using at = openServingPlace();
   const suite = suiteAt(at);
   const serving = await at.serve();
-  const started = await at.command('start', suite, '--json', '--variant', 'greeter');
+  const started = await at.command('service', 'start', suite, '--json', '--variant', 'greeter');
   expect(started.exitCode, started.stderr).toBe(0);
   expect(started.stderr).toContain('running `offsite serve`');
   expect(json(started)).toMatchObject({
@@ -112,7 +113,7 @@ test('if a server runs, start returns at once, and with --wait it waits for what
   const [run] = await endedRuns(serving, 'greets');
   expect(run).toMatchObject({ id: runs[0]?.id, batchId: id, distribution: { passed: 1 } });
 
-  const waited = await at.command('start', suite, '--json', '--fail-under', '0.9');
+  const waited = await at.command('service', 'start', suite, '--json', '--fail-under', '0.9');
   expect(waited.exitCode, waited.stderr).toBe(1);
   expect(json(waited)).toMatchObject({
     service: 'platform',
@@ -123,7 +124,7 @@ test('if a server runs, start returns at once, and with --wait it waits for what
       { variant: 'greeter', passed: 1 },
     ],
   });
-  const again = await at.command('rerun', id.slice(0, 12), 'greets:greeter');
+  const again = await at.command('service', 'rerun', id.slice(0, 12), 'greets:greeter');
   expect(again.exitCode, again.stderr).toBe(0);
   expect(await endedRuns(serving, 'greets')).toMatchObject([
     { batchId: id, distribution: { passed: 1 } },
@@ -139,6 +140,7 @@ test('an interrupted --wait leaves the batch to the server, and says so', async 
   const serving = await at.serve();
   const config = `${at.place.folder}/project/offsite.yaml`;
   const waiting = startCommand(at.place, [
+    'service',
     'start',
     suite,
     '--variant',
@@ -158,7 +160,7 @@ test('an interrupted --wait leaves the batch to the server, and says so', async 
 
 test('a threshold without the results that it is for is refused', async () => {
   await using at = openServingPlace();
-  const refused = await at.command('start', suiteAt(at), '--no-wait', '--fail-under', '0.9');
+  const refused = await at.command('service', 'start', suiteAt(at), '--no-wait', '--fail-under', '0.9');
   expect(refused).toMatchObject({ exitCode: 2, stdout: '' });
   expect(refused.stderr).toContain('--fail-under needs the results');
 }, 60_000);
@@ -208,11 +210,13 @@ test('a choice of variants after which the service would take one for another is
       { ...variant, name: 'second' },
     ],
   });
-  const second = await at.command('start', suite, '--variant', 'second', '--no-wait');
+  const second = await at.command('service', 'start', suite, '--variant', 'second', '--no-wait');
   expect(second.exitCode).toBe(2);
   expect(second.stderr).toContain('take the variant second for first');
-  const unknown = await at.command('start', suite, '--variant', 'third', '--no-wait');
+  const unknown = await at.command('service', 'start', suite, '--variant', 'third', '--no-wait');
   expect(unknown.exitCode).toBe(2);
   expect(unknown.stderr).toContain('It has first, second.');
-  expect(await at.command('start', suite, '--variant', 'first', '--no-wait')).toMatchObject({ exitCode: 0 });
+  expect(await at.command('service', 'start', suite, '--variant', 'first', '--no-wait')).toMatchObject({
+    exitCode: 0,
+  });
 }, 60_000);

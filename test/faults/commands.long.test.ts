@@ -85,7 +85,7 @@ test('a refused report is parked; it can be exported, queued again, and dropped,
     for (const { trial } of ledger.outbox.pending())
       ledger.outbox.parked(trial, '403 Forbidden', versionOf());
   }
-  const outbox = (...args: string[]) => offsite(place, ['outbox', ...args], { env });
+  const outbox = (...args: string[]) => offsite(place, ['data', 'outbox', ...args], { env });
   const [report] = JSON.parse((await outbox('list', '--json')).stdout);
   expect(report).toMatchObject({ state: 'parked', answer: '403 Forbidden' });
   const id = String(report.trial);
@@ -115,7 +115,7 @@ test('the ledger is checked, backed up and pruned by commands that say what they
   using place = openPlace();
   const { dataFolder } = place;
   await offsite(place, ['run', place.suite({ cases: [{ id: 'one', verify: 'true' }] })]);
-  const ledgerCommand = (...args: string[]) => offsite(place, ['ledger', ...args]);
+  const ledgerCommand = (...args: string[]) => offsite(place, ['data', ...args]);
   expect(await ledgerCommand('check')).toMatchObject({
     exitCode: 0,
     stdout: expect.stringContaining('the ledger is whole'),

@@ -35,7 +35,7 @@ byRoot.test(
       rmSync(filler);
       const statuses = async () =>
         (await runsOf(place, 'one', 'two', 'three')).map(({ trials }) => trials?.map(({ status }) => status));
-      await offsite(place, ['outbox', 'send']);
+      await offsite(place, ['data', 'outbox', 'send']);
       expect(await statuses()).toEqual([['reported'], ['reported'], ['queued']]);
 
       const resuming = start(place, ['resume', batch]);

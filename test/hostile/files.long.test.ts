@@ -21,7 +21,7 @@ const models = { m: { wire: 'openai-chat', baseUrl: 'http://127.0.0.1:1/v1', api
 
 /** Enqueues a suite, which reads all of its files, and needs no engine. What hangs is ended. */
 async function enqueue(place: Place, suite: string, options: string[] = []): Promise<Ended> {
-  const running = start(place, ['enqueue', suite, ...options], { env: { M_KEY: key } });
+  const running = start(place, ['daemon', 'enqueue', suite, ...options], { env: { M_KEY: key } });
   const timer = setTimeout(() => running.kill('SIGKILL'), 30_000);
   const ended = await running.ended;
   clearTimeout(timer);

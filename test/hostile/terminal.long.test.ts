@@ -4,7 +4,7 @@ import type { Command } from '@commander-js/extra-typings';
 import { XMLValidator } from 'fast-xml-parser';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { commands } from '../../src/cli/program.ts';
+import { commands } from '../../src/cli/command-list.ts';
 import { type FlakyService, openFlakyService } from '../cli/flaky-service.ts';
 import { type Ended, offsite, start } from '../cli/offsite.ts';
 import { openPlace, type Place } from '../cli/place.ts';
@@ -205,24 +205,33 @@ const trials: Record<string, () => Promise<Ended[]>> = {
       await add('--suite', file, '--diff', file),
     ];
   },
-  start: async () => {
+  'service start': async () => {
     return [
-      ...(await asked('start', suite, '--drop-local')),
-      await offsite(place, ['start', suite], { env: at(kind) }),
-      ...(await plain('start', suite, '--trials', '1')),
-      ...(await plain('start', suite, '--variant', hostileName, name(attacks.stop))),
+      ...(await asked('service', 'start', suite, '--drop-local')),
+      await offsite(place, ['service', 'start', suite], { env: at(kind) }),
+      ...(await plain('service', 'start', suite, '--trials', '1')),
+      ...(await plain('service', 'start', suite, '--variant', hostileName, name(attacks.stop))),
     ];
   },
   resume: () => plain('resume', hostileName, ...config()),
-  abandon: () => plain('abandon', hostileName, ...config()),
-  fork: async () => {
+  'data abandon': () => plain('data', 'abandon', hostileName, ...config()),
+  'trial fork': async () => {
     const trial = `${JSON.parse(ran.stdout).runs[2].id}#0`;
     const args = ['--at', '0', '--model', hostileName, ...config()];
     return [
-      ...(await plain('fork', trial, ...args, '--json')),
-      ...(await plain('fork', trial, '--at', '5', '--model', hostileName, ...config())),
-      ...(await plain('fork', name(attacks.stop), ...args)),
-      ...(await plain('fork', trial, ...args, '--harness', hostileName, '--profile', name(attacks.stop))),
+      ...(await plain('trial', 'fork', trial, ...args, '--json')),
+      ...(await plain('trial', 'fork', trial, '--at', '5', '--model', hostileName, ...config())),
+      ...(await plain('trial', 'fork', name(attacks.stop), ...args)),
+      ...(await plain(
+        'trial',
+        'fork',
+        trial,
+        ...args,
+        '--harness',
+        hostileName,
+        '--profile',
+        name(attacks.stop),
+      )),
       ...(await plain(
         'fork',
         trial,
@@ -235,7 +244,10 @@ const trials: Record<string, () => Promise<Ended[]>> = {
       )),
     ];
   },
-  batches: async () => [...(await plain('batches')), ...(await plain('batches', '--json'))],
+  'data batches': async () => [
+    ...(await plain('data', 'batches')),
+    ...(await plain('data', 'batches', '--json')),
+  ],
   show: async () => {
     const trials = JSON.parse(ran.stdout).runs.map((run: { id: string }) => `${run.id}#0`);
     const parts = ['--verify', '--diff', '--transcript', '--model', '--json'];
@@ -246,49 +258,60 @@ const trials: Record<string, () => Promise<Ended[]>> = {
       ...(await Promise.all(parts.map((part) => offsite(place, ['show', trials[2], part])))),
     ];
   },
-  artifacts: async () => {
+  'trial artifacts': async () => {
     const out = join(place.folder, 'artifacts');
     const trial = `${JSON.parse(ran.stdout).runs[2].id}#0`;
     return [
-      ...(await plain('artifacts', trial)),
-      ...(await plain('artifacts', trial, '--out', out)),
-      ...(await plain('artifacts', name(attacks.lineStop))),
+      ...(await plain('trial', 'artifacts', trial)),
+      ...(await plain('trial', 'artifacts', trial, '--out', out)),
+      ...(await plain('trial', 'artifacts', name(attacks.lineStop))),
     ];
   },
-  shell: async () => {
+  'trial shell': async () => {
     const trial = `${JSON.parse(ran.stdout).runs[2].id}#0`;
     const print = `${say}; printf '%s\\n' *`;
-    const args = ['shell', '--data-folder', place.dataFolder, trial, '--', 'bash', '-c', print];
-    return [await offsite(place, args, { dataFolder: null }), ...(await plain('shell', hostileName))];
-  },
-  tasks: async () => {
-    const sets = hostileTasks();
+    const args = ['trial', 'shell', '--data-folder', place.dataFolder, trial, '--', 'bash', '-c', print];
     return [
-      ...(await bare(['tasks', sets, '--details'])),
-      ...(await bare(['tasks', sets, '--json'])),
-      ...(await bare(['tasks', join(sets, 'rows.jsonl')])),
-      ...(await bare(['tasks', join(sets, 'whole.jsonl'), '--image', hostileName, '--details'])),
-      ...(await bare(['tasks', join(sets, 'whole.jsonl'), '--build', hostileName])),
-      ...(await bare(['tasks', join(sets, hostileName)])),
-      ...(await bare(['tasks', sets, '--include', hostileName])),
+      await offsite(place, args, { dataFolder: null }),
+      ...(await plain('trial', 'shell', hostileName)),
     ];
   },
-  import: async () => {
+  'tasks list': async () => {
+    const sets = hostileTasks();
+    return [
+      ...(await bare(['tasks', 'list', sets, '--details'])),
+      ...(await bare(['tasks', 'list', sets, '--json'])),
+      ...(await bare(['tasks', 'list', join(sets, 'rows.jsonl')])),
+      ...(await bare(['tasks', 'list', join(sets, 'whole.jsonl'), '--image', hostileName, '--details'])),
+      ...(await bare(['tasks', 'list', join(sets, 'whole.jsonl'), '--build', hostileName])),
+      ...(await bare(['tasks', 'list', join(sets, hostileName)])),
+      ...(await bare(['tasks', 'list', sets, '--include', hostileName])),
+    ];
+  },
+  'tasks import': async () => {
     const sets = hostileTasks();
     const out = ['--out', join(place.folder, 'imported'), '--force', '--variant', hostileName];
     return [
-      ...(await bare(['import', 'harbor', sets, ...out])),
-      ...(await bare(['import', 'swe-bench', join(sets, 'rows.jsonl'), ...out])),
-      ...(await bare(['import', 'swe-bench', join(sets, 'whole.jsonl'), '--image', hostileName, ...out])),
-      ...(await bare(['import', hostileName, sets, ...out])),
+      ...(await bare(['tasks', 'import', 'harbor', sets, ...out])),
+      ...(await bare(['tasks', 'import', 'swe-bench', join(sets, 'rows.jsonl'), ...out])),
+      ...(await bare([
+        'tasks',
+        'import',
+        'swe-bench',
+        join(sets, 'whole.jsonl'),
+        '--image',
+        hostileName,
+        ...out,
+      ])),
+      ...(await bare(['tasks', 'import', hostileName, sets, ...out])),
     ];
   },
-  regrade: async () => {
+  'trial regrade': async () => {
     const { batchId } = JSON.parse(ran.stdout);
     return [
-      ...(await plain('regrade', batchId, ...config())),
-      ...(await plain('regrade', batchId, '--planned', '--json', ...config())),
-      ...(await plain('regrade', batchId, '--case', hostileName, ...config())),
+      ...(await plain('trial', 'regrade', batchId, ...config())),
+      ...(await plain('trial', 'regrade', batchId, '--planned', '--json', ...config())),
+      ...(await plain('trial', 'regrade', batchId, '--case', hostileName, ...config())),
     ];
   },
   fleet: () => bare(['fleet']),
@@ -339,13 +362,16 @@ const trials: Record<string, () => Promise<Ended[]>> = {
   },
   'daemon install': () => plain('daemon', 'install', '--user', '--print', ...config()),
   'daemon uninstall': () => plain('daemon', 'uninstall', '--user', '--print'),
-  enqueue: () => plain('enqueue', suite),
-  status: async () => [...(await answered('status')), ...(await answered('status', '--json'))],
-  pause: () => answered('pause'),
-  unpause: () => answered('unpause'),
-  drain: () => answered('drain'),
-  cancel: () => answered('cancel', name(attacks.stop)),
-  concurrency: () => answered('concurrency', '2'),
+  'daemon enqueue': () => plain('daemon', 'enqueue', suite),
+  'daemon status': async () => [
+    ...(await answered('daemon', 'status')),
+    ...(await answered('daemon', 'status', '--json')),
+  ],
+  'daemon pause': () => answered('daemon', 'pause'),
+  'daemon resume': () => answered('daemon', 'resume'),
+  'daemon drain': () => answered('daemon', 'drain'),
+  'daemon cancel': () => answered('daemon', 'cancel', name(attacks.stop)),
+  'daemon concurrency': () => answered('daemon', 'concurrency', '2'),
   serve: async () => {
     const running = start(place, ['serve', '--port', '0']);
     const [, url] = await running.printed(/Eval Service at (http:\S+);/);
@@ -353,24 +379,31 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     running.kill('SIGTERM');
     return [await running.ended];
   },
-  outbox: async () => [...(await plain('outbox')), ...(await plain('outbox', '--json'))],
-  'outbox list': async () => [
-    ...(await plain('outbox', 'list')),
-    ...(await plain('outbox', 'list', '--json')),
+  'data outbox': async () => [
+    ...(await plain('data', 'outbox')),
+    ...(await plain('data', 'outbox', '--json')),
   ],
-  'outbox send': async () => [await offsite(place, ['outbox', 'send'], { env: flaky.env })],
-  'outbox retry': () => plain('outbox', 'retry', '99'),
-  'outbox drop': () => plain('outbox', 'drop', '1'),
-  'outbox export': () => plain('outbox', 'export', '-'),
-  ledger: () => bare(['ledger']),
-  'ledger check': () => plain('ledger', 'check'),
-  'ledger backup': () => plain('ledger', 'backup', join(place.folder, name(attacks.stop))),
-  'ledger prune': () => plain('ledger', 'prune', '--older-than', '1d', '--dry-run'),
-  'ledger workspaces': async () => [
-    ...(await plain('ledger', 'workspaces')),
-    ...(await plain('ledger', 'workspaces', '--json')),
+  'data outbox list': async () => [
+    ...(await plain('data', 'outbox', 'list')),
+    ...(await plain('data', 'outbox', 'list', '--json')),
   ],
-  'base-image': () => bare(['base-image', ...config()], badEngine()),
+  'data outbox send': async () => [await offsite(place, ['data', 'outbox', 'send'], { env: flaky.env })],
+  'data outbox retry': () => plain('data', 'outbox', 'retry', '99'),
+  'data outbox drop': () => plain('data', 'outbox', 'drop', '1'),
+  'data outbox export': () => plain('data', 'outbox', 'export', '-'),
+  data: () => bare(['data']),
+  trial: () => bare(['trial']),
+  tasks: () => bare(['tasks']),
+  service: () => bare(['service']),
+  engine: () => bare(['engine']),
+  'data check': () => plain('data', 'check'),
+  'data backup': () => plain('data', 'backup', join(place.folder, name(attacks.stop))),
+  'data prune': () => plain('data', 'prune', '--older-than', '1d', '--dry-run'),
+  'data workspaces': async () => [
+    ...(await plain('data', 'workspaces')),
+    ...(await plain('data', 'workspaces', '--json')),
+  ],
+  'engine base-image': () => bare(['engine', 'base-image', ...config()], badEngine()),
   quickstart: () => bare(['quickstart', '--junit', hostileName], badEngine()),
   doctor: async () => [
     await offsite(place, ['doctor', ...config()], { env: { ...badEngine(), ...at(kind) } }),
@@ -398,37 +431,41 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     ...(await plain('models', 'check', '--json', ...modelAt(kind))),
     ...(await plain('models', 'check', name(attacks.stop), ...config())),
   ],
-  clean: async () => [
-    ...(await bare(['clean', '--dry-run'])),
-    ...(await bare(['clean', '--dry-run'], badEngine())),
+  'engine clean': async () => [
+    ...(await bare(['engine', 'clean', '--dry-run'])),
+    ...(await bare(['engine', 'clean', '--dry-run'], badEngine())),
   ],
-  images: () => bare(['images']),
-  'images list': async () => [
-    ...(await bare(['images', 'list'])),
-    ...(await bare(['images', 'list', '--json'])),
-    ...(await bare(['images', 'list'], badEngine())),
+  'engine images': () => bare(['engine', 'images']),
+  'engine images list': async () => [
+    ...(await bare(['engine', 'images', 'list'])),
+    ...(await bare(['engine', 'images', 'list', '--json'])),
+    ...(await bare(['engine', 'images', 'list'], badEngine())),
   ],
-  'images prune': () => bare(['images', 'prune', '--dry-run', '--older-than', '1000d']),
-  whoami: () => asked('whoami'),
-  integrations: () => asked('integrations'),
-  cases: () => asked('cases', '--suite', name(attacks.stop)),
-  runs: () => asked('runs', name(attacks.lineStop)),
-  rerun: () => asked('rerun', name(attacks.stop), hostileName),
-  prompts: () => bare(['prompts']),
-  'prompts get': () => asked('prompts', 'get', hostileName),
-  'prompts promote': () => asked('prompts', 'promote', hostileName, name(attacks.stop), '1'),
-  'prompts write': () => asked('prompts', 'write', name(attacks.stop), suite),
+  'engine images prune': () => bare(['engine', 'images', 'prune', '--dry-run', '--older-than', '1000d']),
+  'service whoami': () => asked('service', 'whoami'),
+  'service integrations': () => asked('service', 'integrations'),
+  'service cases': () => asked('service', 'cases', '--suite', name(attacks.stop)),
+  'service runs': () => asked('service', 'runs', name(attacks.lineStop)),
+  'service rerun': () => asked('service', 'rerun', name(attacks.stop), hostileName),
+  'service prompts': () => bare(['service', 'prompts']),
+  'service prompts get': () => asked('service', 'prompts', 'get', hostileName),
+  'service prompts promote': () =>
+    asked('service', 'prompts', 'promote', hostileName, name(attacks.stop), '1'),
+  'service prompts write': () => asked('service', 'prompts', 'write', name(attacks.stop), suite),
   completion: () => bare(['completion', name(attacks.lineStop)]),
   complete: async () => [
     ...(await bare(['complete', '--', 'show', ''], { OFFSITE_HOME: place.dataFolder })),
     ...(await bare(['complete', '--', 'models', 'check', ''], { OFFSITE_CONFIG: config()[1] ?? '' })),
     ...(await bare(['complete', '--', hostileName, name(attacks.stop)])),
   ],
-  keys: () => bare(['keys']),
-  'keys create': () =>
-    plain('keys', 'create', '--for', 'read', '--name', hostileName, '--organization', hostileName),
-  'keys list': async () => [...(await plain('keys', 'list')), ...(await plain('keys', 'list', '--json'))],
-  'keys revoke': () => plain('keys', 'revoke', name(attacks.stop)),
+  'service keys': () => bare(['service', 'keys']),
+  'service keys create': () =>
+    plain('service', 'keys', 'create', '--for', 'read', '--name', hostileName, '--organization', hostileName),
+  'service keys list': async () => [
+    ...(await plain('service', 'keys', 'list')),
+    ...(await plain('service', 'keys', 'list', '--json')),
+  ],
+  'service keys revoke': () => plain('service', 'keys', 'revoke', name(attacks.stop)),
 };
 
 describe('no command prints foreign text that controls a terminal or a CI system:', () => {
@@ -438,7 +475,7 @@ describe('no command prints foreign text that controls a terminal or a CI system
         const path = [...before, command.name()];
         return [path.join(' '), ...paths(command.commands as Command[], path)];
       });
-    expect(Object.keys(trials).toSorted()).toEqual(paths(await commands()).toSorted());
+    expect(Object.keys(trials).toSorted()).toEqual(['complete', ...paths(await commands())].toSorted());
   });
 
   test.each(Object.entries(trials))('%s', async (_, printed) => {

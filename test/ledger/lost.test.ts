@@ -38,7 +38,7 @@ test.each([
     expect.objectContaining({
       code: 'LEDGER_LOST',
       message: expect.stringContaining(what),
-      hint: expect.stringMatching(/offsite ledger backup.*ledger\.db\.before-v7/),
+      hint: expect.stringMatching(/offsite data backup.*ledger\.db\.before-v7/),
     }),
   );
 });

@@ -20,7 +20,8 @@ export interface ValidatorBench extends AsyncDisposable {
 export async function openValidatorBench(clock: Clock = systemClock): Promise<ValidatorBench> {
   const engine = await connectEngine({ instance: `test-${randomBytes(6).toString('hex')}`, clock });
   const image = await engine.findImage('offsite/base');
-  if (!image) throw new Error('this test needs the image offsite/base: npm run -s offsite -- base-image');
+  if (!image)
+    throw new Error('this test needs the image offsite/base: npm run -s offsite -- engine base-image');
   const another = async () => {
     const container = await engine.createContainer({
       imageId: image.id,

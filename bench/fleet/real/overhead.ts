@@ -71,7 +71,7 @@ export async function startAll(fleet: FleetHere): Promise<void> {
 async function floorSeconds(count: number): Promise<number> {
   await using engine = await connectEngine({ instance: `bench-${randomUUID()}` });
   const found = await engine.findImage(image);
-  if (!found) throw new Error(`the engine has no image ${image}: offsite base-image`);
+  if (!found) throw new Error(`the engine has no image ${image}: offsite engine base-image`);
   const limit = pLimit(workers.length * capacity);
   const startedAt = performance.now();
   await Promise.all(Array.from({ length: count }, () => limit(() => floorTrial(engine, found.id, 'none'))));

@@ -141,7 +141,7 @@ export class Daemon {
   }
 
   unpause(): string {
-    if (this.#mode !== 'paused') return `nothing to unpause: the daemon is ${this.#mode}`;
+    if (this.#mode !== 'paused') return `nothing to resume: the daemon is ${this.#mode}`;
     this.#setMode('working');
     this.#worker.resume();
     return 'working again';

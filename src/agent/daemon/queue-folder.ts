@@ -90,7 +90,7 @@ function startUnknown(): OffsiteError {
   return new OffsiteError(message, {
     code: 'START_UNKNOWN',
     kind: 'infrastructure',
-    hint: 'Use `offsite runs` to see whether the batch exists; if not, enqueue the suite again.',
+    hint: 'Use `offsite service runs` to see whether the batch exists; if not, enqueue the suite again.',
   });
 }
 

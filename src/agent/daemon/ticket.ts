@@ -79,7 +79,7 @@ export function readTicket(file: string): KnownPlan {
       throw new Error('it has no case or no variant');
     return { prompt, plan: { ...plan, file } };
   } catch (error) {
-    throw new OffsiteError(`\`offsite enqueue\` did not write this file: ${messageOf(error)}`, {
+    throw new OffsiteError(`\`offsite daemon enqueue\` did not write this file: ${messageOf(error)}`, {
       code: 'TICKET_BAD',
       kind: 'input',
       cause: error,

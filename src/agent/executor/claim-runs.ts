@@ -21,7 +21,7 @@ export async function claimRun(run: OpenPlatformRun, ledger: Ledger): Promise<bo
     (one) => !ended.has(one),
   );
   if (key !== undefined) {
-    // `offsite start` planned it, or an earlier executor claimed it.
+    // `offsite service start` planned it, or an earlier executor claimed it.
     ledger.queue.add([{ run: key, setup, variantId: run.variant.id, ordinals }]);
     ledger.foundRuns.claimOpen(key, ordinals);
     reconcile(run, key, { ledger, ended, open: ordinals });

@@ -48,7 +48,7 @@ export async function refusalOf(
   }
 }
 
-/** The plan of a batch that `offsite start` kept in this ledger. */
+/** The plan of a batch that `offsite service start` kept in this ledger. */
 function planOf(batchId: string, ledger: Ledger): Planned | undefined {
   const batch = ledger.batches.find(batchId).find(({ service }) => service === platformService);
   return batch?.plan === undefined ? undefined : openBatch(batch, ledger).plan;

@@ -60,7 +60,9 @@ async function abandonBatch(reference: string, options: AbandonOptions): Promise
   else out.print(stack(all.map(abandonedText)));
   if (unreported > 0) {
     const kept = plural(unreported, 'result');
-    context.note(`${kept} of it could not be reported yet: \`offsite outbox\` lists, sends and drops them`);
+    context.note(
+      `${kept} of it could not be reported yet: \`offsite data outbox\` lists, sends and drops them`,
+    );
   }
   return unreported > 0 && !parts.unreported ? exitCodes.infrastructure : exitCodes.done;
 }
@@ -87,6 +89,6 @@ function atWork(name: string): OffsiteError {
   return new OffsiteError(`another process works on ${name}`, {
     code: 'BATCH_AT_WORK',
     kind: 'input',
-    hint: 'Stop it first (Ctrl-C, or `offsite drain` for a daemon), then abandon the batch.',
+    hint: 'Stop it first (Ctrl-C, or `offsite daemon drain` for a daemon), then abandon the batch.',
   });
 }

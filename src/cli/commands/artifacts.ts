@@ -55,6 +55,6 @@ function refuse(written: readonly Written[]): void {
   throw new OffsiteError(`${done}; not written:${reasons}`, {
     code: 'ARTIFACTS_NOT_WRITTEN',
     kind: 'input',
-    hint: '`offsite artifacts TRIAL --json` names the blob with each content.',
+    hint: '`offsite trial artifacts TRIAL --json` names the blob with each content.',
   });
 }

@@ -34,7 +34,7 @@ export function batchesCommand() {
       if (listed.length === 0) return out.print('the data folder has no batch yet: offsite run SUITE');
       const more = all.length - listed.length;
       const rest =
-        more > 0 ? [styled('dim', ours(`and ${more} more: offsite batches -n ${all.length}`))] : [];
+        more > 0 ? [styled('dim', ours(`and ${more} more: offsite data batches -n ${all.length}`))] : [];
       const content = stack([
         batchesTable(listed, shortBatchIds(ledger.records), out.columns ?? unlimited),
         ...rest,

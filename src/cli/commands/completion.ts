@@ -4,6 +4,7 @@ import { commandTrees } from '../command-tree.ts';
 import { candidatesFor } from '../completion/candidates.ts';
 import { machineValues } from '../completion/machine-values.ts';
 import { completionScripts, shells } from '../completion/scripts.ts';
+import { newName } from '../old-names.ts';
 import { openTerminal } from '../terminal.ts';
 
 export function completionCommand() {
@@ -19,13 +20,19 @@ export function completeCommand() {
     .description('print what may come next on a command line, for the scripts of `offsite completion`')
     .argument('<words...>', 'what is written after `offsite`; the last word may be empty')
     .action(async (words) => {
-      const found = await candidatesFor(words, commandTrees, machineValues(process.env));
+      const found = await candidatesFor(renamed(words), commandTrees, machineValues(process.env));
       const lines =
         found.kind === 'files'
           ? ['files']
           : ['words', ...found.words.map(({ value, description }) => `${value}\t${oneLine(description)}`)];
       openTerminal().out.print(ours(lines.join('\n')));
     });
+}
+
+/** A line with a former name of a command, as if it had the new one. */
+function renamed(words: readonly string[]): readonly string[] {
+  const name = commandTrees.some((tree) => tree.name === words[0]) ? undefined : newName(words);
+  return name === undefined ? words : [...name.split(' '), ...words.slice(1)];
 }
 
 /** A description on one line, in plain ASCII. Descriptions contain names from others, with any characters. */

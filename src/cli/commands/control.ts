@@ -10,12 +10,12 @@ interface DaemonAddress {
 
 export function pauseCommand() {
   return withConfigAndData(new Command('pause'))
-    .description('make the daemon start no trial until `unpause`; running trials continue')
+    .description('make the daemon start no trial until `offsite daemon resume`; running trials continue')
     .action((options) => sendCommand(options, '/pause'));
 }
 
-export function unpauseCommand() {
-  return withConfigAndData(new Command('unpause'))
+export function resumeDaemonCommand() {
+  return withConfigAndData(new Command('resume'))
     .description('let the daemon start trials again')
     .action((options) => sendCommand(options, '/unpause'));
 }

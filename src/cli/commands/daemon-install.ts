@@ -10,7 +10,7 @@ import { planUnit, type ServiceHost } from '../service-unit/plan-unit.ts';
 import { removeUnit, writeUnit } from '../service-unit/unit-file.ts';
 import { openTerminal } from '../terminal.ts';
 
-export function daemonInstall() {
+export function installCommand() {
   return withConfigAndData(new Command('install'))
     .description(
       'write a systemd unit or a launchd plist that keeps the daemon running; starts nothing itself',
@@ -33,12 +33,12 @@ export function daemonInstall() {
         text`\nIts variables, such as OFFSITE_URL, OFFSITE_API_KEY and the models' keys, go into a file`,
       );
       out.print(text`that only its user can read:\n\n  ${spec.environmentFile}\n\nThen:\n`);
-      const status = `offsite status --data-folder ${spec.dataFolder}`;
+      const status = `offsite daemon status --data-folder ${spec.dataFolder}`;
       for (const command of [...unit.start, status]) out.print(`  ${command}`);
     });
 }
 
-export function daemonUninstall() {
+export function uninstallCommand() {
   return withConfigAndData(new Command('uninstall'))
     .description('remove the file that `offsite daemon install` wrote; results and settings stay')
     .option('--user', 'the service of your user, not of the whole machine')

@@ -1,9 +1,8 @@
 import { Command } from '@commander-js/extra-typings';
 import { address, wholeNumber, withConfigAndData } from '../options.ts';
-import { daemonInstall, daemonUninstall } from './daemon-install.ts';
 
 export function daemonCommand() {
-  const daemon = withConfigAndData(new Command('daemon'))
+  return withConfigAndData(new Command('daemon'))
     .description(
       'find runs that others have queued, run their trials and report them, until stopped: SIGTERM drains, ' +
         'a second SIGTERM queues running trials again and ends, a third ends at once; ' +
@@ -22,7 +21,4 @@ export function daemonCommand() {
       const { runDaemon } = await import('../daemon/run-daemon.ts');
       process.exitCode = await runDaemon(options);
     });
-  for (const command of [daemonInstall(), daemonUninstall()])
-    daemon.addCommand(command as unknown as Command);
-  return daemon;
 }

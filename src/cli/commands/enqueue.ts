@@ -19,6 +19,6 @@ export function enqueueCommand() {
       const sources = await sourcesOf(file, options, context, { progress, signal });
       const plan = loadSuite(file, config, runners, { ...suiteOptions(options, context), sources });
       const ticket = await writeTicket(dataFolder, { ...plan, trigger: ciRun(env) });
-      out.print(`queued as ${ticket}; \`offsite status\` shows the daemon's progress`);
+      out.print(`queued as ${ticket}; \`offsite daemon status\` shows the daemon's progress`);
     });
 }

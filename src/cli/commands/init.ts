@@ -70,7 +70,7 @@ const leadsOn = {
 type EngineState = 'ready' | 'without an image' | 'missing';
 
 const engineHelp = {
-  'without an image': 'before that: offsite base-image    makes the image that sandboxes use',
+  'without an image': 'before that: offsite engine base-image    makes the image that sandboxes use',
   missing: 'before that: offsite doctor    says what is missing on this machine: trials need Docker',
 };
 

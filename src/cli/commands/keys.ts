@@ -97,7 +97,7 @@ function listCommand() {
 function revokeCommand() {
   return withConfigAndData(new Command('revoke'))
     .description('revoke a key')
-    .argument('<id>', "the key's id, as `offsite keys list` shows it")
+    .argument('<id>', "the key's id, as `offsite service keys list` shows it")
     .action((id, options) =>
       withEmbedded(options, (service) => {
         service.revokeKey(id);

@@ -13,17 +13,7 @@ import { exitCodes } from '../exit-codes.ts';
 import { age, byteSize, withConfigAndData } from '../options.ts';
 import type { Terminal } from '../terminal.ts';
 
-export function ledgerCommand() {
-  const ledger = new Command('ledger').description(
-    'the record of all batches and results in the data folder: check it, back it up, remove what is old',
-  );
-  for (const command of [checkCommand(), backUpCommand(), pruneCommand(), workspacesCommand()]) {
-    ledger.addCommand(command as unknown as Command);
-  }
-  return ledger;
-}
-
-function checkCommand() {
+export function checkLedgerCommand() {
   return withConfigAndData(new Command('check'))
     .description('read everything and list what is damaged or missing; exit 3 if something is')
     .option('--json', 'print one JSON document on stdout')
@@ -37,7 +27,7 @@ function checkCommand() {
     );
 }
 
-function backUpCommand() {
+export function backUpCommand() {
   return withConfigAndData(new Command('backup'))
     .description(
       'copy the record with all results to a new folder, while trials run; it can be used as a data folder',
@@ -50,13 +40,13 @@ function backUpCommand() {
           `${backedUp.folder}: the record and ${plural(backedUp.blobs, 'blob')}, ${size(backedUp.byteSize)}`,
         );
         if (backedUp.damaged.length === 0) return;
-        err.print(`left out ${plural(backedUp.damaged.length, 'damaged blob')}: offsite ledger check`);
+        err.print(`left out ${plural(backedUp.damaged.length, 'damaged blob')}: offsite data check`);
         process.exitCode = exitCodes.infrastructure;
       }),
     );
 }
 
-function pruneCommand() {
+export function pruneCommand() {
   return withConfigAndData(new Command('prune'))
     .description('remove old batches that are completely reported; unreported batches stay')
     .requiredOption('--older-than <time>', 'how long ago the batches ended: 30d, 12h', age)
@@ -83,11 +73,11 @@ function pruneCommand() {
     );
 }
 
-function workspacesCommand() {
+export function workspacesCommand() {
   return withConfigAndData(new Command('workspaces'))
     .description(
-      'what trials left, kept for `offsite regrade`: say how much disk it takes, or remove the oldest; ' +
-        'images of sandboxes are among those of `offsite images`',
+      'what trials left, kept for `offsite trial regrade`: say how much disk it takes, or remove the oldest; ' +
+        'images of sandboxes are among those of `offsite engine images`',
     )
     .option('--free', 'remove all of it')
     .option('--budget <size>', 'remove the oldest until the others take no more than this', byteSize)
@@ -106,7 +96,7 @@ function workspacesCommand() {
         if (budget !== undefined)
           out.print(`removed ${plural(freed.count, 'workspace')}, ${size(freed.bytes)}`);
         out.print(`${plural(kept.count, 'workspace')} kept, ${size(kept.bytes)} in ${workspaces.folder}`);
-        out.print('Images of sandboxes that are kept for this too: offsite images list');
+        out.print('Images of sandboxes that are kept for this too: offsite engine images list');
       }),
     );
 }

@@ -46,13 +46,13 @@ function retryCommand() {
     .description(
       'queue parked results again, after you removed the reason for the refusal; without ids, all of them',
     )
-    .argument('[id...]', 'ids, as `offsite outbox` shows them', reportIds)
+    .argument('[id...]', 'ids, as `offsite data outbox` shows them', reportIds)
     .action((ids, options) =>
       withLedger(options, (ledger) => {
         const chosen = ids.length > 0 ? ids : parked(ledger).map(({ trial }) => trial);
         for (const { trial } of known(ledger, chosen)) ledger.outbox.retry(trial);
         openTerminal().err.print(
-          `queued ${plural(chosen.length, 'result')} again for the next run or \`offsite outbox send\``,
+          `queued ${plural(chosen.length, 'result')} again for the next run or \`offsite data outbox send\``,
         );
       }),
     );
@@ -61,7 +61,7 @@ function retryCommand() {
 function dropCommand() {
   return withConfigAndData(new Command('drop'))
     .description('drop results: they are never reported. What the trials found stays in the ledger')
-    .argument('<id...>', 'ids, as `offsite outbox` shows them', reportIds)
+    .argument('<id...>', 'ids, as `offsite data outbox` shows them', reportIds)
     .option('--yes', 'confirm')
     .action((ids, options) =>
       withLedger(options, (ledger) => {
@@ -70,7 +70,7 @@ function dropCommand() {
           throw new OffsiteError(`${plural(reports.length, 'result')} would never be reported`, {
             code: 'CONFIRMATION_MISSING',
             kind: 'input',
-            hint: 'Add --yes to confirm; `offsite outbox export` saves them first.',
+            hint: 'Add --yes to confirm; `offsite data outbox export` saves them first.',
           });
         }
         for (const { trial } of reports) ledger.outbox.drop(trial);
@@ -165,7 +165,7 @@ function known(ledger: Ledger, ids: readonly number[]): PendingReport[] {
     throw new OffsiteError(`no result ${id} waits to be reported`, {
       code: 'REPORT_UNKNOWN',
       kind: 'input',
-      hint: '`offsite outbox` lists the ids of those that do.',
+      hint: '`offsite data outbox` lists the ids of those that do.',
     });
   });
 }

@@ -56,7 +56,7 @@ function writeCommand() {
         ({ version }) =>
           stack([
             text`${id} has version ${version}`,
-            text`while ${id} has no channel, callers receive it at once; otherwise promote it: offsite prompts promote ${id} ${defaultChannel} ${version}`,
+            text`while ${id} has no channel, callers receive it at once; otherwise promote it: offsite service prompts promote ${id} ${defaultChannel} ${version}`,
           ]),
       ),
     );

@@ -15,7 +15,7 @@ export function rerunCommand() {
     .argument('<batch>', "the batch's id; its beginning is enough for a batch of the data folder")
     .argument(
       '<cell>',
-      '<case id>:<variant>: its name in the batch of the data folder, or its id in `offsite runs`',
+      '<case id>:<variant>: its name in the batch of the data folder, or its id in `offsite service runs`',
     )
     .option('--trials <n>', 'how many trials (default: as many as the last run of the cell)', wholeNumber)
     .action(rerun);

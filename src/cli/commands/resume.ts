@@ -154,7 +154,7 @@ async function olderSideOf(
   throw new OffsiteError(`--compare-to is for one batch, and ${wanted.length} are to be resumed`, {
     code: 'BATCH_NEEDED',
     kind: 'input',
-    hint: 'Name one: offsite resume BATCH --compare-to OTHER. `offsite batches` lists them.',
+    hint: 'Name one: offsite resume BATCH --compare-to OTHER. `offsite data batches` lists them.',
   });
 }
 
@@ -182,5 +182,5 @@ function titleOf(summary: BatchSummary | MergedSummary, before: number): Printab
 function leftText(name: string, { number, why }: { number: number; why: 'unknown' | 'busy' }): Printable {
   if (why === 'busy') return text`another process works on batch ${number} of ${name}`;
   const unknown = text`it is unknown whether the service started batch ${number} of ${name}, and it lists no matching batch`;
-  return text`${unknown}: if \`offsite runs CASE\` does not show it, resume with --start-again`;
+  return text`${unknown}: if \`offsite service runs CASE\` does not show it, resume with --start-again`;
 }

@@ -32,7 +32,7 @@ async function shell(reference: string, command: readonly string[], options: Com
     throw new OffsiteError('a shell needs a terminal, and this is none', {
       code: 'NO_TERMINAL',
       kind: 'input',
-      hint: 'Name a command: offsite shell TRIAL -- ls -la',
+      hint: 'Name a command: offsite trial shell TRIAL -- ls -la',
     });
   }
   const { signal } = context.interruption({ doing: () => 'removing the sandbox' });

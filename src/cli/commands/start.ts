@@ -140,6 +140,6 @@ function printFinished(
     if (see) progress.note(see);
   }
   if (summary.unreported > 0)
-    progress.note(`${plural(summary.unreported, 'result')} could not be recorded yet: offsite outbox`);
+    progress.note(`${plural(summary.unreported, 'result')} could not be recorded yet: offsite data outbox`);
   return exitCodeOfRates(summary, failUnder);
 }

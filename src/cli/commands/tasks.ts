@@ -18,8 +18,8 @@ import { taskDetails, taskTable, taskTotals } from '../output/task-list.ts';
 import { type RowOptions, rowSetupOf, withRowSetup } from '../row-options.ts';
 import type { Terminal } from '../terminal.ts';
 
-export function tasksCommand() {
-  return withRowSetup(new Command('tasks'))
+export function listTasksCommand() {
+  return withRowSetup(new Command('list'))
     .description(
       'list the tasks of a folder in another format (Harbor, Terminal-Bench, SWE-bench), and say which of them can run here',
     )

@@ -105,7 +105,7 @@ async function openAlone(context: CommandContext): Promise<Workshop> {
       code: 'DAEMON_RUNNING',
       kind: 'input',
       hint:
-        '`offsite status` shows what a daemon is doing; wait until it, or `offsite resume`, has ended. A second daemon needs ' +
+        '`offsite daemon status` shows what a daemon is doing; wait until it, or `offsite resume`, has ended. A second daemon needs ' +
         'another --data-folder.',
     });
   }

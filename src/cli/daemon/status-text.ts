@@ -8,7 +8,7 @@ export function statusText(status: DaemonStatus): Printable {
   const { finished, outbox, health, running } = status;
   const memory = Math.round(status.residentBytes / 1024 ** 2);
   const oldest = outbox.oldestMs === undefined ? '' : `, the oldest for ${duration(outbox.oldestMs)}`;
-  const refused = outbox.parked > 0 ? `, ${outbox.parked} refused: offsite outbox` : '';
+  const refused = outbox.parked > 0 ? `, ${outbox.parked} refused: offsite data outbox` : '';
   const ended = finished.passed + finished.failed + finished.void;
   const atATime = `${running.length} of ${status.concurrency}`;
   return stack([

@@ -262,7 +262,7 @@ function warnings({ a, b, onlyA, onlyB }: Comparison): Part[] {
       ...(missing > 0 ? [text`${ours(name)}: ${plural(missing, 'void trial')} left out.`] : []),
       ...(unfinished > 0 ? [text`${ours(name)}: ${plural(unfinished, 'trial')} without a result yet.`] : []),
       ...(unreadable > 0
-        ? [text`${ours(name)}: ${plural(unreadable, 'result')} cannot be read: see \`offsite ledger check\`.`]
+        ? [text`${ours(name)}: ${plural(unreadable, 'result')} cannot be read: see \`offsite data check\`.`]
         : []),
     ]),
   ];

@@ -57,7 +57,7 @@ function whenText({ startedAt }: NamedRun): string {
   return Number.isNaN(at) ? '' : minute(at);
 }
 
-/** The name, or what identifies the variant at the service: `offsite rerun` takes the id. */
+/** The name, or what identifies the variant at the service: `offsite service rerun` takes the id. */
 function variantText({ variantName, variant }: NamedRun): string {
   return variantName ?? [variant?.id, variant?.model, variant?.harness].filter(Boolean).join(' ');
 }

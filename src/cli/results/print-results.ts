@@ -86,7 +86,9 @@ export async function printResults(
   const unreported = summaries.reduce((sum, summary) => sum + summary.unreported, 0);
   if (unreported > 0) {
     const results = plural(unreported, 'result');
-    progress.note(`${results} could not be reported and are kept in ${context.dataFolder}: offsite outbox`);
+    progress.note(
+      `${results} could not be reported and are kept in ${context.dataFolder}: offsite data outbox`,
+    );
   }
   for (const line of concluded.flatMap(({ lines }) => lines)) progress.note(line);
   const codes = concluded.map(({ code }) => code);

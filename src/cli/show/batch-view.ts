@@ -109,7 +109,7 @@ export function batchView(
   const damaged =
     unreadable > 0
       ? [
-          text`${plural(unreadable, 'result')} cannot be read and ${unreadable === 1 ? 'is' : 'are'} not counted: offsite ledger check`,
+          text`${plural(unreadable, 'result')} cannot be read and ${unreadable === 1 ? 'is' : 'are'} not counted: offsite data check`,
         ]
       : [];
   return page([

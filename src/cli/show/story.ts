@@ -168,7 +168,7 @@ function artifactsSection({ details: { artifacts }, record, words }: ShownTrial)
   return section('artifacts', String(artifacts.length), [
     ...firstOf(artifacts, 6, ({ path, byteSize }) => text`${path}  ${styled('dim', ours(size(byteSize)))}`),
     ...(omitted > 0 ? [ours(`${plural(omitted, 'further file')} exceeded the limits`)] : []),
-    styled('dim', text`offsite artifacts ${words} --out FOLDER`),
+    styled('dim', text`offsite trial artifacts ${words} --out FOLDER`),
   ]);
 }
 
@@ -176,14 +176,14 @@ function artifactsSection({ details: { artifacts }, record, words }: ShownTrial)
 function regradeLine({ record: { left }, words }: ShownTrial): Value[] {
   if (left === undefined) return [];
   if (left.kind === 'not-kept') return [text`regrade  not possible: ${left.why}`];
-  return [text`regrade  offsite regrade ${words}`];
+  return [text`regrade  offsite trial regrade ${words}`];
 }
 
 function moreSection(shown: ShownTrial): Printable {
   const { batch, run, details, words } = shown;
   return section('more', '', [
     text`whole    offsite show ${words} ${ours(parts.map((part) => `--${part}`).join(' | '))}`,
-    ...(shown.record.imageId === undefined ? [] : [text`shell    offsite shell ${words}`]),
+    ...(shown.record.imageId === undefined ? [] : [text`shell    offsite trial shell ${words}`]),
     ...regradeLine(shown),
     text`ids      ${batch.id}  ${run.id}`,
     text`record   ${details.record.path}`,

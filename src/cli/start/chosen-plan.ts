@@ -15,7 +15,7 @@ export function chosenPlan(
     throw new OffsiteError(`--trials takes at most ${limits.trials}`, {
       code: 'TRIALS_TOO_MANY',
       kind: 'input',
-      hint: '`offsite rerun` adds further trials to a cell of a batch.',
+      hint: '`offsite service rerun` adds further trials to a cell of a batch.',
     });
   }
   const known = plan.variants.map(({ name }) => name);

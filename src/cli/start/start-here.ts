@@ -18,7 +18,7 @@ import type { CommandContext } from '../context.ts';
 import type { Progress } from '../output/progress.ts';
 
 /**
- * Accepts what this process starts: `offsite start` has checked its suite, and keeps the plan in the ledger,
+ * Accepts what this process starts: `offsite service start` has checked its suite, and keeps the plan in the ledger,
  * which the process that runs the trials reads.
  */
 export const checkedHere: Platform = {

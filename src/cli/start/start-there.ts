@@ -20,5 +20,9 @@ export async function startThere(
   }
   const prompt = await resolvePrompt(plan, client, signal);
   const batch = await client.call('evals.start', startRequest(plan, prompt, 'platform'), { signal });
-  return { kind: 'queued', batch, next: `${client.origin} runs it; \`offsite runs CASE\` shows its results` };
+  return {
+    kind: 'queued',
+    batch,
+    next: `${client.origin} runs it; \`offsite service runs CASE\` shows its results`,
+  };
 }

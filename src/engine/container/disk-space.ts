@@ -59,7 +59,7 @@ export function diskReserveReached(
     {
       code: 'DISK_FULL',
       kind: 'infrastructure',
-      hint: 'Free some space, for example with `offsite images prune`, then run `offsite resume`.',
+      hint: 'Free some space, for example with `offsite engine images prune`, then run `offsite resume`.',
     },
   );
 }

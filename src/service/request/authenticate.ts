@@ -23,7 +23,9 @@ function unauthorized(request: Request, message: string, error?: string) {
   const metadata = new URL(resourceMetadataPath, request.url).href;
   const challenge = [
     'Bearer realm="offsite"',
-    ...(error ? [`error="${error}"`, 'error_description="make a key with: offsite keys create"'] : []),
+    ...(error
+      ? [`error="${error}"`, 'error_description="make a key with: offsite service keys create"']
+      : []),
     `resource_metadata="${metadata}"`,
   ];
   return refuse(401, message, { 'www-authenticate': challenge.join(', ') });
@@ -38,7 +40,7 @@ export const resourceMetadataPath = '/.well-known/oauth-protected-resource';
 export function resourceMetadata(request: Request) {
   return {
     resource: new URL('/', request.url).href,
-    resource_name: 'Offsite embedded Eval Service. Make an API key with: offsite keys create',
+    resource_name: 'Offsite embedded Eval Service. Make an API key with: offsite service keys create',
     bearer_methods_supported: ['header'],
   };
 }

@@ -129,7 +129,7 @@ export function createKeyStore(database: DatabaseSync, now: () => number): KeySt
           throw new OffsiteError(`there is no API key ${id}`, {
             code: 'KEY_UNKNOWN',
             kind: 'input',
-            hint: 'See `offsite keys list`.',
+            hint: 'See `offsite service keys list`.',
           });
         }
         revoke.run(now(), id);
@@ -149,7 +149,7 @@ function checkSecret(secret: string): void {
   throw new OffsiteError('an API key must have 8 to 1024 visible ASCII characters and no spaces', {
     code: 'KEY_UNUSABLE',
     kind: 'input',
-    hint: 'It is sent in an HTTP header. Create one with `offsite keys create`.',
+    hint: 'It is sent in an HTTP header. Create one with `offsite service keys create`.',
   });
 }
 

@@ -25,7 +25,7 @@ export function suiteYaml({ id, variants, cases }: WrittenSuite): string {
     cases: cases.map(({ yaml }) => yaml),
   };
   const document = new Document(contents, { aliasDuplicateObjects: false });
-  document.commentBefore = ' Written by `offsite import`. Change it as you like: docs/suites.md.';
+  document.commentBefore = ' Written by `offsite tasks import`. Change it as you like: docs/suites.md.';
   const list = document.get('cases');
   if (isSeq(list))
     for (const [index, item] of list.items.entries())

@@ -29,7 +29,7 @@ export async function baseImage(parts: PullParts, sandbox: Sandbox, signal: Abor
       // The configuration names this image. Only the user can provide it, even if the problem is that a
       // registry does not answer.
       kind: isOurs ? 'infrastructure' : 'input',
-      hint: isOurs ? `Build it: offsite base-image${python}` : `Pull it: docker pull ${image}`,
+      hint: isOurs ? `Build it: offsite engine base-image${python}` : `Pull it: docker pull ${image}`,
     },
   );
 }

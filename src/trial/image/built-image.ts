@@ -133,7 +133,7 @@ async function lockImage(engine: Engine, [base]: BaseImage[], signal: AbortSigna
   throw new OffsiteError(`the engine has no image ${relayImage}`, {
     code: 'IMAGE_MISSING',
     kind: 'infrastructure',
-    hint: 'Build it: offsite base-image',
+    hint: 'Build it: offsite engine base-image',
   });
 }
 

@@ -152,7 +152,9 @@ async function installImage(
       code: 'IMAGE_MISSING',
       kind: 'infrastructure',
       hint:
-        harnessImage === relayImage ? 'Build it: offsite base-image' : `Pull it: docker pull ${harnessImage}`,
+        harnessImage === relayImage
+          ? 'Build it: offsite engine base-image'
+          : `Pull it: docker pull ${harnessImage}`,
     },
   );
 }

@@ -6,7 +6,7 @@ import type { UsedImage } from '../../record/environment.ts';
 import type { ObserveBuild } from './build-event.ts';
 
 /**
- * Only `offsite base-image` makes images of these names. A registry may have a stranger's image of such a
+ * Only `offsite engine base-image` makes images of these names. A registry may have a stranger's image of such a
  * name.
  */
 export const ownImage = /^(?:docker\.io\/)?offsite\/base(?::|@|$)/;

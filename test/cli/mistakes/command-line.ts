@@ -12,7 +12,7 @@ export const inTheCommandLine: readonly Mistake[] = [
   },
   {
     mistake: 'a command below a command with a typo',
-    args: ['prompts', 'gett', 'x'],
+    args: ['service', 'prompts', 'gett', 'x'],
     printed: [
       "error: unknown command 'gett'",
       '(Did you mean get?)',
@@ -157,12 +157,18 @@ export const inTheCommandLine: readonly Mistake[] = [
   {
     mistake: 'a batch that there is not',
     args: ['resume', 'batch_x'],
-    printed: ['error: this machine has no batch batch_x', '  `offsite batches` lists those that it has.'],
+    printed: [
+      'error: this machine has no batch batch_x',
+      '  `offsite data batches` lists those that it has.',
+    ],
   },
   {
     mistake: 'a batch that there is not, to abandon',
-    args: ['abandon', 'batch_x'],
-    printed: ['error: this machine has no batch batch_x', '  `offsite batches` lists those that it has.'],
+    args: ['data', 'abandon', 'batch_x'],
+    printed: [
+      'error: this machine has no batch batch_x',
+      '  `offsite data batches` lists those that it has.',
+    ],
   },
   {
     mistake: 'a model that there is not, to check',

@@ -65,7 +65,7 @@ test('the last batch is shown with the reason of the trial that failed', async (
   );
   expect(stdout).toContain('see one: offsite show answer/worker#0');
   expect((await offsite(place, ['show', 'last'])).stdout).toBe(stdout);
-  const { stdout: batches } = await offsite(place, ['batches']);
+  const { stdout: batches } = await offsite(place, ['data', 'batches']);
   expect(batches).toMatch(/^batch .*\n\S{8} {2}\d{4}-\d\d-\d\d \d\d:\d\d {2}small {2}worker +1 +1 +50 % /);
 });
 
@@ -97,13 +97,13 @@ test('the document of a trial has everything, with the paths of contents', async
 
 test('artifacts are listed and written', async () => {
   const out = mkdtempSync(join(place.folder, 'out-'));
-  const { stdout, stderr } = await offsite(place, ['artifacts', 'answer/worker#0']);
+  const { stdout, stderr } = await offsite(place, ['trial', 'artifacts', 'answer/worker#0']);
   expect(stderr).toMatch(/^batch batch_\S+ of \S.*, the last one\n/);
   expect(stdout).toMatch(/out\/kept\.bin +2\.0 KiB {2}[0-9a-f]{64}/);
-  const written = await offsite(place, ['artifacts', 'answer/worker#0', '--out', out]);
+  const written = await offsite(place, ['trial', 'artifacts', 'answer/worker#0', '--out', out]);
   expect(written.stdout).toContain(join(out, 'out/kept.bin'));
   expect(readFileSync(join(out, 'out/kept.bin'))).toHaveLength(2000);
-  const again = await offsite(place, ['artifacts', 'answer/worker#0', '--out', out]);
+  const again = await offsite(place, ['trial', 'artifacts', 'answer/worker#0', '--out', out]);
   expect(again).toMatchObject({
     exitCode: 2,
     stderr: expect.stringMatching(/, the last one\nerror: 0 of \d artifacts written/),
@@ -121,7 +121,7 @@ test('on a terminal a pager shows it, unless somebody asks for none', async () =
     return (await screen.lines()).filter((line) => line !== '');
   };
   const pager = "sed 's/^/paged: /'";
-  for (const args of [['show', 'fine/worker#0'], ['show'], ['batches']]) {
+  for (const args of [['show', 'fine/worker#0'], ['show'], ['data', 'batches']]) {
     expect(await shown(args, { PAGER: pager })).toSatisfy(isPaged);
     expect(await shown(args, { PAGER: 'false', OFFSITE_PAGER: pager })).toSatisfy(isPaged);
     const plain = await shown([...args, '--no-pager'], { PAGER: pager });
@@ -138,7 +138,7 @@ const nothingLeft = () =>
 describe('a shell', () => {
   /** `offsite` with arguments that come before `--`. */
   const shell = (...command: string[]) => {
-    const args = ['shell', '--data-folder', place.dataFolder, 'answer/worker#0', '--', ...command];
+    const args = ['trial', 'shell', '--data-folder', place.dataFolder, 'answer/worker#0', '--', ...command];
     return offsite(place, args, { dataFolder: null });
   };
 
@@ -151,7 +151,7 @@ describe('a shell', () => {
     expect(exitCode).toBe(2);
     expect(stdout).toBe('start\n43\n2\n');
     expect(stderr).not.toContain('not restored');
-    await offsite(place, ['ledger', 'workspaces', '--free']);
+    await offsite(place, ['data', 'workspaces', '--free']);
     await nothingLeft();
   });
 
@@ -172,13 +172,14 @@ describe('a shell', () => {
   });
 
   test('without a terminal and a command says what to type', async () => {
-    const { stderr, exitCode } = await offsite(place, ['shell', 'answer/worker#0']);
+    const { stderr, exitCode } = await offsite(place, ['trial', 'shell', 'answer/worker#0']);
     expect(exitCode).toBe(2);
-    expect(stderr).toContain('offsite shell TRIAL -- ls -la');
+    expect(stderr).toContain('offsite trial shell TRIAL -- ls -la');
   });
 
   test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('is removed at a %s', async (name) => {
     const args = [
+      'trial',
       'shell',
       '--data-folder',
       place.dataFolder,
@@ -196,7 +197,7 @@ describe('a shell', () => {
   });
 
   test('on a terminal has keys, a size, and ends with exit', async () => {
-    const { screen, type, ended } = startInTerminal(place, ['shell', 'answer/worker#0'], {
+    const { screen, type, ended } = startInTerminal(place, ['trial', 'shell', 'answer/worker#0'], {
       columns: 91,
       rows: 23,
     });
@@ -215,7 +216,7 @@ describe('a shell', () => {
   });
 
   test('is removed when its terminal is closed', async () => {
-    const { screen, close, ended } = startInTerminal(place, ['shell', 'answer/worker#0']);
+    const { screen, close, ended } = startInTerminal(place, ['trial', 'shell', 'answer/worker#0']);
     await expect
       .poll(async () => (await screen.lines()).join('\n'))
       .toMatch(/as the agent left it[\s\S]*[#$] *$/);

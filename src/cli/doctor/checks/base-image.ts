@@ -11,10 +11,10 @@ export const baseImage = engineCheck('base image', async (engine, { clock, signa
   if (image === undefined) {
     const older = await engine.findImage(`${baseImageRecipe.repository}:${baseImageRecipe.tag}`, signal);
     const found = older ? `${name} is missing; there is one of another version` : `${name} is missing`;
-    return { state: 'fail', kind: 'infrastructure', found, fix: 'Make it: offsite base-image' };
+    return { state: 'fail', kind: 'infrastructure', found, fix: 'Make it: offsite engine base-image' };
   }
   const days = Math.floor((clock.now() - image.madeAt) / dayMs);
   const found = `${name}, made ${days < 1 ? 'today' : days === 1 ? 'yesterday' : `${days} days ago`}`;
   if (days <= oldDays) return { state: 'ok', found };
-  return { state: 'warn', found, fix: 'Renew its packages: offsite base-image --force' };
+  return { state: 'warn', found, fix: 'Renew its packages: offsite engine base-image --force' };
 });

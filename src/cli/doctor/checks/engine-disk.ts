@@ -18,7 +18,11 @@ export const engineDisk = engineCheck("engine's disk", async ({ address, capabil
   const { freeBytes, reserveBytes } = space;
   const found = `${rootFolder}, ${byteSize(freeBytes)} free, of which ${byteSize(reserveBytes)} stay in reserve`;
   if (freeBytes < roomyBytes)
-    return { state: 'warn', found, fix: 'Free some space: `offsite images prune`, `docker system df`.' };
+    return {
+      state: 'warn',
+      found,
+      fix: 'Free some space: `offsite engine images prune`, `docker system df`.',
+    };
   const isCounted = process.getuid?.() === 0;
   return { state: 'ok', found: isCounted ? found : `${found}; without root, ${uncounted}` };
 });

@@ -21,5 +21,5 @@ export const leftovers = engineCheck('leftovers', async ({ port }, { clock, sign
     };
   }
   const found = `${plural(dead.length, 'container')} of Offsite processes that were killed`;
-  return { state: 'warn', found, fix: 'The next run removes them. To remove them now: offsite clean' };
+  return { state: 'warn', found, fix: 'The next run removes them. To remove them now: offsite engine clean' };
 });
