@@ -3,8 +3,8 @@ import { settleHeap } from '../heap.ts';
 import type { CommandTree } from './command-tree.ts';
 
 /**
- * The commands by their path, in the order of the help. A start loads only the code of its own command, because
- * loading takes most of a short command's time.
+ * The commands by their path, in the order of the help. A start loads only the code of its own command,
+ * because loading takes most of a short command's time.
  */
 const sources: Readonly<Record<string, () => Promise<unknown>>> = {
   quickstart: async () => (await import('./commands/quickstart.ts')).quickstartCommand(),

@@ -104,8 +104,8 @@ function refuseUnknown(program: Command, argv: readonly string[]): void {
 }
 
 /**
- * Gives a command's settings to its subcommands: how errors are printed, and that they are thrown. A subcommand
- * does not see the options of the command above it, so they must not stand before its name.
+ * Gives a command's settings to its subcommands: how errors are printed, and that they are thrown. A
+ * subcommand does not see the options of the command above it, so they must not stand before its name.
  */
 function inheritSettings(command: Command): void {
   command.hook('preSubcommand', (above, below) => {

@@ -11,6 +11,7 @@ import {
   type ListedTrial,
   lastBatch,
   lastWord,
+  listOtherRuns,
   listRuns,
   listTrials,
   unknownBatch,
@@ -18,17 +19,21 @@ import {
 import type { Records } from './records.ts';
 
 /** What a reference means. */
-export type Target =
+export type Target = (
   | { kind: 'batch'; batch: StoredBatch }
   | { kind: 'run'; batch: StoredBatch; run: ListedRun }
-  | { kind: 'trial'; batch: StoredBatch; run: ListedRun; trial: ListedTrial };
+  | { kind: 'trial'; batch: StoredBatch; run: ListedRun; trial: ListedTrial }
+) & {
+  /** The ids of older batches that have a run of this name too, if the last batch has none. */
+  olderToo?: readonly string[];
+};
 
 /**
  * Finds a batch, a run or a trial. A reference is one of these:
  *
  * - nothing: the last batch
  * - an id of a batch or a run, or its beginning, or `last` for the last batch; a batch wins over its own runs
- * - `case/variant`, or `case` if it has one variant: a run of the last batch
+ * - `case/variant`, or `case` if it has one variant: a run of the last batch, or of the newest that has one
  * - `BATCH:case/variant`: a run of another batch
  * - any of those with `#ordinal`: a trial
  * - what `offsite run` prints for a trial: `✗ case · variant #0  failed  1.9 s`
@@ -44,7 +49,7 @@ export function findTarget(records: Records, reference = ''): Target {
   const run = found.kind === 'run' ? found.run : onlyRun(records, batch, reference);
   const trials = listTrials(records, batch.key).filter((trial) => trial.run === run.key);
   const trial = trials.find((one) => one.ordinal === ordinal);
-  if (trial) return { kind: 'trial', batch, run, trial };
+  if (trial) return { ...found, kind: 'trial', run, trial };
   const ordinals = trials.map((one) => `#${one.ordinal}`).join(', ');
   throw new OffsiteError(`${labelOf(run)} of ${batch.id} has no trial #${ordinal}`, {
     code: 'TRIAL_UNKNOWN',
@@ -97,15 +102,18 @@ function findName(records: Records, name: string): Found {
       unknown(`${batch.id} has no run ${labelled}`, records, batch, labelled)
     );
   }
-  const begun = runNamed(records, last, name, 'beginning');
+  const begun =
+    inOlderBatch(records, last, name, 'whole') ??
+    runNamed(records, last, name, 'beginning') ??
+    inOlderBatch(records, last, name, 'beginning');
   if (begun) return begun;
   if (label.length > 0 || name.startsWith('batch_')) throw unknownBatch(records, before);
   return unknown(`the data folder has no batch and no run ${name}`, records, last, name);
 }
 
 /**
- * The run of a batch that a name means; undefined if none does. A whole name wins over a beginning, and a
- * case's name alone suffices if it has one run.
+ * The run of a batch that a name means; undefined if none does. A case's name alone suffices if it has one
+ * run.
  */
 function runNamed(
   records: Records,
@@ -113,19 +121,36 @@ function runNamed(
   name: string,
   most: 'whole' | 'beginning',
 ): Found | undefined {
-  const wanted = withoutSpaces(name);
-  const runs = listRuns(records, batch.key).map((run) => ({ run, names: namesOf(run) }));
-  const matching = (fits: (label: string) => boolean) =>
-    runs.filter(({ names }) => names.some(fits)).map(({ run }) => run);
-  const whole = matching((label) => label === wanted);
-  const fitting =
-    whole.length > 0 || most === 'whole' ? whole : matching((label) => label.startsWith(wanted));
+  const fitting = runsNamed(listRuns(records, batch.key), name, most);
   const [run, other] = fitting;
   if (run && other) {
     const labels = fitting.map(labelOf);
     throw ambiguous('REFERENCE_AMBIGUOUS', `runs of ${batch.id} fit ${name}`, labels, 'Name one of them.');
   }
   return run && { kind: 'run', batch, run };
+}
+
+/** The run that a name means in the newest batch that has such a run, apart from the last one. */
+function inOlderBatch(
+  records: Records,
+  last: StoredBatch,
+  name: string,
+  most: 'whole' | 'beginning',
+): Found | undefined {
+  const fitting = runsNamed(listOtherRuns(records, last.key), name, most);
+  const [batch, ...others] = [...new Map(fitting.map((run) => [run.batch, run])).values()].map((run) =>
+    batchOfRun(records, run),
+  );
+  const found = batch && runNamed(records, batch, name, most);
+  return found && { ...found, olderToo: others.map(({ id }) => id) };
+}
+
+/** Of these runs, those that a name means. A whole name wins over a beginning. */
+function runsNamed(runs: readonly ListedRun[], name: string, most: 'whole' | 'beginning'): ListedRun[] {
+  const wanted = withoutSpaces(name);
+  const matching = (fits: (label: string) => boolean) => runs.filter((run) => namesOf(run).some(fits));
+  const whole = matching((label) => label === wanted);
+  return whole.length > 0 || most === 'whole' ? whole : matching((label) => label.startsWith(wanted));
 }
 
 /** The names that a run goes by: with `/` or as printed, with the case's id or its name. */

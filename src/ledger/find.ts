@@ -284,6 +284,17 @@ export function listRuns(records: Records, batch: BatchKey): ListedRun[] {
   return records.all('SELECT * FROM runs WHERE batch = ? ORDER BY task_index, key', batch).map(runOf);
 }
 
+/** The runs of all batches but one, those of the newest batch first. */
+export function listOtherRuns(records: Records, except: BatchKey): ListedRun[] {
+  return records
+    .all(
+      `SELECT runs.* FROM runs JOIN batches ON batches.key = runs.batch WHERE batches.key <> ?
+       ORDER BY batches.started_at DESC, batches.key DESC, runs.task_index, runs.key`,
+      except,
+    )
+    .map(runOf);
+}
+
 function runOf(row: Row): ListedRun {
   return {
     key: Number(row.key),

@@ -91,6 +91,22 @@ test('names of runs win over ids, and whole names over beginnings', () => {
   expect(meant('abc')).toBe('batch_ab abc/v');
 });
 
+test('a run that the last batch does not have is that of the newest batch that has it', () => {
+  batch('batch_one', [['greeting', 'v']]);
+  batch('batch_two', [['greeting', 'v']]);
+  batch('batch_three', [
+    ['greeting', 'v'],
+    ['other', 'v'],
+  ]);
+  batch('batch_four', [['great', 'v']]);
+  for (const reference of ['greeting', 'greeting/v', 'The greeting', 'greeti'])
+    expect(meant(reference), reference).toBe('batch_three greeting/v');
+  expect(meant('greeting/v#1')).toBe('batch_three greeting/v#1');
+  expect(findTarget(ledger.records, 'greeting#1').olderToo).toEqual(['batch_two', 'batch_one']);
+  expect(meant('gre')).toBe('batch_four great/v');
+  expect(findTarget(ledger.records, 'gre').olderToo).toBeUndefined();
+});
+
 test('what fits nothing or several things is an error that lists them', () => {
   expect(() => meant()).toThrow(expect.objectContaining({ code: 'BATCH_UNKNOWN' }));
   batch('batch_xy', [['a', 'v']]);

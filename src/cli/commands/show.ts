@@ -7,6 +7,7 @@ import { exitCodes } from '../exit-codes.ts';
 import { withConfigAndData } from '../options.ts';
 import { printPaged } from '../output/pager.ts';
 import type { CommonOptions } from '../settings.ts';
+import { announceOlder } from '../show/announced-target.ts';
 import { batchView, readBatch } from '../show/batch-view.ts';
 import { isLast, shownTrial, trialNeeded } from '../show/open-trial.ts';
 import { readSet, setDocument, setView } from '../show/set-view.ts';
@@ -48,6 +49,7 @@ async function show(context: CommandContext, reference: string, options: ShowOpt
     return options.json ? out.json(setDocument(shown)) : print(setView(shown, ledger, width));
   }
   const target = findTarget(ledger.records, reference);
+  announceOlder(context, target);
   const wanted = parts.filter((part) => options[part]);
   if (wanted.length > 0 && target.kind !== 'trial')
     throw trialNeeded(target, `${wanted.map((part) => `--${part}`).join(' and ')} shows a part of a trial`);

@@ -11,6 +11,7 @@ export function announcedTarget(context: CommandContext, reference = ''): Target
   const run = target.kind === 'batch' ? undefined : target.run.id;
   const isNamed = [target.batch.id, run].some((id) => id !== undefined && begins(id, reference));
   if (!isNamed && isLast(ledger, target.batch)) announceLast(context, target.batch);
+  announceOlder(context, target);
   return target;
 }
 
@@ -18,6 +19,18 @@ export function announcedTarget(context: CommandContext, reference = ''): Target
 export function announceLast({ err }: Pick<CommandContext, 'err'>, { id, suite }: StoredBatch): void {
   err.print(text`batch ${id} of ${suite}, the last one`);
 }
+
+/** Says which older batch is taken, if the last one has no run of the name, and which others have one. */
+export function announceOlder({ err }: Pick<CommandContext, 'err'>, target: Target): void {
+  const { batch, olderToo: others } = target;
+  if (others === undefined) return;
+  const listed = others.slice(0, othersNamed).join(', ');
+  const more = others.length > othersNamed ? ` and ${others.length - othersNamed} more` : '';
+  const too = others.length === 0 ? '' : `; also in ${listed}${more}`;
+  err.print(text`batch ${batch.id} of ${batch.suite}, the newest that has it${too}`);
+}
+
+const othersNamed = 5;
 
 /** Whether the first word of a reference is the id, or the beginning of it. */
 function begins(id: string, reference: string): boolean {

@@ -18,8 +18,8 @@ import type { CommandContext } from '../context.ts';
 import type { Progress } from '../output/progress.ts';
 
 /**
- * Accepts what this process starts: `offsite service start` has checked its suite, and keeps the plan in the ledger,
- * which the process that runs the trials reads.
+ * Accepts what this process starts: `offsite service start` has checked its suite, and keeps the plan in the
+ * ledger, which the process that runs the trials reads.
  */
 export const checkedHere: Platform = {
   refusal: () => Promise.resolve(undefined),

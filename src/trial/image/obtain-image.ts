@@ -6,8 +6,8 @@ import type { UsedImage } from '../../record/environment.ts';
 import type { ObserveBuild } from './build-event.ts';
 
 /**
- * Only `offsite engine base-image` makes images of these names. A registry may have a stranger's image of such a
- * name.
+ * Only `offsite engine base-image` makes images of these names. A registry may have a stranger's image of
+ * such a name.
  */
 export const ownImage = /^(?:docker\.io\/)?offsite\/base(?::|@|$)/;
 
