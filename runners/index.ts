@@ -15,7 +15,26 @@ import { openhands } from './openhands/runner.ts';
 import { pi } from './pi/runner.ts';
 import { qwenCode } from './qwen-code/runner.ts';
 
-/** All harnesses of Offsite. To add one, add a folder here and a line to this list. */
+/**
+ * All harnesses of Offsite. To add one:
+ *
+ * 1. `versions.ts`: the package, its version and its program; `script` only if the CLI does not work without
+ *    its install script. For PyPI also the Debian release whose Python it needs, and its lock, which `node
+ *    scripts/lock-python.ts NAME` writes.
+ * 2. `NAME/stream.ts`: a function from a `TurnRecord` to a `LineTaker`, which puts each line of the CLI's
+ *    stream into the record. Parse each known type of line with zod: throw at an unknown shape, skip an
+ *    unknown type. Leave out what the CLI does not report; never guess an exit code. A CLI in Python that
+ *    prints no stream gets a `driver.py` that calls it and prints lines for `src/harness/driver-lines.ts`.
+ * 3. `NAME/runner.ts`: a `Runner`, and below it what `Cli` in `src/harness/cli-session.ts` needs. Its
+ *    `install` writes only to /offsite/cli. Then a line below, and in `streams.ts` if it has a stream.
+ * 4. `test/runners/NAME.long.test.ts` runs the real CLI in sealed sandboxes with `conformance(runner, …)`;
+ *    `test/runners/fixtures/NAME/` has streams that it printed, which `recorded-streams.ts` names. Then
+ *    `WRITE_MATRIX=1 npm test -- test/runners/matrix.long.test.ts` writes docs/reference/harnesses.md.
+ *
+ * To raise a version, change it in `versions.ts`, lock the packages of a CLI from PyPI anew, and run the
+ * tests of the runner. Then record again: `node test/runners/record-streams.ts NAME`, and
+ * `record-requests.ts`.
+ */
 export const runners: readonly Runner[] = [
   command,
   acp,

@@ -3,7 +3,7 @@ import type { PythonCli } from '../src/harness/python-cli.ts';
 
 /**
  * The CLIs' packages, at the versions whose streams were recorded for the tests. To raise a version, record
- * its streams again: see docs/runners.md. A profile's `version` overrides these.
+ * its streams again: see runners/index.ts. A profile's `version` overrides these.
  */
 export const versions = {
   'claude-code': {

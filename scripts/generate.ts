@@ -5,7 +5,7 @@ import { readCommandTrees } from '../src/cli/command-list.ts';
 import { openApiDocument } from '../src/contract/openapi.ts';
 import { jsonSchemas } from '../src/suite/json-schemas.ts';
 import { keptResults } from './engines/results.ts';
-import { withResults } from './engines/results-table.ts';
+import { withResults, withShortResults } from './engines/results-table.ts';
 import { withBlameTable } from './reference/blame-table.ts';
 import { referencePages } from './reference/pages.ts';
 
@@ -33,10 +33,14 @@ writeJson('src/cli/command-tree.json', await readCommandTrees());
 mkdirSync(new URL('docs/reference', root), { recursive: true });
 for (const [path, text] of Object.entries(await referencePages())) write(path, text);
 
-const page = 'docs/threat-model.md';
-write(page, withTable(readFileSync(new URL(page, root), 'utf8'), channels));
-const security = 'docs/security.md';
-write(security, withBlameTable(readFileSync(new URL(security, root), 'utf8')));
+const bounds = 'docs/reference/bounds.md';
+write(bounds, withTable(readFileSync(new URL(bounds, root), 'utf8'), channels));
+const blame = 'docs/reference/blame.md';
+write(blame, withBlameTable(readFileSync(new URL(blame, root), 'utf8')));
 
-const engines = 'docs/engines.md';
-write(engines, withResults(readFileSync(new URL(engines, root), 'utf8'), await keptResults()));
+const results = await keptResults();
+for (const [path, change] of [
+  ['docs/reference/engine-results.md', withResults],
+  ['docs/engines.md', withShortResults],
+] as const)
+  write(path, change(readFileSync(new URL(path, root), 'utf8'), results));

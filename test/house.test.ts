@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -92,6 +92,21 @@ const parsesItself = [
   'src/viewer/page/',
   'src/validate/sandboxed/',
 ];
+
+test('docs/architecture.md has the modules in this order, and at most 25 concepts, each with its file', () => {
+  const page = readFileSync('docs/architecture.md', 'utf8');
+  const rowsOf = (heading: string) =>
+    (page.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '')
+      .split('\n')
+      .filter((line) => line.startsWith('| '))
+      .slice(2)
+      .map((line) => line.split('|').map((cell) => cell.trim().replaceAll('`', '')));
+  expect(rowsOf('Modules').map(([, name]) => name?.replace(/\/$/, ''))).toEqual(modules);
+  const concepts = rowsOf('Concepts');
+  expect(concepts.length).toBeGreaterThan(20);
+  expect(concepts.length).toBeLessThanOrEqual(25);
+  expect(concepts.filter(([, , , path]) => !existsSync(join('src', path ?? '')))).toEqual([]);
+});
 
 test('JSON from outside has one parser, which bounds its size and its depth', async () => {
   const others: string[] = [];

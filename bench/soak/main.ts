@@ -1,7 +1,6 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { openFaultFront } from '../../test/faults/fault-front.ts';
 import { DaemonProcess } from './daemon-process.ts';
@@ -15,8 +14,8 @@ import { soakChart, soakJson, soakReport } from './soak-report.ts';
  * The daemon under load for a long time. Its service, and the feeder that queues the runs, are separate
  * processes.
  *
- *   soak [--minutes 30] [--kill K]   always has work; writes docs/soak.json and docs/soak.svg
- *                                    (or to --out FOLDER)
+ *   soak [--minutes 30] [--kill K]   always has work; writes soak.json and soak.svg to --out FOLDER,
+ *                                    the working folder by default
  *   soak --runs 200 [--kill 5]       a fixed number of runs through this many SIGKILLs; prints one line of
  *                                    JSON and exits with 1 if a result is lost or accepted twice
  */
@@ -26,7 +25,7 @@ const { values } = parseArgs({
     kill: { type: 'string', default: '0' },
     runs: { type: 'string' },
     concurrency: { type: 'string' },
-    out: { type: 'string', default: fileURLToPath(new URL('../../docs', import.meta.url)) },
+    out: { type: 'string', default: '.' },
     // Every bench accepts these; the results are files, or one line.
     json: { type: 'boolean', default: false },
     quick: { type: 'boolean', default: false },

@@ -5,14 +5,22 @@ import type { EngineResult } from './results.ts';
 const begin = '<!-- engines: written by `npm run generate` from test/engines/results/ -->';
 const end = '<!-- end of engines -->';
 
-/** The page with the table and its notes in its place. Throws if the page has no place for it. */
+/** The columns of the short table: what every engine must do. */
+const shortChecks = ['conformance', 'kill -9', 'containment'];
+
+/** The page with the whole table and its notes in its place. Throws if the page has no place for it. */
 export function withResults(page: string, results: readonly EngineResult[]): string {
   const checks = engineChecks
     .map(({ name }) => name)
     .filter((name) => results.some((one) => one.checks[name]));
   const notes = results.flatMap(({ name, notes }) => notes.map((note) => `- \`${name}\`: ${note}`));
-  const table = tableOf(results, checks);
+  const table = tableOf(results, checks, ['storage', 'runtime']);
   return inPlace(page, [table, ...(notes.length > 0 ? [notes.join('\n')] : [])].join('\n\n'));
+}
+
+/** The page with the short table in its place. Throws if the page has no place for it. */
+export function withShortResults(page: string, results: readonly EngineResult[]): string {
+  return inPlace(page, tableOf(results, shortChecks, []));
 }
 
 function inPlace(page: string, text: string): string {
@@ -22,11 +30,15 @@ function inPlace(page: string, text: string): string {
   return `${page.slice(0, from + begin.length)}\n\n${text}\n\n${page.slice(to)}`;
 }
 
-function tableOf(results: readonly EngineResult[], checks: readonly string[]): string {
-  const head = ['engine', 'version', 'storage', 'runtime', ...checks];
+function tableOf(
+  results: readonly EngineResult[],
+  checks: readonly string[],
+  facts: readonly ('storage' | 'runtime')[],
+): string {
+  const head = ['engine', 'version', ...facts, ...checks];
   const rows = results.map((one) => [
     `${one.title} (\`${one.name}\`)`,
-    ...[one.version, one.storage, one.runtime],
+    ...[one.version, ...facts.map((fact) => one[fact])],
     ...checks.map((check) => cell(one.checks[check])),
   ]);
   return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');

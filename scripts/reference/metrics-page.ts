@@ -9,7 +9,7 @@ export function metricsPage(): string {
   return page(
     'Metrics',
     'The daemon answers `/metrics` in the format of Prometheus: see [monitoring ' +
-      'it](../daemon.md#monitoring-it).',
+      'it](../daemon.md#watch-it).',
     table(['metric', 'type', 'labels', 'what it measures'], rows),
   );
 }

@@ -21,8 +21,7 @@ export async function referencePages(): Promise<Record<string, string>> {
     ),
     'docs/reference/offsite.md': keys(
       'Keys of offsite.yaml',
-      'The configuration says what this machine has. [Suites and ' +
-        'configuration](../suites.md#offsiteyaml) explains it ' +
+      'The configuration says what this machine has. [Configuration](../configuration.md) explains it ' +
         'with examples. `schemas/offsite.schema.json` lets editors complete and check it. A ' +
         'duration is a number ' +
         'with `ms`, `s`, `m` or `h`. A size is a number of bytes, or a number with `k`, `m` or `g`.',

@@ -5,7 +5,7 @@ import { markdown } from './markdown.ts';
 import { groups } from './pages.ts';
 
 /** Files of `docs/` that pages link to as they are. */
-const files = ['openapi.json', 'soak.json', 'soak.svg'];
+const files = ['openapi.json'];
 
 /**
  * The site of `docs/`. Its addresses are relative and its fonts are the system's, so it works in any

@@ -4,7 +4,7 @@ type Unit = 'bytes' | 'characters' | 'heap' | 'milliseconds' | 'times';
 export interface Bound {
   most: number;
   unit: Unit;
-  /** What the bound limits, in a few words; docs/threat-model.md shows them. */
+  /** What the bound limits, in a few words; docs/reference/bounds.md shows them. */
   of: string;
 }
 

@@ -187,7 +187,7 @@ const CaseSource = z.strictObject({
     .meta({
       description:
         'Globs of workspace files that the harness must not change. Some caches of tools do not count: ' +
-        'docs/validators.md, "Protected files". Local.',
+        'docs/reference/grading.md, "Protected files". Local.',
     }),
   artifacts: ArtifactGlobs,
   artifactsExcept: z.array(z.string().min(1)).optional().meta({

@@ -136,7 +136,7 @@ describe('a trial, by what the ledger has and what the service shows', () => {
 
 test('the documentation shows the table', () => {
   const [, ...rows] = /\| in the ledger \|[^\n]*\n(.*?)\n\n/s
-    .exec(readFileSync(join(import.meta.dirname, '../../docs/service.md'), 'utf8'))?.[1]
+    .exec(readFileSync(join(import.meta.dirname, '../../docs/reference/service.md'), 'utf8'))?.[1]
     ?.split('\n') ?? [''];
   const shown = rows.map((row) =>
     row

@@ -13,8 +13,8 @@ const bounds = Object.entries(channels).flatMap(([name, { bytes, time, count }])
   ),
 );
 
-test('docs/threat-model.md shows the bounds that the code reads (else: npm run generate)', () => {
-  const page = read('docs/threat-model.md');
+test('docs/reference/bounds.md shows the bounds that the code reads (else: npm run generate)', () => {
+  const page = read('docs/reference/bounds.md');
   expect(withTable(page, channels)).toBe(page);
 });
 

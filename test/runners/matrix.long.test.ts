@@ -37,7 +37,7 @@ const script = {
   otherwise: 'A rehearsal',
 };
 
-const page = new URL('../../docs/runners.md', import.meta.url);
+const page = new URL('../../docs/reference/harnesses.md', import.meta.url);
 const [from, to] = ['<!-- begin matrix -->\n', '<!-- end matrix -->'];
 
 interface Harness {
@@ -61,7 +61,8 @@ const cells = harnesses.flatMap((runner) => wires.map((wire) => ({ runner, wire,
 const results = new Map<string, string>();
 
 function documentedProfile(name: string): { install: string; run: string } {
-  const blocks = readFileSync(page, 'utf8').matchAll(/```yaml\n([\s\S]*?)```/g);
+  const guide = new URL('../../docs/runners.md', import.meta.url);
+  const blocks = readFileSync(guide, 'utf8').matchAll(/```yaml\n([\s\S]*?)```/g);
   const profiles = [...blocks].flatMap(([, text = '']) => parse(text).profiles?.[name] ?? []);
   expect(profiles).toHaveLength(1);
   return profiles[0];
@@ -139,7 +140,7 @@ test.each(cells)('$harness works with a model that speaks $wire', { timeout }, a
   );
 });
 
-test('docs/runners.md shows the matrix (else: WRITE_MATRIX=1 with this test)', () => {
+test('docs/reference/harnesses.md shows the matrix (else: WRITE_MATRIX=1 with this test)', () => {
   const text = readFileSync(page, 'utf8');
   const [before = '', rest = ''] = text.split(from);
   const [shown = '', after = ''] = rest.split(to);

@@ -2,15 +2,17 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { checkOf } from '../../scripts/engines/checks.ts';
 import { keptResults } from '../../scripts/engines/results.ts';
-import { withResults } from '../../scripts/engines/results-table.ts';
+import { withResults, withShortResults } from '../../scripts/engines/results-table.ts';
 import { engineTable } from '../../scripts/engines/table.ts';
 
-const page = readFileSync(new URL('../../docs/engines.md', import.meta.url), 'utf8');
+const page = readFileSync(new URL('../../docs/reference/engine-results.md', import.meta.url), 'utf8');
 const place =
   '<!-- engines: written by `npm run generate` from test/engines/results/ -->\n<!-- end of engines -->\n';
 
 test('the table of engines is the one of the results (npm run generate)', async () => {
   expect(withResults(page, await keptResults())).toBe(page);
+  const guide = readFileSync(new URL('../../docs/engines.md', import.meta.url), 'utf8');
+  expect(withShortResults(guide, await keptResults())).toBe(guide);
 });
 
 test('each result is of an engine that can be tested with', async () => {

@@ -83,6 +83,14 @@ async function connectTo(candidate: EngineCandidate, request: ConnectRequest): P
 /**
  * Asks the engine at an address whether it is Docker or Podman, and connects to it as that. Throws a
  * `connection` failure, or `ENGINE_TOO_OLD`.
+ *
+ * To add an engine with Docker's API: its socket in `candidates.ts`, features that it reports in another
+ * way in `engine/docker/facts.ts`, answers that differ beside their requests in `engine/docker/`, and
+ * other requests by `engine/docker/negotiate.ts`, as for Podman. With another API: its address in
+ * `address.ts`, `reach.ts` and `candidates.ts`; its choice here, before Docker's version is asked; its
+ * name in `product` of `engine/port/capabilities.ts`; and a folder beside `engine/docker/` that makes an
+ * `OpenEngine`, limits each answer, throws the failures of `engine/port/failure.ts` and ends requests
+ * with `ending.ts`. It is complete when `offsite doctor --deep` and `npm test -- --engine NAME` pass.
  */
 async function openEngine(address: EngineAddress, clock: Clock, signal?: AbortSignal): Promise<OpenEngine> {
   const client = await openClient(address, clock);

@@ -1,7 +1,7 @@
 /**
  * Shapes of text that differ between two runs of the same thing: two texts that differ only in these count as
- * equal. docs/replay.md lists them. They are looked for in what harnesses and tools say, never in what a
- * person or a model said.
+ * equal. docs/reference/replay.md lists them. They are looked for in what harnesses and tools say, never in
+ * what a person or a model said.
  */
 
 const months =

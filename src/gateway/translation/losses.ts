@@ -96,7 +96,9 @@ export class Losses {
       400,
       'NOT_TRANSLATABLE',
       `the model ${this.#model} cannot be asked for ${JSON.stringify(path)} over its wire, ${why}`,
-      { hint: 'Use a harness that speaks a wire of the model; docs/translation.md says what is carried.' },
+      {
+        hint: 'Use a harness that speaks a wire of the model; docs/reference/model-traffic.md says what is carried.',
+      },
     );
   }
 }

@@ -5,6 +5,21 @@ import { openAiChat } from './openai-chat/wire.ts';
 import { openAiResponses } from './openai-responses/wire.ts';
 import type { WireDescriptor } from './wire-descriptor.ts';
 
+/**
+ * A wire can be described if all of its paths have one prefix (`/v1`), requests that generate are POST with a
+ * JSON body to a path of no other wire, answers are JSON or server-sent events whose type follows from their
+ * data, and one header carries the key. To add one:
+ *
+ * 1. its name in `src/record/wires.ts`; its header in `auth` of `src/suite/model-config.ts`, if that is new;
+ * 2. a folder here with a `WireDescriptor` and a `translation/`; `openai-chat/` is the smallest example. Give
+ *    its `requests` `names` if a member means something else there, or lets the provider act by itself;
+ * 3. its line below: routes, probes, replay and metering follow from this table;
+ * 4. its provider in `src/cli/models/hosted.ts` and `src/cli/init/offered-models.ts`, if that is public;
+ * 5. `wires` of each runner whose CLI speaks it, and the configuration of that CLI. The compiler does not
+ *    notice a missing configuration. All other harnesses are translated;
+ * 6. `npm run generate`, and `WRITE_MATRIX=1 npm test -- test/runners/matrix.long.test.ts`. Type errors of
+ *    the tests say where an example of the wire is needed.
+ */
 export const wireTable: Readonly<Record<Wire, WireDescriptor>> = {
   'openai-chat': openAiChat,
   'openai-responses': openAiResponses,

@@ -9,7 +9,8 @@ import { ConfigFile } from '../../../src/suite/config-file.ts';
 import type { HttpModel, Wire } from '../../../src/suite/model-config.ts';
 import { blocksOf } from '../../docs/blocks.ts';
 
-const files = blocksOf('docs/models.md')
+const files = ['docs/models.md', 'docs/reference/model-configurations.md']
+  .flatMap(blocksOf)
   .filter(({ language }) => language === 'yaml')
   .map(({ content }) => ({ content: parse(content) }));
 
@@ -60,7 +61,7 @@ const answers: Record<Wire, object> = {
 };
 const credentials = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key'];
 
-describe('a call of a model configured as docs/models.md says arrives as its server documents:', () => {
+describe('a call of a model configured as the documentation says arrives as its server documents:', () => {
   const models = Object.assign({}, ...files.map(({ content }) => ConfigFile.safeParse(content).data?.models));
   const seen: { request: IncomingMessage; body: { model?: string } }[] = [];
   let wire: Wire = 'openai-chat';

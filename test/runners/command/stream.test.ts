@@ -256,8 +256,8 @@ describe.concurrent('the commands of a command profile', { timeout }, () => {
   });
 });
 
-test('the lines that docs/runners.md shows are lines of the schema', () => {
-  const page = readFileSync(new URL('../../../docs/runners.md', import.meta.url), 'utf8');
+test('the lines that docs/reference/harnesses.md shows are lines of the schema', () => {
+  const page = readFileSync(new URL('../../../docs/reference/harnesses.md', import.meta.url), 'utf8');
   const [, shown = ''] = /```jsonl\n(\{"type":"session"[\s\S]*?)```/.exec(page) ?? [];
   const types = shown
     .trim()
