@@ -23,8 +23,10 @@ const backslash = 0x5c;
 const openings: ReadonlySet<number> = new Set([0x7b, 0x5b]);
 /** `}` and `]` */
 const closings: ReadonlySet<number> = new Set([0x7d, 0x5d]);
+const colon = 0x3a;
+const blank = 0x20;
 /** `,` and `:` */
-const separators: ReadonlySet<number> = new Set([0x2c, 0x3a]);
+const separators: ReadonlySet<number> = new Set([0x2c, colon]);
 
 /** A document from outside is not read because it would take too much of the heap. */
 export class DocumentTooHeavy extends Error {
@@ -36,6 +38,29 @@ export class DocumentTooDeep extends DocumentTooHeavy {
   override readonly name = 'DocumentTooDeep';
 }
 
+/** A document from outside is not read because it has too many values, or too many different names. */
+export class TooManyValues extends DocumentTooHeavy {
+  override readonly name = 'TooManyValues';
+  /** The member of the document in which they are too many, as it is written. */
+  readonly member: string | undefined;
+
+  constructor(message: string, member: string | undefined) {
+    super(message);
+    this.member = member;
+  }
+}
+
+/**
+ * The most values of a document, with their names, and the most different names. A name that was not seen
+ * before takes the parser ten times as long as another value.
+ */
+export interface MostValues {
+  values: number;
+  names: number;
+  /** Characters of a number. The time to read it grows with the square of them. */
+  number: number;
+}
+
 /** How many bytes of the heap a document may take. */
 export function heaviestDocument(): number {
   return Math.floor(getHeapStatistics().heap_size_limit * foreignJson.bytes.document);
@@ -43,10 +68,13 @@ export function heaviestDocument(): number {
 
 /**
  * Parses a document from outside. Three bytes of it can become sixty in the heap, so its size in the heap is
- * estimated first. Throws a `SyntaxError`, {@link DocumentTooHeavy}, or its kind {@link DocumentTooDeep}.
+ * estimated first. Throws a `SyntaxError`, {@link DocumentTooHeavy}, or its kinds {@link DocumentTooDeep} and
+ * {@link TooManyValues}.
+ *
+ * @param most more than a small document has
  */
-export function parseForeignJson(text: string): unknown {
-  return text.length > smallDocument ? weighedJson(text).json : smallJson(text);
+export function parseForeignJson(text: string, most?: MostValues): unknown {
+  return text.length > smallDocument ? weighedJson(text, bytesOfValue, most).json : smallJson(text);
 }
 
 /** A small document, such as an event of a stream, cannot be too heavy, so it is not weighed. */
@@ -72,10 +100,14 @@ export function longestDocument(): number {
 }
 
 /** The same as {@link parseForeignJson}. `weight` is the most bytes of the heap that the document takes. */
-export function weighedJson(text: string, ofValue = bytesOfValue): { json: unknown; weight: number } {
-  const most = heaviestDocument();
-  const { weight, levels } = measured(text, ofValue, most);
-  if (weight >= most) {
+export function weighedJson(
+  text: string,
+  ofValue = bytesOfValue,
+  most?: MostValues,
+): { json: unknown; weight: number } {
+  const heaviest = heaviestDocument();
+  const { weight, levels } = measured(text, ofValue, heaviest, most);
+  if (weight >= heaviest) {
     throw new DocumentTooHeavy('the document has too many values, or is too large, to be read');
   }
   // The parser of V8 is not recursive, so it takes any depth. Text that is not JSON is a `SyntaxError`.
@@ -111,27 +143,69 @@ export function weightOf(text: string): number {
 
 /**
  * The most bytes of the heap that a document takes, including its text, and how deep it is nested. Stops
- * counting at `most` bytes.
+ * counting at `heaviest` bytes. Throws {@link TooManyValues}.
  */
-function measured(text: string, ofValue: number, most: number): { weight: number; levels: number } {
+function measured(
+  text: string,
+  ofValue: number,
+  heaviest: number,
+  most?: MostValues,
+): { weight: number; levels: number } {
   let weight = bytesOfCharacter * text.length;
   let level = 0;
   let levels = 0;
+  let values = 0;
+  const names = new Set<string>();
   let at = 0;
-  while (at < text.length && weight < most) {
+  /** The last string, if it is not yet known to be a name. */
+  let string: [from: number, to: number] | undefined;
+  let member: typeof string;
+  /** Characters of the number or the word that is being read. */
+  let bare = 0;
+  while (at < text.length && weight < heaviest) {
     const code = text.charCodeAt(at);
-    if (code === quote) at = stringEnd(text, at);
-    else {
-      if (openings.has(code)) {
-        weight += ofValue;
-        level += 1;
-        levels = Math.max(levels, level);
-      } else if (closings.has(code)) level -= 1;
-      else if (separators.has(code)) weight += ofValue;
-      at += 1;
+    if (code === quote) {
+      const end = stringEnd(text, at);
+      string = [at, end];
+      bare = 0;
+      at = end;
+      continue;
     }
+    if (openings.has(code) || separators.has(code)) {
+      weight += ofValue;
+      values += 1;
+      if (most) {
+        if (code === colon && string) {
+          names.add(text.slice(...string));
+          if (level === 1) member = string;
+        }
+        if (values > most.values || names.size > most.names) throw tooMany(most, values, text, member);
+      }
+      string = undefined;
+      bare = 0;
+    } else if (most && code > blank && !closings.has(code)) {
+      bare += 1;
+      if (bare > most.number)
+        throw new TooManyValues(`a number has more than ${most.number} characters`, undefined);
+    }
+    if (openings.has(code)) {
+      level += 1;
+      levels = Math.max(levels, level);
+    } else if (closings.has(code)) level -= 1;
+    at += 1;
   }
   return { weight, levels };
+}
+
+function tooMany(
+  most: MostValues,
+  values: number,
+  text: string,
+  member: [from: number, to: number] | undefined,
+): TooManyValues {
+  const what = values > most.values ? `${most.values} values` : `${most.names} different names`;
+  const name = member && text.slice(member[0] + 1, member[1] - 1);
+  return new TooManyValues(`the document has more than ${what}`, name);
 }
 
 function stringEnd(text: string, from: number): number {

@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Case, Suite } from '../../src/contract/definition.ts';
 import type { ReportRequest } from '../../src/contract/report.ts';
 import { inTransaction, openDatabase } from '../../src/ledger/database.ts';
-import type { Call } from '../../src/service/operations/call.ts';
+import type { Call, Change, Steps } from '../../src/service/operations/call.ts';
 import { reportTrial } from '../../src/service/operations/report-trial.ts';
 import { startBatch } from '../../src/service/operations/start.ts';
 import { migrations } from '../../src/service/store/migrations.ts';
@@ -34,6 +34,14 @@ export function inStore<Result>(
   }
 }
 
+/** Takes all steps of a request that writes, and writes it. */
+export function written<Response>(steps: Steps<Change<Response>>): Response {
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value.change();
+  }
+}
+
 /**
  * Writes to service.db `runs` finished runs with one trial each of the case `listed`, and `reports` trials of
  * the case `open` that wait for their reports. Returns the ids of the waiting runs, each with {@link
@@ -47,14 +55,14 @@ export function fill(
   return inStore(folder, key, (call, database) => {
     const start = (added: Case, count: number, trials: number) => {
       const variants = Array.from({ length: count }, (_, index) => ({ model: `model-${index}` }));
-      return startBatch(call, { suite, cases: [added], variants, trials, local: true }).runs;
+      return written(startBatch(call, { suite, cases: [added], variants, trials, local: true })).runs;
     };
     // One request may have at most twenty variants.
     for (let done = 0; done < runs; ) {
       inTransaction(database, () => {
         for (let batch = 0; batch < 100 && done < runs; batch++) {
           for (const run of start(listed, Math.min(20, runs - done), 1)) {
-            reportTrial(call, { id: run.id, trial: exampleTrial('Listed', 0) });
+            written(reportTrial(call, { id: run.id, trial: exampleTrial('Listed', 0) }));
             done++;
           }
         }

@@ -3,7 +3,7 @@ import type { ReportedTrial } from '../../src/contract/report.ts';
 import { inTransaction } from '../../src/ledger/database.ts';
 import { reportTrial } from '../../src/service/operations/report-trial.ts';
 import { startBatch } from '../../src/service/operations/start.ts';
-import { inStore } from './fill.ts';
+import { inStore, written } from './fill.ts';
 import { exampleTrial } from './report-body.ts';
 
 const suite: Suite = { id: 'history', name: 'History', prompt: 'Mend the parser.' };
@@ -18,11 +18,11 @@ export function fillHistory(folder: string, key: string, trajectoryBytes: number
   inStore(folder, key, (call, database) => {
     const variants = [{ model: 'one' }, { model: 'two' }];
     for (let batch = 0; batch < 10; batch++) {
-      const { runs } = startBatch(call, { suite, cases: [old], variants, trials: 10, local: true });
+      const { runs } = written(startBatch(call, { suite, cases: [old], variants, trials: 10, local: true }));
       for (const { id } of runs)
         for (let ordinal = 0; ordinal < 10; ordinal++)
           inTransaction(database, () =>
-            reportTrial(call, { id, trial: trialWith(ordinal, trajectoryBytes) }),
+            written(reportTrial(call, { id, trial: trialWith(ordinal, trajectoryBytes) })),
           );
     }
   });

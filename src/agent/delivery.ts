@@ -261,8 +261,9 @@ function isPlain(events: readonly TrialEvent[]): boolean {
   );
 }
 
-/** Services name what they cannot read by its path, or only by what contains it. */
+/** Services name what they cannot read by its path, or only by what contains it; or the body is too large. */
 function refusesEvents(error: unknown): boolean {
+  if (error instanceof ServiceRefusal && error.status === 413) return true;
   return (
     error instanceof DecodeRefusal &&
     error.issues.some(({ path }) => path.startsWith('trial.events') || ['', 'trial'].includes(path))

@@ -7,20 +7,34 @@ export const serviceRequests = channel({
   over: "requests to `offsite serve`, and to `offsite view` and a daemon's `--listen`, which read no bodies",
   bytes: {
     head: bytes(16 * KiB, 'the line and the headers of a request'),
-    body: bytes(32 * MiB, 'the body of a request that writes'),
-    // Its values are parsed and checked in some tens of milliseconds, during which nobody else is served.
-    query: bytes(MiB, 'the body of a request that only reads'),
+    // Nobody else is served while a text is parsed or written to the disk, which takes about 6 ms for a MiB.
+    body: bytes(8 * MiB, 'the body of a request that writes'),
+    query: bytes(256 * KiB, 'the body of a request that only reads'),
+    held: bytes(32 * MiB, 'the bodies of the requests of a key in flight; further ones are refused'),
+    step: bytes(
+      32 * KiB,
+      'a body that is read in one step; for a larger one, others are served between steps',
+    ),
+    id: characters(1_000, 'an id, or the name of a model; lists and indexes are sorted by them'),
+    number: characters(1_000, 'a number in a body'),
+    name: characters(200, 'a name in an answer that refuses a request'),
     setup: characters(64 * MiB, 'the texts of a case after their variables are replaced'),
   },
   time: {
     head: milliseconds(20_000, 'until all headers have arrived'),
     request: milliseconds(120_000, 'until the whole request has arrived'),
     idle: milliseconds(30_000, 'between two requests'),
+    step: milliseconds(5, 'building an answer; then others are served before its next part'),
     close: milliseconds(5_000, 'for requests in flight when the service ends'),
   },
   count: {
     // Well below the usual limit on open files of a process.
     connections: times(512, 'connections at a time; further ones are closed'),
+    requests: times(256, 'requests of a key in flight; further ones are refused'),
+    steps: times(16, 'small requests of a key that are answered before other keys are served'),
+    // A list of 20,000 tests, or a trajectory of 25,000 commands.
+    values: times(400_000, 'values of a body, with their names'),
+    names: times(10_000, 'different names in a body'),
     // A body can have as many issues as values.
     issues: times(100, 'issues of a body in an answer'),
   },

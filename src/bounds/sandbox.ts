@@ -349,7 +349,7 @@ export const pathLists = channel({
 export const reportedOutput = channel({
   sender: 'the sandbox',
   over: 'outputs of commands, on their way to the service',
-  // Services refuse reports that are far larger; the embedded one refuses more than 32 MiB of JSON.
+  // Services refuse reports that are far larger; the embedded one refuses more than 8 MiB of JSON.
   bytes: {
     all: characters(4 * MiB, 'all outputs in one report'),
     plain: characters(64 * KiB, 'events for which a refusal says something about the service'),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { serviceRequests } from '../bounds/callers.ts';
 import { Identifier } from './primitives.ts';
 
 /** Schemas of an evaluation's definition, as `evals.start` carries it. */
@@ -42,7 +43,7 @@ export const Case = z.strictObject({
 export type Case = z.infer<typeof Case>;
 
 export const Variant = z.strictObject({
-  model: z.string().min(1),
+  model: z.string().min(1).max(serviceRequests.bytes.id),
   credentials: z
     .strictObject({ harnessConnectionId: Identifier, sandboxConnectionId: Identifier })
     .optional(),

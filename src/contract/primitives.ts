@@ -1,12 +1,14 @@
 import { z } from 'zod';
+import { serviceRequests } from '../bounds/callers.ts';
 
 /**
- * A name that other records refer to. It is not empty and can be encoded as UTF-8: no lone surrogates, no
- * NUL.
+ * A name that other records refer to. It is not empty, not long, and can be encoded as UTF-8: no lone
+ * surrogates, no NUL.
  */
 export const Identifier = z
   .string()
   .min(1)
+  .max(serviceRequests.bytes.id)
   .refine((text) => text.isWellFormed() && !text.includes('\0'), {
     message: 'must be well-formed text without NUL',
   });

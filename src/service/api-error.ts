@@ -13,6 +13,7 @@ const tags = {
   409: 'Conflict',
   413: 'PayloadTooLarge',
   415: 'UnsupportedMediaType',
+  429: 'TooManyRequests',
 } as const;
 
 type ErrorStatus = 400 | keyof typeof tags;

@@ -10,6 +10,7 @@ import { type OperationName, operations } from '../contract/operations.ts';
 import { ApiError, refuse, refuseBody } from './api-error.ts';
 import { newIdentifier } from './identifiers.ts';
 import { bodyOf, type Piece } from './json-response.ts';
+import type { Change, Steps } from './operations/call.ts';
 import { handlers } from './operations/handlers.ts';
 import type { Platform, PlatformRequest } from './platform.ts';
 import { authenticate, authorize, resourceMetadata, resourceMetadataPath } from './request/authenticate.ts';
@@ -17,6 +18,7 @@ import { boundedLists } from './request/bounded-lists.ts';
 import { issuesOf } from './request/issues.ts';
 import { readBody } from './request/read-body.ts';
 import { parseJson } from './request/request-json.ts';
+import { createShares, type Shares } from './request/shares.ts';
 import type { Principal } from './store/keys.ts';
 import type { Stores } from './store/stores.ts';
 import type { Writer } from './store/writer.ts';
@@ -46,6 +48,7 @@ interface Environment {
 export function createApplication(parts: ApplicationParts): Hono<Environment> {
   const { clock, log } = parts;
   const application = new Hono<Environment>();
+  const shares = createShares(clock);
   const description = JSON.stringify(openApiDocument());
 
   application.use(async (context, next) => {
@@ -55,7 +58,9 @@ export function createApplication(parts: ApplicationParts): Hono<Environment> {
     logRequest(log, context, clock.now() - startedAt);
   });
 
-  application.all('/v1/:operation', (context) => answer(context, context.req.param('operation'), parts));
+  application.all('/v1/:operation', (context) =>
+    answer(context, context.req.param('operation'), { ...parts, shares }),
+  );
   application.all('/openapi.json', (context) => {
     allowOnly(['GET', 'HEAD'], context.req.method);
     return json(context, description);
@@ -84,37 +89,69 @@ export function createApplication(parts: ApplicationParts): Hono<Environment> {
 async function answer(
   context: Context<Environment>,
   name: string,
-  parts: ApplicationParts,
+  parts: ApplicationParts & { shares: Shares },
 ): Promise<Response> {
   if (!isOperation(name)) throw refuse(404, `There is no operation ${JSON.stringify(name)}.`);
   allowOnly(['POST'], context.req.method);
-  const { stores, writer, inProgress, integrations, platform, clock } = parts;
+  const { stores, writer, inProgress, integrations, platform, clock, shares } = parts;
   const principal = authenticate(context.req.raw, stores.keys);
   context.set('principal', principal);
   const operation = operations[name];
   authorize(principal, operation.permission);
+  const most = operation.permission?.endsWith(':write')
+    ? serviceRequests.bytes.body
+    : serviceRequests.bytes.query;
+  using share = new DisposableStack();
+  const { hold } = share.use(shares.enter(principal.keyId));
   const isOptional = 'bodyOptional' in operation;
-  const most = serviceRequests.bytes.body;
-  const query = serviceRequests.bytes.query;
-  const limit = operation.permission?.endsWith(':write') ? most : query;
-  const text = await readBody(context.req.raw, { limit, isOptional });
+  const text = await readBody(context.req.raw, { limit: most, isOptional, hold });
+  const turn = () => shares.turn(principal.keyId, text.length);
+  const isLarge = text.length > serviceRequests.bytes.step;
+  // Others are served between the steps of a large request.
+  const pause = isLarge ? turn : () => Promise.resolve();
+  await turn();
   const body = text === '' && isOptional ? {} : parseJson(text);
-  const decoded = requests[name].safeParse(body);
+  await pause();
+  const decoded = isLarge
+    ? await boundedLists<z.ZodType>(operation.request, turn).safeParseAsync(body)
+    : requests[name].safeParse(body);
   if (!decoded.success) throw refuseBody(issuesOf(decoded.error, body));
 
   const handler = handlers[name];
   const call = { stores, principal, inProgress, integrations, now: clock.now() };
   // The table pairs each name with its own request; TypeScript cannot follow a name that it does not know.
   const request = decoded.data as never;
-  const batch = handler.forPlatform?.(call, request);
+  if (!handler.writes) {
+    const response: object = handler.answer(call, request);
+    if (!('pieces' in response)) return json(context, JSON.stringify(response));
+    const held = share.move();
+    let began = clock.now();
+    const nextPiece = async () => {
+      if (clock.now() - began < serviceRequests.time.step) return;
+      await shares.turn(principal.keyId, Number.POSITIVE_INFINITY);
+      began = clock.now();
+    };
+    return json(context, await bodyOf(response.pieces as Iterable<Piece>, nextPiece, () => held.dispose()));
+  }
+  const steps: Steps<Change<object>> = handler.prepare(call, request);
+  const { batch, change, isLarge: isLargeChange = isLarge } = await paced(steps, pause);
   const accepted = batch && (await acceptedBy(platform, batch));
-  const respond = () => handler.answer(call, request);
-  const response: object = handler.writes ? await writer.write(respond) : respond();
+  if (isLargeChange) await shares.turn(principal.keyId, Number.POSITIVE_INFINITY);
+  const written = writer.write(change);
+  // A large change has a transaction of its own.
+  if (isLargeChange) writer.flush();
+  const response = await written;
   accepted?.queued();
-  return json(
-    context,
-    'pieces' in response ? bodyOf(response.pieces as Iterable<Piece>) : JSON.stringify(response),
-  );
+  return json(context, JSON.stringify(response));
+}
+
+/** Takes the steps, and waits for `pause` between them. */
+async function paced<Result>(steps: Steps<Result>, pause: () => Promise<void>): Promise<Result> {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+    await pause();
+  }
 }
 
 /** Refuses a platform batch that nothing can run here. */

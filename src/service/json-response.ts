@@ -1,7 +1,5 @@
-import { setImmediate } from 'node:timers/promises';
-
-/** Text, or its bytes in UTF-8. */
-export type Piece = string | Uint8Array;
+/** Text, its bytes in UTF-8, or a place at which others may be served before the next piece is made. */
+export type Piece = string | Uint8Array | undefined;
 
 /**
  * An answer of up to `joinedAtMost` bytes is built before it is sent. A longer one is sent while it is built,
@@ -20,24 +18,40 @@ export const pieceSizes = {
 
 /**
  * The body of an answer that is given as pieces of one JSON text. A piece is taken once its reader wants it,
- * and other requests are served between two chunks. If the reader goes away, the pieces end.
+ * and `pause` is waited for between two chunks and where the pieces have a place for it. If the reader goes
+ * away, the pieces end. `ended` is called when no more pieces are taken, maybe twice.
  */
-export function bodyOf(pieces: Iterable<Piece>): Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> {
+export async function bodyOf(
+  pieces: Iterable<Piece>,
+  pause: () => Promise<void>,
+  ended: () => void = () => undefined,
+): Promise<Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>> {
   const iterator = pieces[Symbol.iterator]();
-  const start = take(iterator, joinedAtMost);
+  const taken = async (most: number) => {
+    let isEnd = true;
+    try {
+      const next = await take(iterator, most, pause);
+      ({ isEnd } = next);
+      return next;
+    } finally {
+      if (isEnd) ended();
+    }
+  };
+  const start = await taken(joinedAtMost);
   if (start.isEnd) return start.bytes;
   let next: Taken | undefined = start;
   return new ReadableStream(
     {
       async pull(controller) {
-        next ??= take(iterator, chunkAtLeast);
+        next ??= await taken(chunkAtLeast);
         controller.enqueue(next.bytes);
         if (next.isEnd) controller.close();
         next = undefined;
-        await setImmediate();
+        await pause();
       },
       cancel() {
         iterator.return?.();
+        ended();
       },
     },
     { highWaterMark: 0 },
@@ -50,11 +64,15 @@ interface Taken {
 }
 
 /** The next pieces, until they have more than `most` bytes. */
-function take(iterator: Iterator<Piece>, most: number): Taken {
+async function take(iterator: Iterator<Piece>, most: number, pause: () => Promise<void>): Promise<Taken> {
   const taken: Uint8Array[] = [];
   for (let size = 0; size <= most; ) {
     const { done, value } = iterator.next();
     if (done) return { bytes: Buffer.concat(taken), isEnd: true };
+    if (value === undefined) {
+      await pause();
+      continue;
+    }
     const bytes = typeof value === 'string' ? Buffer.from(value) : value;
     taken.push(bytes);
     size += bytes.length;

@@ -23,7 +23,7 @@ export interface ConnectionLimits {
   /** Between two requests. */
   idleMs: number;
   headerBytes: number;
-  /** How many at a time; further ones are closed. */
+  /** How many at a time. For a further one, the one that has asked nothing for the longest time is closed. */
   connections: number;
 }
 
@@ -66,11 +66,10 @@ export async function listen(
     },
     getRequestListener(fetch, { hostname: host, errorHandler: unreadable }),
   );
-  server.maxConnections = connections;
   // Also if no connection can be accepted, for example because too many files are open: only that client is
   // affected.
   listenTo(server, { clientError: answerClientError }, () => undefined);
-  const quiet = trackQuietConnections(server);
+  const quiet = trackQuietConnections(server, connections);
   await startListening(server, host, port);
   const address = server.address() as AddressInfo;
   const name = address.family === 'IPv6' ? `[${address.address}]` : address.address;
@@ -99,13 +98,26 @@ function startListening(server: Server, host: string, port: number): Promise<voi
 
 /**
  * The connections without a request in flight: those between two requests, and those that never had one,
- * which `server.closeIdleConnections()` leaves open.
+ * which `server.closeIdleConnections()` leaves open. If there are more than `most` connections, the oldest of
+ * these is closed, so that silent connections keep nobody out; or the new one, if all others have requests.
  */
-function trackQuietConnections(server: Server): Set<Socket> {
+function trackQuietConnections(server: Server, most: number): Set<Socket> {
   const quiet = new Set<Socket>();
+  let open = 0;
   const connection = (socket: Socket) => {
     quiet.add(socket);
-    socket.once('close', () => quiet.delete(socket));
+    open += 1;
+    socket.once('close', () => {
+      quiet.delete(socket);
+      open -= 1;
+    });
+    if (open <= most) return;
+    const [oldest] = quiet;
+    if (oldest) {
+      // It counts as closed from now on.
+      quiet.delete(oldest);
+      oldest.destroy();
+    }
   };
   const request = ({ socket }: IncomingMessage, response: ServerResponse) => {
     quiet.delete(socket);

@@ -90,9 +90,23 @@ export interface CountedNames {
   names: ReadonlyMap<string, { times: number; characters: number }>;
 }
 
+/** Names that are counted in some milliseconds. */
+const namesAtATime = 10_000;
+
 export function countNames(text: string): CountedNames {
+  for (const steps = countNamesInSteps(text); ; ) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
+}
+
+/** The same, with places at which others may be served before it continues. */
+export function* countNamesInSteps(text: string): Generator<void, CountedNames> {
   const names = new Map<string, { times: number; characters: number }>();
+  let found = 0;
   for (const { 0: match, 1: escaped, 2: name = '' } of text.matchAll(reference)) {
+    found += 1;
+    if (found % namesAtATime === 0) yield;
     if (escaped) continue;
     const { times, characters } = names.get(name) ?? { times: 0, characters: 0 };
     names.set(name, { times: times + 1, characters: characters + match.length });

@@ -6,7 +6,7 @@ import { claimTrial } from '../../src/service/operations/claim-trial.ts';
 import { reportTrial } from '../../src/service/operations/report-trial.ts';
 import { startBatch } from '../../src/service/operations/start.ts';
 import { countPages, type PageCounts } from './page-counts.ts';
-import { openStoredRuns, readPage, type StoredRuns, startOf, storeRuns } from './stored-runs.ts';
+import { openStoredRuns, readPage, type StoredRuns, startOf, storeRuns, written } from './stored-runs.ts';
 import { folderForTest, report } from './test-service.ts';
 
 /** With so many runs stored, where both are multiples of 400. */
@@ -24,9 +24,9 @@ const operations: Record<string, (runs: StoredRuns, count: number, ids: string[]
   'list a page of a model in the middle': (runs, count) => void readPage(runs, count / 800, 'model-7'),
   claim: ({ call }, _, ids) =>
     void claimTrial(call, { id: taken(ids), ordinal: 0, agent: 'one', seconds: 60 }),
-  report: ({ call }, _, ids) => void reportTrial(call, reportOf(taken(ids))),
-  'start 2 runs': ({ call }) => void startBatch(call, startOf(['csv'], 2)),
-  'start 400 runs': ({ call }) => void startBatch(call, startOf(manyCases, 20)),
+  report: ({ call }, _, ids) => void written(reportTrial(call, reportOf(taken(ids)))),
+  'start 2 runs': ({ call }) => void written(startBatch(call, startOf(['csv'], 2))),
+  'start 400 runs': ({ call }) => void written(startBatch(call, startOf(manyCases, 20))),
 };
 
 function reportOf(id: string): ReportRequest {

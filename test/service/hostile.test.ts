@@ -84,7 +84,7 @@ test('50 MB from somebody without a key are not waited for', async () => {
 });
 
 test.for([
-  ['nested ten million deep', '['.repeat(10_000_000)],
+  ['nested eight million deep', '['.repeat(8_000_000)],
   ['nested three hundred deep', `${'['.repeat(300)}${']'.repeat(300)}`],
   ['nested a hundred thousand objects deep', `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`],
 ] as const)('a body that is %s is a decode error', async ([, body]) => {
@@ -106,10 +106,10 @@ test.for([
 });
 
 test.for([
-  ['events', `"events":[${'{"_tag":"command"},'.repeat(900_000)}{}],"outcome":{}`],
+  ['events', `"events":[${'{"_tag":"command"},'.repeat(120_000)}{}],"outcome":{}`],
   [
     'calls',
-    `"events":[],"outcome":{"validations":[${`{"calls":[${'{},'.repeat(2_000)}{}]},`.repeat(1_000)}{}]}`,
+    `"events":[],"outcome":{"validations":[${`{"calls":[${'{},'.repeat(1_000)}{}]},`.repeat(150)}{}]}`,
   ],
 ] as const)(
   'a report whose every one of %s is wrong is refused within a bounded time and memory',
@@ -136,15 +136,19 @@ test('a body of 15 MB for an operation that only reads is not waited for', async
   expect(await isUp()).toBe(true);
 });
 
-test('hundreds of thousands of unknown fields are an answer with some of them', async () => {
-  const names = Array.from({ length: 400_000 }, (_, index) => [`unknown-${index}`, 0]);
+test.for([
+  [9_000, 100],
+  [120_000, 1],
+] as const)('%i unknown fields are a short answer with %i of them', async ([count, most]) => {
+  const names = Array.from({ length: count }, (_, index) => [`unknown-${index}`, 0]);
   const answer = await fetch(`http://127.0.0.1:${port}/v1/evals.start`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify(Object.fromEntries(names)),
   });
-  const { issues } = (await answer.json()) as { issues: unknown[] };
-  expect([answer.status, issues.length]).toEqual([400, 100]);
+  const text = await answer.text();
+  expect([answer.status, JSON.parse(text).issues.length]).toEqual([400, most]);
+  expect(text.length).toBeLessThan(10_000);
 });
 
 test('headers without end are cut off', async () => {

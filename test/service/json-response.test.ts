@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { bodyOf, type Piece } from '../../src/service/json-response.ts';
@@ -23,7 +24,8 @@ function longAnswer(pieces: number, pieceBytes: number) {
 
 /** A server that answers `/long` with the pieces, and everything else with a word. */
 async function server(pieces: () => Iterable<Piece>) {
-  const answer = ({ url }: Request) => new Response(url.endsWith('/long') ? bodyOf(pieces()) : 'here');
+  const answer = async ({ url }: Request) =>
+    new Response(url.endsWith('/long') ? await bodyOf(pieces(), () => setImmediate()) : 'here');
   const { url, close } = await listen(answer, {}, systemClock);
   return {
     async get(path: string): Promise<IncomingMessage> {
@@ -43,7 +45,7 @@ async function lengthOf(response: IncomingMessage): Promise<number> {
 
 test.each([0, 10, 2 * 1024 * 1024])('pieces of %i bytes arrive as one text', async (size) => {
   const large = 'é'.repeat(size / 2);
-  const body = bodyOf(['{"a":"', large, Buffer.from(large), '"}']);
+  const body = await bodyOf(['{"a":"', undefined, large, Buffer.from(large), '"}'], () => setImmediate());
   expect(await new Response(body).text()).toBe(`{"a":"${large}${large}"}`);
 });
 

@@ -16,6 +16,7 @@ export interface JsonSchema {
   minItems?: number;
   maxItems?: number;
   minLength?: number;
+  maxLength?: number;
   pattern?: string;
   minimum?: number;
   maximum?: number;
@@ -57,7 +58,9 @@ function valuesOf(reference: JsonSchema, known: Known): fc.Arbitrary<unknown> {
     case 'string':
       return schema.pattern
         ? fc.stringMatching(new RegExp(schema.pattern))
-        : strings.filter((text) => text.length >= (schema.minLength ?? 0));
+        : strings.filter(
+            ({ length }) => length >= (schema.minLength ?? 0) && length <= (schema.maxLength ?? length),
+          );
     case 'integer':
       return integers.map((number) => clamp(number, schema));
     case 'number':

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import type { StartRequest } from '../../src/contract/definition.ts';
 import { inTransaction, openDatabase } from '../../src/ledger/database.ts';
-import type { Call } from '../../src/service/operations/call.ts';
+import type { Call, Change, Steps } from '../../src/service/operations/call.ts';
 import { listRuns } from '../../src/service/operations/runs-list.ts';
 import { startBatch } from '../../src/service/operations/start.ts';
 import { migrations } from '../../src/service/store/migrations.ts';
@@ -35,9 +35,18 @@ export function openStoredRuns(
 export function storeRuns({ database, call }: StoredRuns, count: number): string[] {
   return inTransaction(database, () => {
     const ids: string[] = [];
-    while (ids.length < count) ids.push(...startBatch(call, startOf(['csv'], 20)).runs.map(({ id }) => id));
+    while (ids.length < count)
+      ids.push(...written(startBatch(call, startOf(['csv'], 20))).runs.map(({ id }) => id));
     return ids;
   });
+}
+
+/** Takes all steps of a request that writes, and writes it. */
+export function written<Response>(steps: Steps<Change<Response>>): Response {
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value.change();
+  }
 }
 
 /** A request to start these cases on so many variants. */
@@ -54,6 +63,6 @@ export function startOf(cases: string[], variants: number): StartRequest {
 /** Reads a whole page of the case `csv`; returns its runs' identifiers. */
 export function readPage({ call }: StoredRuns, page: number, variant?: string): string[] {
   const { pieces } = listRuns(call, { caseId: 'csv', page, variant });
-  const text = Buffer.concat([...pieces].map((piece) => Buffer.from(piece as string))).toString();
+  const text = Buffer.concat([...pieces].map((piece) => Buffer.from((piece as string) ?? ''))).toString();
   return (JSON.parse(text) as { runs: { id: string }[] }).runs.map(({ id }) => id);
 }

@@ -1,5 +1,6 @@
 import type { Integration } from '../../contract/catalog.ts';
 import type { Piece } from '../json-response.ts';
+import type { PlatformRequest } from '../platform.ts';
 import type { Principal } from '../store/keys.ts';
 import type { Stores } from '../store/stores.ts';
 
@@ -12,6 +13,19 @@ export interface Call {
   integrations: readonly Integration[];
   /** Epoch milliseconds. */
   now: number;
+}
+
+/** Work with places at which others may be served before it continues. */
+export type Steps<Result> = Generator<void, Result>;
+
+/** A request that writes, checked and ready to be written. */
+export interface Change<Response> {
+  /** The batch that the platform itself is to run, if the request is for one. It is asked about it first. */
+  batch?: PlatformRequest | undefined;
+  /** Whether the change takes long although its request is short. */
+  isLarge?: boolean;
+  /** Runs in a transaction; throws an `ApiError` to refuse. Its result is the answer after the commit. */
+  change: () => Response;
 }
 
 /** An answer that is built while it is sent: pieces of one JSON text. */

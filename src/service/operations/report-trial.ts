@@ -1,11 +1,14 @@
 import { serviceRequests } from '../../bounds/callers.ts';
 import { canonicalJson } from '../../canonical-json.ts';
 import type { Issue } from '../../contract/errors.ts';
+import type { ResponseOf } from '../../contract/operations.ts';
 import type { ReportedTrial, ReportRequest } from '../../contract/report.ts';
+import { cut } from '../../text/cut.ts';
 import { refuse, refuseBody } from '../api-error.ts';
 import { trialIdentifier } from '../identifiers.ts';
 import { storedTrial } from '../record/stored-trial.ts';
-import type { Call } from './call.ts';
+import type { ReportedRun } from '../store/runs.ts';
+import type { Call, Change, Steps } from './call.ts';
 
 /**
  * Records a trial that ran elsewhere. `id` is the run's id, or the batch's; then `taskIndex` names the run.
@@ -18,37 +21,55 @@ import type { Call } from './call.ts';
  * A report with the number of a lease is refused if the trial has a newer lease. A report without a number is
  * accepted even if another agent has claimed the trial, because the specification knows no leases.
  */
-export function reportTrial({ stores, principal, now }: Call, { id, trial, attempt }: ReportRequest) {
+export function* reportTrial(
+  call: Call,
+  request: ReportRequest,
+): Steps<Change<ResponseOf<'evals.reportTrial'>>> {
+  const { stores, now } = call;
+  const { trial, attempt } = request;
   const issues = contradictions(trial);
   if (issues.length > 0) throw refuseBody(issues);
-  const { ordinal, caseName } = trial;
-  const run = stores.runs.findReported(principal.organizationKey, id, trial.taskIndex);
-  if (!run) throw refuse(404, `There is no run or batch ${id}, or the batch has no run ${trial.taskIndex}.`);
+  yield;
+  const run = reportedRun(call, request);
+  const { ordinal } = trial;
+  const stored = storedTrial(trialIdentifier(run.id, ordinal), trial, now);
+  const record = JSON.stringify(stored.record);
+  yield;
+  const texts = { record, leftovers: canonicalJson(stored.leftovers) };
+  const change = () => {
+    const recorded = stores.trials.read(run.key, ordinal);
+    if (recorded) {
+      if (recorded.record === texts.record && recorded.leftovers === texts.leftovers) return {};
+      throw refuse(409, `Trial ${ordinal} of the run was already reported with different content.`);
+    }
+    const lease = stores.leases.read(run.key, ordinal);
+    if (attempt !== undefined && lease && lease.attempt > attempt) {
+      const newer = `lease ${lease.attempt} was granted since, to the agent ${JSON.stringify(lease.agent)}`;
+      throw refuse(409, `The report comes from lease ${attempt} of the trial: ${newer}.`);
+    }
+    stores.leases.remove(run.key, ordinal);
+    stores.trials.add({ run: run.key, ordinal, summary: stored.summary, ...texts });
+    return {};
+  };
+  return { change };
+}
+
+/** The run of a report. Throws an `ApiError` if there is none, or if it has no such trial to report. */
+function reportedRun({ stores, principal }: Call, { id, trial }: ReportRequest): ReportedRun {
+  const { caseName, ordinal, taskIndex } = trial;
+  const run = stores.runs.findReported(principal.organizationKey, id, taskIndex);
+  if (!run) throw refuse(404, `There is no run or batch ${id}, or the batch has no run ${taskIndex}.`);
   if (caseName !== run.case.name && caseName !== run.case.id) {
-    throw refuse(
-      409,
-      `The run is of the case ${JSON.stringify(run.case.name)}, not of ${JSON.stringify(caseName)}.`,
+    const [own, given] = [run.case.name, caseName].map((name) =>
+      JSON.stringify(cut(name, serviceRequests.bytes.name)),
     );
+    throw refuse(409, `The run is of the case ${own}, not of ${given}.`);
   }
   if (!run.local) throw refuse(409, 'The run was not started for local execution.');
   if (ordinal >= run.trials) {
     throw refuse(404, `The run has no trial ${ordinal}: it has ${run.trials}, counted from 0.`);
   }
-  const stored = storedTrial(trialIdentifier(run.id, ordinal), trial, now);
-  const texts = { record: JSON.stringify(stored.record), leftovers: canonicalJson(stored.leftovers) };
-  const recorded = stores.trials.read(run.key, ordinal);
-  if (recorded) {
-    if (recorded.record === texts.record && recorded.leftovers === texts.leftovers) return {};
-    throw refuse(409, `Trial ${ordinal} of the run was already reported with different content.`);
-  }
-  const lease = stores.leases.read(run.key, ordinal);
-  if (attempt !== undefined && lease && lease.attempt > attempt) {
-    const newer = `lease ${lease.attempt} was granted since, to the agent ${JSON.stringify(lease.agent)}`;
-    throw refuse(409, `The report comes from lease ${attempt} of the trial: ${newer}.`);
-  }
-  stores.leases.remove(run.key, ordinal);
-  stores.trials.add({ run: run.key, ordinal, summary: stored.summary, ...texts });
-  return {};
+  return run;
 }
 
 /** Fields of a report that count or measure something. */

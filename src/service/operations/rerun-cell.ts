@@ -1,10 +1,9 @@
 import type { z } from 'zod';
 import type { RerunRequest, RerunResponse } from '../../contract/catalog.ts';
 import { refuse } from '../api-error.ts';
-import type { PlatformRequest } from '../platform.ts';
 import { requestedVariant } from '../record/variant.ts';
 import type { Cell } from '../store/batches.ts';
-import type { Call } from './call.ts';
+import type { Call, Change, Steps } from './call.ts';
 
 type Request = z.output<typeof RerunRequest>;
 
@@ -12,7 +11,20 @@ type Request = z.output<typeof RerunRequest>;
  * Queues a new run of a cell: the same case definition, on the same variant, in the same batch. Without
  * `trials`, it has as many as the batch was started with.
  */
-export function rerunCell(call: Call, request: Request): z.output<typeof RerunResponse> {
+export function* rerunCell(call: Call, request: Request): Steps<Change<z.output<typeof RerunResponse>>> {
+  const { local, suite, case: rerun, variant, trials } = cellOf(call, request);
+  const variants = [requestedVariant(variant)];
+  const onPlatform = {
+    suite,
+    cases: [rerun],
+    variants,
+    trials: request.trials ?? trials,
+    rerunOf: request.id,
+  };
+  return { batch: local ? undefined : onPlatform, change: () => addRun(call, request) };
+}
+
+function addRun(call: Call, request: Request): z.output<typeof RerunResponse> {
   const { stores, principal, now } = call;
   const { nextTaskIndex, suite, case: rerun, trials, ...cell } = cellOf(call, request);
   const run = stores.batches.addRun({
@@ -25,14 +37,6 @@ export function rerunCell(call: Call, request: Request): z.output<typeof RerunRe
     now,
   });
   return { id: run };
-}
-
-/** The one cell as a batch, if the platform is to run it. */
-export function rerunOnPlatform(call: Call, request: Request): PlatformRequest | undefined {
-  const { local, suite, case: rerun, variant, trials } = cellOf(call, request);
-  if (local) return undefined;
-  const variants = [requestedVariant(variant)];
-  return { suite, cases: [rerun], variants, trials: request.trials ?? trials, rerunOf: request.id };
 }
 
 function cellOf({ stores, principal }: Call, { id, cellKey }: Request): Cell {

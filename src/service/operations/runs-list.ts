@@ -23,6 +23,8 @@ export function listRuns(
     yield `${JSON.stringify(head).slice(0, -1)},"runs":[`;
     for (const [position, key] of keys.entries()) {
       if (position > 0) yield ',';
+      // A run's definition is read as a whole.
+      yield undefined;
       yield* runRecordPieces(stores.runs.read(key), stores, { now, inProgress });
     }
     yield ']}';

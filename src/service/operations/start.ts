@@ -1,24 +1,47 @@
 import type { z } from 'zod';
 import type { Case, StartRequest, StartResponse } from '../../contract/definition.ts';
 import { refuseBody } from '../api-error.ts';
-import { definitionHash } from '../record/definition-hash.ts';
+import { type DefinitionHash, definitionHash } from '../record/definition-hash.ts';
 import { oversizedSetups } from '../record/setup.ts';
 import { runVariants } from '../record/variant.ts';
-import type { Call } from './call.ts';
+import type { Call, Change, Steps } from './call.ts';
+
+/** Runs that are written in some milliseconds. */
+const runsAtATime = 100;
 
 /**
  * Queues every case on every variant. Runs have the order of the cases, and within a case the order of the
- * variants. {@link startedOnPlatform} has checked the request.
+ * variants.
  */
-export function startBatch({ stores, principal, now }: Call, request: StartRequest): StartResponse {
+export function* startBatch(call: Call, request: StartRequest): Steps<Change<StartResponse>> {
+  checkCaseIds(request.cases);
+  const oversized = yield* oversizedSetups(request);
+  if (oversized.length > 0) throw refuseBody(oversized);
+  const hashes: DefinitionHash[] = [];
+  for (const started of request.cases) {
+    // Each hash reads the whole prompt.
+    yield;
+    hashes.push(definitionHash(request.suite.prompt, started));
+  }
+  return {
+    batch: request.local ? undefined : request,
+    ...(request.cases.length * request.variants.length > runsAtATime && { isLarge: true }),
+    change: () => addBatch(call, request, hashes),
+  };
+}
+
+function addBatch(
+  { stores, principal, now }: Call,
+  request: StartRequest,
+  hashes: readonly DefinitionHash[],
+): StartResponse {
   const { suite, cases, trials, local = false, trigger } = request;
   const variants = runVariants(request.variants);
   const organization = principal.organizationKey;
   const batch = stores.batches.addBatch({ organization, suite, trials, local, trigger, now });
   const runs: z.output<typeof StartResponse>['runs'] = [];
-  for (const started of cases) {
+  for (const [index, started] of cases.entries()) {
     const batchCase = stores.batches.addCase({ organization, key: batch.key, suite }, started);
-    const hashWith = definitionHash(suite.prompt, started);
     for (const [variantIndex, variant] of variants.entries()) {
       const id = stores.batches.addRun({
         organization,
@@ -28,7 +51,7 @@ export function startBatch({ stores, principal, now }: Call, request: StartReque
         suiteId: suite.id,
         caseId: started.id,
         variant,
-        definitionHash: hashWith(request.variants[variantIndex]),
+        definitionHash: hashes[index]?.(request.variants[variantIndex]) ?? '',
         local,
         trials,
         now,
@@ -37,14 +60,6 @@ export function startBatch({ stores, principal, now }: Call, request: StartReque
     }
   }
   return { id: batch.id, runs };
-}
-
-/** Checks a request, and returns it if the platform is to run it. */
-export function startedOnPlatform(_: Call, request: StartRequest): StartRequest | undefined {
-  checkCaseIds(request.cases);
-  const oversized = oversizedSetups(request);
-  if (oversized.length > 0) throw refuseBody(oversized);
-  return request.local ? undefined : request;
 }
 
 function checkCaseIds(cases: Case[]): void {

@@ -3,12 +3,15 @@ import { canonicalJson } from '../../canonical-json.ts';
 import type { Case, Variant } from '../../contract/definition.ts';
 import { wholeCase } from '../../contract/whole-case.ts';
 
+/** The hash of a case for one variant. */
+export type DefinitionHash = (variant: Variant | undefined) => string;
+
 /**
  * The hash of a prompt, a case and a variant, as canonical JSON. A missing field counts as its default, so a
  * request that leaves it out has the same hash as one that writes it down. Prompt and case are hashed once
  * for all variants, because they can be long.
  */
-export function definitionHash(prompt: string, started: Case): (variant: Variant | undefined) => string {
+export function definitionHash(prompt: string, started: Case): DefinitionHash {
   const beginning = `{"case":${canonicalJson(wholeCase(started))},"prompt":${JSON.stringify(prompt)},"variant":`;
   const hash = createHash('sha256').update(beginning);
   return (variant) =>

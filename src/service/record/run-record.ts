@@ -1,6 +1,6 @@
 import type { RunRecord, Trial } from '../../contract/record.ts';
 import { trialIdentifier } from '../identifiers.ts';
-import type { Piece } from '../json-response.ts';
+import { type Piece, pieceSizes } from '../json-response.ts';
 import type { CompletedFacts } from '../store/platform-runs.ts';
 import type { RunRow } from '../store/runs.ts';
 import type { Stores } from '../store/stores.ts';
@@ -53,8 +53,12 @@ export function* runRecordPieces(
   yield ',"trials":[';
   for (let ordinal = 0; ordinal < run.trials; ordinal++) {
     if (ordinal > 0) yield ',';
-    if (summaries.has(ordinal)) yield* trials.record(run.key, ordinal);
-    else yield JSON.stringify(notEnded[ordinal]);
+    if (summaries.has(ordinal)) {
+      for (const slice of trials.record(run.key, ordinal)) {
+        yield slice;
+        if (slice.length === pieceSizes.record) yield undefined;
+      }
+    } else yield JSON.stringify(notEnded[ordinal]);
   }
   yield ']}';
 }

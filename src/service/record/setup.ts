@@ -4,7 +4,8 @@ import type { Case, StartRequest, Suite } from '../../contract/definition.ts';
 import type { Issue } from '../../contract/errors.ts';
 import type { Setup } from '../../contract/record.ts';
 import {
-  countNames,
+  type CountedNames,
+  countNamesInSteps,
   expandedLength,
   expandedPieces,
   expandVariables,
@@ -66,22 +67,31 @@ function* member(before: string, text: string, variables: Variables): Generator<
  * What is too long in the setups of a request, with their variables filled in: a text, or all texts of a case
  * together. Counts exactly, in a time that grows with the request, and builds no text.
  */
-export function oversizedSetups({ suite, cases }: Pick<StartRequest, 'suite' | 'cases'>): Issue[] {
-  const prompt = countNames(suite.prompt);
-  return cases.flatMap((one, index) => {
-    const { variables = {} } = one;
-    // The prompt is the suite's; what the case adds to it is its variables.
-    const promptLength = { path: ['variables'], length: expandedLength(prompt, variables) };
-    const lengths = textsOf(one)
-      .map(({ path, text }) => ({ path, length: expandedLength(countNames(text), variables) }))
-      .concat(promptLength);
-    const tooLong = lengths.filter(({ length }) => length > expandedTexts.bytes.text);
-    if (tooLong.length > 0) {
-      return tooLong.map(({ path }) => issue(['cases', index, ...path], expandedTexts.bytes.text));
-    }
-    const sum = lengths.reduce((all, { length }) => all + length, 0);
-    return sum > serviceRequests.bytes.setup ? [issue(['cases', index], serviceRequests.bytes.setup)] : [];
-  });
+export function* oversizedSetups({
+  suite,
+  cases,
+}: Pick<StartRequest, 'suite' | 'cases'>): Generator<void, Issue[]> {
+  const prompt = yield* countNamesInSteps(suite.prompt);
+  const issues: Issue[] = [];
+  for (const [index, one] of cases.entries()) {
+    yield;
+    issues.push(...(yield* oversizedIn(one, index, prompt)));
+  }
+  return issues;
+}
+
+function* oversizedIn(one: Case, index: number, prompt: CountedNames): Generator<void, Issue[]> {
+  const { variables = {} } = one;
+  // The prompt is the suite's; what the case adds to it is its variables.
+  const lengths = [{ path: ['variables'] as Issue['path'], length: expandedLength(prompt, variables) }];
+  for (const { path, text } of textsOf(one))
+    lengths.push({ path, length: expandedLength(yield* countNamesInSteps(text), variables) });
+  const tooLong = lengths.filter(({ length }) => length > expandedTexts.bytes.text);
+  if (tooLong.length > 0) {
+    return tooLong.map(({ path }) => issue(['cases', index, ...path], expandedTexts.bytes.text));
+  }
+  const sum = lengths.reduce((all, { length }) => all + length, 0);
+  return sum > serviceRequests.bytes.setup ? [issue(['cases', index], serviceRequests.bytes.setup)] : [];
 }
 
 function textsOf({ prepare, verify, validator }: Case): { path: Issue['path']; text: string }[] {

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { serviceRequests } from '../../bounds/callers.ts';
 import type { Issue } from '../../contract/errors.ts';
+import { cut } from '../../text/cut.ts';
 
 type ZodIssue = z.core.$ZodIssue;
 type Path = PropertyKey[];
@@ -74,5 +75,6 @@ function valueAt(body: unknown, path: Path): unknown {
 }
 
 function pathStep(key: PropertyKey): Issue['path'][number] {
+  if (typeof key === 'string') return cut(key, serviceRequests.bytes.name);
   return typeof key === 'symbol' ? { _tag: 'symbol', key: key.description ?? '' } : key;
 }

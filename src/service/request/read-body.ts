@@ -3,11 +3,12 @@ import { refuse, refuseBody } from '../api-error.ts';
 /**
  * The request's body as text. Refuses a body that is not uncompressed UTF-8 JSON (415), has more than `limit`
  * bytes (413; before reading it, if the sender announces the length), or is not UTF-8 (400). With
- * `isOptional`, a body of no bytes needs no type.
+ * `isOptional`, a body of no bytes needs no type. `hold` is told the bytes of the body, as far as they are
+ * known.
  */
 export async function readBody(
   request: Request,
-  { limit, isOptional }: { limit: number; isOptional: boolean },
+  { limit, isOptional, hold }: { limit: number; isOptional: boolean; hold: (bytes: number) => void },
 ): Promise<string> {
   const type = request.headers.get('content-type');
   if (isOptional && type === null && (await isEmpty(request))) return '';
@@ -21,7 +22,8 @@ export async function readBody(
   }
   const announced = request.headers.get('content-length');
   if (announced !== null && Number(announced) > limit) throw tooLarge(limit);
-  const bytes = announced === null ? await readStream(request, limit) : await readWhole(request);
+  if (announced !== null) hold(Number(announced));
+  const bytes = announced === null ? await readStream(request, limit, hold) : await readWhole(request);
   if (bytes.byteLength > limit) throw tooLarge(limit);
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -63,7 +65,11 @@ async function readWhole(request: Request): Promise<Uint8Array> {
 }
 
 /** Reads a body of unknown length, up to the limit. */
-async function readStream(request: Request, limit: number): Promise<Uint8Array> {
+async function readStream(
+  request: Request,
+  limit: number,
+  hold: (bytes: number) => void,
+): Promise<Uint8Array> {
   if (!request.body) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   const reader = request.body.getReader();
@@ -74,6 +80,7 @@ async function readStream(request: Request, limit: number): Promise<Uint8Array> 
     if (done) return Buffer.concat(chunks);
     size += value.byteLength;
     if (size > limit) throw tooLarge(limit);
+    hold(size);
     chunks.push(value);
   }
 }

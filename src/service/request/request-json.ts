@@ -1,18 +1,28 @@
+import { serviceRequests } from '../../bounds/callers.ts';
 import type { Issue } from '../../contract/errors.ts';
-import { DocumentTooDeep, DocumentTooHeavy, parseForeignJson } from '../../parse-json.ts';
+import { DocumentTooDeep, DocumentTooHeavy, parseForeignJson, TooManyValues } from '../../parse-json.ts';
+import { cut } from '../../text/cut.ts';
 import { refuse, refuseBody } from '../api-error.ts';
 
 /**
  * Parses JSON. Refuses (413) a body that would take too much memory, and (400) one that is nested too deep
- * for the code that reads it. These are the bounds of all JSON from outside; the service has none of its own
- * for lists and depth. Also refuses (400) what JSON text can express but Offsite cannot keep unchanged:
- * `__proto__` as a name, and numbers beyond a double's range.
+ * for the code that reads it, or has so many values that others would wait for it. Also refuses (400) what
+ * JSON text can express but Offsite cannot keep unchanged: `__proto__` as a name, and numbers beyond a
+ * double's range.
  */
 export function parseJson(text: string): unknown {
   let value: unknown;
   try {
-    value = parseForeignJson(text);
+    value = parseForeignJson(text, {
+      values: serviceRequests.count.values,
+      names: serviceRequests.count.names,
+      number: serviceRequests.bytes.number,
+    });
   } catch (error) {
+    if (error instanceof TooManyValues) {
+      const path = error.member === undefined ? [] : [cut(error.member, serviceRequests.bytes.name)];
+      throw refuseBody([{ _tag: 'Refinement', path, message: error.message }]);
+    }
     if (error instanceof DocumentTooDeep) {
       throw refuseBody([{ _tag: 'Refinement', path: [], message: error.message }]);
     }

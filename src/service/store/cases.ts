@@ -1,22 +1,43 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { CaseEntry } from '../../contract/catalog.ts';
+
+export interface CasePlace {
+  suiteId: string;
+  caseId: string;
+}
+
+export interface ListedCase extends CasePlace {
+  /** JSON. */
+  entry: string;
+}
 
 /** The cases of started runs. */
 export interface CaseStore {
-  /** Ordered by suite and case id; of one suite, if it is given. */
-  list(organization: number, suiteId: string | undefined): CaseEntry[];
+  /**
+   * JSON texts of up to 500 entries, ordered by suite and case id; of one suite, if it is given. With `after`,
+   * those after that entry.
+   */
+  list(organization: number, suiteId: string | undefined, after: CasePlace | undefined): ListedCase[];
 }
 
 export function createCaseStore(database: DatabaseSync): CaseStore {
-  const ofAll = database.prepare('SELECT entry FROM cases WHERE organization = ? ORDER BY suite_id, case_id');
-  const ofSuite = database.prepare(
-    'SELECT entry FROM cases WHERE organization = ? AND suite_id = ? ORDER BY case_id',
+  const columns = 'SELECT suite_id, case_id, entry FROM cases WHERE organization = ?';
+  const ofAll = database.prepare(
+    `${columns} AND (suite_id, case_id) > (?, ?) ORDER BY suite_id, case_id LIMIT 500`,
   );
+  const ofSuite = database.prepare(`${columns} AND suite_id = ? AND case_id > ? ORDER BY case_id LIMIT 500`);
 
   return {
-    list(organization, suiteId) {
-      const rows = suiteId === undefined ? ofAll.all(organization) : ofSuite.all(organization, suiteId);
-      return rows.map(({ entry }) => JSON.parse(String(entry)));
+    // No id is empty.
+    list(organization, suiteId, after = { suiteId: '', caseId: '' }) {
+      const rows =
+        suiteId === undefined
+          ? ofAll.all(organization, after.suiteId, after.caseId)
+          : ofSuite.all(organization, suiteId, after.caseId);
+      return rows.map((row) => ({
+        suiteId: String(row.suite_id),
+        caseId: String(row.case_id),
+        entry: String(row.entry),
+      }));
     },
   };
 }
