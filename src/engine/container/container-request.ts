@@ -12,7 +12,7 @@ const compatibleCapabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SETGID', 'SE
 export function requestOf(
   spec: ContainerSpec,
   capabilities: Capabilities,
-  { protectsPaths, firstProcess }: { protectsPaths: boolean; firstProcess: string | undefined },
+  { protectsPaths, init }: { protectsPaths: boolean; init: string | undefined },
 ): Omit<ContainerRequest, 'name' | 'labels'> {
   const { network, program, service, networkAdmin } = spec;
   const runtime = spec.runtime ?? (program === undefined ? undefined : otherPlainRuntime(capabilities));
@@ -21,7 +21,7 @@ export function requestOf(
   const hostsByEngine = network === 'open' || (network === 'none' && networkByEngine);
   return {
     imageId: spec.imageId,
-    command: program ?? service?.command ?? (firstProcess === undefined ? initCommand : [firstProcess]),
+    command: program ?? service?.command ?? (init === undefined ? initCommand : [init]),
     stdin: program !== undefined,
     workingDir: spec.workingDir,
     user: userOfInit(spec),

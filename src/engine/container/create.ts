@@ -47,7 +47,7 @@ export async function createFromSpec(
     isSandbox ? ownFiles.files(spec.imageId) : undefined,
   ]);
   const labels = ownershipLabels({ instance, role: 'container', createdAt: port.clock.now() }, spec.labels);
-  const made = requestOf(spec, capabilities, { ...runtime, firstProcess: own?.firstProcess });
+  const made = requestOf(spec, capabilities, { ...runtime, init: own?.init });
   const mounts = [...(spec.mounts ?? []), ...(own ? [own.mount] : [])];
   const request = { ...made, mounts, name, labels };
   const { id, warnings } = await port.containers.create(request, signal);

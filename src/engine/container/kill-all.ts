@@ -143,7 +143,7 @@ async function restart(container: RunningContainer): Promise<void> {
   // A new control group counts from 0.
   container.oomKills = undefined;
   // Otherwise it begins with the container's shell, which processes in it may have replaced.
-  if (container.canEndItself || !container.hasOwnInit) expectOwnEnd(container);
+  if (container.canEndItself || container.own === undefined) expectOwnEnd(container);
   await unlessEnded(container, containers.kill(id));
   try {
     await containers.start(id);

@@ -17,12 +17,11 @@ export interface RunningContainer {
   /** Given to every exec and never to the container itself, where `inspect` and `commit` would show it. */
   readonly env: Readonly<Record<string, string>>;
   readonly user: string | undefined;
-  /** The path of the library of `own-files/shield.ts`; undefined if there is none. */
-  readonly shield: string | undefined;
-  /** The path of the program of `own-files/memory-kills.ts`; undefined if there is none. */
-  readonly memoryKills: string | undefined;
-  /** Whether its first process is Offsite's own program, which nothing in it can replace. */
-  readonly hasOwnInit: boolean;
+  /**
+   * The paths of Offsite's own files, which nothing in it can replace; undefined if there are none. `init` is
+   * its first process; as any other process, that program prints the count of memory kills.
+   */
+  readonly own: { shield: string; init: string } | undefined;
   /** Whether the engine's list of its processes is true. */
   readonly listsProcesses: boolean;
   /** Its limit on processes and threads. */

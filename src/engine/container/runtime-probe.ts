@@ -71,7 +71,7 @@ async function probe(
   };
   const labels = ownershipLabels({ instance, role: 'container', createdAt: clock.now() });
   const { id } = await containers.create({
-    ...requestOf(spec, capabilities, { ...plain, firstProcess: undefined }),
+    ...requestOf(spec, capabilities, { ...plain, init: undefined }),
     labels,
   });
   try {

@@ -69,6 +69,8 @@ function hostConfig(request: ContainerRequest): Record<string, unknown> {
       ...memoryFolders.map(memoryMount),
       ...(devicesByMount && readOnlyPaths?.includes('/dev') ? readOnlyDevices : []),
     ],
+    // The first process must be the one that is named here, whatever the engine's configuration says.
+    Init: false,
     // How it ended must be readable until we remove it.
     AutoRemove: false,
     ...(runtime !== undefined && { Runtime: runtime }),

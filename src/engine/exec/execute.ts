@@ -114,9 +114,9 @@ async function fitsKernel(container: RunningContainer, request: ExecRequest): Pr
   const env = { ...container.env, ...request.env };
   const texts = [...argv, ...Object.entries(env).map(([name, value]) => `${name}=${value}`)];
   const size = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-  if (size < commandOutput.bytes.alwaysFits || container.memoryKills === undefined) return true;
+  if (size < commandOutput.bytes.alwaysFits || container.own === undefined) return true;
   const opened = await container.port.containers.exec(container.id, {
-    ...{ argv: [container.memoryKills, ...argv.slice(1)], env, cwd, user },
+    ...{ argv: [container.own.init, ...argv.slice(1)], env, cwd, user },
     onPiece: () => undefined,
   });
   if (!opened.started) return true;

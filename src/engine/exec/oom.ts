@@ -53,7 +53,7 @@ async function readCounter(container: RunningContainer): Promise<number> {
 }
 
 async function fromInside(container: RunningContainer): Promise<string> {
-  return container.memoryKills === undefined ? '' : outputOf(container, [container.memoryKills]);
+  return container.own === undefined ? '' : outputOf(container, [container.own.init]);
 }
 
 /**

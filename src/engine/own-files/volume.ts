@@ -1,12 +1,12 @@
+import { readFile } from 'node:fs/promises';
 import { type StoredFile, storedFile } from '../archive/stored-file.ts';
-import { hostsText } from '../container/hosts-file.ts';
 import { ownershipLabels } from '../labels.ts';
 import type { Capabilities } from '../port/capabilities.ts';
 import type { Mount } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
-import { firstProcess } from './first-process.ts';
-import { memoryKills } from './memory-kills.ts';
-import { shieldLibrary } from './shield.ts';
+
+/** The machines that there are files for, by the kernel's names. `npm run compile` makes the files. */
+export const ownMachines = ['x86_64', 'aarch64'] as const;
 
 /** The volume of the files. It stays, as the base image does. */
 const volume = 'offsite-shield';
@@ -17,12 +17,10 @@ export const ownFolder = '/offsite-shield';
 /** Offsite's own files in a sandbox, by their absolute paths. */
 export interface OwnFiles {
   mount: Mount;
-  /** See {@link shieldLibrary}. */
+  /** The library that is compiled from `shield.c`. */
   shield: string;
-  /** See {@link firstProcess}. */
-  firstProcess: string;
-  /** See {@link memoryKills}. */
-  memoryKills: string;
+  /** The program that is compiled from `init.c`. */
+  init: string;
 }
 
 export interface OwnFilesVolume {
@@ -46,21 +44,21 @@ export function ownFilesVolume(
   { arch }: Pick<Capabilities, 'arch'>,
 ): OwnFilesVolume {
   const mount: Mount = { volume, path: ownFolder, readOnly: true };
-  const [library, program, counter] = [shieldLibrary(arch), firstProcess(arch, hostsText), memoryKills(arch)];
-  if (library === undefined || program === undefined || counter === undefined)
-    return { held: [], files: async () => undefined };
+  if (!ownMachines.some((machine) => machine === arch)) return { held: [], files: async () => undefined };
   let filled: Promise<OwnFiles> | undefined;
   const fill = async (imageId: string): Promise<OwnFiles> => {
     const labels = ownershipLabels({ instance, role: 'container', createdAt: port.clock.now() });
-    const stored = async (file: Omit<StoredFile, 'mode'>) =>
-      `${ownFolder}/${await storedFile(port, volume, { ...file, mode: 0o755 }, { imageId, labels })}`;
-    const [shield, first, kills] = await Promise.all([
-      stored({ content: library, ending: '.so' }),
+    const stored = async (name: string, names: Pick<StoredFile, 'beginning' | 'ending'>) => {
+      const content = await readFile(new URL(`./${arch}/${name}`, import.meta.url));
+      const file = { ...names, content, mode: 0o755 };
+      return `${ownFolder}/${await storedFile(port, volume, file, { imageId, labels })}`;
+    };
+    const [shield, init] = await Promise.all([
+      stored('shield.so', { ending: '.so' }),
       // What people see of it in lists of processes.
-      stored({ content: program, beginning: 'offsite-init-', ending: '' }),
-      stored({ content: counter, beginning: 'offsite-memory-kills-', ending: '' }),
+      stored('init', { beginning: 'offsite-init-', ending: '' }),
     ]);
-    return { mount, shield, firstProcess: first, memoryKills: kills };
+    return { mount, shield, init };
   };
   return {
     held: [mount],

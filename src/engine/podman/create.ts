@@ -61,6 +61,8 @@ function specOf(request: ContainerRequest, service: PodmanService): Record<strin
     ...(processesOf !== undefined && { pidns: { nsmode: 'container', value: processesOf } }),
     // Otherwise an entrypoint with systemd's name gets writable control groups, among other things.
     systemd: 'false',
+    // The first process must be the one that is named here, whatever the configuration of Podman says.
+    init: false,
     // The init of an image may be waiting for a signal: removal sends SIGKILL at once.
     stop_timeout: 0,
     healthconfig: noHealthCheck,

@@ -187,7 +187,7 @@ async function runMarked(
 
 /** The environment that loads the shield into the shells. Empty if none is requested, or there is none. */
 function shieldOf(container: RunningContainer, { shield }: ScriptRequest): Record<string, string> {
-  return shield && container.shield !== undefined ? { LD_PRELOAD: container.shield } : {};
+  return shield && container.own !== undefined ? { LD_PRELOAD: container.own.shield } : {};
 }
 
 /**

@@ -22,7 +22,7 @@ export interface ScriptRequest {
   clock?: Clock | undefined;
   /**
    * Prevents the script's programs from reading or changing the shells that report its steps. See
-   * `own-files/shield.ts`; not on machines that it does not know.
+   * `own-files/shield.c`; not on machines that it is not compiled for.
    */
   shield?: boolean;
 }
