@@ -65,7 +65,7 @@ export async function examine(parts: ExamineParts): Promise<Examined> {
   err.print(ours('checking tools, streaming and speed'));
   const tools = await checkTools(ask, signal);
   const harnesses = await checkHarnesses(config, parts);
-  const speed = await checkSpeed(direct, wire, { samples, within, signal });
+  const speed = await checkSpeed(direct, wire, { samples, within, signal, clock: context.clock });
   const spoken =
     options.wire === undefined
       ? await checkWires(direct, wire, { within, signal, clock: context.clock })

@@ -7,8 +7,11 @@ import { namedOptions } from './named-options.ts';
 import type { RefusedOptions } from './refused-options.ts';
 import { type Fitted, optionsOf, type RequestOption, withoutOptions } from './request-options.ts';
 
-/** Statuses of servers that refuse a request for what is in it: 500, if a template fails over it. */
-const refusing: ReadonlySet<number> = new Set([400, 422, 500, 501]);
+/**
+ * Statuses of servers that refuse a request for what is in it: 500, if a template fails over it; 404, if a
+ * router knows no server that accepts it.
+ */
+const refusing: ReadonlySet<number> = new Set([400, 404, 422, 500, 501]);
 
 /** A refusal, and the answer that carries it. */
 interface Refusal {
@@ -51,7 +54,10 @@ export function fittedUpstream(upstream: Upstream, refused: RefusedOptions): Ups
       }
       while (attempt !== undefined && refusals.length < modelAnswers.count.fits) {
         const next = await refusalIn(request, await ask(fitted(attempt)));
-        const isOther = 'status' in next || isContextFull(next.error.codes, next.error.message ?? '');
+        // A limit that does not fit beside the conversation is refused in the same words.
+        const isOther =
+          'status' in next ||
+          (!isSame(first, next) && isContextFull(next.error.codes, next.error.message ?? ''));
         if (isOther) {
           await first.discard();
           const answer = 'status' in next ? next : next.answer;

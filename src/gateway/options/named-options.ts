@@ -11,11 +11,14 @@ export function namedOptions(
   options: readonly RequestOption[],
 ): RequestOption[] {
   const atPaths = parameters.flatMap((path) => atPath(path, options));
-  // A server that names what the request means is not about its options, whatever its words contain.
-  if (atPaths.length === 0 && parameters.some(isOfEssential)) return [];
-  const quoted = [...message.matchAll(/["'`]([\w.[\]-]{1,100})["'`]/g)].flatMap(([, name = '']) =>
-    options.filter((option) => namesOf(option).some((one) => folded(one) === folded(name))),
-  );
+  const quotedOf = (some: readonly RequestOption[]) =>
+    [...message.matchAll(/["'`]([\w.[\]-]{1,100})["'`]/g)].flatMap(([, name = '']) =>
+      some.filter((option) => namesOf(option).some((one) => folded(one) === folded(name))),
+    );
+  // A server that names what the request means is only about its annotations, whatever its words contain.
+  if (atPaths.length === 0 && parameters.some(isOfEssential))
+    return quotedOf(options.filter(({ path }) => path.includes('[]')));
+  const quoted = quotedOf(options);
   return [...new Set([...atPaths, ...quoted, ...contained(message, options), ...ofTopic(message, options)])];
 }
 
@@ -81,7 +84,7 @@ const topics: readonly { words: RegExp; paths: RegExp }[] = [
     words: /\b(think(ing)?|reason(ing)?|thoughts?|effort)\b/i,
     paths: /think|reason|effort/i,
   },
-  { words: /\bparallel\b/i, paths: /parallel/i },
+  { words: /\bparallel\b|\bsingle tool/i, paths: /parallel/i },
   {
     words: /\b(json|schema|structured|guided|grammar)\b/i,
     paths: /response_?(format|mime|schema|json)|(^|\.)format$/i,

@@ -1,8 +1,11 @@
+import { modelAnswers } from '../../bounds/model.ts';
+import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../offsite-error.ts';
 import type { Wire } from '../../suite/model-config.ts';
+import { waitNamed } from './check-wires.ts';
 import type { DirectModel } from './direct-model.ts';
 import { median, tokensPerSecond } from './speeds.ts';
-import { type StreamedAnswer, streamedAnswer } from './streamed-answer.ts';
+import { type StreamedAnswer, StreamRefused, streamedAnswer } from './streamed-answer.ts';
 
 export interface CheckedSpeed {
   /** `together`: it streams, but everything arrives at once. */
@@ -16,22 +19,32 @@ export interface CheckedSpeed {
   samples: number;
 }
 
-/** Measures streamed answers, one after another. Throws only the signal's reason. */
+/**
+ * Measures streamed answers, one after another. Waits if the server asks to, because of what this check asked
+ * before. Throws only the signal's reason.
+ */
 export async function checkSpeed(
   model: DirectModel,
   wire: Wire,
-  { samples, within, signal }: { samples: number; within: number; signal: AbortSignal },
+  { samples, within, signal, clock }: { samples: number; within: number; signal: AbortSignal; clock: Clock },
 ): Promise<CheckedSpeed> {
   const answers: StreamedAnswer[] = [];
   let reason: string | undefined;
-  for (let sample = 1; sample <= samples && reason === undefined; sample += 1) {
+  let waited = 0;
+  for (let sample = 1; sample <= samples && reason === undefined; ) {
     // Another beginning each time, or a cache of prompts would be measured.
     const prompt = `Sample ${sample}. Write the numbers from one to sixty as words, separated by commas.`;
     try {
       answers.push(await streamedAnswer(model, wire, { prompt, maxTokens: 256 }, { within, signal }));
+      sample += 1;
     } catch (error) {
       signal.throwIfAborted();
-      reason = messageOf(error);
+      const wait = waitNamed(messageOf(error));
+      const isLimited = error instanceof StreamRefused && error.status === 429;
+      if (isLimited && waited + wait <= modelAnswers.time.checkWait) {
+        waited += wait;
+        await clock.sleep(wait, signal);
+      } else reason = messageOf(error);
     }
   }
   const measured = {

@@ -34,8 +34,11 @@ export async function checkWires(
   return wires.flatMap((wire) => checked.get(wire) ?? []);
 }
 
-/** Milliseconds to wait for a server that asks to wait and does not say how long. */
-const usualWait = 5_000;
+/** Milliseconds that the words of a 429 ask to wait. LiteLLM says it only there: "Try again in 5 seconds." */
+export function waitNamed(words: string): number {
+  const [, seconds] = /\bin (\d{1,3}(?:\.\d+)?) ?s(?:ec|\b)/i.exec(words) ?? [];
+  return seconds === undefined ? 5_000 : Number(seconds) * 1000;
+}
 
 async function checkedWire(
   model: DirectModel,
@@ -82,9 +85,6 @@ async function checkWire(
     const isMissing = [200, 404, 405, 501].includes(status) || (status >= 300 && status < 400);
     const state = isMissing ? 'missing' : status === 429 ? 'limited' : 'failed';
     const reason = messageOf(error);
-    // LiteLLM says how long only in its words: "Try again in 5 seconds."
-    const [, seconds] = /\bin (\d{1,3}(?:\.\d+)?) ?s(?:ec|\b)/i.exec(reason) ?? [];
-    const wait = asked ?? (seconds === undefined ? usualWait : Number(seconds) * 1000);
-    return { wire, state, reason, asked: Math.max(wait, 1000) };
+    return { wire, state, reason, asked: Math.max(asked ?? waitNamed(reason), 1000) };
   }
 }

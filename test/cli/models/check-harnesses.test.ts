@@ -133,11 +133,12 @@ describe('models check asks as harnesses do', { timeout: 60_000 }, () => {
     });
   });
 
-  test.each([
+  test.each<[string, Record<string, string>, string, number, boolean?]>([
     ['in its words', {}, 'No deployment is available. Try again in 7 seconds.', 7000],
     ['in a header', { 'retry-after': '9' }, 'busy', 9000],
     ['not at all', {}, 'busy', 5000],
-  ])('waits if its own question makes the server ask to wait, %s', async (_, headers, message, ms) => {
+    ['while it measures', {}, 'Try again in 3 seconds.', 3000, true],
+  ])('waits if its own question makes the server ask to wait, %s', async (_, headers, message, ms, late) => {
     let isCooling = false;
     const waits: number[] = [];
     const clock: Clock = {
@@ -148,15 +149,16 @@ describe('models check asks as harnesses do', { timeout: 60_000 }, () => {
       },
     };
     await using server = await proxied(
-      (_body, { path }) => {
+      ({ messages }, { path }) => {
         if (isCooling) return json(429, { error: { message } }, headers);
-        isCooling = path.endsWith('/responses');
+        isCooling = late ? JSON.stringify(messages ?? []).includes('Sample 1.') : path.endsWith('/responses');
         return undefined;
       },
       ['openai-chat', 'anthropic-messages'],
     );
     using place = placeOf(server);
     const { examined } = await check(place, clock);
+    expect(examined.speed).toMatchObject({ samples: 3 });
     expect(examined.wires).toMatchObject([
       { wire: 'openai-chat', state: 'works' },
       { wire: 'openai-responses', state: 'missing' },

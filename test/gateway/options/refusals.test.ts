@@ -83,6 +83,20 @@ const kinds: [string, (body: JsonObject) => boolean, number, object | string, st
     ['stream_options'],
   ],
   [
+    'the name of a feature in other words',
+    has('parallel_tool_calls'),
+    400,
+    { object: 'error', message: 'This model only supports single tool-calls at once!' },
+    ['parallel_tool_calls'],
+  ],
+  [
+    'a router that knows no server for it',
+    has('reasoning_effort'),
+    404,
+    { error: { message: 'No endpoints found that support the requested parameters: reasoning_effort' } },
+    ['reasoning_effort'],
+  ],
+  [
     'several at once, and the same text until all are gone',
     (body) => body.store !== undefined || body.verbosity !== undefined,
     400,
@@ -166,7 +180,10 @@ test('a limit is asked for by its other name, which is no loss', async () => {
 });
 
 test('a limit that is too large under both names is left out', async () => {
-  const said = { error: { message: "'max_tokens' or 'max_completion_tokens' is too large: 32000" } };
+  const words =
+    "'max_tokens' or 'max_completion_tokens' is too large: 32000. This model's maximum context length is " +
+    '32768 tokens and your request has 12000 input tokens.';
+  const said = { object: 'error', message: words, type: 'BadRequestError' };
   const refuses = ({ max_tokens, max_completion_tokens }: JsonObject) => max_tokens ?? max_completion_tokens;
   await using at = await place(
     {},
@@ -177,10 +194,14 @@ test('a limit that is too large under both names is left out', async () => {
   expect((await at.session.account()).exchanges[0]?.losses).toMatchObject([{ path: 'max_tokens' }]);
 });
 
-test('a role that the server does not know becomes the system', async () => {
-  const said = {
-    detail: [{ loc: ['body', 'messages', 0, 'role'], msg: "Input should be 'system' or 'user'" }],
-  };
+test.each([
+  { loc: ['body', 'messages', 0, 'role'], msg: "Input should be 'system' or 'user'" },
+  {
+    loc: ['body', 'messages', 0],
+    msg: "Input tag 'developer' found using 'role' is none of: 'system', 'user'",
+  },
+])('a role that the server does not know becomes the system: $loc', async (detail) => {
+  const said = { detail: [detail] };
   const refuses = (body: JsonObject) => messageList(body).some(({ role }) => role === 'developer');
   await using at = await place(
     {},
