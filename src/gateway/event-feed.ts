@@ -19,13 +19,15 @@ export function eventFeed({
   onTooLong,
 }: {
   longest: number;
-  onEvent: (data: string) => void;
+  /** `name`: that of its `event` line, if it has one. */
+  onEvent: (data: string, name: string | undefined) => void;
   /** Receives lines that belong to no event. */
   onStray: (line: string) => void;
   onTooLong: (bound: string) => void;
 }): EventFeed {
   const mostLines = modelAnswers.count.eventLines;
   let isOver = false;
+  let isInLine = false;
   let hadEvent = false;
   /** Characters and lines since about the end of the last event. */
   let pending = 0;
@@ -37,9 +39,9 @@ export function eventFeed({
   };
   const parser = createParser({
     maxBufferSize: longest,
-    onEvent({ data }) {
+    onEvent({ data, event }) {
       hadEvent = true;
-      onEvent(data);
+      onEvent(data, event);
     },
     onError({ type, line = '' }) {
       if (type === 'unknown-field') onStray(line);
@@ -51,6 +53,11 @@ export function eventFeed({
     feed(text) {
       if (isOver || text === '') return;
       hadEvent = false;
+      const last = text.lastIndexOf('\n') + 1;
+      const tail = last > 0 || !isInLine ? text.slice(last) : '';
+      isInLine = last < text.length;
+      // The parser drops the beginning of a line that is no field.
+      if (!isEvents(tail) && !isBlank(tail)) onStray(tail);
       parser.feed(text);
       const end = Math.max(text.lastIndexOf('\n\n'), text.lastIndexOf('\r\n\r\n'));
       const from = Math.max(0, end);
@@ -66,4 +73,19 @@ export function eventFeed({
 
 function linesIn(text: string, from: number): number {
   return text.slice(from).split(/\r\n|\r|\n/).length - 1;
+}
+
+/** Whether a body begins as a stream of events does. Servers send streams under any content type. */
+export function isEvents(body: string): boolean {
+  return /^[\s\uFEFF]*(data|event|id|retry|:)/.test(body.slice(0, modelAnswers.bytes.blanks));
+}
+
+/** Whether a body begins as a JSON document does. */
+export function isDocument(body: string): boolean {
+  return /^[\s\uFEFF]*[{[]/.test(body);
+}
+
+/** Whether the beginning of a body is too short to say what it is. */
+export function isBlank(beginning: string): boolean {
+  return /^[\s\uFEFF]*(d|da|dat|e|ev|eve|even|i|r|re|ret|retr)?$/.test(beginning);
 }

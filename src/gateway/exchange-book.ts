@@ -215,7 +215,7 @@ export function openExchange(
     async *passed(body, transcoder) {
       const redacted = model.redaction.stream();
       try {
-        for await (const chunk of body) {
+        for await (const chunk of transcoder ? untilOver(body, transcoder) : body) {
           const bytes = redacted.push(chunk);
           if (bytes.length === 0) continue;
           const room = take(bytes, transcoder);
@@ -240,6 +240,18 @@ export function openExchange(
       }
     },
   };
+}
+
+/** As official clients do, reads past the end that an answer says only as far as its connection lasts. */
+async function* untilOver(
+  body: AsyncIterable<Uint8Array>,
+  transcoder: Transcoder,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch (error) {
+    if (!transcoder.isOver?.()) throw error;
+  }
 }
 
 function throwIfBroken(transcoder: Transcoder | undefined): void {

@@ -112,6 +112,25 @@ test('a client that goes away once the answer says that it is complete has had a
   expect(exchanges).toMatchObject([{ failure: undefined, usage: { inputTokens: 7, outputTokens: 2 } }]);
 });
 
+test('an answer that has said its end is whole, however its connection ends', async () => {
+  const { response, step } = begun();
+  await using at = await place({}, step);
+  const body = { ...asked, max_tokens: 100 };
+  const request = at.sandbox.request({ path: '/v1/messages', headers: at.agent, body });
+  const upstream = await response;
+  const stream = await responseOf(request);
+  const end = untilSeen(stream, 'message_stop');
+  upstream.write(
+    `${chunk('one')}data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n`,
+  );
+  await end;
+  const ended = new Promise((resolve, reject) => stream.once('end', resolve).once('error', reject));
+  stream.resume();
+  upstream.destroy();
+  await ended;
+  expect((await at.session.account()).exchanges).toMatchObject([{ failure: undefined }]);
+});
+
 test('a client that goes away before the answer ends the request too', async () => {
   const { promise: arrived, resolve } = Promise.withResolvers<ServerResponse>();
   await using at = await place({}, (response) => resolve(response));

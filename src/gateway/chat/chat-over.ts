@@ -52,7 +52,14 @@ function readReply(
     if (error instanceof UnreadableAnswer) throw unreadable(to, error);
     throw error;
   }
-  const { parts, stop, usage, model } = read;
+  return chatAnswerOf(read, schema);
+}
+
+/** @param schema the form that the answer was asked to have */
+export function chatAnswerOf(
+  { parts, stop, usage, model }: NeutralAnswer,
+  schema?: ChatRequest['schema'],
+): ChatAnswer {
   const textOf = (type: 'text' | 'refusal') =>
     parts.flatMap((part) => (part.type === type ? [part.text] : [])).join('');
   const all = parts.flatMap((part) => (part.type === 'call' ? [part] : []));

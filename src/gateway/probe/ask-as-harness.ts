@@ -2,13 +2,13 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Wire } from '../../suite/model-config.ts';
 import type { ChatAnswer, ChatMessage, ChatRequest } from '../chat/chat.ts';
+import { chatAnswerOf } from '../chat/chat-over.ts';
 import { refusedBy } from '../chat/model-errors.ts';
 import type { GatewaySession } from '../gateway.ts';
 import { Losses } from '../translation/losses.ts';
-import type { NeutralEvent } from '../translation/neutral-answer.ts';
+import { answerOf, type NeutralEvent } from '../translation/neutral-answer.ts';
 import type { ModelPart, NeutralMessage, NeutralRequest } from '../translation/neutral-request.ts';
 import type { JsonObject } from '../wires/lenient.ts';
-import { argumentsOf } from '../wires/reply.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import { readEvents, wholeOf } from './streamed-answer.ts';
 
@@ -88,22 +88,12 @@ export async function openHarnessDoor(
       });
       const answered = { headers: Object.fromEntries(answer.headers), body: bytesOf(answer) };
       if (!answer.ok) throw refusedBy({ wire, model: model.name }, answer.status, await wholeOf(answered));
-      const parts: ModelPart[] = [];
-      let stopped: ChatAnswer['stopped'] = 'done';
-      const take = (event: NeutralEvent) => {
-        addTo(parts, event);
-        if (event.type !== 'end') return;
-        const { stop } = event;
-        stopped = stop === 'tools' || stop === 'refused' || stop === 'length' ? stop : 'done';
-      };
-      await readEvents(answered, wire, take, neutral.messages);
-      const calls = parts.flatMap((part) => (part.type === 'call' ? [part] : []));
-      if (calls[0]) said.set(calls[0].id, parts);
-      const text = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
-      return {
-        ...{ text, stopped, usage: {}, model: undefined },
-        calls: calls.map(({ id, name, arguments: given }) => ({ id, name, arguments: argumentsOf(given) })),
-      };
+      const events: NeutralEvent[] = [];
+      await readEvents(answered, wire, (event) => events.push(event), neutral.messages);
+      const read = answerOf(events);
+      const given = chatAnswerOf(read);
+      if (given.calls[0]) said.set(given.calls[0].id, read.parts);
+      return given;
     },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
@@ -141,30 +131,5 @@ function neutralMessage(message: ChatMessage, said: ReadonlyMap<string, ModelPar
         from: 'model',
         parts: said.get(message.calls[0]?.id ?? '') ?? [{ type: 'text', text: message.text }],
       };
-  }
-}
-
-/** Adds a step of an answer to its parts. */
-function addTo(parts: ModelPart[], event: NeutralEvent): void {
-  const last = parts.at(-1);
-  switch (event.type) {
-    case 'text':
-    case 'refusal':
-    case 'reasoning':
-      if (last?.type === event.type && !('signature' in last)) last.text += event.text;
-      else parts.push({ type: event.type, text: event.text });
-      break;
-    case 'signature': {
-      const { signature, redacted } = event;
-      const sealed = { signature, ...(redacted && { redacted }) };
-      if (last?.type === 'reasoning') Object.assign(last, sealed);
-      else parts.push({ type: 'reasoning', text: '', ...sealed });
-      break;
-    }
-    case 'call':
-      parts.push({ type: 'call', id: event.id, name: event.name, arguments: '' });
-      break;
-    case 'arguments':
-      if (last?.type === 'call') last.arguments += event.text;
   }
 }

@@ -149,8 +149,6 @@ export async function readEvents(
   before: readonly NeutralMessage[] = [],
 ): Promise<void> {
   const type = String(answer.headers['content-type'] ?? 'no type');
-  // Some servers send events as text, or as nothing.
-  if (/json|html/.test(type)) throw unreadable(`the answer is not a stream, but ${type}`);
   let failed: string | undefined;
   const stream = answerStream(wireTable[wire].translation, {
     ids: callIds(idsIn(before)),
@@ -171,6 +169,8 @@ export async function readEvents(
   }
   if (failed === undefined) stream.end();
   failed ??= stream.problem()?.message;
+  if (failed !== undefined && stream.events() === 0)
+    throw unreadable(`the answer is not a stream, but ${type}: ${failed}`);
   if (failed !== undefined) throw unreadable(`the stream broke: ${failed}`);
 }
 

@@ -1,10 +1,11 @@
 import type { Wire } from '../../suite/model-config.ts';
+import { isEvents } from '../event-feed.ts';
 import { callIds } from '../translation/call-ids.ts';
 import type { Losses } from '../translation/losses.ts';
 import type { NeutralAnswer } from '../translation/neutral-answer.ts';
 import type { NeutralRequest } from '../translation/neutral-request.ts';
 import { translateAnswer } from '../translation/translate-answer.ts';
-import { isEvents, wholeAnswer } from '../translation/whole-answer.ts';
+import { wholeAnswer } from '../translation/whole-answer.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import type { RecordedAnswer } from './cassette.ts';
 

@@ -1,3 +1,4 @@
+import { modelAnswers } from '../../bounds/model.ts';
 import { messageOf } from '../../offsite-error.ts';
 import { type EventFeed, eventFeed } from '../event-feed.ts';
 import { parsed } from '../wires/lenient.ts';
@@ -40,7 +41,7 @@ export function answerStream(
   let problem: UnreadableAnswer | undefined;
   let events = 0;
   let isEnding = false;
-  let stray: string | undefined;
+  let stray = '';
   const attempt = (step: () => void) => {
     try {
       step();
@@ -50,15 +51,15 @@ export function answerStream(
   };
   const feed = eventFeed({
     longest,
-    onEvent(data) {
+    onEvent(data, name) {
       events += 1;
       if (problem && !(readsOn && !steps.isFull)) return;
       // The last event may be cut.
       if (isEnding && /^\s*\{/.test(data) && parsed(data) === undefined) problem ??= incomplete();
-      else attempt(() => reader.event(data));
+      else attempt(() => reader.event(data, name));
     },
     onStray(line) {
-      stray ??= line;
+      if (stray.length < modelAnswers.bytes.judgedError) stray += `${line}\n`;
     },
     onTooLong(bound) {
       problem ??= new UnreadableAnswer(`an event is longer than ${bound}`);
@@ -74,8 +75,9 @@ export function answerStream(
       if (steps.over || problem) return;
       attempt(() => reader.end());
       // Some servers end a stream with the text of an error.
-      const words = stray && readErrorText(stray.replace(/^error:/, '')).message;
+      const words = readErrorText(stray.replace(/^error:/, '')).message;
       if (problem && words) problem = new UnreadableAnswer(`${messageOf(problem)}: ${words}`);
+      else if (words) losses.record('answer.line', 'answer detail');
     },
     problem: () => problem,
     events: () => events,

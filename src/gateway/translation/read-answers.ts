@@ -49,6 +49,20 @@ export function otherStopNamed(reason: unknown): NeutralStop | 'failed' | undefi
   return Object.hasOwn(otherNames, name) ? otherNames[name] : undefined;
 }
 
+/**
+ * Decodes as the official clients do: what is not UTF-8 becomes U+FFFD, and is recorded as a loss.
+ *
+ * @returns a function that decodes the next bytes, or the last ones without any
+ */
+export function decoderOf(losses: Losses): (bytes?: Buffer) => string {
+  const decoder = new TextDecoder();
+  return (bytes) => {
+    const text = decoder.decode(bytes, { stream: bytes !== undefined });
+    if (text.includes('\uFFFD')) losses.record('answer.text', 'answer detail');
+    return text;
+  };
+}
+
 /** The data of an event of a stream. */
 export function eventObject(data: string): JsonObject {
   const event = parsed(data);

@@ -8,6 +8,8 @@ export interface Transcoder {
   end(): Buffer;
   /** Why the answer breaks off after the bytes so far; look after each push and at the end. */
   problem(): UnreadableAnswer | undefined;
+  /** Whether the model has said the end of its answer, and its client has it. */
+  isOver?(): boolean;
   /** Bytes that it keeps. */
   held(): number;
 }

@@ -1,16 +1,19 @@
 import { modelAnswers } from '../../bounds/model.ts';
 import { ByteStore } from '../../byte-store.ts';
 import { errorIn } from '../chat/model-errors.ts';
+import { isBlank, isDocument, isEvents } from '../event-feed.ts';
 import type { UpstreamAnswer } from '../upstream.ts';
 import { parsed } from '../wires/lenient.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import { callIds, idsIn } from './call-ids.ts';
+import type { Losses } from './losses.ts';
 import { eventsOf, failedAnswer, type NeutralEvent } from './neutral-answer.ts';
+import { decoderOf } from './read-answers.ts';
 import type { Transcoder } from './transcoder.ts';
 import type { TranslatedRequest } from './translate-request.ts';
 import { bytesOfEvent, streamTranscoder } from './translate-stream.ts';
 import { UnreadableAnswer } from './unreadable-answer.ts';
-import { isBlank, isDocument, isEvents, wholeAnswer } from './whole-answer.ts';
+import { wholeAnswer } from './whole-answer.ts';
 import type { Asked } from './wire-translation.ts';
 
 export interface TranslatedAnswer {
@@ -37,7 +40,7 @@ export function translateAnswer(
   const json = { ...kept, 'content-type': 'application/json' };
   const inOnePiece = (status: number, convert: (body: string) => object): TranslatedAnswer => ({
     ...{ status, headers: json, headWaits: true },
-    transcoder: wholeTranscoder((body) => JSON.stringify(convert(body))),
+    transcoder: wholeTranscoder(losses, (body) => JSON.stringify(convert(body))),
   });
 
   if (purpose === 'count' && countless.has(status)) {
@@ -71,6 +74,7 @@ export function translateAnswer(
   };
   const document = () =>
     wholeTranscoder(
+      losses,
       (body) => write(eventsOf(read(body))),
       // The client of a stream may already have its head, so it gets the error as a stream does.
       isStream ? failureFor : undefined,
@@ -103,6 +107,7 @@ function transcoderByContent(choose: (beginning: string) => Transcoder): Transco
       return Buffer.concat([chosen.push(beginning), chosen.end()]);
     },
     problem: () => chosen?.problem(),
+    isOver: () => chosen?.isOver?.() ?? false,
     held: () => chosen?.held() ?? beginning.length,
   };
 }
@@ -146,6 +151,7 @@ function keptHeaders(headers: UpstreamAnswer['headers']): UpstreamAnswer['header
 
 /** @param tell writes the error for a client whose answer has begun */
 function wholeTranscoder(
+  losses: Losses,
   convert: (body: string) => string,
   tell?: (error: UnreadableAnswer) => string,
 ): Transcoder {
@@ -160,7 +166,8 @@ function wholeTranscoder(
     },
     end() {
       try {
-        return Buffer.from(convert(utf8(store.take())));
+        const decode = decoderOf(losses);
+        return Buffer.from(convert(decode(store.take()) + decode()));
       } catch (error) {
         if (!tell || !(error instanceof UnreadableAnswer)) throw error;
         problem = error;
@@ -170,12 +177,4 @@ function wholeTranscoder(
     problem: () => problem,
     held: () => store.size,
   };
-}
-
-function utf8(bytes: Buffer): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw new UnreadableAnswer('the answer is not UTF-8');
-  }
 }

@@ -5,6 +5,7 @@ import type { WireEvent } from '../wires/wire-event.ts';
 import { answerStream } from './answer-stream.ts';
 import type { CallIds } from './call-ids.ts';
 import type { NeutralEvent } from './neutral-answer.ts';
+import { decoderOf } from './read-answers.ts';
 import type { Transcoder } from './transcoder.ts';
 import { UnreadableAnswer } from './unreadable-answer.ts';
 import type { Asked, WireTranslation } from './wire-translation.ts';
@@ -50,15 +51,7 @@ export function streamTranscoder(
     out = [];
     return bytes;
   };
-  const decoder = new TextDecoder('utf-8', { fatal: true });
-  const decode = (bytes?: Buffer) => {
-    try {
-      return decoder.decode(bytes, { stream: bytes !== undefined });
-    } catch {
-      failed ??= new UnreadableAnswer('the answer is not UTF-8');
-      return '';
-    }
-  };
+  const decode = decoderOf(asked.losses);
   return {
     push(bytes) {
       stream.feed(decode(bytes));
@@ -70,6 +63,7 @@ export function streamTranscoder(
       return takeWritten();
     },
     problem: () => failed,
+    isOver: () => stream.steps.over && !failed,
     held: () => stream.held() + writer.held(),
   };
 }

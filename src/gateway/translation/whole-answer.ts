@@ -1,4 +1,4 @@
-import { modelAnswers } from '../../bounds/model.ts';
+import { isEvents } from '../event-feed.ts';
 import { parsed } from '../wires/lenient.ts';
 import { readErrorText } from '../wires/model-error.ts';
 import type { WireDescriptor } from '../wires/wire-descriptor.ts';
@@ -46,19 +46,4 @@ export function readDocument(
       `${error.message}: ${readErrorText(body, answers.readError).message ?? 'nothing'}`,
     );
   }
-}
-
-/** Whether a body begins as a stream of events does. Servers send streams under any content type. */
-export function isEvents(body: string): boolean {
-  return /^[\s\uFEFF]*(data|event|id|retry|:)/.test(body.slice(0, modelAnswers.bytes.blanks));
-}
-
-/** Whether a body begins as a JSON document does. */
-export function isDocument(body: string): boolean {
-  return /^[\s\uFEFF]*[{[]/.test(body);
-}
-
-/** Whether the beginning of a body is too short to say what it is. */
-export function isBlank(beginning: string): boolean {
-  return /^[\s\uFEFF]*(d|da|dat|e|ev|eve|even|i|r|re|ret|retr)?$/.test(beginning);
 }

@@ -47,8 +47,12 @@ export interface Asked {
 
 /** Reads a stream, event by event, or a document. Throws {@link UnreadableAnswer}. */
 export interface AnswerReader {
-  /** Reads the data of one event. It can be called again after it has thrown. */
-  event(data: string): void;
+  /**
+   * Reads the data of one event. It can be called again after it has thrown.
+   *
+   * @param name that of the `event` line, where some servers say what others say in the data
+   */
+  event(data: string, name?: string): void;
   /** The stream ended without an error of its connection. */
   end(): void;
   /** Reads a whole answer, to its end. */

@@ -1,4 +1,7 @@
 import { modelsInData } from '../probe/server-models.ts';
+import type { NeutralUsage } from '../translation/neutral-answer.ts';
+import { object, tokens } from './lenient.ts';
+import { fields } from './reply.ts';
 import type { WireModels } from './wire-descriptor.ts';
 
 export const openAiAccountHeaders = ['openai-organization', 'openai-project'];
@@ -23,4 +26,33 @@ export const openAiModels: WireModels = {
 /** The creation date is unknown, so this uses the epoch. */
 function entry(name: string): object {
   return { id: name, object: 'model', created: 0, owned_by: 'offsite' };
+}
+
+const inputDetails = object({ cached_tokens: tokens, cache_write_tokens: tokens });
+const outputDetails = object({ reasoning_tokens: tokens });
+
+/** Servers of either wire name counts as any of the two does, and cache details as DeepSeek and OpenRouter do. */
+const Usage = object({
+  prompt_tokens: tokens,
+  completion_tokens: tokens,
+  input_tokens: tokens,
+  output_tokens: tokens,
+  prompt_tokens_details: inputDetails,
+  input_tokens_details: inputDetails,
+  prompt_cache_hit_tokens: tokens,
+  completion_tokens_details: outputDetails,
+  output_tokens_details: outputDetails,
+});
+
+/** The input includes cached tokens, and the output reasoning. */
+export function usageOf(usage: unknown): NeutralUsage {
+  const all = Usage.parse(usage);
+  const { prompt_tokens_details: prompt, input_tokens_details: input } = all;
+  return fields({
+    input: all.prompt_tokens ?? all.input_tokens,
+    output: all.completion_tokens ?? all.output_tokens,
+    cacheRead: prompt.cached_tokens ?? input.cached_tokens ?? all.prompt_cache_hit_tokens,
+    cacheWrite: prompt.cache_write_tokens ?? input.cache_write_tokens,
+    reasoning: all.completion_tokens_details.reasoning_tokens ?? all.output_tokens_details.reasoning_tokens,
+  });
 }

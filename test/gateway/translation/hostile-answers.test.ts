@@ -36,14 +36,6 @@ const broken: [string, (wire: Wire) => string | Buffer][] = [
   ['is not JSON', () => 'I am a teapot.'],
   ['is another document', () => '[1, 2]'],
   ['is null', () => 'null'],
-  [
-    'is not UTF-8',
-    (wire) => {
-      const bytes = Buffer.from(answerOf(wire, [call('c1')]));
-      bytes.set([0xff, 0xfe], bytes.indexOf('bash'));
-      return bytes;
-    },
-  ],
   ['has 100,000 levels', (wire) => answerOf(wire, [call('c1')]).replace('{', `{"x":${nested(100_000)},`)],
   [
     'has 20,000 calls',

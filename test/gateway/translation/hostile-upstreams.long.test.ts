@@ -20,10 +20,6 @@ const broken: [string, (frames: string[]) => (string | Buffer)[]][] = [
     'has garbage in the middle',
     (frames) => [...half(frames), 'data: {"choices": [{"del\n\n', ...rest(frames)],
   ],
-  [
-    'has bytes that are not UTF-8',
-    (frames) => [...half(frames), Buffer.from([0x64, 0xff, 0xfe]), ...rest(frames)],
-  ],
   ['comes in reverse order', (frames) => frames.toReversed()],
   ['lacks its first half', rest],
   ['is one piece of nothing', () => ['data: null\n\n']],

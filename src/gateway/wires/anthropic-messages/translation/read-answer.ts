@@ -28,6 +28,7 @@ export const read: WireTranslation['read'] = (steps, losses) => {
   const counts: Record<string, unknown> = {};
   const blocks: Block[] = [];
   let isSaid = false;
+  let isTold = false;
   let started: unknown;
   let stop: { reason: unknown; sequence: string | undefined } | undefined;
 
@@ -106,11 +107,12 @@ export const read: WireTranslation['read'] = (steps, losses) => {
   };
 
   return {
-    event(data) {
-      const end = data.trim();
-      if (steps.over || end === '' || end === '[DONE]') return;
+    event(data, name) {
+      if (steps.over || data.trim() === '') return;
+      isTold ||= data.trim() === '[DONE]';
+      if (isTold) return;
       const event = objectOf(data);
-      const { type } = event;
+      const { type = name } = event;
       const failure = readError(event.error);
       if (type === 'error' || failure.message !== undefined)
         return steps.failure(failure.message === undefined ? readErrorBody(event) : failure);
@@ -135,7 +137,8 @@ export const read: WireTranslation['read'] = (steps, losses) => {
     },
     end() {
       if (steps.over) return;
-      if (!stop) throw incomplete();
+      // Bridges from openai-chat may end with [DONE] alone.
+      if (!stop && !(isTold && isSaid)) throw incomplete();
       finish();
     },
     document(body) {

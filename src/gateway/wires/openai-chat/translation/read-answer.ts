@@ -2,11 +2,11 @@ import { eventObjects } from '../../../translation/event-objects.ts';
 import { incomplete, NoAnswer, stopOf } from '../../../translation/read-answers.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { words } from '../../accepted.ts';
-import { isNothing, isObject, type JsonObject, objectsOf } from '../../lenient.ts';
+import { isNothing, isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
+import { usageOf } from '../../openai.ts';
 import { stringIn } from '../../read-values.ts';
 import { failureIn } from '../failure.ts';
 import { stops } from '../stops.ts';
-import { usageIn, usageOf } from '../usage.ts';
 import { callsOf } from './read-calls.ts';
 import { readContent, thoughtIn, thoughtNames } from './read-content.ts';
 
@@ -21,10 +21,11 @@ export const read: WireTranslation['read'] = (steps, losses) => {
   let whole: JsonObject | undefined;
 
   const say = (message: JsonObject, isWhole: boolean) => {
-    steps.text('reasoning', thoughtIn(message));
+    const thought = thoughtIn(message);
+    steps.text('reasoning', thought);
     readContent(message.content, steps, losses);
     steps.text('refusal', stringIn(message, 'refusal') ?? '');
-    const calls = objectsOf(message.tool_calls);
+    const calls = objectsOf([message.tool_calls].flat());
     // In a whole message each piece is a call, whatever its number.
     for (const [index, piece] of calls.entries()) called(isWhole ? { ...piece, index } : piece);
     // The form of calls before there were several.
@@ -32,7 +33,9 @@ export const read: WireTranslation['read'] = (steps, losses) => {
     for (const [name, value] of Object.entries(message)) {
       if (value === '' || isNothing(value) || name === 'role') continue;
       hasContent = true;
-      if (!known.has(name)) losses.record(`answer.${name.slice(0, 100)}`, 'answer detail');
+      // Thoughts that are no text are encrypted ones.
+      if (!known.has(name) || (thought === '' && thoughtNames.includes(name)))
+        losses.record(`answer.${name.slice(0, 100)}`, 'answer detail');
     }
   };
 
@@ -48,8 +51,8 @@ export const read: WireTranslation['read'] = (steps, losses) => {
         continue;
       }
       if (choice.logprobs != null) losses.record('answer.logprobs', 'answer detail');
+      if (isObject(choice.message)) whole = choice.message;
       if (isObject(choice.delta)) say(choice.delta, false);
-      else if (isObject(choice.message)) whole = choice.message;
       else if (typeof choice.text === 'string') say({ content: choice.text }, false);
       reason = choice.finish_reason || reason;
     }
@@ -80,3 +83,9 @@ export const read: WireTranslation['read'] = (steps, losses) => {
     },
   };
 };
+
+/** The usage of a chunk: beside its choices, in one of them, or where Groq puts it. */
+function usageIn(chunk: JsonObject): JsonObject | undefined {
+  const inChoices = objectsOf(chunk.choices).map((choice) => choice.usage);
+  return [chunk.usage, ...inChoices, member(chunk.x_groq, 'usage')].find(isObject);
+}

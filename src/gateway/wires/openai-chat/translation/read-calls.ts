@@ -26,8 +26,10 @@ export function callsOf(steps: StreamSteps): (piece: JsonObject) => void {
   return (given) => {
     const piece = pieceOf(given);
     const { index, id } = piece;
-    if (id === '' && piece.name === '' && piece.arguments === '') return;
     const last = calls.at(-1);
+    // Some servers end arguments that are whole with an empty object.
+    const isNothing = piece.arguments === '' || (isEmpty(piece.arguments) && last?.pieces.isWhole);
+    if (id === '' && piece.name === '' && isNothing) return;
     let call = callOf(calls, piece);
     if (!call) {
       call = { index, id, pieces: steps.call() };
@@ -71,9 +73,13 @@ function callOf(calls: readonly Call[], piece: Piece): Call | undefined {
 /** Whether a piece begins arguments, although those of the call are whole. */
 function isAnother({ pieces }: Call, piece: Piece): boolean {
   const begins = /^\s*\{/.test(piece.arguments);
-  const isEmpty = /^\s*\{\s*\}\s*$/.test(piece.arguments);
-  const fills = pieces.isPlaceholder && (piece.name === '' || (piece.name === pieces.name && !isEmpty));
+  const isSame = piece.name === pieces.name && !isEmpty(piece.arguments);
+  const fills = pieces.isPlaceholder && (piece.name === '' || isSame);
   return begins && pieces.hasArguments && pieces.isWhole && !fills;
+}
+
+function isEmpty(given: string): boolean {
+  return /^\s*\{\s*\}\s*$/.test(given);
 }
 
 function pieceOf(given: JsonObject): Piece {
@@ -83,7 +89,13 @@ function pieceOf(given: JsonObject): Piece {
   const { arguments: text } = called;
   return {
     index: Number.isFinite(number) ? number : undefined,
-    id: typeof given.id === 'number' ? String(given.id) : (stringIn(given, 'id') ?? ''),
+    // Mistral's servers have sent this text for none.
+    id:
+      given.id === 'null'
+        ? ''
+        : typeof given.id === 'number'
+          ? String(given.id)
+          : (stringIn(given, 'id') ?? ''),
     name: stringIn(called, 'name') ?? '',
     arguments:
       typeof text === 'string' ? text : text === undefined || text === null ? '' : JSON.stringify(text),

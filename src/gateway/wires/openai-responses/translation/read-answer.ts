@@ -13,16 +13,19 @@ import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
 import { readError, readErrorBody } from '../../model-error.ts';
+import { usageOf } from '../../openai.ts';
 import { stringIn, typeName } from '../../read-values.ts';
 import { stops } from '../stops.ts';
-import { usageOf } from '../usage.ts';
 import { reasoningOf } from './reasoning-item.ts';
 
 interface Item {
   id: string | undefined;
+  callId: unknown;
   index: unknown;
   type: unknown;
   call?: CallPieces;
+  /** What the item had at its beginning. Its pieces count instead, if there are any. */
+  given: unknown;
   /** Whether it was said, or a part of it. */
   said: boolean;
   /** The parts that came as whole texts. */
@@ -39,10 +42,11 @@ interface Item {
 export const read: WireTranslation['read'] = (steps, losses) => {
   const items: Item[] = [];
   let created: unknown;
+  let isTold = false;
 
   const begin = ({ output_index: index }: JsonObject, item: JsonObject): Item => {
     const begun: Item = {
-      ...{ id: stringIn(item, 'id'), index, type: item.type },
+      ...{ id: stringIn(item, 'id'), callId: item.call_id, index, type: item.type, given: item.arguments },
       ...{ said: false, texts: [], isSigned: false, isDone: false },
     };
     items.push(begun);
@@ -71,7 +75,7 @@ export const read: WireTranslation['read'] = (steps, losses) => {
   /** Whether no piece, and no whole text of the same part, came before. */
   const isUnsaid = (event: JsonObject, type: string): boolean => {
     const item = itemOf(event, type);
-    const { content_index: part } = event;
+    const { content_index: part = event.summary_index } = event;
     if (item.said && (item.texts.length === 0 || item.texts.includes(part))) return false;
     item.said = true;
     item.texts.push(part);
@@ -82,7 +86,7 @@ export const read: WireTranslation['read'] = (steps, losses) => {
     if (read.call) {
       // Some servers give the id and the name only here.
       read.call.add({ id: item.call_id ?? item.id, name: read.call.name === '' ? item.name : undefined });
-      if (!read.call.hasArguments) read.call.add({ arguments: argumentsText(item.arguments) });
+      if (!read.call.hasArguments) read.call.add({ arguments: argumentsText(item.arguments || read.given) });
       read.call.end();
     }
     if (item.type === 'message' && !read.said) message(item.content);
@@ -112,8 +116,7 @@ export const read: WireTranslation['read'] = (steps, losses) => {
     steps.counts(usageOf(response.usage));
   };
   /** @param status the one that its event names */
-  const finish = (response: unknown, status: string | undefined) => {
-    if (!isObject(response)) throw disorder(`response.${status}`);
+  const finish = (response: JsonObject, status: string | undefined) => {
     about(response);
     const unread = [...items];
     for (const [index, item] of objectsOf(response.output).entries()) {
@@ -121,17 +124,20 @@ export const read: WireTranslation['read'] = (steps, losses) => {
       const [read] = same === -1 ? [] : unread.splice(same, 1);
       complete(item, read ?? begin({ output_index: index }, item));
     }
+    for (const item of items) if (item.call && item.given && !item.isDone) complete({}, item);
     if (items.some(({ call, isDone }) => call && !isDone && !call.hasArguments))
       steps.refuse('a tool call has neither arguments nor an end');
     steps.end(stopOf(response, status, losses));
   };
 
   return {
-    event(data) {
-      if (steps.over || data.trim() === '' || data.trim() === '[DONE]') return;
+    event(data, name) {
+      if (steps.over || data.trim() === '') return;
+      isTold ||= data.trim() === '[DONE]';
+      if (isTold) return;
       const event = eventObject(data);
-      const { response } = event;
-      const type = String(event.type);
+      const { response, item } = event;
+      const type = String(event.type ?? name);
       if (isObject(response)) about(response);
       switch (type) {
         case 'response.created':
@@ -140,8 +146,8 @@ export const read: WireTranslation['read'] = (steps, losses) => {
           created = member(response, 'id');
           return;
         case 'response.output_item.added':
-          if (!isObject(event.item)) throw disorder(type);
-          begin(event, event.item);
+          if (!isObject(item)) throw disorder(type);
+          if (!items.some((one) => isSame(one, item))) begin(event, item);
           return;
         case 'response.output_text.delta':
           return steps.text('text', piece(event, 'message'));
@@ -171,9 +177,9 @@ export const read: WireTranslation['read'] = (steps, losses) => {
           return endItem(event);
         case 'response.completed':
         case 'response.incomplete':
-          return finish(response, type.slice('response.'.length));
+          return finish(isObject(response) ? response : event, type.slice('response.'.length));
         case 'response.done':
-          return finish(response, undefined);
+          return finish(isObject(response) ? response : event, undefined);
         case 'response.failed':
           return steps.failure(readError(member(response, 'error')));
         case 'error':
@@ -181,11 +187,16 @@ export const read: WireTranslation['read'] = (steps, losses) => {
       }
       // Servers have several names for thoughts.
       if (/^response\.reasoning\w*\.delta$/.test(type)) steps.text('reasoning', piece(event, 'reasoning'));
+      if (/^response\.reasoning\w*\.done$/.test(type))
+        steps.text('reasoning', rest(event, 'reasoning', event.text));
       const failure = readError(event.error);
       if (failure.message !== undefined) steps.failure(failure);
     },
     end() {
-      if (!steps.over) throw incomplete();
+      if (steps.over) return;
+      // Bridges from openai-chat may end with [DONE] alone.
+      if (!isTold || items.length === 0) throw incomplete();
+      finish({}, undefined);
     },
     document(body) {
       const failure = readError(member(body, 'error'));
@@ -195,6 +206,11 @@ export const read: WireTranslation['read'] = (steps, losses) => {
     },
   };
 };
+
+/** Some servers say the beginning of an item twice. */
+function isSame({ id, callId, isDone }: Item, item: JsonObject): boolean {
+  return !isDone && !!id && id === item.id && callId === item.call_id;
+}
 
 /** Some servers send the arguments as an object. */
 function argumentsText(given: unknown): string {
