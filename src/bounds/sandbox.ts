@@ -242,12 +242,18 @@ export const archives = channel({
   bytes: {
     // More than any name and attributes need; a header that claims more is refused.
     nameRecords: bytes(4 * MiB, "an entry's name and attributes"),
+    dense: bytes(64 * MiB, 'a file, or holes of files together, of which no map is looked for'),
+    tarMemory: bytes(256 * MiB, 'the program that reads and writes files with holes'),
+    tarWords: characters(500, 'what that program says about its end'),
   },
   time: {
     // Enough for gigabytes on a slow disk. The caller's signal may end a transfer sooner.
     transfer: milliseconds(15 * 60_000, 'a transfer'),
   },
-  count: 'entries are read one by one; code that keeps them has its own bound',
+  count: {
+    // Entries are read one by one; code that keeps them has its own bound.
+    pieces: times(100_000, 'pieces of data between the holes of a file'),
+  },
 });
 
 export const workspaceFiles = channel({

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Clock, systemClock } from '../clock.ts';
 import { OffsiteError } from '../offsite-error.ts';
+import { tarPrograms } from './archive/tar-program.ts';
 import { findBuilder } from './build/find-builder.ts';
 import type { ImageBuilder } from './build/image-builder.ts';
 import { connect } from './connection/connect.ts';
@@ -87,6 +88,7 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
     const fill = fillHosts(port);
     const probe = runtimeProbe({ port, instance, capabilities });
     const parts = { port, instance, capabilities, probe, ownFiles };
+    const tar = tarPrograms(parts);
     const createContainer = async (spec: ContainerSpec, options: CreateOptions) => {
       // The marker starts in parallel with the container: the first container must not wait for it.
       marker.ensure(spec.imageId);
@@ -94,7 +96,7 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
       try {
         await fill(id, spec, options.signal);
         const { reportsEvents } = capabilities;
-        return containerOf(port, id, spec, { runtime, own, reportsEvents });
+        return containerOf(port, id, spec, { runtime, own, reportsEvents, tar });
       } catch (error) {
         await removeContainer(port, id).catch(ignoreRemovalFailure);
         throw error;

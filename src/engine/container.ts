@@ -7,12 +7,14 @@ import { kindOfPath, type PathKind } from './archive/path-kind.ts';
 import { putEntries } from './archive/put.ts';
 import { type CopyLimits, openArchive, type RawArchive, unpackArchive } from './archive/raw-archive.ts';
 import { readArchive } from './archive/read.ts';
+import type { FindTar } from './archive/tar-program.ts';
 import { isUntouched, type LayerRequest, layerPaths } from './changes/layer-paths.ts';
 import { commitContainer } from './container/commit.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import { disconnectContainer } from './container/disconnect.ts';
-import { diskUse, isDiskVisible } from './container/disk-use.ts';
-import { type DiskWatch, watchDisk } from './container/disk-watch.ts';
+import { diskUse, hasHoles, imageBytes, isDiskVisible } from './container/disk-use.ts';
+import { type DiskWatch, watchDisk, whileFilling } from './container/disk-watch.ts';
+import { hostFactsOf } from './container/host-facts.ts';
 import { type KillAllResult, killAll } from './container/kill-all.ts';
 import { blamedOnEnd, expectOwnEnd, stopWatching } from './container/own-end.ts';
 import { type ContainerProcess, listProcesses } from './container/processes.ts';
@@ -88,6 +90,12 @@ export interface Container extends AsyncDisposable {
   diskUse(signal?: AbortSignal): Promise<number>;
   /** Whether its disk use is measured exactly, and not taken from the engine's own count. */
   seesDisk(signal?: AbortSignal): Promise<boolean>;
+  /** Bytes of an image of it, in which sparse files have their full length. */
+  imageBytes(signal?: AbortSignal): Promise<number>;
+  /** From now on, what it takes of the disk now does not count towards its limit. */
+  forgiveDisk(signal?: AbortSignal): Promise<void>;
+  /** Does work by which the engine writes into it, with its disk watched: see disk-watch.ts. */
+  fill<T>(limits: CopyLimits, work: (signal: AbortSignal | undefined) => Promise<T>): Promise<T>;
   /** Ends its processes when it takes more of the disk than `limit` bytes. */
   watchDisk(limit: number): DiskWatch;
   /**
@@ -109,7 +117,10 @@ export interface Container extends AsyncDisposable {
   pack(path: string, limits: CopyLimits): Promise<RawArchive>;
   /** Unpacks what {@link pack} gave for the same path of a container of any engine. One round trip. */
   unpack(path: string, archive: Readable, signal?: AbortSignal): Promise<void>;
-  /** Creates an image of its files; resolves with the image's id. */
+  /**
+   * Creates an image of its files; resolves with the image's id. Throws `IMAGE_TOO_LARGE` if they are longer
+   * than `maxBytes`.
+   */
   commit(request: CommitImage, signal?: AbortSignal): Promise<string>;
   /** Removes it. Can be called again. */
   remove(): Promise<void>;
@@ -125,6 +136,8 @@ export interface ContainerParts {
   own?: OwnFiles | undefined;
   /** Whether the engine reports events of containers. Default: no. */
   reportsEvents?: boolean;
+  /** Default: holes of files count and are copied as zeros. */
+  tar?: FindTar;
 }
 
 /** The container `id`, which was created from `spec`. */
@@ -132,7 +145,7 @@ export function containerOf(
   port: EnginePort,
   id: string,
   spec: ContainerSpec,
-  { runtime, own, reportsEvents = false }: ContainerParts = {},
+  { runtime, own, reportsEvents = false, tar }: ContainerParts = {},
 ): Container {
   const running: RunningContainer = {
     port,
@@ -144,6 +157,15 @@ export function containerOf(
     pids: spec.pids,
     memoryBytes: spec.memoryBytes,
     diskBytes: spec.diskBytes,
+    // A kernel of the runtime's own shares its processes with no other container.
+    holes:
+      tar && (runtime?.listsProcesses ?? true)
+        ? {
+            prepare: (signal) => hostFactsOf(running, signal),
+            areThere: (signal) => hasHoles(running, signal),
+            tar,
+          }
+        : undefined,
     diskSeen: undefined,
     activeExecs: new Set(),
     execCount: 0,
@@ -185,15 +207,24 @@ export function containerOf(
     changes: () => containers.changes(id),
     diskUse: (signal) => diskUse(running, signal),
     seesDisk: (signal) => isDiskVisible(running, signal),
+    imageBytes: (signal) => imageBytes(running, signal),
+    async forgiveDisk(signal) {
+      if (spec.diskBytes !== undefined) running.diskBytes = spec.diskBytes + (await diskUse(running, signal));
+    },
+    fill: (limits, work) => whileFilling(running, limits, work),
     watchDisk: (limit) => watchDisk(running, limit),
     madeAt: async (signal) => (await containers.state(id, signal)).createdAt,
     layerPaths: (request) => layerPaths(running, request),
     isUntouched: (path, signal) => isUntouched(running, path, signal),
     kindOf: (path, signal) => kindOfPath(running, path, signal),
     archive: (path, signal, maxBytes) => readArchive(running, path, signal, maxBytes),
-    copyTo: (other, path, limits) => copyBetween(port, id, other.id, path, limits),
-    carryTo: (other, path, request) => carryBetween(port, { from: id, to: other.id, path }, request),
-    pack: (path, limits) => openArchive(port, id, path, limits),
+    copyTo: (other, path, limits) =>
+      other.fill(limits, (signal) => copyBetween(running, other.id, path, { ...limits, signal })),
+    carryTo: (other, path, request) =>
+      other.fill(request, (signal = request.signal) =>
+        carryBetween(running, other.id, path, { ...request, signal }),
+      ),
+    pack: (path, limits) => openArchive({ port, id }, path, limits),
     unpack: (path, archive, signal) => unpackArchive(port, { id, path }, archive, signal),
     commit: (request, signal) => commitContainer(running, request, signal),
     remove,

@@ -28,8 +28,6 @@ export interface VerifyRequest {
   /** An absolute path. */
   cwd: string;
   timeoutMs: number;
-  /** As in {@link Container.runScript}. Default: the container's own limit. */
-  diskBytes?: number;
   signal: AbortSignal;
   clock: Clock;
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CarryRequest } from '../../src/engine/archive/carry.ts';
 import { leadsInside } from '../../src/engine/archive/leads-inside.ts';
@@ -101,8 +102,59 @@ describe.concurrent('what is carried to another container', { timeout: 120_000 }
     );
   });
 
-  test('are refused if they are too large, or too many, without reading a sparse terabyte', async () => {
-    await using large = await pair('truncate -s 1T sparse');
+  test('keep their holes, whose length does not count', { timeout: 120_000 }, async () => {
+    const script = [
+      'truncate -s 200G all-hole; printf end | dd of=data-last bs=1 seek=100000000 status=none',
+      'printf begin > data-first; truncate -s 90M data-first; mkdir -p d; for n in $(seq 500); do truncate -s 1T d/$n; done',
+      'head -c 3M /dev/urandom | dd of=data-within bs=1M seek=50 conv=notrunc status=none; truncate -s 100M data-within',
+      'ln all-hole same-hole; printf x > plain; chown 1234:4321 data-last; chmod 640 data-last; ln -s plain link',
+      `truncate -s 300M "$(printf 'line\\nbreak \\377')"; mkfifo pipe`,
+    ].join('\n');
+    await using made = await pair(script);
+    await shell(made.to, 'mkdir -p /work');
+    const list = 'cd /work/out && find . ! -type d ! -name pipe -printf "%p %y %m %U:%G %s %n %l\n" | sort';
+    const sums = 'cd /work/out && sha256sum data-* plain';
+    const contents = async (container: Container) => [
+      await said(container, list),
+      await said(container, sums),
+    ];
+    const source = await contents(made.from);
+    const carried = await made.from.carryTo(made.to, '/work/out', all);
+    expect(carried.leftOut).toEqual(['pipe']);
+    expect(carried.bytes).toBeLessThan(4 * 1024 ** 2);
+    expect(await contents(made.to)).toEqual(source);
+    expect(Number.parseInt(await said(made.to, 'du -sm /work/out'), 10)).toBeLessThan(8);
+    await shell(made.to, 'rm -rf /work/out');
+    await made.from.copyTo(made.to, '/work/out', { maxBytes: 64 * 1024 ** 2 });
+    expect(await contents(made.to)).toEqual(source);
+    expect(Number.parseInt(await said(made.to, 'du -sm /work/out'), 10)).toBeLessThan(8);
+  });
+
+  test('are read with their holes, as programs see them, if large ones are read', async () => {
+    const script =
+      'truncate -s 200G b-large; for n in a c; do printf begin > $n; truncate -s 90M $n; printf end >> $n; done; printf x > z';
+    await using made = await pair(script);
+    const found: string[] = [];
+    for await (const { path, content } of made.from.archive('/work/out', undefined, 1e9))
+      if (path === 'b-large') {
+        const first = content()[Symbol.asyncIterator]().next();
+        await expect(first).rejects.toMatchObject({ code: 'ENGINE_TOO_LARGE' });
+        break;
+      }
+    for await (const { path, type, size, content } of made.from.archive('/work/out')) {
+      if (type !== 'file' || path === 'b-large') found.push(`${path} ${type} ${size}`);
+      else {
+        const hash = createHash('sha256');
+        for await (const chunk of content()) hash.update(chunk);
+        found.push(`${hash.digest('hex')}  ${path}`);
+      }
+    }
+    const sums = (await said(made.from, 'cd /work/out; sha256sum a c z')).trim().split('\n');
+    expect(found.toSorted()).toEqual([' folder 0', `b-large file ${200 * 1024 ** 3}`, ...sums].toSorted());
+  });
+
+  test('are refused if they are too large, or too many', async () => {
+    await using large = await pair('head -c 70M /dev/zero > dense');
     await expect(large.from.carryTo(large.to, '/work/out', all)).rejects.toMatchObject({
       code: 'ENGINE_TOO_LARGE',
     });

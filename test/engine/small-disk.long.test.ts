@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
+import { withinReserve } from '../../src/engine/container/disk-space.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { byRootOfEngine } from '../needs.ts';
 import { shell, startedContainer, testEngine, until } from './engine-fixture.ts';
@@ -32,7 +33,7 @@ byRootOfEngine.describe('a file system of 2 GB under an engine of its own', () =
     execFileSync('mount', ['-o', 'loop', `${folder}.img`, folder]);
     own = await ownEngine({ storageDriver: 'overlay2', args: ['--data-root', folder] });
     await own.start();
-    const load = `docker save offsite/base | docker --host ${own.host} load`;
+    const load = `docker save offsite/base:latest | docker --host ${own.host} load`;
     await promisify(execFile)('sh', ['-c', load]);
     engine = await testEngine({ host: own.host });
   }, 300_000);
@@ -43,6 +44,22 @@ byRootOfEngine.describe('a file system of 2 GB under an engine of its own', () =
     rmdirSync(folder);
     rmSync(`${folder}.img`);
   }, 120_000);
+
+  /** The least that was free while the work was done, in bytes and in files. */
+  async function leastFree(work: () => Promise<unknown>): Promise<{ bytes: number; files: number }> {
+    const least = { bytes: free(), files: statfsSync(folder).ffree };
+    const stop = new AbortController();
+    const watch = (async () => {
+      while (!stop.signal.aborted) {
+        least.bytes = Math.min(least.bytes, free());
+        least.files = Math.min(least.files, statfsSync(folder).ffree);
+        await systemClock.sleep(5);
+      }
+    })();
+    await work().finally(() => stop.abort());
+    await watch;
+    return least;
+  }
 
   const python = (program: string) => `python3 -c '${program}'`;
   const byDeleted =
@@ -64,20 +81,88 @@ byRootOfEngine.describe('a file system of 2 GB under an engine of its own', () =
   ])('%s: the attack ends within its limit', async (_, attack) => {
     await using container = await startedContainer(engine, { diskBytes: limit });
     const before = free();
-    let least = before;
-    const stop = new AbortController();
-    const watch = (async () => {
-      while (!stop.signal.aborted) {
-        least = Math.min(least, free());
-        await systemClock.sleep(5);
-      }
-    })();
-    const { ended } = await shell(container, attack, { timeoutMs: 60_000 });
-    stop.abort();
-    await watch;
-    expect(ended).toBe('out-of-disk');
-    expect(before - least).toBeLessThan(limit + late);
+    const least = await leastFree(async () => {
+      const { ended } = await shell(container, attack, { timeoutMs: 60_000 });
+      expect(ended).toBe('out-of-disk');
+    });
+    expect(before - least.bytes).toBeLessThan(limit + late);
   });
+
+  byRootOfEngine.test(
+    'empty files take no bytes, and still leave room for those of others',
+    async () => {
+      await using container = await startedContainer(engine, { diskBytes: limit });
+      const attack = python('n = 0\nwhile True: n += 1; open(str(n), "w").close()');
+      const least = await leastFree(async () => {
+        expect(await shell(container, attack, { timeoutMs: 120_000 })).toMatchObject({
+          ended: 'out-of-disk',
+        });
+      });
+      expect(least.files).toBeGreaterThan(statfsSync(folder).files / 20);
+    },
+    180_000,
+  );
+
+  byRootOfEngine.test(
+    'a copy takes no more blocks than it may, however small the files are',
+    async () => {
+      await using from = await startedContainer(engine);
+      await using to = await startedContainer(engine);
+      const make = 'mkdir -p /work/out && cd /work/out && seq 60000 | split -l 1 -a 4 - f';
+      expect(await shell(from, make)).toMatchObject({ exitCode: 0 });
+      await shell(to, 'mkdir /work');
+      const before = free();
+      const least = await leastFree(async () => {
+        const copied = from.copyTo(to, '/work/out', { maxBytes: 50 * MiB });
+        await expect(copied).rejects.toMatchObject({ code: 'ENGINE_TOO_LARGE' });
+      });
+      // A margin of 64 MiB belongs to the limit of a copy, and what is written until it ends is late.
+      expect(before - least.bytes).toBeLessThan(50 * MiB + 2 * late);
+    },
+    120_000,
+  );
+
+  byRootOfEngine.test(
+    'a copy leaves the reserve free',
+    async () => {
+      await using from = await startedContainer(engine);
+      await using to = await startedContainer(engine);
+      const half = Math.floor((free() / MiB) * 0.55);
+      await shell(to, 'mkdir /work');
+      await shell(from, `mkdir -p /work/out && head -c ${half}m /dev/urandom > /work/out/big`);
+      const least = await leastFree(async () => {
+        const copied = from.copyTo(to, '/work/out', { maxBytes: 10 * 2 ** 30 });
+        await expect(copied).rejects.toMatchObject({ code: 'DISK_FULL', kind: 'infrastructure' });
+      });
+      expect(least.bytes).toBeGreaterThan(95 * MiB);
+    },
+    180_000,
+  );
+
+  byRootOfEngine.test('an image is not made of holes that would become blocks', async () => {
+    await using container = await startedContainer(engine, { diskBytes: limit });
+    await shell(container, 'truncate -s 60G sparse');
+    const before = free();
+    const kept = container.commit({ repository: 'offsite-test', tag: 'sparse', labels: {} });
+    await expect(kept).rejects.toMatchObject({ code: 'IMAGE_TOO_LARGE' });
+    expect(before - free()).toBeLessThan(MiB);
+  });
+
+  byRootOfEngine.test(
+    'a build leaves the reserve free',
+    async () => {
+      const dockerfile = 'FROM offsite/base\nRUN cat /dev/zero > /big\n';
+      const build = (signal: AbortSignal) =>
+        engine.port.images.build({ name: 'offsite-test:full', dockerfile, signal });
+      const least = await leastFree(async () => {
+        const built = withinReserve(engine, new AbortController().signal, build);
+        await expect(built).rejects.toMatchObject({ code: 'DISK_FULL', kind: 'infrastructure' });
+      });
+      expect(least.bytes).toBeGreaterThan(50 * MiB);
+      await until(() => free() > least.bytes + 100 * MiB);
+    },
+    180_000,
+  );
 
   byRootOfEngine.test('what is in reserve stays free, whoever fills the disk', async () => {
     await using container = await startedContainer(engine, { diskBytes: 10 * 2 ** 30 });

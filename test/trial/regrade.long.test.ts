@@ -153,7 +153,7 @@ describe('what an agent left', { timeout: 240_000 }, () => {
   test('is not kept if it claims to be larger than the bound', async () => {
     const result = await trial('truncate -s 4T huge', { verify: 'test -e huge' });
     expect(result.left).toEqual({ kind: 'not-kept', why: 'its workspace has more than 2 GiB' });
-    expect(result.cause?.message).toContain('the workspace is larger than the sandbox allows');
+    expect(result.verdict).toBe('passed');
     const partial = readdirSync(ledger.workspaces.folder).filter((name) => name.startsWith('partial-'));
     expect(partial).toEqual([]);
   });

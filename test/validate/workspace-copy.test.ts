@@ -42,9 +42,9 @@ mkfifo pipe; chown 7:8 d hard; chmod 4755 hard; touch -d 2001-02-03 hard; : > --
 
 test('what is no folder, or too large, is refused and says why, and the fresh sandbox stays as good as it was', async () => {
   const [graded, fresh] = [await bench.another(), await bench.another()];
-  await shell(graded, 'truncate -s 50G /workspace/sparse');
+  await shell(graded, 'head -c 101M /dev/zero > /workspace/large');
   expect(await copy(graded, fresh)).toEqual({ kind: 'refused', why: 'is larger than the sandbox allows' });
-  await shell(graded, 'rm /workspace/sparse; mv /workspace /elsewhere; ln -s /elsewhere /workspace');
+  await shell(graded, 'rm /workspace/large; mv /workspace /elsewhere; ln -s /elsewhere /workspace');
   expect(await copy(graded, fresh)).toEqual({ kind: 'refused', why: 'is no longer a folder' });
   await shell(graded, 'rm /workspace');
   expect(await copy(graded, fresh)).toEqual({ kind: 'refused', why: 'no longer exists' });

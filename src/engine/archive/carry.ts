@@ -4,14 +4,15 @@ import { archives } from '../../bounds/sandbox.ts';
 import { startDeadline } from '../../deadline.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { PathRoom } from '../changes/path-room.ts';
-import type { EnginePort } from '../port/engine-port.ts';
 import { DeclaredBytes } from './declared-bytes.ts';
 import { leadsInside } from './leads-inside.ts';
 import { nameText } from './names.ts';
 import { unpackArchive } from './raw-archive.ts';
 import { typeOf } from './read.ts';
+import { HoleWatch, type MaybeSparse, tarInstead } from './sparse.ts';
 import { paddingOf, tarEntries } from './tar-entries.ts';
 import type { TarHeader } from './tar-header.ts';
+import type { TarProgram } from './tar-program.ts';
 import { archiveEnd, tarHeader } from './write-header.ts';
 
 export interface CarryRequest {
@@ -22,7 +23,7 @@ export interface CarryRequest {
   keeps(path: string, isFolder: boolean): boolean;
   /** `inside`: only links that lead to something below the copied path. */
   links: 'all' | 'inside';
-  /** Bytes of all files. A sparse file counts with its full length. */
+  /** Bytes of all files. Holes count where no program can find them. */
   maxBytes: number;
   maxEntries: number;
   signal: AbortSignal;
@@ -39,32 +40,61 @@ export interface Carried {
  * Copies a file or folder from one container to the same path of another, entry by entry. Only files, folders
  * and links are copied, without capabilities and without setuid and setgid bits. Nothing is unpacked here,
  * and no program of a container takes part. Existing files in the target stay unless they have the same name.
- * Throws `ENGINE_NOT_FOUND`, and `ENGINE_TOO_LARGE` for more than the request allows.
+ * Holes of large files stay holes where GNU tar of Offsite's image can run beside both containers. Throws
+ * `ENGINE_NOT_FOUND`, and `ENGINE_TOO_LARGE` for more than the request allows.
  */
 export async function carryBetween(
-  port: EnginePort,
-  { from, to, path }: { from: string; to: string; path: string },
+  from: MaybeSparse,
+  to: string,
+  path: string,
   request: CarryRequest,
 ): Promise<Carried> {
+  const { port, id } = from;
   const { signal } = request;
-  const { archive: source } = await port.containers.getArchive(from, path, signal, { owners: true });
-  const carried: Carried = { bytes: 0, entries: 0, leftOut: [] };
-  const archive = Readable.from(kept(source, path, request, carried), { objectMode: false });
+  const holes = await HoleWatch.of(from, signal);
+  const { archive: source } = await port.containers.getArchive(id, path, signal, { owners: true });
+  const carried = nothingCarried();
+  const archive = Readable.from(kept(source, path, { ...request, holes }, carried), { objectMode: false });
   try {
     using deadline = startDeadline(port.clock, archives.time.transfer, signal);
     deadline.signal.addEventListener('abort', () => source.destroy(deadline.signal.reason), { once: true });
     await unpackArchive(port, { id: to, path, folder: '/' }, archive, signal);
     return carried;
+  } catch (error) {
+    source.destroy();
+    return await carryWith(await tarInstead(error, from), from, to, path, request);
   } finally {
     source.destroy();
     archive.destroy();
   }
 }
 
+/** The same with GNU tar at both ends. */
+export async function carryWith(
+  tar: TarProgram,
+  { holes }: MaybeSparse,
+  to: string,
+  path: string,
+  request: Omit<CarryRequest, 'signal'> & { signal?: AbortSignal | undefined },
+): Promise<Carried> {
+  const { signal } = request;
+  const into = await holes?.tar(to);
+  if (into === undefined) throw new Error('the same engine has the program for one container only');
+  await using source = await tar.read(path, signal);
+  const carried = nothingCarried();
+  await into.write(kept(source.archive, path, request, carried), signal);
+  await source.complete();
+  return carried;
+}
+
+function nothingCarried(): Carried {
+  return { bytes: 0, entries: 0, leftOut: [] };
+}
+
 async function* kept(
   source: Readable,
   root: string,
-  { keeps, links, maxBytes, maxEntries }: CarryRequest,
+  { keeps, links, maxBytes, maxEntries, holes }: Omit<CarryRequest, 'signal'> & { holes?: HoleWatch },
   carried: Carried,
 ): AsyncGenerator<Buffer> {
   const declared = new DeclaredBytes(maxBytes, root);
@@ -99,6 +129,7 @@ async function* kept(
       continue;
     }
     const size = type === 'file' ? header.size : 0;
+    await holes?.check(size);
     declared.add(size);
     carried.bytes += size;
     carried.entries += 1;

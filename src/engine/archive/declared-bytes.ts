@@ -13,6 +13,8 @@ export class DeclaredBytes {
   readonly #most: number;
   readonly #path: string;
   #total = 0;
+  /** The length of the longest file so far. */
+  longest = 0;
   /** Bytes of the records that describe the next entry, without padding; 0 while a header is collected. */
   #records = 0;
   #held = nothing;
@@ -30,6 +32,7 @@ export class DeclaredBytes {
   /** Throws `ENGINE_TOO_LARGE` once all files together are larger than allowed. */
   add(bytes: number): void {
     this.#total += bytes;
+    this.longest = Math.max(this.longest, bytes);
     if (this.#total > this.#most) throw tooLarge(this.#path, this.#most);
   }
 

@@ -5,9 +5,10 @@ import { startDeadline } from '../../deadline.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { connectionFailure } from '../port/failure.ts';
 import { DeclaredBytes } from './declared-bytes.ts';
+import { HoleWatch, type MaybeSparse } from './sparse.ts';
 
 export interface CopyLimits {
-  /** Bytes of all its files. A sparse file counts with its full length. */
+  /** Bytes of all its files. Holes count where no program can find them. */
   maxBytes: number;
   signal?: AbortSignal | undefined;
 }
@@ -22,15 +23,16 @@ export interface RawArchive extends Disposable {
 
 /** Opens the engine's archive of a path in a container. Throws `ENGINE_NOT_FOUND`. One round trip. */
 export async function openArchive(
-  port: EnginePort,
-  id: string,
+  container: MaybeSparse,
   path: string,
   { maxBytes, signal }: CopyLimits,
 ): Promise<RawArchive> {
+  const { port, id } = container;
+  const holes = await HoleWatch.of(container, signal);
   const { archive: source, isFolder } = await port.containers.getArchive(id, path, signal, {
     owners: true,
   });
-  const limited = limitedTo(maxBytes, path);
+  const limited = limitedTo(maxBytes, path, holes);
   const deadline = startDeadline(port.clock, archives.time.transfer, signal);
   deadline.signal.addEventListener('abort', () => source.destroy(deadline.signal.reason), { once: true });
   source.on('error', (error) => limited.destroy(error));
@@ -80,16 +82,19 @@ export async function unpackArchive(
   }
 }
 
-function limitedTo(maxBytes: number, path: string): Transform {
+function limitedTo(maxBytes: number, path: string, holes: HoleWatch): Transform {
   const declared = new DeclaredBytes(maxBytes, path);
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
-      try {
-        declared.push(chunk);
-        done(undefined, chunk);
-      } catch (error) {
-        done(error as Error);
-      }
+      const take = async () => {
+        try {
+          declared.push(chunk);
+        } finally {
+          // A file that is too large may consist of holes.
+          await holes.check(declared.longest);
+        }
+      };
+      take().then(() => done(undefined, chunk), done);
     },
   });
 }

@@ -1,11 +1,13 @@
+import type { Readable } from 'node:stream';
 import { archives } from '../../bounds/sandbox.ts';
 import { startDeadline } from '../../deadline.ts';
 import { OffsiteError } from '../../offsite-error.ts';
-import type { RunningContainer } from '../container/running-container.ts';
+import { PathRoom } from '../changes/path-room.ts';
 import { connectionFailure } from '../port/failure.ts';
 import { DeclaredBytes } from './declared-bytes.ts';
 import type { ArchivedEntry, ArchivedType } from './entries.ts';
 import { nameText } from './names.ts';
+import { HoleWatch, type MaybeSparse, tarInstead, withHoles } from './sparse.ts';
 import { type TarEntry, tarEntries } from './tar-entries.ts';
 import type { TarHeader } from './tar-header.ts';
 
@@ -25,35 +27,77 @@ const typesByName: Readonly<Record<string, ArchivedType>> = {
  * Reads a file, or a folder with everything below it, entry by entry while it arrives. Stopping early
  * (`break`) ends the transfer; the engine locks the container during the transfer, so do not pause it. Throws
  * `ENGINE_NOT_FOUND` if the path does not exist, and `ENGINE_TOO_LARGE` before the file that makes all files
- * together larger than `maxBytes`. A path that is itself a symlink gives only that link.
+ * together larger than `maxBytes`. A path that is itself a symlink gives only that link. Holes of large files
+ * in a folder do not count, and are read only with their content, where a program can find them.
  */
 export async function* readArchive(
-  { port, id }: Pick<RunningContainer, 'port' | 'id'>,
+  container: MaybeSparse,
   path: string,
   signal?: AbortSignal,
   maxBytes = Number.POSITIVE_INFINITY,
 ): AsyncGenerator<ArchivedEntry> {
+  const request = { path, signal, maxBytes };
+  const passed = new Set<string>();
+  const room = new PathRoom();
+  let canBeginAgain = true;
+  let failure: unknown;
+  try {
+    const holes = await HoleWatch.of(container, signal);
+    const { archive } = await container.port.containers.getArchive(container.id, path, signal);
+    for await (const entry of entriesOf(container, archive, request, holes)) {
+      canBeginAgain &&= room.take(entry.path);
+      if (canBeginAgain) passed.add(entry.path);
+      yield entry;
+    }
+    return;
+  } catch (thrown) {
+    if (!canBeginAgain || passed.size === 0) throw thrown;
+    failure = thrown;
+  }
+  const tar = await tarInstead(failure, container);
+  await using source = await tar.read(path, signal);
+  for await (const entry of entriesOf(container, source.archive, request))
+    if (!passed.has(entry.path)) yield entry;
+  await source.complete();
+}
+
+async function* entriesOf(
+  { port }: MaybeSparse,
+  source: Readable,
+  { path, signal, maxBytes }: { path: string; signal: AbortSignal | undefined; maxBytes: number },
+  holes?: HoleWatch,
+): AsyncGenerator<ArchivedEntry> {
   const doing = `reading ${path} from a container`;
-  const { archive: source } = await port.containers.getArchive(id, path, signal);
   using deadline = startDeadline(port.clock, archives.time.transfer, signal);
   deadline.signal.addEventListener('abort', () => source.destroy(deadline.signal.reason), { once: true });
   const broken = (thrown: unknown) => (signal?.aborted ? signal.reason : connectionFailure(doing, thrown));
   const declared = new DeclaredBytes(maxBytes, path);
   try {
+    let isFirst = true;
     for await (const entry of tarEntries(source)) {
-      declared.add(entry.header.size);
-      yield { ...described(entry.header), content: () => contentOf(entry, broken) };
+      const { size, sparseSize = size } = entry.header;
+      if (!isFirst) await holes?.check(size);
+      isFirst = false;
+      declared.add(size);
+      const beginContent = () => declared.add(Math.max(0, sparseSize - size));
+      yield { ...described(entry.header), content: () => contentOf(entry, beginContent, broken) };
     }
   } catch (thrown) {
     throw broken(thrown);
   } finally {
-    source.destroy();
+    if (holes) source.destroy();
   }
 }
 
-async function* contentOf(entry: TarEntry, broken: (thrown: unknown) => unknown): AsyncGenerator<Buffer> {
+async function* contentOf(
+  entry: TarEntry,
+  begin: () => void,
+  broken: (thrown: unknown) => unknown,
+): AsyncGenerator<Buffer> {
+  begin();
   try {
-    yield* entry.content();
+    const { sparseSize } = entry.header;
+    yield* sparseSize === undefined ? entry.content() : withHoles(entry.content(), sparseSize);
   } catch (thrown) {
     throw broken(thrown);
   }
@@ -71,7 +115,7 @@ function described(header: TarHeader): Omit<ArchivedEntry, 'content'> {
   return {
     path: innerPath(header.name),
     type,
-    size: type === 'file' ? header.size : 0,
+    size: type === 'file' ? (header.sparseSize ?? header.size) : 0,
     mode: header.mode,
     modifiedAt: header.modifiedAt,
     linkTarget: linkTarget(header, type),

@@ -2,7 +2,7 @@ import { archives } from '../../bounds/sandbox.ts';
 import { blockBytes, readTarHeader, type TarHeader } from './tar-header.ts';
 
 /** Reads pieces of a requested size from a source of chunks. One reader at a time. */
-class ByteReader {
+export class ByteReader {
   readonly #chunks: AsyncIterator<Buffer>;
   #current: Buffer = Buffer.alloc(0);
 
@@ -53,7 +53,7 @@ export interface TarEntry {
 }
 
 /** Fields that extra headers set for the entry after them; they replace those of its own header. */
-type Amendments = Partial<Pick<TarHeader, 'name' | 'linkName' | 'size' | 'uid' | 'gid'>>;
+type Amendments = Partial<Pick<TarHeader, 'name' | 'linkName' | 'size' | 'uid' | 'gid' | 'sparseSize'>>;
 
 /**
  * Reads a tar archive entry by entry, as it arrives. Unread content is skipped when the next entry is
@@ -111,6 +111,7 @@ async function readAmendments(header: TarHeader, bytes: ByteReader): Promise<Ame
 /** Parses POSIX records, `LENGTH KEY=VALUE\n`. LENGTH counts the whole record in bytes. */
 export function readRecords(text: Buffer): Amendments {
   const found: Amendments = {};
+  let sparseName: Buffer | undefined;
   for (let at = 0; at < text.length; ) {
     const space = text.indexOf(0x20, at);
     const length = Number(text.toString('latin1', at, space));
@@ -124,9 +125,12 @@ export function readRecords(text: Buffer): Amendments {
     if (key === 'path') found.name = value;
     if (key === 'linkpath') found.linkName = value;
     if (key === 'size' || key === 'uid' || key === 'gid') found[key] = Number(value.toString('latin1'));
+    if (key === 'GNU.sparse.realsize') found.sparseSize = Number(value.toString('latin1'));
+    if (key === 'GNU.sparse.name') sparseName = value;
     at = end + 1;
   }
-  return found;
+  // Older programs would see a sparse file under another name.
+  return sparseName === undefined ? found : { ...found, name: sparseName };
 }
 
 function upToNul(text: Buffer): Buffer {

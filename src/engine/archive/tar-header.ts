@@ -13,6 +13,11 @@ export interface TarHeader {
   size: number;
   /** Epoch milliseconds. */
   modifiedAt: number;
+  /**
+   * The length of a sparse file in GNU's format 1.0. What follows is then a map of its data, and the data
+   * without the holes.
+   */
+  sparseSize?: number | undefined;
 }
 
 export const blockBytes = 512;

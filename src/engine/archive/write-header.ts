@@ -5,17 +5,25 @@ import { blockBytes, type TarHeader } from './tar-header.ts';
  * any bytes and numbers of any length are kept. All other attributes are left out, such as capabilities.
  */
 export function tarHeader(header: TarHeader): Buffer {
-  const { name, linkName, size, uid, gid } = header;
+  const { name, linkName, size, uid, gid, sparseSize } = header;
   const records = Buffer.concat([
     record('path', name),
     ...(linkName.length > 0 ? [record('linkpath', linkName)] : []),
-    ...Object.entries({ size, uid, gid }).map(([key, value]) => record(key, Buffer.from(String(value)))),
+    ...(sparseSize === undefined ? [] : [record('GNU.sparse.name', name)]),
+    ...Object.entries({
+      ...{ size, uid, gid },
+      ...(sparseSize !== undefined && sparseRecords(sparseSize)),
+    }).map(([key, value]) => record(key, Buffer.from(String(value)))),
   ]);
   return Buffer.concat([
     block({ ...header, flag: 'x', size: records.length }),
     padded(records),
     block(header),
   ]);
+}
+
+function sparseRecords(size: number): Record<string, number> {
+  return { 'GNU.sparse.major': 1, 'GNU.sparse.minor': 0, 'GNU.sparse.realsize': size };
 }
 
 /** The two empty blocks at the end of an archive. */

@@ -1,6 +1,6 @@
 import { type FileHandle, open, opendir, stat, statfs } from 'node:fs/promises';
 import { execa } from 'execa';
-import { diskMeasure } from '../../bounds/sandbox.ts';
+import { archives, diskMeasure } from '../../bounds/sandbox.ts';
 import { type DiskSpace, diskSpace } from './disk-space.ts';
 import { readGroupFile } from './group-file.ts';
 import { hostFactsOf } from './host-facts.ts';
@@ -43,15 +43,55 @@ export async function spaceOf(
   return storage[0] === undefined || process.getuid?.() !== 0 ? undefined : await diskSpace(storage[0]);
 }
 
+/** Files may disappear meanwhile. */
+async function keptBytes(container: RunningContainer, signal?: AbortSignal): Promise<number | undefined> {
+  const kibibytes = await sumOf(container, ['-k'], signal);
+  return kibibytes === undefined ? undefined : kibibytes * 1024;
+}
+
+/** How many files and folders a container has made or changed; undefined if this process cannot see them. */
+export function fileCount(container: RunningContainer, signal?: AbortSignal): Promise<number | undefined> {
+  return sumOf(container, ['--inodes'], signal);
+}
+
+/**
+ * The bytes of an image of a container. Images have no holes: a sparse file is stored there with its full
+ * length. If this process cannot read the engine's disk as root, it is the engine's own count.
+ */
+export async function imageBytes(container: RunningContainer, signal?: AbortSignal): Promise<number> {
+  const kibibytes = await sumOf(container, ['-k', '--apparent-size'], signal);
+  return kibibytes === undefined
+    ? container.port.containers.writtenBytes(container.id, signal)
+    : kibibytes * 1024;
+}
+
+/**
+ * Whether an archive with zeros in place of holes would be far longer than what a container takes. Undefined
+ * if this process cannot read the engine's disk as root.
+ */
+export async function hasHoles(
+  container: RunningContainer,
+  signal?: AbortSignal,
+): Promise<boolean | undefined> {
+  const lengths = await sumOf(container, ['-k', '--apparent-size'], signal);
+  const blocks = await sumOf(container, ['-k'], signal);
+  if (lengths === undefined || blocks === undefined) return undefined;
+  return (lengths - blocks) * 1024 > archives.bytes.dense;
+}
+
 /**
  * `du` counts a file with several names once, and reads paths that are too long for one call. Undefined if it
- * cannot read the first folder. Files may disappear meanwhile.
+ * cannot read the first folder.
  */
-async function keptBytes(container: RunningContainer, signal?: AbortSignal): Promise<number | undefined> {
+async function sumOf(
+  container: RunningContainer,
+  options: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<number | undefined> {
   const { storage } = await hostFactsOf(container, signal);
   const [layer] = storage;
   if (layer === undefined || process.getuid?.() !== 0) return undefined;
-  const { stdout } = await execa('du', ['-sk', ...storage], {
+  const { stdout } = await execa('du', ['-s', ...options, ...storage], {
     stdin: 'ignore',
     stderr: 'ignore',
     reject: false,
@@ -59,9 +99,9 @@ async function keptBytes(container: RunningContainer, signal?: AbortSignal): Pro
     ...(signal && { cancelSignal: signal }),
   });
   signal?.throwIfAborted();
-  const sizes = (stdout ?? '').split('\n').map((line) => /^(\d+)\t(.*)$/s.exec(line) ?? []);
-  if (!sizes.some(([, , path]) => path === layer)) return undefined;
-  return sizes.reduce((sum, [, kibibytes]) => sum + Number(kibibytes ?? 0) * 1024, 0);
+  const sums = (stdout ?? '').split('\n').map((line) => /^(\d+)\t(.*)$/s.exec(line) ?? []);
+  if (!sums.some(([, , path]) => path === layer)) return undefined;
+  return sums.reduce((total, [, sum]) => total + Number(sum ?? 0), 0);
 }
 
 /** Deleted files have no name that `du` could find; the processes that use them do. */

@@ -1,7 +1,7 @@
 import { diskMeasure } from '../../bounds/sandbox.ts';
-import type { OffsiteError } from '../../offsite-error.ts';
-import { diskReserveReached, diskSpace } from './disk-space.ts';
-import { diskUse, fastKill, processIds, spaceOf } from './disk-use.ts';
+import { OffsiteError } from '../../offsite-error.ts';
+import { areFilesShort, type DiskSpace, diskReserveReached, isReserveReached } from './disk-space.ts';
+import { diskUse, fastKill, fileCount, isDiskVisible, processIds, spaceOf } from './disk-use.ts';
 import { freeze } from './group-file.ts';
 import { hostFactsOf } from './host-facts.ts';
 import type { RunningContainer } from './running-container.ts';
@@ -29,6 +29,35 @@ export function watchDisk(container: RunningContainer, limit: number | undefined
   return { exceeded: exceeded.promise, [Symbol.dispose]: () => stop.abort() };
 }
 
+/**
+ * Does work by which the engine writes into a container, such as unpacking an archive, while the container's
+ * disk is watched. Throws `ENGINE_TOO_LARGE` once that took more than `maxBytes`, and `DISK_FULL` when the
+ * machine's own reserve is reached; the signal of the work aborts then.
+ */
+export async function whileFilling<T>(
+  container: RunningContainer,
+  { maxBytes, signal }: { maxBytes: number; signal?: AbortSignal | undefined },
+  fill: (signal: AbortSignal | undefined) => Promise<T>,
+): Promise<T> {
+  // Elsewhere only the archive itself is bounded.
+  if (!(await isDiskVisible(container, signal))) return fill(signal);
+  const limit = (await diskUse(container, signal)) + maxBytes + diskMeasure.bytes.margin;
+  using watch = watchDisk(container, limit);
+  const stop = new AbortController();
+  const filled = fill(signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]));
+  try {
+    const first = await Promise.race([filled.then((value) => ({ value })), watch.exceeded]);
+    if (first !== 'out-of-disk') return first.value;
+    throw new OffsiteError(`what is copied takes more than ${maxBytes} bytes of the disk`, {
+      code: 'ENGINE_TOO_LARGE',
+      kind: 'infrastructure',
+    });
+  } finally {
+    stop.abort(new Error('the copy has ended'));
+    await filled.catch(() => undefined);
+  }
+}
+
 type Settle = Pick<PromiseWithResolvers<'out-of-disk'>, 'resolve' | 'reject'>;
 
 /** Settles before it kills, so that the killed command does not seem to have ended by itself. */
@@ -36,19 +65,19 @@ async function look(container: RunningContainer, limit: number, signal: AbortSig
   container.diskSeen ??= { used: 0, before: await spaceOf(container, signal) };
   for (;;) {
     const due = await untilDue(container, limit, signal);
-    if (due === 'reserve') {
-      const kill = await fastKill(container);
-      settle.reject(await reserveReached(container));
-      return kill();
-    }
     // While a measurement takes 20 ms, processes write 50 MB. An engine starts no command in a container that
     // is stopped, so this is only done once the only command runs.
-    const mayFreeze = due === 'filling' && container.activeExecs.size === 1;
+    const mayFreeze = due !== 'time' && container.activeExecs.size === 1;
     const isFrozen = mayFreeze && (await processIds(container)).length > 1 && (await freeze(container, true));
     try {
-      if ((await diskUse(container, signal)) <= limit) continue;
+      // It may have exceeded its own limit at the moment at which the reserve is reached.
+      const exceeds = (await diskUse(container, signal)) > limit;
+      const short = due === 'reserve' ? await spaceOf(container, signal) : undefined;
+      if (!exceeds && (short === undefined || !isReserveReached(short))) continue;
+      const isOwnFault = exceeds || (await filesExceed(container, limit, short, signal));
       const kill = await fastKill(container);
-      settle.resolve('out-of-disk');
+      if (isOwnFault) settle.resolve('out-of-disk');
+      else settle.reject(await reserveReached(container));
       return kill();
     } finally {
       if (isFrozen) await freeze(container, false);
@@ -79,7 +108,7 @@ async function untilDue(
     const now = await spaceOf(container, signal);
     if (now === undefined) return 'time';
     if (before.freeBytes - now.freeBytes >= lost) return 'filling';
-    if (now.freeBytes < now.reserveBytes + diskMeasure.bytes.margin) return 'reserve';
+    if (isReserveReached(now)) return 'reserve';
     // While the disk fills fast, look more often.
     wait =
       last - now.freeBytes > diskMeasure.bytes.quiet ? diskMeasure.time.quickGlance : diskMeasure.time.glance;
@@ -88,8 +117,23 @@ async function untilDue(
   return 'time';
 }
 
+/**
+ * Whether the container's files are the reason why the disk has no room for more files. Empty files take no
+ * blocks, but each takes its share of the disk. Only then is it counted: honest agents make many small files.
+ */
+async function filesExceed(
+  container: RunningContainer,
+  limit: number,
+  short: DiskSpace | undefined,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (short === undefined || !areFilesShort(short)) return false;
+  return ((await fileCount(container, signal)) ?? 0) * short.bytesPerFile > limit;
+}
+
 async function reserveReached(container: RunningContainer): Promise<OffsiteError> {
   const [folder = ''] = (await hostFactsOf(container)).storage;
-  const now = (await diskSpace(folder)) ?? { freeBytes: 0, reserveBytes: 0 };
-  return diskReserveReached(folder, now, 'the trials that run there are ended');
+  const space = await spaceOf(container);
+  if (space === undefined) throw new Error(`${folder} is not visible any more`);
+  return diskReserveReached(folder, space, 'the trials that run there are ended');
 }

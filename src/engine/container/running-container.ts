@@ -1,4 +1,5 @@
 import type { Semaphore } from '../../semaphore.ts';
+import type { FindTar } from '../archive/tar-program.ts';
 import type { ContainerState } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import type { DiskSpace } from './disk-space.ts';
@@ -6,6 +7,15 @@ import type { EndWatch } from './end-watch.ts';
 
 /** The location of a running container on its engine's machine. */
 export type HostFacts = Pick<ContainerState, 'initPid' | 'layer' | 'storage'>;
+
+/** How to read and write files with holes as such. */
+export interface Holes {
+  /** Asks the engine what {@link areThere} needs to know. */
+  prepare(signal: AbortSignal | undefined): Promise<unknown>;
+  /** Whether the container has many; undefined if that cannot be seen. */
+  areThere(signal: AbortSignal | undefined): Promise<boolean | undefined>;
+  tar: FindTar;
+}
 
 /**
  * The state that the functions on a container share: its id, what every exec in it gets, and what was seen so
@@ -28,8 +38,9 @@ export interface RunningContainer {
   readonly pids: number;
   /** Its limit on memory and swap together. */
   readonly memoryBytes: number;
-  /** Bytes that it may write to its own layer. */
-  readonly diskBytes: number | undefined;
+  /** Bytes that it may take on the engine's disk. */
+  diskBytes: number | undefined;
+  holes: Holes | undefined;
   /** When its disk use was last measured; undefined before the first time. */
   diskSeen: { used: number; before: DiskSpace | undefined } | undefined;
   /** The execs in progress, to decide what a deadline may kill. */

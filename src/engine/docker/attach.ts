@@ -7,14 +7,14 @@ import { FrameReader } from './frame-reader.ts';
 /**
  * Connects to the standard streams of a container's program. One round trip.
  *
- * Writing never waits, so the writer's protocol must bound the bytes in flight, as the windows of HTTP/2 do.
+ * By default writing never waits, so the writer's protocol must bound the bytes in flight, as the windows of HTTP/2 do.
  * Node's HTTP/2 does not read while its own write waits: if both ends wait with both pipes full, neither
  * continues.
  */
 export async function attachProgram(
   client: DockerClient,
   id: string,
-  { onStderr, signal }: AttachRequest,
+  { onStderr, waitsForReader, signal }: AttachRequest,
 ): Promise<Duplex> {
   const socket = await client.call(
     'attaching to a container',
@@ -24,7 +24,7 @@ export async function attachProgram(
         .attach({ stream: true, stdin: true, stdout: true, stderr: true, hijack: true, abortSignal }),
     { signal },
   );
-  return new ProgramStream(socket as Duplex, onStderr);
+  return new ProgramStream(socket as Duplex, onStderr, waitsForReader);
 }
 
 /**
@@ -33,9 +33,11 @@ export async function attachProgram(
  */
 export class ProgramStream extends Duplex {
   readonly #socket: Duplex;
+  readonly #waits: boolean;
 
-  constructor(socket: Duplex, onStderr: (bytes: Buffer) => void) {
+  constructor(socket: Duplex, onStderr: (bytes: Buffer) => void, waitsForReader = false) {
     super({ allowHalfOpen: false });
+    this.#waits = waitsForReader;
     this.#socket = socket;
     const frames = new FrameReader();
     const end = (error: unknown) => this.destroy(error as Error);
@@ -66,15 +68,20 @@ export class ProgramStream extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    this.#socket.write(chunk);
-    done();
+    if (this.#waits) this.#socket.write(chunk, () => done());
+    else {
+      this.#socket.write(chunk);
+      done();
+    }
   }
 
   override _writev(chunks: { chunk: Buffer }[], done: () => void): void {
     this.#socket.cork();
-    for (const { chunk } of chunks) this.#socket.write(chunk);
+    const last = chunks.at(-1);
+    for (const each of chunks)
+      this.#socket.write(each.chunk, this.#waits && each === last ? () => done() : undefined);
     this.#socket.uncork();
-    done();
+    if (!this.#waits) done();
   }
 
   override _final(done: (error?: Error | null) => void): void {

@@ -8,7 +8,7 @@ import { hijack } from './bare-request.ts';
 export async function attachProgram(
   client: DockerClient,
   id: string,
-  { onStderr, signal }: AttachRequest,
+  { onStderr, waitsForReader, signal }: AttachRequest,
 ): Promise<Duplex> {
   const path = `/containers/${id}/attach?stream=true&stdin=true&stdout=true&stderr=true`;
   const socket = await client.call(
@@ -16,5 +16,5 @@ export async function attachProgram(
     (abortSignal) => hijack(client, path, abortSignal),
     { signal },
   );
-  return new ProgramStream(socket, onStderr);
+  return new ProgramStream(socket, onStderr, waitsForReader);
 }

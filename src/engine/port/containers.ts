@@ -139,6 +139,8 @@ export type ContainerEvent =
 export interface AttachRequest {
   /** Receives what the program prints to stderr, as it arrives. */
   onStderr(bytes: Buffer): void;
+  /** Whether a write waits until the engine has taken it. Default: never, see `docker/attach.ts`. */
+  waitsForReader?: boolean;
   signal?: AbortSignal | undefined;
 }
 

@@ -120,7 +120,7 @@ async function runMarked(
   running.life.begun = true;
   using attached = opened.exec;
   const exec = { ...attached, ...tagged };
-  using disk = watchDisk(container, request.diskBytes ?? container.diskBytes);
+  using disk = watchDisk(container, container.diskBytes);
   const end = await Promise.race([
     over.promise,
     ended(container, exec, deadline.signal),

@@ -9,11 +9,6 @@ export interface ScriptRequest {
   /** Milliseconds for the whole script. */
   timeoutMs: number;
   signal?: AbortSignal | undefined;
-  /**
-   * Bytes that the container may have written in total before the script is ended; default: the container's
-   * `diskBytes`.
-   */
-  diskBytes?: number | undefined;
   /** As for a single command; see exec-request.ts. */
   mayEndContainer?: boolean;
   /** Bytes of output kept of each step, half from its beginning and half from its end. Default 1 MiB. */

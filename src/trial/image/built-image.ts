@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { rootCertificates } from 'node:tls';
 import { buildContexts } from '../../bounds/suite.ts';
 import type { ImageBuilder } from '../../engine/build/image-builder.ts';
+import { withinReserve } from '../../engine/container/disk-space.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { OutputCapture } from '../../engine/exec/output-capture.ts';
 import type { Image } from '../../engine/port/images.ts';
@@ -189,14 +190,17 @@ async function runBuild(
     return withLines(secret ? printedText.replaceAll(secretMount(secret.id), '') : printedText, lineOf);
   };
   try {
-    await builder.build({
-      ...image,
-      ...{ dockerfile: text, target: build.target, args: build.args, secret, signal },
-      proxies: Object.fromEntries(Object.entries(passed).filter(isProxy)),
-      context: { ...build.context, members },
-      timeoutMs: spec.sandbox.timeouts.build,
-      onOutput: say,
-    });
+    // No limit of a sandbox holds for the steps of a Dockerfile.
+    await withinReserve(engine, signal, (building) =>
+      builder.build({
+        ...image,
+        ...{ dockerfile: text, target: build.target, args: build.args, secret, signal: building },
+        proxies: Object.fromEntries(Object.entries(passed).filter(isProxy)),
+        context: { ...build.context, members },
+        timeoutMs: spec.sandbox.timeouts.build,
+        onOutput: say,
+      }),
+    );
   } catch (error) {
     signal.throwIfAborted();
     const isAuthors = error instanceof OffsiteError && error.kind === 'input';

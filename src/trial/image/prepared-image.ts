@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Container } from '../../engine/container.ts';
 import type { Mount } from '../../engine/port/containers.ts';
 import type { SnapshotResult } from '../../engine/snapshot.ts';
+import { OffsiteError } from '../../offsite-error.ts';
 import type { EnvironmentStep, UsedImage } from '../../record/environment.ts';
 import { containerSpec } from '../container-spec.ts';
 import { TrialFailure } from '../failure.ts';
@@ -109,7 +110,11 @@ async function snapshot(
       container: { ...container, ...(mount && { mounts: [mount] }) },
       build: (container: Container) => run(() => prepareContainer(container, step, signal)),
     };
-    const result = await engine.snapshot(request, signal);
+    const result = await engine.snapshot(request, signal).catch((error: unknown) => {
+      if (!(error instanceof OffsiteError && error.code === 'IMAGE_TOO_LARGE')) throw error;
+      const message = `what ${step.phase} made cannot be kept: ${error.message}`;
+      throw new TrialFailure({ kind: 'task', phase: step.phase, message }, error);
+    });
     if (result.kind === 'snapshot') known.set(hash, result.imageId);
     return { hash, result };
   });

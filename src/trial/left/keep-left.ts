@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress } from 'node:zlib';
-import { keptWorkspaces } from '../../bounds/sandbox.ts';
+import { archives, keptWorkspaces } from '../../bounds/sandbox.ts';
 import type { Clock } from '../../clock.ts';
 import { startDeadline } from '../../deadline.ts';
 import type { Workspaces } from '../../ledger/workspaces.ts';
@@ -75,7 +75,7 @@ async function changedLittle(
   signal: AbortSignal,
 ): Promise<boolean> {
   if (before !== 'large' || !isCommittable) return false;
-  return (await container.diskUse(signal)) < preparedBytes / 2;
+  return (await container.imageBytes(signal)) < preparedBytes / 2;
 }
 
 async function keepImage(
@@ -86,9 +86,11 @@ async function keepImage(
   const { spec, parts, container, imageId, isCommittable } = input;
   if (!isCommittable)
     throw new NotKept('its sandbox has processes of prepare, or volumes, which no image keeps');
-  const storedSize = await container.diskUse(signal);
+  const storedSize = await container.imageBytes(signal);
   if (storedSize > keptWorkspaces.bytes.image)
     throw new NotKept(`more than ${gibibytes(keptWorkspaces.bytes.image)} was written in its sandbox`);
+  if (storedSize > (await container.diskUse(signal)) + archives.bytes.dense)
+    throw new NotKept('its sandbox has sparse files, whose holes no image keeps');
   requireNoKey(await searchChanges(container, store, signal));
   const description = `what ${spec.caseName} #${spec.ordinal} left`;
   const kept = await parts.sandboxes.keep(container, { parentImageId: imageId, description }, signal);

@@ -44,10 +44,9 @@ async function inSame(tests: CaseTests, input: PhaseInput): Promise<Tested> {
   const { container, found, signal } = input;
   const systemChanges = found.systemChanges ?? (await changesOf(tests, input));
   await startAgain(input);
-  // If the harness exceeded its disk limit, the tests get additional space.
-  const isFull = found.harness?.ended === 'out-of-disk';
-  const diskBytes = isFull ? await roomIn(container, input) : undefined;
-  return { kind: 'ran', systemChanges, ...(await run(tests, input, { container, diskBytes, signal })) };
+  // So that the tests are not stopped for the files of a harness that exceeded its disk limit.
+  if (found.harness?.ended === 'out-of-disk') await container.forgiveDisk(signal);
+  return { kind: 'ran', systemChanges, ...(await run(tests, input, { container, signal })) };
 }
 
 async function inFresh(tests: CaseTests, fresh: FreshTests, input: PhaseInput): Promise<Tested> {
@@ -65,8 +64,8 @@ async function inFresh(tests: CaseTests, fresh: FreshTests, input: PhaseInput): 
         });
   if (brought.kind === 'refused') return brought;
   // What was brought does not count as written by the tests.
-  const diskBytes = await roomIn(container, input);
-  const ran = await run(tests, { ...input, port: sandbox.port }, { container, diskBytes, signal });
+  await container.forgiveDisk(signal);
+  const ran = await run(tests, { ...input, port: sandbox.port }, { container, signal });
   return { kind: 'ran', leftOut: brought.leftOut, ...ran };
 }
 
@@ -83,15 +82,8 @@ async function startAgain({ container, startUp, spec, signal }: PhaseInput): Pro
   }
 }
 
-async function roomIn(container: Container, { spec, signal }: PhaseInput): Promise<number> {
-  const { disk } = (spec.testsIn ?? spec).sandbox;
-  return (await container.diskUse(signal)) + disk;
-}
-
 interface RunOptions {
   container: Container;
-  /** The disk limit while the tests run, if it is not the sandbox's own. */
-  diskBytes: number | undefined;
   signal: AbortSignal;
 }
 
@@ -140,11 +132,7 @@ async function changesOf(
 /** Both outputs in one stream, in their order. */
 const together = 'exec "$@" 2>&1 < /dev/null';
 
-async function runTests(
-  tests: CaseTests,
-  env: Record<string, string>,
-  { container, diskBytes, signal }: RunOptions,
-) {
+async function runTests(tests: CaseTests, env: Record<string, string>, { container, signal }: RunOptions) {
   const result = await container.exec({
     argv: ['/bin/sh', '-c', together, 'sh', ...tests.command],
     env: {
@@ -156,7 +144,6 @@ async function runTests(
     cwd: container.workingDir,
     ...(tests.user !== undefined && { user: tests.user }),
     timeoutMs: tests.timeoutMs,
-    ...(diskBytes !== undefined && { diskBytes }),
     // Results in the middle must not be lost.
     ...(tests.reading.kind !== 'reward-files' && { capBytes: programOutput.bytes.kept }),
     signal,

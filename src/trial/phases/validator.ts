@@ -32,6 +32,8 @@ export async function validated(validator: ValidatorSpec, input: PhaseInput): Pr
     signal,
   });
   if (copied.kind === 'refused') return { kind: 'refused', why: `the workspace ${copied.why}` };
+  // The copied workspace does not count as written by the validator.
+  await own.forgiveDisk(signal);
   const sandbox: WorkSandbox =
     validator.runsIn === 'same' ? { kind: 'apart', container } : inOwnSandbox(own, spec.sandbox);
   return { kind: 'ran', ...(await runIn(own, validator, input, { closedEnv, node, work: sandbox })) };

@@ -79,8 +79,8 @@ async function inFresh(input: PhaseInput, request: VerifyRequest): Promise<Found
     return { verdict: 'void', cause: taskCause(`verify could not be run: the workspace ${copied.why}`) };
   }
   // The copied workspace does not count as written by verify.
-  const diskBytes = (await sandbox.container.diskUse(signal)) + spec.sandbox.disk;
-  const verification = await runVerify(sandbox.container, { ...request, diskBytes });
+  await sandbox.container.forgiveDisk(signal);
+  const verification = await runVerify(sandbox.container, request);
   const outcome = { verifiedIn: 'fresh' as const, ...outcomeOf(verification, input, request) };
   if (!allPassed(verification)) return outcome;
   // While verify runs the work, the work must not change the system that grades the next step.
@@ -96,7 +96,9 @@ async function inFresh(input: PhaseInput, request: VerifyRequest): Promise<Found
 
 async function inSame(input: PhaseInput, request: VerifyRequest): Promise<Found> {
   const { container, kit, spec, signal, restored } = input;
-  const verification = await runVerify(container, { ...request, ...(await roomAfter(input)) });
+  // So that verify is not stopped for the files of a harness that exceeded its disk limit.
+  if (input.found.harness?.ended === 'out-of-disk') await container.forgiveDisk(signal);
+  const verification = await runVerify(container, request);
   const outcome = { verifiedIn: 'same' as const, ...outcomeOf(verification, input, request) };
   if (verification.ended === 'not-started') return outcome;
   await container.killAll(signal);
@@ -115,15 +117,6 @@ async function inSame(input: PhaseInput, request: VerifyRequest): Promise<Found>
       : cachesApart({ kept, unexpected }),
     verifyTampered: isRefused && unexpected.length > 0,
   };
-}
-
-/**
- * If the harness exceeded its disk limit, verify gets additional space, so that it is not stopped for the
- * harness's files.
- */
-async function roomAfter({ spec, container, found, signal }: PhaseInput): Promise<{ diskBytes?: number }> {
-  if (found.harness?.ended !== 'out-of-disk') return {};
-  return { diskBytes: (await container.diskUse(signal)) + spec.sandbox.disk };
 }
 
 function outcomeOf(verification: Verification, { found }: PhaseInput, { timeoutMs }: VerifyRequest): Found {

@@ -43,12 +43,16 @@ async function* withinLimits(archive: AsyncIterable<ArchivedEntry>): AsyncGenera
 /** The maximum bytes of a workspace that is read as a whole. */
 export const smallWorkspace = workspaceFiles.bytes.whole;
 
+/** The bytes of a block, which a file takes at least in part, and so does its place in its folder. */
+const blockBytes = 4096;
+
 /**
- * The total length in bytes of all files in a workspace. Call this only before the harness runs: it has no
- * limit.
+ * The bytes of the disk that all files in a workspace take without holes. Call this only before the harness
+ * runs: it has no limit.
  */
 export async function workspaceBytes(container: Container, signal: AbortSignal): Promise<number> {
   let bytes = 0;
-  for await (const { size } of container.archive(container.workingDir, signal)) bytes += size;
+  for await (const { size } of container.archive(container.workingDir, signal))
+    bytes += (Math.ceil(size / blockBytes) + 1) * blockBytes;
   return bytes;
 }

@@ -5,14 +5,14 @@ import { engineCheck } from '../check.ts';
 /** Bytes for the base image, some snapshots, and what running trials write. */
 const roomyBytes = 5 * 1024 ** 3;
 
-/** Free space where the engine keeps images and containers, and how well Offsite can measure its use. */
+/** Free space where the engine keeps images and containers. */
 export const engineDisk = engineCheck("engine's disk", async ({ address, capabilities }) => {
   const { rootFolder } = capabilities;
   const space = await engineSpace({ address, capabilities });
   if (space === undefined) {
     return {
       state: 'skipped',
-      found: `${rootFolder || 'its folder'} is not on this machine, or not visible; ${uncounted}`,
+      found: `${rootFolder || 'its folder'} is not on this machine, or not visible, so no reserve is kept there`,
     };
   }
   const { freeBytes, reserveBytes } = space;
@@ -23,9 +23,5 @@ export const engineDisk = engineCheck("engine's disk", async ({ address, capabil
       found,
       fix: 'Free some space: `offsite engine images prune`, `docker system df`.',
     };
-  const isCounted = process.getuid?.() === 0;
-  return { state: 'ok', found: isCounted ? found : `${found}; without root, ${uncounted}` };
+  return { state: 'ok', found };
 });
-
-const uncounted =
-  "what sandboxes take is the engine's own count, which leaves out deleted files that are still open, and may count holes of sparse files";
