@@ -7,6 +7,7 @@ import type { ImageBuilder } from './build/image-builder.ts';
 import { connect } from './connection/connect.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import { type CreateOptions, createFromSpec } from './container/create.ts';
+import { createWithin } from './container/disk-quota.ts';
 import { fillHosts } from './container/hosts-file.ts';
 import { ignoreRemovalFailure, removeContainer } from './container/remove.ts';
 import { runtimeProbe } from './container/runtime-probe.ts';
@@ -87,16 +88,17 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
     const marker = livenessMarker(port, instance, capabilities, ownFiles.held);
     const fill = fillHosts(port);
     const probe = runtimeProbe({ port, instance, capabilities });
-    const parts = { port, instance, capabilities, probe, ownFiles };
+    const create = createWithin(port, capabilities);
+    const parts = { port, create, instance, capabilities, probe, ownFiles };
     const tar = tarPrograms(parts);
     const createContainer = async (spec: ContainerSpec, options: CreateOptions) => {
       // The marker starts in parallel with the container: the first container must not wait for it.
       marker.ensure(spec.imageId);
-      const { id, runtime, own } = await createFromSpec(parts, spec, options);
+      const { id, ...created } = await createFromSpec(parts, spec, options);
       try {
         await fill(id, spec, options.signal);
         const { reportsEvents } = capabilities;
-        return containerOf(port, id, spec, { runtime, own, reportsEvents, tar });
+        return containerOf(port, id, spec, { ...created, reportsEvents, tar });
       } catch (error) {
         await removeContainer(port, id).catch(ignoreRemovalFailure);
         throw error;

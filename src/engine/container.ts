@@ -43,6 +43,8 @@ export interface Container extends AsyncDisposable {
   readonly env: Readonly<Record<string, string>>;
   /** Whether the engine lists its processes. If not, `killAll` always restarts it. */
   readonly listsProcesses: boolean;
+  /** Whether the engine's storage itself limits what it takes of the disk. */
+  readonly hasQuota: boolean;
   /** Starts init. One round trip, by far the slowest. */
   start(signal?: AbortSignal): Promise<void>;
   /**
@@ -136,6 +138,8 @@ export interface ContainerParts {
   own?: OwnFiles | undefined;
   /** Whether the engine reports events of containers. Default: no. */
   reportsEvents?: boolean;
+  /** Whether the engine's storage itself limits what it takes. Default: no. */
+  hasQuota?: boolean;
   /** Default: holes of files count and are copied as zeros. */
   tar?: FindTar;
 }
@@ -145,7 +149,7 @@ export function containerOf(
   port: EnginePort,
   id: string,
   spec: ContainerSpec,
-  { runtime, own, reportsEvents = false, tar }: ContainerParts = {},
+  { runtime, own, reportsEvents = false, hasQuota = false, tar }: ContainerParts = {},
 ): Container {
   const running: RunningContainer = {
     port,
@@ -157,6 +161,7 @@ export function containerOf(
     pids: spec.pids,
     memoryBytes: spec.memoryBytes,
     diskBytes: spec.diskBytes,
+    hasQuota,
     // A kernel of the runtime's own shares its processes with no other container.
     holes:
       tar && (runtime?.listsProcesses ?? true)
@@ -195,6 +200,7 @@ export function containerOf(
     workingDir: spec.workingDir,
     env: running.env,
     listsProcesses: running.listsProcesses,
+    hasQuota,
     start: (signal) => containers.start(id, signal),
     put: (entries, at = '/', signal) => putEntries(running, entries, at, signal),
     attach: (request) => containers.attach(id, request),

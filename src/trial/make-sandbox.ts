@@ -64,7 +64,10 @@ export class SandboxMaker {
     const make = (network: ContainerSpec['network'], named?: ContainerSpec['hosts']) => {
       const hosts = { ...spec.environment.hosts, ...named };
       const made = containerSpec(spec.sandbox, start, { network, labels: labelsOf(spec) }, env);
-      return this.#parts.engine.createContainer({ ...made, imageId, mounts, hosts }, signal);
+      return this.#parts.engine.createContainer(
+        { ...made, imageId, mounts, hosts, diskGrows: given.grades },
+        signal,
+      );
     };
     // In this order, because disposal is in reverse: the sandbox ends before its network.
     await using around = new AsyncDisposableStack();
@@ -127,7 +130,7 @@ export class SandboxMaker {
     const labels = labelsOf(spec);
     const make = (network: ContainerSpec['network']) => {
       const made = containerSpec(spec.sandbox, start, { network, labels }, env);
-      const all = { ...made, imageId, hosts: joined?.hosts };
+      const all = { ...made, imageId, hosts: joined?.hosts, diskGrows: true };
       return this.#parts.engine.createContainer(all, signal);
     };
     const graded = { ...spec, sandbox: { ...spec.sandbox, network: 'none' as const } };

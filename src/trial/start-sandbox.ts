@@ -69,7 +69,9 @@ export class SandboxStarter {
         ...(missing === undefined
           ? []
           : [`a search for the solution and the tests of its case: the image has no ${missing}`]),
-        ...((await this.#seesDisk.of('', signal, () => container.seesDisk(signal))) ? [] : [uncountedDisk]),
+        ...((await this.#seesDisk.of('', signal, () => container.seesDisk(signal)))
+          ? []
+          : [uncountedDisk(container)]),
       ];
       const kit = await this.#kit(spec, start.id, container, signal);
       const { user, closedEnv } = start;
@@ -121,4 +123,7 @@ function openTo({ openVariables }: StartImage): string[] {
   ];
 }
 
-const uncountedDisk = 'an exact disk limit: the disk of its engine cannot be read by this process as root';
+function uncountedDisk({ hasQuota }: Container): string {
+  const where = hasQuota ? ' where it is graded' : '';
+  return `an exact disk limit${where}: the disk of its engine cannot be read by this process as root`;
+}

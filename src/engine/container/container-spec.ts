@@ -32,6 +32,8 @@ export interface ContainerSpec {
   nofile?: number;
   /** Bytes that all its files may take; checked once a second while a command runs. Default: unlimited. */
   diskBytes?: number | undefined;
+  /** Whether its disk limit may be raised later, so that the engine's storage must not limit it too. */
+  diskGrows?: boolean | undefined;
   /**
    * The environment of every command in it. It never becomes part of the container or of an image made from
    * it.

@@ -6,6 +6,7 @@ import type { Capabilities } from '../port/capabilities.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { requestOf } from './container-request.ts';
 import type { ContainerSpec } from './container-spec.ts';
+import type { CreateWithin } from './disk-quota.ts';
 import { removeContainer } from './remove.ts';
 import type { ProbeRuntime, RuntimeFacts } from './runtime-probe.ts';
 
@@ -20,9 +21,12 @@ interface Created {
   runtime: RuntimeFacts;
   /** Undefined for a container that is no sandbox, or a machine that Offsite has no files for. */
   own: OwnFiles | undefined;
+  /** Whether the engine's storage itself limits what it takes. */
+  hasQuota: boolean;
 }
 
 interface CreateParts {
+  create: CreateWithin;
   port: EnginePort;
   capabilities: Capabilities;
   instance: string;
@@ -36,7 +40,7 @@ interface CreateParts {
  * engine cannot enforce the spec, whether that is known in advance or only from the engine's warnings.
  */
 export async function createFromSpec(
-  { port, capabilities, instance, probe, ownFiles }: CreateParts,
+  { port, create, capabilities, instance, probe, ownFiles }: CreateParts,
   spec: ContainerSpec,
   { name, signal }: CreateOptions,
 ): Promise<Created> {
@@ -50,8 +54,9 @@ export async function createFromSpec(
   const made = requestOf(spec, capabilities, { ...runtime, init: own?.init });
   const mounts = [...(spec.mounts ?? []), ...(own ? [own.mount] : [])];
   const request = { ...made, mounts, name, labels };
-  const { id, warnings } = await port.containers.create(request, signal);
-  if (warnings.length === 0) return { id, runtime, own };
+  const quota = spec.diskGrows ? undefined : spec.diskBytes;
+  const { id, warnings, hasQuota } = await create(request, quota, signal);
+  if (warnings.length === 0) return { id, runtime, own, hasQuota };
   await removeContainer(port, id);
   throw new OffsiteError(`The engine cannot enforce a limit: ${warnings.join(' ')}`, {
     code: 'ENGINE_CANNOT_ENFORCE',

@@ -63,6 +63,8 @@ type Settle = Pick<PromiseWithResolvers<'out-of-disk'>, 'resolve' | 'reject'>;
 /** Settles before it kills, so that the killed command does not seem to have ended by itself. */
 async function look(container: RunningContainer, limit: number, signal: AbortSignal, settle: Settle) {
   container.diskSeen ??= { used: 0, before: await spaceOf(container, signal) };
+  // The storage's own quota is exact, and the engine's count is not.
+  if (container.hasQuota && container.diskSeen.before === undefined) return;
   for (;;) {
     const due = await untilDue(container, limit, signal);
     // While a measurement takes 20 ms, processes write 50 MB. An engine starts no command in a container that

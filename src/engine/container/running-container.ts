@@ -40,6 +40,8 @@ export interface RunningContainer {
   readonly memoryBytes: number;
   /** Bytes that it may take on the engine's disk. */
   diskBytes: number | undefined;
+  /** Whether the engine's storage itself limits what it takes. */
+  readonly hasQuota: boolean;
   holes: Holes | undefined;
   /** When its disk use was last measured; undefined before the first time. */
   diskSeen: { used: number; before: DiskSpace | undefined } | undefined;

@@ -54,6 +54,7 @@ function hostConfig(request: ContainerRequest): Record<string, unknown> {
     MemorySwap: request.memoryBytes,
     ...(cpus !== undefined && { NanoCpus: Math.round(cpus * 1e9) }),
     PidsLimit: request.pids,
+    ...(request.quotaBytes !== undefined && { StorageOpt: { size: String(request.quotaBytes) } }),
     // From API 1.56 on. Where such a dockerd starts containerd itself, commands otherwise have its umask, 0.
     Umask: 0o022,
     Ulimits: [...(nofile === undefined ? [] : [limit('nofile', nofile)]), limit('core', 0)],

@@ -68,6 +68,7 @@ function specOf(request: ContainerRequest, service: PodmanService): Record<strin
     healthconfig: noHealthCheck,
     log_configuration: { driver: 'none' },
     resource_limits: limitsOf(request),
+    ...(request.quotaBytes !== undefined && { storage_opts: { size: String(request.quotaBytes) } }),
     r_limits: [limit('core', 0), ...(nofile === undefined ? [] : [limit('nofile', nofile)])],
     cap_drop: ['ALL'],
     cap_add: request.capabilities,

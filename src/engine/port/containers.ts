@@ -45,6 +45,11 @@ export interface ContainerRequest {
   memoryBytes: number;
   /** Processors' worth of time, fractions allowed; default: unlimited. */
   cpus?: number | undefined;
+  /**
+   * Bytes that the engine's storage lets it write; on some storage, with those of its image. An engine
+   * without such quotas refuses the request.
+   */
+  quotaBytes?: number | undefined;
   /** Processes and threads. */
   pids: number;
   /** Open files of one process; default: the engine's. */

@@ -9,7 +9,12 @@ import { forbiddenReached, reachForbidden } from './forbidden-calls.ts';
 
 /** A kernel of the sandbox's own needs memory and threads within these limits. */
 function limitsOf(isPlain: boolean) {
-  return { memoryBytes: (isPlain ? 96 : 256) * 1024 ** 2, pids: isPlain ? 48 : 128, cpus: 0.5 };
+  return {
+    memoryBytes: (isPlain ? 96 : 256) * 1024 ** 2,
+    pids: isPlain ? 48 : 128,
+    cpus: 0.5,
+    diskBytes: 2 ** 30,
+  };
 }
 
 /**
@@ -123,7 +128,9 @@ async function lookInside(
       ? []
       : ['64-bit system calls only, none of the forbidden ones, sockets of four families']),
     ...(unseen.length > 0 ? [] : ['limits']),
-    seesDisk ? 'an exact disk limit' : uncounted,
+    seesDisk
+      ? 'an exact disk limit'
+      : `${sandbox.hasQuota ? 'a disk quota of the storage, and ' : ''}${uncounted}`,
   ].join(', ');
   const unseenLimits = unseen.length > 0 ? `; limits of ${unseen.join(', ')} cannot be seen there` : '';
   if (lacks.length > 0) {

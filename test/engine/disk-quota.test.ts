@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createWithin } from '../../src/engine/container/disk-quota.ts';
+import { removeContainer } from '../../src/engine/container/remove.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { ownershipLabels } from '../../src/engine/labels.ts';
+import type { ContainerRequest } from '../../src/engine/port/containers.ts';
+import { testEngine, testSpec } from './engine-fixture.ts';
+
+let engine: Engine;
+beforeAll(async () => {
+  engine = await testEngine();
+}, 60_000);
+afterAll(() => engine[Symbol.asyncDispose](), 60_000);
+
+test('a quota is asked for once where the storage has none, and its absence is no obstacle', async () => {
+  const { port, capabilities, instance } = engine;
+  const create = createWithin(port, capabilities);
+  const { imageId, memoryBytes, pids } = await testSpec(engine);
+  const labels = ownershipLabels({ instance, role: 'container', createdAt: Date.now() });
+  const request: ContainerRequest = {
+    ...{ imageId, memoryBytes, pids, labels, command: ['/never-started'], stdin: false },
+    ...{ network: 'none', capabilities: [], readOnlyRoot: true },
+  };
+  const trips: number[] = [];
+  const quotas: boolean[] = [];
+  for (let n = 0; n < 2; n++) {
+    const before = port.roundTrips;
+    const { id, hasQuota } = await create(request, 100 * 2 ** 20);
+    trips.push(port.roundTrips - before);
+    quotas.push(hasQuota);
+    await removeContainer(port, id);
+  }
+  // The engine of this machine keeps containers with overlay2 on ext4, or has quotas.
+  expect([trips, quotas]).toEqual(
+    quotas[0]
+      ? [
+          [expect.any(Number), 1],
+          [true, true],
+        ]
+      : [
+          [2, 1],
+          [false, false],
+        ],
+  );
+});
+
+test('a request that is wrong in itself fails as before', async () => {
+  const create = createWithin(engine.port, engine.capabilities);
+  const { memoryBytes, pids } = await testSpec(engine);
+  const request: ContainerRequest = {
+    ...{ imageId: `sha256:${'0'.repeat(64)}`, memoryBytes, pids, labels: {}, command: ['/x'], stdin: false },
+    ...{ network: 'none', capabilities: [], readOnlyRoot: true },
+  };
+  await expect(create(request, 100 * 2 ** 20)).rejects.toMatchObject({ code: 'ENGINE_NOT_FOUND' });
+});
