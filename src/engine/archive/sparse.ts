@@ -22,7 +22,9 @@ export class HoleWatch {
     this.#signal = signal;
   }
 
-  /** Call this before the archive is opened: an engine answers nothing about a container while it reads it. */
+  /**
+   * Call this before the archive is opened: an engine answers nothing about a container while it reads it.
+   */
   static async of(container: MaybeSparse, signal: AbortSignal | undefined): Promise<HoleWatch> {
     await container.holes?.prepare(signal);
     return new HoleWatch(container, signal);

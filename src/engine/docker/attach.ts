@@ -7,9 +7,9 @@ import { FrameReader } from './frame-reader.ts';
 /**
  * Connects to the standard streams of a container's program. One round trip.
  *
- * By default writing never waits, so the writer's protocol must bound the bytes in flight, as the windows of HTTP/2 do.
- * Node's HTTP/2 does not read while its own write waits: if both ends wait with both pipes full, neither
- * continues.
+ * By default writing never waits, so the writer's protocol must bound the bytes in flight, as the windows of
+ * HTTP/2 do. Node's HTTP/2 does not read while its own write waits: if both ends wait with both pipes full,
+ * neither continues.
  */
 export async function attachProgram(
   client: DockerClient,

@@ -31,7 +31,9 @@ function entry(name: string): object {
 const inputDetails = object({ cached_tokens: tokens, cache_write_tokens: tokens });
 const outputDetails = object({ reasoning_tokens: tokens });
 
-/** Servers of either wire name counts as any of the two does, and cache details as DeepSeek and OpenRouter do. */
+/**
+ * Servers of either wire name counts as any of the two does, and cache details as DeepSeek and OpenRouter do.
+ */
 const Usage = object({
   prompt_tokens: tokens,
   completion_tokens: tokens,

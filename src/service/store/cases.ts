@@ -13,8 +13,8 @@ export interface ListedCase extends CasePlace {
 /** The cases of started runs. */
 export interface CaseStore {
   /**
-   * JSON texts of up to 500 entries, ordered by suite and case id; of one suite, if it is given. With `after`,
-   * those after that entry.
+   * JSON texts of up to 500 entries, ordered by suite and case id; of one suite, if it is given. With
+   * `after`, those after that entry.
    */
   list(organization: number, suiteId: string | undefined, after: CasePlace | undefined): ListedCase[];
 }
