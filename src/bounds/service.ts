@@ -10,7 +10,11 @@ export const serviceAnswers = channel({
     answer: bytes(64 * MiB, 'an answer that is read as a whole'),
     // 20 runs of 10 trials of 40 MiB each.
     page: bytes(8 * GiB, 'a page of runs, of which only some parts are kept'),
-    kept: bytes(64 * MiB, 'the parts of a page that are kept; runs for which no room is left are left out'),
+    piece: bytes(256 * MiB, 'a trial in a page, or a run without its trials; with a small heap 1/16 of it'),
+    kept: bytes(
+      256 * MiB,
+      'memory for the parts of a page that are kept; with a small heap 1/4 of it. What has no room is left out',
+    ),
     searched: bytes(
       MiB,
       'the beginning of an answer that is searched for keys before a message shows less of it',
@@ -33,7 +37,7 @@ export const serviceAnswers = channel({
     retryBudget: times(30, 'retries in the budget that all calls share'),
     // Ten thousand pages of the size that the specification gives.
     runs: times(200_000, 'runs of a case in a list'),
-    values: times(400_000, 'values in the parts of a page that are kept'),
+    records: times(100_000, 'runs of a page that are read, and trials'),
     issues: times(20, 'issues of an answer in a message'),
     passedOver: times(100, 'messages about parts of answers that cannot be read'),
   },

@@ -29,7 +29,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test.each(['brief', 'setup', 'results'])(
-  'a page of 1 GB is read with its %s in 150 MB of memory',
+  'a page of 1 GB is read with its %s in 400 MB of memory',
   {
     timeout: 300_000,
   },
@@ -42,6 +42,6 @@ test.each(['brief', 'setup', 'results'])(
     const { runs, trials, peakMiB } = JSON.parse(stdout);
     expect(sent).toBeGreaterThan(1e9);
     expect([runs, trials]).toEqual([20, 200]);
-    expect(peakMiB).toBeLessThan(150);
+    expect(peakMiB).toBeLessThan(400);
   },
 );

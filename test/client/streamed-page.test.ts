@@ -6,6 +6,7 @@ import { clientOf, errorOf } from './client-of.ts';
 import { dropDuringAnswer, json, type Step, scriptedService, text } from './scripted-service.ts';
 import { testClock } from './test-clock.ts';
 
+const trialJson = '{"id":"t","ordinal":0,"status":"queued"}';
 const trial = (ordinal: number) => ({ id: `t${ordinal}`, ordinal, status: 'queued' });
 const full = (id: string) => ({
   id,
@@ -103,7 +104,7 @@ function halting() {
   const state = { read: 0, response: undefined as ServerResponse | undefined };
   const step = streamed((opened) => {
     state.response = opened;
-    opened.write('{"page":1,"pageSize":20,"runs":[{"id":"0"}');
+    opened.write('{"page":1,"pageSize":20,"runs":[{"id":"0"},');
   });
   const options = { parts: 'setup' as const, of: () => state.read++ >= 0 };
   return { state, step, options };
@@ -118,11 +119,11 @@ test('as long as bytes of a page arrive, the deadline of an attempt does not end
   for (let run = 1; run <= 3; run += 1) {
     await expect.poll(() => state.read).toBe(run);
     clock.expire(100_000);
-    state.response?.write(`,{"id":"${run}"}`);
+    state.response?.write(`{"id":"${run}"},`);
   }
   await expect.poll(() => state.read).toBe(4);
-  state.response?.end('],"total":4}');
-  expect((await read).runs).toHaveLength(4);
+  state.response?.end('{"id":"4"}],"total":5}');
+  expect((await read).runs).toHaveLength(5);
   expect(service.received).toHaveLength(1);
 });
 
@@ -164,6 +165,7 @@ function readerOf(...pieces: Iterable<string>[]) {
   const reading = reader.finish();
   if (reading._tag !== 'read') throw new Error('it cannot be read');
   return {
+    runs: reading.page.runs,
     ids: reading.page.runs.map(({ id }) => id),
     unread: reading.unread,
     passedOver: reading.passedOver,
@@ -175,15 +177,28 @@ function* repeated(text: string, times: number) {
 }
 
 const megabyte = 'x'.repeat(1024 * 1024);
-const tooLarge = /^the service lists a run that is too large to be read/;
 
 test.each([
   ['a text of 80 MB', [',{"id":"', ...repeated(megabyte, 80), '"}']],
-  ['a million trials', [',{"id":"x","trials":[{}', ...repeated(',{}'.repeat(1000), 1000), ']}']],
-])('a run with %s where it is read is left out with one message, and the others are read', (_, pieces) => {
+  ['a setup of 300 MB', [',{"id":"x","setup":"', ...repeated(megabyte, 300), '"}']],
+])('a run with %s is left out with one message, and the others are read', (_, pieces) => {
   const { ids, unread, passedOver } = readerOf(pieces);
   expect([ids, unread]).toEqual([['first', 'last'], 1]);
-  expect(passedOver).toEqual([expect.stringMatching(tooLarge)]);
+  expect(passedOver).toEqual([
+    expect.stringMatching(/^the service lists a run that is too large to be read/),
+  ]);
+});
+
+test.each([
+  ['150,000 trials', [',{"id":"x","trials":[{}', ...repeated(`,${trialJson}`.repeat(1000), 150), ']}']],
+  [
+    'a trial of 300 MB',
+    [',{"id":"x","trials":[{"trajectory":["', ...repeated(megabyte, 300), `"]},${trialJson}]}`],
+  ],
+])('a run with %s is read without its trials, so they count as not known', (_, pieces) => {
+  const { runs, passedOver } = readerOf(pieces);
+  expect(runs).toEqual([{ id: 'first' }, { id: 'x' }, { id: 'last' }]);
+  expect(passedOver).toEqual(['the service lists trials of run x that are too large to be read; left out']);
 });
 
 test('a run with 80 MB where nothing is read of it is whole', () => {
@@ -193,9 +208,9 @@ test('a run with 80 MB where nothing is read of it is whole', () => {
 
 test('a page of 300,000 runs is read as far as there is room for them', () => {
   const { ids, unread, passedOver } = readerOf(repeated(',{"id":"x"}'.repeat(1000), 300));
-  expect(ids.length).toBe(serviceAnswers.count.values / 2);
+  expect(ids.length).toBe(serviceAnswers.count.records);
   expect(ids.length + unread).toBe(300_002);
-  expect(passedOver).toEqual([expect.stringMatching(tooLarge)]);
+  expect(passedOver).toEqual([expect.stringMatching(/^the service lists .* a page with too many runs/)]);
 });
 
 test('a page of nothing but unreadable runs tells of at most a hundred', () => {

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { receiving } from '../../contract/receiving.ts';
 import { Costs, RunRecord, type Setup, Trial } from '../../contract/record.ts';
 import { Judgment, Validation } from '../../contract/validation.ts';
-import type { Kept } from './json-filter.ts';
 
+const BriefTrial = Trial.pick({ id: true, ordinal: true, status: true, sandboxId: true });
 const BriefRun = RunRecord.omit({ costs: true, setup: true, trials: true }).extend({
-  trials: z.array(Trial.pick({ id: true, ordinal: true, status: true, sandboxId: true })).optional(),
+  trials: z.array(BriefTrial).optional(),
 });
 
 const [component] = [Costs.shape.components.unwrap().element];
@@ -50,25 +50,37 @@ export type ListedRun<Parts extends RunParts = 'brief'> = Runs[Parts];
 /** A trial with what it measured. */
 export type ListedTrial = z.output<typeof MeasuredTrial>;
 
-/** How a run with certain parts is kept and checked. */
-export interface RunReading {
-  kept: Kept;
+/** The parts of a run or a trial that are kept, and how they are checked. */
+export interface RecordReading {
+  kept: z.ZodObject;
   schema: z.ZodType;
 }
 
-export const runReadings = Object.fromEntries(
-  Object.entries(schemas).map(([parts, schema]) => [
-    parts,
-    { kept: keptFor(schema), schema: receiving<z.ZodType>(schema) },
-  ]),
-) as Record<RunParts, RunReading>;
+function readingOf(kept: z.ZodObject): RecordReading {
+  return { kept, schema: receiving<z.ZodType>(kept) };
+}
 
-/** What has to be kept of a document so that a schema can read it: the fields that the schema names. */
-function keptFor(schema: z.core.$ZodType): Kept {
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return keptFor(schema.unwrap());
-  if (schema instanceof z.ZodArray) return { entries: keptFor(schema.element) };
-  if (schema instanceof z.ZodUnknown) return 'whole';
-  if (!(schema instanceof z.ZodObject)) return 'scalar';
+const briefTrial = readingOf(BriefTrial);
+export const runReadings: Record<RunParts, { run: RecordReading; trial: RecordReading }> = {
+  brief: { run: readingOf(schemas.brief), trial: briefTrial },
+  setup: { run: readingOf(schemas.setup), trial: briefTrial },
+  results: { run: readingOf(schemas.results), trial: readingOf(MeasuredTrial) },
+};
+
+/** The parts of a value that a schema names. */
+export function partsOf(value: unknown, schema: z.core.$ZodType): unknown {
+  if (schema instanceof z.ZodOptional) return partsOf(value, schema.unwrap());
+  if (schema instanceof z.ZodArray && Array.isArray(value))
+    return value.map((entry) => partsOf(entry, schema.element));
+  if (!(schema instanceof z.ZodObject) || !isObject(value)) return value;
   const fields = Object.entries<z.core.$ZodType>(schema.shape);
-  return { fields: new Map(fields.map(([name, field]) => [name, keptFor(field)])) };
+  return Object.fromEntries(
+    fields.flatMap(([name, field]) =>
+      Object.hasOwn(value, name) ? [[name, partsOf(value[name], field)]] : [],
+    ),
+  );
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
