@@ -11,6 +11,8 @@ import { type ThresholdChange, thresholdChanges } from '../record/checks-beside.
 import { failuresOf } from '../record/failures.ts';
 import { readRecord } from '../record/read-record.ts';
 import { recordOf, type TrialRecord, type TrialResult } from '../record/trial-record.ts';
+import type { CaseEnvironment } from '../suite/environment.ts';
+import { environmentContent } from '../suite/environment-content.ts';
 import type { PlannedCase, SuitePlan } from '../suite/plan.ts';
 import {
   placeObstacle,
@@ -22,7 +24,6 @@ import { obstacleOf } from '../trial/left/restore-left.ts';
 import type { Sandboxes } from '../trial/sandboxes.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import { type OpenBatch, openBatch } from './batch-run.ts';
-import { isSameEnvironment } from './same-environment.ts';
 import { type SpecParts, specify } from './specify.ts';
 import { plannedTrialSpec } from './trial-spec.ts';
 
@@ -263,4 +264,12 @@ async function regrade(
   };
   observe({ kind: 'graded', regraded });
   return regraded;
+}
+
+/**
+ * Whether two environments are the same for a trial. One of them may come from a stored plan, which has no
+ * members without a value.
+ */
+export function isSameEnvironment(one: CaseEnvironment, other: CaseEnvironment): boolean {
+  return JSON.stringify(environmentContent(one)) === JSON.stringify(environmentContent(other));
 }

@@ -1,7 +1,9 @@
+import type { Output } from '../text/output.ts';
+import { lines, text } from '../text/printable.ts';
 import { exitCodes } from './exit-codes.ts';
+import { printFailure } from './failure.ts';
 import { runProgram } from './program.ts';
 import { openTerminal } from './terminal.ts';
-import { printUncaught } from './uncaught.ts';
 
 // The reader of our output may be gone (`| head`), or the terminal may be closed. The trials continue, and
 // their results are stored and reported.
@@ -20,3 +22,13 @@ for (const stream of [process.stdout, process.stderr]) {
 printUncaught(openTerminal().err);
 const exitCode = await runProgram(process.argv.slice(2));
 process.exitCode = isCut && exitCode === exitCodes.done ? exitCodes.infrastructure : exitCode;
+
+/**
+ * Prints warnings of libraries and uncaught errors through our own output, which makes their text safe for a
+ * terminal. Node would print them unchanged.
+ */
+function printUncaught(err: Output): void {
+  process.removeAllListeners('warning');
+  process.on('warning', ({ name, message }) => err.print(text`${name}: ${lines(message)}`));
+  process.on('uncaughtException', (error) => process.exit(printFailure(error, err)));
+}

@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { messageOf } from '../offsite-error.ts';
+import { existsSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
 import { judgesOf } from './checks-source.ts';
 import type { Config } from './config-file.ts';
@@ -11,10 +11,10 @@ import { plannedCase } from './load-case.ts';
 import { isUnwritten } from './placeholder.ts';
 import type { PlannedCase, PromptSource, SuitePlan } from './plan.ts';
 import { findModel, type HarnessOffer, plannedVariant, unknownModel } from './planned-variant.ts';
+import { type Reach, reachedFolder } from './read-file.ts';
 import { readSuite } from './read-suite.ts';
 import type { CaseSource, SuiteFile } from './suite-file.ts';
 import { SuiteReader } from './suite-reader.ts';
-import { casesOfTasks, type PlanTasks, sourceIn } from './suite-tasks.ts';
 import type { TasksSource } from './tasks-source.ts';
 
 export interface SuiteOptions {
@@ -149,4 +149,32 @@ function tasksOf(
     reader.report(['tasks'], messageOf(error));
     return [];
   }
+}
+
+/** Makes cases of the tasks at an absolute path. */
+type PlanTasks = (source: TasksSource) => PlannedCase[];
+
+/** A source with absolute paths. */
+function sourceIn(folder: string, { path, build, ...source }: TasksSource): TasksSource {
+  const context = build && { build: { ...build, context: resolve(folder, build.context) } };
+  return { ...source, path: resolve(folder, path), ...context };
+}
+
+/** The cases of a suite's `tasks`. Throws `input` errors, and errors of the file system. */
+function casesOfTasks(
+  source: TasksSource,
+  reach: Exclude<Reach, 'anywhere'>,
+  plan: PlanTasks | undefined,
+): PlannedCase[] {
+  if (!plan) throw refused('this command takes no tasks: use `offsite run` or `offsite check`');
+  const isFolder = statSync(source.path).isDirectory();
+  reachedFolder(isFolder ? source.path : dirname(source.path), reach);
+  if (source.build) reachedFolder(source.build.context, reach);
+  const cases = plan(source);
+  if (cases.length === 0) throw refused('none of these tasks can run here');
+  return cases;
+}
+
+function refused(message: string): OffsiteError {
+  return new OffsiteError(message, { code: 'NO_TASKS', kind: 'input' });
 }

@@ -1,14 +1,17 @@
+import { dirname, resolve } from 'node:path';
+import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
 import { orNearest } from '../text/nearest.ts';
 import type { Config } from './config-file.ts';
-import { printFileIssue } from './file-issues.ts';
-import { loadProfile } from './load-profile.ts';
+import { BadFile, printFileIssue } from './file-issues.ts';
+import { FileReader } from './file-reader.ts';
 import { type McpServer, type McpTransport, transportOf } from './mcp-server.ts';
 import type { ModelConfig, Wire } from './model-config.ts';
-import type { PlannedVariant, Profile } from './plan.ts';
+import { type PlannedVariant, type Profile, profileOf } from './plan.ts';
 import { SandboxConfig } from './sandbox-config.ts';
 import { type StreamOffer, streamObstacles } from './stream-obstacles.ts';
 import type { VariantSource } from './suite-file.ts';
+import type { Text } from './text-source.ts';
 
 /** The properties of a harness that decide whether a variant can use it. */
 export interface HarnessOffer {
@@ -171,4 +174,61 @@ export function mcpObstacle(
   if (server === undefined || used === undefined) return undefined;
   if (mcp.length === 0) return `the ${name} harness does not support tool servers, such as ${server}`;
   return `the ${name} harness cannot speak ${transportOf(used)} to the tool server ${server}`;
+}
+
+/**
+ * Loads a profile of the configuration and reads its scripts and files. They may be anywhere, because the
+ * author of the configuration owns the machine. Throws {@link BadFile} if one cannot be read.
+ *
+ * @param keys keys that its files may not contain
+ */
+function loadProfile(name: string | undefined, config: Config, keys?: KnownKeys): Profile {
+  const source = name === undefined ? undefined : config.profiles[name];
+  if (!source || config.file === undefined) return profileOf({ name });
+  const folder = dirname(config.file);
+  const reader = new FileReader({ reach: 'anywhere', keys });
+  const reading = <Result>(part: string[], read: () => Result): Result => {
+    try {
+      return read();
+    } catch (error) {
+      throw unreadable(config, ['profiles', name ?? '', ...part], error);
+    }
+  };
+  const text = (part: Text | undefined, key: string) =>
+    typeof part === 'object' ? reading([key], () => reader.text(resolve(folder, part.file))) : part;
+  return {
+    name,
+    install: text(source.install, 'install'),
+    run: text(source.run, 'run'),
+    stream: source.stream,
+    trajectory: source.trajectory,
+    version: source.version,
+    args: source.args ?? [],
+    env: source.env ?? {},
+    files: [
+      ...Object.entries(source.files ?? {}).map(([path, file]) => ({
+        path,
+        content: reading(['files', path], () => reader.file(resolve(folder, file)).content),
+      })),
+      ...Object.entries(source.folders ?? {}).flatMap(([target, beside]) =>
+        reading(['folders', target], () => reader.folder(resolve(folder, beside), target)).map(
+          ({ path, content, isExecutable }) => ({ path, content, mode: isExecutable ? 0o755 : 0o644 }),
+        ),
+      ),
+    ],
+    mcpServers: source.mcpServers ?? {},
+    maxTurns: source.maxTurns,
+    ...(source.tellDeadline && { tellDeadline: true }),
+  };
+}
+
+function unreadable({ issue, file }: Config, path: string[], error: unknown): unknown {
+  if (error instanceof BadFile) return error;
+  const message = messageOf(error);
+  if (issue) return new BadFile([issue(path, message)]);
+  return new OffsiteError(`${file}: ${path.join('.')}: ${message}`, {
+    code: 'FILE_UNREADABLE',
+    kind: 'input',
+    cause: error,
+  });
 }

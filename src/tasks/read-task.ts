@@ -1,14 +1,16 @@
+import { relative, sep } from 'node:path';
 import { OffsiteError } from '../offsite-error.ts';
+import { imageSettings } from '../suite/dockerfile.ts';
+import { isSharedFolder, workdirObstacle } from '../suite/environment.ts';
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import { taskDigest } from './harbor/digest.ts';
 import { readHarborTask } from './harbor/read-harbor.ts';
-import { recordImageSettings } from './image-settings.ts';
 import type { FoundTask } from './located.ts';
 import { Remarks } from './supported.ts';
 import { readRow } from './swe-bench/row.ts';
 import { rowAt } from './swe-bench/rows.ts';
 import type { Task } from './task.ts';
-import { issueAt } from './task-folder.ts';
+import { isBelow, issueAt, TaskFolder } from './task-folder.ts';
 import { readTerminalBenchTask } from './terminal-bench/read-terminal-bench.ts';
 
 /** A task of a set, as far as it can be read. */
@@ -70,4 +72,29 @@ function withRemarks(task: Task, { expected, remark }: FoundTask): Task {
 
 function isOfFileSystem(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === 'string';
+}
+
+/**
+ * Records what the Dockerfile of a task's main container sets and Offsite does not do in the same way: an
+ * entrypoint, which the formats' own programs start with the container, and a working folder that cannot be
+ * the workspace.
+ */
+function recordImageSettings({ place, environment }: Task, remarks: Remarks): void {
+  const { source, main } = environment;
+  if (source.kind !== 'build') return;
+  const { dockerfile: file, target } = source;
+  // A Dockerfile elsewhere is an obstacle of its own.
+  if (!isBelow(place, file)) return;
+  const folder = new TaskFolder(place);
+  const names = relative(place, file).split(sep);
+  if (!folder.isFile(...names)) return;
+  const { entrypointLine, workdir } = imageSettings(folder.text(...names), target);
+  const at = (line: number, message: string) => ({ ...issueAt(file, message), line });
+  if (entrypointLine !== undefined && main?.entrypoint === undefined)
+    remarks.uses('image-entrypoint', at(entrypointLine, ''));
+  if (!workdir || environment.workdir !== undefined) return;
+  const { path, line } = workdir;
+  if (path === '/') remarks.uses('root-workdir', at(line, ''));
+  else if (isSharedFolder(path)) remarks.uses('shared-workdir', at(line, path));
+  else if (workdirObstacle(path) !== undefined) remarks.uses('system-workdir', at(line, path));
 }

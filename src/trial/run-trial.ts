@@ -1,9 +1,10 @@
 import { steadyClock } from '../clock.ts';
+import type { ModelAccount } from '../gateway/gateway.ts';
 import type { PhaseName } from '../record/cause.ts';
 import type { TrialResult } from '../record/trial-record.ts';
+import { agentUsage } from '../record/usage.ts';
 import type { PlannedSource } from '../suite/git/git-source.ts';
 import { profileVersion } from '../suite/profile-version.ts';
-import { disagreements } from './disagreements.ts';
 import { causeOf } from './failure.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { GradingSandboxes } from './grading-sandboxes.ts';
@@ -121,3 +122,29 @@ export function subjectOf(trial: TrialSpec) {
     ...(ofTests.length > 0 && { testsHosts: ofTests }),
   };
 }
+
+const compared = ['inputTokens', 'outputTokens'] as const;
+
+/**
+ * One line for each count of the harness that differs from ours: its token counts from the gateway's, its
+ * command count from the commands in its stream.
+ */
+function disagreements({ harnessCounts, trajectory }: Partial<TrialResult>, account: ModelAccount): string[] {
+  const usage = agentUsage(account);
+  const tokens = compared.flatMap((field) => {
+    const said = harnessCounts?.usage?.[field];
+    const seen = usage[field];
+    return said === undefined || seen === undefined || said === seen
+      ? []
+      : [`the harness counted ${said} ${words[field]}, the gateway ${seen}`];
+  });
+  const said = harnessCounts?.commands;
+  const seen = trajectory?.length;
+  const commands =
+    said === undefined || seen === undefined || said === seen
+      ? []
+      : [`the harness counted ${said} commands, its stream showed ${seen}`];
+  return [...tokens, ...commands];
+}
+
+const words = { inputTokens: 'input tokens', outputTokens: 'output tokens' } as const;

@@ -3,13 +3,15 @@ import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import pLimit from 'p-limit';
 import { workForValidator } from '../bounds/grading.ts';
+import type { Validation } from '../contract/validation.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
 import { type GradingFailure, processFailure } from './grading-failure.ts';
 import { matchManifest } from './manifest.ts';
-import { ModelCalls } from './model-calls.ts';
-import { moduleValidation } from './module-validation.ts';
+import { type CallsOfValidation, ModelCalls } from './model-calls.ts';
+import { capturedText } from './record.ts';
 import { RecordReader } from './record-reader.ts';
 import type { SandboxedOrder, SandboxedRecord, SandboxedValidation } from './sandboxed/records.ts';
+import { captured } from './texts.ts';
 import type { ValidatorRequest, ValidatorRun } from './validator-request.ts';
 import type { Work } from './work/work.ts';
 import { WorkRequests } from './work/work-requests.ts';
@@ -176,5 +178,34 @@ function placed<Ended extends SandboxedValidation>(record: Ended, now: number): 
     ...record,
     ...{ startedAt, durationMs },
     logs: record.logs.map((line) => ({ ...line, at: within(line.at) })),
+  };
+}
+
+/** The record of a module's validation, with its requests to models and their answers. */
+function moduleValidation(
+  record: SandboxedValidation,
+  { calls, judgment, failed }: CallsOfValidation,
+): Omit<Validation, 'id' | 'index'> {
+  // If a validator continued without an answer that it requested, it has not measured what it should.
+  const status = failed ? 'voided' : record.status;
+  const texts = {
+    ...(record.input && { input: capturedText(record.input.text, record.input.format) }),
+    ...(record.output && { output: capturedText(record.output.text, record.output.format) }),
+    ...(record.error !== undefined && { error: capturedText(record.error) }),
+    ...(record.metadata !== undefined && { metadata: capturedText(record.metadata, 'json') }),
+  };
+  return {
+    name: record.name,
+    kind: 'code',
+    status,
+    startedAt: record.startedAt,
+    durationMs: record.durationMs,
+    ...(record.message !== undefined && { message: captured(record.message).text }),
+    ...(status !== 'voided' && { exitCode: status === 'passed' ? 0 : 1 }),
+    truncated: record.logsCut || Object.values(texts).some(({ truncated }) => truncated === true),
+    ...texts,
+    calls,
+    logs: record.logs.map(({ at, level, text }, index) => ({ index, at, level, value: capturedText(text) })),
+    ...(judgment && { judgment }),
   };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isSameEnvironment } from '../../src/agent/same-environment.ts';
+import { isSameEnvironment } from '../../src/agent/regrade-batch.ts';
 import type { CaseTests } from '../../src/suite/case-tests.ts';
 import type { CaseEnvironment } from '../../src/suite/environment.ts';
 import { stepsContent } from '../../src/suite/environment-content.ts';

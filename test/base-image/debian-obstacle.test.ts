@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type DebianSituation, debianObstacle } from '../../src/base-image/debian-obstacle.ts';
+import { type DebianSituation, debianObstacle } from '../../src/base-image/build-from-debian.ts';
 
 const debian: DebianSituation = {
   platform: 'linux',

@@ -60,7 +60,6 @@ const own = [
   'src/byte-store.ts',
   // How a limit of our own follows what a model takes.
   'src/gateway/limits/',
-  'src/heap.ts',
   // How pieces of a text that is bounded are kept in memory.
   'src/gateway/translation/whole-text.ts',
   // How much of a name or a line a message shows, and what engines refuse.
@@ -68,7 +67,7 @@ const own = [
   'src/suite/quantities.ts',
   'src/suite/schema-problems.ts',
   'src/suite/yaml-bounds.ts',
-  'src/suite/yaml-syntax.ts',
+  'src/suite/yaml-file.ts',
   'src/ledger/reserve.ts',
   // How a key may be written to be found.
   'src/redaction/',

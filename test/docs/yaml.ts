@@ -6,7 +6,7 @@ import { execa } from 'execa';
 import { parse } from 'yaml';
 import type { z } from 'zod';
 import { ConfigFile } from '../../src/suite/config-file.ts';
-import { keysAt } from '../../src/suite/schema-keys.ts';
+import { keysAt } from '../../src/suite/schema-problems.ts';
 import { ScriptFile } from '../../src/suite/script-file.ts';
 import { SuiteFile } from '../../src/suite/suite-file.ts';
 

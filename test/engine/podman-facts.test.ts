@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import type { DockerClient } from '../../src/engine/docker/client.ts';
-import { readPodmanFacts } from '../../src/engine/podman/facts.ts';
+import { readPodmanFacts } from '../../src/engine/podman/open.ts';
 
 interface PodmanInfo {
   cgroupVersion: '1' | '2';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { encryptingCodec } from '../../src/fleet/codec.ts';
+import { encryptingCodec } from '../../src/fleet/connect.ts';
 
 const key = '0123456789abcdef'.repeat(4);
 const payload = { metadata: { encoding: Buffer.from('json/plain') }, data: Buffer.from('"a trial"') };

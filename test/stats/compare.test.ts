@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { bootstrapInterval, expandedLevel } from '../../src/stats/bootstrap.ts';
 import type { CaseVerdicts } from '../../src/stats/cases.ts';
-import { compareMeasures, compareRates, directionOf } from '../../src/stats/compare.ts';
+import {
+  bootstrapInterval,
+  compareMeasures,
+  compareRates,
+  directionOf,
+  expandedLevel,
+} from '../../src/stats/compare.ts';
 import { randomIndex } from '../../src/stats/random.ts';
 
 const verdicts = (id: string, passed: number, failed: number): CaseVerdicts => ({

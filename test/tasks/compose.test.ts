@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { interpolated } from '../../src/tasks/compose/interpolate.ts';
-import { splitWords } from '../../src/tasks/compose/words.ts';
+import { splitWords } from '../../src/tasks/compose/service.ts';
 import { planTasks } from '../../src/tasks/plan-tasks.ts';
 import { issuesOf, notesOf, obstaclesOf, openTaskSet, type TaskSetFolder, taskOf } from './task-set.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { withoutCanary } from '../../src/tasks/harbor/instruction.ts';
+import { withoutCanary } from '../../src/tasks/harbor/read-harbor.ts';
 import { readRewards } from '../../src/tasks/harbor/reward.ts';
 import { readTask } from '../../src/tasks/read-task.ts';
 import { printedTestParsers } from '../../src/tasks/terminal-bench/printed-tests.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { unreachableHost, unreachableText } from '../../src/trial/image/unreachable-host.ts';
+import { unreachableHost, unreachableText } from '../../src/trial/image/preparation.ts';
 
 test.each([
   [

@@ -2,9 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { OffsiteError } from '../../src/offsite-error.ts';
 import type { RecordedAsk } from '../../src/validate/judge/ask-model.ts';
-import { judge } from '../../src/validate/judge/judge.ts';
+import { judge, majority, median } from '../../src/validate/judge/judge.ts';
 import { JudgeRequest, readAsk } from '../../src/validate/judge/requests.ts';
-import { majority, median } from '../../src/validate/judge/votes.ts';
 import { chosen, scored, scriptedJudge } from './scripted-judge.ts';
 
 const signal = new AbortController().signal;

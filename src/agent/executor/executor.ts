@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { PendingReport } from '../../ledger/outbox.ts';
 import { platformLock, platformService } from '../../ledger/platform.ts';
 import type { QueueScope } from '../../ledger/queue.ts';
 import { isExpected, messageOf, OffsiteError } from '../../offsite-error.ts';
@@ -11,10 +12,10 @@ import { observeWork } from '../daemon/observe-work.ts';
 import { DeliveryLoop } from '../delivery-loop.ts';
 import { addressesOf } from '../engines/check.ts';
 import { Loop, Watchdog } from '../loop.ts';
+import type { Delivered } from '../outbox-delivery.ts';
 import { Worker } from '../worker/worker.ts';
 import { usualAttempts, type WorkerParts } from '../worker/worker-parts.ts';
 import { claimRun } from './claim-runs.ts';
-import { observeHandover } from './observe-handover.ts';
 import { platformDelivery } from './platform-delivery.ts';
 import { recoverStarts } from './recover-starts.ts';
 import { refusalOf } from './refusal.ts';
@@ -191,4 +192,19 @@ export class Executor implements Platform, AsyncDisposable {
     }
     return lookMs;
   }
+}
+
+/** Logs whether the service recorded a result. */
+function observeHandover(
+  { batchId, runId, caseId, ordinal }: PendingReport,
+  delivered: Delivered,
+  log: Logger,
+): void {
+  const names = { batch: batchId, run: runId, case: caseId, trial: ordinal };
+  if (delivered.kind !== 'kept') {
+    log.info(names, 'recorded a trial');
+    return;
+  }
+  const { state, answer } = delivered;
+  log.warn({ ...names, state, reason: answer }, 'cannot record a trial');
 }

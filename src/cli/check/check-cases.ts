@@ -2,6 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
+import type { Clock } from '../../clock.ts';
+import { type Deadline, startDeadline } from '../../deadline.ts';
 import { spentFrom } from '../../gateway/budget.ts';
 import { BlobStore } from '../../ledger/blobs.ts';
 import type { PhaseName } from '../../record/cause.ts';
@@ -10,7 +12,6 @@ import { mappedImages } from '../../trial/image/mapped-images.ts';
 import { runTrial } from '../../trial/run-trial.ts';
 import type { TrialParts } from '../../trial/trial-parts.ts';
 import type { ActivityEvent } from '../output/activity.ts';
-import { CaseTime } from './case-time.ts';
 import { type StateToCheck, statesOf } from './check-spec.ts';
 import type { CheckedCase, CheckedState } from './checked-state.ts';
 import type { KeptChecks } from './kept-checks.ts';
@@ -147,4 +148,41 @@ async function checkState(
     Array.from({ length: repeat }, (_, ordinal) => parts.limit(() => check(ordinal))),
   );
   return stateOf(state, gradings);
+}
+
+/**
+ * The time that the gradings of a case may take together. It begins with the first of them, so a case does
+ * not pay for others that are graded before it.
+ */
+class CaseTime implements Disposable {
+  /** Milliseconds; infinite if there is no limit. */
+  readonly limitMs: number;
+  readonly #clock: Clock;
+  readonly #parent: AbortSignal;
+  #deadline: Deadline | undefined;
+
+  constructor(clock: Clock, limitMs: number, parent: AbortSignal) {
+    this.limitMs = limitMs;
+    this.#clock = clock;
+    this.#parent = parent;
+  }
+
+  /** Whether the time was used up. */
+  get isOver(): boolean {
+    return this.#deadline?.expired() ?? false;
+  }
+
+  /** Begins a grading. The returned signal aborts when the time is used up. Throws if it already is. */
+  begin(): AbortSignal {
+    const { limitMs } = this;
+    if (limitMs !== Number.POSITIVE_INFINITY)
+      this.#deadline ??= startDeadline(this.#clock, limitMs, this.#parent);
+    const signal = this.#deadline?.signal ?? this.#parent;
+    signal.throwIfAborted();
+    return signal;
+  }
+
+  [Symbol.dispose](): void {
+    this.#deadline?.[Symbol.dispose]();
+  }
 }

@@ -1,14 +1,14 @@
 import type { BatchEvent, BatchTrial } from '../../agent/run-batch.ts';
 import type { Clock } from '../../clock.ts';
 import type { Content, Output } from '../../text/output.ts';
-import { ours, text } from '../../text/printable.ts';
+import { ours, type Printable, text } from '../../text/printable.ts';
 import { elapsed } from '../../text/quantities.ts';
 import { Activity, type ActivityEvent, type NamedTrial } from './activity.ts';
 import { activityLines, trialWords, type VerdictWords } from './activity-text.ts';
 import type { Display } from './display.ts';
 import { eventLines, keyOf } from './event-lines.ts';
 import { frameOf } from './frame.ts';
-import { plainDisplay } from './plain-display.ts';
+import { heartbeat } from './heartbeat.ts';
 
 export interface ProgressOptions {
   /** Prints on the process's standard error. */
@@ -143,4 +143,28 @@ function activityOf(event: BatchEvent): ActivityEvent | undefined {
 function named(trial: BatchTrial): NamedTrial {
   const { run, ordinal } = trial;
   return { key: keyOf(trial), case: run.case.request.id, which: `${run.variant.name} #${ordinal}` };
+}
+
+export interface PlainParts {
+  err: Output;
+  clock: Clock;
+  /** Says what is going on; undefined if nothing is. */
+  lines(): Printable | undefined;
+}
+
+/** Prints plain lines, and says what is going on when nothing was printed for a while. */
+export function plainDisplay({ err, clock, lines }: PlainParts): Display {
+  const beating = heartbeat(clock, () => {
+    const content = lines();
+    if (content) err.print(content);
+  });
+  return {
+    isLive: false,
+    print(content) {
+      err.print(content);
+      beating.printed();
+    },
+    changed: () => undefined,
+    [Symbol.dispose]: () => beating[Symbol.dispose](),
+  };
 }

@@ -1,8 +1,16 @@
+import { randomBytes } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { pack } from 'tar-stream';
+import { startDeadline } from '../../deadline.ts';
+import { nodeReadable } from '../archive/node-readable.ts';
 import type { Capabilities } from '../port/capabilities.ts';
 import type { EnginePort } from '../port/engine-port.ts';
-import { buildClassically } from './classic.ts';
 import { buildThroughCli, findCli } from './docker-cli.ts';
-import type { ImageBuilder } from './image-builder.ts';
+import { tookTooLong } from './failure.ts';
+import type { ImageBuild, ImageBuilder } from './image-builder.ts';
 
 /** BuildKit where the engine has it and a docker CLI can reach it; otherwise the classic builder. */
 export async function findBuilder(
@@ -21,3 +29,53 @@ export async function findBuilder(
 
 /** Engines from this version on have a BuildKit with here-documents, `COPY --link` and `ADD --checksum`. */
 const firstCurrent = 23;
+
+/** Builds with the engine's classic builder, which gets the context as an archive. */
+async function buildClassically(
+  port: EnginePort,
+  { context, dockerfile, args, proxies, timeoutMs, signal, ...request }: ImageBuild,
+): Promise<void> {
+  // The name is random, so that the Dockerfile hides no file of the context.
+  const dockerfilePath = `.offsite-${randomBytes(8).toString('hex')}.Dockerfile`;
+  using deadline = startDeadline(port.clock, timeoutMs, signal);
+  const archive = archiveOf(context, { [dockerfilePath]: dockerfile });
+  try {
+    await port.images.build({
+      ...request,
+      ...{ dockerfile, dockerfilePath, context: archive },
+      args: { ...args, ...proxies },
+      silenceMs: timeoutMs,
+      signal: deadline.signal,
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (deadline.signal.aborted) throw tookTooLong(timeoutMs);
+    throw error;
+  } finally {
+    archive.destroy();
+  }
+}
+
+/** The members of a context, which all belong to root, with further files that no step can copy. */
+function archiveOf(
+  { folder, members, ignore }: ImageBuild['context'],
+  hidden: Record<string, string>,
+): Readable {
+  const archive = pack();
+  const names = Object.keys(hidden);
+  const fill = async () => {
+    for (const { path, type, mode, size, linkTarget, modifiedAt: mtime } of members) {
+      const header = { name: path, mode, mtime };
+      // The builder applies this file, so the archive gets one that Offsite writes instead.
+      if (path === '.dockerignore') continue;
+      if (type === 'folder') archive.entry({ ...header, type: 'directory' });
+      else if (type === 'symlink') archive.entry({ ...header, type: 'symlink', linkname: linkTarget ?? '' });
+      else await pipeline(createReadStream(join(folder, path)), archive.entry({ ...header, size }));
+    }
+    for (const [name, content] of Object.entries(hidden)) archive.entry({ name }, content);
+    archive.entry({ name: '.dockerignore' }, [ignore, '.dockerignore', ...names, ''].join('\n'));
+    archive.finalize();
+  };
+  fill().catch((error: Error) => archive.destroy(error));
+  return nodeReadable(archive);
+}

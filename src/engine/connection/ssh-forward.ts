@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -6,7 +7,6 @@ import { backoff } from '../../backoff.ts';
 import type { Clock } from '../../clock.ts';
 import { startDeadline } from '../../deadline.ts';
 import { isClosedSocket, type SshFailure, type SshTarget, sshFailure } from './ssh-failure.ts';
-import { type SshProcess, startSsh } from './ssh-process.ts';
 import { connectionWaits } from './waits.ts';
 
 export interface ReachOptions {
@@ -140,4 +140,67 @@ function accepted(socketPath: string): Promise<boolean> {
     socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
     socket.once('connect', () => socket.destroy());
   });
+}
+
+/**
+ * Runs `ssh` as a child of a shell, which ends `ssh` when this process closes descriptor 3. The descriptor
+ * closes even if this process is killed. The shell removes the folder of the socket before it ends `ssh`,
+ * because the shell ends together with `ssh`.
+ */
+const script = `
+folder=$1
+shift
+ssh "$@" 3<&- &
+ssh=$!
+{ read -r line <&3; rm -rf "$folder"; kill "$ssh"; } 2>/dev/null &
+reader=$!
+trap 'kill "$ssh" "$reader" 2>/dev/null' TERM
+wait "$ssh"
+code=$?
+kill "$reader" 2>/dev/null
+exit "$code"
+`;
+
+/** How `ssh` ended: what it complained about, or its exit code. */
+interface SshEnd {
+  complaint: string;
+  cause?: Error;
+}
+
+/** A running `ssh`. */
+interface SshProcess {
+  /** What it has printed so far. */
+  readonly said: string;
+  /** Never rejects. */
+  readonly ended: Promise<SshEnd>;
+  end(): void;
+}
+
+/**
+ * Starts the system's `ssh`. `ssh` ends with this process, however this process ends.
+ *
+ * @param folder removed if this process ends first
+ */
+function startSsh(args: readonly string[], folder: string, env: NodeJS.ProcessEnv): SshProcess {
+  const child =
+    process.platform === 'win32'
+      ? spawn('ssh', args, { env, stdio: ['ignore', 'ignore', 'pipe'] })
+      : spawn('/bin/sh', ['-c', script, 'sh', folder, ...args], {
+          env,
+          stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+        });
+  let complaint = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    complaint = (complaint + text).slice(-2_000);
+  });
+  const { promise: ended, resolve } = Promise.withResolvers<SshEnd>();
+  child.once('error', (cause) => resolve({ complaint: cause.message, cause }));
+  child.once('close', (code) => resolve({ complaint: complaint.trim() || `exit code ${code}` }));
+  return {
+    get said() {
+      return complaint;
+    },
+    ended,
+    end: () => void child.kill(),
+  };
 }

@@ -4,11 +4,16 @@ import { registryLayers } from '../../bounds/suite.ts';
 import { startDeadline } from '../../deadline.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { nodeReadable } from '../archive/node-readable.ts';
-import type { BuildRequest, ImportRequest, PullOptions, RegistryLogin } from '../port/images.ts';
+import type {
+  BuildRequest,
+  ImportRequest,
+  PullOptions,
+  PullProgress,
+  RegistryLogin,
+} from '../port/images.ts';
 import type { DockerClient } from './client.ts';
-import { engineLines } from './engine-lines.ts';
+import { type EngineLine, engineLines } from './engine-lines.ts';
 import { engineMessage, engineStatus } from './failure.ts';
-import { LayerProgress } from './layer-progress.ts';
 
 /** Milliseconds that a build step may print nothing. */
 const buildSilenceMs = 300_000;
@@ -146,4 +151,27 @@ export async function importImage(
 
 function imageFailure(message: string, cause?: unknown): OffsiteError {
   return new OffsiteError(message, { code: 'IMAGE_FAILED', kind: 'infrastructure', cause });
+}
+
+/** Adds up the layers of an image as they arrive. */
+class LayerProgress {
+  readonly #layers = new Map<string, PullProgress>();
+
+  /** Whether the line says something new about a layer's download. */
+  take({ id, status, progressDetail }: EngineLine): boolean {
+    if (id === undefined) return false;
+    const known = this.#layers.get(id);
+    if (status === 'Download complete' && known) known.bytes = known.total;
+    else if (status === 'Downloading' && (known || this.#layers.size < registryLayers.count.layers)) {
+      const { current, total } = progressDetail ?? {};
+      this.#layers.set(id, { bytes: Number(current) || 0, total: Number(total) || 0 });
+    } else return false;
+    return true;
+  }
+
+  sum(): PullProgress {
+    const layers = [...this.#layers.values()];
+    const bytes = layers.reduce((sum, layer) => sum + layer.bytes, 0);
+    return { bytes, total: layers.reduce((sum, layer) => sum + layer.total, 0) };
+  }
 }

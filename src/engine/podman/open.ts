@@ -1,14 +1,22 @@
 import type { Clock } from '../../clock.ts';
+import { OffsiteError } from '../../offsite-error.ts';
 import type { EngineAddress } from '../connection/address.ts';
-import { openClient } from '../docker/client.ts';
-import { createVolume } from '../docker/objects.ts';
+import { type DockerClient, openClient } from '../docker/client.ts';
+import { readFacts } from '../docker/facts.ts';
+import {
+  createVolume,
+  listObjects as listAsDocker,
+  removeObject as removeAsDocker,
+} from '../docker/objects.ts';
+import type { Capabilities } from '../port/capabilities.ts';
 import type { EnginePort, OpenEngine } from '../port/engine-port.ts';
 import { type EngineFailureKind, isEngineFailure } from '../port/failure.ts';
+import type { ListedObject, ObjectKind } from '../port/objects.ts';
 import { podmanContainers } from './containers.ts';
 import type { PodmanService } from './create.ts';
-import { readPodmanFacts } from './facts.ts';
 import { podmanImages } from './images.ts';
-import { listObjects, removeObject } from './objects.ts';
+import { imageId, machineName } from './names.ts';
+import { isBusy, listedAgain, triedAgain } from './tried-again.ts';
 
 /** The version of Podman's own API that is used. Podman 5 understands it too. */
 const nativeVersion = '4.0.0';
@@ -77,4 +85,109 @@ function podmanKind(status: number, body: unknown): EngineFailureKind | undefine
   const { cause } = (body ?? {}) as { cause?: unknown };
   if (status < 500 || typeof cause !== 'string') return undefined;
   return failureKinds.find(([words]) => words.test(cause))?.[1];
+}
+
+interface Info {
+  host: { cgroupControllers?: string[] | null; security?: { rootless?: boolean } };
+}
+
+/** Two round trips: Podman's Docker API reports the limits of the machine, even if containers get none. */
+export async function readPodmanFacts(
+  { docker, native }: { docker: DockerClient; native: DockerClient },
+  signal?: AbortSignal,
+): Promise<Capabilities> {
+  const request = { method: 'GET' as const, path: '/libpod/info' };
+  const [facts, { host }] = await Promise.all([
+    readFacts(docker, signal),
+    native.ask<Info>('asking the engine what it can do', request, { signal }),
+  ]);
+  const rootless = host.security?.rootless ?? false;
+  const controllers = host.cgroupControllers ?? [];
+  // Without root, version 1 of control groups gives no limits.
+  const limits = rootless && facts.cgroupVersion === '1' ? [] : controllers;
+  return {
+    ...facts,
+    product: 'Podman',
+    // Podman lists the runtimes that its configuration names, even missing ones, and runs all containers with
+    // one of them.
+    runtimes: [facts.defaultRuntime],
+    arch: machineName(facts.arch),
+    takesFilters: true,
+    recordsNaming: false,
+    reportsEvents: false,
+    security: { ...facts.security, rootless },
+    limits: {
+      memory: limits.includes('memory'),
+      // For swap, Podman only looks for the kernel's file of version 1. In version 2 the memory controller
+      // limits swap too.
+      swap: limits.includes('memory') && (facts.cgroupVersion === '2' || facts.limits.swap),
+      pids: limits.includes('pids'),
+      cpu: limits.includes('cpu'),
+    },
+  };
+}
+
+async function listObjects(
+  client: DockerClient,
+  kind: ObjectKind,
+  labels: readonly string[],
+  signal?: AbortSignal,
+): Promise<ListedObject[]> {
+  const { clock } = client;
+  const listed = await listedAgain(() => listAsDocker(client, kind, labels, signal), { clock, signal });
+  return listed.map((object) => ({
+    ...object,
+    // `stopped`: the program has ended, and Podman has not cleaned up yet.
+    ...(object.state === 'stopped' && { state: 'exited' }),
+    ...(object.imageId !== undefined && { imageId: imageId(object.imageId) }),
+  }));
+}
+
+/**
+ * Without a timeout of zero, Podman waits for a container's program to end by itself. It refuses to remove a
+ * container whose network or processes others share; these are removed first. That is safe: no container of
+ * Offsite's outlives one whose network or processes it shares.
+ *
+ * With `depend=true` Podman would remove the others too. It then locks a container before its dependents;
+ * every other request locks them the other way round. If such a request comes at the same moment, the whole
+ * service hangs until it is killed (seen with Podman 5.4).
+ */
+async function removeObject(
+  clients: { docker: DockerClient; native: DockerClient },
+  kind: ObjectKind | 'image',
+  id: string,
+  signal?: AbortSignal,
+): Promise<void> {
+  const { docker, native } = clients;
+  if (kind !== 'container') return await removeAsDocker(docker, kind, id, signal);
+  for (let round = 1; ; round += 1) {
+    try {
+      return await removeContainer(native, id, signal);
+    } catch (thrown) {
+      if (isEngineFailure(thrown, 'not-found')) return;
+      const dependents = dependentsIn(thrown);
+      if (dependents.length === 0 || round === rounds) throw thrown;
+      await Promise.all(dependents.map((each) => removeObject(clients, 'container', each, signal)));
+    }
+  }
+}
+
+/** More containers may begin to share a container's network while the first ones are removed. */
+const rounds = 5;
+
+async function removeContainer(native: DockerClient, id: string, signal?: AbortSignal): Promise<void> {
+  const path = `/libpod/containers/${id}?force=true&volumes=true&timeout=0&ignore=true&`;
+  const request = { method: 'DELETE' as const, path, expected: [200, 204, 404] };
+  const { clock } = native;
+  await triedAgain(() => native.ask('removing a container', request, { signal }), {
+    ...{ isPassing: isBusy, clock, signal },
+  });
+}
+
+/** The ids of containers because of which Podman refuses to remove one. */
+function dependentsIn(thrown: unknown): string[] {
+  if (!(thrown instanceof OffsiteError)) return [];
+  const [, list = ''] =
+    /dependent containers which must be removed before it: (.*)/.exec(thrown.message) ?? [];
+  return list.match(/[0-9a-f]{64}/g) ?? [];
 }

@@ -1,6 +1,5 @@
 import { ActivityFailure, condition, isCancellation, proxyActivities } from '@temporalio/workflow';
 import { fleetMessages } from '../../bounds/fleet.ts';
-import { headroom } from './budget.ts';
 import {
   type BatchOutcome,
   type BatchProgress,
@@ -231,4 +230,20 @@ function sumOf(budget: Spending, other: Spending, sign: 1 | -1): Spending {
     ...(tokens !== undefined && { tokens: tokens + sign * (other.tokens ?? 0) }),
     ...(usd !== undefined && { usd: usd + sign * (other.usd ?? 0) }),
   };
+}
+
+/**
+ * How many trials may run at a time so that the budget suffices even if each uses all that it is allowed.
+ * Without a limit for a trial, trials run until the budget is spent. Infinity without a budget.
+ */
+function headroom(budget: Spending, trial: Spending, spent: { tokens: number; usd: number }): number {
+  const rooms = (['tokens', 'usd'] as const).map((unit) => {
+    const limit = budget[unit];
+    if (limit === undefined) return Number.POSITIVE_INFINITY;
+    const left = Math.max(0, limit - spent[unit]);
+    const most = trial[unit];
+    if (most === undefined) return left > 0 ? Number.POSITIVE_INFINITY : 0;
+    return Math.floor(left / most);
+  });
+  return Math.min(...rooms);
 }

@@ -4,11 +4,9 @@ import { BadFile, type FileIssue } from '../../suite/file-issues.ts';
 import type { ContainerSource, TaskService, TaskVariable } from '../task.ts';
 import { isBelow } from '../task-folder.ts';
 import type { ServiceTable } from './compose-file.ts';
-import { readEnvFiles } from './env-file.ts';
-import { mainImage } from './interpolate.ts';
+import { interpolated, mainImage } from './interpolate.ts';
 import { readServiceFiles } from './service-files.ts';
 import type { ComposeSource } from './source.ts';
-import { splitWords } from './words.ts';
 
 /**
  * A service of a compose file.
@@ -168,4 +166,77 @@ const untilOf = {
 function dependenciesOf({ depends_on: given }: ServiceTable): TaskService['dependsOn'] {
   if (Array.isArray(given)) return given.map((service) => ({ service, until: 'started' }));
   return Object.entries(given).map(([service, { condition }]) => ({ service, until: untilOf[condition] }));
+}
+
+/** The variables that the `env_file` of a service has. Later files win. */
+function readEnvFiles(
+  { document, remarks, folder, project, variables }: ComposeSource,
+  name: string,
+  { env_file: given }: ServiceTable,
+): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const file of given === undefined ? [] : [given].flat()) {
+    const { path, required = true } = typeof file === 'string' ? { path: file } : file;
+    const at = (message: string) => document.issue(['services', name, 'env_file'], message);
+    const from = resolve(project, path);
+    if (!isBelow(folder.path, from)) {
+      remarks.uses('outside-path', at(path));
+      continue;
+    }
+    const names = from.slice(folder.path.length + 1).split('/');
+    if (!folder.isFile(...names)) {
+      if (required) throw new BadFile([at(`there is no file ${from}`)]);
+      continue;
+    }
+    for (const [key, value, isLiteral] of envLines(folder.text(...names))) {
+      const onUnset = (variable: string) => remarks.uses('compose-variable', at(`${variable} in ${path}`));
+      const known = { ...variables, ...found };
+      found[key] = isLiteral ? value : String(interpolated(value, { variables: known, onUnset }));
+    }
+  }
+  return found;
+}
+
+type EnvLine = [key: string, value: string, isLiteral: boolean];
+
+/** Lines `KEY=value`. A value in single quotes is taken as it is; after others, ` #` begins a comment. */
+function envLines(text: string): EnvLine[] {
+  return text.split('\n').flatMap((line): EnvLine[] => {
+    const [, key, rest = ''] = /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*$/.exec(line) ?? [];
+    if (key === undefined) return [];
+    const [, single] = /^'([^']*)'/.exec(rest) ?? [];
+    if (single !== undefined) return [[key, single, true]];
+    const [, double] = /^"((?:[^"\\]|\\.)*)"/.exec(rest) ?? [];
+    const value = double?.replaceAll(/\\(.)/g, (_, each) => (each === 'n' ? '\n' : each));
+    return [[key, value ?? rest.replace(/(^|\s+)#.*$/, ''), false]];
+  });
+}
+
+/**
+ * The words of a command, as Compose splits them: at spaces, with quotes and backslashes as in a shell. No
+ * shell runs the command, so no other character has a special meaning.
+ */
+export function splitWords(text: string): string[] {
+  const words: string[] = [];
+  let word: string | undefined;
+  let quote = '';
+  for (let at = 0; at < text.length; at++) {
+    const character = text.charAt(at);
+    const next = text.charAt(at + 1);
+    if (character === '\\' && quote !== "'" && (quote === '' || /["\\]/.test(next))) {
+      word = `${word ?? ''}${next}`;
+      at += 1;
+    } else if (quote !== '') {
+      if (character === quote) quote = '';
+      else word += character;
+    } else if (character === '"' || character === "'") {
+      quote = character;
+      word ??= '';
+    } else if (/\s/.test(character)) {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+    } else word = `${word ?? ''}${character}`;
+  }
+  if (word !== undefined) words.push(word);
+  return words;
 }

@@ -1,14 +1,20 @@
 import { MiB } from '../../bounds/channel.ts';
 import { isSharedFolder } from '../../suite/environment.ts';
 import { BadFile } from '../../suite/file-issues.ts';
+import { hostLogs, mainImage } from '../compose/interpolate.ts';
 import { healthcheckOfMain } from '../compose/main-healthcheck.ts';
 import { readCompose } from '../compose/read-compose.ts';
 import type { Feature } from '../supported.ts';
-import type { ContainerSource, TaskEnvironment, TaskHealthcheck, TaskNetwork, TaskService } from '../task.ts';
+import type {
+  ContainerSource,
+  TaskEnvironment,
+  TaskHealthcheck,
+  TaskMcpServer,
+  TaskNetwork,
+  TaskService,
+} from '../task.ts';
 import { issueAt } from '../task-folder.ts';
 import type { Path } from '../unknown-keys.ts';
-import { composeVariables } from './compose-variables.ts';
-import { readMcpServers } from './mcp-servers.ts';
 import { type HarborSource, readNetwork, readVariables } from './source.ts';
 import type { EnvironmentTable, HealthcheckTable } from './task-toml.ts';
 
@@ -147,3 +153,48 @@ function readContainers(
 
 const noEnvironment =
   'has neither a Dockerfile nor a docker-compose.yaml, and task.toml names no docker_image';
+
+/** The values that variables in a task's compose file have. */
+function composeVariables(context: string, table: EnvironmentTable): Record<string, string> {
+  const memory = table.memory_mb ?? (table.memory === undefined ? undefined : table.memory / 1024 ** 2);
+  const literal = Object.entries(table.env).filter(([, value]) => !value.startsWith('${'));
+  return {
+    ...Object.fromEntries(literal),
+    CONTEXT_DIR: context,
+    MAIN_IMAGE_NAME: mainImage,
+    ...(table.docker_image !== undefined && { PREBUILT_IMAGE_NAME: table.docker_image }),
+    TEST_DIR: '/tests',
+    ...(table.cpus !== undefined && { CPUS: String(table.cpus) }),
+    ...(memory !== undefined && { MEMORY: `${memory}M` }),
+    HOST_AGENT_LOGS_PATH: hostLogs,
+    HOST_VERIFIER_LOGS_PATH: hostLogs,
+    HOST_ARTIFACTS_PATH: hostLogs,
+    ENV_AGENT_LOGS_PATH: '/logs/agent',
+    ENV_VERIFIER_LOGS_PATH: '/logs/verifier',
+    ENV_ARTIFACTS_PATH: '/logs/artifacts',
+  };
+}
+
+/** Where a server runs that the main container can reach without a service. */
+const ownHosts = ['localhost', '127.0.0.1', '[::1]', 'main'];
+
+/** @param services the names of the containers beside the main one */
+function readMcpServers(
+  { document, remarks }: HarborSource,
+  servers: EnvironmentTable['mcp_servers'],
+  { path, services }: { path: Path; services: readonly string[] },
+): TaskMcpServer[] {
+  return servers.map(({ transport, url, command, ...server }, index) => {
+    const at = (key: string, message: string) => document.issue([...path, index, key], message);
+    remarks.uses('mcp-servers', at('name', server.name));
+    if (!/^[\w-]+$/.test(server.name)) remarks.uses('mcp-name', at('name', server.name));
+    for (const [name, value] of Object.entries(server.headers))
+      if (/\$\{/.test(value)) remarks.uses('host-variable', at('headers', name));
+    if (url !== undefined && transport !== 'stdio') {
+      const host = URL.parse(url)?.hostname;
+      if (host === undefined || ![...ownHosts, ...services].includes(host))
+        remarks.uses('mcp-elsewhere', at('url', url));
+    }
+    return { ...server, transport: transport === 'streamable-http' ? 'http' : transport, url, command };
+  });
+}

@@ -1,16 +1,21 @@
-import { basename } from 'node:path';
+import { basename, posix } from 'node:path';
 import { BadFile } from '../../suite/file-issues.ts';
 import { checkDocument } from '../document.ts';
 import { filesBelow, ignorePatterns } from '../files-below.ts';
 import { Remarks } from '../supported.ts';
-import type { Task, TaskSolution, TaskStep, TaskVerifier } from '../task.ts';
+import type { Task, TaskAgent, TaskArtifact, TaskSolution, TaskStep, TaskVerifier } from '../task.ts';
 import { issueAt, TaskFolder } from '../task-folder.ts';
 import { readTomlFile } from '../toml-file.ts';
-import { readAgent, readArtifacts } from './agent.ts';
+import type { Path } from '../unknown-keys.ts';
 import { healthcheckOf, readEnvironment } from './environment.ts';
-import { withoutCanary } from './instruction.ts';
-import { type HarborSource, readVariables } from './source.ts';
-import { type StepTable, schemaVersions, TaskToml } from './task-toml.ts';
+import { type HarborSource, readNetwork, readVariables } from './source.ts';
+import {
+  type AgentTable,
+  type ArtifactTable,
+  type StepTable,
+  schemaVersions,
+  TaskToml,
+} from './task-toml.ts';
 import { readVerifier } from './verifier.ts';
 
 /**
@@ -147,4 +152,49 @@ function withoutUndefined<Given extends object>(given: Given): Partial<Given> {
   return Object.fromEntries(
     Object.entries(given).filter(([, value]) => value !== undefined),
   ) as Partial<Given>;
+}
+
+/** Whether a line is a comment of Markdown or of a script that has the word canary. */
+function isCanary(line: string): boolean {
+  const text = line.trim().toLowerCase();
+  if (!text.includes('canary')) return false;
+  return text.startsWith('#') || (text.startsWith('<!--') && text.endsWith('-->'));
+}
+
+/**
+ * The text of an instruction without the comments at its beginning that mark it as part of a benchmark, and
+ * without the empty lines after them.
+ */
+export function withoutCanary(text: string): string {
+  const lines = text.split('\n');
+  let first = 0;
+  for (const [index, line] of lines.entries()) {
+    if (isCanary(line)) first = index + 1;
+    else if (line.trim() !== '') break;
+  }
+  if (first === 0) return text;
+  while (first < lines.length && lines[first]?.trim() === '') first += 1;
+  return lines.slice(first).join('\n');
+}
+
+function readAgent(source: HarborSource, table: AgentTable, path: Path): TaskAgent {
+  const { document, remarks } = source;
+  if (table.user !== undefined) remarks.uses('agent-user', document.issue([...path, 'user'], table.user));
+  if (table.timeout_sec === undefined) remarks.uses('agent-without-limit', document.issue(path, ''));
+  return { timeoutMs: table.timeout_sec, user: table.user, network: readNetwork(source, table, path) };
+}
+
+function readArtifacts(
+  { document, remarks }: HarborSource,
+  artifacts: readonly ArtifactTable[],
+  path: Path,
+): TaskArtifact[] {
+  return artifacts.map(({ source, destination, exclude, service }, index) => {
+    const at = document.issue([...path, index], source);
+    remarks.uses('artifacts', at);
+    if (posix.normalize(source) === '/') remarks.uses('whole-artifact', at);
+    if (exclude.length > 0) remarks.uses('artifact-exclude', at);
+    if (service !== 'main') remarks.uses('service-artifact', { ...at, message: `${source} of ${service}` });
+    return { source, destination, exclude, service };
+  });
 }

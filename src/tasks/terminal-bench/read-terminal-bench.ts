@@ -4,12 +4,11 @@ import { readYamlFile } from '../../suite/yaml-file.ts';
 import { hostLogs, mainImage } from '../compose/interpolate.ts';
 import { healthcheckOfMain } from '../compose/main-healthcheck.ts';
 import { readCompose } from '../compose/read-compose.ts';
-import { checkDocument, type TaskDocument } from '../document.ts';
+import { checkDocument, Seconds, type TaskDocument } from '../document.ts';
 import { filesBelow } from '../files-below.ts';
 import { Remarks } from '../supported.ts';
 import type { PlacedFolder, RewardReading, Task, TaskEnvironment, TaskSolution } from '../task.ts';
 import { issueAt, TaskFolder } from '../task-folder.ts';
-import { SolutionYaml, TaskYaml } from './task-yaml.ts';
 
 const testsFolder = '/tests';
 const script = 'run-tests.sh';
@@ -149,3 +148,44 @@ function readSolution({ folder, remarks }: Source): TaskSolution | undefined {
   remarks.uses('typed-solution', document.issue([], ''));
   return { kind: 'commands', commands: commands.map(({ command }) => command) };
 }
+
+const difficulties = ['easy', 'medium', 'hard', 'unknown'] as const;
+
+/** The keys of `task.yaml`, as version 0.2.18 of Terminal-Bench has them. */
+const TaskYaml = z.object({
+  instruction: z.string().min(1),
+  difficulty: z.enum(difficulties, {
+    error: ({ input }) =>
+      `expected one of ${difficulties.join(', ')}${input === undefined ? ', received undefined' : ''}`,
+  }),
+  author_name: z.string().optional(),
+  author_email: z.string().optional(),
+  category: z.string().optional(),
+  tags: z.array(z.string()).default([]),
+  parser_name: z.string().min(1).default('pytest'),
+  max_agent_timeout_sec: Seconds.default(360_000),
+  max_test_timeout_sec: Seconds.default(60_000),
+  run_tests_in_same_shell: z.boolean().default(false),
+  // These keys are about the recording of a terminal, or are estimates.
+  disable_asciinema: z.boolean().optional(),
+  estimated_duration_sec: z.number().nullish(),
+  expert_time_estimate_min: z.number().nullish(),
+  junior_time_estimate_min: z.number().nullish(),
+  // Older versions have these.
+  descriptions: z.array(z.unknown()).optional(),
+  env_name: z.string().nullish(),
+  test_scripts: z.array(z.string()).optional(),
+});
+
+type TaskYaml = z.output<typeof TaskYaml>;
+
+/** `solution.yaml`: commands that are typed, with keys that say when the next one is typed. */
+const SolutionYaml = z.array(
+  z.object({
+    command: z.string(),
+    min_timeout_sec: z.number().optional(),
+    max_timeout_sec: z.number().optional(),
+    block: z.boolean().optional(),
+    append_enter: z.boolean().optional(),
+  }),
+);

@@ -1,14 +1,17 @@
 import { posix } from 'node:path';
+import { printedText } from '../../bounds/anyone.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';
+import type { NewEntry } from '../../engine/archive/entries.ts';
 import type { Container } from '../../engine/container.ts';
 import type { ExecResult } from '../../engine/exec/exec-request.ts';
+import { OffsiteError } from '../../offsite-error.ts';
 import type { PlacedFile } from '../../suite/environment.ts';
+import type { PlannedSource } from '../../suite/git/git-source.ts';
+import { sourceEntries } from '../../suite/git/source-entries.ts';
 import type { Variables } from '../../suite/variables.ts';
 import { preparationEnvironment } from '../environment.ts';
 import { TrialFailure } from '../failure.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
-import { putSource, type SourceToPut } from './put-source.ts';
-import { unreachableText } from './unreachable-host.ts';
 
 interface Owner {
   uid: number;
@@ -152,4 +155,71 @@ function howItEnded(result: ExecResult, timeoutMs: number): string {
     case 'not-started':
       return `could not be started: ${result.message}`;
   }
+}
+
+interface SourceToPut {
+  planned: PlannedSource;
+  /** The sandbox's user; none for root. Git refuses a repository that belongs to somebody else. */
+  owner: { uid?: number; gid?: number };
+  /** The host's environment, in which git is found. */
+  env: NodeJS.ProcessEnv;
+}
+
+/**
+ * Puts the commit of a source into the workspace. Throws a {@link TrialFailure} if it is no longer in the
+ * data folder.
+ */
+async function putSource(
+  container: Container,
+  { planned, owner, env }: SourceToPut,
+  signal: AbortSignal,
+): Promise<void> {
+  const { workingDir } = container;
+  async function* entries(): AsyncGenerator<NewEntry> {
+    yield { path: workingDir, folder: true, ...owner };
+    for await (const entry of sourceEntries(planned, env, signal))
+      yield { ...entry, path: posix.join(workingDir, entry.path), ...owner };
+  }
+  try {
+    await container.put(entries(), '/', signal);
+  } catch (error) {
+    if (!(error instanceof OffsiteError) || error.code !== 'GIT_FAILED') throw error;
+    throw new TrialFailure({ kind: 'infrastructure', phase: 'prepare', message: error.message });
+  }
+}
+
+/** How npm, pip, uv, apt, curl, git, Go and Cargo say that they could not reach a host. */
+const patterns: readonly RegExp[] = [
+  /request to https?:\/\/([^\s/]+)\S* failed/,
+  /getaddrinfo (?:ENOTFOUND|EAI_AGAIN) (\S+)/,
+  /connect (?:ECONNREFUSED|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH) (\S+)/,
+  /HTTPS?ConnectionPool\(host='([^']+)'/,
+  /(?:Failed to fetch|error sending request for url)[: (`]+https?:\/\/([^\s/)]+)/,
+  /Could not resolve (?:host: )?'?([^\s']+)/,
+  /Could not connect to (\S+)/,
+  /Failed to connect to (\S+)/,
+  /unable to access 'https?:\/\/([^/']+)/,
+  /dial tcp: lookup (\S+)/,
+];
+
+/** The host that a script could not reach, by what it printed. Undefined if it names none. */
+export function unreachableHost(output: string): string | undefined {
+  for (const line of output.split('\n')) {
+    const read = line.slice(0, printedText.bytes.line);
+    for (const pattern of patterns) {
+      const host = pattern.exec(read)?.[1]?.replace(/[:;,.)]+$/, '');
+      if (host) return host;
+    }
+  }
+  return undefined;
+}
+
+/** A text that names such a host and says what to do. Empty if the output names none. */
+export function unreachableText(output: string): string {
+  const host = unreachableHost(output);
+  if (host === undefined) return '';
+  return (
+    `; it could not reach ${host}: check the network, or name a proxy or a mirror with variables of this ` +
+    'machine that the sandbox may see, such as passEnv: [HTTPS_PROXY, NPM_CONFIG_REGISTRY, PIP_INDEX_URL]'
+  );
 }

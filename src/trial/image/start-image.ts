@@ -1,5 +1,7 @@
+import { suiteFiles } from '../../bounds/suite.ts';
 import { assertEnforceable } from '../../engine/capabilities.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
+import type { Container } from '../../engine/container.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Image } from '../../engine/port/images.ts';
 import { messageOf } from '../../offsite-error.ts';
@@ -11,8 +13,6 @@ import { baseEnvironment } from '../environment.ts';
 import { TrialFailure, unusable } from '../failure.ts';
 import type { TrialSpec } from '../spec.ts';
 import { baseImage } from './base-image.ts';
-import { closedVariables } from './closed-variables.ts';
-import { contentsOf } from './image-contents.ts';
 import { blameFor, imageOfBuild, noImage, obtainImage, type PullParts, usedImage } from './obtain-image.ts';
 
 /** The image that a trial's environment begins with, and how commands run in it. */
@@ -137,4 +137,86 @@ function homeOf({ user }: Image, { sandbox, environment }: StartSpec): { HOME?: 
   if (environment.user !== undefined) return {};
   if (sandbox.user !== undefined) return { HOME: '/tmp' };
   return user === '' ? { HOME: '/root' } : {};
+}
+
+interface ImageContents {
+  /** Whether it has the user that commands run as. */
+  user: boolean;
+  shell: boolean;
+  bash: boolean;
+  node: boolean;
+}
+
+/**
+ * Which of the things that trials need are in an image. Looks at its files and starts nothing. Some round
+ * trips.
+ */
+async function contentsOf(
+  engine: Engine,
+  spec: ContainerSpec,
+  { env }: Image,
+  signal: AbortSignal,
+): Promise<ImageContents> {
+  await using container = await engine.createContainer(spec, signal);
+  const isThere = async (path: string) => (await container.kindOf(path, signal)) === 'other';
+  const folders = new Set(
+    baseEnvironment({ env })
+      .PATH?.split(':')
+      .filter((one) => one.startsWith('/')),
+  );
+  const isOnPath = async (name: string) => {
+    for (const folder of folders) if (await isThere(`${folder}/${name}`)) return true;
+    return false;
+  };
+  const [user = ''] = spec.user?.split(':') ?? [];
+  return {
+    user: /^\d*$/.test(user) || (await hasUser(container, user, signal)),
+    shell: await isThere('/bin/sh'),
+    bash: await isOnPath('bash'),
+    node: await isOnPath('node'),
+  };
+}
+
+/**
+ * Whether `/etc/passwd` has a user of this name. True if the file is not a regular one, because then only the
+ * engine can say.
+ */
+async function hasUser(container: Container, name: string, signal: AbortSignal): Promise<boolean> {
+  const path = '/etc/passwd';
+  if ((await container.kindOf(path, signal)) !== 'other') return false;
+  const pieces: Buffer[] = [];
+  for await (const { type, content } of container.archive(path, signal, suiteFiles.bytes.file)) {
+    if (type !== 'file') return true;
+    for await (const piece of content()) pieces.push(Buffer.from(piece));
+  }
+  const lines = Buffer.concat(pieces).toString('utf8').split('\n');
+  return lines.some((line) => line.startsWith(`${name}:`));
+}
+
+/**
+ * What a validator gets in place of the variables that decide what programs run or load, and name a folder in
+ * the workspace.
+ */
+function closedVariables(env: Readonly<Record<string, string>>, workspace: string): Record<string, string> {
+  const closed = Object.entries(env).flatMap(([name, value]) => {
+    const without = name === 'PATH' ? pathOutside(value, workspace) : '';
+    const isOpen = name === 'PATH' ? without !== value : pathsIn(value, workspace).length > 0;
+    return isOpen && loading.test(name) ? [[name, without] as const] : [];
+  });
+  return Object.fromEntries(closed);
+}
+
+/** Variables that decide what programs run or load. */
+const loading =
+  /^(PATH|HOME|ENV|BASH_ENV|LD_.*|NODE_(OPTIONS|PATH)|PYTHON.*|PERL.*|RUBY(LIB|OPT)|GIT_.*|CLASSPATH|JAVA_TOOL_OPTIONS)$/;
+
+/** The parts of a variable, separated as in PATH or in options, that are in a folder. */
+function pathsIn(value: string, folder: string): string[] {
+  return value.split(/[:;,=\s]/).filter((part) => part === folder || part.startsWith(`${folder}/`));
+}
+
+/** A PATH without folders in the workspace. Relative ones are: commands start there. */
+function pathOutside(path: string, workspace: string): string {
+  const isOutside = (part: string) => part.startsWith('/') && pathsIn(part, workspace).length === 0;
+  return path.split(':').filter(isOutside).join(':');
 }

@@ -6,7 +6,6 @@ import type { Clock } from '../../clock.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import type { RunOptions, RunResult } from '../sandboxed/api.ts';
 import { execUser, users } from '../users.ts';
-import { Head } from './head.ts';
 import type { WorkSandbox } from './work-sandbox.ts';
 
 const endWork = readFileSync(new URL('./end-work.sh', import.meta.url), 'utf8');
@@ -184,4 +183,26 @@ export class Work {
 
 function userOf({ user }: Extract<WorkSandbox, { kind: 'beside' }>): string {
   return user === 'nobody' ? execUser(users.work) : user.own;
+}
+
+/** Keeps the beginning of a stream. */
+class Head {
+  readonly #chunks: Buffer[] = [];
+  #room: number;
+  isCut = false;
+
+  constructor(room: number) {
+    this.#room = room;
+  }
+
+  /** Copies what it keeps of the buffer. */
+  push(bytes: Buffer): void {
+    if (bytes.length > this.#room) this.isCut = true;
+    if (this.#room > 0) this.#chunks.push(Buffer.from(bytes.subarray(0, this.#room)));
+    this.#room = Math.max(0, this.#room - bytes.length);
+  }
+
+  text(): string {
+    return Buffer.concat(this.#chunks).toString();
+  }
 }

@@ -1,15 +1,16 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Context, Hono } from 'hono';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { changedAfter, lastChange } from '../../ledger/trial-rows.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { Redactor } from '../../redaction/redactor.ts';
 import type { RecordReference } from '../model/data-source.ts';
-import type { TrialSummary } from '../model/shapes.ts';
+import type { LedgerEvent, TrialSummary } from '../model/shapes.ts';
 import { readBatch, readBatches } from '../read/batches.ts';
 import { RecordReader } from '../read/record-reader.ts';
 import { readTrial, readValue } from '../read/trial.ts';
 import type { Access } from './access.ts';
 import { refusalOf, securityHeaders } from './guard.ts';
-import { journalEvents } from './journal.ts';
 import type { PageFiles } from './page-files.ts';
 
 export interface ViewerParts {
@@ -133,4 +134,40 @@ function failed(status: number, message: string): Response {
 async function* bytesOf(texts: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
   const encoder = new TextEncoder();
   for await (const text of texts) yield encoder.encode(text);
+}
+
+/** Milliseconds between two looks at the journal. */
+const everyMs = 1_000;
+/** Changes in one event. */
+const changesAtOnce = 5_000;
+/** Milliseconds without a change after which a client gets a sign that the connection lives. */
+const quietMs = 15_000;
+
+/**
+ * The changes of the ledger from now on, as server-sent events, until the signal aborts. Another process may
+ * make them. One look costs a query by key.
+ */
+async function* journalEvents(
+  { records }: Ledger,
+  signal: AbortSignal,
+): AsyncGenerator<string, void, undefined> {
+  let last = lastChange(records);
+  let quietSince = performance.now();
+  yield ': connected\n\n';
+  while (!signal.aborted) {
+    await delay(everyMs, undefined, { signal }).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    });
+    if (signal.aborted) return;
+    const changed = changedAfter(records, last, changesAtOnce);
+    if (changed.last > last) {
+      const event: LedgerEvent = { batches: changed.batches, trials: changed.trials };
+      yield `data: ${JSON.stringify(event)}\n\n`;
+      last = changed.last;
+      quietSince = performance.now();
+    } else if (performance.now() - quietSince > quietMs) {
+      yield ': quiet\n\n';
+      quietSince = performance.now();
+    }
+  }
 }

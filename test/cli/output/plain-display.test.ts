@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { activityLines, trialWords } from '../../../src/cli/output/activity-text.ts';
-import { type PlainParts, plainDisplay } from '../../../src/cli/output/plain-display.ts';
+import { type PlainParts, plainDisplay } from '../../../src/cli/output/progress.ts';
 import { Output } from '../../../src/text/output.ts';
 import { handClock } from '../../agent/test-clock.ts';
 import { activityAt } from './activity-fixture.ts';
