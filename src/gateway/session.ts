@@ -3,18 +3,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { abortable } from '../abortable.ts';
 import { chatAnswers } from '../bounds/model.ts';
 import { modelRequests } from '../bounds/sandbox.ts';
+import { sumOfUsage } from '../contract/usage.ts';
 import { startDeadline } from '../deadline.ts';
+import { unionOf } from '../intervals.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { allowList } from '../suite/hosts/host-pattern.ts';
 import type { Budget } from '../suite/model-config.ts';
-import { accountOf } from './account.ts';
 import { answerError, answerText } from './answer.ts';
 import { answererOf } from './answerer.ts';
 import { holdRoleBudgets } from './budget.ts';
 import { chatOver } from './chat/chat-over.ts';
 import { exchange } from './exchange.ts';
 import { answerModels, type ForwardParts, forward } from './forward.ts';
-import type { GatewaySession, SessionRequest } from './gateway.ts';
+import type { GatewaySession, ModelAccount, RoleUsage, SessionRequest } from './gateway.ts';
 import type { GatewayParts } from './gateway-parts.ts';
 import { type ProxyParts, proxyRequest, proxyTunnel } from './hosts/proxy.ts';
 import { GatewayRefusal } from './refusal.ts';
@@ -23,7 +24,13 @@ import { bytesForUpstream, readRequestBody } from './request-body.ts';
 import { roleModels } from './role-models.ts';
 import { routeOf } from './route.ts';
 import type { ServedModel } from './served-model.ts';
-import { type InFlight, sessionRecord } from './session-record.ts';
+import {
+  type ExchangeEntry,
+  type InFlight,
+  type SessionRecord,
+  sessionRecord,
+  stillInFlight,
+} from './session-record.ts';
 import { issueTokens } from './tokens.ts';
 import { wireTable } from './wires/wire-table.ts';
 
@@ -200,4 +207,44 @@ function checkPrices(
     kind: 'input',
     hint: 'Set its prices in offsite.yaml, or limit tokens instead.',
   });
+}
+
+/** Sums up a record. A request that is still in flight counts as a request without usage. */
+function accountOf(record: SessionRecord, now: number): ModelAccount {
+  const { entries, connections, failures, standings } = record;
+  const asked = entries.filter(({ use }) => use !== 'refused');
+  const byModel = Map.groupBy(asked, ({ exchange }) => `${exchange.role} ${exchange.model}`);
+  const shown = ({ exchange }: ExchangeEntry) => ({
+    ...structuredClone(exchange),
+    ...(exchange.failure === stillInFlight && { finishedAt: now }),
+  });
+  return {
+    exchanges: entries.map(shown),
+    connections: structuredClone([...connections]),
+    usage: [...byModel.values()].flatMap(roleUsage),
+    modelMs: unionOf(asked.map(shown).filter(({ role }) => role === 'agent')),
+    failure: [...failures.values()].toSorted((a, b) => a.at - b.at).at(-1)?.message,
+    agent: { ...standings.of('agent') },
+  };
+}
+
+function roleUsage(entries: readonly ExchangeEntry[]): RoleUsage[] {
+  const [first] = entries;
+  if (!first) return [];
+  const { role, model } = first.exchange;
+  const replayed = entries.filter(({ exchange }) => exchange.replayed).length;
+  const metered = entries.filter(({ use }) => use === 'metered');
+  // Without an answer the usage is unknown.
+  const usage = metered.length === 0 ? {} : sumOfUsage(metered.map(({ exchange }) => exchange.usage));
+  return [
+    {
+      role,
+      model,
+      answeredBy: entries.findLast(({ exchange }) => exchange.answeredBy)?.exchange.answeredBy,
+      requests: entries.length,
+      ...(replayed > 0 && { replayed }),
+      usage,
+      pricesOf: usage.costUsd === undefined ? undefined : metered.at(-1)?.pricesOf,
+    },
+  ];
 }

@@ -11,7 +11,6 @@ import { startDeadline } from '../../deadline.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { documentContent } from '../document.ts';
 import { workflowQueue } from '../format.ts';
-import { foundTrialId } from '../found-trial-id.ts';
 import { type Needs, queueFor } from '../placement/needs.ts';
 import { hashOf } from '../storage/contents.ts';
 import {
@@ -175,4 +174,23 @@ function tooSlow(ms: number): OffsiteError {
     code: 'LOOK_TOO_SLOW',
     kind: 'infrastructure',
   });
+}
+
+/** A trial, by the service's ids. */
+interface FoundTrial {
+  batch: string;
+  run: string;
+  ordinal: number;
+}
+
+/**
+ * The id of the workflow of a trial that the poll found: as long as Temporal knows the id, it starts the
+ * trial again only if the workflow failed. Ids of a service may hold anything, so unusual ones are hashed.
+ */
+function foundTrialId(taskQueue: string, { batch, run, ordinal }: FoundTrial): string {
+  return [taskQueue, 'found', ...[batch, run].map(named), ordinal].join('/');
+}
+
+function named(id: string): string {
+  return /^[\w.-]{1,100}$/.test(id) ? id : `sha256:${hashOf(id)}`;
 }

@@ -1,5 +1,8 @@
+import { commandOutput } from '../../bounds/sandbox.ts';
+import type { Clock } from '../../clock.ts';
 import type { Container } from '../../engine/container.ts';
-import type { CommandSource, Runner } from '../../harness/runner.ts';
+import type { BudgetLeft } from '../../gateway/gateway.ts';
+import type { CommandSource, Runner, TimeLeft } from '../../harness/runner.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
 import { mcpObstacle } from '../../suite/planned-variant.ts';
 import { asUser } from '../as-user.ts';
@@ -8,11 +11,9 @@ import { harnessEnvironment } from '../environment.ts';
 import { TrialFailure } from '../failure.ts';
 import { modelAccess, reachThrough } from '../model-access.ts';
 import { hostsOf, type TrialModels } from '../models.ts';
-import { passTimeLeft } from '../pass-time-left.ts';
 import { refuseMissed } from '../replayed.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
 import { answererOf } from '../simulated-user.ts';
-import { copySkills } from '../skills.ts';
 import { endingCause } from './ending-cause.ts';
 import type { Phase, PhaseInput } from './phase.ts';
 
@@ -146,5 +147,74 @@ function commandsOf(
     derivedTrajectory: models?.derived.entries(),
     harnessTellsCommands: source === 'report',
     ...((isCut || derivedIsCut) && { commandsCut: true }),
+  };
+}
+
+/**
+ * Copies the skills of a case to where a harness looks for them, as the user of the harness. Call it before
+ * the harness runs. Throws a {@link TrialFailure} of kind `task` if they cannot be copied.
+ *
+ * @param from an absolute folder in the sandbox
+ * @param to a folder below the user's home: `~/…`
+ */
+export async function copySkills(
+  container: Container,
+  { from, to }: { from: string; to: `~/${string}` },
+  signal: AbortSignal,
+): Promise<void> {
+  const result = await container.exec({
+    argv: ['/bin/sh', '-c', copy, 'sh', from, to.slice(2)],
+    timeoutMs: commandOutput.time.workspaceCopy,
+    signal,
+  });
+  signal.throwIfAborted();
+  if (result.ended === 'exited' && result.exitCode === 0) return;
+  const message = `the skills in ${from} could not be copied to ${to}`;
+  const output = result.ended === 'not-started' ? result.message : result.stdout.text;
+  throw new TrialFailure({ kind: 'task', phase: 'harness', message, output });
+}
+
+const copy = 'exec 2>&1; mkdir -p "$HOME/$2" && cp -R "$1/." "$HOME/$2/"';
+
+interface TimeLeftParts {
+  clock: Clock;
+  /** The environment of the harness's processes. */
+  env: Record<string, string>;
+  /** What is left of the budgets of its models. */
+  budgetLeft(): BudgetLeft;
+}
+
+/**
+ * Passes a harness what is left of its time and of the budgets of its models, at the beginning of each turn:
+ * in its environment, and by the function that this returns. A batch's budget is shared: what is left of it
+ * may be used by other trials.
+ *
+ * @param until when the harness is ended, epoch milliseconds
+ */
+function passTimeLeft(until: number, { clock, env, budgetLeft }: TimeLeftParts): () => TimeLeft {
+  const left = () => timeLeft(until, budgetLeft(), clock.now());
+  Object.assign(env, deadlineEnvironment(left(), clock.now()));
+  return left;
+}
+
+function timeLeft(
+  until: number,
+  { until: budgetUntil = until, ...budgets }: BudgetLeft,
+  now: number,
+): TimeLeft {
+  return { timeMs: Math.max(0, Math.min(until, budgetUntil) - now), ...budgets };
+}
+
+/** The variables that tell a harness what is left. What is not limited has no variable. */
+function deadlineEnvironment(
+  { timeMs, tokens, usd, requests }: TimeLeft,
+  now: number,
+): Record<string, string> {
+  return {
+    OFFSITE_DEADLINE: String(Math.floor((now + timeMs) / 1000)),
+    OFFSITE_TIME_LIMIT_SECONDS: String(Math.floor(timeMs / 1000)),
+    ...(tokens !== undefined && { OFFSITE_TOKEN_BUDGET: String(Math.floor(tokens)) }),
+    ...(usd !== undefined && { OFFSITE_USD_BUDGET: usd.toFixed(4) }),
+    ...(requests !== undefined && { OFFSITE_REQUEST_BUDGET: String(requests) }),
   };
 }

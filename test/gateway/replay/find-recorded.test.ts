@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { canonicalRequest } from '../../../src/gateway/replay/canonical-request.ts';
 import type { TrialLabel } from '../../../src/gateway/replay/cassette.ts';
-import { nearestTo } from '../../../src/gateway/replay/difference.ts';
 import { RecordedFinder } from '../../../src/gateway/replay/find-recorded.ts';
+import { nearestTo } from '../../../src/gateway/replay/replay.ts';
 import type { NeutralRequest } from '../../../src/gateway/translation/neutral-request.ts';
 import { asks, called, cassette, recorded, returned, said, trial } from './recorded.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { sampleOf } from '../../../src/gateway/scripted/asked-form.ts';
+import { sampleOf } from '../../../src/gateway/scripted/scripted-upstream.ts';
 import { type Document, document, scripted, wires } from './asking.ts';
 
 const judgment = z.strictObject({ reason: z.string(), score: z.number().min(0).max(1) });

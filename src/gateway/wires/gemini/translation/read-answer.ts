@@ -1,11 +1,12 @@
 import { eventObjects } from '../../../translation/event-objects.ts';
+import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
 import { incomplete, NoAnswer, stopOf } from '../../../translation/read-answers.ts';
+import type { Stops } from '../../../translation/stops.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
+import { isObject, type JsonObject, member, object, objectsOf, tokens } from '../../lenient.ts';
 import { readError } from '../../model-error.ts';
 import { stringIn } from '../../read-values.ts';
-import { stops } from '../stops.ts';
-import { usageOf } from '../usage.ts';
+import { fields } from '../../reply.ts';
 
 /** Reads the chunks of a stream. A whole answer is read as its only chunk. */
 export const read: WireTranslation['read'] = (steps, losses) => {
@@ -59,4 +60,34 @@ export const read: WireTranslation['read'] = (steps, losses) => {
       if (!steps.over) finish();
     },
   };
+};
+
+const Usage = object({
+  promptTokenCount: tokens,
+  candidatesTokenCount: tokens,
+  thoughtsTokenCount: tokens,
+  cachedContentTokenCount: tokens,
+});
+
+/** The wire counts thoughts apart from the rest of the output. */
+function usageOf(usage: unknown): NeutralUsage {
+  const all = Usage.parse(usage);
+  const { promptTokenCount: input, candidatesTokenCount: said, thoughtsTokenCount: reasoning } = all;
+  // An answer without text has no count of it.
+  const output =
+    said === undefined && reasoning === undefined && input === undefined
+      ? undefined
+      : (said ?? 0) + (reasoning ?? 0);
+  return fields({ input, output, cacheRead: all.cachedContentTokenCount, reasoning });
+}
+
+const stops: Stops = {
+  STOP: 'done',
+  MAX_TOKENS: 'length',
+  SAFETY: 'refused',
+  RECITATION: 'refused',
+  LANGUAGE: 'refused',
+  BLOCKLIST: 'refused',
+  PROHIBITED_CONTENT: 'refused',
+  SPII: 'refused',
 };
