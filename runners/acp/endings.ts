@@ -7,7 +7,7 @@ import type { TurnStatus } from '../../src/harness/turn-record.ts';
 import { messageOf } from '../../src/offsite-error.ts';
 
 /** How the work of a turn ended. */
-export type Outcome =
+export type PromptOutcome =
   /** The agent reported the end of the turn. */
   | { how: 'answered'; status: TurnStatus }
   /** Its process ended without an answer. */
@@ -41,7 +41,7 @@ export function textOf(error: unknown): string {
 }
 
 /** The ending of a turn. There is an exit code only if the agent's process ended by itself. */
-export function endingOf(outcome: Outcome, limits: TurnLimits): HarnessEnding {
+export function endingOf(outcome: PromptOutcome, limits: TurnLimits): HarnessEnding {
   switch (outcome.how) {
     case 'answered':
       return endingOfStatus(outcome.status);

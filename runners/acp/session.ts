@@ -22,7 +22,7 @@ import type {
 import { shownOutput } from '../../src/harness/streamed-turn.ts';
 import { TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
 import { type AcpProgram, AgentProcess, noTimeoutMs } from './agent-process.ts';
-import { endingOf, type Outcome, statusOf, textOf } from './endings.ts';
+import { endingOf, type PromptOutcome, statusOf, textOf } from './endings.ts';
 import { AcpMessages } from './messages.ts';
 import { newSession } from './new-session.ts';
 import { Terminals } from './terminals.ts';
@@ -71,7 +71,7 @@ export class AcpSession implements HarnessSession {
     const agent = this.#agent ?? this.#start();
     this.#agent = agent;
     const work = this.#work(agent, message);
-    const outcome = await Promise.race<Outcome>([
+    const outcome = await Promise.race<PromptOutcome>([
       work,
       agent.process.ended.then((result) => ({ how: 'ended' as const, result })),
       agent.messages.broken.then((reason) => ({ how: 'broken' as const, reason })),
@@ -136,8 +136,8 @@ export class AcpSession implements HarnessSession {
   }
 
   /** Never rejects. */
-  async #work({ connection: { agent } }: Agent, message: string): Promise<Outcome> {
-    const answered = (status: TurnStatus): Outcome => ({ how: 'answered', status });
+  async #work({ connection: { agent } }: Agent, message: string): Promise<PromptOutcome> {
+    const answered = (status: TurnStatus): PromptOutcome => ({ how: 'answered', status });
     try {
       this.#sessionId ??= await this.#open(agent);
     } catch (error) {

@@ -38,7 +38,7 @@ export const shellTool: ChatTool = {
   },
 };
 
-interface Outcome {
+interface CallOutcome {
   result: { text: string; failed: boolean };
   /** The ending of the whole turn, if this call ends it. */
   ending?: HarnessEnding | 'cut-off';
@@ -55,7 +55,7 @@ export async function runCall(
   cut: boolean,
   run: Turn,
   deadline: AbortSignal,
-): Promise<Outcome> {
+): Promise<CallOutcome> {
   const wanted = commandOf(call, cut);
   if ('mistake' in wanted) {
     const { name, arguments: input } = call;

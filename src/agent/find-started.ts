@@ -4,7 +4,7 @@ import type { ListedRun } from '../client/pages/run-parts.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import type { StartedRun } from './batch-run.ts';
 
-export type Found =
+export type BatchSearch =
   | { kind: 'found'; id: string; runs: StartedRun[] }
   | { kind: 'none' }
   /** More than one batch fits, so it is unknown which of them is ours. */
@@ -30,7 +30,7 @@ export async function findStarted(
   plan: SuitePlan,
   { askedAt, isLocal, isOwned }: Wanted,
   signal: AbortSignal,
-): Promise<Found> {
+): Promise<BatchSearch> {
   const since = askedAt - foundRuns.time.clockDifference;
   const byCase = new Map<string, ListedRun[]>();
   for (const { request } of plan.cases) {

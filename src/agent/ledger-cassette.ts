@@ -11,10 +11,10 @@ import type { PlannedReplay } from '../suite/plan.ts';
 interface CassetteParts {
   ledger: Ledger;
   /** Receives each exchange that cannot be replayed, with the reason. */
-  leftOut?: (why: string, exchange: LeftOut) => void;
+  leftOut?: (why: string, exchange: UnrecordedExchange) => void;
 }
 
-export interface LeftOut extends Pick<ModelExchange, 'role' | 'failure'> {
+export interface UnrecordedExchange extends Pick<ModelExchange, 'role' | 'failure'> {
   number: number;
   reason: string;
 }

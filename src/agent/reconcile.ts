@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Client } from '../client/client.ts';
-import type { ListedRun, ListedTrial } from '../client/pages/run-parts.ts';
+import type { ListedRun, ServiceTrial } from '../client/pages/run-parts.ts';
 import { NotFound } from '../client/refusal.ts';
 import type { ReportedTrial } from '../contract/report.ts';
 import type { RunKey } from '../ledger/batches.ts';
@@ -156,7 +156,7 @@ async function reconcileRun(
     );
     switch (actions[has][state]) {
       case 'take': {
-        const { verdict, result } = resultFromService(record as ListedRun<'results'>, listed as ListedTrial);
+        const { verdict, result } = resultFromService(record as ListedRun<'results'>, listed as ServiceTrial);
         await trials.take(trial.trial, verdict, result);
         total.taken++;
         break;
@@ -245,7 +245,7 @@ export async function* recordsOf(
 export interface ObservedTrial {
   state: AtService;
   /** The trial in the record, if it is there. */
-  listed: ListedTrial | undefined;
+  listed: ServiceTrial | undefined;
 }
 
 /** @param report what the ledger would report of the trial; read only if there is something to compare */
@@ -268,7 +268,7 @@ export function trialIn(
 const openStatuses: ReadonlySet<string> = new Set(['queued', 'running']);
 const recordedStatuses: ReadonlySet<string> = new Set(['reported', 'completed', 'voided']);
 
-function hasContent({ id: _, ordinal: __, status: ___, ...content }: ListedTrial): boolean {
+function hasContent({ id: _, ordinal: __, status: ___, ...content }: ServiceTrial): boolean {
   return Object.values(content).some((value) => value !== undefined);
 }
 
@@ -278,7 +278,7 @@ function hasContent({ id: _, ordinal: __, status: ___, ...content }: ListedTrial
  * measurement that hardly any two attempts have in common. Numbers may be rounded.
  */
 function compared(
-  recorded: ListedTrial,
+  recorded: ServiceTrial,
   { sandboxId, outcome, usage }: ReportedTrial,
 ): 'ours' | 'other' | 'bare' {
   if (recorded.sandboxId !== undefined && sandboxId !== undefined)
@@ -312,7 +312,7 @@ function rounded(milliseconds: number | undefined): number | undefined {
   return milliseconds === undefined ? undefined : Math.round(milliseconds);
 }
 
-function hashesOf(artifacts: ListedTrial['artifacts']): string[] | undefined {
+function hashesOf(artifacts: ServiceTrial['artifacts']): string[] | undefined {
   return artifacts?.map(({ path, sha256 }) => `${sha256} ${path}`).sort();
 }
 
@@ -321,7 +321,7 @@ function verdictOf({ name, exitCode }: { name: string; exitCode?: number | undef
 }
 
 /** Names the result that a service has in place of ours. */
-export function otherResult(listed: ListedTrial | undefined): string {
+export function otherResult(listed: ServiceTrial | undefined): string {
   const from = listed?.sandboxId === undefined ? '' : ` from the sandbox ${listed.sandboxId.slice(0, 12)}`;
   return `the service has another result of the trial${from} (${listed?.status ?? 'unknown status'})`;
 }

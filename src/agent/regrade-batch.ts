@@ -174,8 +174,8 @@ function basisOf({ verify, verifyPlace, validator, tests, testsHosts, judges, ..
 /** A trial with its new grading, which the ledger has. */
 export interface RegradedTrial {
   trial: ListedTrial;
-  was: Outcome;
-  now: Outcome;
+  was: RegradedVerdict;
+  now: RegradedVerdict;
   /** How the new grading differs from a grading within the trial. */
   notes: string[];
   thresholds: ThresholdChange[];
@@ -183,7 +183,7 @@ export interface RegradedTrial {
 }
 
 /** A verdict and its reasons, without the outputs, which the ledger has. */
-export interface Outcome {
+export interface RegradedVerdict {
   verdict: Verdict;
   cause: Cause | undefined;
   /** The checks that failed, one line each. */
@@ -191,7 +191,7 @@ export interface Outcome {
   durationMs: number;
 }
 
-function outcomeOf(result: TrialResult): Outcome {
+function outcomeOf(result: TrialResult): RegradedVerdict {
   const { verdict, cause, startedAt, finishedAt } = result;
   return {
     verdict,

@@ -1,4 +1,4 @@
-import type { ListedRun, ListedTrial } from '../client/pages/run-parts.ts';
+import type { ListedRun, ServiceTrial } from '../client/pages/run-parts.ts';
 import type { Verdict } from '../ledger/trials.ts';
 import type { TrialResult } from '../record/trial-record.ts';
 
@@ -8,7 +8,7 @@ import type { TrialResult } from '../record/trial-record.ts';
  */
 export function resultFromService(
   run: ListedRun<'results'>,
-  trial: ListedTrial,
+  trial: ServiceTrial,
 ): { verdict: Verdict; result: TrialResult } {
   const verdict = verdictOf(run, trial);
   const at = Date.parse(run.finishedAt ?? run.startedAt ?? '') || 0;
@@ -44,7 +44,7 @@ export function resultFromService(
 /** Undefined if the record does not show it. */
 function verdictOf(
   { distribution, trials = [] }: ListedRun<'results'>,
-  trial: ListedTrial,
+  trial: ServiceTrial,
 ): Verdict | undefined {
   const { status, voidFields = [], verifySteps, validations } = trial;
   if (status === 'voided' || voidFields.includes('passed')) return 'void';

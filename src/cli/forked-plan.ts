@@ -1,5 +1,5 @@
 import { openBatch } from '../agent/batch-run.ts';
-import { type LeftOut, ledgerCassette } from '../agent/ledger-cassette.ts';
+import { ledgerCassette, type UnrecordedExchange } from '../agent/ledger-cassette.ts';
 import type { RecordedExchange } from '../gateway/replay/cassette.ts';
 import { turnsInOrder } from '../gateway/replay/turns-in-order.ts';
 import { findTarget, labelOf } from '../ledger/find-target.ts';
@@ -62,7 +62,7 @@ export function forkedPlan(fork: Fork, { ledger, config, harnesses, keys }: Fork
       ? { ...variant, name: `${variant.name}, then ${model}`, model, modelConfig }
       : variantWith({ variant, harness, profile, model }, others);
   if (at > 0) {
-    const leftOut: LeftOut[] = [];
+    const leftOut: UnrecordedExchange[] = [];
     const exchanges = recordedUpTo(ledger, batch, trial.key, { at, shown, leftOut });
     if (harness !== undefined) requireMapped(exchanges, leftOut, { at, shown });
   }
@@ -89,9 +89,9 @@ function recordedUpTo(
   ledger: Ledger,
   batch: { key: number; id: string },
   key: number,
-  { at, shown, leftOut }: { at: number; shown: string; leftOut: LeftOut[] },
+  { at, shown, leftOut }: { at: number; shown: string; leftOut: UnrecordedExchange[] },
 ): RecordedExchange[] {
-  const parts = { ledger, leftOut: (_: string, exchange: LeftOut) => leftOut.push(exchange) };
+  const parts = { ledger, leftOut: (_: string, exchange: UnrecordedExchange) => leftOut.push(exchange) };
   const { trials } = ledgerCassette(parts, batch, key);
   const all = trials.flatMap((one) => one.exchanges());
   if (all.length === 0)
@@ -156,7 +156,7 @@ function variantWith(
 /** Throws `FORK_UNMAPPED` if another harness cannot be given all recorded answers to an agent. */
 function requireMapped(
   exchanges: readonly RecordedExchange[],
-  leftOut: readonly LeftOut[],
+  leftOut: readonly UnrecordedExchange[],
   { at, shown }: { at: number; shown: string },
 ): void {
   // A failed request is no gap, because the harness repeated it.

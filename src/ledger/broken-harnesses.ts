@@ -9,7 +9,7 @@ interface Broken {
 }
 
 /** The variant of the trial that is asked about, and since when the ledger has the trial's run. */
-interface Asked {
+interface AskedVariant {
   batch: number;
   variant: string;
   variantIndex: number | null;
@@ -51,7 +51,7 @@ export class BrokenHarnesses {
     return this.#variant(asked).filter(({ endedAt }) => endedAt >= asked.since);
   }
 
-  #asked(trial: TrialKey): Asked {
+  #asked(trial: TrialKey): AskedVariant {
     const row = this.#records.get(
       `SELECT runs.batch, runs.variant, runs.variant_index,
          (SELECT min(changes.at) FROM changes
@@ -67,7 +67,7 @@ export class BrokenHarnesses {
     };
   }
 
-  #variant({ batch, variant, variantIndex }: Asked): Broken[] {
+  #variant({ batch, variant, variantIndex }: AskedVariant): Broken[] {
     const name = JSON.stringify([batch, variant, variantIndex]);
     const known = this.#known.get(name);
     if (known) return known;

@@ -64,7 +64,7 @@ export interface StoredTrial {
 }
 
 /** What a worker leaves out when it asks for trials. */
-export interface LeftOut {
+export interface ExcludedTrials {
   trials?: Iterable<TrialKey>;
   runs?: Iterable<RunKey>;
   /** Names as {@link variantOf} returns them. */
@@ -116,7 +116,7 @@ export class Queue {
   }
 
   /** The next trials to run, oldest first. */
-  next(scope: QueueScope, limit: number, except: LeftOut = {}): QueuedTrial[] {
+  next(scope: QueueScope, limit: number, except: ExcludedTrials = {}): QueuedTrial[] {
     const { trials = [], runs = [], variants = [] } = except;
     const rows = this.#records.all(
       `SELECT ${queuedColumns} ${waiting}

@@ -1,4 +1,4 @@
-import { type Found, Scanner } from './scanner.ts';
+import { type KeyPlace, Scanner } from './scanner.ts';
 import { shortest } from './shortest.ts';
 
 export interface RedactorOptions {
@@ -53,7 +53,7 @@ export class Redactor {
   }
 
   /** Where the first secret is, in bytes; undefined if there is none. */
-  find(content: string | Uint8Array): Pick<Found, 'at' | 'end'> | undefined {
+  find(content: string | Uint8Array): Pick<KeyPlace, 'at' | 'end'> | undefined {
     if (this.#scanner.isIdle) return undefined;
     const bytes = typeof content === 'string' ? Buffer.from(content) : content;
     const search = this.#scanner.find(bytes, 0, true);

@@ -1,7 +1,7 @@
 import { type Needle, needlesOf } from './needles.ts';
 
 /** Where a secret is. */
-export interface Found {
+export interface KeyPlace {
   at: number;
   end: number;
   /** The index of the secret, from 0. */
@@ -9,7 +9,7 @@ export interface Found {
 }
 
 /** The result of a search: a secret, the position from which more bytes decide, or neither. */
-export type Search = { kind: 'found'; found: Found } | { kind: 'open'; at: number } | { kind: 'none' };
+export type Search = { kind: 'found'; found: KeyPlace } | { kind: 'open'; at: number } | { kind: 'none' };
 
 const none: Search = { kind: 'none' };
 
@@ -64,7 +64,7 @@ function pairAt(bytes: Uint8Array, at: number): number {
 }
 
 function findAt(needles: readonly Needle[], bytes: Uint8Array, at: number, last: boolean): Search {
-  let found: Found | undefined;
+  let found: KeyPlace | undefined;
   for (const { bytes: wanted, least, secret } of needles) {
     let length = 2;
     while (length < wanted.length && bytes[at + length] === wanted[length]) length++;

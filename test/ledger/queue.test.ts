@@ -8,7 +8,7 @@ import type { FoundRun } from '../../src/ledger/found-runs.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { migrations } from '../../src/ledger/migrations.ts';
 import { pruneLedger } from '../../src/ledger/prune.ts';
-import { daemonLock, type LeftOut, variantOf } from '../../src/ledger/queue.ts';
+import { daemonLock, type ExcludedTrials, variantOf } from '../../src/ledger/queue.ts';
 
 const clock: Clock = { ...systemClock, now: () => 1_000 };
 const service = 'https://evals.example';
@@ -42,7 +42,7 @@ function found(id: string, more: Partial<FoundRun> = {}): FoundRun {
   };
 }
 
-function next(limit = 100, except: LeftOut = {}) {
+function next(limit = 100, except: ExcludedTrials = {}) {
   return ledger.queue.next(scope, limit, except);
 }
 

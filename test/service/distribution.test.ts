@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { reportedCosts } from '../../src/service/record/costs.ts';
-import { distributionOf, type TrialSummary } from '../../src/service/record/distribution.ts';
+import { distributionOf, type EndedTrial } from '../../src/service/record/distribution.ts';
 
-const ended = (verdict: TrialSummary['verdict'], commands?: number, costUsd?: number): TrialSummary => ({
+const ended = (verdict: EndedTrial['verdict'], commands?: number, costUsd?: number): EndedTrial => ({
   verdict,
   commands,
   costUsd,
@@ -22,7 +22,7 @@ test('void trials count neither as passed nor as failed', () => {
 });
 
 test('trials that agree are deterministic, and one alone is not called so', () => {
-  const of = (...verdicts: TrialSummary['verdict'][]) =>
+  const of = (...verdicts: EndedTrial['verdict'][]) =>
     distributionOf(
       verdicts.length,
       verdicts.map((verdict) => ended(verdict)),

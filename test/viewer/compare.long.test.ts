@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { compareBatches } from '../../src/comparison/comparison.ts';
 import { readReference } from '../../src/comparison/side.ts';
 import { compareTrials } from '../../src/viewer/model/compare.ts';
-import type { ListedTrial } from '../../src/viewer/model/grid.ts';
+import type { GridTrial } from '../../src/viewer/model/grid.ts';
 import { fillBatch } from './filled-ledger.ts';
 import { type OpenedViewer, openedViewer } from './opened-viewer.ts';
 import { story } from './story.ts';
 
 let key = 0;
-const trials = (caseId: string, verdicts: string, totalTokens?: number): ListedTrial[] =>
+const trials = (caseId: string, verdicts: string, totalTokens?: number): GridTrial[] =>
   [...verdicts].map((letter, ordinal) => {
     const verdict = ({ p: 'passed', f: 'failed', v: 'void' } as const)[letter];
     return {

@@ -3,11 +3,11 @@ import { recordOf } from '../../src/record/trial-record.ts';
 import { cutMiddle, cutRecord, valueAt } from '../../src/viewer/model/cut-record.ts';
 import { explain } from '../../src/viewer/model/explain.ts';
 import { fieldOf, parseFilter, withField } from '../../src/viewer/model/filter.ts';
-import type { ListedTrial } from '../../src/viewer/model/grid.ts';
+import type { GridTrial } from '../../src/viewer/model/grid.ts';
 import { gridOf } from '../../src/viewer/model/grid.ts';
 import { passRates } from '../../src/viewer/model/pass-rates.ts';
 
-const trial: ListedTrial = {
+const trial: GridTrial = {
   ...{ key: 1, caseId: 'case_1', caseName: 'Fix add', variant: 'codex expert', ordinal: 0, attempts: 2 },
   ...{ state: 'finished', verdict: 'failed', durationMs: 95_000 },
   cause: { kind: 'agent', phase: 'harness', message: 'its time was up' },

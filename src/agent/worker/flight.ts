@@ -1,5 +1,5 @@
 import type { RunKey, TrialKey } from '../../ledger/batches.ts';
-import { type LeftOut, type QueuedTrial, variantOf } from '../../ledger/queue.ts';
+import { type ExcludedTrials, type QueuedTrial, variantOf } from '../../ledger/queue.ts';
 import type { PhaseName } from '../../record/cause.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
 import type { EngineContext } from '../batch-contexts.ts';
@@ -104,7 +104,7 @@ export class Flight<Trial extends InFlight> {
   }
 
   /** What the worker does not ask the queue for now. */
-  leftOut(): Required<Pick<LeftOut, 'trials' | 'variants'>> & { runs: number[] } {
+  leftOut(): Required<Pick<ExcludedTrials, 'trials' | 'variants'>> & { runs: number[] } {
     const building = this.trials.filter(({ state }) => state === 'building');
     const full = [...this.#models].filter(([, limit]) => this.#isFull(limit));
     return {

@@ -2,7 +2,7 @@ import { startDeadline } from '../../deadline.ts';
 import { requireEngineRoom } from '../../engine/container/disk-space.ts';
 import type { Spent } from '../../gateway/budget.ts';
 import type { BatchKey, TrialKey } from '../../ledger/batches.ts';
-import type { LeftOut, QueuedTrial } from '../../ledger/queue.ts';
+import type { ExcludedTrials, QueuedTrial } from '../../ledger/queue.ts';
 import { OffsiteError } from '../../offsite-error.ts';
 import { type BuildEvent, isOpen, type OpenBuildState } from '../../trial/image/build-event.ts';
 import { Admission, requireRoomForResults } from '../admission.ts';
@@ -304,7 +304,7 @@ export class Worker implements AsyncDisposable {
     await this.#parts.batches[Symbol.asyncDispose]();
   }
 
-  #leftOut(): LeftOut {
+  #leftOut(): ExcludedTrials {
     const { flight, waiting, elsewhere } = this.#parts;
     const { trials, runs, variants } = flight.leftOut();
     return { trials: [...trials, ...elsewhere.keys()], runs: [...runs, ...waiting.keys()], variants };

@@ -90,14 +90,14 @@ export async function gatherModel(
   };
 }
 
-interface Found {
+interface FoundServer {
   address: string;
   look?: ServerLook;
   /** The query of an address that a person gave. */
   query?: Record<string, string>;
 }
 
-async function findServer(given: GivenModel, parts: GatherParts): Promise<Found> {
+async function findServer(given: GivenModel, parts: GatherParts): Promise<FoundServer> {
   if (given.baseUrl !== undefined) return { address: given.baseUrl };
   if (given.local) return nearby(given, parts);
   const { asking } = parts;
@@ -109,7 +109,7 @@ async function findServer(given: GivenModel, parts: GatherParts): Promise<Found>
     );
     return { address: baseUrl, query };
   };
-  const choices: Choice<() => Promise<Found>>[] = [
+  const choices: Choice<() => Promise<FoundServer>>[] = [
     { title: 'a server on this machine', chosen: () => nearby(given, parts) },
     { title: 'a server at another address', chosen: elsewhere },
     ...hostedServices
@@ -119,7 +119,7 @@ async function findServer(given: GivenModel, parts: GatherParts): Promise<Found>
   return (await asking.choose('Where is the model', choices))();
 }
 
-async function nearby({ ports }: GivenModel, { asking, note, ...parts }: GatherParts): Promise<Found> {
+async function nearby({ ports }: GivenModel, { asking, note, ...parts }: GatherParts): Promise<FoundServer> {
   note(text`looking for servers on this machine: ports ${ports.join(', ')}`);
   const looks = await nearbyServers(ports, parts);
   const choices = looks.map((look) => ({ title: titleOf(look), chosen: { address: look.baseUrl, look } }));

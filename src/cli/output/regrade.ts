@@ -1,4 +1,4 @@
-import type { LeftOutTrial, Outcome, RegradedTrial } from '../../agent/regrade-batch.ts';
+import type { LeftOutTrial, RegradedTrial, RegradedVerdict } from '../../agent/regrade-batch.ts';
 import type { ListedTrial } from '../../ledger/find.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
@@ -29,7 +29,7 @@ export interface RegradeSums {
 
 export function regradeSums({ graded, leftOut }: RegradedBatch): RegradeSums {
   const now = graded.map((one) => one.now.verdict);
-  const count = (verdict: Outcome['verdict']) => now.filter((one) => one === verdict).length;
+  const count = (verdict: RegradedVerdict['verdict']) => now.filter((one) => one === verdict).length;
   return {
     graded: graded.length,
     changed: graded.filter(hasChanged).length,
@@ -42,7 +42,7 @@ export function regradeSums({ graded, leftOut }: RegradedBatch): RegradeSums {
   };
 }
 
-function passRateOf(verdicts: readonly Outcome['verdict'][]): number | undefined {
+function passRateOf(verdicts: readonly RegradedVerdict['verdict'][]): number | undefined {
   const scored = verdicts.filter((verdict) => verdict !== 'void');
   if (scored.length === 0) return undefined;
   return scored.filter((verdict) => verdict === 'passed').length / scored.length;
@@ -104,7 +104,7 @@ function reasonOf({ was, now }: RegradedTrial): Printable {
 }
 
 /** Why a grading did not pass, on one line; undefined if it passed. */
-export function whyOf({ cause, failures }: Outcome): string | undefined {
+export function whyOf({ cause, failures }: RegradedVerdict): string | undefined {
   const [first] = cause ? [`${cause.kind}, in ${cause.phase}: ${cause.message}`] : failures;
   return first?.trim().split('\n', 1)[0];
 }

@@ -43,10 +43,10 @@ export function toolsOf(files: ProjectFiles): ProjectTools {
   };
 }
 
-type Found = Partial<ProjectTools>;
+type FoundTools = Partial<ProjectTools>;
 
 /** The most specific one first. */
-const kinds: readonly ((files: ProjectFiles) => Found | undefined)[] = [
+const kinds: readonly ((files: ProjectFiles) => FoundTools | undefined)[] = [
   nodeProject,
   pythonProject,
   cargo,
@@ -70,7 +70,7 @@ const lockFiles = [
   ['npm-shrinkwrap.json', 'npm', 'npm ci'],
 ] as const;
 
-function nodeProject(files: ProjectFiles): Found | undefined {
+function nodeProject(files: ProjectFiles): FoundTools | undefined {
   const text = files.text('package.json');
   const parsed = PackageJson.safeParse(text === undefined ? undefined : jsonOf(text));
   if (!parsed.success) return undefined;
@@ -94,7 +94,7 @@ const ofPython = ['pyproject.toml', 'setup.py', 'setup.cfg', 'requirements.txt',
 /** The files whose texts are read. */
 export const filesToRead: readonly string[] = ['package.json', ...ofPython, 'Makefile'];
 
-function pythonProject(files: ProjectFiles): Found | undefined {
+function pythonProject(files: ProjectFiles): FoundTools | undefined {
   const texts = new Map(ofPython.map((name) => [name, files.text(name)]));
   const tests = files.pythonTests();
   if (tests.length === 0 && [...texts.values()].every((text) => text === undefined)) return undefined;
@@ -121,17 +121,17 @@ function pythonProject(files: ProjectFiles): Found | undefined {
 /** Marks a test for pytest: unittest finds no functions outside of classes, and exits with 0. */
 const ofPytest = /^(import|from) pytest\b|^(async )?def test/m;
 
-function cargo(files: ProjectFiles): Found | undefined {
+function cargo(files: ProjectFiles): FoundTools | undefined {
   if (!files.has('Cargo.toml')) return undefined;
   return { packageManager: 'cargo', install: 'cargo fetch', test: 'cargo test' };
 }
 
-function go(files: ProjectFiles): Found | undefined {
+function go(files: ProjectFiles): FoundTools | undefined {
   if (!files.has('go.mod')) return undefined;
   return { packageManager: 'go', install: 'go mod download', test: 'go test ./...' };
 }
 
-function make(files: ProjectFiles): Found | undefined {
+function make(files: ProjectFiles): FoundTools | undefined {
   const text = files.text('Makefile') ?? '';
   return /^test\s*:(?!=)/m.test(text) ? { test: 'make test' } : undefined;
 }

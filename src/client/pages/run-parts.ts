@@ -48,7 +48,7 @@ interface Runs {
 export type ListedRun<Parts extends RunParts = 'brief'> = Runs[Parts];
 
 /** A trial with what it measured. */
-export type ListedTrial = z.output<typeof MeasuredTrial>;
+export type ServiceTrial = z.output<typeof MeasuredTrial>;
 
 /** The parts of a run or a trial that are kept, and how they are checked. */
 export interface RecordReading {

@@ -21,7 +21,7 @@ export interface DocumentsParts {
   folderOf: (context: string) => string;
 }
 
-type Asked = Pick<TrialOrder, 'document' | 'holder'>;
+type DocumentOrder = Pick<TrialOrder, 'document' | 'holder'>;
 
 /** Reads the documents of batches, and keeps the ones that were used last. */
 export class Documents {
@@ -33,7 +33,7 @@ export class Documents {
   }
 
   /** Throws what the storage throws, and as {@link readDocument} does. */
-  get({ document: sha256, holder }: Asked): Promise<TrialDocument> {
+  get({ document: sha256, holder }: DocumentOrder): Promise<TrialDocument> {
     const document = this.#kept.get(sha256) ?? this.#read(sha256, holder);
     this.#kept.delete(sha256);
     this.#kept.set(sha256, document);
@@ -46,7 +46,7 @@ export class Documents {
   }
 
   /** The document of a batch. Also throws `FLEET_DOCUMENT_UNREADABLE` for any other document. */
-  async planned(asked: Asked): Promise<FleetDocument> {
+  async planned(asked: DocumentOrder): Promise<FleetDocument> {
     return requirePlanned(await this.get(asked));
   }
 

@@ -27,7 +27,7 @@ export interface FoundNeedsParts {
 }
 
 /** Whether a run's trials may be started, with the document of its batch if a fleet was given the batch. */
-type Asked =
+type RunReadiness =
   | { kind: 'ready'; needs: Needs; planned: string | undefined }
   /** The run is of a batch that has a workflow. */
   | { kind: 'own' }
@@ -49,7 +49,7 @@ export class FoundNeeds {
   }
 
   /** Resolves with whether the trials of a run may be started now, and on which workers. */
-  async of(run: FoundDocument['run']): Promise<Asked> {
+  async of(run: FoundDocument['run']): Promise<RunReadiness> {
     const { documents, config, harnesses, storage } = this.#parts;
     const { id, batchId, caseId } = run;
     const details = run.details as FoundRunDetails;

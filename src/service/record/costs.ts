@@ -1,6 +1,6 @@
 import type { Costs } from '../../contract/record.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
-import type { TrialSummary } from './distribution.ts';
+import type { EndedTrial } from './distribution.ts';
 
 type Component = NonNullable<Costs['components']>[number];
 
@@ -8,7 +8,7 @@ type Component = NonNullable<Costs['components']>[number];
  * The cost of reported trials, if they reported it; undefined if none did. It is an estimate (the reporter's
  * prices times its tokens), not a bill. `incomplete` if an ended trial did not report its cost.
  */
-export function reportedCosts(ended: readonly Pick<TrialSummary, 'costUsd'>[]): Costs | undefined {
+export function reportedCosts(ended: readonly Pick<EndedTrial, 'costUsd'>[]): Costs | undefined {
   const known = ended.flatMap(({ costUsd }) => costUsd ?? []);
   const usd = sumOf(known);
   if (known.length === 0 || usd === undefined) return undefined;

@@ -1,7 +1,7 @@
 import type { Distribution } from '../../contract/record.ts';
 
 /** What the sums over a run's trials need from one ended trial. A missing number was not measured. */
-export interface TrialSummary {
+export interface EndedTrial {
   verdict: 'passed' | 'failed' | 'void';
   commands: number | undefined;
   costUsd: number | undefined;
@@ -14,7 +14,7 @@ export interface TrialSummary {
  * failed ones. The pass rate and the numbers of commands cover only the scored trials; each is left out if it
  * has no values. `deterministic` is left out if fewer than two trials are scored.
  */
-export function distributionOf(trials: number, ended: TrialSummary[]): Distribution {
+export function distributionOf(trials: number, ended: EndedTrial[]): Distribution {
   const passed = ended.filter(({ verdict }) => verdict === 'passed').length;
   const failed = ended.filter(({ verdict }) => verdict === 'failed').length;
   const scored = passed + failed;

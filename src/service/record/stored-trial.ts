@@ -1,7 +1,7 @@
 import type { Trial } from '../../contract/record.ts';
 import type { ReportedOutcome, ReportedTrial, TrajectoryEntry, TrialEvent } from '../../contract/report.ts';
 import { reportedCosts } from './costs.ts';
-import type { TrialSummary } from './distribution.ts';
+import type { EndedTrial } from './distribution.ts';
 import { storedValidations } from './stored-validations.ts';
 
 /**
@@ -10,7 +10,7 @@ import { storedValidations } from './stored-validations.ts';
  */
 export interface StoredTrial {
   record: Trial;
-  summary: TrialSummary;
+  summary: EndedTrial;
   leftovers: { caseName: string; taskIndex: number; passed: boolean | undefined; events: TrialEvent[] };
 }
 
@@ -21,7 +21,7 @@ export function storedTrial(id: string, report: ReportedTrial, now: number): Sto
   const holds = (field: keyof ReportedOutcome) =>
     outcome[field] !== undefined && !voidFields?.includes(field);
   const trajectory = events.filter((event): event is TrajectoryEntry => event._tag === 'command');
-  const summary: TrialSummary = {
+  const summary: EndedTrial = {
     verdict: holds('passed') ? (outcome.passed ? 'passed' : 'failed') : 'void',
     commands: holds('commandCount') ? commandCount : undefined,
     costUsd: usage?.costUsd,

@@ -1,12 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { pieceSizes } from '../json-response.ts';
-import type { TrialSummary } from '../record/distribution.ts';
+import type { EndedTrial } from '../record/distribution.ts';
 
 export interface NewTrial {
   /** The run's key. */
   run: number;
   ordinal: number;
-  summary: TrialSummary;
+  summary: EndedTrial;
   /** JSON. */
   leftovers: string;
   /** JSON of the trial as run records carry it. */
@@ -21,7 +21,7 @@ export interface TrialStore {
   /** How many trials of a run have ended. */
   count(run: number): number;
   /** By ordinal. Cheap, because it does not read the trials' JSON. */
-  summaries(run: number): Map<number, TrialSummary>;
+  summaries(run: number): Map<number, EndedTrial>;
   /**
    * JSON of one trial, as bytes, because decoding a long text takes four times as long as reading it. In
    * slices, so that a slow reader holds only one in memory. No slices if the trial has not ended.
@@ -29,7 +29,7 @@ export interface TrialStore {
   record(run: number, ordinal: number): Iterable<Uint8Array>;
 }
 
-/** Columns of a {@link TrialSummary}. */
+/** Columns of an {@link EndedTrial}. */
 const summaryColumns = 'verdict, commands, cost_usd, ended_at';
 
 /** The trials of a run are next to one another in the table. SQL for the range of their possible keys. */
@@ -75,9 +75,9 @@ export function createTrialStore(database: DatabaseSync): TrialStore {
   };
 }
 
-function summaryOf(row: Record<string, unknown>): TrialSummary {
+function summaryOf(row: Record<string, unknown>): EndedTrial {
   return {
-    verdict: row.verdict as TrialSummary['verdict'],
+    verdict: row.verdict as EndedTrial['verdict'],
     commands: row.commands === null ? undefined : Number(row.commands),
     costUsd: row.cost_usd === null ? undefined : Number(row.cost_usd),
     endedAt: Number(row.ended_at),

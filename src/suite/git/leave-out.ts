@@ -47,7 +47,7 @@ function outermost(paths: readonly string[]): string[] {
   return all.filter((path) => !all.some((other) => path.startsWith(`${other}/`)));
 }
 
-export interface LeftOut {
+export interface LeftOutFiles {
   /** The suite's own files and folders that the commit has. */
   paths: readonly string[];
   /** Globs of the suite's author. */
@@ -61,7 +61,7 @@ export interface LeftOut {
  */
 export async function withoutPaths(
   fetched: FetchedCommit,
-  { paths, globs }: LeftOut,
+  { paths, globs }: LeftOutFiles,
   { folder, env, signal }: Pick<FetchParts, 'folder' | 'env' | 'signal'>,
 ): Promise<FetchedCommit & { leftOut: string[] }> {
   const here = { env, signal, reach: 'nothing' as const, timeoutMs: gitSources.time.read };

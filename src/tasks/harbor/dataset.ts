@@ -24,7 +24,7 @@ const DatasetToml = z.object({
   files: z.array(z.object({ path: z.string().min(1), digest: Digest.optional() })).default([]),
 });
 
-interface Found {
+interface NamedTasks {
   tasks: FoundTask[];
   notes: FileIssue[];
 }
@@ -33,7 +33,7 @@ interface Found {
  * The tasks that a folder's `dataset.toml` names, which are found by the last part of their names. Those that
  * are not in the folder, and those that it does not name, are reported.
  */
-export function readDataset(folder: string, found: Found): Found {
+export function readDataset(folder: string, found: NamedTasks): NamedTasks {
   const remarks = new Remarks();
   const own = new TaskFolder(folder);
   // Throws for a link that leads elsewhere.

@@ -8,7 +8,7 @@ import {
 } from '../../stats/compare.ts';
 import { usualConfidence } from '../../stats/interval.ts';
 import { type Noise, noiseOf } from '../../stats/repeats.ts';
-import { type ListedTrial, passRate, tallyOf, variantsOf } from './grid.ts';
+import { type GridTrial, passRate, tallyOf, variantsOf } from './grid.ts';
 
 /**
  * What happened to a case. `regressed` and `fixed`: most of its trials passed on one side, and most failed on
@@ -32,8 +32,8 @@ export type Measure = (typeof measures)[number];
 export interface ComparedCase {
   caseId: string;
   caseName: string;
-  a: ListedTrial[];
-  b: ListedTrial[];
+  a: GridTrial[];
+  b: GridTrial[];
   change: Change;
   /** What differs, if it is `redefined`. */
   parts?: string[] | undefined;
@@ -56,12 +56,12 @@ export interface ComparedTrials {
  * @param changed the cases that ask or check something else on the two sides, with what differs
  */
 export function compareTrials(
-  allOfA: readonly ListedTrial[],
-  allOfB: readonly ListedTrial[],
+  allOfA: readonly GridTrial[],
+  allOfB: readonly GridTrial[],
   confidence: number = usualConfidence,
   changed: Readonly<Record<string, string[]>> = {},
 ): ComparedTrials {
-  const isSame = ({ caseId }: ListedTrial) => !Object.hasOwn(changed, caseId);
+  const isSame = ({ caseId }: GridTrial) => !Object.hasOwn(changed, caseId);
   const [a, b] = [allOfA.filter(isSame), allOfB.filter(isSame)];
   const verdicts = { a: caseVerdicts(a), b: caseVerdicts(b) };
   const rates = compareRates(verdicts.a, verdicts.b, { confidence });
@@ -76,7 +76,7 @@ export function compareTrials(
 }
 
 /** The verdicts of each case, as statistics take them. */
-export function caseVerdicts(trials: readonly ListedTrial[]): CaseVerdicts[] {
+export function caseVerdicts(trials: readonly GridTrial[]): CaseVerdicts[] {
   return [...byCase(trials)].map(([id, ofCase]) => {
     const { passed, failed, void: missing } = tallyOf(ofCase);
     return { id, passed, failed, void: missing };
@@ -84,8 +84,8 @@ export function caseVerdicts(trials: readonly ListedTrial[]): CaseVerdicts[] {
 }
 
 function casesOf(
-  a: readonly ListedTrial[],
-  b: readonly ListedTrial[],
+  a: readonly GridTrial[],
+  b: readonly GridTrial[],
   changed: Readonly<Record<string, string[]>>,
 ): ComparedCase[] {
   const [ofA, ofB] = [byCase(a), byCase(b)];
@@ -105,7 +105,7 @@ function casesOf(
   return cases.sort((one, other) => changes.indexOf(one.change) - changes.indexOf(other.change));
 }
 
-function changeOf(a: readonly ListedTrial[], b: readonly ListedTrial[]): Change {
+function changeOf(a: readonly GridTrial[], b: readonly GridTrial[]): Change {
   const [before, after] = [passRate(tallyOf(a)), passRate(tallyOf(b))];
   if (before === undefined) return after === undefined ? 'unscored' : 'only-b';
   if (after === undefined) return 'only-a';
@@ -115,7 +115,7 @@ function changeOf(a: readonly ListedTrial[], b: readonly ListedTrial[]): Change 
   return after < before ? 'worse' : 'better';
 }
 
-function deltasOf(a: readonly ListedTrial[], b: readonly ListedTrial[]): Partial<Record<Measure, number>> {
+function deltasOf(a: readonly GridTrial[], b: readonly GridTrial[]): Partial<Record<Measure, number>> {
   const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
   const known = measures.flatMap((measure) => {
     const [ofA, ofB] = [valuesOf(a, measure), valuesOf(b, measure)];
@@ -124,18 +124,18 @@ function deltasOf(a: readonly ListedTrial[], b: readonly ListedTrial[]): Partial
   return Object.fromEntries(known);
 }
 
-function caseValues(trials: readonly ListedTrial[], measure: Measure): CaseValues[] {
+function caseValues(trials: readonly GridTrial[], measure: Measure): CaseValues[] {
   return [...byCase(trials)].map(([id, ofCase]) => ({ id, values: valuesOf(ofCase, measure) }));
 }
 
 /** The numbers of scored trials, where they are known. */
-function valuesOf(trials: readonly ListedTrial[], measure: Measure): number[] {
+function valuesOf(trials: readonly GridTrial[], measure: Measure): number[] {
   return trials
     .filter(({ verdict }) => verdict === 'passed' || verdict === 'failed')
     .flatMap(({ summary }) => summary?.[measure] ?? []);
 }
 
-function byCase(trials: readonly ListedTrial[]): Map<string, ListedTrial[]> {
+function byCase(trials: readonly GridTrial[]): Map<string, GridTrial[]> {
   return Map.groupBy(trials, ({ caseId }) => caseId);
 }
 
@@ -158,8 +158,8 @@ export interface VariantChoice {
 
 /** Which variants to compare: those that a person chose, else those of the same name, else the first ones. */
 export function chooseVariants(
-  a: { trials: readonly ListedTrial[]; variant: string | undefined },
-  b: { trials: readonly ListedTrial[]; variant: string | undefined },
+  a: { trials: readonly GridTrial[]; variant: string | undefined },
+  b: { trials: readonly GridTrial[]; variant: string | undefined },
   isOneBatch: boolean,
 ): VariantChoice {
   const [ofA, ofB] = [variantsOf(a.trials), variantsOf(b.trials)];

@@ -1,4 +1,4 @@
-import type { BatchPage, BatchRow, LedgerEvent, TrialPage, TrialSummary } from './shapes.ts';
+import type { BatchPage, BatchRow, LedgerEvent, TrialFigures, TrialPage } from './shapes.ts';
 
 /** Names a trial's record: its result, or what one of its attempts found. */
 export interface RecordReference {
@@ -15,7 +15,7 @@ export interface DataSource {
    * Summaries of trials of a batch. May answer only some of them, at least one; a trial without a readable
    * record has an empty summary.
    */
-  summaries(batch: number, trials: readonly number[], signal?: AbortSignal): Promise<TrialSummary[]>;
+  summaries(batch: number, trials: readonly number[], signal?: AbortSignal): Promise<TrialFigures[]>;
   trial(reference: RecordReference, signal?: AbortSignal): Promise<TrialPage>;
   /**
    * A value of a record, as text. Values that are not texts are JSON.

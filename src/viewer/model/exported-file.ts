@@ -1,4 +1,4 @@
-import type { BatchPage, TrialSummary } from './shapes.ts';
+import type { BatchPage, TrialFigures } from './shapes.ts';
 
 /**
  * An exported page holds its data in script elements that never run: each has the base64 of the gzip of a
@@ -6,7 +6,7 @@ import type { BatchPage, TrialSummary } from './shapes.ts';
  */
 export interface ExportedFile {
   batch: BatchPage;
-  summaries: TrialSummary[];
+  summaries: TrialFigures[];
   /** Epoch milliseconds. */
   exportedAt: number;
   withOutputs: boolean;

@@ -1,4 +1,4 @@
-import type { ListedTrial } from './grid.ts';
+import type { GridTrial } from './grid.ts';
 
 /** Fields that a filter can ask for by name. */
 export const filterFields = [
@@ -13,7 +13,7 @@ export const filterFields = [
 ] as const;
 type Field = (typeof filterFields)[number];
 
-type Test = (trial: ListedTrial) => boolean;
+type Test = (trial: GridTrial) => boolean;
 
 export interface Filter {
   matches: Test;
@@ -84,12 +84,12 @@ function fieldTest(field: Field, value: string): Test | string {
   }
 }
 
-function oneOf(value: string, valuesOf: (trial: ListedTrial) => string[]): Test {
+function oneOf(value: string, valuesOf: (trial: GridTrial) => string[]): Test {
   const wanted = value.toLowerCase().split(',');
   return (trial) => valuesOf(trial).some((each) => wanted.includes(each));
 }
 
-function partOf(value: string, valuesOf: (trial: ListedTrial) => string[]): Test {
+function partOf(value: string, valuesOf: (trial: GridTrial) => string[]): Test {
   const wanted = value.toLowerCase();
   return (trial) => valuesOf(trial).some((each) => each.toLowerCase().includes(wanted));
 }
@@ -101,7 +101,7 @@ function compared(
   field: string,
   value: string,
   units: Record<string, number>,
-  numberOf: (trial: ListedTrial) => number | undefined,
+  numberOf: (trial: GridTrial) => number | undefined,
 ): Test | string {
   const [, sign = '=', digits, unit = ''] = /^([<>]=?|=)?\$?(\d+(?:\.\d+)?)([a-z]*)$/i.exec(value) ?? [];
   const factor = units[unit.toLowerCase()];

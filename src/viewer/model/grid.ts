@@ -1,15 +1,15 @@
-import type { TrialRow, TrialSummary } from './shapes.ts';
+import type { TrialFigures, TrialRow } from './shapes.ts';
 
 /** A trial with its summary, once that is known. */
-export interface ListedTrial extends TrialRow {
-  summary?: TrialSummary | undefined;
+export interface GridTrial extends TrialRow {
+  summary?: TrialFigures | undefined;
 }
 
 export interface GridRow {
   caseId: string;
   caseName: string;
   /** The trials of each variant, in the order of the grid's variants. */
-  cells: ListedTrial[][];
+  cells: GridTrial[][];
 }
 
 /** A batch as cases times variants. */
@@ -23,7 +23,7 @@ export interface Grid {
  *
  * @param variants the columns, if they must not depend on the list
  */
-export function gridOf(trials: readonly ListedTrial[], variants = variantsOf(trials)): Grid {
+export function gridOf(trials: readonly GridTrial[], variants = variantsOf(trials)): Grid {
   const column = new Map(variants.map((name, index) => [name, index]));
   const rows = new Map<string, GridRow>();
   for (const trial of trials) {

@@ -57,7 +57,7 @@ export interface TrialRow {
 export type CauseOfRow = Pick<Cause, 'kind' | 'phase' | 'message'>;
 
 /** What only a trial's record says. A number that was not measured is absent. */
-export interface TrialSummary {
+export interface TrialFigures {
   key: number;
   /** One line; absent for a trial that passed. */
   reason?: string | undefined;

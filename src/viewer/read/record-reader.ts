@@ -8,9 +8,9 @@ import { commandsOf } from '../../record/timeline.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 import { usageOf } from '../../record/usage.ts';
 import { reasonOf } from '../model/explain.ts';
-import type { TrialSummary } from '../model/shapes.ts';
+import type { TrialFigures } from '../model/shapes.ts';
 
-type Summary = Omit<TrialSummary, 'key'>;
+type Summary = Omit<TrialFigures, 'key'>;
 
 /** Reads records of trials. Keeps the last ones, because a page asks for many parts of one record. */
 export class RecordReader {

@@ -5,7 +5,7 @@ import { changedAfter, lastChange } from '../../ledger/trial-rows.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { Redactor } from '../../redaction/redactor.ts';
 import type { RecordReference } from '../model/data-source.ts';
-import type { LedgerEvent, TrialSummary } from '../model/shapes.ts';
+import type { LedgerEvent, TrialFigures } from '../model/shapes.ts';
 import { readBatch, readBatches } from '../read/batches.ts';
 import { RecordReader } from '../read/record-reader.ts';
 import { readTrial, readValue } from '../read/trial.ts';
@@ -90,14 +90,14 @@ function summariesOf(
   reader: RecordReader,
   batch: number,
   wanted: readonly number[],
-): TrialSummary[] {
+): TrialFigures[] {
   const rows = ledger.records.all(
     `SELECT trials.key, trials.result FROM trials JOIN runs ON runs.key = trials.run
      WHERE runs.batch = ? AND trials.result IS NOT NULL AND trials.key IN (SELECT value FROM json_each(?))`,
     batch,
     JSON.stringify(wanted),
   );
-  const summaries: TrialSummary[] = [];
+  const summaries: TrialFigures[] = [];
   const until = performance.now() + summariesMs;
   for (const row of rows) {
     summaries.push({ key: Number(row.key), ...reader.summary(String(row.result)) });

@@ -1,14 +1,14 @@
-import { gridOf, type ListedTrial, passRate, tallyOf } from '../../model/grid.ts';
+import { type GridTrial, gridOf, passRate, tallyOf } from '../../model/grid.ts';
 import { line } from '../parts/foreign.ts';
 import { percent } from '../parts/quantities.ts';
 import { VirtualList } from '../parts/virtual-list.tsx';
 import { Repeats } from './repeats.tsx';
 
 interface BatchGridProps {
-  trials: ListedTrial[];
+  trials: GridTrial[];
   variants: string[];
   at: number | undefined;
-  addressOf: (trial: ListedTrial) => string;
+  addressOf: (trial: GridTrial) => string;
 }
 
 /** Repeats in a line of a cell; a cell with more is higher. */
@@ -71,7 +71,7 @@ export function BatchGrid({ trials, variants, at, addressOf }: BatchGridProps) {
 }
 
 interface CellProps extends Pick<BatchGridProps, 'at' | 'addressOf'> {
-  cell: ListedTrial[];
+  cell: GridTrial[];
 }
 
 function Cell({ cell, at, addressOf }: CellProps) {

@@ -1,6 +1,6 @@
 import { passRate } from '../../../stats/pass-rate.ts';
 import { caseVerdicts } from '../../model/compare.ts';
-import { type ListedTrial, tallyOf } from '../../model/grid.ts';
+import { type GridTrial, tallyOf } from '../../model/grid.ts';
 import { partText } from '../../model/part-text.ts';
 import { isPlatforms } from '../../model/platform.ts';
 import type { BatchRow } from '../../model/shapes.ts';
@@ -12,7 +12,7 @@ import { addressOf } from '../router.ts';
 
 interface BatchHeadProps {
   batch: BatchRow;
-  trials: ListedTrial[];
+  trials: GridTrial[];
   isFiltered: boolean;
   variants: string[];
 }

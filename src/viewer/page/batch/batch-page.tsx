@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks';
 import { fieldOf, parseFilter, withField } from '../../model/filter.ts';
-import { type ListedTrial, tallyOf, variantsOf } from '../../model/grid.ts';
+import { type GridTrial, tallyOf, variantsOf } from '../../model/grid.ts';
 import { FilterBox } from '../parts/filter-box.tsx';
 import { line } from '../parts/foreign.ts';
 import { Heading, Notice } from '../parts/heading.tsx';
@@ -24,8 +24,8 @@ export function BatchPage({ batch, query }: { batch: number; query: URLSearchPar
   const variants = useMemo(() => variantsOf(trials), [trials]);
   const view = query.get('view') === 'list' ? 'list' : 'grid';
   const at = query.get('at') === null ? undefined : Number(query.get('at'));
-  const address = (trial: ListedTrial) => addressOf(`/trial/${trial.key}`, { q: filter });
-  const move = (direction: 1 | -1, fits?: (trial: ListedTrial) => boolean) => {
+  const address = (trial: GridTrial) => addressOf(`/trial/${trial.key}`, { q: filter });
+  const move = (direction: 1 | -1, fits?: (trial: GridTrial) => boolean) => {
     const next = neighbour(shown, at, direction, fits);
     if (next) setQuery({ at: String(next.key) });
   };
@@ -102,7 +102,7 @@ function Waiting({ error }: { error: Error | undefined }) {
 const verdicts = ['passed', 'failed', 'void'] as const;
 
 /** Buttons that set the filter's verdict. */
-function VerdictChips({ filter, trials }: { filter: string; trials: ListedTrial[] }) {
+function VerdictChips({ filter, trials }: { filter: string; trials: GridTrial[] }) {
   const tally = tallyOf(trials);
   const chosen = fieldOf(filter, 'verdict');
   return (
@@ -129,9 +129,9 @@ function VerdictChips({ filter, trials }: { filter: string; trials: ListedTrial[
 }
 
 interface TrialTableProps {
-  trials: ListedTrial[];
+  trials: GridTrial[];
   at: number | undefined;
-  addressOf: (trial: ListedTrial) => string;
+  addressOf: (trial: GridTrial) => string;
 }
 
 /** Trials with the reason of each. */

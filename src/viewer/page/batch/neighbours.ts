@@ -1,13 +1,13 @@
 import { parseFilter } from '../../model/filter.ts';
-import type { ListedTrial } from '../../model/grid.ts';
+import type { GridTrial } from '../../model/grid.ts';
 
 /** The trials that a filter leaves, in the order of the batch. */
-export function filtered(trials: readonly ListedTrial[], filter: string): ListedTrial[] {
+export function filtered(trials: readonly GridTrial[], filter: string): GridTrial[] {
   return trials.filter(parseFilter(filter).matches);
 }
 
 /** Whether a trial is one that "next failed" stops at. */
-export function isFailed({ verdict }: ListedTrial): boolean {
+export function isFailed({ verdict }: GridTrial): boolean {
   return verdict === 'failed' || verdict === 'void';
 }
 
@@ -16,11 +16,11 @@ export function isFailed({ verdict }: ListedTrial): boolean {
  * Undefined at the end of the list.
  */
 export function neighbour(
-  trials: readonly ListedTrial[],
+  trials: readonly GridTrial[],
   current: number | undefined,
   direction: 1 | -1,
-  fits: (trial: ListedTrial) => boolean = () => true,
-): ListedTrial | undefined {
+  fits: (trial: GridTrial) => boolean = () => true,
+): GridTrial | undefined {
   const found = trials.findIndex(({ key }) => key === current);
   const start = found === -1 ? (direction === 1 ? 0 : trials.length - 1) : found + direction;
   for (let index = start; index >= 0 && index < trials.length; index += direction) {

@@ -1,12 +1,12 @@
-import type { ListedTrial } from '../../model/grid.ts';
+import type { GridTrial } from '../../model/grid.ts';
 import { line } from '../parts/foreign.ts';
 import { signOf, standingOf } from '../parts/verdict.tsx';
 
 interface RepeatsProps {
-  trials: ListedTrial[];
+  trials: GridTrial[];
   /** The key of the current trial. */
   at: number | undefined;
-  addressOf: (trial: ListedTrial) => string;
+  addressOf: (trial: GridTrial) => string;
 }
 
 /** The trials of a cell, each as a link with the sign of its verdict. */
@@ -35,7 +35,7 @@ export function Repeats({ trials, at, addressOf }: RepeatsProps) {
 }
 
 /** What a trial's sign stands for, with the reason. */
-function labelOf(trial: ListedTrial): string {
+function labelOf(trial: GridTrial): string {
   const { caseName, variant, ordinal, cause, summary } = trial;
   const reason = summary?.reason ?? cause?.message;
   const name = `${line(caseName)} · ${line(variant)} #${ordinal}: ${standingOf(trial)}`;

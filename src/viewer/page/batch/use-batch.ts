@@ -1,17 +1,17 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import type { ListedTrial } from '../../model/grid.ts';
-import type { BatchPage, TrialRow, TrialSummary } from '../../model/shapes.ts';
+import type { GridTrial } from '../../model/grid.ts';
+import type { BatchPage, TrialFigures, TrialRow } from '../../model/shapes.ts';
 import { type Loaded, useData, useLoaded } from '../data/source.tsx';
 
 export interface LoadedBatch extends Loaded<BatchPage> {
   /** The trials with the summaries that have arrived. */
-  trials: ListedTrial[];
+  trials: GridTrial[];
   /** How many summaries have not arrived yet. */
   waiting: number;
 }
 
 /** Summaries, by trial. They never change, so that a page need not ask twice. */
-const known = new Map<number, TrialSummary>();
+const known = new Map<number, TrialFigures>();
 
 /**
  * A batch that stays up to date. Its grid comes first, then the summaries, a part at a time.
@@ -57,7 +57,7 @@ export function useBatch(batch: number | undefined, withSummaries = true): Loade
   return { ...loaded, trials, waiting: finished - count };
 }
 
-function withSummary(trial: TrialRow): ListedTrial {
+function withSummary(trial: TrialRow): GridTrial {
   const summary = known.get(trial.key);
   return { ...trial, summary, durationMs: summary?.durationMs ?? trial.durationMs };
 }

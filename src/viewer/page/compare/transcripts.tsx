@@ -3,7 +3,7 @@ import { timelineOf } from '../../../record/timeline.ts';
 import type { ComparedCase } from '../../model/compare.ts';
 import { entryName } from '../../model/entry.ts';
 import { explain } from '../../model/explain.ts';
-import type { ListedTrial } from '../../model/grid.ts';
+import type { GridTrial } from '../../model/grid.ts';
 import { useLoaded } from '../data/source.tsx';
 import { line } from '../parts/foreign.ts';
 import { Notice } from '../parts/heading.tsx';
@@ -34,7 +34,7 @@ export function Transcripts({ compared, query }: { compared: ComparedCase; query
 interface ColumnProps {
   name: string;
   side: 'left' | 'right';
-  trials: ListedTrial[];
+  trials: GridTrial[];
   query: URLSearchParams;
 }
 
@@ -79,7 +79,7 @@ function Column({ name, side, trials, query }: ColumnProps) {
 }
 
 interface TranscriptProps {
-  trial: ListedTrial;
+  trial: GridTrial;
   side: 'left' | 'right';
   query: URLSearchParams;
 }

@@ -1,5 +1,5 @@
 import type { DataSource, RecordReference, WatchState } from '../../model/data-source.ts';
-import type { LedgerEvent, TrialSummary } from '../../model/shapes.ts';
+import type { LedgerEvent, TrialFigures } from '../../model/shapes.ts';
 
 /** A failed request. `status` is undefined if the server did not answer. */
 class RequestFailed extends Error {
@@ -40,7 +40,7 @@ export function httpSource(token: string): DataSource {
     batches: (signal) => json('/batches', signal),
     batch: (key, signal) => json(`/batches/${key}`, signal),
     summaries: (batch, trials, signal) =>
-      json<TrialSummary[]>(
+      json<TrialFigures[]>(
         `/batches/${batch}/summaries?trials=${trials.slice(0, summariesAtOnce).join(',')}`,
         signal,
       ),

@@ -1,5 +1,5 @@
 import { useMemo, useRef } from 'preact/hooks';
-import type { ListedTrial } from '../../model/grid.ts';
+import type { GridTrial } from '../../model/grid.ts';
 import type { TrialPage as Page } from '../../model/shapes.ts';
 import { filtered, isFailed, neighbour } from '../batch/neighbours.ts';
 import { useBatch } from '../batch/use-batch.ts';
@@ -28,7 +28,7 @@ export function TrialPage({ trial, query }: { trial: number; query: URLSearchPar
   const batch = useRef<number | undefined>(undefined);
   batch.current = page?.batch.key ?? batch.current;
   const neighbours = useNeighbours(batch.current, trial, filter);
-  const open = (next: ListedTrial | undefined) => next && go(addressOf(`/trial/${next.key}`, { q: filter }));
+  const open = (next: GridTrial | undefined) => next && go(addressOf(`/trial/${next.key}`, { q: filter }));
   const back = page && addressOf(`/batch/${page.batch.key}`, { q: filter, at: String(trial) });
 
   useShortcuts([
@@ -116,7 +116,7 @@ function Found({ page, query }: { page: Page; query: URLSearchParams }) {
   );
 }
 
-function Step({ name, to, filter }: { name: string; to: ListedTrial | undefined; filter: string }) {
+function Step({ name, to, filter }: { name: string; to: GridTrial | undefined; filter: string }) {
   if (!to)
     return (
       <span class="button off" aria-disabled="true">
