@@ -5,6 +5,7 @@ const benches = [
   'claims',
   'fleet',
   'gateway',
+  'growth',
   'limits',
   'memory',
   'overhead',

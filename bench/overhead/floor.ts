@@ -14,12 +14,44 @@ export type FloorNetwork = 'none' | 'disabled';
  *   empty network, as Offsite does, and is the strictest floor
  */
 export async function floorTrial(engine: Engine, imageId: string, network: FloorNetwork): Promise<void> {
-  const containers = await Promise.all([1, 2].map(() => startedContainer(engine, imageId, { network })));
+  await finished(await started(engine, imageId, network));
+}
+
+/**
+ * So many floors one at a time, as Offsite runs trials one at a time: the containers of the next are started
+ * while the current one runs, and nothing waits for a removal but the end.
+ */
+export async function pipelinedFloors(
+  engine: Engine,
+  imageId: string,
+  network: FloorNetwork,
+  count: number,
+): Promise<void> {
+  const removals: Promise<void>[] = [];
+  let next = started(engine, imageId, network);
+  for (let n = 1; n <= count; n++) {
+    const containers = await next;
+    if (n < count) next = started(engine, imageId, network);
+    for (const container of containers) await runIn(container, ['true']);
+    removals.push(removed(containers));
+  }
+  await Promise.all(removals);
+}
+
+function started(engine: Engine, imageId: string, network: FloorNetwork): Promise<FloorContainer[]> {
+  return Promise.all([1, 2].map(() => startedContainer(engine, imageId, { network })));
+}
+
+async function finished(containers: readonly FloorContainer[]): Promise<void> {
   try {
     for (const container of containers) await runIn(container, ['true']);
   } finally {
-    await Promise.all(containers.map((container) => container.remove({ force: true })));
+    await removed(containers);
   }
+}
+
+async function removed(containers: readonly FloorContainer[]): Promise<void> {
+  await Promise.all(containers.map((container) => container.remove({ force: true })));
 }
 
 export type FloorContainer = Docker.Container;

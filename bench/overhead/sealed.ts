@@ -6,12 +6,13 @@ import { ModelConfig } from '../../src/suite/model-config.ts';
 import type { SuitePlan } from '../../src/suite/plan.ts';
 import { dockerOf } from '../../test/engine/docker-of.ts';
 import { type Agent, noopPlan } from './batch.ts';
-import { type FloorContainer, runIn, startedContainer } from './floor.ts';
+import { type FloorContainer, type FloorNetwork, runIn, startedContainer } from './floor.ts';
 
 /**
  * A sealed trial: a harness that asks its model three times through the gateway, and a fresh sandbox for
  * grading. Its floor is the engine's own cost of the same containers and programs: a container whose network
- * the sandbox shares, with a small server in the place of the model.
+ * the sandbox shares, with a small server in the place of the model. The strict floor has no network of the
+ * engine's there either, only the loopback that each network namespace has.
  */
 
 /** Asks three times, each time with the whole conversation, as harnesses do. */
@@ -49,19 +50,23 @@ export interface SealedRequest {
   concurrency: number;
 }
 
-/** Milliseconds of `count` floors and of as many trials. */
+/** Milliseconds of `count` floors of both kinds, and of as many trials. */
 export async function compareSealed(agent: Agent, engine: Engine, request: SealedRequest) {
   const { image, models, count, concurrency } = request;
   const limit = pLimit(concurrency);
-  const floorMs = await milliseconds(() =>
-    Promise.all(Array.from({ length: count }, () => limit(() => sealedFloor(engine, image.id)))),
-  );
+  const floors = (network: FloorNetwork) =>
+    milliseconds(() =>
+      Promise.all(Array.from({ length: count }, () => limit(() => sealedFloor(engine, image.id, network)))),
+    );
+  const floorMs = await floors('none');
+  const strictFloorMs = await floors('disabled');
+  const before = engine.roundTrips;
   const trialMs = await milliseconds(() => agent.run(sealedPlan(image.name, models, count), concurrency));
-  return { floorMs, trialMs };
+  return { floorMs, strictFloorMs, trialMs, roundTrips: engine.roundTrips - before };
 }
 
 /** Each step waits only for the steps that it needs. All others run side by side. */
-async function sealedFloor(engine: Engine, imageId: string): Promise<void> {
+async function sealedFloor(engine: Engine, imageId: string, network: FloorNetwork): Promise<void> {
   const made: FloorContainer[] = [];
   const start = async (options: Parameters<typeof startedContainer>[2]) => {
     const container = await startedContainer(engine, imageId, options);
@@ -70,7 +75,7 @@ async function sealedFloor(engine: Engine, imageId: string): Promise<void> {
   };
   try {
     const beside = start({ network: 'disabled' });
-    const model = await start({ network: 'none', command: ['node', '--eval', server] });
+    const model = await start({ network, command: ['node', '--eval', server] });
     const [sandbox] = await Promise.all([
       start({ network: `container:${model.id}` }),
       listens(engine, model),

@@ -6,6 +6,7 @@ import { daemonLock } from '../ledger/queue.ts';
 import { lockOfSet, type StoredSet } from '../ledger/sets.ts';
 import type { OpenStart } from '../ledger/starts.ts';
 import { OffsiteError } from '../offsite-error.ts';
+import { listingOf } from '../record/listing.ts';
 import { recordOf, type TrialResult } from '../record/trial-record.ts';
 import { reportOf } from '../trial/report.ts';
 import { notResumable, type OpenBatch, type OpenRun, openBatch } from './batch-run.ts';
@@ -166,6 +167,7 @@ async function voidTrial(
     const { verdict, cause } = result;
     await ledger.trials.finish(attempt, {
       ...{ verdict, cause, result: recordOf(result), report, lease: lease.number },
+      listing: listingOf(result),
     });
     lease.settle();
     return true;

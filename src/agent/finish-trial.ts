@@ -5,6 +5,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { BegunAttempt } from '../record/attempt.ts';
 import type { Cause, PhaseName } from '../record/cause.ts';
+import { listingOf } from '../record/listing.ts';
 import { recordOf, type TrialResult } from '../record/trial-record.ts';
 import { reportOf } from '../trial/report.ts';
 import { runTrial } from '../trial/run-trial.ts';
@@ -140,6 +141,7 @@ async function attemptTrial(
         cause,
         result: recordOf(result),
         fingerprint: result.fingerprint,
+        listing: listingOf(result),
         report,
         left: result.left,
         lease: lease.number,

@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings';
-import { settleHeap } from '../heap.ts';
+import { keepYoungHeapSmall, settleHeap } from '../heap.ts';
 import type { CommandTree } from './command-tree.ts';
 
 /**
@@ -110,8 +110,9 @@ export async function needed(argv: readonly string[]): Promise<Command[]> {
 }
 
 async function loaded(path: string): Promise<Command> {
-  if (lasting.has(path)) settleHeap();
+  if (lasting.has(path)) keepYoungHeapSmall();
   const command = (await sources[path]?.()) as Command;
+  if (lasting.has(path)) settleHeap();
   const [noun = '', below] = path.split(' ');
   return below === undefined ? command : nounCommand(noun).addCommand(command);
 }

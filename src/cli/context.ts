@@ -188,8 +188,10 @@ export class CommandContext implements AsyncDisposable {
     this.#ending.abort();
   }
 
-  ledger(): Ledger {
-    this.#ledger ??= this.#opened.use(new Ledger(this.dataFolder, this.clock, { redactor: this.redactor }));
+  /** @param isChecked as of {@link Ledger} */
+  ledger({ isChecked = true } = {}): Ledger {
+    const { redactor } = this;
+    this.#ledger ??= this.#opened.use(new Ledger(this.dataFolder, this.clock, { redactor, isChecked }));
     return this.#ledger;
   }
 

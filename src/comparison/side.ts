@@ -148,7 +148,7 @@ export function sideOf(ledger: Ledger, batches: readonly StoredBatch[], variant:
 
 /** The marks of batches; of several, with their ids. */
 function marksOf({ records }: Ledger, batches: readonly StoredBatch[]): string[] {
-  const marked = batches.flatMap(({ key }) => listBatches(records, key));
+  const marked = batches.flatMap(({ key }) => listBatches(records, { only: key }));
   return marked.flatMap((batch) =>
     batchMarks(batch).map((mark) => (batches.length > 1 ? `${batch.id}: ${mark}` : mark)),
   );

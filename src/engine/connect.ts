@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { Duplex } from 'node:stream';
 import { type Clock, systemClock } from '../clock.ts';
 import { OffsiteError } from '../offsite-error.ts';
 import { tarPrograms } from './archive/tar-program.ts';
@@ -20,7 +21,7 @@ import { ownFilesVolume } from './own-files/volume.ts';
 import { imageSource, type PullPolicy } from './pull/obtain-image.ts';
 import { serviceOf } from './service.ts';
 import { removeSnapshots } from './snapshot/eviction.ts';
-import { keptSnapshots } from './snapshot/kept-snapshots.ts';
+import { keptSnapshots, snapshotRepository } from './snapshot/kept-snapshots.ts';
 import { upkeepOf } from './snapshot/upkeep.ts';
 import { snapshotStore } from './snapshot.ts';
 import { removeOwned, sweepDead } from './sweep.ts';
@@ -84,17 +85,19 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
   options.ending?.addEventListener('abort', connection.beginEnding, { once: true });
   try {
     const capabilities = await port.facts(signal);
-    const ownFiles = ownFilesVolume(port, instance, capabilities);
-    const marker = livenessMarker(port, instance, capabilities, ownFiles.held);
+    const own = ownFilesVolume(port, instance, capabilities);
+    const marker = livenessMarker(port, instance, capabilities, own.held);
     const fill = fillHosts(port);
     const probe = runtimeProbe({ port, instance, capabilities });
     const create = createWithin(port, capabilities);
-    const parts = { port, create, instance, capabilities, probe, ownFiles };
+    const parts = { port, create, instance, capabilities, probe };
     const tar = tarPrograms(parts);
     const createContainer = async (spec: ContainerSpec, options: CreateOptions) => {
+      // Before the marker, for which the engine would make the volume of the files if there is none.
+      const ownFiles = await own.files(spec.imageId);
       // The marker starts in parallel with the container: the first container must not wait for it.
       marker.ensure(spec.imageId);
-      const { id, ...created } = await createFromSpec(parts, spec, options);
+      const { id, ...created } = await createFromSpec({ ...parts, ownFiles }, spec, options);
       try {
         await fill(id, spec, options.signal);
         const { reportsEvents } = capabilities;
@@ -104,7 +107,7 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
         throw error;
       }
     };
-    const { repository = 'offsite/snapshot', budgetBytes } = options.snapshots ?? {};
+    const { repository = snapshotRepository, budgetBytes } = options.snapshots ?? {};
     const { note = () => undefined, env = process.env, pull = 'never' } = options;
     let builder: Promise<ImageBuilder> | undefined;
     const upkeep = upkeepOf({ port, repository, budgetBytes, note });
@@ -149,16 +152,18 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
       removeSnapshots: (chosen, signal) => removeSnapshots(port, chosen, signal),
       sweep: (signal, options) => sweepDead(port, instance, { ...options, signal }),
       async [Symbol.asyncDispose]() {
+        let connected: Duplex | undefined;
         try {
           // Before `beginEnding`, which allows less time than an engine may need to remove large images.
           await upkeep[Symbol.asyncDispose]();
           connection.beginEnding();
-          await marker.remove();
+          connected = await marker.end();
           await removeOwned(port, instance);
         } catch (error) {
           if (!(error instanceof OffsiteError)) throw error;
           note(leftMessage(connection.address, error));
         } finally {
+          connected?.destroy();
           options.ending?.removeEventListener('abort', connection.beginEnding);
           await connection.close();
         }

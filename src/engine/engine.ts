@@ -63,6 +63,8 @@ export interface Engine extends AsyncDisposable {
   keptSnapshots(signal?: AbortSignal): Promise<KeptSnapshot[]>;
   /** Removes snapshots, except those that are now in use; resolves with those removed. */
   removeSnapshots(snapshots: readonly KeptSnapshot[], signal?: AbortSignal): Promise<KeptSnapshot[]>;
-  /** Removes what dead instances left behind; never what a living one owns. */
+  /**
+   * Removes what dead instances left behind, and what nobody can find any more; never what a living one owns.
+   */
   sweep(signal?: AbortSignal, options?: SweepOptions): Promise<Swept>;
 }

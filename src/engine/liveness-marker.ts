@@ -22,8 +22,11 @@ export interface LivenessMarker {
    * as a dead instance's.
    */
   ensure(imageId: string): void;
-  /** Stops the marker and removes it. */
-  remove(): Promise<void>;
+  /**
+   * Starts no further marker. Resolves with the connection to the one that runs, which is removed with the
+   * other containers of the instance.
+   */
+  end(): Promise<Duplex | undefined>;
 }
 
 /**
@@ -35,7 +38,7 @@ const attemptCount = 3;
 type MarkerState =
   | { kind: 'none' }
   | { kind: 'starting'; ready: Promise<void> }
-  | { kind: 'running'; id: string; connection: Duplex }
+  | { kind: 'running'; connection: Duplex }
   | { kind: 'failed'; error: unknown; imageId: string };
 
 /** @param mounts volumes that nobody may remove while this process lives */
@@ -46,7 +49,7 @@ export function livenessMarker(
   mounts: readonly Mount[],
 ): LivenessMarker {
   let state: MarkerState = { kind: 'none' };
-  const removed = new AbortController();
+  const ended = new AbortController();
 
   async function start(imageId: string): Promise<void> {
     const id = await createMarker(port, { instance, capabilities, mounts }, imageId);
@@ -59,7 +62,7 @@ export function livenessMarker(
       };
       connection.on('close', over);
       connection.resume();
-      state = { kind: 'running', id, connection };
+      state = { kind: 'running', connection };
       if (connection.destroyed) over();
     } catch (error) {
       await removeContainer(port, id).catch(ignoreRemovalFailure);
@@ -67,7 +70,7 @@ export function livenessMarker(
     }
   }
 
-  /** Tries again while the engine is unreachable, until the marker is removed. */
+  /** Tries again while the engine is unreachable, until the marker ends. */
   async function startWithRetries(imageId: string): Promise<void> {
     for (let refused = 0, away = 0; ; ) {
       try {
@@ -76,12 +79,12 @@ export function livenessMarker(
         if (isEngineFailure(error, 'connection')) {
           // Whatever cut the marker's connection also cut idle ones, which the next request still tries to
           // use. So the second try comes at once.
-          if (away > 0) await port.clock.sleep(backoff(away, connectionWaits, Math.random), removed.signal);
+          if (away > 0) await port.clock.sleep(backoff(away, connectionWaits, Math.random), ended.signal);
           away += 1;
         } else if (!isEngineFailure(error, 'refused') || ++refused === attemptCount) {
           throw error;
         }
-        removed.signal.throwIfAborted();
+        ended.signal.throwIfAborted();
       }
     }
   }
@@ -111,14 +114,13 @@ export function livenessMarker(
       });
       state = { kind: 'starting', ready };
     },
-    async remove() {
-      removed.abort();
+    async end() {
+      ended.abort();
       if (state.kind === 'starting') await state.ready;
-      if (state.kind !== 'running') return;
-      const { id, connection } = state;
+      if (state.kind !== 'running') return undefined;
+      const { connection } = state;
       state = { kind: 'none' };
-      await removeContainer(port, id);
-      connection.destroy();
+      return connection;
     },
   };
 }

@@ -8,7 +8,7 @@ import type { Redactor } from '../redaction/redactor.ts';
 import type { CutLimits } from '../viewer/model/cut-record.ts';
 import { dataType, type ExportedFile, idOfBlob, idOfFile, idOfTrial } from '../viewer/model/exported-file.ts';
 import type { TrialPage, TrialRow } from '../viewer/model/shapes.ts';
-import { readBatch } from '../viewer/read/batches.ts';
+import { readBatch, readSummaries } from '../viewer/read/batches.ts';
 import { RecordReader } from '../viewer/read/record-reader.ts';
 import { readTrial } from '../viewer/read/trial.ts';
 import { pageFiles } from '../viewer/server/page-files.ts';
@@ -52,7 +52,11 @@ export async function exportHtml(
   const trials = page.trials.filter(({ verdict }) => !only || (verdict && only.includes(verdict)));
   const file: ExportedFile = {
     batch: { ...page, trials },
-    summaries: trials.flatMap((trial) => summaryOf(ledger, reader, trial)),
+    summaries: readSummaries(
+      ledger,
+      batch.key,
+      trials.map(({ key }) => key),
+    ),
     exportedAt: now,
     withOutputs,
   };
@@ -85,11 +89,6 @@ export async function exportHtml(
 /** What people look for comes first. */
 function rank({ verdict }: TrialRow): number {
   return verdict === 'passed' ? 1 : 0;
-}
-
-function summaryOf(ledger: Ledger, reader: RecordReader, { key }: TrialRow) {
-  const row = ledger.records.get('SELECT result FROM trials WHERE key = ? AND result IS NOT NULL', key);
-  return row ? [{ key, ...reader.summary(String(row.result)) }] : [];
 }
 
 /** @param contents the blobs that are in the file already */

@@ -10,6 +10,15 @@ import type { Verdict } from './trials.ts';
 /** A batch with the number of its trials. Withdrawn trials without a result do not count. */
 export interface ListedBatch extends StoredBatch, BatchFacts {
   void: number;
+  /** Finished trials that no list has shown yet, so that their parts of the sums are missing. */
+  unlisted: number;
+  /** Milliseconds: the sum over the trials. */
+  durationMs: number;
+  /** Sums of what the agent's models used; undefined unless it is known for each trial. */
+  tokens: number | undefined;
+  costUsd: number | undefined;
+  /** When its last trial ended, in epoch milliseconds; undefined before the first. */
+  lastAt: number | undefined;
   answers: BatchFacts['answers'];
   suiteCases: number | undefined;
 }
@@ -51,8 +60,11 @@ export interface ListedRun {
 /** How many candidates an error names. */
 const named = 10;
 
-/** All batches of the ledger, newest first; or only the one with the key. */
-export function listBatches(records: Records, only?: BatchKey): ListedBatch[] {
+/** All batches of the ledger, newest first; only the one with the key; or only so many. */
+export function listBatches(
+  records: Records,
+  { only, newest }: { only?: BatchKey; newest?: number } = {},
+): ListedBatch[] {
   const regraded = regradedTrials(records);
   return records
     .all(
@@ -61,11 +73,15 @@ export function listBatches(records: Records, only?: BatchKey): ListedBatch[] {
          count(*) FILTER (WHERE trials.verdict = 'failed') AS failed,
          count(*) FILTER (WHERE trials.verdict = 'void') AS void,
          count(*) FILTER (WHERE trials.state <> 'finished' AND trials.withdrawn IS NULL) AS unfinished,
-         count(DISTINCT runs.case_id) AS cases
-       FROM batches LEFT JOIN runs ON runs.batch = batches.key LEFT JOIN trials ON trials.run = runs.key
-       WHERE ?1 IS NULL OR batches.key = ?1
+         count(DISTINCT runs.case_id) AS cases,
+         count(*) FILTER (WHERE trials.state = 'finished' AND trials.duration_ms IS NULL) AS unlisted,
+         coalesce(sum(trials.duration_ms), 0) AS duration_ms,
+         ${knownSum('tokens')}, ${knownSum('cost_usd')}, max(trials.finished_at) AS last_at
+       FROM (SELECT * FROM batches WHERE ?1 IS NULL OR key = ?1 ORDER BY started_at DESC, key DESC LIMIT ?2) AS batches
+         LEFT JOIN runs ON runs.batch = batches.key LEFT JOIN trials ON trials.run = runs.key
        GROUP BY batches.key ORDER BY batches.started_at DESC, batches.key DESC`,
       only ?? null,
+      newest ?? -1,
     )
     .map((row) => ({
       ...batchOf(row),
@@ -74,8 +90,23 @@ export function listBatches(records: Records, only?: BatchKey): ListedBatch[] {
       void: Number(row.void),
       unfinished: Number(row.unfinished),
       cases: Number(row.cases),
+      unlisted: Number(row.unlisted),
+      durationMs: Number(row.duration_ms),
+      tokens: numberOf(row.tokens),
+      costUsd: numberOf(row.cost_usd),
+      lastAt: numberOf(row.last_at),
       regraded: regraded.get(Number(row.key)),
     }));
+}
+
+/** The sum of a column of finished trials; null if it is not known for each. */
+function knownSum(column: string): string {
+  return `CASE WHEN count(trials.${column}) = count(trials.duration_ms)
+           THEN coalesce(sum(trials.${column}), 0) END AS ${column}`;
+}
+
+function numberOf(value: unknown): number | undefined {
+  return value === null ? undefined : Number(value);
 }
 
 /** The trials that were graded again, by their batches. */
@@ -277,6 +308,20 @@ export function findBatchRun(
     ...[service, batchId, runId],
   );
   return row && runOf(row);
+}
+
+export function countBatches(records: Records): number {
+  return Number(records.get('SELECT count(*) AS count FROM batches')?.count);
+}
+
+/** The names of a batch's variants, in the order in which it was started. */
+export function variantsOf(records: Records, batch: BatchKey): string[] {
+  return records
+    .all(
+      'SELECT variant FROM runs WHERE batch = ? GROUP BY variant ORDER BY min(task_index), min(key)',
+      batch,
+    )
+    .map(({ variant }) => String(variant));
 }
 
 /** The runs of a batch, in the order in which it was started. */

@@ -57,11 +57,17 @@ export class Ledger implements Disposable {
    *
    * @param watch called around every transaction
    * @param redactor removes secrets from everything that is stored
+   * @param isChecked false for what only reads: the check reads the whole database, and reading a damaged
+   *   part of it throws too
    */
   constructor(
     dataFolder: string,
     clock: Clock,
-    { watch, redactor }: { watch?: TransactionWatch; redactor?: Redactor } = {},
+    {
+      watch,
+      redactor,
+      isChecked = true,
+    }: { watch?: TransactionWatch; redactor?: Redactor; isChecked?: boolean } = {},
   ) {
     const file = join(dataFolder, 'ledger.db');
     this.dataFolder = dataFolder;
@@ -70,7 +76,7 @@ export class Ledger implements Disposable {
     const database = openDatabase(file, migrations);
     this.records = new Records({ file, database, clock, watch, reserve: this.reserve });
     try {
-      this.records.check('quick');
+      if (isChecked) this.records.check('quick');
       this.blobs = new BlobStore(join(dataFolder, 'blobs'), this.reserve, redactor);
     } catch (error) {
       this.records[Symbol.dispose]();

@@ -259,4 +259,13 @@ export const migrations: readonly string[] = [
   ALTER TABLE batches ADD COLUMN answers TEXT CHECK (answers IN ('live', 'replayed', 'forked'));
   ALTER TABLE batches ADD COLUMN suite_cases INTEGER; -- how many cases the suite has, if some were left out
   `,
+  `
+  -- What lists show of a finished trial, as JSON, and its parts that are added up. Null until a list first needs it
+  -- where an older Offsite stored the result.
+  ALTER TABLE trials ADD COLUMN duration_ms INTEGER;
+  ALTER TABLE trials ADD COLUMN tokens INTEGER; -- of the agent's models; null if not measured
+  ALTER TABLE trials ADD COLUMN cost_usd REAL; -- the same
+  ALTER TABLE trials ADD COLUMN record_bytes INTEGER; -- of the blob with the result
+  ALTER TABLE trials ADD COLUMN listing TEXT;
+  `,
 ];

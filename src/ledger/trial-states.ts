@@ -71,7 +71,8 @@ export function leftElsewhere(records: Records, run: RunKey, ordinals: readonly 
 /** Queues a trial again that was left to another Offsite process. Call it in a transaction. */
 export function takeBack(records: Records, trial: TrialKey): void {
   records.run(
-    `UPDATE trials SET state = 'queued', withdrawn = NULL, verdict = NULL, result = NULL, finished_at = NULL
+    `UPDATE trials SET state = 'queued', withdrawn = NULL, verdict = NULL, result = NULL, finished_at = NULL,
+       listing = NULL, record_bytes = NULL, duration_ms = NULL, tokens = NULL, cost_usd = NULL
      WHERE key = ?`,
     trial,
   );

@@ -2,11 +2,13 @@ import type { ReportedTrial } from '../contract/report.ts';
 import type { BegunAttempt } from '../record/attempt.ts';
 import type { LeftState } from '../record/files.ts';
 import type { Fingerprint } from '../record/fingerprint.ts';
+import type { TrialListing } from '../record/listing.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import type { TrialKey } from './batches.ts';
 import type { BlobStore } from './blobs.ts';
 import { BrokenHarnesses } from './broken-harnesses.ts';
 import { fingerprintKey } from './fingerprints.ts';
+import { storeListing } from './listings.ts';
 import type { Records } from './records.ts';
 import { finishAbove, type TrialState } from './trial-states.ts';
 import type { Workspaces } from './workspaces.ts';
@@ -27,6 +29,8 @@ export interface FinishedTrial {
   /** The whole result. Stored as JSON. */
   result: unknown;
   fingerprint?: Fingerprint | undefined;
+  /** What lists show of it. If not given, the first list reads it from the result. */
+  listing?: TrialListing | undefined;
   /** What the service gets. */
   report: ReportedTrial;
   /** What was kept of the state that the agent left. */
@@ -108,6 +112,8 @@ export class Trials {
   async finish(attempt: BegunAttempt, finished: FinishedTrial): Promise<void> {
     const result = await this.#blobs.putJson(finished.result);
     const body = await this.#blobs.putJson(finished.report);
+    const recordBytes = this.#blobs.stat(result)?.byteSize ?? 0;
+    const listing = finished.listing && this.#redacted(finished.listing);
     const records = this.#records;
     records.transaction(() => {
       const now = records.now();
@@ -121,6 +127,7 @@ export class Trials {
         fingerprintKey(records, finished.fingerprint),
         attempt.trial,
       );
+      if (listing !== undefined) storeListing(records, attempt.trial, { listing, recordBytes });
       records.note({ subject: 'trial', key: attempt.trial, state: 'finished', detail: finished.verdict });
       records.run(
         "INSERT INTO reports (trial, body, state, next_at, since, lease) VALUES (?1, ?2, 'queued', ?3, ?3, ?4)",

@@ -6,6 +6,7 @@ import { engineClock, engineLimits, engineRuntime } from '../../src/cli/doctor/c
 import { leftovers } from '../../src/cli/doctor/checks/leftovers.ts';
 import { sandboxes } from '../../src/cli/doctor/checks/sandboxes.ts';
 import { sealedSandbox } from '../../src/cli/doctor/checks/sealed-sandbox.ts';
+import { snapshots } from '../../src/cli/doctor/checks/snapshots.ts';
 import { lookDeep } from '../../src/cli/doctor/deep/look-deep.ts';
 import { type DoctorReport, doctorReport, printedReport } from '../../src/cli/doctor/report.ts';
 import { usedRuntimes } from '../../src/cli/doctor/runtimes.ts';
@@ -156,7 +157,7 @@ describe('a check', () => {
     check.run({
       engine: { got: true, value: engine },
       clock: { now: () => now },
-      config: { sandboxes },
+      config: { sandboxes, snapshots: { budget: 20 * 1024 ** 3 } },
       signal: AbortSignal.timeout(60_000),
     } as never);
 
@@ -221,6 +222,30 @@ describe('a check', () => {
     expect(finding).toMatchObject({
       state: 'warn',
       found: '2 containers of Offsite processes that were killed',
+    });
+  });
+
+  test('of snapshots counts them, and warns of more than are kept', async () => {
+    const images = Array.from({ length: 1_001 }, (_, n) => ({
+      ...{
+        id: `sha256:${n}`,
+        names: [`offsite/snapshot:${n}`],
+        parentId: '',
+        bytes: 1024 ** 2,
+        createdAt: 1,
+      },
+      labels: { 'offsite.role': 'snapshot' },
+    }));
+    const engineWith = (count: number) => ({
+      port: { list: async () => [], images: { list: async () => images.slice(0, count) } },
+    });
+    expect(await on(snapshots, engineWith(2))).toEqual({
+      state: 'ok',
+      found: '2 snapshots of 2 MiB; at most 1000 of 20.0 GiB are kept',
+    });
+    expect(await on(snapshots, engineWith(1_001))).toMatchObject({
+      state: 'warn',
+      fix: expect.stringContaining('offsite images prune'),
     });
   });
 

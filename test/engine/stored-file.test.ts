@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { storedFile } from '../../src/engine/archive/stored-file.ts';
+import { storedFiles } from '../../src/engine/archive/stored-file.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { ContainerRequest } from '../../src/engine/port/containers.ts';
 import { testEngine } from './engine-fixture.ts';
@@ -18,8 +18,10 @@ test('a file in a volume is written once, and its helper is gone', async () => {
   const volume = `offsite-test-${randomUUID()}`;
   await using stack = new AsyncDisposableStack();
   stack.defer(() => port.remove('volume', volume));
-  const store = (content: string) =>
-    storedFile(port, volume, { content: Buffer.from(content), ending: '.txt', mode: 0o644 }, helper);
+  const store = async (content: string) => {
+    const file = { content: Buffer.from(content), ending: '.txt', mode: 0o644 };
+    return (await storedFiles(port, volume, [file], helper))[0]?.name;
+  };
   const first = await store('one');
   expect(first).toMatch(/^[\da-f]{64}-[\da-f]{16}\.txt$/);
   expect(await store('one')).toBe(first);
@@ -47,7 +49,7 @@ test('its helper takes the image and labels of a container, and not its filter',
   };
   const watched = { ...port, containers: { ...port.containers, create } };
   const file = { content: Buffer.from('one'), ending: '.txt', mode: 0o644 };
-  await storedFile(watched, volume, file, like);
+  await storedFiles(watched, volume, [file], like);
   expect(asked).toHaveLength(1);
   expect(asked[0]).toMatchObject({ imageId, labels: like.labels, stdin: false });
   expect(asked[0]).not.toHaveProperty('filter');

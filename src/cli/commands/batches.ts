@@ -1,6 +1,7 @@
 import { Command } from '@commander-js/extra-typings';
-import { type ListedBatch, listBatches, listRuns, listTrials, shortBatchIds } from '../../ledger/find.ts';
+import { countBatches, type ListedBatch, listBatches, shortBatchIds, variantsOf } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { completeListings } from '../../ledger/listings.ts';
 import { platformService } from '../../ledger/platform.ts';
 import type { PartNumber } from '../../ledger/sets.ts';
 import { batchMarks } from '../../record/batch-marks.ts';
@@ -10,8 +11,6 @@ import { cost, count, duration, minute, percent } from '../../text/quantities.ts
 import { CommandContext } from '../context.ts';
 import { wholeNumber, withConfigAndData } from '../options.ts';
 import { printPaged } from '../output/pager.ts';
-import { storedBatch } from '../output/stored-batch.ts';
-import { summaryOf } from '../output/summary.ts';
 
 export function batchesCommand() {
   return withConfigAndData(new Command('batches'))
@@ -22,19 +21,18 @@ export function batchesCommand() {
     .action(async (options) => {
       await using context = CommandContext.open(options);
       const { out, env } = context;
-      const ledger = context.ledger();
-      const all = listBatches(ledger.records);
+      const ledger = context.ledger({ isChecked: false });
       const parts = ledger.sets.partNumbers();
-      const listed = all
-        .slice(0, options.number)
-        .map((batch) => ({ ...batchRow(ledger, batch), set: parts.get(batch.key) }));
+      const listed = newestBatches(ledger, options.number).map((batch) => {
+        return { ...batchRow(ledger, batch), set: parts.get(batch.key) };
+      });
       if (options.json) return out.json(listed);
       const unstarted = unstartedLines(ledger);
       if (listed.length === 0 && unstarted.length > 0) return out.print(stack(unstarted));
       if (listed.length === 0) return out.print('the data folder has no batch yet: offsite run SUITE');
-      const more = all.length - listed.length;
-      const rest =
-        more > 0 ? [styled('dim', ours(`and ${more} more: offsite data batches -n ${all.length}`))] : [];
+      const all = countBatches(ledger.records);
+      const more = all - listed.length;
+      const rest = more > 0 ? [styled('dim', ours(`and ${more} more: offsite data batches -n ${all}`))] : [];
       const content = stack([
         batchesTable(listed, shortBatchIds(ledger.records), out.columns ?? unlimited),
         ...rest,
@@ -72,18 +70,24 @@ interface BatchRow {
   elapsedMs: number | undefined;
 }
 
+function newestBatches(ledger: Ledger, newest: number): ListedBatch[] {
+  const listed = listBatches(ledger.records, { newest });
+  const unlisted = listed.filter((batch) => batch.unlisted > 0);
+  if (unlisted.length === 0) return listed;
+  for (const { key } of unlisted) completeListings(ledger, key);
+  return listBatches(ledger.records, { newest });
+}
+
 function batchRow(ledger: Ledger, batch: ListedBatch): Omit<BatchRow, 'set'> {
   const { id, service, suite, startedAt, state, passed, failed, unfinished } = batch;
-  const { tokens, costUsd, durationMs } = summaryOf(storedBatch(ledger, batch), service, []);
-  const ends = listTrials(ledger.records, batch.key).flatMap(({ finishedAt }) => finishedAt ?? []);
-  const last = ends.reduce((latest, end) => Math.max(latest, end), 0);
+  const { tokens, costUsd, durationMs, lastAt } = batch;
   return {
     ...{ id, service, suite, startedAt, state },
-    variants: [...new Set(listRuns(ledger.records, batch.key).map(({ variant }) => variant))],
+    variants: variantsOf(ledger.records, batch.key),
     ...{ passed, failed, void: batch.void, left: unfinished, marks: batchMarks(batch) },
     passRate: passed + failed === 0 ? undefined : passed / (passed + failed),
     ...{ tokens, costUsd, durationMs },
-    elapsedMs: ends.length === 0 ? undefined : last - startedAt,
+    elapsedMs: lastAt === undefined ? undefined : lastAt - startedAt,
   };
 }
 

@@ -1,7 +1,7 @@
 import { Command } from '@commander-js/extra-typings';
 import type { Clock } from '../../clock.ts';
 import type { Engine } from '../../engine/engine.ts';
-import { type EvictionRule, evictable } from '../../engine/snapshot/eviction.ts';
+import { type EvictionRule, evictable, mostSnapshots } from '../../engine/snapshot/eviction.ts';
 import type { KeptSnapshot } from '../../engine/snapshot/kept-snapshots.ts';
 import type { Config } from '../../suite/config-file.ts';
 import type { Output } from '../../text/output.ts';
@@ -83,7 +83,7 @@ function ruleOf(
 ): EvictionRule {
   if (all) return {};
   if (olderThan !== undefined) return { unusedForMs: olderThan, budgetBytes: budget };
-  return { budgetBytes: budget ?? config.snapshots.budget };
+  return { budgetBytes: budget ?? config.snapshots.budget, most: mostSnapshots };
 }
 
 interface WithEngine {

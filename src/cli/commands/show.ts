@@ -40,12 +40,12 @@ type ShowOptions = CommonOptions & { pager: boolean } & { [option in Part]?: tru
 
 async function show(context: CommandContext, reference: string, options: ShowOptions): Promise<void> {
   const { out, env } = context;
-  const ledger = context.ledger();
+  const ledger = context.ledger({ isChecked: false });
   const print = (content: Printable) => printPaged(out, content, { env, wanted: options.pager });
   const width = out.columns ?? 160;
   const set = ledger.sets.find(reference);
   if (set) {
-    const shown = readSet(ledger, set);
+    const shown = readSet(ledger, set, { texts: options.json === true });
     return options.json ? out.json(setDocument(shown)) : print(setView(shown, ledger, width));
   }
   const target = findTarget(ledger.records, reference);
@@ -61,7 +61,10 @@ async function show(context: CommandContext, reference: string, options: ShowOpt
   }
   const { batch } = target;
   const part = ledger.sets.partNumbers().get(batch.key);
-  const shown = readBatch(ledger, batch, target.kind === 'run' ? target.run : undefined);
+  const shown = readBatch(ledger, batch, {
+    run: target.kind === 'run' ? target.run : undefined,
+    texts: options.json === true,
+  });
   if (shown.unreadable > 0) process.exitCode = exitCodes.infrastructure;
   if (options.json) {
     const { suite, startedAt, state } = batch;

@@ -19,7 +19,8 @@ export function viewCommand() {
       await using context = CommandContext.open(options);
       const { out, err, clock, redactor } = context;
       const { signal } = context.interruption({ doing: () => 'ending' });
-      const viewer = await openViewer({ ledger: context.ledger(), redactor, clock, port: options.port });
+      const ledger = context.ledger({ isChecked: false });
+      const viewer = await openViewer({ ledger, redactor, clock, port: options.port });
       context.closeWith(viewer);
       out.print(text`${viewer.url}`);
       err.print(text`Shows ${context.dataFolder}. The address is for you alone. Ctrl-C ends it.`);

@@ -26,11 +26,16 @@ interface CommandEnginesOptions {
   closeWith: (part: AsyncDisposable) => void;
 }
 
+/** Milliseconds. Images without a name hurry nobody, and a short run need not look for them. */
+const lostSweepMs = 10_000;
+
 /** The engines of a command. Disposing closes those that were opened, in reverse order. */
 export class CommandEngines implements AsyncDisposable {
   readonly #options: CommandEnginesOptions;
   readonly #opened = new AsyncDisposableStack();
+  readonly #closing = new AbortController();
   #isToBeClosed = false;
+  #closed: Promise<void> | undefined;
   #lateEngines: LateEngines | undefined;
 
   constructor(options: CommandEnginesOptions) {
@@ -70,12 +75,12 @@ export class CommandEngines implements AsyncDisposable {
       for (const one of connected) await one.engine?.[Symbol.asyncDispose]();
       throw wrong?.error ?? new Error('no engine is configured');
     }
-    for (const one of [engine, ...moreEngines]) this.#opened.defer(() => this.#close(one));
+    for (const one of [engine, ...moreEngines]) this.#opened.defer(() => this.#closeOne(one));
     return { engine, moreEngines, away };
   }
 
   /** Closes one of several engines. If it does not answer, the results of the others are still reported. */
-  async #close(engine: Engine): Promise<void> {
+  async #closeOne(engine: Engine): Promise<void> {
     try {
       await engine[Symbol.asyncDispose]();
     } catch (error) {
@@ -116,7 +121,7 @@ export class CommandEngines implements AsyncDisposable {
     const { away, ...engines } = await this.all(signal);
     const sweep = (engine: Engine) => {
       // The sweep takes seconds, and no trial waits for it.
-      const sweeping = this.#sweep(engine, signal);
+      const sweeping = this.#sweepAtStart(engine, signal);
       this.#opened.defer(() => sweeping);
     };
     for (const engine of enginesOf(engines)) sweep(engine);
@@ -133,7 +138,7 @@ export class CommandEngines implements AsyncDisposable {
       clock: clock,
       random: Math.random,
       joins: (engine) => {
-        this.#opened.defer(() => this.#close(engine));
+        this.#opened.defer(() => this.#closeOne(engine));
         sweep(engine);
         note(`the engine ${engine.name} answers now, and trials run there too`);
       },
@@ -143,10 +148,21 @@ export class CommandEngines implements AsyncDisposable {
   }
 
   /** Never rejects. */
-  async #sweep(engine: Engine, signal: AbortSignal): Promise<void> {
+  async #sweepAtStart(engine: Engine, signal: AbortSignal): Promise<void> {
+    await this.#sweep(engine, 'left', signal);
+    const waiting = AbortSignal.any([signal, this.#closing.signal]);
+    const isOver = await this.#options.clock.sleep(lostSweepMs, waiting).then(
+      () => false,
+      () => true,
+    );
+    if (!isOver) await this.#sweep(engine, 'lost', signal);
+  }
+
+  /** Never rejects. */
+  async #sweep(engine: Engine, only: 'left' | 'lost', signal: AbortSignal): Promise<void> {
     const on = engine.name === undefined ? 'the engine' : `the engine ${engine.name}`;
     try {
-      const { removed, stuck } = await engine.sweep(signal);
+      const { removed, stuck } = await engine.sweep(signal, { only });
       for (const message of [sweptText(removed, on), stuckText(stuck, on)])
         if (message !== undefined) this.#options.note(message);
     } catch (error) {
@@ -157,9 +173,22 @@ export class CommandEngines implements AsyncDisposable {
     }
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Starts to close the engines: no more trials run. Disposing waits for it. */
+  beginClosing(): void {
+    this.#closed ??= this.#close();
+    // Whoever disposes them gets the error.
+    this.#closed.catch(() => undefined);
+  }
+
+  async #close(): Promise<void> {
+    this.#closing.abort();
     // First, so that no further engine joins while the others are closed.
     await this.#lateEngines?.[Symbol.asyncDispose]();
     await this.#opened.disposeAsync();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.beginClosing();
+    await this.#closed;
   }
 }

@@ -5,6 +5,7 @@ import { engineDisk } from './checks/engine-disk.ts';
 import { leftovers } from './checks/leftovers.ts';
 import { sandboxes } from './checks/sandboxes.ts';
 import { sealedSandbox } from './checks/sealed-sandbox.ts';
+import { snapshots } from './checks/snapshots.ts';
 import {
   certificates,
   configuration,
@@ -34,5 +35,6 @@ export const checksOf = (runtimes: readonly SandboxRuntime[]): readonly Check[] 
   baseImage,
   sandboxes,
   ...runtimes.map(sealedSandbox),
+  snapshots,
   leftovers,
 ];

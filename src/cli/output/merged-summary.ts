@@ -1,32 +1,38 @@
-import { type BatchSummary, elapsedOf, type RunSummary, type TrialSummary } from './summary.ts';
+import {
+  type BatchSummary,
+  elapsedOf,
+  type RunSummary,
+  type TrialNumbers,
+  type TrialSummary,
+} from './summary.ts';
 
 /** The batches of one command, with the runs of the same case and variant as one. */
-export interface MergedSummary extends BatchSummary {
+export interface MergedSummary<Trial extends TrialNumbers = TrialSummary> extends BatchSummary<Trial> {
   /** All batches; `batchId` is the first. */
   batchIds: string[];
   /** The id of the set that the batches are; absent for batches of `--trials auto`. */
   set?: string;
-  runs: MergedRun[];
+  runs: MergedRun<Trial>[];
 }
 
-interface MergedRun extends RunSummary {
-  trials: MergedTrial[];
+interface MergedRun<Trial extends TrialNumbers> extends RunSummary<Trial> {
+  trials: MergedTrial<Trial>[];
 }
 
 /** Trials are renumbered, through all batches. */
-interface MergedTrial extends TrialSummary {
+type MergedTrial<Trial> = Trial & {
   /** The trial at the service and in the ledger. */
   recorded: { batchId: string; runId: string; ordinal: number };
-}
+};
 
 /** Merges the summaries of batches of one suite. There must be at least one. */
-export function mergedSummary(
-  summaries: readonly [BatchSummary, ...BatchSummary[]],
+export function mergedSummary<Trial extends TrialNumbers>(
+  summaries: readonly [BatchSummary<Trial>, ...BatchSummary<Trial>[]],
   set?: string,
-): MergedSummary {
+): MergedSummary<Trial> {
   const [first] = summaries;
   const runs = summaries.flatMap(({ batchId, runs }) =>
-    runs.map((run): MergedRun => {
+    runs.map((run): MergedRun<Trial> => {
       const trials = run.trials.map((trial) => {
         const { ordinal } = trial;
         return { ...trial, recorded: { batchId, runId: run.id, ordinal } };
@@ -42,11 +48,14 @@ export function mergedSummary(
     unreported: summaries.reduce((sum, { unreported }) => sum + unreported, 0),
     batchIds: summaries.map(({ batchId }) => batchId),
     ...(set !== undefined && { set }),
-    runs: [...alike.values()].map(([run, ...more]) => mergedRun(run as MergedRun, more)),
+    runs: [...alike.values()].map(([run, ...more]) => mergedRun(run as MergedRun<Trial>, more)),
   };
 }
 
-function mergedRun(first: MergedRun, more: readonly MergedRun[]): MergedRun {
+function mergedRun<Trial extends TrialNumbers>(
+  first: MergedRun<Trial>,
+  more: readonly MergedRun<Trial>[],
+): MergedRun<Trial> {
   const all = [first, ...more];
   return {
     ...first,

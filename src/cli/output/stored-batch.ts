@@ -1,17 +1,18 @@
 import type { FinishedBatch } from '../../agent/finished-batch.ts';
 import { readPlan } from '../../agent/stored-plan.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
-import { type ListedTrial, listRuns, listTrials } from '../../ledger/find.ts';
+import { type ListedRun, type ListedTrial, listRuns, listTrials } from '../../ledger/find.ts';
 import { labelOf } from '../../ledger/find-target.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { OffsiteError } from '../../offsite-error.ts';
+import { listingOf } from '../../record/listing.ts';
 import { readRecord } from '../../record/read-record.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
-import { type BatchSummary, type SummarizedBatch, summarizedBatch, summaryOf } from './summary.ts';
+import { type BatchSummary, type SummarizedBatch, summarizedBatch, summaryOf, textsOf } from './summary.ts';
 import { detailsOf } from './trial-details.ts';
 
 /** A finished trial with its record, or why the record cannot be read. */
-export type ReadTrial = { trial: ListedTrial } & ({ record: TrialRecord } | { unreadable: string });
+type ReadTrial = { trial: ListedTrial } & ({ record: TrialRecord } | { unreadable: string });
 
 /**
  * The record of a finished trial. Throws `BLOB_MISSING`, `BLOB_DAMAGED`, `RECORD_NEWER`, `RECORD_UNREADABLE`.
@@ -21,53 +22,47 @@ export function recordOfTrial({ blobs }: Ledger, trial: ListedTrial): TrialRecor
   return readRecord(blobs.readClean(result), `the record of ${labelOf(trial)}#${ordinal}`);
 }
 
-/** The wanted finished trials of a batch with their records, one by one. */
-function* readTrials(
-  ledger: Ledger,
-  batch: StoredBatch,
-  isWanted: (trial: ListedTrial) => boolean,
-): Generator<ReadTrial> {
-  for (const trial of listTrials(ledger.records, batch.key)) {
-    if (trial.result === undefined || !isWanted(trial)) continue;
-    try {
-      yield { trial, record: recordOfTrial(ledger, trial) };
-    } catch (error) {
-      if (!(error instanceof OffsiteError)) throw error;
-      yield { trial, unreadable: error.message };
-    }
+export function readTrial(ledger: Ledger, trial: ListedTrial): ReadTrial {
+  try {
+    return { trial, record: recordOfTrial(ledger, trial) };
+  } catch (error) {
+    if (!(error instanceof OffsiteError)) throw error;
+    return { trial, unreadable: error.message };
   }
 }
 
 /**
- * A batch as the ledger has it, with the details of each trial. Trials whose records cannot be read are left
+ * A batch as the ledger has it, from the records of its trials. Trials whose records cannot be read are left
  * out.
  *
- * @param isWanted which trials to read
- * @param visit sees each trial as it is read
+ * @param run set to read only this run
+ * @param details whether each trial has the details for a JSON document
  */
 export function storedBatch(
   ledger: Ledger,
   batch: StoredBatch,
-  isWanted: (trial: ListedTrial) => boolean = () => true,
-  visit: (read: ReadTrial) => void = () => undefined,
+  { run, details = true }: { run?: Pick<ListedRun, 'id'> | undefined; details?: boolean } = {},
 ): SummarizedBatch {
-  const models = modelsOf(ledger, batch);
   function* trials(): SummarizedBatch['trials'] {
-    for (const read of readTrials(ledger, batch, isWanted)) {
-      visit(read);
+    for (const trial of listTrials(ledger.records, batch.key)) {
+      const { runId, ordinal, verdict, result } = trial;
+      if (result === undefined || verdict === undefined || (run && run.id !== runId)) continue;
+      const read = readTrial(ledger, trial);
       if ('unreadable' in read) continue;
-      const { trial, record } = read;
-      const details = detailsOf(ledger, trial, record);
-      yield { runId: trial.runId, ordinal: trial.ordinal, result: record, details };
+      const { record } = read;
+      const texts = { ...textsOf(record), ...(details && detailsOf(ledger, trial, record)) };
+      yield { runId, ordinal, verdict, listing: listingOf(record), texts };
     }
   }
-  return {
-    id: batch.id,
-    runs: listRuns(ledger.records, batch.key).map(({ id, caseId, variant, variantIndex = -1 }) => {
-      return { id, case: caseId, variant, model: models[variantIndex] };
-    }),
-    trials: trials(),
-  };
+  return { id: batch.id, runs: summarizedRuns(ledger, batch), trials: trials() };
+}
+
+/** The runs of a batch for a summary of it. */
+export function summarizedRuns(ledger: Ledger, batch: StoredBatch): SummarizedBatch['runs'] {
+  const models = modelsOf(ledger, batch);
+  return listRuns(ledger.records, batch.key).map(({ id, caseId, variant, variantIndex = -1 }) => {
+    return { id, case: caseId, variant, model: models[variantIndex] };
+  });
 }
 
 /** The models of a batch's planned variants. */
@@ -101,11 +96,6 @@ export function finishedSummary(
 
 /** The results of a batch as the ledger has them. */
 export function storedSummary(batch: StoredBatch, ledger: Ledger, detail: SummaryDetail): BatchSummary {
-  const stored = storedBatch(ledger, batch);
-  const trials = detail === 'paths' ? stored.trials : withoutDetails(stored.trials);
-  return summaryOf({ ...stored, trials }, batch.service, ledger.outbox.pending());
-}
-
-function* withoutDetails(trials: SummarizedBatch['trials']): SummarizedBatch['trials'] {
-  for (const { details: _, ...trial } of trials) yield trial;
+  const stored = storedBatch(ledger, batch, { details: detail === 'paths' });
+  return summaryOf(stored, batch.service, ledger.outbox.pending());
 }

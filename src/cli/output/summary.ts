@@ -3,14 +3,13 @@ import { printedText } from '../../bounds/anyone.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
 import { failedOutputOf } from '../../record/failed-output.ts';
 import { failuresOf } from '../../record/failures.ts';
-import { commandsOf } from '../../record/timeline.ts';
+import { listingOf, type TrialListing } from '../../record/listing.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
-import { usageOf } from '../../record/usage.ts';
 import type { SystemChanges } from '../../trial/workspace/system-changes.ts';
 import type { TrialDetails } from './trial-details.ts';
 
-/** The results of a batch, run by run. */
-export interface BatchSummary {
+/** The results of a batch, run by run. Tables need only the numbers of its trials. */
+export interface BatchSummary<Trial extends TrialNumbers = TrialSummary> {
   batchId: string;
   service: string;
   /** Passed of scored trials, 0 to 1; absent if no trial was scored. */
@@ -32,7 +31,7 @@ export interface BatchSummary {
   costUsd: number | undefined;
   /** Set if trials have no result, because the command was interrupted or failed. */
   incomplete?: Incomplete | undefined;
-  runs: RunSummary[];
+  runs: RunSummary<Trial>[];
 }
 
 export interface Incomplete {
@@ -49,7 +48,7 @@ export interface UnfinishedTrial {
   why: string;
 }
 
-export interface RunSummary {
+export interface RunSummary<Trial extends TrialNumbers = TrialSummary> {
   id: string;
   case: string;
   variant: string;
@@ -70,12 +69,12 @@ export interface RunSummary {
   costUsd: number | undefined;
   /** As the harness reports it; absent if it reports none. */
   harnessVersion: string | undefined;
-  trials: TrialSummary[];
+  trials: Trial[];
   /** Its trials without a result, if the batch is incomplete. */
   unfinished?: UnfinishedTrial[] | undefined;
 }
 
-export interface TrialSummary extends Partial<TrialDetails> {
+export interface TrialNumbers {
   ordinal: number;
   verdict: string;
   reported: boolean;
@@ -83,6 +82,20 @@ export interface TrialSummary extends Partial<TrialDetails> {
   commands: number;
   tokens: number | undefined;
   costUsd: number | undefined;
+  /** Where the trial was graded: in a fresh sandbox, or in the same one as the harness. */
+  verifiedIn?: 'fresh' | 'same';
+  validatedIn?: 'fresh' | 'same';
+  systemChanges?: { unexpected: { count: number } };
+  /** Images that the configuration replaces by others; absent if it replaces none. */
+  mappedImages?: TrialResult['mappedImages'];
+  /** Set if recorded answers took the place of models: it is not a live result. */
+  replay?: TrialResult['replay'];
+}
+
+export type TrialSummary = TrialNumbers & TrialTexts;
+
+/** What only the record of a trial says. */
+interface TrialTexts extends Partial<TrialDetails> {
   /** The checks that failed, one line each. */
   failures: string[];
   failuresCount: number;
@@ -93,25 +106,26 @@ export interface TrialSummary extends Partial<TrialDetails> {
   filesChanged: string[];
   filesChangedCount: number;
   filesChangedTruncated: boolean;
-  /** Where the trial was graded: in a fresh sandbox, or in the same one as the harness. */
-  verifiedIn?: 'fresh' | 'same';
-  validatedIn?: 'fresh' | 'same';
   /** What changed outside the workspace where verify ran. */
   systemChanges?: SystemChanges;
   /** Protections that its sandboxes lacked; absent if they lacked none. */
   sandboxLacks?: string[];
-  /** Images that the configuration replaces by others; absent if it replaces none. */
-  mappedImages?: TrialResult['mappedImages'];
-  /** Set if recorded answers took the place of models: it is not a live result. */
-  replay?: TrialResult['replay'];
 }
 
 /** What a batch has found so far. */
-export interface SummarizedBatch {
+export interface SummarizedBatch<Texts = TrialTexts> {
   id: string;
   runs: Pick<RunSummary, 'id' | 'case' | 'variant' | 'model'>[];
   /** The finished trials. They are read one by one: together they may not fit into memory. */
-  trials: Iterable<{ runId: string; ordinal: number; result: TrialResult; details?: TrialDetails }>;
+  trials: Iterable<SummarizedTrial<Texts>>;
+}
+
+interface SummarizedTrial<Texts> {
+  runId: string;
+  ordinal: number;
+  verdict: TrialResult['verdict'];
+  listing: TrialListing;
+  texts: Texts;
 }
 
 /** The results that a finished batch keeps in memory. */
@@ -122,31 +136,37 @@ export function summarizedBatch({ id, runs, trials }: FinishedBatch): Summarized
       const { name: variant, model } = run.variant;
       return { id: run.id, case: run.case.request.id, variant, model };
     }),
-    trials: trials.map(({ run, ordinal, result }) => ({ runId: run.id, ordinal, result })),
+    trials: trials.map(({ run, ordinal, result }) => ({
+      ...{ runId: run.id, ordinal, verdict: result.verdict },
+      ...{ listing: listingOf(result), texts: textsOf(result) },
+    })),
   };
 }
 
 /** @param pending the reports that the service has not accepted */
-export function summaryOf(
-  batch: SummarizedBatch,
+export function summaryOf<Texts extends object>(
+  batch: SummarizedBatch<Texts>,
   service: string,
   pending: readonly PendingReport[],
-): BatchSummary {
+): BatchSummary<TrialNumbers & Texts> {
   const unreported = new Set(
     pending.filter(({ batchId }) => batchId === batch.id).map(({ runId, ordinal }) => `${runId} ${ordinal}`),
   );
-  const ofRuns = new Map<string, { trials: TrialSummary[]; harnessVersion?: string; notRun: number }>();
+  const ofRuns = new Map<
+    string,
+    { trials: (TrialNumbers & Texts)[]; harnessVersion?: string; notRun: number }
+  >();
   const times: Times[] = [];
-  for (const { runId, ordinal, result, details } of batch.trials) {
+  for (const { runId, ordinal, verdict, listing, texts } of batch.trials) {
     const run = ofRuns.get(runId) ?? { trials: [], notRun: 0 };
     ofRuns.set(runId, run);
     const reported = !unreported.has(`${runId} ${ordinal}`);
-    run.trials.push({ ...trialSummary(ordinal, result, reported), ...details });
-    run.notRun += result.notRun && result.cause?.kind === 'harness' ? 1 : 0;
-    times.push(result);
-    if (result.harnessVersion !== undefined) run.harnessVersion ??= result.harnessVersion;
+    run.trials.push({ ...{ ordinal, verdict, reported }, ...numbersOf(listing), ...texts });
+    run.notRun += listing.notRun && listing.cause?.kind === 'harness' ? 1 : 0;
+    times.push(listing);
+    if (listing.harnessVersion !== undefined) run.harnessVersion ??= listing.harnessVersion;
   }
-  const runs = batch.runs.map((run): RunSummary => {
+  const runs = batch.runs.map((run): RunSummary<TrialNumbers & Texts> => {
     const { trials, harnessVersion, notRun } = ofRuns.get(run.id) ?? { trials: [], notRun: 0 };
     return { ...run, ...tally(trials), notRun, ...totals(trials), harnessVersion };
   });
@@ -178,21 +198,28 @@ export function elapsedOf(parts: readonly Times[]): Times & Pick<BatchSummary, '
   return { startedAt, finishedAt, elapsedMs: finishedAt - startedAt };
 }
 
-function trialSummary(ordinal: number, result: TrialResult, reported: boolean): TrialSummary {
+function numbersOf(listing: TrialListing): Omit<TrialNumbers, 'ordinal' | 'verdict' | 'reported'> {
+  const { verifiedIn, validatedIn, systemChanges, mappedImages, replay } = listing;
+  return {
+    durationMs: listing.finishedAt - listing.startedAt,
+    commands: listing.commands ?? 0,
+    tokens: listing.totalTokens,
+    costUsd: listing.costUsd,
+    ...(verifiedIn && { verifiedIn }),
+    ...(validatedIn && { validatedIn }),
+    ...(systemChanges && { systemChanges }),
+    ...(mappedImages && { mappedImages }),
+    ...(replay && { replay }),
+  };
+}
+
+export function textsOf(result: TrialResult): TrialTexts {
   const { cause } = result;
   const failures = failuresOf(result);
   const filesChanged = (result.filesChanged ?? []).slice(0, printedText.count.listed);
   const filesChangedCount = result.filesChangedCount ?? result.filesChanged?.length ?? 0;
-  const usage = usageOf(result);
   const failedOutput = failedOutputOf(result);
   return {
-    ordinal,
-    verdict: result.verdict,
-    reported,
-    durationMs: result.finishedAt - result.startedAt,
-    commands: commandsOf(result)?.length ?? 0,
-    tokens: usage?.totalTokens,
-    costUsd: usage?.costUsd,
     failures: failures.slice(0, printedText.count.listed),
     failuresCount: failures.length,
     failuresTruncated: failures.length > printedText.count.listed,
@@ -201,16 +228,12 @@ function trialSummary(ordinal: number, result: TrialResult, reported: boolean): 
     filesChanged,
     filesChangedCount,
     filesChangedTruncated: filesChangedCount > filesChanged.length,
-    ...(result.verifiedIn && { verifiedIn: result.verifiedIn }),
-    ...(result.validatedIn && { validatedIn: result.validatedIn }),
     ...(result.systemChanges && { systemChanges: result.systemChanges }),
     ...(result.sandboxLacks && { sandboxLacks: result.sandboxLacks }),
-    ...(result.mappedImages && { mappedImages: result.mappedImages }),
-    ...(result.replay && { replay: result.replay }),
   };
 }
 
-function totals(trials: TrialSummary[]) {
+function totals<Trial extends TrialNumbers>(trials: Trial[]) {
   return {
     durationMs: trials.reduce((sum, { durationMs }) => sum + durationMs, 0),
     commands: trials.reduce((sum, { commands }) => sum + commands, 0),
@@ -225,7 +248,7 @@ function sumOf(parts: readonly (number | undefined)[]): number | undefined {
   return parts.includes(undefined) ? undefined : parts.reduce((sum = 0, part = 0) => sum + part, 0);
 }
 
-function tally(trials: readonly TrialSummary[]) {
+function tally(trials: readonly TrialNumbers[]) {
   const count = (verdict: string) => trials.filter((trial) => trial.verdict === verdict).length;
   const passed = count('passed');
   const failed = count('failed');

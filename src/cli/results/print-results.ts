@@ -56,6 +56,7 @@ export async function printResults(
   { context, workshop, progress, options, older, signal }: PrintParts,
   { isList = false } = {},
 ): Promise<number> {
+  context.engines.beginClosing();
   const { out } = context;
   const compared = all.map(({ batches }) => older?.compare(referenceTo(batches, workshop)));
   if (options.json) {

@@ -2,18 +2,19 @@ import type { StoredBatch } from '../../ledger/batches.ts';
 import { type ListedRun, type ListedTrial, listBatches, listTrials } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Stretch } from '../../ledger/limits.ts';
+import { listingsOf } from '../../ledger/listings.ts';
 import { platformService } from '../../ledger/platform.ts';
 import type { PartNumber } from '../../ledger/sets.ts';
 import { batchMarks } from '../../record/batch-marks.ts';
+import { whyText } from '../../record/listing.ts';
 import { fittedLine } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
 import { duration, minute, plural } from '../../text/quantities.ts';
-import { storedBatch } from '../output/stored-batch.ts';
-import { type BatchSummary, summaryOf } from '../output/summary.ts';
+import { readTrial, storedBatch, summarizedRuns } from '../output/stored-batch.ts';
+import { type BatchSummary, summaryOf, type TrialNumbers } from '../output/summary.ts';
 import { summaryTable } from '../output/summary-table.ts';
 import { mark, page } from './layout.ts';
 import { limitLines, limitMoves } from './limit-moves.ts';
-import { whyText } from './why.ts';
 import { wordsFor } from './words.ts';
 
 /** A batch or one of its runs, as it is shown. */
@@ -21,7 +22,7 @@ export interface ShownBatch {
   /** Set if only this run is shown. */
   run: ListedRun | undefined;
   batch: StoredBatch;
-  summary: BatchSummary;
+  summary: BatchSummary<TrialNumbers>;
   /** The finished trials that did not pass, and those whose record cannot be read. */
   notPassed: { trial: ListedTrial; verdict: 'failed' | 'void'; why: string }[];
   /** Finished trials whose record cannot be read, so that the tables do not count them. */
@@ -34,24 +35,41 @@ export interface ShownBatch {
   limits: Stretch[];
 }
 
-/** @param run set to read only this run */
-export function readBatch(ledger: Ledger, batch: StoredBatch, run?: ListedRun): ShownBatch {
+/**
+ * Reads what lists show of the trials, and no records.
+ *
+ * @param run set to read only this run
+ * @param texts whether the summary has what only records say; then all are read
+ */
+export function readBatch(
+  ledger: Ledger,
+  batch: StoredBatch,
+  { run, texts = false }: { run?: ListedRun | undefined; texts?: boolean } = {},
+): ShownBatch {
   const isWanted = ({ runId }: { runId: string }) => run === undefined || runId === run.id;
   const notPassed: ShownBatch['notPassed'] = [];
   let unreadable = 0;
-  const { runs, ...stored } = storedBatch(ledger, batch, isWanted, (read) => {
-    const { trial } = read;
-    if ('unreadable' in read) {
+  const trials = listTrials(ledger.records, batch.key).filter(isWanted);
+  const listings = listingsOf(ledger, batch.key);
+  const listed = trials.flatMap((trial) => {
+    const { key, runId, ordinal, verdict } = trial;
+    if (verdict === undefined) return [];
+    const listing = listings.get(key);
+    if (!listing) {
+      const read = readTrial(ledger, trial);
       unreadable += 1;
-      notPassed.push({ trial, verdict: 'void', why: read.unreadable });
-    } else if (read.record.verdict !== 'passed')
-      notPassed.push({ trial, verdict: read.record.verdict, why: whyText(read.record) });
+      notPassed.push({ trial, verdict: 'void', why: 'unreadable' in read ? read.unreadable : '' });
+      return [];
+    }
+    if (verdict !== 'passed') notPassed.push({ trial, verdict, why: whyText(listing) });
+    return [{ runId, ordinal, verdict, listing, texts: {} }];
   });
-  const wanted = { ...stored, runs: runs.filter(({ id }) => isWanted({ runId: id })) };
-  const ofFinished = summaryOf(wanted, batch.service, ledger.outbox.pending());
-  const open = listTrials(ledger.records, batch.key).filter(
-    (trial) => isWanted(trial) && trial.state !== 'finished',
-  );
+  const runs = summarizedRuns(ledger, batch).filter(({ id }) => isWanted({ runId: id }));
+  const pending = ledger.outbox.pending();
+  const ofFinished: BatchSummary<TrialNumbers> = texts
+    ? summaryOf({ ...storedBatch(ledger, batch, { run }), runs }, batch.service, pending)
+    : summaryOf({ id: batch.id, runs, trials: listed }, batch.service, pending);
+  const open = trials.filter(({ state }) => state !== 'finished');
   const left = open.length;
   const openOf = Map.groupBy(open, ({ runId }) => runId);
   const summary = {
@@ -63,7 +81,7 @@ export function readBatch(ledger: Ledger, batch: StoredBatch, run?: ListedRun): 
   };
   const models = new Set(summary.runs.map(({ model }) => model));
   const limits = limitMoves(ledger, batch, { models, isOver: left === 0 });
-  const marks = listBatches(ledger.records, batch.key).flatMap(batchMarks);
+  const marks = listBatches(ledger.records, { only: batch.key }).flatMap(batchMarks);
   return { batch, run, summary, notPassed, unreadable, left, marks, limits };
 }
 
@@ -136,7 +154,7 @@ export function notPassedLine(
   return fittedLine(text`${mark(verdict)} ${styled('bold', words)}  ${why}`, cells);
 }
 
-function passedLines({ runs }: BatchSummary, nameOf: (ordinal: number) => string): Printable[] {
+function passedLines({ runs }: BatchSummary<TrialNumbers>, nameOf: (ordinal: number) => string): Printable[] {
   const passed = runs.flatMap(({ trials }) => trials).filter(({ verdict }) => verdict === 'passed');
   return passed.map(({ ordinal, durationMs, commands }) => {
     const facts = `${duration(durationMs)}, ${plural(commands, 'command')}`;

@@ -5,6 +5,7 @@ import { ours, type Printable, stack, styled, text, type Value } from '../../tex
 import { minute, plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
 import { type MergedSummary, mergedSummary } from '../output/merged-summary.ts';
+import type { TrialNumbers } from '../output/summary.ts';
 import { summaryTable } from '../output/summary-table.ts';
 import { notPassedLine, readBatch, type ShownBatch } from './batch-view.ts';
 import { page } from './layout.ts';
@@ -15,7 +16,7 @@ export interface ShownSet {
   set: StoredSet;
   parts: ShownPart[];
   /** Of the batches that were started; undefined if none was. */
-  summary: MergedSummary | undefined;
+  summary: MergedSummary<TrialNumbers> | undefined;
 }
 
 interface ShownPart {
@@ -26,9 +27,10 @@ interface ShownPart {
   shown: ShownBatch | undefined;
 }
 
-export function readSet(ledger: Ledger, set: StoredSet): ShownSet {
+/** @param texts as of {@link readBatch} */
+export function readSet(ledger: Ledger, set: StoredSet, { texts = false } = {}): ShownSet {
   const parts = ledger.sets.parts(set.key).map((part): ShownPart => {
-    const shown = part.batch && readBatch(ledger, part.batch);
+    const shown = part.batch && readBatch(ledger, part.batch, { texts });
     return { number: part.number, state: stateOf(part), shown };
   });
   const [first, ...more] = parts.flatMap(({ shown }) => shown?.summary ?? []);

@@ -15,23 +15,30 @@ export interface StoredFile {
   mode: number;
 }
 
+/** Where a file with the wanted content is in the volume. */
+export interface StoredName {
+  name: string;
+  /** Epoch milliseconds, by the clock of the machine that wrote it. */
+  writtenAt: number;
+}
+
 /** Where the volume is mounted in the helper, the container that reads and writes it. */
 const folder = '/stored';
 
 /**
- * Finds a file with this content in a volume, or writes one, and resolves with its name. Another process may
- * be writing such a file at the same moment, so a name proves nothing: the content is compared. An existing
- * file is never overwritten, because containers may use it. Three or four round trips, through a container
- * that is never started.
+ * Finds files with these contents in a volume, or writes them, and resolves with their names, in the same
+ * order. Another process may be writing such a file at the same moment, so a name proves nothing: the content
+ * is compared. An existing file is never overwritten, because containers may use it. Three or four round
+ * trips, through a container that is never started.
  *
  * @param like the image and labels of that container: any image will do, and a sweep needs the labels
  */
-export async function storedFile(
+export async function storedFiles(
   port: EnginePort,
   volume: string,
-  file: StoredFile,
+  files: readonly StoredFile[],
   like: Pick<ContainerRequest, 'imageId' | 'labels'>,
-): Promise<string> {
+): Promise<StoredName[]> {
   // The helper has no filter: on Podman, a filter is a stored file itself.
   const { id } = await port.containers.create({
     imageId: like.imageId,
@@ -46,35 +53,40 @@ export async function storedFile(
     mounts: [{ volume, path: folder, readOnly: false }],
   });
   try {
-    return (await found({ port, id }, file)) ?? (await written({ port, id }, file));
+    const found = await foundFiles({ port, id }, files);
+    const missing = files.filter((file) => !found.has(file));
+    if (missing.length > 0) {
+      const written = missing.map((file) => ({ ...file, path: newName(file) }));
+      await putEntries({ port, id }, written, folder);
+      for (const [index, { path }] of written.entries())
+        found.set(missing[index] as StoredFile, { name: path, writtenAt: port.clock.now() });
+    }
+    return files.map((file) => found.get(file) as StoredName);
   } finally {
     await removeContainer(port, id).catch(ignoreRemovalFailure);
   }
 }
 
-interface Helper {
-  port: EnginePort;
-  id: string;
-}
-
-async function found(container: Helper, file: StoredFile): Promise<string | undefined> {
-  const { content } = file;
-  for await (const entry of readArchive(container, folder)) {
-    if (entry.type !== 'file' || !entry.path.startsWith(nameOf(file))) continue;
+async function foundFiles(
+  helper: { port: EnginePort; id: string },
+  files: readonly StoredFile[],
+): Promise<Map<StoredFile, StoredName>> {
+  const found = new Map<StoredFile, StoredName>();
+  for await (const entry of readArchive(helper, folder)) {
+    const file = files.find((one) => entry.type === 'file' && entry.path.startsWith(beginningOf(one)));
+    if (!file || found.has(file)) continue;
     const chunks: Buffer[] = [];
     for await (const chunk of entry.content()) chunks.push(chunk);
-    if (Buffer.concat(chunks).equals(content)) return entry.path;
+    if (Buffer.concat(chunks).equals(file.content))
+      found.set(file, { name: entry.path, writtenAt: entry.modifiedAt });
   }
-  return undefined;
+  return found;
 }
 
-async function written(container: Helper, file: StoredFile): Promise<string> {
-  const { content, mode, ending } = file;
-  const name = `${nameOf(file)}-${randomBytes(8).toString('hex')}${ending}`;
-  await putEntries(container, [{ path: name, content, mode }], folder);
-  return name;
+function newName(file: StoredFile): string {
+  return `${beginningOf(file)}-${randomBytes(8).toString('hex')}${file.ending}`;
 }
 
-function nameOf({ beginning = '', content }: StoredFile): string {
+function beginningOf({ beginning = '', content }: StoredFile): string {
   return `${beginning}${createHash('sha256').update(content).digest('hex')}`;
 }

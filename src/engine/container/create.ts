@@ -1,7 +1,7 @@
 import { OffsiteError } from '../../offsite-error.ts';
 import { assertEnforceable } from '../capabilities.ts';
 import { ownershipLabels } from '../labels.ts';
-import type { OwnFiles, OwnFilesVolume } from '../own-files/volume.ts';
+import type { OwnFiles } from '../own-files/volume.ts';
 import type { Capabilities } from '../port/capabilities.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { requestOf } from './container-request.ts';
@@ -31,7 +31,8 @@ interface CreateParts {
   capabilities: Capabilities;
   instance: string;
   probe: ProbeRuntime;
-  ownFiles: OwnFilesVolume;
+  /** Undefined for a machine that Offsite has no files for. */
+  ownFiles: OwnFiles | undefined;
 }
 
 /**
@@ -46,10 +47,8 @@ export async function createFromSpec(
 ): Promise<Created> {
   assertEnforceable(spec, capabilities);
   const isSandbox = spec.program === undefined && spec.service === undefined;
-  const [runtime, own] = await Promise.all([
-    probe(spec),
-    isSandbox ? ownFiles.files(spec.imageId) : undefined,
-  ]);
+  const own = isSandbox ? ownFiles : undefined;
+  const runtime = await probe(spec);
   const labels = ownershipLabels({ instance, role: 'container', createdAt: port.clock.now() }, spec.labels);
   const made = requestOf(spec, capabilities, { ...runtime, init: own?.init });
   const mounts = [...(spec.mounts ?? []), ...(own ? [own.mount] : [])];

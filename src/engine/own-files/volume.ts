@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { type StoredFile, storedFile } from '../archive/stored-file.ts';
-import { ownershipLabels } from '../labels.ts';
+import { type StoredFile, storedFiles } from '../archive/stored-file.ts';
+import { ownedLabel, ownershipLabels } from '../labels.ts';
 import type { Capabilities } from '../port/capabilities.ts';
 import type { Mount } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
@@ -9,7 +10,17 @@ import type { EnginePort } from '../port/engine-port.ts';
 export const ownMachines = ['x86_64', 'aarch64'] as const;
 
 /** The volume of the files. It stays, as the base image does. */
-const volume = 'offsite-shield';
+const volume = 'offsite-own-files';
+
+/**
+ * On the volume, and on empty volumes beside it, one for each set of contents: its value there is the names
+ * of the files that have these contents. An engine changes no label of a volume, so what was learned later
+ * needs another one.
+ */
+const filesLabel = 'offsite.own-files';
+
+/** Milliseconds after which what was written survives a loss of power: kernels have it on disk by then. */
+const durableMs = 60_000;
 
 /** Where it is in a sandbox. Nothing else uses that folder. */
 export const ownFolder = '/offsite-shield';
@@ -27,8 +38,8 @@ export interface OwnFilesVolume {
   /** For a container that lives as long as this process: nobody removes the volume meanwhile. */
   readonly held: readonly Mount[];
   /**
-   * Fills the volume, the first time, with the help of this image: some round trips. Undefined for an unknown
-   * machine.
+   * Finds the files, or writes them with the help of this image. One round trip if an earlier process
+   * recorded where they are, about five if not. Undefined for an unknown machine.
    */
   files(imageId: string): Promise<OwnFiles | undefined>;
 }
@@ -45,29 +56,57 @@ export function ownFilesVolume(
 ): OwnFilesVolume {
   const mount: Mount = { volume, path: ownFolder, readOnly: true };
   if (!ownMachines.some((machine) => machine === arch)) return { held: [], files: async () => undefined };
-  let filled: Promise<OwnFiles> | undefined;
-  const fill = async (imageId: string): Promise<OwnFiles> => {
-    const labels = ownershipLabels({ instance, role: 'container', createdAt: port.clock.now() });
-    const stored = async (name: string, names: Pick<StoredFile, 'beginning' | 'ending'>) => {
-      const content = await readFile(new URL(`./${arch}/${name}`, import.meta.url));
-      const file = { ...names, content, mode: 0o755 };
-      return `${ownFolder}/${await storedFile(port, volume, file, { imageId, labels })}`;
-    };
-    const [shield, init] = await Promise.all([
-      stored('shield.so', { ending: '.so' }),
+  let found: Promise<OwnFiles> | undefined;
+  const find = async (imageId: string): Promise<OwnFiles> => {
+    const read = async (name: string) => ({
+      content: await readFile(new URL(`./${arch}/${name}`, import.meta.url)),
+      mode: 0o755,
+    });
+    const wanted: StoredFile[] = [
+      { ...(await read('shield.so')), ending: '.so' },
       // What people see of it in lists of processes.
-      stored('init', { beginning: 'offsite-init-', ending: '' }),
-    ]);
+      { ...(await read('init')), beginning: 'offsite-init-', ending: '' },
+    ];
+    const record = recordOf(wanted);
+    const names = (await recordedNames(port, record)) ?? (await writtenNames(wanted, record, imageId));
+    const [shield = '', init = ''] = names.map((name) => `${ownFolder}/${name}`);
     return { mount, shield, init };
+  };
+  const writtenNames = async (wanted: readonly StoredFile[], record: string, imageId: string) => {
+    const now = port.clock.now();
+    const labels = ownershipLabels({ instance, role: 'container', createdAt: now });
+    await port.createVolume(volume, { [ownedLabel]: '1', [filesLabel]: '' });
+    const stored = await storedFiles(port, volume, wanted, { imageId, labels });
+    const names = stored.map(({ name }) => name);
+    if (stored.every(({ writtenAt }) => now - writtenAt > durableMs))
+      await port.createVolume(record, { [ownedLabel]: '1', [filesLabel]: names.join(' ') });
+    return names;
   };
   return {
     held: [mount],
     async files(imageId) {
-      filled ??= fill(imageId).catch((error: unknown) => {
-        filled = undefined;
+      found ??= find(imageId).catch((error: unknown) => {
+        found = undefined;
         throw error;
       });
-      return filled;
+      return found;
     },
   };
+}
+
+/** The name of the volume that records where files with these contents are. */
+function recordOf(files: readonly StoredFile[]): string {
+  const hash = createHash('sha256');
+  for (const { content } of files) hash.update(createHash('sha256').update(content).digest());
+  return `${volume}-${hash.digest('hex').slice(0, 16)}`;
+}
+
+/** Undefined if there is no record, or if the volume that it is about was removed. */
+async function recordedNames(port: EnginePort, record: string): Promise<string[] | undefined> {
+  const volumes = await port.list('volume', [filesLabel]);
+  const names = volumes.find(({ name }) => name === record)?.labels[filesLabel];
+  if (names === undefined) return undefined;
+  if (volumes.some(({ name }) => name === volume)) return names.split(' ');
+  await port.remove('volume', record);
+  return undefined;
 }

@@ -1,4 +1,4 @@
-import { storedFile } from '../archive/stored-file.ts';
+import { storedFiles } from '../archive/stored-file.ts';
 import type { DockerClient } from '../docker/client.ts';
 import type { ContainerRequest } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
@@ -40,8 +40,8 @@ async function storeFilter(
 ): Promise<string> {
   await port.createVolume(volume, {});
   const file = { content: Buffer.from(filter), ending: '.json', mode: 0o644 };
-  const name = await storedFile(port, volume, file, helper);
+  const [stored] = await storedFiles(port, volume, [file], helper);
   const request = { method: 'GET' as const, path: `/libpod/volumes/${volume}/json` };
   const { Mountpoint } = await client.ask<{ Mountpoint: string }>('looking at a volume', request);
-  return `${Mountpoint}/${name}`;
+  return `${Mountpoint}/${stored?.name}`;
 }

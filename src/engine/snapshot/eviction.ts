@@ -11,6 +11,9 @@ export interface EvictionRule extends SnapshotBudget {
   unusedForMs?: number | undefined;
 }
 
+/** Snapshots that an engine keeps at most: each listing of images takes longer with each of them. */
+export const mostSnapshots = 1_000;
+
 /** What all snapshots may take together; without a number, there is no limit. */
 export interface SnapshotBudget {
   budgetBytes?: number | undefined;

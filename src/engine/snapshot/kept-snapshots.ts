@@ -10,6 +10,9 @@ import {
 import type { EnginePort } from '../port/engine-port.ts';
 import type { ListedImage } from '../port/images.ts';
 
+/** The name of the images of all snapshots, without a tag. */
+export const snapshotRepository = 'offsite/snapshot';
+
 /** A snapshot that an engine lists. */
 export interface ListedSnapshot {
   id: string;

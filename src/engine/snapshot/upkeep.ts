@@ -2,7 +2,7 @@ import { messageOf } from '../../offsite-error.ts';
 import { plural, size } from '../../text/quantities.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import type { Image } from '../port/images.ts';
-import { evictable, exceeds, removeSnapshots } from './eviction.ts';
+import { evictable, exceeds, mostSnapshots as most, removeSnapshots } from './eviction.ts';
 import { type KeptSnapshot, listedSnapshots, withLastUse } from './kept-snapshots.ts';
 
 /**
@@ -12,8 +12,6 @@ import { type KeptSnapshot, listedSnapshots, withLastUse } from './kept-snapshot
 const noteEveryMs = 3_600_000;
 /** Only one of this many kept images starts an eviction. */
 const keptPerEviction = 16;
-/** Snapshots that an engine keeps at most: each listing of images takes longer with each of them. */
-const most = 1_000;
 /**
  * Milliseconds. A snapshot that was just used may be used again soon, by this Offsite process or another,
  * although no container uses it right now.

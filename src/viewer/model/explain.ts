@@ -1,5 +1,6 @@
 import type { Cause } from '../../record/cause.ts';
 import { failuresOf } from '../../record/failures.ts';
+import type { TrialListing } from '../../record/listing.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 
 /** Why a trial has its verdict, for people. */
@@ -33,17 +34,20 @@ export function explain(record: TrialRecord): Explanation {
   if (verdict === 'passed') return { isAgents: false, reasons: [] };
   const reasons = [...(cause ? [`${cause.phase}: ${cause.message}`] : []), ...failuresOf(record)];
   if (cause) return { fault: faults[cause.kind], isAgents: cause.kind === 'agent', reasons };
-  if (verdict === 'void')
-    return {
-      fault: 'Nothing said whether the work is right, so there is no verdict.',
-      isAgents: false,
-      reasons,
-    };
-  return { fault: 'The agent finished, and its work did not pass the checks.', isAgents: true, reasons };
+  return { fault: uncaused[verdict], isAgents: verdict === 'failed', reasons };
 }
 
+/** Sentences about a trial without a cause. */
+const uncaused = {
+  void: 'Nothing said whether the work is right, so there is no verdict.',
+  failed: 'The agent finished, and its work did not pass the checks.',
+};
+
 /** The reason of a trial in one line; undefined for one that passed. */
-export function reasonOf(record: TrialRecord): string | undefined {
-  const { reasons, fault } = explain(record);
-  return reasons[0] ?? fault;
+export function reasonOf(
+  verdict: TrialRecord['verdict'],
+  { cause, failure }: TrialListing,
+): string | undefined {
+  if (verdict === 'passed') return undefined;
+  return cause ? `${cause.phase}: ${cause.message}` : (failure ?? uncaused[verdict]);
 }

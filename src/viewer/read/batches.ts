@@ -1,12 +1,16 @@
 import { type ListedBatch, type ListedTrial, listBatches, listTrials } from '../../ledger/find.ts';
 import { fingerprintsOf } from '../../ledger/fingerprints.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { lastAttempts } from '../../ledger/trial-rows.ts';
+import { listingsOf } from '../../ledger/listings.ts';
+import { lastAttempts, trialByKey } from '../../ledger/trial-rows.ts';
+import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { ListedAttempt } from '../../record/attempt.ts';
 import { batchMarks } from '../../record/batch-marks.ts';
 import type { Cause } from '../../record/cause.ts';
+import { readRecord } from '../../record/read-record.ts';
+import { reasonOf } from '../model/explain.ts';
 import { tallyOf } from '../model/grid.ts';
-import type { BatchName, BatchPage, BatchRow, CauseOfRow, TrialRow } from '../model/shapes.ts';
+import type { BatchName, BatchPage, BatchRow, CauseOfRow, TrialFigures, TrialRow } from '../model/shapes.ts';
 
 /** All batches, newest first. */
 export function readBatches({ records, sets }: Ledger): BatchRow[] {
@@ -21,12 +25,43 @@ export function readBatch(ledger: Ledger, key: number): BatchPage | undefined {
   if (!name) return undefined;
   const attempts = lastAttempts(records, key);
   const trials = listTrials(records, key).map((trial) => trialRow(trial, attempts.get(trial.key)));
-  const marks = listBatches(records, key).flatMap(batchMarks);
+  const marks = listBatches(records, { only: key }).flatMap(batchMarks);
   return {
     batch: { ...name, ...tallyOf(trials), marks },
     trials,
     fingerprints: fingerprintsOf(records, key),
   };
+}
+
+/**
+ * What lists show of the finished ones among these trials of a batch. If the record of one cannot be read,
+ * its reason says so.
+ */
+export function readSummaries(ledger: Ledger, batch: number, trials: readonly number[]): TrialFigures[] {
+  const listings = listingsOf(ledger, batch, trials);
+  return trials.flatMap((key): TrialFigures[] => {
+    const trial = trialByKey(ledger.records, key);
+    if (trial?.result === undefined || trial.verdict === undefined || trial.batch !== batch) return [];
+    const listing = listings.get(key);
+    if (!listing) return [{ key, reason: unreadableReason(ledger, trial.result) }];
+    const { startedAt, finishedAt, costUsd, totalTokens, commands } = listing;
+    return [
+      {
+        ...{ key, reason: reasonOf(trial.verdict, listing), durationMs: finishedAt - startedAt },
+        ...{ costUsd, totalTokens, commands },
+      },
+    ];
+  });
+}
+
+function unreadableReason({ blobs }: Ledger, result: string): string | undefined {
+  try {
+    readRecord(blobs.readClean(result), 'the record');
+    return undefined;
+  } catch (error) {
+    if (error instanceof OffsiteError || error instanceof SyntaxError) return messageOf(error);
+    throw error;
+  }
 }
 
 /** Identity of a batch; undefined if the ledger has none with the key. */

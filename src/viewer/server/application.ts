@@ -5,8 +5,8 @@ import { changedAfter, lastChange } from '../../ledger/trial-rows.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { Redactor } from '../../redaction/redactor.ts';
 import type { RecordReference } from '../model/data-source.ts';
-import type { LedgerEvent, TrialFigures } from '../model/shapes.ts';
-import { readBatch, readBatches } from '../read/batches.ts';
+import type { LedgerEvent } from '../model/shapes.ts';
+import { readBatch, readBatches, readSummaries } from '../read/batches.ts';
 import { RecordReader } from '../read/record-reader.ts';
 import { readTrial, readValue } from '../read/trial.ts';
 import type { Access } from './access.ts';
@@ -24,9 +24,6 @@ export interface ViewerParts {
   /** Ends streams of events. */
   closing: AbortSignal;
 }
-
-/** Milliseconds of work after which an answer with summaries ends. */
-const summariesMs = 150;
 
 /** The HTTP side of the viewer. Everybody on this machine gets the page's files. Data needs the token. */
 export function createApplication(parts: ViewerParts): Hono {
@@ -54,7 +51,7 @@ export function createApplication(parts: ViewerParts): Hono {
   application.get('/api/batches/:key', (context) => answer(readBatch(ledger, keyOf(context))));
   application.get('/api/batches/:key/summaries', (context) => {
     const wanted = (context.req.query('trials') ?? '').split(',').map(Number);
-    return answer(summariesOf(parts, reader, keyOf(context), wanted));
+    return answer(readSummaries(ledger, keyOf(context), wanted));
   });
   application.get('/api/trials/:key', (context) => answer(readTrial(ledger, reader, referenceOf(context))));
   application.get('/api/trials/:key/value', (context) => {
@@ -82,28 +79,6 @@ export function createApplication(parts: ViewerParts): Hono {
     return failed(isExpected ? 422 : 500, redactor.text(messageOf(error)));
   });
   return application;
-}
-
-/** The summaries of trials of a batch, as many as can be read in a short time, but at least one. */
-function summariesOf(
-  { ledger }: ViewerParts,
-  reader: RecordReader,
-  batch: number,
-  wanted: readonly number[],
-): TrialFigures[] {
-  const rows = ledger.records.all(
-    `SELECT trials.key, trials.result FROM trials JOIN runs ON runs.key = trials.run
-     WHERE runs.batch = ? AND trials.result IS NOT NULL AND trials.key IN (SELECT value FROM json_each(?))`,
-    batch,
-    JSON.stringify(wanted),
-  );
-  const summaries: TrialFigures[] = [];
-  const until = performance.now() + summariesMs;
-  for (const row of rows) {
-    summaries.push({ key: Number(row.key), ...reader.summary(String(row.result)) });
-    if (performance.now() > until) break;
-  }
-  return summaries;
 }
 
 /** A stored content, always as a file to download: it may be anything that an agent wrote. */

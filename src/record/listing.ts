@@ -1,0 +1,61 @@
+import type { Cause } from './cause.ts';
+import { failuresOf } from './failures.ts';
+import { commandsOf } from './timeline.ts';
+import type { TrialResult } from './trial-record.ts';
+import { usageOf } from './usage.ts';
+
+/**
+ * What lists and tables show of a trial. It is stored beside the record when the trial ends, so that a list
+ * of thousands reads no records. A number that was not measured is absent.
+ */
+export interface TrialListing {
+  /** Epoch milliseconds. */
+  startedAt: number;
+  finishedAt: number;
+  commands?: number | undefined;
+  /** Of the agent's models. */
+  totalTokens?: number | undefined;
+  costUsd?: number | undefined;
+  /** Without its output; its message is one line. */
+  cause?: Pick<Cause, 'kind' | 'phase' | 'message'> | undefined;
+  /** The first check that failed, on one line, and how many failed. */
+  failure?: string | undefined;
+  failures: number;
+  notRun?: true | undefined;
+  harnessVersion?: string | undefined;
+  verifiedIn?: TrialResult['verifiedIn'];
+  validatedIn?: TrialResult['validatedIn'];
+  systemChanges?: { unexpected: { count: number } } | undefined;
+  mappedImages?: TrialResult['mappedImages'];
+  replay?: TrialResult['replay'];
+}
+
+export function listingOf(result: TrialResult): TrialListing {
+  const { startedAt, finishedAt, cause, systemChanges } = result;
+  const { notRun, harnessVersion, verifiedIn, validatedIn, mappedImages, replay } = result;
+  const usage = usageOf(result);
+  const failures = failuresOf(result);
+  return {
+    ...{ startedAt, finishedAt, commands: commandsOf(result)?.length },
+    ...{ totalTokens: usage?.totalTokens, costUsd: usage?.costUsd },
+    cause: cause && { kind: cause.kind, phase: cause.phase, message: oneLine(cause.message) },
+    ...{ failure: failures[0] && oneLine(failures[0]), failures: failures.length },
+    ...{ notRun, harnessVersion, verifiedIn, validatedIn, mappedImages, replay },
+    systemChanges: systemChanges && { unexpected: { count: systemChanges.unexpected.count } },
+  };
+}
+
+/** Why a trial did not pass, in one line; empty if it passed. */
+export function whyText({ cause, failure, failures }: TrialListing): string {
+  if (cause) return `${cause.kind}, in ${cause.phase}: ${cause.message}`;
+  return failures > 1 ? `${failure} (and ${failures - 1} more)` : (failure ?? '');
+}
+
+/** Characters of a line in a list. */
+const characters = 160;
+
+/** A reason on one line. Causes may have several. */
+export function oneLine(reason: string): string {
+  const [line = ''] = reason.trim().split('\n');
+  return line.length > characters ? `${line.slice(0, characters).toWellFormed()}…` : line;
+}
