@@ -136,6 +136,7 @@ describe('a report', () => {
     ['at the event', refusalAt('trial', 'events', 1, '_tag')],
     ['at the trial', refusalAt('trial')],
     ['at no path', refusalAt()],
+    ['for their size', json(413, { _tag: 'TooLarge', message: 'too large' })],
   ])(
     'goes out without its trajectory where the service refuses those events %s, told once',
     async (_, refusal) => {

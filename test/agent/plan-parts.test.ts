@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { planParts } from '../../src/agent/plan-parts.ts';
+import { serviceRequests } from '../../src/bounds/callers.ts';
 import { noExtras, type SuitePlan } from '../../src/suite/plan.ts';
 
 function planOf(cases: number): SuitePlan {
@@ -25,4 +26,10 @@ test.each([
   expect(parts.map((part) => part.cases.length)).toEqual(sizes);
   expect(parts.flatMap((part) => part.cases)).toEqual(plan.cases);
   expect(parts.every(({ trials, suite }) => trials === 2 && suite === plan.suite)).toBe(true);
+});
+
+test('large cases are divided by their size, so that the service accepts each start', () => {
+  const plan = planOf(5);
+  for (const { request } of plan.cases) request.verify = 'x'.repeat(serviceRequests.bytes.body / 5);
+  expect(planParts(plan).map((part) => part.cases.length)).toEqual([2, 2, 1]);
 });
