@@ -13,7 +13,7 @@ tokens = ["<unk>", "<s>", "</s>", *byte_tokens]
 Kind = gguf.TokenType
 
 writer = gguf.GGUFWriter(file, "llama")
-writer.add_context_length(32768)
+writer.add_context_length(131072)
 writer.add_embedding_length(width)
 writer.add_block_count(layers)
 writer.add_feed_forward_length(inner)
@@ -59,7 +59,7 @@ writer.close()
 
 parameters = xllamacpp.CommonParams()
 parameters.model.path = file
-parameters.n_ctx = 32768
+parameters.n_ctx = 131072
 parameters.n_predict = 200
 parameters.port = port
 parameters.use_jinja = True

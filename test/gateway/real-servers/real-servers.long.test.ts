@@ -1,13 +1,27 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { stringify } from 'yaml';
 import { hostCertificates } from '../../../src/cli/host-certificates.ts';
+import { type CheckedModel, checkModel } from '../../../src/cli/models/check-model.ts';
+import { systemClock } from '../../../src/clock.ts';
+import { shellCall } from '../../../src/gateway/scripted/shell-tool.ts';
 import { commandsOf } from '../../../src/record/timeline.ts';
 import { ModelConfig, type Wire, wires } from '../../../src/suite/model-config.ts';
 import { profileOf } from '../../../src/suite/plan.ts';
+import { Output } from '../../../src/text/output.ts';
+import { openPlace } from '../../cli/place.ts';
 import { installPatience, turnPatience } from '../../runners/runner-bench.ts';
 import { openTrialBench, timeouts } from '../../trial/trial-bench.ts';
 import { clients } from '../translation/clients.ts';
-import { placeOf, scriptedPlace } from '../translation/translated-place.ts';
-import { byPython, liteLlm, llamaCpp, type RealServer } from './serve.ts';
+import { placeOf } from '../translation/translated-place.ts';
+import {
+  type AimockAnswer,
+  type AimockQuestion,
+  aimock,
+  byPython,
+  liteLlm,
+  llamaCpp,
+  type RealServer,
+} from './serve.ts';
 
 /** The wires that both servers speak. */
 const spoken = ['openai-chat', 'openai-responses', 'anthropic-messages'] as const;
@@ -45,43 +59,91 @@ byPython.describe('a server of models', () => {
     });
   });
 
-  /** Two turns: parallel calls, and a call that needs what they left. */
-  const script = {
-    turns: [
-      { text: 'I make two files.', run: ['echo one > one.txt', 'echo two > two.txt'] },
-      { run: 'paste -d+ one.txt two.txt' },
-      { when: { result: 'one+two' }, text: 'Both are there.' },
-    ],
-    otherwise: 'A rehearsal',
-  };
+  /** The wire that each CLI speaks. */
+  const harnesses = {
+    codex: 'openai-responses',
+    'claude-code': 'anthropic-messages',
+    opencode: 'openai-chat',
+    'qwen-code': 'openai-chat',
+  } as const;
 
-  test.each(['codex', 'claude-code', 'opencode', 'qwen-code'])(
-    '%s works in its sandbox with a model behind LiteLLM',
-    { timeout: installPatience + turnPatience },
-    async (harness) => {
-      await using behind = await scriptedPlace('openai-chat', script);
-      await using proxy = await liteLlm({ baseUrl: `${behind.origin}/v1`, model: 'big', key: behind.token });
-      const model = ModelConfig.parse({ wire: 'openai-chat', baseUrl: proxy.baseUrl, model: 'proxied' });
-      const certificates = await hostCertificates({}, process.env);
-      await using bench = await openTrialBench({
-        ...(certificates && { extraCertificates: certificates.pem }),
-        models: { proxied: model },
+  describe.each([
+    ['aimock', 'openai-responses'],
+    ['LiteLLM', 'openai-chat'],
+    ['llama.cpp', 'openai-chat'],
+  ] as const)('%s over %s', (name, wire) => {
+    const opened = new AsyncDisposableStack();
+    let model: ModelConfig;
+    let checked: CheckedModel;
+    beforeAll(async () => {
+      if (name === 'llama.cpp') model = ModelConfig.parse(modelOf(name, wire));
+      else {
+        const mock = opened.use(await aimock(answerOf));
+        const behind = { baseUrl: mock.baseUrl, model: 'big', key: 'none' };
+        const { baseUrl } = name === 'aimock' ? mock : opened.use(await liteLlm(behind));
+        model = ModelConfig.parse({ wire, baseUrl, model: name === 'aimock' ? 'big' : 'proxied' });
+      }
+      const place = opened.use(openPlace());
+      const config = place.write('offsite.yaml', stringify({ models: { served: model } }));
+      const nowhere = new Output({ write: () => undefined });
+      const { dataFolder } = place;
+      checked = await checkModel('served', { config, dataFolder }, systemClock, {
+        out: nowhere,
+        err: nowhere,
       });
-      const result = await bench.trial(
-        '',
-        {
-          ...{ harness, model: 'proxied', modelConfig: model, profile: profileOf({ name: 'plain' }) },
-          prompt: 'Make one.txt and two.txt.',
-          verify: 'test "$(cat one.txt two.txt)" = "$(printf "one\\ntwo")"',
-        },
-        { memory: 3 * 1024 ** 3, timeouts: { ...timeouts, install: installPatience, harness: turnPatience } },
-      );
-      expect(result.verdict).toBe('passed');
-      expect(result.finalMessage).toBe('Both are there.');
-      const commands = (commandsOf(result) ?? []).map(({ command }) => command);
-      expect(commands).toHaveLength(3);
-      const failures = result.models?.exchanges?.flatMap(({ failure }) => failure ?? []);
-      expect(failures).toEqual([]);
-    },
-  );
+    }, installPatience);
+    afterAll(() => opened.disposeAsync());
+
+    test.each(Object.entries(harnesses))(
+      '%s does in its sandbox what the check of the model says',
+      { timeout: installPatience + turnPatience },
+      async (harness, spoken) => {
+        const of = checked.examined?.harnesses.find((one) => one.wire === spoken);
+        const certificates = await hostCertificates({}, process.env);
+        await using bench = await openTrialBench({
+          ...(certificates && { extraCertificates: certificates.pem }),
+          models: { served: model },
+        });
+        const result = await bench.trial(
+          '',
+          {
+            ...{ harness, model: 'served', modelConfig: model, profile: profileOf({ name: 'plain' }) },
+            prompt: 'Make one.txt and two.txt.',
+            verify: 'test "$(cat one.txt two.txt)" = "$(printf "one\\ntwo")"',
+          },
+          {
+            memory: 3 * 1024 ** 3,
+            timeouts: { ...timeouts, install: installPatience, harness: turnPatience },
+          },
+        );
+        const failures = result.models?.exchanges?.flatMap(({ failure }) => failure ?? []);
+        expect(failures).toEqual([]);
+        // Random weights call no tools, and make no files. That is their failure, and not one of their server.
+        expect(of?.state).toBe(name === 'llama.cpp' ? 'none' : 'works');
+        expect(result.verdict).toBe(of?.state === 'works' ? 'passed' : 'failed');
+        if (of?.state !== 'works') return;
+        expect(result.finalMessage).toBe('Both are there.');
+        expect(commandsOf(result) ?? []).toHaveLength(3);
+      },
+    );
+  });
 });
+
+/** What the check asks for, or two turns of work: parallel calls, and a call that needs what they left. */
+function answerOf({ tools, results }: AimockQuestion): AimockAnswer {
+  const lookup = tools.find(({ name }) => name === 'lookup_code');
+  const all = results.join(' ');
+  if (lookup && results.length === 0) {
+    const toolCalls = ['Lima', 'Oslo'].map((city) => ({ name: lookup.name, arguments: { city } }));
+    return { toolCalls };
+  }
+  if (lookup) return { content: all };
+  const run = (command: string) => {
+    const { tool: name, ...call } = shellCall(tools, command) ?? expect.fail('no shell is offered');
+    return { name, ...call };
+  };
+  if (tools.length === 0) return { content: 'A rehearsal' };
+  if (results.length === 0) return { toolCalls: ['echo one > one.txt', 'echo two > two.txt'].map(run) };
+  if (all.includes('one+two')) return { content: 'Both are there.' };
+  return { toolCalls: [run('paste -d+ one.txt two.txt')] };
+}

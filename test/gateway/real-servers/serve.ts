@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa, execaSync } from 'execa';
+import type { JsonObject } from '../../../src/gateway/wires/lenient.ts';
 import { freePort } from '../../free-port.ts';
 import { needs } from '../../needs.ts';
 
@@ -25,6 +26,49 @@ export async function llamaCpp(): Promise<RealServer> {
   const program = [join(here, 'llama-cpp.py'), join(folder, 'tiny.gguf'), String(port)];
   return serving('python', program, { port, ready: 'http://127.0.0.1', folder });
 }
+
+/** One question of the model: the messages since the user's last one, and the tools. */
+export interface AimockQuestion {
+  results: readonly string[];
+  tools: readonly { name: string; parameters: JsonObject }[];
+}
+export type AimockAnswer = { content: string } | { toolCalls: { name: string; arguments: JsonObject }[] };
+
+/** aimock, which speaks all wires, with a model that answers in this way. */
+export async function aimock(answer: (question: AimockQuestion) => AimockAnswer): Promise<RealServer> {
+  const folder = await installed(`aimock ${aimockVersion}`, (to) =>
+    execa('npm', [
+      'install',
+      '--no-audit',
+      '--no-fund',
+      '--prefix',
+      to,
+      `@copilotkit/aimock@${aimockVersion}`,
+    ]),
+  );
+  const { LLMock } = await import(join(folder, 'node_modules/@copilotkit/aimock/dist/index.js'));
+  const mock = new LLMock({ port: 0, logLevel: 'silent' });
+  // What it is asked arrives in the form of openai-chat, whatever its wire.
+  mock.on({}, ({ messages = [], tools = [] }: AimockRequest) => {
+    const since = messages.slice(messages.findLastIndex(({ role }) => role === 'user') + 1);
+    const said = answer({
+      results: since.flatMap(({ role, content }) => (role === 'tool' ? [JSON.stringify(content)] : [])),
+      tools: tools.map(({ function: tool }) => tool),
+    });
+    if ('content' in said) return said;
+    const toolCalls = said.toolCalls.map((call) => ({ ...call, arguments: JSON.stringify(call.arguments) }));
+    return { toolCalls };
+  });
+  await mock.start();
+  return { baseUrl: `${mock.url}/v1`, [Symbol.asyncDispose]: () => mock.stop() };
+}
+
+interface AimockRequest {
+  messages?: { role: string; content: unknown }[];
+  tools?: { function: { name: string; parameters: JsonObject } }[];
+}
+
+const aimockVersion = '1.43.0';
 
 /** LiteLLM's proxy, in front of another server's model. */
 export async function liteLlm(behind: { baseUrl: string; model: string; key: string }): Promise<RealServer> {
@@ -51,7 +95,7 @@ async function serving(
   args: readonly string[],
   { port, ready, folder }: { port: number; ready: string; folder: string },
 ): Promise<RealServer> {
-  const bin = await installed();
+  const bin = join(await installed(readFileSync(requirements), installPython), 'bin');
   // An open standard input keeps it running.
   const running = execa(join(bin, program), args, { stdin: 'pipe', reject: false, all: true });
   await new Promise<void>((resolve, reject) => {
@@ -72,18 +116,26 @@ async function serving(
   };
 }
 
-/** Installs the servers once for each state of their requirements. Returns the folder of their programs. */
-async function installed(): Promise<string> {
-  const requirements = join(here, 'requirements.txt');
-  const version = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 12);
-  const folder = join(here, `../../../node_modules/.cache/model-servers-${version}`);
-  const bin = join(folder, 'bin');
+const requirements = join(here, 'requirements.txt');
+
+async function installPython(folder: string): Promise<void> {
+  await execa('python3', ['-m', 'venv', folder]);
+  const pip = join(folder, 'bin/pip');
+  await execa(pip, ['install', '--quiet', '--no-compile', '--requirement', requirements]);
+}
+
+/** A folder in which this is installed, once for each of its versions. */
+async function installed(
+  version: string | Buffer,
+  install: (folder: string) => Promise<unknown>,
+): Promise<string> {
+  const hash = createHash('sha256').update(version).digest('hex').slice(0, 12);
+  const folder = join(here, `../../../node_modules/.cache/model-servers-${hash}`);
   const done = join(folder, 'installed');
-  if (existsSync(done)) return bin;
+  if (existsSync(done)) return folder;
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  await execa('python3', ['-m', 'venv', folder]);
-  await execa(join(bin, 'pip'), ['install', '--quiet', '--no-compile', '--requirement', requirements]);
+  await install(folder);
   writeFileSync(done, '');
-  return bin;
+  return folder;
 }
