@@ -197,6 +197,9 @@ function preparesBesideServices({ environment, caseName }: TrialSpec): TrialFail
   return new TrialFailure({ kind: 'task', phase: 'prepare', message });
 }
 
-function labelsOf({ batchId, runId, ordinal }: TrialSpec): Record<string, string> {
-  return { 'offsite.batch': batchId, 'offsite.run': runId, 'offsite.ordinal': String(ordinal) };
+function labelsOf({ batchId, runId, caseName, ordinal }: TrialSpec): Record<string, string> {
+  return {
+    ...{ 'offsite.batch': batchId, 'offsite.run': runId },
+    ...{ 'offsite.case': caseName, 'offsite.ordinal': String(ordinal) },
+  };
 }

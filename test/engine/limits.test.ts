@@ -11,6 +11,18 @@ afterAll(() => engine?.[Symbol.asyncDispose]());
 
 const eatMemory = 'b = bytearray()\nwhile True: b += bytes(10**7)';
 
+test('a container of a trial has a name that tells which, whatever its case is called', async () => {
+  const nameFor = async (caseName: string) => {
+    const labels = { 'offsite.batch': 'batch_7fKqAbCdEf', 'offsite.case': caseName, 'offsite.ordinal': '2' };
+    await using container = await engine.createContainer(await testSpec(engine, { labels }));
+    return (await dockerOf(engine).getContainer(container.id).inspect()).Name.replace(/^\//, '');
+  };
+  const names = await Promise.all(['greet', 'greet', `ä "$(x)"/../${'long '.repeat(99)}`].map(nameFor));
+  expect(names[0]).toMatch(/^offsite-7fKqAbCd-greet-2-[0-9a-f]{8}$/);
+  expect(names[2]).toMatch(/^offsite-7fKqAbCd-_x_[\w.]{1,40}-2-[0-9a-f]{8}$/);
+  expect(new Set(names).size).toBe(3);
+});
+
 describe('memory', () => {
   test('a child that runs out of it is seen, though the parent ends as it likes', async () => {
     await using container = await startedContainer(engine, { memoryBytes: 64 * 2 ** 20 });

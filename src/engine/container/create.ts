@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { OffsiteError } from '../../offsite-error.ts';
 import { assertEnforceable } from '../capabilities.ts';
 import { ownershipLabels } from '../labels.ts';
@@ -52,7 +53,7 @@ export async function createFromSpec(
   const labels = ownershipLabels({ instance, role: 'container', createdAt: port.clock.now() }, spec.labels);
   const made = requestOf(spec, capabilities, { ...runtime, init: own?.init });
   const mounts = [...(spec.mounts ?? []), ...(own ? [own.mount] : [])];
-  const request = { ...made, mounts, name, labels };
+  const request = { ...made, mounts, name: name ?? nameOf(spec), labels };
   const quota = spec.diskGrows ? undefined : spec.diskBytes;
   const { id, warnings, hasQuota } = await create(request, quota, signal);
   if (warnings.length === 0) return { id, runtime, own, hasQuota };
@@ -62,4 +63,17 @@ export async function createFromSpec(
     kind: 'infrastructure',
     hint: 'Ask for less, or use an engine that supports it.',
   });
+}
+
+/**
+ * A name by which people recognize a container of a trial: its batch, its case, which trial it is, and an end
+ * that no other container has. Undefined for a container of no batch.
+ */
+function nameOf({ labels = {}, program, service }: ContainerSpec): string | undefined {
+  const { 'offsite.batch': batch, 'offsite.case': caseName, 'offsite.ordinal': ordinal } = labels;
+  if (batch === undefined) return undefined;
+  const role = program ? 'relay' : service ? 'service' : undefined;
+  const parts = [batch.replace(/^batch_/, '').slice(0, 8), caseName?.slice(0, 40), ordinal, role];
+  const end = randomBytes(4).toString('hex');
+  return ['offsite', ...parts.filter((part) => part !== undefined), end].join('-').replace(/[^\w.-]+/g, '_');
 }
