@@ -396,3 +396,24 @@ export function listTrials(records: Records, batch: BatchKey): ListedTrial[] {
       finishedAt: row.finished_at === null ? undefined : Number(row.finished_at),
     }));
 }
+
+/** What the runs of a batch say of it. */
+export interface BatchOfRuns {
+  variants: string[];
+  /** When its last result so far came, in epoch milliseconds; undefined before the first. */
+  lastResultAt: number | undefined;
+}
+
+/** The same of all batches, by their keys. */
+export function batchesOfRuns(records: Records): Map<BatchKey, BatchOfRuns> {
+  const rows = records.all(
+    `SELECT runs.batch, json_group_array(DISTINCT runs.variant) AS variants, max(trials.finished_at) AS last
+     FROM runs LEFT JOIN trials ON trials.run = runs.key GROUP BY runs.batch`,
+  );
+  return new Map(
+    rows.map(({ batch, variants, last }) => [
+      Number(batch),
+      { variants: JSON.parse(String(variants)), lastResultAt: last === null ? undefined : Number(last) },
+    ]),
+  );
+}

@@ -47,6 +47,7 @@ describe('batches', () => {
     const rows = page.getByRole('table', { name: 'Batches' }).getByRole('row');
     await expect.poll(() => rows.count()).toBe(3);
     expect(await rows.nth(1).textContent()).toContain('batch_second');
+    expect(await rows.nth(1).textContent()).toContain('quickstart a, b');
     expect(await rows.nth(1).getByRole('img').getAttribute('aria-label')).toBe(
       '3 passed, 1 failed, 2 void, 2 unfinished',
     );
@@ -78,6 +79,8 @@ describe('a batch', () => {
     await rows.nth(2).waitFor();
     expect(await rows.nth(0).getByRole('columnheader').allTextContents()).toEqual(['Case', 'a', 'b']);
     expect(await rows.nth(1).getByRole('link').allTextContents()).toEqual(['✗', '✓', '○', '·']);
+    expect(await rows.nth(1).textContent()).toContain('infrastructure: no space left');
+    await page.getByText(/^95 % interval \d+ to \d+ %$/).waitFor();
     await page
       .getByRole('link', {
         name: 'fix-add · a #0: failed: verify: npm test exited 1: adds: AssertionError [ERR_ASSERTION]: 4 !== 3',

@@ -1,4 +1,4 @@
-import type { BatchPage, BatchRow, LedgerEvent, TrialFigures, TrialPage } from './shapes.ts';
+import type { BatchInList, BatchPage, LedgerEvent, TrialFigures, TrialPage } from './shapes.ts';
 
 /** Names a trial's record: its result, or what one of its attempts found. */
 export interface RecordReference {
@@ -9,7 +9,7 @@ export interface RecordReference {
 /** Where the page takes its data from: a server, or the file that the page is in. */
 export interface DataSource {
   /** Newest first. */
-  batches(signal?: AbortSignal): Promise<BatchRow[]>;
+  batches(signal?: AbortSignal): Promise<BatchInList[]>;
   batch(key: number, signal?: AbortSignal): Promise<BatchPage>;
   /**
    * Summaries of trials of a batch. May answer only some of them, at least one; a trial without a readable

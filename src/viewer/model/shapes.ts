@@ -35,6 +35,13 @@ export interface BatchRow extends BatchName {
   marks: string[];
 }
 
+/** A batch in the list of all. */
+export interface BatchInList extends BatchRow {
+  variants: string[];
+  /** Milliseconds from its start to its last result so far; absent before the first. */
+  elapsedMs?: number | undefined;
+}
+
 export interface TrialRow {
   key: number;
   caseId: string;

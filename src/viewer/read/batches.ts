@@ -1,4 +1,10 @@
-import { type ListedBatch, type ListedTrial, listBatches, listTrials } from '../../ledger/find.ts';
+import {
+  batchesOfRuns,
+  type ListedBatch,
+  type ListedTrial,
+  listBatches,
+  listTrials,
+} from '../../ledger/find.ts';
 import { fingerprintsOf } from '../../ledger/fingerprints.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { listingsOf } from '../../ledger/listings.ts';
@@ -10,12 +16,24 @@ import type { Cause } from '../../record/cause.ts';
 import { readRecord } from '../../record/read-record.ts';
 import { reasonOf } from '../model/explain.ts';
 import { tallyOf } from '../model/grid.ts';
-import type { BatchName, BatchPage, BatchRow, CauseOfRow, TrialFigures, TrialRow } from '../model/shapes.ts';
+import type {
+  BatchInList,
+  BatchName,
+  BatchPage,
+  CauseOfRow,
+  TrialFigures,
+  TrialRow,
+} from '../model/shapes.ts';
 
 /** All batches, newest first. */
-export function readBatches({ records, sets }: Ledger): BatchRow[] {
+export function readBatches({ records, sets }: Ledger): BatchInList[] {
   const parts = sets.partNumbers();
-  return listBatches(records).map((batch) => ({ ...batchRow(batch), set: parts.get(batch.key) }));
+  const runs = batchesOfRuns(records);
+  return listBatches(records).map((batch) => {
+    const { variants = [], lastResultAt: last } = runs.get(batch.key) ?? {};
+    const elapsedMs = last === undefined ? undefined : last - batch.startedAt;
+    return { ...batchRow(batch), set: parts.get(batch.key), variants, elapsedMs };
+  });
 }
 
 /** A batch with its trials; undefined if the ledger has none with the key. */

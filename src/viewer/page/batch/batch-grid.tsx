@@ -75,11 +75,17 @@ interface CellProps extends Pick<BatchGridProps, 'at' | 'addressOf'> {
 }
 
 function Cell({ cell, at, addressOf }: CellProps) {
-  const tally = tallyOf(cell);
+  const rate = passRate(tallyOf(cell));
+  const cause = cell.find(({ verdict }) => verdict === 'void')?.cause;
   return (
     <span role="cell" class="cell">
       <Repeats trials={cell} at={at} addressOf={addressOf} />
-      {cell.length > 1 && <span class="dim rate">{percent(passRate(tally))}</span>}
+      {cell.length > 1 && rate !== undefined && <span class="dim rate">{percent(rate)}</span>}
+      {cause && (
+        <span class="dim reason" title={line(cause.message)}>
+          {cause.kind}: {line(cause.message)}
+        </span>
+      )}
     </span>
   );
 }

@@ -25,6 +25,8 @@ export function BatchHead({ batch, trials, isFiltered, variants }: BatchHeadProp
     const known = numbers.filter((number) => number !== undefined);
     return known.length === 0 ? undefined : known.reduce((total, number) => total + number, 0);
   };
+  // 0 if no model was used.
+  const tokens = sum(trials.map(({ summary }) => summary?.totalTokens));
   const [left, right] = variants;
   return (
     <>
@@ -33,9 +35,9 @@ export function BatchHead({ batch, trials, isFiltered, variants }: BatchHeadProp
       </nav>
       <div class="head">
         <Heading title={`${line(batch.suite)} · ${line(batch.id)}`}>{line(batch.suite)}</Heading>
-        <span class="dim" title={when(batch.startedAt)}>
+        <span class="dim" title={ago(batch.startedAt)}>
           {isPlatforms(batch.service) && 'run by the platform · '}
-          started {ago(batch.startedAt)}
+          started {when(batch.startedAt)}
         </span>
         {batch.marks.map((mark) => (
           <span key={mark} class="tag">
@@ -62,8 +64,9 @@ export function BatchHead({ batch, trials, isFiltered, variants }: BatchHeadProp
           <dd>
             {percent(rate?.rate)}{' '}
             {rate && !isFiltered && (
-              <span class="dim interval" title="The 95 % interval, for other cases of the same kind">
-                {Math.round(rate.interval.low * 100)} to {Math.round(rate.interval.high * 100)}
+              <span class="dim interval" title="For other cases of the same kind">
+                95 % interval {Math.round(rate.interval.low * 100)} to {Math.round(rate.interval.high * 100)}{' '}
+                %
               </span>
             )}
           </dd>
@@ -75,8 +78,10 @@ export function BatchHead({ batch, trials, isFiltered, variants }: BatchHeadProp
           </dd>
         </div>
         <Figure name="Time, median" value={duration(median(trials.map(({ durationMs }) => durationMs)))} />
-        <Figure name="Tokens" value={count(sum(trials.map(({ summary }) => summary?.totalTokens)))} />
-        <Figure name="Cost" value={cost(sum(trials.map(({ summary }) => summary?.costUsd)))} />
+        {tokens !== 0 && <Figure name="Tokens" value={count(tokens)} />}
+        {tokens !== 0 && (
+          <Figure name="Cost" value={cost(sum(trials.map(({ summary }) => summary?.costUsd)))} />
+        )}
       </dl>
     </>
   );

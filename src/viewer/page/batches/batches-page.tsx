@@ -3,12 +3,12 @@ import { passRate } from '../../model/grid.ts';
 import { partText } from '../../model/part-text.ts';
 import { passRates } from '../../model/pass-rates.ts';
 import { isPlatforms } from '../../model/platform.ts';
-import type { BatchRow } from '../../model/shapes.ts';
+import type { BatchInList } from '../../model/shapes.ts';
 import { useLoaded } from '../data/source.tsx';
 import { FilterBox } from '../parts/filter-box.tsx';
 import { line } from '../parts/foreign.ts';
 import { Heading, Notice } from '../parts/heading.tsx';
-import { ago, percent, plural, when } from '../parts/quantities.ts';
+import { ago, duration, percent, plural, when } from '../parts/quantities.ts';
 import { narrow, useMedia } from '../parts/use-media.ts';
 import { TallyBar, tallyText } from '../parts/verdict.tsx';
 import { type RowAttributes, VirtualList } from '../parts/virtual-list.tsx';
@@ -42,7 +42,7 @@ function Empty({ error, children }: { error?: Error | undefined; children?: prea
   );
 }
 
-function Batches({ batches, query }: { batches: BatchRow[]; query: URLSearchParams }) {
+function Batches({ batches, query }: { batches: BatchInList[]; query: URLSearchParams }) {
   const isNarrow = useMedia(narrow);
   const [at, setAt] = useState<number>();
   const filter = query.get('q') ?? '';
@@ -85,12 +85,12 @@ function Batches({ batches, query }: { batches: BatchRow[]; query: URLSearchPara
           <span class="dim hint">Mark two batches to compare them</span>
         )}
       </div>
-      {suites.length > 0 && <RateChart suites={suites} chosen={suite} />}
+      {suites.length > 0 && <RateChart suites={suites} chosen={suite} newest={shown[0]?.suite} />}
       <FilterBox
         value={filter}
         onChange={(q) => setQuery({ q })}
-        label="Filter batches by suite, id, set or service"
-        placeholder="Filter by suite, id, set or service   /"
+        label="Filter batches by suite, variant, id, set or service"
+        placeholder="Filter by suite, variant, id, set or service   /"
       />
       <div class="table batches" role="table" aria-label="Batches" aria-rowcount={shown.length + 1}>
         <VirtualList
@@ -106,13 +106,16 @@ function Batches({ batches, query }: { batches: BatchRow[]; query: URLSearchPara
                 Pass rate
               </span>
               <span role="columnheader" class="number">
+                Took
+              </span>
+              <span role="columnheader" class="number">
                 Started
               </span>
             </div>
           }
           label="All batches that match"
           count={shown.length}
-          rowHeight={isNarrow ? 4.4 : 2.6}
+          rowHeight={isNarrow ? 5.6 : 2.6}
           shown={at}
           row={(index, attributes) => {
             const batch = shown[index];
@@ -135,7 +138,7 @@ function Batches({ batches, query }: { batches: BatchRow[]; query: URLSearchPara
 }
 
 interface RowProps {
-  batch: BatchRow;
+  batch: BatchInList;
   index: number;
   attributes: RowAttributes;
   isMarked: boolean;
@@ -144,7 +147,8 @@ interface RowProps {
 }
 
 function Row({ batch, index, attributes, isMarked, isCurrent, mark }: RowProps) {
-  const { key, id, suite, service, startedAt, marks, set } = batch;
+  const { key, id, suite, service, startedAt, marks, set, variants, elapsedMs } = batch;
+  const names = variants.map(line).join(', ');
   return (
     <div
       class={`row ${isCurrent ? 'current' : ''}`}
@@ -161,13 +165,15 @@ function Row({ batch, index, attributes, isMarked, isCurrent, mark }: RowProps) 
           onChange={() => mark(key)}
         />
       </span>
-      <span role="cell" class="name">
+      <span role="cell" class="name" title={`${line(suite)}: ${names}`}>
         <a class="cover" href={addressOf(`/batch/${key}`)}>
           {line(suite)}
-        </a>
+        </a>{' '}
+        <span class="dim">{names}</span>
       </span>
       <span role="cell" class="id">
         {line(id)}
+        {marks.map((mark) => ` · ${mark}`)}
         {isPlatforms(service) && ' · platform'}
         {set && ` · ${partText(set)}`}
       </span>
@@ -178,17 +184,19 @@ function Row({ batch, index, attributes, isMarked, isCurrent, mark }: RowProps) 
       <span role="cell" class="number rate">
         {percent(passRate(batch))}
       </span>
-      <span role="cell" class="number dim time" title={when(startedAt)}>
-        {marks.map((mark) => `${mark} · `)}
-        {ago(startedAt)}
+      <span role="cell" class="number dim took">
+        {duration(elapsedMs)}
+      </span>
+      <span role="cell" class="number dim time" title={ago(startedAt)}>
+        {when(startedAt)}
       </span>
     </div>
   );
 }
 
 /** What the filter looks in. */
-function searched({ suite, id, service, set }: BatchRow): string {
-  return `${suite} ${id} ${service} ${set?.id ?? ''}`.toLowerCase();
+function searched({ suite, id, service, set, variants }: BatchInList): string {
+  return `${suite} ${id} ${service} ${set?.id ?? ''} ${variants.join(' ')}`.toLowerCase();
 }
 
 /** The address of the comparison of two marked batches, the older one on the left. */

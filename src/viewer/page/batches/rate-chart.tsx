@@ -8,11 +8,17 @@ import { addressOf, go, setQuery } from '../router.ts';
 /** Suites that are offered by name; the filter finds the others. */
 const suitesShown = 6;
 
-/** The pass rate of a suite over time: the chosen suite, or the one that ran last. */
-export function RateChart({ suites, chosen }: { suites: SuiteRates[]; chosen: string | undefined }) {
-  const shown = suites.find(({ suite }) => suite === chosen) ?? suites[0];
-  if (!shown) return null;
-  const last = shown.points.at(-1);
+interface RateChartProps {
+  suites: SuiteRates[];
+  chosen: string | undefined;
+  /** The suite of the first batch in the list below. */
+  newest: string | undefined;
+}
+
+/** The pass rate of a suite over time: the chosen suite, or the first of the list. */
+export function RateChart({ suites, chosen, newest }: RateChartProps) {
+  const shown = suites.find(({ suite }) => suite === (chosen ?? newest));
+  const last = shown?.points.at(-1);
   const offered = suites.slice(0, suitesShown);
   return (
     <section class="chart" aria-label="Pass rate over time">
@@ -22,11 +28,13 @@ export function RateChart({ suites, chosen }: { suites: SuiteRates[]; chosen: st
           <Chip key={suite} name={line(suite)} isChosen={suite === chosen} suite={suite} />
         ))}
       </div>
-      <p class="caption">
-        Pass rate of <b>{line(shown.suite)}</b>: {percent(last?.rate)} in its last batch
-        {shown.points.length > 1 && `, of ${shown.points.length}`}
-      </p>
-      {shown.points.length > 1 && <Plot key={shown.suite} rates={shown} />}
+      {shown && (
+        <p class="caption">
+          Pass rate of <b>{line(shown.suite)}</b>: {percent(last?.rate)} in its last batch
+          {shown.points.length > 1 && `, of ${shown.points.length}`}
+        </p>
+      )}
+      {shown && shown.points.length > 1 && <Plot key={shown.suite} rates={shown} />}
     </section>
   );
 }

@@ -1,6 +1,7 @@
 import { cutMiddle, shownValue, valueAt } from '../../model/cut-record.ts';
 import type { DataSource, RecordReference } from '../../model/data-source.ts';
 import { type ExportedFile, idOfBlob, idOfFile, idOfTrial } from '../../model/exported-file.ts';
+import { variantsOf } from '../../model/grid.ts';
 import type { TrialPage } from '../../model/shapes.ts';
 
 /** The data that the page itself holds: a batch that `offsite export` wrote. */
@@ -16,7 +17,10 @@ export function fileSource(): DataSource {
     );
 
   return {
-    batches: async () => [(await whole()).batch.batch],
+    batches: async () => {
+      const { batch, trials } = (await whole()).batch;
+      return [{ ...batch, variants: variantsOf(trials) }];
+    },
     batch: async (key) => {
       const { batch } = await whole();
       return present<typeof batch>('This batch is not in the file.')(

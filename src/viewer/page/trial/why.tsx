@@ -17,7 +17,9 @@ const linesShown = 12;
 export function Why({ attempts }: { attempts: number }) {
   const { record } = useRecord();
   const { fault, reasons } = explain(record);
-  const excerpt = excerptOf(record);
+  const said = excerptOf(record);
+  // Many outputs are one line, which is the reason itself.
+  const excerpt = reasons.some((reason) => said && reason.includes(said.text.trim())) ? undefined : said;
   const usage = usageOf(record);
   return (
     <section class={`why ${record.verdict} ${excerpt ? 'with-excerpt' : ''}`} aria-label="Verdict">
@@ -37,9 +39,13 @@ export function Why({ attempts }: { attempts: number }) {
         )}
         <dl class="figures">
           <Figure name="Time" value={duration(record.finishedAt - record.startedAt)} />
-          <Figure name="Tokens" value={count(usage?.totalTokens)} />
-          <Figure name="From cache" value={count(usage?.cacheReadTokens)} />
-          <Figure name="Cost" value={cost(usage?.costUsd)} />
+          {usage?.totalTokens !== 0 && (
+            <>
+              <Figure name="Tokens" value={count(usage?.totalTokens)} />
+              <Figure name="From cache" value={count(usage?.cacheReadTokens)} />
+              <Figure name="Cost" value={cost(usage?.costUsd)} />
+            </>
+          )}
           <Figure name="Commands" value={count(commandsOf(record)?.length)} />
           <Figure name="Attempts" value={count(attempts)} />
         </dl>
