@@ -230,9 +230,6 @@ export class CommandContext implements AsyncDisposable {
     engines: SomeEngines,
     { config = this.config, concurrency, sandboxes }: RevisionOptions,
   ): Promise<ConfigRevision> {
-    const limits = this.#hasPrintedBudgets ? undefined : defaultBudgetsText(config.budgets);
-    this.#hasPrintedBudgets = true;
-    if (limits !== undefined && config === this.config && this.untried.length === 0) this.note(limits);
     const set = concurrency ?? config.concurrency;
     const possible = sandboxes ?? [SandboxConfig.parse({}), ...Object.values(config.sandboxes)];
     return {
@@ -246,6 +243,13 @@ export class CommandContext implements AsyncDisposable {
       },
       trialsOn: (engine) => (set === undefined ? trialsOn(engine, possible) : 0),
     };
+  }
+
+  /** Says, once, which limits hold that nobody set. Call it when trials begin: before an error it is noise. */
+  noteLimits(): void {
+    const limits = this.#hasPrintedBudgets ? undefined : defaultBudgetsText(this.config.budgets);
+    this.#hasPrintedBudgets = true;
+    if (limits !== undefined && this.untried.length === 0) this.note(limits);
   }
 
   async reporting(): Promise<Reporting> {

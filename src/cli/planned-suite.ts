@@ -124,7 +124,7 @@ export async function plannedSuite(
     const refuse = (_key: string, message: string): never => {
       throw badOption(`the variant ${name}: ${message}`, 'Choose another variant, or change offsite.yaml.');
     };
-    const source = sourceOfVariant(name, { profile, sandbox });
+    const source = sourceOfVariant(name, { profile, sandbox }, harnesses);
     const planned = plannedVariant(source, { config, harnesses, meetsUser: false, keys }, refuse);
     if (!planned) throw new Error('a variant is planned or refused');
     return planned;
@@ -165,12 +165,20 @@ function fitting({ plan, leftOut }: PlannedSuite, harnesses: readonly HarnessOff
   return { plan: { ...plan, cases }, leftOut: [...leftOut, ...left] };
 }
 
-/** A variant of a suite file for `HARNESS:MODEL`. Throws an `input` error for another text. */
+/**
+ * A variant of a suite file for `HARNESS:MODEL`, or for `MODEL/HARNESS` as results show it. Throws an `input`
+ * error for another text.
+ */
 export function sourceOfVariant(
   name: string,
   { profile, sandbox }: { profile: string | undefined; sandbox: string },
+  harnesses: readonly Pick<HarnessOffer, 'name'>[],
 ) {
-  const [, harness, model] = /^([^:]+):(.+)$/s.exec(name) ?? [];
+  const isHarness = (word: string | undefined) => harnesses.some((one) => one.name === word);
+  const written = /^(?<harness>[^:]+):(?<model>.+)$/s.exec(name)?.groups;
+  const shown = /^(?<model>.+)\/(?<harness>[^/]+)$/s.exec(name)?.groups;
+  const isShown = isHarness(shown?.harness) && !isHarness(written?.harness);
+  const { harness, model } = (isShown ? shown : written) ?? {};
   if (harness === undefined || model === undefined)
     throw badOption(`${name} is not a variant`, 'Expected HARNESS:MODEL, such as codex:sonnet.');
   return { harness, model, sandbox, ...(profile !== undefined && { profile }) };

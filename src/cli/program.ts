@@ -96,7 +96,12 @@ function refuseUnknown(program: Command, argv: readonly string[]): void {
         word,
         above.commands.map((command) => command.name()),
       );
-      const meant = near === undefined ? '' : `\n(Did you mean ${near}?)`;
+      // Many know a command by its last word.
+      const inside = above.commands.flatMap((command) =>
+        command.commands.flatMap((one) => (one.name() === word ? `${command.name()} ${word}` : [])),
+      );
+      const like = inside.length > 0 ? inside.join(', or ') : near;
+      const meant = like === undefined ? '' : `\n(Did you mean ${like}?)`;
       above.error(`error: unknown command '${word}'${meant}`, { code: 'commander.unknownCommand' });
     }
     above = below as Command;

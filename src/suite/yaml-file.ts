@@ -152,7 +152,10 @@ function syntaxProblem(text: string, document: Document, broken: YAMLError): Yam
     };
   if (/must be sufficiently indented and end with a/.test(said))
     return { offset, message: `${said.startsWith('Flow map') ? '{' : '['} is not closed before this line` };
-  return { offset, message: said.replace(/^Nested mappings are not allowed in compact mappings$/, nested) };
+  const own = said
+    .replace(/^Nested mappings are not allowed in compact mappings$/, nested)
+    .replace(/^Tabs are not allowed as indentation$/, 'a tab cannot indent a line: use spaces');
+  return { offset, message: own };
 }
 
 const nested = 'this line is indented too far, or its value has a colon: quote such a text';

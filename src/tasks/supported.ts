@@ -104,8 +104,17 @@ const support = {
 
 export type Feature = keyof typeof support;
 
+/** Notes that are about no feature. */
+const remarked = {
+  'unknown-key': 'the format has no such key, and it is ignored',
+  'deprecated-key': 'the format has another key for it by now',
+  'not-used': 'nothing that the task does here needs it',
+  'data-set': 'it is about the data set, and not about this task alone',
+};
+
 /** How Offsite deviates in this, or why it cannot do it. Undefined for what it does as it is. */
 export function explanation(feature: string): string | undefined {
+  if (Object.hasOwn(remarked, feature)) return remarked[feature as keyof typeof remarked];
   const given = Object.hasOwn(support, feature) ? (support[feature as Feature] as Support) : 'runs';
   if (given === 'runs') return undefined;
   return 'differs' in given ? given.differs : given.missing;
@@ -113,7 +122,7 @@ export function explanation(feature: string): string | undefined {
 
 /** Something about a task that a person should know, with the place in its files. */
 export interface Note extends FileIssue {
-  kind: Feature | 'unknown-key' | 'deprecated-key' | 'not-used' | 'data-set';
+  kind: Feature | keyof typeof remarked;
 }
 
 /** A reason why a task cannot be run here, with the place in its files. */

@@ -1,12 +1,17 @@
 import { printedText } from '../bounds/anyone.ts';
 
 /**
- * The name that somebody probably meant, by the rule that the command line has for its commands and options:
- * at most three characters are wrong, missing, too many or swapped, and more than two of five are right.
+ * The name that somebody probably meant: the shortest that begins with what was written, or else, by the rule
+ * that the command line has for its commands and options, one of which at most three characters are wrong,
+ * missing, too many or swapped, and more than two of five are right.
  */
 export function nearest(given: string, names: Iterable<string>): string | undefined {
+  const all = [...names];
+  const begun = all.filter((name) => name.toLowerCase().startsWith(given.toLowerCase()));
+  const [shortest] = begun.toSorted((one, other) => one.length - other.length);
+  if (given.length >= fewestBegun && shortest !== undefined) return shortest;
   let best: { name: string; distance: number } | undefined;
-  for (const name of names) {
+  for (const name of all) {
     const longest = Math.max(given.length, name.length);
     if (
       name.length <= 1 ||
@@ -22,6 +27,9 @@ export function nearest(given: string, names: Iterable<string>): string | undefi
 }
 
 const mostWrong = 3;
+
+/** Characters that say enough of a name. */
+const fewestBegun = 3;
 
 /**
  * `; did you mean "worker"? available: worker, other`. `names` are all that exist; only the first few are

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { sourceOfVariant } from '../../src/cli/planned-suite.ts';
 import { offsite } from './offsite.ts';
 import { openPlace } from './place.ts';
 
@@ -64,4 +65,17 @@ cases:
     expect(stderr).toContain(message);
     expect(existsSync(join(place.dataFolder, 'service.db'))).toBe(false);
   });
+});
+
+test.each([
+  ['codex:sonnet', 'codex', 'sonnet'],
+  ['sonnet/codex', 'codex', 'sonnet'],
+  ['codex:qwen/qwen3', 'codex', 'qwen/qwen3'],
+  ['qwen/qwen3:8b/codex', 'codex', 'qwen/qwen3:8b'],
+  ['codex:house/bash', 'codex', 'house/bash'],
+  ['nobody:none', 'nobody', 'none'],
+])('the variant %s of tasks is %s with the model %s', (name, harness, model) => {
+  const harnesses = [{ name: 'codex' }, { name: 'bash' }];
+  const source = sourceOfVariant(name, { profile: undefined, sandbox: 'local' }, harnesses);
+  expect(source).toEqual({ harness, model, sandbox: 'local' });
 });

@@ -51,6 +51,7 @@ async function fork(reference: string, options: ForkOptions): Promise<number> {
   await using revisions = new ConfigRevisions(revision);
   await checkModels(plan, revision.gateway);
   for (const sandbox of sandboxes) passedEnvironment(sandbox, context.host);
+  context.noteLimits();
   const { batches } = await runSet(plan, { ...workshop, revisions }, signal, progress.event);
   progress[Symbol.dispose]();
   const detail = options.json === true ? 'paths' : 'numbers';

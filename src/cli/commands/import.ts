@@ -23,10 +23,10 @@ export function importCommand() {
     .option('--json', 'print one JSON document on stdout')
     .action(async (format, path, options) => {
       await using context = CommandContext.open(options);
-      const { config, out, err } = context;
+      const { config, runners, out, err } = context;
       const { include, exclude, limit, seed, threshold, profile, sandbox } = options;
       const { except = [], keys } = suiteOptions({}, context);
-      const variants = options.variant.map((name) => sourceOfVariant(name, { profile, sandbox }));
+      const variants = options.variant.map((name) => sourceOfVariant(name, { profile, sandbox }, runners));
       const { suites, imported, leftOut } = importTasks(
         { path, format, include, exclude, limit, seed, threshold, ...rowSetupOf(options) },
         {

@@ -16,7 +16,7 @@ import type { Terminal } from '../terminal.ts';
 export function modelsAddCommand(clock: Clock, terminal: Terminal) {
   return withConfigAndData(new Command('add'))
     .description('ask a server what it is, and write a model into offsite.yaml')
-    .argument('[name]', 'the name for suites (default: from the name at the API)')
+    .argument('[name]', 'the name for suites (default: from the name at the API), or the address of the API')
     .option('--base-url <url>', 'the address of its API')
     .option('--model <id>', "the model's name at the API")
     .option(
@@ -37,8 +37,10 @@ export function modelsAddCommand(clock: Clock, terminal: Terminal) {
     .option('--force', 'replace a model of this name')
     .option('--yes', 'ask nothing')
     .option('--json', 'print one JSON document on stdout')
-    .action(async (given, options) => {
-      const { baseUrl, apiKeyEnv } = options;
+    .action(async (name, options) => {
+      const { apiKeyEnv } = options;
+      const isAddress = options.baseUrl === undefined && /^https?:\/\//.test(name ?? '');
+      const [baseUrl, given] = isAddress ? [name, undefined] : [options.baseUrl, name];
       if (baseUrl !== undefined) refuse('--base-url', checkAddress(baseUrl));
       if (apiKeyEnv !== undefined) refuse('--api-key-env', variableProblem(apiKeyEnv));
       const address = baseUrl === undefined ? undefined : readAddress(baseUrl);
@@ -53,7 +55,7 @@ export function modelsAddCommand(clock: Clock, terminal: Terminal) {
       if (given !== undefined && !options.force) refuseKnown(given, config.models);
       using asking = options.yes || options.json ? undefined : openAsking(terminal.out);
       const { gatherModel } = await import('../models/gather-model.ts');
-      const { name, model } = await gatherModel(
+      const { name: chosen, model } = await gatherModel(
         { ...options, ...added, baseUrl: address?.baseUrl, name: given, ports: options.ports ?? usualPorts },
         {
           env,
@@ -64,20 +66,20 @@ export function modelsAddCommand(clock: Clock, terminal: Terminal) {
           note: (message) => err.print(message),
         },
       );
-      if (!options.force) refuseKnown(name, config.models);
+      if (!options.force) refuseKnown(chosen, config.models);
       const file = config.file ?? 'offsite.yaml';
       if (asking) {
-        terminal.out.print(stack([text`${file} will have:`, quoted(modelText(name, model))]));
+        terminal.out.print(stack([text`${file} will have:`, quoted(modelText(chosen, model))]));
         if (!(await asking.confirm('Write it'))) {
           err.print('nothing was written');
           return;
         }
       }
       const { writeModel } = await import('../models/write-model.ts');
-      await writeModel(file, name, model);
+      await writeModel(file, chosen, model);
       const keyIsSet = model.apiKeyEnv === undefined ? undefined : Boolean(env[model.apiKeyEnv]);
-      if (options.json) terminal.out.json({ file, name, model, keyIsSet });
-      else terminal.out.print(addedText(file, name, model, keyIsSet));
+      if (options.json) terminal.out.json({ file, name: chosen, model, keyIsSet });
+      else terminal.out.print(addedText(file, chosen, model, keyIsSet));
     });
 }
 

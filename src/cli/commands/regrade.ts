@@ -104,6 +104,7 @@ async function regrade(what: string | undefined, options: RegradeOptions): Promi
     ),
   );
   if (!sandboxes) throw new Error('there is no engine');
+  context.noteLimits();
   const batch = openBudget(config.budgets.batch, clock.now());
   progress.update({ kind: 'planned', trials: jobs.length, spent: () => spentFrom(batch) });
   const graded = await regradeTrials(

@@ -66,6 +66,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   const wanted = await passingCheck(chosen, check, progress.note);
   const older = await olderSideOf(wanted, options, context, signal);
   const printing = { context, workshop, progress, options, older, signal };
+  if (wanted.length > 0) context.noteLimits();
   const results: BatchResults[] = [];
   const open = [...wanted];
   const unfinished = {

@@ -71,12 +71,15 @@ async function listTasksOf(path: string, options: TasksOptions): Promise<number>
     out.json({ tasks, notes, totals });
     return exitCode;
   }
-  out.print(taskTable(tasks));
+  out.print(taskTable(tasks, out.columns ?? unlimited));
   if (details) for (const task of tasks) printDetails(task, out);
   out.print(taskTotals(totals));
   for (const issue of [...notes, ...tasks.flatMap(({ issues }) => issues)]) err.print(printFileIssue(issue));
   return exitCode;
 }
+
+/** The width, in cells, if the output is not a terminal. */
+const unlimited = 1_000;
 
 function unknownSandbox(name: string): OffsiteError {
   return new OffsiteError(`there is no sandbox ${name}`, {

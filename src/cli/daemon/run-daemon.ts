@@ -41,6 +41,7 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
   const workshop = await openAlone(context);
   const revise = (config: Config) => context.revision(workshop, { config, concurrency: options.concurrency });
   const revisions = opened.use(new ConfigRevisions(await revise(config)));
+  context.noteLimits();
   const daemon = new Daemon({
     ...workshop,
     monotonic,

@@ -68,6 +68,7 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   context.models.permits = permits.of;
   const revision = await context.revision(workshop, { concurrency: options.concurrency });
   await using revisions = new ConfigRevisions(revision);
+  context.noteLimits();
   const name = `${machine}/${revision.concurrency}`;
   const worker = new FleetWorker({
     ...workshop,

@@ -2,7 +2,7 @@ import { type LookOptions, lookAtServer, type ServerLook } from '../../gateway/p
 import type { ServerModel } from '../../gateway/probe/server-models.ts';
 import { allWires } from '../../gateway/wires/wire-table.ts';
 import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import type { HttpModel, Wire } from '../../suite/model-config.ts';
+import { type HttpModel, type Wire, wires } from '../../suite/model-config.ts';
 import { variableProblem } from '../../suite/variable-name.ts';
 import { joined, ours, text } from '../../text/printable.ts';
 import { count, plural } from '../../text/quantities.ts';
@@ -181,7 +181,8 @@ async function wiresOf(
 ): Promise<Wire[]> {
   if (hosted) return [...hosted.wires];
   if (look && look.wires.length > 0) return look.wires;
-  if (!asking) throw missing('which wire it speaks: its server does not say', '--wire WIRE');
+  if (!asking)
+    throw missing('which wire it speaks: its server does not say', `--wire with ${wires.join(', or ')}`);
   const choices = allWires.map(({ title, name }): Choice<Wire[]> => ({ title, chosen: [name] }));
   return asking.choose('Which API does it have', choices);
 }

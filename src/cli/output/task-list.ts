@@ -1,20 +1,21 @@
 import { printFileIssue } from '../../suite/file-issues.ts';
 import type { ListedTask, TaskCounts } from '../../tasks/list-tasks.ts';
 import { explanation } from '../../tasks/supported.ts';
+import { fittedRows } from '../../text/fit.ts';
 import { ours, type Printable, stack, text, type Value } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
-import { table } from '../../text/table.ts';
 
 const none = ours('–');
 
-/** One line for each task. */
-export function taskTable(tasks: readonly ListedTask[]): Printable {
+/** One line for each task, of at most `width` terminal cells. */
+export function taskTable(tasks: readonly ListedTask[], width: number): Printable {
   const titles = ['task', 'format', 'environment', 'graded', 'solution', 'steps', 'notes', 'runs here'];
   const numbers = ['steps', 'notes'];
-  return table(
-    titles.map((title) => ({ title, align: numbers.includes(title) ? 'right' : 'left' })),
-    tasks.map(rowOf),
-  );
+  const columns = titles.map((title) => ({
+    align: numbers.includes(title) ? ('right' as const) : ('left' as const),
+    shrinks: title === 'task' || title === 'environment' || title === 'graded',
+  }));
+  return fittedRows(columns, [titles.map((title) => ours(title)), ...tasks.map(rowOf)], { width, lead: '' });
 }
 
 function rowOf(task: ListedTask): Value[] {

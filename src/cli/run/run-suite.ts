@@ -1,6 +1,7 @@
 import { type FinishedBatches, runUntilPrecise } from '../../agent/auto-trials.ts';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { deliverLeftovers } from '../../agent/delivery.ts';
+import { resumable } from '../../agent/resume-batch.ts';
 import type { BatchEvent, BatchParts } from '../../agent/run-batch.ts';
 import { runSet } from '../../agent/run-set.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
@@ -8,7 +9,6 @@ import type { SuitePlan } from '../../suite/plan.ts';
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { passedEnvironment } from '../../trial/host-environment.ts';
-import { SandboxRefused } from '../../trial/image/base-image.ts';
 import { askedBy, checkModels } from '../../trial/models.ts';
 import { unsoundText } from '../check/last-check.ts';
 import { ciRun } from '../ci-run.ts';
@@ -72,6 +72,7 @@ export async function runSuite(file: string | undefined, options: RunOptions): P
   await using revisions = new ConfigRevisions(revision);
   await checkModels(plan, revision.gateway);
   for (const { sandbox } of plan.variants) passedEnvironment(sandbox, host);
+  context.noteLimits();
   progress.note(
     text`service: ${service}; ${plural(revision.concurrency, 'trial')} at a time; results in ${dataFolder}`,
   );
@@ -95,8 +96,7 @@ export async function runSuite(file: string | undefined, options: RunOptions): P
     const kept = ledger.outbox.pending().filter((report) => report.service === service).length;
     const waiting = kept > 0 ? `${plural(kept, 'result')} kept in ${dataFolder}; ` : '';
     const placed = placedFailure(error, context.config);
-    const nothingBegan = error instanceof SandboxRefused && begun.length === 0;
-    if (!options.dryRun && !nothingBegan)
+    if (!options.dryRun && resumable(ledger, service).length > 0)
       progress.note(`${waiting}\`offsite resume\` continues what is not finished`);
     progress[Symbol.dispose]();
     await printIncompleteResults(unfinished, error);

@@ -33,6 +33,7 @@ export function executorHere(
     async open(signal): Promise<Workplace> {
       engines ??= await context.enginesForTrials(signal);
       const revisions = new ConfigRevisions(await context.revision(engines, { concurrency }));
+      context.noteLimits();
       context.closeWith(revisions);
       return { ...engines, revisions, extraCertificates: await context.certificates() };
     },

@@ -76,6 +76,7 @@ export async function startHere(
   await using revisions = new ConfigRevisions(revision);
   await checkModels(plan, revision.gateway);
   for (const sandbox of sandboxes) passedEnvironment(sandbox, context.host);
+  context.noteLimits();
   progress.note(text`${plural(revision.concurrency, 'trial')} at a time; results in ${context.dataFolder}`);
   const delivery = platformDelivery(ledger, platform, clock);
   // Trials are not claimed: only this data folder runs its platform batches, and this process has the lock.

@@ -29,6 +29,15 @@ export const inTheCommandLine: readonly Mistake[] = [
     ],
   },
   {
+    mistake: 'the last word of a command',
+    args: ['backup', 'folder'],
+    printed: [
+      "error: unknown command 'backup'",
+      '(Did you mean data backup?)',
+      'Run it with --help to see commands and options.',
+    ],
+  },
+  {
     mistake: 'an option with a typo',
     args: ['run', 'suite.yaml', '--concurency', '2'],
     printed: [

@@ -10,6 +10,22 @@ cases:
 
 export const inConfigurations: readonly Mistake[] = [
   {
+    mistake: 'a key that is not set, of a model with prices',
+    files: {
+      'offsite.yaml': `models:
+  m:
+    wire: openai-chat
+    baseUrl: http://127.0.0.1:9/v1
+    apiKeyEnv: KEY_OF_M
+    prices: { date: 2026-01-01, input: 1, output: 2 }
+`,
+    },
+    printed: [
+      'error: the model m needs a key, and KEY_OF_M is not set',
+      '  Set KEY_OF_M, or name another variable as apiKeyEnv of the model in offsite.yaml.',
+    ],
+  },
+  {
     mistake: 'a key in a file',
     files: {
       'offsite.yaml': `models:

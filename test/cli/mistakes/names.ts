@@ -38,6 +38,21 @@ cases:
     ],
   },
   {
+    mistake: 'the beginning of a harness',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: claude }
+cases:
+  - id: a
+    verify: "true"
+`,
+    },
+    printed: [
+      'suite.yaml:3:17: variants[0].harness: "claude" is not a harness; did you mean "claude-code"? available: command, acp, bash, claude-code, cline, codex, copilot, gemini-cli, kimi, opencode, pi, qwen-code and 3 more',
+    ],
+  },
+  {
     mistake: 'a profile with a typo',
     files: {
       'suite.yaml': `suite: { id: s, prompt: "Do it." }

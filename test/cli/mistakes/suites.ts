@@ -72,7 +72,7 @@ cases:
     },
     printed: [
       'suite.yaml:6:5: cases[0].prompt: unknown key here; it belongs at suite.prompt',
-      'suite.yaml:7:5: cases[0].workspace: unknown key; expected id, name, tags, variables, source, prepare, verify, validator, user, tests, steps, overall, solution, protected, artifacts, artifactsExcept, agent, environment',
+      'suite.yaml:7:5: cases[0].workspace: unknown key; expected id, name, tags, variables, source, prepare, verify, checks, judge, validator, user, tests, steps, overall, solution, protected, artifacts, artifactsExcept, agent, environment',
     ],
   },
   {
@@ -142,7 +142,7 @@ cases:
 `,
     },
     printed: [
-      'suite.yaml:5:5: cases[0]: has neither verify nor validator nor tests: with nothing to check, every trial would be void',
+      'suite.yaml:5:5: cases[0]: has neither verify nor checks nor a judge, validator or tests: with nothing to check, every trial would be void',
     ],
   },
   {

@@ -8,7 +8,7 @@ export const inYaml: readonly Mistake[] = [
 	id: s
 `,
     },
-    printed: ['suite.yaml:2:1: Tabs are not allowed as indentation'],
+    printed: ['suite.yaml:2:1: a tab cannot indent a line: use spaces'],
   },
   {
     mistake: 'braces without quotes',

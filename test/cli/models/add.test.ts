@@ -2,6 +2,7 @@ import { chmodSync, lstatSync, readdirSync, readFileSync, renameSync, statSync, 
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
+import { wires } from '../../../src/suite/model-config.ts';
 import {
   anthropicRoutes,
   llamaCppRoutes,
@@ -26,6 +27,26 @@ function placed(config = comment): { place: Place; file: string; read(): string 
 }
 
 describe('models add, an address as people have it', () => {
+  test('in place of a name', async () => {
+    await using server = await serverOf(llamaCppRoutes);
+    const { place, read } = placed();
+    using _ = place;
+    const { exitCode } = await modelsIn(place, ['add', `http://127.0.0.1:${server.port}/v1`, '--yes']);
+    expect(exitCode).toBe(0);
+    expect(Object.values(parse(read()).models)).toMatchObject([
+      { baseUrl: `http://127.0.0.1:${server.port}/v1` },
+    ]);
+  });
+
+  test('of a server that does not say its wires: all of them are named', async () => {
+    await using server = await serverOf({ 'GET /v1/models': ok({ data: [{ id: 'x' }] }) });
+    const { place } = placed();
+    using _ = place;
+    const args = ['add', 'm', '--base-url', `http://127.0.0.1:${server.port}`, '--model', 'x', '--yes'];
+    const { stderr } = await modelsIn(place, args);
+    for (const wire of wires) expect(stderr).toContain(wire);
+  });
+
   test.each(['/v1/chat/completions', '/v1/models', '/v1/', '/v1/responses/'])('with %s', async (path) => {
     await using server = await serverOf(llamaCppRoutes);
     const { place, read } = placed();
@@ -155,7 +176,7 @@ describe('models add, without a person', () => {
   });
 
   test('asks no server if everything is given', async () => {
-    await using server = await serverOf({});
+    await using server = await serverOf({ 'GET /v1/models': ok({ data: [{ id: 'x' }] }) });
     const { place, read } = placed();
     using _ = place;
     const url = `http://127.0.0.1:${server.port}/v1`;
