@@ -54,7 +54,7 @@ export function isReserveReached(space: DiskSpace): boolean {
 
 /** Whether what is left of the files is the reserve, or little more. */
 export function areFilesShort({ freeFiles, reserveFiles }: DiskSpace): boolean {
-  return freeFiles < reserveFiles * 1.2;
+  return freeFiles < reserveFiles * 1.5;
 }
 
 /** Throws `DISK_FULL` if the disk of every engine has reached its reserve. */
