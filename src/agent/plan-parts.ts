@@ -3,8 +3,8 @@ import { limits } from '../contract/definition.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 
 /**
- * A plan as plans that each fit into one start request, in the order of its cases. A case that alone is larger
- * is a part of its own, which the service then refuses.
+ * A plan as plans that each fit into one start request, in the order of its cases. A case that alone is
+ * larger is a part of its own, which the service then refuses.
  *
  * @param most cases of a part
  */

@@ -245,7 +245,9 @@ export class CommandContext implements AsyncDisposable {
     };
   }
 
-  /** Says, once, which limits hold that nobody set. Call it when trials begin: before an error it is noise. */
+  /**
+   * Says, once, which limits hold that nobody set. Call it when trials begin: before an error it is noise.
+   */
   noteLimits(): void {
     const limits = this.#hasPrintedBudgets ? undefined : defaultBudgetsText(this.config.budgets);
     this.#hasPrintedBudgets = true;
