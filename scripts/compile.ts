@@ -5,9 +5,9 @@
 import { mkdir, mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
+import { runHostProgram } from '../src/base/host-program.ts';
 import { hostsText } from '../src/engine/container/hosts-file.ts';
 import { ownMachines } from '../src/engine/own-files/volume.ts';
-import { runHostProgram } from '../src/host-program.ts';
 import { runScript } from './run-script.ts';
 
 /** A line of pip's requirements, with the hashes of its wheels for Linux: x86_64, aarch64. */

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { Semaphore } from '../src/semaphore.ts';
+import { Semaphore } from '../src/base/semaphore.ts';
 import { runQuietly } from './run-tool.ts';
 import { endOf } from './titled.ts';
 

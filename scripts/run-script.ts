@@ -1,4 +1,4 @@
-import { OffsiteError } from '../src/offsite-error.ts';
+import { OffsiteError } from '../src/base/offsite-error.ts';
 import { Interruption } from './interruption.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import { execa, type Options } from 'execa';
-import { OffsiteError } from '../src/offsite-error.ts';
+import { OffsiteError } from '../src/base/offsite-error.ts';
 import { Interruption } from './interruption.ts';
 
 /**

@@ -2,11 +2,11 @@
 // and a table of the results; then the tests of test/hostile. Arguments select suites, such as `escape leak`;
 // with any, the tests are left out.
 
+import { OffsiteError } from '../src/base/offsite-error.ts';
 import { hostileSuites } from '../src/cli/doctor/deep/attacks.ts';
 import { printedHostile } from '../src/cli/doctor/deep/printed.ts';
 import { runHostile } from '../src/cli/doctor/deep/run-hostile.ts';
 import { unmetWishes } from '../src/engine/capabilities.ts';
-import { OffsiteError } from '../src/offsite-error.ts';
 import { plainText } from '../src/text/output.ts';
 import { plural } from '../src/text/quantities.ts';
 import { runScript } from './run-script.ts';

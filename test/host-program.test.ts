@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { runHostProgram } from '../src/host-program.ts';
+import { runHostProgram } from '../src/base/host-program.ts';
 
 const { env } = process;
 const run = (script: string, more: { deadlineMs?: number; signal?: AbortSignal } = {}) =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { DocumentTooDeep, isDeeper, parseForeignJson } from '../src/parse-json.ts';
+import { DocumentTooDeep, isDeeper, parseForeignJson } from '../src/base/parse-json.ts';
 
 const nested = {
   lists: (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Clock } from '../src/clock.ts';
-import { progressLines } from '../src/progress.ts';
+import type { Clock } from '../src/base/clock.ts';
+import { progressLines } from '../src/base/progress.ts';
 
 /** Time goes on only when a test lets a sleep end. */
 function manualClock() {

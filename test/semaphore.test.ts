@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Semaphore } from '../src/semaphore.ts';
+import { Semaphore } from '../src/base/semaphore.ts';
 import { settled } from './agent/test-clock.ts';
 
 const never = new AbortController().signal;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Shares } from '../src/shares.ts';
+import { Shares } from '../src/base/shares.ts';
 
 test('whatever holders ask for and in whatever order it arrives, together they never exceed the limit', () => {
   const step = fc.record({

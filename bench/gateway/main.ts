@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { parseArgs } from 'node:util';
+import { settleHeap } from '../../src/base/heap.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
-import { settleHeap } from '../../src/heap.ts';
 import { startServer } from '../service/server-process.ts';
 import type { ClientOrder, ClientTimes } from './client-order.ts';
 import { clientIn } from './clients.ts';

@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';

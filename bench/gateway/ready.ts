@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { RelayHandler } from '../../src/gateway/relay/relay.ts';

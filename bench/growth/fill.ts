@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { completeListings } from '../../src/ledger/listings.ts';
 import { fillBatch } from '../../test/viewer/filled-ledger.ts';

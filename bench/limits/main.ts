@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { openGateway } from '../../src/gateway/open-gateway.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import { type Asked, askModel } from '../../test/gateway/limits/ask-model.ts';

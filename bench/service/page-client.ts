@@ -1,7 +1,7 @@
 import { request } from 'undici';
+import { systemClock } from '../../src/base/clock.ts';
+import { settleHeap } from '../../src/base/heap.ts';
 import { createClient } from '../../src/client/client.ts';
-import { systemClock } from '../../src/clock.ts';
-import { settleHeap } from '../../src/heap.ts';
 
 /**
  * Reads the newest page of a case's runs in a process of its own: `node page-client.ts URL KEY CASE HOW`.

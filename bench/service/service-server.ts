@@ -1,6 +1,6 @@
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { settleHeap } from '../../src/base/heap.ts';
 import { permissions } from '../../src/contract/identity.ts';
-import { settleHeap } from '../../src/heap.ts';
 import { openService } from '../../src/service/service.ts';
 
 /** The service in its own process. `node service-server.ts FOLDER KEY`; writes its URL to the parent. */

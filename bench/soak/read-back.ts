@@ -1,5 +1,5 @@
+import { systemClock } from '../../src/base/clock.ts';
 import { createClient } from '../../src/client/client.ts';
-import { systemClock } from '../../src/clock.ts';
 import type { FaultFront } from '../../test/faults/fault-front.ts';
 import type { FedRun } from './feeder.ts';
 

@@ -2,7 +2,7 @@ import { open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { exportHtml } from '../../src/export/export-html.ts';
 import { writeExport } from '../../src/export/write-export.ts';
 import { findBatch, listTrials } from '../../src/ledger/find.ts';

@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
 import { openViewer } from '../../src/viewer/server/viewer.ts';

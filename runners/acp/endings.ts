@@ -1,10 +1,10 @@
 import { RequestError } from '@agentclientprotocol/sdk';
+import { messageOf } from '../../src/base/offsite-error.ts';
 import { harnessLines } from '../../src/bounds/sandbox.ts';
 import type { ExecResult } from '../../src/engine/exec/exec-request.ts';
 import { cliEnding } from '../../src/harness/cli-ending.ts';
 import type { HarnessEnding, TurnLimits } from '../../src/harness/runner.ts';
 import type { TurnStatus } from '../../src/harness/turn-record.ts';
-import { messageOf } from '../../src/offsite-error.ts';
 
 /** How the work of a turn ended. */
 export type PromptOutcome =

@@ -1,8 +1,8 @@
 import type { AnyMessage, Stream } from '@agentclientprotocol/sdk';
+import { LineReader } from '../../src/base/line-reader.ts';
+import { longestDocument } from '../../src/base/parse-json.ts';
 import { acpMessages, harnessLines } from '../../src/bounds/sandbox.ts';
 import { excerpt, parsedLine } from '../../src/harness/cli-stream.ts';
-import { LineReader } from '../../src/line-reader.ts';
-import { longestDocument } from '../../src/parse-json.ts';
 
 type Id = string | number;
 type Message = Record<string, unknown>;

@@ -8,8 +8,8 @@ import {
   type RequestPermissionRequest,
 } from '@agentclientprotocol/sdk';
 import { z } from 'zod';
+import { startDeadline } from '../../src/base/deadline.ts';
 import { acpMessages, harnessLines } from '../../src/bounds/sandbox.ts';
-import { startDeadline } from '../../src/deadline.ts';
 import { modelFailure } from '../../src/harness/model-failure.ts';
 import { RecordRoom } from '../../src/harness/record-room.ts';
 import type {

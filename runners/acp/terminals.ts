@@ -4,12 +4,12 @@ import {
   type TerminalExitStatus,
   type TerminalOutputResponse,
 } from '@agentclientprotocol/sdk';
+import { messageOf } from '../../src/base/offsite-error.ts';
 import { acpMessages, commandOutput } from '../../src/bounds/sandbox.ts';
 import type { ExecResult } from '../../src/engine/exec/exec-request.ts';
 import { OutputCapture } from '../../src/engine/exec/output-capture.ts';
 import type { HarnessContext } from '../../src/harness/runner.ts';
 import type { TurnRecord } from '../../src/harness/turn-record.ts';
-import { messageOf } from '../../src/offsite-error.ts';
 
 interface Terminal {
   stop: AbortController;

@@ -1,4 +1,5 @@
-import { type DeadlineCause, startDeadline } from '../../src/deadline.ts';
+import { type DeadlineCause, startDeadline } from '../../src/base/deadline.ts';
+import { OffsiteError } from '../../src/base/offsite-error.ts';
 import type { ChatAnswer, ChatMessage } from '../../src/gateway/chat/chat.ts';
 import type {
   HarnessContext,
@@ -7,7 +8,6 @@ import type {
   Runner,
   TurnLimits,
 } from '../../src/harness/runner.ts';
-import { OffsiteError } from '../../src/offsite-error.ts';
 import { type BashContext, runCall, shellTool, type Turn } from './shell-tool.ts';
 
 /**

@@ -1,8 +1,8 @@
+import { OffsiteError } from '../../src/base/offsite-error.ts';
 import type { TrajectoryEntry } from '../../src/contract/report.ts';
 import type { ExecResult } from '../../src/engine/exec/exec-request.ts';
 import type { ChatTool, ToolCall } from '../../src/gateway/chat/chat.ts';
 import type { HarnessContext, HarnessEnding, HarnessRun, ModelAccess } from '../../src/harness/runner.ts';
-import { OffsiteError } from '../../src/offsite-error.ts';
 
 export type BashContext = HarnessContext & { model: ModelAccess };
 

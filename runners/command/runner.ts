@@ -1,3 +1,4 @@
+import { OffsiteError } from '../../src/base/offsite-error.ts';
 import type { TrajectoryEntry } from '../../src/contract/report.ts';
 import type { ScriptResult, ScriptStep } from '../../src/engine/script/script-request.ts';
 import type { StreamReader } from '../../src/harness/cli-stream.ts';
@@ -12,7 +13,6 @@ import type {
 } from '../../src/harness/runner.ts';
 import { shownOutput, streamedTurn } from '../../src/harness/streamed-turn.ts';
 import { TurnRecord } from '../../src/harness/turn-record.ts';
-import { OffsiteError } from '../../src/offsite-error.ts';
 import { streams } from '../streams.ts';
 import { jsonlStream } from './jsonl.ts';
 

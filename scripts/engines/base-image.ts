@@ -1,5 +1,5 @@
+import { systemClock } from '../../src/base/clock.ts';
 import { baseImageName, baseImageRecipe } from '../../src/base-image/recipe.ts';
-import { systemClock } from '../../src/clock.ts';
 import { connect } from '../../src/engine/connection/connect.ts';
 import { EngineUnreachable } from '../../src/engine/connection/unreachable.ts';
 import { clientOf } from './client-of.ts';

@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { findHostProgram, runHostProgram, withSystemPath } from '../../src/base/host-program.ts';
 import { installDebianPackages } from '../../src/base-image/install-debian-packages.ts';
-import { findHostProgram, runHostProgram, withSystemPath } from '../../src/host-program.ts';
 import type { EngineGround } from './test-engine.ts';
 
 /** A file system of another Debian, with an engine that this machine's own Debian does not have. */

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtempDisposable, rename, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { findHostProgram, runHostProgram, withSystemPath } from '../../src/host-program.ts';
-import { OffsiteError } from '../../src/offsite-error.ts';
+import { findHostProgram, runHostProgram, withSystemPath } from '../../src/base/host-program.ts';
+import { OffsiteError } from '../../src/base/offsite-error.ts';
 import { cacheFolder } from './debian-root.ts';
 import type { EngineGround } from './test-engine.ts';
 

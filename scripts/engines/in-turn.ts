@@ -1,4 +1,4 @@
-import { OffsiteError } from '../../src/offsite-error.ts';
+import { OffsiteError } from '../../src/base/offsite-error.ts';
 import { summaryLine, type TestCount } from '../test-count.ts';
 import { titled } from '../titled.ts';
 import { runTests } from '../vitest.ts';

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
-import { runHostProgram, withSystemPath } from '../../src/host-program.ts';
+import { runHostProgram, withSystemPath } from '../../src/base/host-program.ts';
 import type { EngineGround } from './test-engine.ts';
 
 const makingMs = 600_000;

@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { forwardOverSsh } from '../../src/engine/connection/ssh-forward.ts';
 import { engineReady } from '../set-up/engine-readiness.ts';
 import type { MachineUser } from './machine-login.ts';

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { engineReady } from '../set-up/engine-readiness.ts';
 import type { EngineGround, TestEngine } from './test-engine.ts';
 

@@ -1,4 +1,4 @@
-import type { During } from '../../src/progress.ts';
+import type { During } from '../../src/base/progress.ts';
 
 /** An engine that runs for tests, in a folder of its own. Its disposal ends it and removes all it made. */
 export interface TestEngine extends AsyncDisposable {

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { addBridge } from './bridge.ts';
 import { debianRoot } from './debian-root.ts';
 import { machineDisk } from './machine-disk.ts';

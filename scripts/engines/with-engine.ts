@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import type { Capabilities } from '../../src/engine/port/capabilities.ts';
 import { announcer } from '../set-up/announcer.ts';
 import { setUp } from '../set-up/set-up.ts';

@@ -1,5 +1,5 @@
-import type { Clock } from '../../src/clock.ts';
-import { type During, progress, progressLines } from '../../src/progress.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import { type During, progress, progressLines } from '../../src/base/progress.ts';
 
 /** How a script reports: lines, and long steps. */
 export interface Announcer {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { type Clock, systemClock } from '../../src/clock.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
+import { messageOf, OffsiteError } from '../../src/base/offsite-error.ts';
 import { connect } from '../../src/engine/connection/connect.ts';
-import { messageOf, OffsiteError } from '../../src/offsite-error.ts';
 import type { EngineHome } from './engine-home.ts';
 
 export interface Readiness {

@@ -1,7 +1,7 @@
+import { systemClock } from '../../src/base/clock.ts';
+import { findHostProgram } from '../../src/base/host-program.ts';
+import { OffsiteError } from '../../src/base/offsite-error.ts';
 import { installDebianPackages } from '../../src/base-image/install-debian-packages.ts';
-import { systemClock } from '../../src/clock.ts';
-import { findHostProgram } from '../../src/host-program.ts';
-import { OffsiteError } from '../../src/offsite-error.ts';
 import { announcer } from './announcer.ts';
 
 const programs = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];

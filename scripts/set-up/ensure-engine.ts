@@ -1,11 +1,11 @@
 import { access } from 'node:fs/promises';
+import type { Clock } from '../../src/base/clock.ts';
+import { findHostProgram } from '../../src/base/host-program.ts';
+import { OffsiteError } from '../../src/base/offsite-error.ts';
+import type { During } from '../../src/base/progress.ts';
 import { installDebianPackages } from '../../src/base-image/install-debian-packages.ts';
-import type { Clock } from '../../src/clock.ts';
 import { type Connection, type ConnectRequest, connect } from '../../src/engine/connection/connect.ts';
 import { EngineUnreachable } from '../../src/engine/connection/unreachable.ts';
-import { findHostProgram } from '../../src/host-program.ts';
-import { OffsiteError } from '../../src/offsite-error.ts';
-import type { During } from '../../src/progress.ts';
 import { systemEngine } from './engine-home.ts';
 import { type Machine, planEngine } from './installation.ts';
 import { startEngine } from './start-engine.ts';

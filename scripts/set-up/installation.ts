@@ -1,4 +1,4 @@
-import { OffsiteError } from '../../src/offsite-error.ts';
+import { OffsiteError } from '../../src/base/offsite-error.ts';
 
 /** What decides whether Offsite may install an engine on this machine. */
 export interface Machine {

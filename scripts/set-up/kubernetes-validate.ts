@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtempDisposable, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { systemClock } from '../../src/clock.ts';
-import { runHostProgram } from '../../src/host-program.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { runHostProgram } from '../../src/base/host-program.ts';
 import { announcer } from './announcer.ts';
 import { ensurePip } from './wheel-program.ts';
 

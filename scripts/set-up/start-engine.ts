@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { open } from 'node:fs/promises';
-import type { Clock } from '../../src/clock.ts';
-import { runHostProgram, withSystemPath } from '../../src/host-program.ts';
-import { messageOf } from '../../src/offsite-error.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import { runHostProgram, withSystemPath } from '../../src/base/host-program.ts';
+import { messageOf } from '../../src/base/offsite-error.ts';
 import { clearLeftovers, isRunning } from './clear-leftovers.ts';
 import type { EngineHome } from './engine-home.ts';
 import { engineReady } from './engine-readiness.ts';

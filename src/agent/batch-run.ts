@@ -1,6 +1,6 @@
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { RunKey, StoredBatch } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import type { PlannedCase, PlannedVariant, SuitePlan } from '../suite/plan.ts';
 import { readPlan } from './stored-plan.ts';
 

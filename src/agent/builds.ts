@@ -1,4 +1,4 @@
-import type { Semaphore } from '../semaphore.ts';
+import type { Semaphore } from '../base/semaphore.ts';
 import type { Sandboxes } from '../trial/sandboxes.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 

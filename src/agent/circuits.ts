@@ -1,9 +1,9 @@
-import { abortable } from '../abortable.ts';
-import { type BackoffLimits, backoff } from '../backoff.ts';
-import type { Clock } from '../clock.ts';
-import { startDeadline } from '../deadline.ts';
+import { abortable } from '../base/abortable.ts';
+import { type BackoffLimits, backoff } from '../base/backoff.ts';
+import type { Clock } from '../base/clock.ts';
+import { startDeadline } from '../base/deadline.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { Engine } from '../engine/engine.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import type { Cause } from '../record/cause.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { mostParallel } from '../suite/model-config.ts';

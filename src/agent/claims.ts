@@ -1,10 +1,10 @@
+import type { Clock } from '../base/clock.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { claimAnswers, serviceDescription } from '../bounds/service.ts';
 import type { Client } from '../client/client.ts';
 import type { Offer } from '../client/offer.ts';
 import { Conflict, NotFound } from '../client/refusal.ts';
-import type { Clock } from '../clock.ts';
 import type { QueuedTrial } from '../ledger/queue.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { KeptLease, type Lease, type LeaseParts, noLease } from './lease.ts';
 import { NotClaimed, notClaimed } from './not-claimed.ts';
 

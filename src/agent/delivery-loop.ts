@@ -1,11 +1,11 @@
-import { abortable } from '../abortable.ts';
+import { abortable } from '../base/abortable.ts';
+import type { Clock } from '../base/clock.ts';
+import { startDeadline } from '../base/deadline.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { foundRuns } from '../bounds/service.ts';
-import type { Clock } from '../clock.ts';
-import { startDeadline } from '../deadline.ts';
 import type { BatchKey } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { PendingReport } from '../ledger/outbox.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { Loop, type Watchdog } from './loop.ts';
 import type { Delivered, OutboxDelivery } from './outbox-delivery.ts';
 

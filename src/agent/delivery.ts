@@ -1,3 +1,5 @@
+import { OffsiteError } from '../base/offsite-error.ts';
+import { versionOf } from '../base/version.ts';
 import { reportedOutput } from '../bounds/sandbox.ts';
 import { claimAnswers } from '../bounds/service.ts';
 import type { Client } from '../client/client.ts';
@@ -6,8 +8,6 @@ import { Conflict, DecodeRefusal, NotFound, ServiceRefusal } from '../client/ref
 import type { ReportedTrial, TrialEvent } from '../contract/report.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { PendingReport } from '../ledger/outbox.ts';
-import { OffsiteError } from '../offsite-error.ts';
-import { versionOf } from '../version.ts';
 import { OutboxDelivery, type OutboxDeliveryParts, type Sent } from './outbox-delivery.ts';
 import {
   type Action,

@@ -1,8 +1,8 @@
-import { type BackoffLimits, backoff } from '../backoff.ts';
-import type { Clock } from '../clock.ts';
+import { type BackoffLimits, backoff } from '../base/backoff.ts';
+import type { Clock } from '../base/clock.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import type { TrialKey } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { BegunAttempt } from '../record/attempt.ts';
 import type { Cause, PhaseName } from '../record/cause.ts';
 import { listingOf } from '../record/listing.ts';

@@ -1,5 +1,5 @@
+import type { Clock } from '../base/clock.ts';
 import { Conflict } from '../client/refusal.ts';
-import type { Clock } from '../clock.ts';
 import { Loop } from './loop.ts';
 import { notClaimed } from './not-claimed.ts';
 

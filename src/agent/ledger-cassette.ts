@@ -1,9 +1,9 @@
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { CanonicalRequest } from '../gateway/replay/canonical-request.ts';
 import type { Cassette, RecordedExchange, RecordedTrial } from '../gateway/replay/cassette.ts';
 import { isCount, recordedExchange } from '../gateway/replay/recorded-exchange.ts';
 import { type ListedTrial, listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import type { ModelExchange } from '../record/model-account.ts';
 import { readRecord } from '../record/read-record.ts';
 import type { PlannedReplay } from '../suite/plan.ts';

@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.ts';
-import { startDeadline } from '../deadline.ts';
+import type { Clock } from '../base/clock.ts';
+import { startDeadline } from '../base/deadline.ts';
 
 /** Milliseconds until a loop continues after a step failed. */
 const pauseMs = 5_000;

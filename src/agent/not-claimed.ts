@@ -1,6 +1,6 @@
+import { OffsiteError } from '../base/offsite-error.ts';
 import { claimAnswers } from '../bounds/service.ts';
 import type { Conflict } from '../client/refusal.ts';
-import { OffsiteError } from '../offsite-error.ts';
 
 export type WhyNotClaimed =
   /** The trial has ended, or can never be claimed. */

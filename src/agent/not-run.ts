@@ -1,5 +1,5 @@
+import type { Clock } from '../base/clock.ts';
 import { defects } from '../bounds/anyone.ts';
-import type { Clock } from '../clock.ts';
 import { spentMessage } from '../gateway/budget.ts';
 import type { BudgetAccount } from '../gateway/gateway.ts';
 import type { TrialKey } from '../ledger/batches.ts';

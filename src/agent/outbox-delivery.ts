@@ -1,8 +1,8 @@
-import { type BackoffLimits, backoff } from '../backoff.ts';
-import type { Clock } from '../clock.ts';
+import { type BackoffLimits, backoff } from '../base/backoff.ts';
+import type { Clock } from '../base/clock.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { versionOf } from '../base/version.ts';
 import type { Outbox, PendingReport } from '../ledger/outbox.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
-import { versionOf } from '../version.ts';
 
 /** Milliseconds until an undelivered report is due again. A client has already retried its call by then. */
 const waits: BackoffLimits = { first: 5_000, longest: 5 * 60_000 };

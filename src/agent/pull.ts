@@ -1,8 +1,8 @@
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { Client } from '../client/client.ts';
 import type { ListedRun } from '../client/pages/run-parts.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { PulledRun } from '../ledger/queue.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import type { OpenBatch, OpenRun } from './batch-run.ts';
 
 interface PullParts {

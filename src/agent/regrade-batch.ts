@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import pLimit from 'p-limit';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { ListedTrial } from '../ledger/find.ts';
 import type { StoredGrading } from '../ledger/gradings.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Verdict } from '../ledger/trials.ts';
 import type { KeptWorkspace } from '../ledger/workspaces.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import type { Cause, PhaseName } from '../record/cause.ts';
 import { type ThresholdChange, thresholdChanges } from '../record/checks-beside.ts';
 import { failuresOf } from '../record/failures.ts';

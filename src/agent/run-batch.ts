@@ -1,5 +1,5 @@
+import type { Clock } from '../base/clock.ts';
 import type { Client } from '../client/client.ts';
-import type { Clock } from '../clock.ts';
 import type { Spent } from '../gateway/budget.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { Ledger } from '../ledger/ledger.ts';

@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Lock } from '../ledger/lock.ts';
 import { embeddedService } from '../ledger/platform.ts';
 import { lockOfSet, newSetId, type SetPart, type StoredSet } from '../ledger/sets.ts';
 import type { OpenStart } from '../ledger/starts.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import { openBatch } from './batch-run.ts';
 import { checkOnEngines } from './engines/check.ts';

@@ -1,8 +1,8 @@
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import type { Case } from '../contract/definition.ts';
 import type { RunRecord, RunVariant } from '../contract/record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { QueuedTrial } from '../ledger/queue.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { noExtras, type PlannedVariant } from '../suite/plan.ts';
 import type { HarnessOffer } from '../suite/planned-variant.ts';
 import { passedEnvironment, refuseKeys } from '../trial/host-environment.ts';

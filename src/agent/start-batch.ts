@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
+import type { Clock } from '../base/clock.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import type { Client } from '../client/client.ts';
 import { UnknownOutcome } from '../client/errors.ts';
-import type { Clock } from '../clock.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Lock } from '../ledger/lock.ts';
 import { platformService } from '../ledger/platform.ts';
 import type { OpenStart, PartKey } from '../ledger/starts.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { planFacts, runDetails, type SuitePlan, startRequest } from '../suite/plan.ts';
 import { expandVariables } from '../suite/variables.ts';
 import { batchRun, type OpenBatch, type StartedRun } from './batch-run.ts';

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { CaseStep } from '../suite/case-steps.ts';
 import type { CaseTests } from '../suite/case-tests.ts';
 import { type CaseEnvironment, noEnvironment } from '../suite/environment.ts';

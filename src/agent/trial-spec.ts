@@ -1,6 +1,6 @@
+import { OffsiteError } from '../base/offsite-error.ts';
 import { receiving } from '../contract/receiving.ts';
 import { type RunRecord, Setup } from '../contract/record.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import { agentSandbox, caseSandbox, testsHosts } from '../suite/case-network.ts';
 import type { CaseAgent, CaseSteps } from '../suite/case-steps.ts';
 import type { CaseTests } from '../suite/case-tests.ts';

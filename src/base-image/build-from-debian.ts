@@ -3,10 +3,10 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, statfs } from 'node:fs/pro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { findHostProgram, runHostProgram, withSystemPath } from '../base/host-program.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
+import type { During } from '../base/progress.ts';
 import type { EnginePort } from '../engine/port/engine-port.ts';
-import { findHostProgram, runHostProgram, withSystemPath } from '../host-program.ts';
-import { OffsiteError } from '../offsite-error.ts';
-import type { During } from '../progress.ts';
 import { fetchNode } from './fetch-node.ts';
 import { installDebianPackages } from './install-debian-packages.ts';
 import { type BaseImageRecipe, baseImageName, recipeHash, recipeLabel } from './recipe.ts';

@@ -1,7 +1,7 @@
-import { systemClock } from '../clock.ts';
+import { systemClock } from '../base/clock.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
+import { type During, progressLines } from '../base/progress.ts';
 import type { EnginePort } from '../engine/port/engine-port.ts';
-import { OffsiteError } from '../offsite-error.ts';
-import { type During, progressLines } from '../progress.ts';
 import { buildFromDebian } from './build-from-debian.ts';
 import { type BaseImageRecipe, baseImageName, baseImageRecipe, recipeHash, recipeLabel } from './recipe.ts';
 import { pipInstall, warnWithoutUv, withoutUv } from './uv.ts';

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { findHostProgram, runHostProgram, withSystemPath } from '../host-program.ts';
-import { OffsiteError } from '../offsite-error.ts';
+import { findHostProgram, runHostProgram, withSystemPath } from '../base/host-program.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { BaseImageRecipe } from './recipe.ts';
 
 export interface NodeFetch {

@@ -1,5 +1,5 @@
-import { runHostProgram, withSystemPath } from '../host-program.ts';
-import { OffsiteError } from '../offsite-error.ts';
+import { runHostProgram, withSystemPath } from '../base/host-program.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 
 export interface DebianInstall {
   packages: readonly string[];

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises';
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { Output } from '../text/output.ts';
 import { type Printable, stack, text, type Value } from '../text/printable.ts';
 import { Interrupted } from './interruption.ts';

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import { orNearest } from '../text/nearest.ts';
 

@@ -1,9 +1,9 @@
 import { type Resumable, resumable } from '../agent/resume-batch.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import { fittingBatches, onlyId } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { platformService } from '../ledger/platform.ts';
 import type { StoredSet } from '../ledger/sets.ts';
-import { OffsiteError } from '../offsite-error.ts';
 
 /** The batches and sets to resume. Throws an `input` error for a batch that cannot be resumed. */
 export function chosenToResume(ledger: Ledger, service: string, reference: string | undefined): Resumable[] {

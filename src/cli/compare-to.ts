@@ -1,3 +1,4 @@
+import { OffsiteError } from '../base/offsite-error.ts';
 import { baselineSides, compareWithBaselines, readBaselines } from '../comparison/baseline.ts';
 import { plannedCells } from '../comparison/cells.ts';
 import { type ComparedBatches, compareBatches, comparedVariants } from '../comparison/comparison.ts';
@@ -5,7 +6,6 @@ import { blindVariants } from '../comparison/planned.ts';
 import { type Reference, readReference, sideOf, variantsOf } from '../comparison/side.ts';
 import { type ListedBatch, listBatches, listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import type { CommandContext } from './context.ts';
 

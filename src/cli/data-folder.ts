@@ -1,8 +1,8 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { openDataFolder } from '../ledger/data-folder.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { Config } from '../suite/config-file.ts';
 
 /** Bytes that must be free before a batch starts: enough for its databases and the results of some trials. */

@@ -1,4 +1,4 @@
-import { allThrown, messageOf, OffsiteError } from '../offsite-error.ts';
+import { allThrown, messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { BadFile } from '../suite/file-issues.ts';
 import type { Output } from '../text/output.ts';
 import { lines, text } from '../text/printable.ts';

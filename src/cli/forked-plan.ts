@@ -1,10 +1,10 @@
 import { openBatch } from '../agent/batch-run.ts';
 import { ledgerCassette, type UnrecordedExchange } from '../agent/ledger-cassette.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { RecordedExchange } from '../gateway/replay/cassette.ts';
 import { turnsInOrder } from '../gateway/replay/turns-in-order.ts';
 import { findTarget, labelOf } from '../ledger/find-target.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
 import type { Config } from '../suite/config-file.ts';
 import type { PlannedVariant, SuitePlan } from '../suite/plan.ts';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { readFile as readRegularFile } from '../suite/read-file.ts';
 
 /** Certificate authorities that this host trusts in addition to the public ones, as PEM. */

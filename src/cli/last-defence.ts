@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { makeFolder } from '../base/make-folder.ts';
+import { messageOf } from '../base/offsite-error.ts';
 import { defects } from '../bounds/anyone.ts';
 import type { Crashes } from '../ledger/crashes.ts';
-import { makeFolder } from '../make-folder.ts';
-import { messageOf } from '../offsite-error.ts';
 import { exitCodes } from './exit-codes.ts';
 
 /** The reason why work was aborted: an unexpected error escaped. */

@@ -1,6 +1,6 @@
 import { basename, resolve } from 'node:path';
 import { type Command, Option, type OptionValues } from '@commander-js/extra-typings';
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { Config } from '../suite/config-file.ts';
 import { type FileIssue, printFileIssue } from '../suite/file-issues.ts';
 import { loadSuite, type SuiteOptions } from '../suite/load-suite.ts';

@@ -1,7 +1,7 @@
 import { Command, CommanderError } from '@commander-js/extra-typings';
+import { documentsFolder, versionOf } from '../base/version.ts';
 import { nearest } from '../text/nearest.ts';
 import { lines, ours, type Printable, stack, text } from '../text/printable.ts';
-import { documentsFolder, versionOf } from '../version.ts';
 import { internal, needed, nouns } from './command-list.ts';
 import { exitCodes } from './exit-codes.ts';
 import { printFailure } from './failure.ts';

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { ConfigRevision } from '../agent/config-revision.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { Runner } from '../harness/runner.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import { type ModelConfig, whereOf } from '../suite/model-config.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import { findModel } from '../suite/planned-variant.ts';

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option, type OptionValues } from '@commander-js/extra-typings';
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import { type RowTest, type TasksSource, testParsers } from '../suite/tasks-source.ts';
 
 /** Adds the options that say what rows of SWE-bench do not: their environment, and how their tests run. */

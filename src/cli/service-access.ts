@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Clock } from '../base/clock.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import { type Client, createClient } from '../client/client.ts';
-import type { Clock } from '../clock.ts';
 import type { Integration } from '../contract/catalog.ts';
 import { permissions } from '../contract/identity.ts';
 import type { Runner } from '../harness/runner.ts';
 import { openDataFolder } from '../ledger/data-folder.ts';
 import { embeddedService } from '../ledger/platform.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import { KnownKeys } from '../redaction/known-keys.ts';
 import type { Platform, PlatformTrials } from '../service/platform.ts';
 import { openService } from '../service/service.ts';

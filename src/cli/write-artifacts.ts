@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { makeFolder } from '../make-folder.ts';
-import { messageOf } from '../offsite-error.ts';
+import { makeFolder } from '../base/make-folder.ts';
+import { messageOf } from '../base/offsite-error.ts';
 import type { ShownArtifact } from './output/trial-details.ts';
 
 /** What became of an artifact: the file it was written to, or why it was not written. */

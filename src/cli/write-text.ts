@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { shellWord } from '../text/shell-word.ts';
 
 /** Writes a file that an option names. Throws an `input` error. */

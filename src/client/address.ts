@@ -1,5 +1,5 @@
-import { isLoopback } from '../loopback.ts';
-import { OffsiteError } from '../offsite-error.ts';
+import { isLoopback } from '../base/loopback.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 
 /** The checked address of the service. */
 export interface Address {

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
+import { parseForeignJson } from '../base/parse-json.ts';
 import { serviceAnswers } from '../bounds/service.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import { receiving } from '../contract/receiving.ts';
-import { parseForeignJson } from '../parse-json.ts';
 import type { Quote } from './api-key.ts';
 import { type CallContext, type ClientError, UndecodableAnswer } from './errors.ts';
 import type { Exchange } from './exchange.ts';

@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
+import { type Deadline, startDeadline } from '../base/deadline.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
-import { type Deadline, startDeadline } from '../deadline.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
 import type { Address } from './address.ts';
 import { oversizedAnswer, type RequestOutcome, readAnswer } from './answer.ts';

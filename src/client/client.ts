@@ -1,6 +1,6 @@
+import { OffsiteError } from '../base/offsite-error.ts';
 import { serviceAnswers } from '../bounds/service.ts';
 import type { OperationName, RequestOf, ResponseOf } from '../contract/operations.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import { KnownKeys } from '../redaction/known-keys.ts';
 import { parseAddress } from './address.ts';
 import { checkApiKey, quoteWithout } from './api-key.ts';

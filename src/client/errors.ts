@@ -1,5 +1,5 @@
+import { type ErrorKind, messageOf, OffsiteError, type OffsiteErrorOptions } from '../base/offsite-error.ts';
 import type { OperationName } from '../contract/operations.ts';
-import { type ErrorKind, messageOf, OffsiteError, type OffsiteErrorOptions } from '../offsite-error.ts';
 
 /** The call and the attempt that an error is about. */
 export interface CallContext {

@@ -1,8 +1,8 @@
+import type { Clock } from '../base/clock.ts';
+import { startDeadline } from '../base/deadline.ts';
+import { parseForeignJson } from '../base/parse-json.ts';
 import { serviceDescription } from '../bounds/service.ts';
-import type { Clock } from '../clock.ts';
 import type { OperationName } from '../contract/operations.ts';
-import { startDeadline } from '../deadline.ts';
-import { parseForeignJson } from '../parse-json.ts';
 import type { Address } from './address.ts';
 import type { Connections } from './connections.ts';
 import { exchange } from './exchange.ts';

@@ -1,5 +1,5 @@
+import type { Clock } from '../base/clock.ts';
 import { serviceAnswers } from '../bounds/service.ts';
-import type { Clock } from '../clock.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
 
 /** Receives a client's log; a pino logger fits. */

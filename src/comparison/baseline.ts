@@ -1,11 +1,11 @@
 import pLimit from 'p-limit';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { Client } from '../client/client.ts';
 import { UndecodableAnswer } from '../client/errors.ts';
 import { ServiceRefusal } from '../client/refusal.ts';
 import type { Baseline } from '../contract/catalog.ts';
 import type { RequestOf } from '../contract/operations.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import { type Cells, cellsOf } from './cells.ts';
 import { type ComparedBatches, compareSides, confidenceOf } from './comparison.ts';
 import { type Reference, type Side, sideOf } from './side.ts';

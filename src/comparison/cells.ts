@@ -1,9 +1,9 @@
 import { type KnownPlan, readPlan } from '../agent/stored-plan.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { Case, Variant } from '../contract/definition.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import { listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import { definitionHash } from '../service/record/definition-hash.ts';
 import { runVariants } from '../service/record/variant.ts';
 import type { SuitePlan } from '../suite/plan.ts';

@@ -1,5 +1,5 @@
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import { type ChangedPart, fingerprintChanges } from '../record/fingerprint.ts';
 import { compareMeasures, compareRates, directionOf, type MeasureComparison } from '../stats/compare.ts';
 import { couldBeWorse } from '../stats/detectable.ts';

@@ -1,3 +1,4 @@
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import {
   findBatch,
@@ -10,7 +11,6 @@ import {
 } from '../ledger/find.ts';
 import { fingerprintsOf } from '../ledger/fingerprints.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import { batchMarks } from '../record/batch-marks.ts';
 import type { KnownFingerprint } from '../record/fingerprint.ts';
 import { readRecord } from '../record/read-record.ts';

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import { isRoot } from './container/is-root.ts';
 import { filterObstacle } from './container/seccomp/filter.ts';

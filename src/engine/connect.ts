@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
-import { type Clock, systemClock } from '../clock.ts';
-import { OffsiteError } from '../offsite-error.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import { tarPrograms } from './archive/tar-program.ts';
 import { findBuilder } from './build/find-builder.ts';
 import type { ImageBuilder } from './build/image-builder.ts';

@@ -1,5 +1,5 @@
 import type { Duplex, Readable } from 'node:stream';
-import { Semaphore } from '../semaphore.ts';
+import { Semaphore } from '../base/semaphore.ts';
 import { type Carried, type CarryRequest, carryBetween } from './archive/carry.ts';
 import { copyBetween } from './archive/copy.ts';
 import type { ArchivedEntry, NewEntries } from './archive/entries.ts';

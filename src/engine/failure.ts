@@ -1,4 +1,4 @@
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 
 /**
  * A process in the container made it unusable: it removed the shell, or filled the process table permanently.

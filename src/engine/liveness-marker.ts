@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import { backoff } from '../backoff.ts';
+import { backoff } from '../base/backoff.ts';
 import { connectionWaits } from './connection/waits.ts';
 import { ignoreRemovalFailure, removeContainer } from './container/remove.ts';
 import { filterFor } from './container/seccomp/filter.ts';

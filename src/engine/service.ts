@@ -1,5 +1,5 @@
+import { startDeadline } from '../base/deadline.ts';
 import { serviceOutput } from '../bounds/sandbox.ts';
-import { startDeadline } from '../deadline.ts';
 import type { NewEntry } from './archive/entries.ts';
 import type { PathKind } from './archive/path-kind.ts';
 import type { ContainerSpec, ServiceProgram } from './container/container-spec.ts';

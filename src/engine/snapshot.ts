@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { abortable } from '../abortable.ts';
-import { OffsiteError } from '../offsite-error.ts';
+import { abortable } from '../base/abortable.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { Container } from './container.ts';
 import { type Builder, type Built, buildOnce, makeOnce } from './snapshot/build.ts';
 import type { ImageRequest, SnapshotRequest, VolumeRequest } from './snapshot/snapshot-request.ts';

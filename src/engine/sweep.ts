@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
-import { abortable } from '../abortable.ts';
-import { startDeadline } from '../deadline.ts';
+import { abortable } from '../base/abortable.ts';
+import { startDeadline } from '../base/deadline.ts';
 import { removeContainer } from './container/remove.ts';
 import { graceMs, hasEnded, isDead, isMarker, reconnectMs } from './liveness.ts';
 import {

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { ExportedTrial } from '../record/exported-trial.ts';
 import type { Span } from './trial-spans.ts';
 

@@ -1,8 +1,8 @@
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import { type ListedTrial, listAttempts, listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Verdict } from '../ledger/trials.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { ExportedTrial } from '../record/exported-trial.ts';
 import { readRecord } from '../record/read-record.ts';
 import type { TrialRecord } from '../record/trial-record.ts';

@@ -1,8 +1,8 @@
-import { type BackoffLimits, backoff } from '../backoff.ts';
+import { type BackoffLimits, backoff } from '../base/backoff.ts';
+import type { Clock } from '../base/clock.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { parseForeignJson } from '../base/parse-json.ts';
 import { spanReceipts } from '../bounds/service.ts';
-import type { Clock } from '../clock.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
-import { parseForeignJson } from '../parse-json.ts';
 
 /** Milliseconds between tries. */
 const waits: BackoffLimits = { first: 1_000, longest: spanReceipts.time.retryWait };

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
 import type { JsonTraceSerializer } from '@opentelemetry/otlp-transformer';
 import { resourceFromAttributes } from '@opentelemetry/resources';
-import { clamped } from '../intervals.ts';
+import { clamped } from '../base/intervals.ts';
 import type { ExportedTrial } from '../record/exported-trial.ts';
 import { failuresOf, reachesThreshold } from '../record/failures.ts';
 import { commandsOf, hasFailed } from '../record/timeline.ts';

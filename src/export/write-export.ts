@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { messageOf, OffsiteError, systemHint } from '../offsite-error.ts';
+import { messageOf, OffsiteError, systemHint } from '../base/offsite-error.ts';
 
 /** Takes the parts of an export one after the other. */
 export type Write = (part: string | Uint8Array) => Promise<void>;

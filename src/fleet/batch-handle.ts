@@ -1,6 +1,6 @@
 import { type Client, type WorkflowHandle, WorkflowNotFoundError } from '@temporalio/client';
+import { OffsiteError } from '../base/offsite-error.ts';
 import { fleetMessages } from '../bounds/fleet.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import {
   type BatchOutcome,
   type BatchProgress,

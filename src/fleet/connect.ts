@@ -2,9 +2,9 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { Client, Connection } from '@temporalio/client';
 import type { DataConverter, PayloadCodec } from '@temporalio/common';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { parseForeignJson } from '../base/parse-json.ts';
 import { fleetMessages } from '../bounds/fleet.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
-import { parseForeignJson } from '../parse-json.ts';
 import type { FleetConfig } from '../suite/fleet-config.ts';
 import { type FleetTls, tlsOf, tlsTrouble } from './tls.ts';
 

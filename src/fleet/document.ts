@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { KnownPlan } from '../agent/stored-plan.ts';
 import { readPlan, storedPlan } from '../agent/stored-plan.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { parseForeignJson } from '../base/parse-json.ts';
 import { fleetStorage } from '../bounds/fleet.ts';
 import { RunVariant } from '../contract/record.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
-import { parseForeignJson } from '../parse-json.ts';
 import type { Config } from '../suite/config-file.ts';
 import { findModel } from '../suite/planned-variant.ts';
 import { buildsOf } from './contexts.ts';

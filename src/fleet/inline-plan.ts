@@ -1,6 +1,6 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { fleetMessages } from '../bounds/fleet.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { hashOf } from './storage/contents.ts';
 
 /** A plan that goes over Temporal, for a fleet without a storage: compressed, as base64. */

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { Config } from '../suite/config-file.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import { environmentsOf } from './contexts.ts';

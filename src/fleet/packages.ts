@@ -1,4 +1,4 @@
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 
 /**
  * Loads a module that imports packages of Temporal, which are optional: they are larger than all else

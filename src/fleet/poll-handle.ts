@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
-import { pause } from '../abortable.ts';
+import { pause } from '../base/abortable.ts';
+import type { Clock } from '../base/clock.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { fleetMessages } from '../bounds/fleet.ts';
-import type { Clock } from '../clock.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { FleetConnection } from './connect.ts';
 import { workflowQueue } from './format.ts';
 import {

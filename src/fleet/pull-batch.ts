@@ -1,9 +1,9 @@
 import { storedPlan } from '../agent/stored-plan.ts';
+import { parseForeignJson } from '../base/parse-json.ts';
 import { fleetStorage } from '../bounds/fleet.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import { fleetLock } from '../ledger/fleet-tasks.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { parseForeignJson } from '../parse-json.ts';
 import { readRecord } from '../record/read-record.ts';
 import { planFacts } from '../suite/plan.ts';
 import type { FleetDocument } from './document.ts';

@@ -1,8 +1,8 @@
 import { isGrpcDeadlineError } from '@temporalio/client';
+import type { Clock } from '../base/clock.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
+import { DocumentTooHeavy } from '../base/parse-json.ts';
 import { fleetMessages } from '../bounds/fleet.ts';
-import type { Clock } from '../clock.ts';
-import { OffsiteError } from '../offsite-error.ts';
-import { DocumentTooHeavy } from '../parse-json.ts';
 import type { FleetConnection } from './connect.ts';
 import { WorkerProfile } from './placement/worker-profile.ts';
 import type { FleetStorage } from './storage/storage.ts';

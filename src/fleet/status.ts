@@ -1,5 +1,5 @@
+import type { Clock } from '../base/clock.ts';
 import { fleetMessages } from '../bounds/fleet.ts';
-import type { Clock } from '../clock.ts';
 import { BatchHandle, batchesInProgress, type HeldTrial } from './batch-handle.ts';
 import type { FleetConnection } from './connect.ts';
 import { workflowQueue } from './format.ts';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { fleetMessages } from '../bounds/fleet.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { FleetConfig } from '../suite/fleet-config.ts';
 
 /** As Temporal's packages take it: PEM files. */

@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
+import type { Clock } from '../base/clock.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import type { BatchHandle, HeldTrial } from './batch-handle.ts';
 import type { SeenWorker } from './seen-workers.ts';
 import type { FleetStorage } from './storage/storage.ts';

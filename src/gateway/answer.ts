@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
+import type { Clock } from '../base/clock.ts';
+import { startDeadline } from '../base/deadline.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { modelRequests } from '../bounds/sandbox.ts';
-import type { Clock } from '../clock.ts';
-import { startDeadline } from '../deadline.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { Wire } from '../suite/model-config.ts';
 import { GatewayRefusal } from './refusal.ts';
 import type { UpstreamAnswer } from './upstream.ts';

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import { type Wire, wires } from '../suite/model-config.ts';
 import type { ModelRole } from './gateway.ts';
 import { ReplayMiss } from './replay/recording.ts';

@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.ts';
-import { OffsiteError } from '../offsite-error.ts';
+import type { Clock } from '../base/clock.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { Budget } from '../suite/model-config.ts';
 import type { BudgetAccount, BudgetLeft, ModelRole, SessionRequest, Spending } from './gateway.ts';
 import { GatewayRefusal } from './refusal.ts';

@@ -1,5 +1,5 @@
+import { ByteStore } from '../base/byte-store.ts';
 import { modelAnswers } from '../bounds/model.ts';
-import { ByteStore } from '../byte-store.ts';
 
 /** The copy of an answer, if the record keeps it. */
 export interface AnswerCopy {

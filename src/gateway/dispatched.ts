@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
+import { guarded } from '../base/foreign-traffic.ts';
 import { modelAnswers } from '../bounds/model.ts';
-import { guarded } from '../foreign-traffic.ts';
 
 /** The beginning of an answer, and its bytes as they arrive. */
 export interface Dispatched {

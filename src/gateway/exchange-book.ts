@@ -1,4 +1,4 @@
-import { messageOf } from '../offsite-error.ts';
+import { messageOf } from '../base/offsite-error.ts';
 import { copyOf } from './copy.ts';
 import type { ModelExchange } from './gateway.ts';
 import { type Meter, meterOf, type Reading } from './metering.ts';

@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.ts';
-import type { Semaphore } from '../semaphore.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Semaphore } from '../base/semaphore.ts';
 import type { ModelConfig } from '../suite/model-config.ts';
 import type { Network } from './hosts/network.ts';
 import type { ModelLimits } from './limits/model-limits.ts';

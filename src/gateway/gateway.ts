@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
 import type { Usage } from '../contract/report.ts';
 import type { ReplayedExchange } from '../record/replayed-exchange.ts';
 import type { Budget, Wire } from '../suite/model-config.ts';

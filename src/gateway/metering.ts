@@ -1,9 +1,9 @@
 import { StringDecoder } from 'node:string_decoder';
 import { getHeapStatistics } from 'node:v8';
+import { ByteStore } from '../base/byte-store.ts';
+import { messageOf } from '../base/offsite-error.ts';
 import { modelAnswers } from '../bounds/model.ts';
-import { ByteStore } from '../byte-store.ts';
 import type { Usage } from '../contract/report.ts';
-import { messageOf } from '../offsite-error.ts';
 import type { Wire } from '../suite/model-config.ts';
 import { isBlank, isDocument, isEvents } from './event-feed.ts';
 import { faultIn } from './standing.ts';

@@ -1,6 +1,6 @@
+import type { Clock } from '../base/clock.ts';
 import { modelAnswers } from '../bounds/model.ts';
 import { modelRequests } from '../bounds/sandbox.ts';
-import type { Clock } from '../clock.ts';
 import type { RoleBudgets } from './budget.ts';
 import type { ModelRole, SessionRequest } from './gateway.ts';
 import type { Hold } from './room.ts';

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { Gateway, GatewaySession } from './gateway.ts';
 import type { GatewayOptions, GatewayParts } from './gateway-parts.ts';
 import { hostNetwork } from './hosts/network.ts';

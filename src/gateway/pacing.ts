@@ -1,8 +1,8 @@
+import type { Clock } from '../base/clock.ts';
+import type { Semaphore } from '../base/semaphore.ts';
 import { modelAnswers } from '../bounds/model.ts';
 import type { RetryLimits } from '../client/options.ts';
 import { waitBefore } from '../client/retry.ts';
-import type { Clock } from '../clock.ts';
-import type { Semaphore } from '../semaphore.ts';
 import type { StreamTimes } from './limits/limit-law.ts';
 import type { ModelLimit } from './limits/model-limit.ts';
 

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 
 /**
  * Why a request is not forwarded, or its answer not passed on. Has the status and code for the wire's own

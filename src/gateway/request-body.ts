@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
+import { ByteStore } from '../base/byte-store.ts';
+import { DocumentTooDeep, DocumentTooHeavy, heaviestDocument, weighedJson } from '../base/parse-json.ts';
 import { modelRequests } from '../bounds/sandbox.ts';
-import { ByteStore } from '../byte-store.ts';
-import { DocumentTooDeep, DocumentTooHeavy, heaviestDocument, weighedJson } from '../parse-json.ts';
 import type { Wire } from '../suite/model-config.ts';
 import { memberNames } from './member-names.ts';
 import { type Member, membersOf } from './members.ts';

@@ -1,8 +1,8 @@
 import { getHeapStatistics } from 'node:v8';
-import { abortable } from '../abortable.ts';
+import { abortable } from '../base/abortable.ts';
+import type { Clock } from '../base/clock.ts';
+import { startDeadline } from '../base/deadline.ts';
 import { modelRequests } from '../bounds/sandbox.ts';
-import type { Clock } from '../clock.ts';
-import { startDeadline } from '../deadline.ts';
 import { GatewayRefusal } from './refusal.ts';
 
 /**

@@ -1,7 +1,7 @@
+import type { Clock } from '../base/clock.ts';
+import { messageOf } from '../base/offsite-error.ts';
 import { modelAnswers } from '../bounds/model.ts';
 import { retryAfter, waitBefore } from '../client/retry.ts';
-import type { Clock } from '../clock.ts';
-import { messageOf } from '../offsite-error.ts';
 import type { Wire } from '../suite/model-config.ts';
 import { beginningOf } from './beginning-of.ts';
 import { errorIn } from './chat/model-errors.ts';

@@ -1,8 +1,8 @@
+import { isLoopback } from '../base/loopback.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
+import { Semaphore } from '../base/semaphore.ts';
 import { modelAnswers } from '../bounds/model.ts';
 import { openConnections } from '../client/connections.ts';
-import { isLoopback } from '../loopback.ts';
-import { OffsiteError } from '../offsite-error.ts';
-import { Semaphore } from '../semaphore.ts';
 import {
   type HttpModel,
   type ModelConfig,

@@ -1,5 +1,5 @@
+import type { Clock } from '../base/clock.ts';
 import { hostConnections, modelRequests } from '../bounds/sandbox.ts';
-import type { Clock } from '../clock.ts';
 import type { HostConnection, ModelExchange, ModelRole } from './gateway.ts';
 import { Standings } from './standing.ts';
 

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { Redaction } from './redaction.ts';
 
 /** A kind of failure, by the codes that Node, OpenSSL and undici use for it. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { LineReader } from '../base/line-reader.ts';
+import { DocumentTooDeep, DocumentTooHeavy, longestDocument, parseCheckedJson } from '../base/parse-json.ts';
 import { harnessLines } from '../bounds/sandbox.ts';
-import { LineReader } from '../line-reader.ts';
-import { DocumentTooDeep, DocumentTooHeavy, longestDocument, parseCheckedJson } from '../parse-json.ts';
 import { beginningOf } from './beginning-of.ts';
 import type { TurnRecord, TurnStatus } from './turn-record.ts';
 

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { HarnessContext, ModelAccess } from './runner.ts';
 
 /** Returns the model of a harness that needs one. Throws an `input` error if there is none. */

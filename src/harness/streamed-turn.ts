@@ -1,5 +1,5 @@
+import type { Clock } from '../base/clock.ts';
 import { harnessLines } from '../bounds/sandbox.ts';
-import type { Clock } from '../clock.ts';
 import type { ExecRequest, ExecResult } from '../engine/exec/exec-request.ts';
 import { cliEnding } from './cli-ending.ts';
 import { cliStream, type StreamReader } from './cli-stream.ts';

@@ -1,8 +1,8 @@
 import { createReadStream, existsSync } from 'node:fs';
 import { chmod, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { makeFolder } from '../make-folder.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { makeFolder } from '../base/make-folder.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { BlobStore } from './blobs.ts';
 import { copyDatabase } from './database.ts';
 import type { Ledger } from './ledger.ts';

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { BlobStore } from './blobs.ts';
 import type { Ledger } from './ledger.ts';
 import { hasNoBatch } from './prune.ts';

@@ -1,7 +1,7 @@
 import { chmodSync, closeSync, lstatSync, openSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeFolder } from '../make-folder.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { makeFolder } from '../base/make-folder.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 
 /** The mode bits that give access to users other than the owner. */
 const others = 0o077;

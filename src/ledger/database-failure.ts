@@ -1,4 +1,4 @@
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 
 /**
  * SQLite's result codes (sqlite.org/rescode.html). Extended codes carry the primary code in their low byte.

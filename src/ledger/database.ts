@@ -1,7 +1,7 @@
 import { chmodSync, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { closedDatabase, openDataFolder } from './data-folder.ts';
 import { databaseFailure } from './database-failure.ts';
 

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import { orNearest } from '../text/nearest.ts';
 import { batchOf, type StoredBatch } from './batches.ts';
 import {

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { ListedAttempt } from '../record/attempt.ts';
 import type { BatchFacts, Regraded } from '../record/batch-marks.ts';
 import { nearest } from '../text/nearest.ts';

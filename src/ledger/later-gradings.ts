@@ -1,5 +1,5 @@
+import { OffsiteError } from '../base/offsite-error.ts';
 import { printedText } from '../bounds/anyone.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import { checksBeside } from '../record/checks-beside.ts';
 import { failuresOf } from '../record/failures.ts';
 import type { LaterGrading } from '../record/later-grading.ts';

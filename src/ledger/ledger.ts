@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Clock } from '../clock.ts';
-import { OffsiteError } from '../offsite-error.ts';
+import type { Clock } from '../base/clock.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import { Batches } from './batches.ts';
 import { BlobStore } from './blobs.ts';

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import { listingOf, type TrialListing } from '../record/listing.ts';
 import { readRecord } from '../record/read-record.ts';
 import type { BlobStore } from './blobs.ts';

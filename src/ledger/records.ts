@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { Clock } from '../clock.ts';
-import { OffsiteError } from '../offsite-error.ts';
+import type { Clock } from '../base/clock.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import { inTransaction } from './database.ts';
 import { damagedDatabase, databaseFailure } from './database-failure.ts';
 import type { Reserve } from './reserve.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import { type BatchKey, batchOf, type StoredBatch } from './batches.ts';
 import type { Records, Row } from './records.ts';
 import type { PartKey, StartKey, StartState } from './starts.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { OffsiteError } from '../base/offsite-error.ts';
+import { isDeeper } from '../base/parse-json.ts';
 import { foreignJson } from '../bounds/anyone.ts';
-import { OffsiteError } from '../offsite-error.ts';
-import { isDeeper } from '../parse-json.ts';
 import { recordVersion, TrialRecord } from './trial-record.ts';
 
 /**

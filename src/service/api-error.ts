@@ -1,6 +1,6 @@
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { DecodeErrorBody, Issue } from '../contract/errors.ts';
 import { printPath } from '../contract/errors.ts';
-import { OffsiteError } from '../offsite-error.ts';
 
 /**
  * For statuses that the specification does not list, the bodies have the same form, with Offsite's own tags.

@@ -8,11 +8,11 @@ import {
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { getRequestListener } from '@hono/node-server';
-import { pause } from '../abortable.ts';
+import { pause } from '../base/abortable.ts';
+import type { Clock } from '../base/clock.ts';
+import { listenTo } from '../base/foreign-traffic.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { serviceRequests } from '../bounds/callers.ts';
-import type { Clock } from '../clock.ts';
-import { listenTo } from '../foreign-traffic.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
 
 /** The time and size limits of a connection before it is closed. Times are milliseconds. */
 export interface ConnectionLimits {

@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.ts';
-import { OffsiteError } from '../offsite-error.ts';
+import type { Clock } from '../base/clock.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { reportOf } from '../trial/report.ts';
 import { trialIdentifier } from './identifiers.ts';

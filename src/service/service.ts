@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import type { Clock } from '../base/clock.ts';
 import { serviceRequests } from '../bounds/callers.ts';
-import type { Clock } from '../clock.ts';
 import type { Integration } from '../contract/catalog.ts';
 import { openDatabase } from '../ledger/database.ts';
 import { createApplication } from './application.ts';

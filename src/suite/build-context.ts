@@ -2,8 +2,8 @@ import { createHash, type Hash } from 'node:crypto';
 import { closeSync, lstatSync, openSync, readdirSync, readlinkSync, readSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import dockerignore from '@balena/dockerignore';
+import { OffsiteError } from '../base/offsite-error.ts';
 import { buildContexts } from '../bounds/suite.ts';
-import { OffsiteError } from '../offsite-error.ts';
 
 /** What a build may read: a folder without what its `.dockerignore` leaves out. */
 export interface BuildContext {

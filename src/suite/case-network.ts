@@ -1,4 +1,4 @@
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { FileIssue } from './file-issues.ts';
 import { permittedBy } from './hosts/host-pattern.ts';
 import type { SandboxConfig } from './sandbox-config.ts';

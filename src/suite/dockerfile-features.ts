@@ -1,6 +1,6 @@
 import { DockerfileParser, From, type Instruction } from 'dockerfile-ast';
 import { z } from 'zod';
-import { parseForeignJson } from '../parse-json.ts';
+import { parseForeignJson } from '../base/parse-json.ts';
 
 /**
  * What interprets Dockerfiles on an engine. `classic`: its own builder without BuildKit. `older`: BuildKit as

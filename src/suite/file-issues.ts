@@ -1,4 +1,4 @@
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 
 /** A problem in a file, with its position. Lines and columns count from 1. */
 export interface FileIssue {

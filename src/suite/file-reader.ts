@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, posix } from 'node:path';
+import { OffsiteError } from '../base/offsite-error.ts';
 import { suiteFiles } from '../bounds/suite.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
 import { BadFile, decodedText } from './file-issues.ts';
 import { type Reach, type ReadFile, readFile } from './read-file.ts';

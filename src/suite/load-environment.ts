@@ -1,6 +1,6 @@
 import { join, posix, relative, resolve, sep } from 'node:path';
+import { messageOf } from '../base/offsite-error.ts';
 import { buildContexts } from '../bounds/suite.ts';
-import { messageOf } from '../offsite-error.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
 import { type ContextEntry, contextEntries, contextHash, neverInContexts } from './build-context.ts';
 import { dockerfileProblems } from './dockerfile.ts';

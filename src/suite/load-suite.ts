@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
 import { judgesOf } from './checks-source.ts';
 import type { Config } from './config-file.ts';

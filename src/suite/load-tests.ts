@@ -1,5 +1,5 @@
 import { posix, resolve } from 'node:path';
-import { parseCheckedJson } from '../parse-json.ts';
+import { parseCheckedJson } from '../base/parse-json.ts';
 import {
   type CaseOracle,
   type CaseTests,

@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
 import { orNearest } from '../text/nearest.ts';
 import type { Config } from './config-file.ts';

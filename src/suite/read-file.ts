@@ -10,8 +10,8 @@ import {
   statSync,
 } from 'node:fs';
 import { isAbsolute, relative, sep } from 'node:path';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { suiteFiles } from '../bounds/suite.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
 
 /**
  * Which files may be read: all that the user may read, or only those below some folders, with links resolved.

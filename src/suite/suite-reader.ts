@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { messageOf } from '../offsite-error.ts';
+import { messageOf } from '../base/offsite-error.ts';
 import { namedFiles } from './answers.ts';
 import { type CaseEnvironment, type EnvironmentSource, noEnvironment } from './environment.ts';
 import { BadFile, type FileIssue, positionInText } from './file-issues.ts';

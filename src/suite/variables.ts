@@ -1,5 +1,5 @@
+import { OffsiteError } from '../base/offsite-error.ts';
 import { expandedTexts } from '../bounds/suite.ts';
-import { OffsiteError } from '../offsite-error.ts';
 
 /**
  * A case's variables: they replace `{{name}}` in its texts, and they are environment variables in its

@@ -11,9 +11,9 @@ import {
   type YAMLError,
 } from 'yaml';
 import type { z } from 'zod';
+import { messageOf } from '../base/offsite-error.ts';
 import { yamlFiles } from '../bounds/suite.ts';
 import { printPath } from '../contract/errors.ts';
-import { messageOf } from '../offsite-error.ts';
 import { BadFile, decodedText, type FileIssue, positionInText } from './file-issues.ts';
 import { type ReadOptions, readFile } from './read-file.ts';
 import { schemaProblems } from './schema-problems.ts';

@@ -1,4 +1,4 @@
-import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { answersOf } from '../suite/answers.ts';
 import { type CaseStep, type CaseSteps, instructionOf } from '../suite/case-steps.ts';
 import type { FreshTests } from '../suite/case-tests.ts';

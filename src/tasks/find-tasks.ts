@@ -1,8 +1,8 @@
 import { type Dirent, readdirSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { taskSets } from '../bounds/tasks.ts';
 import { Identifier } from '../contract/primitives.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import { readDataset } from './harbor/dataset.ts';
 import { isRegistry, readRegistry } from './harbor/registry.ts';

@@ -1,5 +1,5 @@
 import { relative, sep } from 'node:path';
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import { imageSettings } from '../suite/dockerfile.ts';
 import { isSharedFolder, workdirObstacle } from '../suite/environment.ts';
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';

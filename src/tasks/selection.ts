@@ -1,5 +1,5 @@
 import picomatch from 'picomatch';
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import { randomIndex } from '../stats/random.ts';
 
 /** Which tasks of a set are meant. */

@@ -1,4 +1,4 @@
-import { firstThrown, messageOf, OffsiteError } from '../offsite-error.ts';
+import { firstThrown, messageOf, OffsiteError } from '../base/offsite-error.ts';
 import type { Cause, PhaseName } from '../record/cause.ts';
 
 /** Thrown when a trial cannot get a verdict. `failure` says what went wrong and who caused it. */

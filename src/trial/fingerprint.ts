@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '../canonical-json.ts';
+import { canonicalJson } from '../base/canonical-json.ts';
 import type { Fingerprint } from '../record/fingerprint.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import {

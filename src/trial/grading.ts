@@ -1,4 +1,4 @@
-import { OffsiteError } from '../offsite-error.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { Cause, PhaseName } from '../record/cause.ts';
 import type { AskModel } from '../validate/judge/ask-model.ts';
 import { answerAboutNothing, type JudgeAnswer } from '../validate/model-calls.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
 import type { Container } from '../engine/container.ts';
 import { gradingEnvironment } from './environment.ts';
 import { TrialFailure } from './failure.ts';

@@ -1,5 +1,5 @@
+import { OffsiteError } from '../base/offsite-error.ts';
 import { printPath } from '../contract/errors.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import { KnownKeys } from '../redaction/known-keys.ts';
 import type { Sandbox } from '../suite/plan.ts';
 import { isReservedName } from '../suite/variables.ts';

@@ -1,9 +1,9 @@
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { Engine } from '../engine/engine.ts';
 import { plainAnswer } from '../gateway/relay/plain-answer.ts';
 import type { Relay, RelayHandler } from '../gateway/relay/relay.ts';
 import type { SidecarRequest } from '../gateway/relay/sidecar.ts';
 import { startRelay } from '../gateway/relay/start-relay.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import type { TrialSpec } from './spec.ts';
 
 /** The image of every relay. It has the Node that a relay needs, which a sandbox's own image may not have. */

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
 import type { BudgetAccount, Gateway, GatewaySession, ModelRole, SessionReplay } from '../gateway/gateway.ts';
 import type { Cassette, TrialLabel } from '../gateway/replay/cassette.ts';
 import { DerivedTrajectory } from '../harness/derived-trajectory.ts';

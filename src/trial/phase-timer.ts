@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
 import type { PhaseName } from '../record/cause.ts';
 import type { PhaseTiming } from '../record/trial-record.ts';
 

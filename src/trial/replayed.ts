@@ -1,5 +1,5 @@
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import type { GatewaySession, ModelAccount } from '../gateway/gateway.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
 import type { Cause, PhaseName } from '../record/cause.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { TrialFailure } from './failure.ts';

@@ -1,4 +1,4 @@
-import { firstThrown, OffsiteError } from '../offsite-error.ts';
+import { firstThrown, OffsiteError } from '../base/offsite-error.ts';
 import { trajectoryArtifact } from './artifacts.ts';
 import { agentUsers } from './as-user.ts';
 import { combinedSteps, type RanStep } from './combined-steps.ts';

@@ -1,4 +1,4 @@
-import { steadyClock } from '../clock.ts';
+import { steadyClock } from '../base/clock.ts';
 import type { ModelAccount } from '../gateway/gateway.ts';
 import type { PhaseName } from '../record/cause.ts';
 import type { TrialResult } from '../record/trial-record.ts';

@@ -1,10 +1,10 @@
-import { type Clock, systemClock } from '../clock.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { Manifest } from '../engine/archive/manifest.ts';
 import type { Container } from '../engine/container.ts';
 import type { Engine, KeepRequest } from '../engine/engine.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { BuildLogs } from '../ledger/build-logs.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import { type HostEnvironment, noHostEnvironment } from './host-environment.ts';
 import type { ObserveBuild } from './image/build-event.ts';
 import type { PreparationOptions } from './image/image-parts.ts';

@@ -1,4 +1,4 @@
-import { messageOf, OffsiteError } from '../offsite-error.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { openSimulatedUser, type UserTurn } from '../validate/simulated-user.ts';
 import type { Answerer, Utterance } from './conversation.ts';
 import type { TrialModels } from './models.ts';

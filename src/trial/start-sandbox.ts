@@ -1,8 +1,8 @@
+import { OffsiteError } from '../base/offsite-error.ts';
 import { unmetWishes } from '../engine/capabilities.ts';
 import { type Kit, readKit } from '../engine/changes/kit.ts';
 import type { Container } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import { OncePerImage } from './image/once-per-image.ts';
 import type { StartImage } from './image/start-image.ts';
 import type { GivenParts, SandboxMaker } from './make-sandbox.ts';

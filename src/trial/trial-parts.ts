@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
 import type { BudgetAccount, Gateway } from '../gateway/gateway.ts';
 import type { Cassette } from '../gateway/replay/cassette.ts';
 import type { Runner } from '../harness/runner.ts';

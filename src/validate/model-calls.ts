@@ -1,7 +1,7 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
+import { type Deadline, startDeadline } from '../base/deadline.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { Judgment, Validation } from '../contract/validation.ts';
-import { type Deadline, startDeadline } from '../deadline.ts';
-import { OffsiteError } from '../offsite-error.ts';
 import type { GradingFailure } from './grading-failure.ts';
 import { answer } from './judge/answer.ts';
 import type { AskModel, RecordedAsk } from './judge/ask-model.ts';

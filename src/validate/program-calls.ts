@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import pLimit from 'p-limit';
+import { LineReader } from '../base/line-reader.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { MiB } from '../bounds/channel.ts';
 import { workForValidator } from '../bounds/grading.ts';
 import type { NewEntry } from '../engine/archive/entries.ts';
 import type { Container } from '../engine/container.ts';
-import { LineReader } from '../line-reader.ts';
-import { messageOf, OffsiteError } from '../offsite-error.ts';
 import { execUser, users } from './users.ts';
 import { ownFile } from './validator-folder.ts';
 import type { Work } from './work/work.ts';

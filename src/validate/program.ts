@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { PassThrough } from 'node:stream';
+import { startDeadline } from '../base/deadline.ts';
 import { programOutput, workForValidator } from '../bounds/grading.ts';
 import type { Validation } from '../contract/validation.ts';
-import { startDeadline } from '../deadline.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
 import { reasonSuffix } from '../record/failures.ts';
 import type { TestReport } from './formats/reported-test.ts';

@@ -1,8 +1,8 @@
 import { getHeapStatistics } from 'node:v8';
 import { z } from 'zod';
+import { LineReader } from '../base/line-reader.ts';
+import { DocumentTooHeavy, longestDocument, parseCheckedJson } from '../base/parse-json.ts';
 import { validatorRecords } from '../bounds/grading.ts';
-import { LineReader } from '../line-reader.ts';
-import { DocumentTooHeavy, longestDocument, parseCheckedJson } from '../parse-json.ts';
 import type { SandboxedRecord } from './sandboxed/records.ts';
 
 /** All records of a validator may take this part of the process's heap, if that is less than their bound. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { OffsiteError } from '../base/offsite-error.ts';
+import { DocumentTooHeavy, parseCheckedJson } from '../base/parse-json.ts';
 import type { ChatAnswer, ChatMessage, ChatRequest } from '../gateway/chat/chat.ts';
-import { OffsiteError } from '../offsite-error.ts';
-import { DocumentTooHeavy, parseCheckedJson } from '../parse-json.ts';
 
 /**
  * A model's answer as JSON that matches a schema. The request contains the schema, but not all servers

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
 import type { SourceFile } from '../contract/definition.ts';
 import type { TrajectoryEntry, Usage } from '../contract/report.ts';
 import type { Judgment, Validation } from '../contract/validation.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
 import type { VerifyStep } from '../contract/report.ts';
 import type { Container } from '../engine/container.ts';
 

@@ -1,6 +1,6 @@
+import { OffsiteError } from '../base/offsite-error.ts';
 import { commandOutput } from '../bounds/sandbox.ts';
 import type { Container } from '../engine/container.ts';
-import { OffsiteError } from '../offsite-error.ts';
 
 export type WorkspaceCopy = { kind: 'copied' } | { kind: 'refused'; why: string };
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Builds } from '../../src/agent/builds.ts';
-import { Semaphore } from '../../src/semaphore.ts';
+import { Semaphore } from '../../src/base/semaphore.ts';
 import { specOf } from '../trial/trial-bench.ts';
 import { settled } from './test-clock.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Admission } from '../../src/agent/admission.ts';
 import { Circuits } from '../../src/agent/circuits.ts';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { ModelAccount } from '../../src/gateway/gateway.ts';

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type ClaimedTrial, ServiceClaims } from '../../src/agent/claims.ts';
 import { NotClaimed } from '../../src/agent/not-claimed.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { claimAnswers, serviceDescription } from '../../src/bounds/service.ts';
 import type { Client } from '../../src/client/client.ts';
-import { systemClock } from '../../src/clock.ts';
 import type { ClaimResponse } from '../../src/contract/claim.ts';
 import type { StartResponse } from '../../src/contract/definition.ts';
 import { type FlakyService, openFlakyService } from '../cli/flaky-service.ts';

@@ -3,7 +3,7 @@ import { Admission } from '../../src/agent/admission.ts';
 import { FitCheck } from '../../src/agent/engines/check.ts';
 import { Engines } from '../../src/agent/engines/engines.ts';
 import { Moved, type Seat } from '../../src/agent/engines/seat.ts';
-import { systemClock as clock } from '../../src/clock.ts';
+import { systemClock as clock } from '../../src/base/clock.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { specOf } from '../trial/trial-bench.ts';

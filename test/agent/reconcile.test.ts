@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type AtService, actions, type InLedger, reconcile } from '../../src/agent/reconcile.ts';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import type { StartResponse } from '../../src/contract/definition.ts';
 import type { ReportedTrial } from '../../src/contract/report.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';

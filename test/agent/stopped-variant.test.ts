@@ -6,7 +6,7 @@ import { runners } from '../../runners/index.ts';
 import { Admission } from '../../src/agent/admission.ts';
 import { Circuits } from '../../src/agent/circuits.ts';
 import { type AttemptEvent, type AttemptParts, finishTrial } from '../../src/agent/finish-trial.ts';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import { openBudget } from '../../src/gateway/budget.ts';
 import type { BudgetAccount } from '../../src/gateway/gateway.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/base/clock.ts';
 
 export interface HandClock extends Clock {
   /** Waits that are on, in milliseconds, in the order in which they were begun. */

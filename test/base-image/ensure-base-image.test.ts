@@ -3,9 +3,9 @@ import { createServer, type RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/base/clock.ts';
 import { ensureBaseImage } from '../../src/base-image/ensure-base-image.ts';
 import { baseImageName, baseImageRecipe } from '../../src/base-image/recipe.ts';
-import { systemClock } from '../../src/clock.ts';
 import { openClient } from '../../src/engine/docker/client.ts';
 import { dockerPort } from '../../src/engine/docker/open.ts';
 

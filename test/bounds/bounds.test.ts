@@ -57,7 +57,7 @@ const own = [
   'src/engine/snapshot/',
   // How much memory a trial counts as at least, where a fleet places it.
   'src/fleet/placement/needs.ts',
-  'src/byte-store.ts',
+  'src/base/byte-store.ts',
   // How a limit of our own follows what a model takes.
   'src/gateway/limits/',
   // How pieces of a text that is bounded are kept in memory.

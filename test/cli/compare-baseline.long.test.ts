@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import type { ComparedBatches } from '../../src/comparison/comparison.ts';
 import { permissions } from '../../src/contract/identity.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import type { ComparedBatches } from '../../src/comparison/comparison.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import type { Verdict } from '../../src/ledger/trials.ts';

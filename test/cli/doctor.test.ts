@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/base/clock.ts';
 import type { Check, Finding } from '../../src/cli/doctor/check.ts';
 import { engineClock, engineLimits, engineRuntime } from '../../src/cli/doctor/checks/engine.ts';
 import { leftovers } from '../../src/cli/doctor/checks/leftovers.ts';
@@ -10,7 +11,6 @@ import { snapshots } from '../../src/cli/doctor/checks/snapshots.ts';
 import { lookDeep } from '../../src/cli/doctor/deep/look-deep.ts';
 import { type DoctorReport, doctorReport, printedReport } from '../../src/cli/doctor/report.ts';
 import { usedRuntimes } from '../../src/cli/doctor/runtimes.ts';
-import { systemClock } from '../../src/clock.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { ConfigFile } from '../../src/suite/config-file.ts';
 import { plainText } from '../../src/text/output.ts';

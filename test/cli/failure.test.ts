@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { allThrown, isExpected, messageOf, OffsiteError } from '../../src/base/offsite-error.ts';
 import { printFailure } from '../../src/cli/failure.ts';
 import { Interrupted } from '../../src/cli/interruption.ts';
-import { allThrown, isExpected, messageOf, OffsiteError } from '../../src/offsite-error.ts';
 import { Output } from '../../src/text/output.ts';
 
 const engineDown = (doing: string) =>

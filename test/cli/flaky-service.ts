@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { permissions } from '../../src/contract/identity.ts';
 import { copyDatabase } from '../../src/ledger/database.ts';
 import { openService, serviceDatabase } from '../../src/service/service.ts';

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { modelsCommand } from '../../src/cli/commands/models.ts';
 import { printFailure } from '../../src/cli/failure.ts';
-import { type Clock, systemClock } from '../../src/clock.ts';
 import { Output } from '../../src/text/output.ts';
 import { openPlace } from './place.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runners } from '../../runners/index.ts';
 import { storedPlan } from '../../src/agent/stored-plan.ts';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { newSetId, type SetPart, type StoredSet } from '../../src/ledger/sets.ts';
 import { loadConfig } from '../../src/suite/load-config.ts';

@@ -2,7 +2,7 @@ import { cpSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { openSloppyDouble } from '../doubles/sloppy.ts';
 import { openFlakyService } from './flaky-service.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { serviceDescription } from '../../src/bounds/service.ts';
-import { type Clock, systemClock } from '../../src/clock.ts';
 import { openApiDocument } from '../../src/contract/openapi.ts';
 import { openTestService } from '../service/test-service.ts';
 import { clientOf } from './client-of.ts';

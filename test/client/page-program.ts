@@ -1,6 +1,6 @@
+import { systemClock } from '../../src/base/clock.ts';
+import { settleHeap } from '../../src/base/heap.ts';
 import { createClient } from '../../src/client/client.ts';
-import { systemClock } from '../../src/clock.ts';
-import { settleHeap } from '../../src/heap.ts';
 
 /**
  * Reads a page of runs in a process of its own: `node page-program.ts URL PARTS`. Prints how many runs and

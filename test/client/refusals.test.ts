@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { OffsiteError } from '../../src/base/offsite-error.ts';
 import { ClientError } from '../../src/client/errors.ts';
 import {
   Conflict,
@@ -8,7 +9,6 @@ import {
   ServiceRefusal,
   Unauthorized,
 } from '../../src/client/refusal.ts';
-import { OffsiteError } from '../../src/offsite-error.ts';
 import { clientOf, errorOf, reportRequest, startRequest } from './client-of.ts';
 import { json, scriptedService, text, whoami } from './scripted-service.ts';
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/base/clock.ts';
 
 export interface TestClock extends Clock {
   /** The short waits that were asked for, in milliseconds, in order. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { mayHaveWork, syncRun } from '../../src/agent/daemon/found-run.ts';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import type { RunRecord } from '../../src/contract/record.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { daemonLock } from '../../src/ledger/queue.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stringify } from 'yaml';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import type { StartResponse } from '../../src/contract/definition.ts';
 import type { RunsResponse } from '../../src/contract/record.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { examineConformance } from '../../src/engine/conformance/check.ts';
 import { conformanceChecks } from '../../src/engine/conformance/checks.ts';
 import { limitChecks } from '../../src/engine/conformance/limits.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { examineConformance } from '../../src/engine/conformance/check.ts';
 import { commandChecks } from '../../src/engine/conformance/commands.ts';
 import { wallChecks } from '../../src/engine/conformance/walls.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { unmetWishes } from '../../src/engine/capabilities.ts';
 import { type ConnectOptions, connectEngine } from '../../src/engine/connect.ts';
 import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Clock, systemClock } from '../../src/clock.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { evictable } from '../../src/engine/snapshot/eviction.ts';
 import type { KeptSnapshot } from '../../src/engine/snapshot/kept-snapshots.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { type Header, type Pack, pack } from 'tar-stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { readArchive } from '../../src/engine/archive/read.ts';
 import { type DockerClient, openClient } from '../../src/engine/docker/client.ts';
 import { dockerPort } from '../../src/engine/docker/open.ts';

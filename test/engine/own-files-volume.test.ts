@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { ownFilesVolume } from '../../src/engine/own-files/volume.ts';
 import type { EnginePort } from '../../src/engine/port/engine-port.ts';
 import { testEngine } from './engine-fixture.ts';

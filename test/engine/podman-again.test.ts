@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { isBusy, listedAgain, triedAgain } from '../../src/engine/podman/tried-again.ts';
 import { engineFailure } from '../../src/engine/port/failure.ts';
 

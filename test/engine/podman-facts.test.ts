@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import type { DockerClient } from '../../src/engine/docker/client.ts';
 import { readPodmanFacts } from '../../src/engine/podman/open.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { withinReserve } from '../../src/engine/container/disk-space.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { byRootOfEngine } from '../needs.ts';

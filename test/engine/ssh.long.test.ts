@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import { type SshServer, sshServer } from './ssh-server.ts';
 

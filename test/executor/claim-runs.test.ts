@@ -7,7 +7,7 @@ import { claimRun } from '../../src/agent/executor/claim-runs.ts';
 import { platformDelivery } from '../../src/agent/executor/platform-delivery.ts';
 import { recoverStarts } from '../../src/agent/executor/recover-starts.ts';
 import { storedPlan } from '../../src/agent/stored-plan.ts';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { platformLock, platformService } from '../../src/ledger/platform.ts';
 import { loadConfig } from '../../src/suite/load-config.ts';

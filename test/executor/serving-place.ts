@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { stringify } from 'yaml';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import type { RunRecord } from '../../src/contract/record.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { type Ended, offsite, type Running, start } from '../cli/offsite.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { exportHtml, type HtmlExport } from '../../src/export/export-html.ts';
 import { writeExport } from '../../src/export/write-export.ts';
 import { findBatch } from '../../src/ledger/find.ts';

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { spanRequests } from '../../src/export/export-spans.ts';
 import { exportedTrials } from '../../src/export/read-trials.ts';
 import { otlpHeaders, receiverUrl, sendSpans } from '../../src/export/send-spans.ts';

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { versionOf } from '../../src/base/version.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
-import { versionOf } from '../../src/version.ts';
 import { runsOf } from '../cli/ask.ts';
 import { openFlakyService } from '../cli/flaky-service.ts';
 import { offsite, start } from '../cli/offsite.ts';

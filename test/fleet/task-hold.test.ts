@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/base/clock.ts';
 import { TaskHold } from '../../src/fleet/worker/task-hold.ts';
 
 /** A clock that stands still until it is told to go on. */

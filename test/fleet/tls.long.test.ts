@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { OffsiteError } from '../../src/base/offsite-error.ts';
 import { connectFleet } from '../../src/fleet/connect.ts';
-import { OffsiteError } from '../../src/offsite-error.ts';
 import { FleetConfig } from '../../src/suite/fleet-config.ts';
 import { openFleetPlace } from './fleet-place.ts';
 import { makeCertificates, openTlsFront } from './tls-front.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { openBudget } from '../../src/gateway/budget.ts';
 import { place, question, sessionRequest } from './gateway-fixture.ts';
 import { sandboxOf } from './sandbox.ts';

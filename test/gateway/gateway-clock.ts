@@ -1,6 +1,6 @@
+import type { Clock } from '../../src/base/clock.ts';
 import { chatAnswers } from '../../src/bounds/model.ts';
 import { modelRequests } from '../../src/bounds/sandbox.ts';
-import type { Clock } from '../../src/clock.ts';
 
 export interface GatewayClock extends Clock {
   /** The waits that were asked for, in milliseconds, in order. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { Semaphore } from '../../src/base/semaphore.ts';
 import { pacing } from '../../src/gateway/pacing.ts';
-import { Semaphore } from '../../src/semaphore.ts';
 import { gatewayClock } from './gateway-clock.ts';
 import { place, question, sessionRequest } from './gateway-fixture.ts';
 import { sandboxOf } from './sandbox.ts';

@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { openDataFolder } from '../../src/ledger/data-folder.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { openService } from '../../src/service/service.ts';

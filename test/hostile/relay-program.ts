@@ -3,11 +3,11 @@
 // with the bytes that it occupies now, and `held` with what it still holds after a garbage collection.
 import { createServer } from 'node:net';
 import { duplexPair } from 'node:stream';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { settleHeap } from '../../src/base/heap.ts';
 import { openGateway } from '../../src/gateway/open-gateway.ts';
 import { serveRelay } from '../../src/gateway/relay/serve.ts';
 import { scriptedUpstream } from '../../src/gateway/scripted/scripted-upstream.ts';
-import { settleHeap } from '../../src/heap.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 
 settleHeap();

@@ -8,7 +8,8 @@ import { Updates } from '../../runners/acp/updates.ts';
 import { claudeCodeLines } from '../../runners/claude-code/stream.ts';
 import { jsonlStream } from '../../runners/command/jsonl.ts';
 import { piLines } from '../../runners/pi/stream.ts';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { settleHeap } from '../../src/base/heap.ts';
 import { changedPaths } from '../../src/engine/changes/changed-paths.ts';
 import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
 import { containerOf } from '../../src/engine/container.ts';
@@ -19,7 +20,6 @@ import type { EnginePort } from '../../src/engine/port/engine-port.ts';
 import { cliEnding } from '../../src/harness/cli-ending.ts';
 import { cliStream, type LineTaker } from '../../src/harness/cli-stream.ts';
 import { TurnRecord } from '../../src/harness/turn-record.ts';
-import { settleHeap } from '../../src/heap.ts';
 import { RecordReader } from '../../src/validate/record-reader.ts';
 import { exited } from '../runners/recorded-streams.ts';
 

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { crashedTooOften } from '../../src/agent/not-run.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { defects } from '../../src/bounds/anyone.ts';
-import { systemClock } from '../../src/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { queueTrial } from './queue-trial.ts';
 

@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type Clock, systemClock } from '../../src/clock.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { backUpLedger } from '../../src/ledger/back-up.ts';
 import { checkLedger } from '../../src/ledger/check.ts';
 import { openDatabase } from '../../src/ledger/database.ts';

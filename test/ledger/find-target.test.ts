@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { listAttempts, shortBatchIds, shortRunId } from '../../src/ledger/find.ts';
 import { findTarget } from '../../src/ledger/find-target.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';

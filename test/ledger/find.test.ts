@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { findBatch, lastBatch, listBatches, listTrials } from '../../src/ledger/find.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import type { Verdict } from '../../src/ledger/trials.ts';

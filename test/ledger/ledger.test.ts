@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type Clock, systemClock } from '../../src/clock.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
 import type { ReportedTrial } from '../../src/contract/report.ts';
 import { BlobStore } from '../../src/ledger/blobs.ts';
 import { openDatabase } from '../../src/ledger/database.ts';

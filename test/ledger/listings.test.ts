@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { listBatches } from '../../src/ledger/find.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { completeListings, listingsOf } from '../../src/ledger/listings.ts';

@@ -1,7 +1,7 @@
 import { rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { checkLedger } from '../../src/ledger/check.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { pruneLedger } from '../../src/ledger/prune.ts';

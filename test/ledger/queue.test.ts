@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Clock, systemClock } from '../../src/clock.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { openDatabase } from '../../src/ledger/database.ts';
 import type { FoundRun } from '../../src/ledger/found-runs.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { checkLedger } from '../../src/ledger/check.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { pruneLedger } from '../../src/ledger/prune.ts';

@@ -10,7 +10,7 @@ import { opencode } from '../../runners/opencode/runner.ts';
 import { openhands } from '../../runners/openhands/runner.ts';
 import { pi } from '../../runners/pi/runner.ts';
 import { qwenCode } from '../../runners/qwen-code/runner.ts';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import type { Container } from '../../src/engine/container.ts';
 import type { ExecRequest } from '../../src/engine/exec/exec-request.ts';
 import type { HarnessContext, Runner } from '../../src/harness/runner.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { LineReader } from '../../src/line-reader.ts';
+import { LineReader } from '../../src/base/line-reader.ts';
 
 function linesOf(
   chunks: Iterable<Buffer>,

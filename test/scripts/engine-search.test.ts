@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ensureEngine } from '../../scripts/set-up/ensure-engine.ts';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 
 const temporary = () => mkdtempDisposable(join(tmpdir(), 'offsite-engine-'));
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { EngineHome } from '../../scripts/set-up/engine-home.ts';
 import { engineReady } from '../../scripts/set-up/engine-readiness.ts';
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/base/clock.ts';
 
 async function engineHome() {
   const folder = await mkdtempDisposable(join(tmpdir(), 'offsite-start-'));

@@ -14,7 +14,7 @@ async function script(work: string) {
     path,
     `import { runScript } from '${repository}/scripts/run-script.ts';
      import { runQuietly, runTool } from '${repository}/scripts/run-tool.ts';
-     import { OffsiteError } from '${repository}/src/offsite-error.ts';
+     import { OffsiteError } from '${repository}/src/base/offsite-error.ts';
      await runScript(async (signal) => { ${work} }, () => '0 passed, 1 failed');`,
   );
   return {

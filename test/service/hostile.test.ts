@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { permissions } from '../../src/contract/identity.ts';
 import { openService, type Service } from '../../src/service/service.ts';
 import { sendRaw } from './raw-request.ts';

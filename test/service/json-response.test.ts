@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { bodyOf, type Piece } from '../../src/service/json-response.ts';
 import { listen } from '../../src/service/listen.ts';
 

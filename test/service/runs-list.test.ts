@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { openService } from '../../src/service/service.ts';
 import { openTestService, report, startRequest, startRun } from './test-service.ts';
 

@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { permissions } from '../../src/contract/identity.ts';
 import { openService } from '../../src/service/service.ts';
 

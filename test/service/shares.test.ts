@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { listen } from '../../src/service/listen.ts';
 import { createShares } from '../../src/service/request/shares.ts';
 import { openTestService } from './test-service.ts';

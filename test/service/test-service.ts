@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/base/clock.ts';
 import type { Integration } from '../../src/contract/catalog.ts';
 import type { DecodeErrorBody } from '../../src/contract/errors.ts';
 import { type Permission, permissions } from '../../src/contract/identity.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Semaphore } from '../../src/base/semaphore.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import { Semaphore } from '../../src/semaphore.ts';
 import { profileOf } from '../../src/suite/plan.ts';
 import type { BuildEvent } from '../../src/trial/image/build-event.ts';
 import { Sandboxes } from '../../src/trial/sandboxes.ts';

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { type Clock, steadyClock, systemClock } from '../../src/clock.ts';
+import { type Clock, steadyClock, systemClock } from '../../src/base/clock.ts';
 import { reportOf } from '../../src/trial/report.ts';
 import { openTrialBench, validator } from './trial-bench.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { OffsiteError } from '../../src/base/offsite-error.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { Container } from '../../src/engine/container.ts';
-import { OffsiteError } from '../../src/offsite-error.ts';
 import { clockWith, untilThere } from '../validate/validator-bench.ts';
 import { openTrialBench, type TrialBench, timeouts, validator } from './trial-bench.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runners } from '../../runners/index.ts';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { openGateway } from '../../src/gateway/open-gateway.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { OffsiteError } from '../../src/base/offsite-error.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import { OffsiteError } from '../../src/offsite-error.ts';
 import { dockerOf } from '../engine/docker-of.ts';
 import { until } from '../engine/engine-fixture.ts';
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runners } from '../../runners/index.ts';
-import { type Clock, systemClock } from '../../src/clock.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { unmetWishes } from '../../src/engine/capabilities.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { Engine } from '../../src/engine/engine.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
-import { OffsiteError } from '../../src/offsite-error.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { OffsiteError } from '../../src/base/offsite-error.ts';
 import { freshVerify } from '../../src/suite/plan.ts';
 import { GradingSandboxes } from '../../src/trial/grading-sandboxes.ts';
 import type { PhaseInput } from '../../src/trial/phases/phase.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { OffsiteError } from '../../src/base/offsite-error.ts';
 import { ReportedValidation, Validation } from '../../src/contract/validation.ts';
-import { OffsiteError } from '../../src/offsite-error.ts';
 import { reportedForm } from '../../src/validate/record.ts';
 import { scored, scriptedJudge } from './scripted-judge.ts';
 import { openValidatorBench, type ValidatorBench } from './validator-bench.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
-import { OffsiteError } from '../../src/offsite-error.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { OffsiteError } from '../../src/base/offsite-error.ts';
 import type { RecordedAsk } from '../../src/validate/judge/ask-model.ts';
 import { judge, majority, median } from '../../src/validate/judge/judge.ts';
 import { JudgeRequest, readAsk } from '../../src/validate/judge/requests.ts';

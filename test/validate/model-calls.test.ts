@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { ModelCalls } from '../../src/validate/model-calls.ts';
 
 test('a question that is canceled gets a reply, and is no failure of the grading', async () => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type Clock, systemClock } from '../../src/clock.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { unmetWishes } from '../../src/engine/capabilities.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { Container } from '../../src/engine/container.ts';

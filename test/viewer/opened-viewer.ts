@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
 import { openViewer, type Viewer } from '../../src/viewer/server/viewer.ts';

@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { listingsOf } from '../../src/ledger/listings.ts';
 import { RecordReader } from '../../src/viewer/read/record-reader.ts';

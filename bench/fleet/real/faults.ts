@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { systemClock } from '../../../src/clock.ts';
+import { systemClock } from '../../../src/base/clock.ts';
 import { Ledger } from '../../../src/ledger/ledger.ts';
 import { type RandomIndex, randomIndex } from '../../../src/stats/random.ts';
 import { countFinished } from '../../../test/daemon/sharing.ts';

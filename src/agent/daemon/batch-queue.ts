@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
+import { messageOf } from '../../base/offsite-error.ts';
 import type { Client } from '../../client/client.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { daemonLock } from '../../ledger/queue.ts';
-import { messageOf } from '../../offsite-error.ts';
 import { openBatch } from '../batch-run.ts';
 import { pullSetups } from '../pull.ts';
 import { type QueueFolderParts, startQueued } from './queue-folder.ts';

@@ -2,9 +2,9 @@ import { chmodSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
+import { listenTo } from '../../base/foreign-traffic.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { controlRequests } from '../../bounds/callers.ts';
-import { listenTo } from '../../foreign-traffic.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { controlSocketOf, type SocketOwner } from './control-socket-path.ts';
 
 /**

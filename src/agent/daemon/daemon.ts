@@ -1,5 +1,5 @@
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { daemonLock } from '../../ledger/queue.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { ConfigRevision } from '../config-revision.ts';
 import { queueLost } from '../delivery.ts';
 import type { DeliveryLoop } from '../delivery-loop.ts';

@@ -1,9 +1,9 @@
+import type { Clock } from '../../base/clock.ts';
+import { startDeadline } from '../../base/deadline.ts';
+import { messageOf } from '../../base/offsite-error.ts';
 import { serviceAnswers } from '../../bounds/service.ts';
 import type { Client } from '../../client/client.ts';
-import type { Clock } from '../../clock.ts';
-import { startDeadline } from '../../deadline.ts';
 import type { Engine } from '../../engine/engine.ts';
-import { messageOf } from '../../offsite-error.ts';
 import { enginesOf, type SomeEngines } from '../engines/check.ts';
 import type { Watchdog } from '../loop.ts';
 import type { Metrics } from './metrics.ts';

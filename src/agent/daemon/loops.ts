@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
+import type { Clock } from '../../base/clock.ts';
+import { isExpected, messageOf } from '../../base/offsite-error.ts';
 import { foundRuns } from '../../bounds/service.ts';
-import type { Clock } from '../../clock.ts';
-import { isExpected, messageOf } from '../../offsite-error.ts';
 import type { Watchdog } from '../loop.ts';
 import { Loop } from '../loop.ts';
 import type { Metrics } from './metrics.ts';

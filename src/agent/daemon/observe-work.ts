@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
+import { isExpected, messageOf } from '../../base/offsite-error.ts';
 import type { QueuedTrial } from '../../ledger/queue.ts';
-import { isExpected, messageOf } from '../../offsite-error.ts';
 import type { BuildEvent } from '../../trial/image/build-event.ts';
 import type { WorkEvent } from '../worker/worker-parts.ts';
 import type { Metrics } from './metrics.ts';

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
+import type { Clock } from '../../base/clock.ts';
+import { startDeadline } from '../../base/deadline.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { foundRuns } from '../../bounds/service.ts';
 import type { Client } from '../../client/client.ts';
 import type { ListedRun } from '../../client/pages/run-parts.ts';
-import type { Clock } from '../../clock.ts';
-import { startDeadline } from '../../deadline.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { isUnclear, syncRun } from './found-run.ts';
 import { casesOf, lookAtCase } from './look.ts';
 import type { Metrics } from './metrics.ts';

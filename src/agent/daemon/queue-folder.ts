@@ -1,10 +1,10 @@
 import { rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { queueTickets } from '../../bounds/suite.ts';
 import { Unauthorized } from '../../client/refusal.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import { daemonLock } from '../../ledger/queue.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { checkModels } from '../../trial/models.ts';
 import { type OpenBatch, openBatch } from '../batch-run.ts';
 import { checkOnEngines, type SomeEngines } from '../engines/check.ts';

@@ -1,7 +1,7 @@
-import type { Clock } from '../../clock.ts';
-import { startDeadline } from '../../deadline.ts';
+import type { Clock } from '../../base/clock.ts';
+import { startDeadline } from '../../base/deadline.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { Engine } from '../../engine/engine.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { type CheckedPlan, checkSandboxes, needsOf } from '../../trial/image/base-image.ts';
 import type { ObserveBuild } from '../../trial/image/build-event.ts';
 import type { TrialSpec } from '../../trial/spec.ts';

@@ -1,8 +1,8 @@
-import { pause } from '../../abortable.ts';
-import { type BackoffLimits, backoff } from '../../backoff.ts';
-import type { Clock } from '../../clock.ts';
+import { pause } from '../../base/abortable.ts';
+import { type BackoffLimits, backoff } from '../../base/backoff.ts';
+import type { Clock } from '../../base/clock.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { Engine } from '../../engine/engine.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 
 /** Milliseconds between two tries of an engine that was away at the start. */
 const waits: BackoffLimits = { first: 2_000, longest: 30_000 };

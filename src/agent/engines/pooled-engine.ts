@@ -1,5 +1,5 @@
+import { Semaphore } from '../../base/semaphore.ts';
 import type { Engine } from '../../engine/engine.ts';
-import { Semaphore } from '../../semaphore.ts';
 import type { Circuits } from '../circuits.ts';
 import { fitsBeside, roomOf, type Size, sumOf, type TrialSize } from '../trial-size.ts';
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
 import type { AdaptingLimit, Admission, Applicant } from '../admission.ts';
 import type { Permit } from '../circuits.ts';

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
+import { isExpected, messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
 import { platformLock, platformService } from '../../ledger/platform.ts';
 import type { QueueScope } from '../../ledger/queue.ts';
-import { isExpected, messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { Platform, PlatformRefusal, PlatformRequest, PlatformTrials } from '../../service/platform.ts';
 import type { Config } from '../../suite/config-file.ts';
 import type { HostEnvironment } from '../../trial/host-environment.ts';

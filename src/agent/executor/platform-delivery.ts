@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
 import type { Trials } from '../../ledger/trials.ts';

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { platformService } from '../../ledger/platform.ts';
 import type { OpenStart } from '../../ledger/starts.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { OpenPlatformRun, PlatformTrials } from '../../service/platform.ts';
 import { startRequest } from '../../suite/plan.ts';
 import { recordBatch } from '../start-batch.ts';

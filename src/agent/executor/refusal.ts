@@ -1,9 +1,9 @@
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { Variant } from '../../contract/definition.ts';
 import type { RunVariant } from '../../contract/record.ts';
 import type { Runner } from '../../harness/runner.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { platformService } from '../../ledger/platform.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { PlatformRefusal, PlatformRequest } from '../../service/platform.ts';
 import type { Config } from '../../suite/config-file.ts';
 import { noExtras, type PlannedVariant, type SuitePlan } from '../../suite/plan.ts';

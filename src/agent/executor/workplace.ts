@@ -1,6 +1,6 @@
-import { pause } from '../../abortable.ts';
-import type { Clock } from '../../clock.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { pause } from '../../base/abortable.ts';
+import type { Clock } from '../../base/clock.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { ConfigRevisions } from '../config-revision.ts';
 import type { SomeEngines } from '../engines/check.ts';
 

@@ -1,4 +1,4 @@
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { WorkedTrial } from './flight.ts';
 import type { WorkerParts } from './worker-parts.ts';
 

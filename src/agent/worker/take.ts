@@ -1,5 +1,5 @@
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { QueuedTrial } from '../../ledger/queue.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { PlannedReplay } from '../../suite/plan.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
 import type { Admission } from '../admission.ts';

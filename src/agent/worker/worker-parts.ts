@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import type { Runner } from '../../harness/runner.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { QueuedTrial, QueueScope } from '../../ledger/queue.ts';

@@ -1,9 +1,9 @@
-import { startDeadline } from '../../deadline.ts';
+import { startDeadline } from '../../base/deadline.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { requireEngineRoom } from '../../engine/container/disk-space.ts';
 import type { Spent } from '../../gateway/budget.ts';
 import type { BatchKey, TrialKey } from '../../ledger/batches.ts';
 import type { ExcludedTrials, QueuedTrial } from '../../ledger/queue.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { type BuildEvent, isOpen, type OpenBuildState } from '../../trial/image/build-event.ts';
 import { Admission, requireRoomForResults } from '../admission.ts';
 import { BatchContexts } from '../batch-contexts.ts';

@@ -1,5 +1,5 @@
 import { isMap, isSeq, parseDocument } from 'yaml';
-import { OffsiteError } from '../../offsite-error.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { SuiteFile } from '../../suite/suite-file.ts';
 import { yamlFileOf } from '../../suite/yaml-file.ts';
 

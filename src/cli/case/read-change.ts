@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { addedCases, gitSources } from '../../bounds/suite.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { runGit } from '../../suite/git/run-git.ts';
 import { readFile } from '../../suite/read-file.ts';
 import type { ProjectFiles } from '../project/project-files.ts';

@@ -1,9 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeFolder } from '../../base/make-folder.ts';
+import { parseCheckedJson } from '../../base/parse-json.ts';
 import { openDataFolder } from '../../ledger/data-folder.ts';
-import { makeFolder } from '../../make-folder.ts';
-import { parseCheckedJson } from '../../parse-json.ts';
 import type { Redactor } from '../../redaction/redactor.ts';
 import { usedImages } from '../../suite/dockerfile.ts';
 import type { CaseEnvironment } from '../../suite/environment.ts';

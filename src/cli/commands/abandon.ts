@@ -2,7 +2,7 @@ import { Command } from '@commander-js/extra-typings';
 import { type Abandoned, type AbandonParts, abandon } from '../../agent/abandon-batch.ts';
 import { ServiceClaims } from '../../agent/claims.ts';
 import { deliverLeftovers } from '../../agent/delivery.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { chosenToResume, nameOf } from '../chosen-to-resume.ts';

@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings';
-import { OffsiteError } from '../../offsite-error.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { stack, text } from '../../text/printable.ts';
 import { plural, size } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';

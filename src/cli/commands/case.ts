@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
-import { OffsiteError } from '../../offsite-error.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { loadConfig } from '../../suite/load-config.ts';
 import { SuiteFile } from '../../suite/suite-file.ts';
 import { countNames } from '../../suite/variables.ts';

@@ -1,11 +1,11 @@
 import { Command } from '@commander-js/extra-typings';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { compareWithBaselines, readBaselines } from '../../comparison/baseline.ts';
 import { cellsOf } from '../../comparison/cells.ts';
 import { type ComparedBatches, compareBatches } from '../../comparison/comparison.ts';
 import { readReference } from '../../comparison/side.ts';
 import { lastBatch, lastWord } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { text } from '../../text/printable.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';

@@ -1,11 +1,11 @@
 import { Command, Option } from '@commander-js/extra-typings';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { spanRequests } from '../../export/export-spans.ts';
 import { exportedTrials, type ReadOptions } from '../../export/read-trials.ts';
 import { otlpHeaders, receiverUrl, sendSpans } from '../../export/send-spans.ts';
 import { writeExport } from '../../export/write-export.ts';
 import { findBatch, lastBatch } from '../../ledger/find.ts';
 import type { Verdict } from '../../ledger/trials.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';

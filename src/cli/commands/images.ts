@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { type EvictionRule, evictable, mostSnapshots } from '../../engine/snapshot/eviction.ts';
 import type { KeptSnapshot } from '../../engine/snapshot/kept-snapshots.ts';

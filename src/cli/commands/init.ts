@@ -1,8 +1,8 @@
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
 import { runners } from '../../../runners/index.ts';
-import { systemClock } from '../../clock.ts';
+import { systemClock } from '../../base/clock.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { connect } from '../../engine/connection/connect.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
 import { chooseVariant } from '../init/choose-variant.ts';
 import { firstFiles } from '../init/first-files.ts';

@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { type Permission, permissions } from '../../contract/identity.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { openService, type Service } from '../../service/service.ts';
 import { table } from '../../text/table.ts';
 import { CommandContext } from '../context.ts';

@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings';
-import { systemClock } from '../../clock.ts';
+import { systemClock } from '../../base/clock.ts';
 import { backUpLedger } from '../../ledger/back-up.ts';
 import { type CheckedLedger, checkLedger } from '../../ledger/check.ts';
 import type { Ledger } from '../../ledger/ledger.ts';

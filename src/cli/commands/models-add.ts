@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
-import type { Clock } from '../../clock.ts';
-import { OffsiteError } from '../../offsite-error.ts';
+import type { Clock } from '../../base/clock.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { modelText } from '../../suite/add-model.ts';
 import { keyHeaders, type Wire, wires } from '../../suite/model-config.ts';
 import { variableProblem } from '../../suite/variable-name.ts';

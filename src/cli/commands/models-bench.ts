@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import { text } from '../../text/printable.ts';
 import { wholeNumber, withConfigAndData } from '../options.ts';
 import type { Terminal } from '../terminal.ts';

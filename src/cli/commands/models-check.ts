@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import { type Wire, wires } from '../../suite/model-config.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { wholeNumber, withConfigAndData } from '../options.ts';

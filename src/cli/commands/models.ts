@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings';
-import { type Clock, systemClock } from '../../clock.ts';
+import { type Clock, systemClock } from '../../base/clock.ts';
 import { limitKey } from '../../gateway/limits/model-limits.ts';
 import { type KeptLimit, Limits } from '../../ledger/limits.ts';
 import type { Config } from '../../suite/config-file.ts';

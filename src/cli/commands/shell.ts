@@ -1,6 +1,6 @@
 import { Command } from '@commander-js/extra-typings';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { Container } from '../../engine/container.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { stack, text } from '../../text/printable.ts';
 import { CommandContext } from '../context.ts';
 import { withConfigAndData } from '../options.ts';

@@ -1,8 +1,8 @@
 import { Command } from '@commander-js/extra-typings';
 import type { FinishedBatch } from '../../agent/finished-batch.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { StartResponse } from '../../contract/definition.ts';
 import { platformService } from '../../ledger/platform.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { loadSuite } from '../../suite/load-suite.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import { uncarried } from '../../suite/uncarried.ts';

@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { Command, Option } from '@commander-js/extra-typings';
+import { OffsiteError } from '../../base/offsite-error.ts';
+import { Semaphore } from '../../base/semaphore.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
-import { OffsiteError } from '../../offsite-error.ts';
-import { Semaphore } from '../../semaphore.ts';
 import { printFileIssue } from '../../suite/file-issues.ts';
 import { sandboxOf } from '../../suite/planned-variant.ts';
 import { taskFormats } from '../../suite/tasks-source.ts';

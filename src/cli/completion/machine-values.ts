@@ -1,4 +1,4 @@
-import { OffsiteError } from '../../offsite-error.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { Config } from '../../suite/config-file.ts';
 import { findConfig } from '../../suite/find-config.ts';
 import type { ValuesOf, Word } from './candidates.ts';

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { enginesOf, type SomeEngines } from '../../agent/engines/check.ts';
 import { LateEngines } from '../../agent/engines/late-engines.ts';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { Engine } from '../../engine/engine.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { Config } from '../../suite/config-file.ts';
 import { type ConfiguredEngine, configuredEngines } from '../../suite/engines-config.ts';
 import { stuckText, sweptText } from '../swept-text.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import type { GatewayOptions } from '../../gateway/gateway-parts.ts';
 import type { LimitStore, ModelLimits } from '../../gateway/limits/model-limits.ts';

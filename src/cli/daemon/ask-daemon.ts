@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import type { SocketOwner } from '../../agent/daemon/control-socket-path.ts';
 import { controlSocketOf } from '../../agent/daemon/control-socket-path.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import { parseForeignJson } from '../../parse-json.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { parseForeignJson } from '../../base/parse-json.ts';
 
 const noneOf = { daemon: 'no daemon', 'fleet-worker': 'no worker of a fleet' };
 /** What starts each owner of a socket. */

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { WorkEvent } from '../../agent/worker/worker-parts.ts';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import type { QueuedTrial } from '../../ledger/queue.ts';
 import { Activity, type ActivityEvent, type ActivityState, type NamedTrial } from '../output/activity.ts';
 import { heartbeat } from '../output/heartbeat.ts';

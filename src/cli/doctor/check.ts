@@ -1,7 +1,7 @@
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { ErrorKind } from '../../base/offsite-error.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Runner } from '../../harness/runner.ts';
-import type { ErrorKind } from '../../offsite-error.ts';
 import type { Config } from '../../suite/config-file.ts';
 
 /** What a check found. `skipped` is neither good nor bad: the check could not run, and `found` says why. */

@@ -1,4 +1,4 @@
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { Check, Finding, Prerequisite, Surroundings } from './check.ts';
 
 export type Examined = { name: string } & Finding;

@@ -1,8 +1,8 @@
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { connectFleet, type FleetConnection } from '../../fleet/connect.ts';
 import { folderStorage } from '../../fleet/storage/folder-storage.ts';
 import { s3Storage } from '../../fleet/storage/s3-storage.ts';
 import type { FleetStorage } from '../../fleet/storage/storage.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { CommandContext } from '../context.ts';
 
 /** Connects to the fleet's server. The context closes the connection. */

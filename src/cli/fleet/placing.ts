@@ -1,5 +1,5 @@
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { fleetMessages } from '../../bounds/fleet.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 
 /** Where, when and in what portions trials of a fleet run. */
 export interface PlacingOptions {

@@ -1,6 +1,6 @@
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { fleetMessages } from '../../bounds/fleet.ts';
 import { PollHandle } from '../../fleet/poll-handle.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';

@@ -1,7 +1,7 @@
 import { lstatSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
-import { makeFolder } from '../../make-folder.ts';
-import { OffsiteError } from '../../offsite-error.ts';
+import { makeFolder } from '../../base/make-folder.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { plural } from '../../text/quantities.ts';
 
 export interface NewFile {

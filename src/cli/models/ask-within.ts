@@ -1,5 +1,5 @@
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { ChatAnswer } from '../../gateway/chat/chat.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 
 /** Throws `MODEL_TOO_SLOW` if an answer does not come in time. */
 export async function askWithin(

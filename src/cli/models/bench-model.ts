@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import { costOf } from '../../gateway/prices.ts';
 import { type BenchLevel, type BenchLoad, benchLevel } from '../../gateway/probe/bench-level.ts';
 import { openDirectModel, type Used } from '../../gateway/probe/direct-model.ts';

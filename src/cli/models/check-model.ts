@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { ChatAnswer, ChatRequest } from '../../gateway/chat/chat.ts';
 import type { GatewaySession, ModelAccount, ModelExchange } from '../../gateway/gateway.ts';
 import { ownName } from '../../gateway/open-gateway.ts';
 import { checkWires } from '../../gateway/probe/check-wires.ts';
 import { openDirectModel, refuseReplayed } from '../../gateway/probe/direct-model.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { type ModelConfig, type Wire, whereOf, wiresOf } from '../../suite/model-config.ts';
 import { CommandContext } from '../context.ts';
 import type { Terminal } from '../terminal.ts';

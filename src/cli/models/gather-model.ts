@@ -1,7 +1,7 @@
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { type LookOptions, lookAtServer, type ServerLook } from '../../gateway/probe/look-at-server.ts';
 import type { ServerModel } from '../../gateway/probe/server-models.ts';
 import { allWires } from '../../gateway/wires/wire-table.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { type HttpModel, type Wire, wires } from '../../suite/model-config.ts';
 import { variableProblem } from '../../suite/variable-name.ts';
 import { joined, ours, text } from '../../text/printable.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { withModel } from '../../suite/add-model.ts';
 import { ConfigFile } from '../../suite/config-file.ts';
 import { readText, yamlFileOf } from '../../suite/yaml-file.ts';

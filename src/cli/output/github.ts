@@ -1,5 +1,5 @@
 import { appendFileSync } from 'node:fs';
-import { messageOf } from '../../offsite-error.ts';
+import { messageOf } from '../../base/offsite-error.ts';
 import type { Annotation } from '../../text/annotation.ts';
 import { markdownCell } from '../../text/markdown.ts';
 import { type Content, type Output, plainText } from '../../text/output.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
 
 /** Milliseconds without a line after which a display without live lines says that work continues. */
 const silenceMs = 15_000;

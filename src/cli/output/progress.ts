@@ -1,5 +1,5 @@
 import type { BatchEvent, BatchTrial } from '../../agent/run-batch.ts';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import type { Content, Output } from '../../text/output.ts';
 import { ours, type Printable, text } from '../../text/printable.ts';
 import { elapsed } from '../../text/quantities.ts';

@@ -1,10 +1,10 @@
 import type { FinishedBatch } from '../../agent/finished-batch.ts';
 import { readPlan } from '../../agent/stored-plan.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
 import { type ListedRun, type ListedTrial, listRuns, listTrials } from '../../ledger/find.ts';
 import { labelOf } from '../../ledger/find-target.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { listingOf } from '../../record/listing.ts';
 import { readRecord } from '../../record/read-record.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';

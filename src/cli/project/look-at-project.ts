@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { parseForeignJson } from '../../parse-json.ts';
+import { parseForeignJson } from '../../base/parse-json.ts';
 import { filesIn, type ProjectFiles } from './project-files.ts';
 
 /** What the files of somebody's program show about it. Nothing of it is run. */

@@ -1,7 +1,7 @@
+import { firstThrown, messageOf } from '../../base/offsite-error.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
 import { type ListedTrial, listAttempts, listTrials } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { firstThrown, messageOf } from '../../offsite-error.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import { Interrupted } from '../interruption.ts';
 import { type MergedSummary, mergedSummary } from '../output/merged-summary.ts';

@@ -1,5 +1,5 @@
 import { type Command, Option, type OptionValues } from '@commander-js/extra-typings';
-import { OffsiteError } from '../../offsite-error.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { rate } from '../options.ts';
 import type { RegressionGates } from '../regression.ts';
 import { requireWritable } from '../write-text.ts';

@@ -1,4 +1,4 @@
-import { messageOf } from '../../offsite-error.ts';
+import { messageOf } from '../../base/offsite-error.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import type { OlderSide } from '../compare-to.ts';

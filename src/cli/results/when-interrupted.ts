@@ -1,4 +1,4 @@
-import { messageOf } from '../../offsite-error.ts';
+import { messageOf } from '../../base/offsite-error.ts';
 import { text } from '../../text/printable.ts';
 import type { Progress } from '../output/progress.ts';
 

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from '@commander-js/extra-typings';
 import { planParts } from '../../agent/plan-parts.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { limits } from '../../contract/definition.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import type { TaskOptions } from '../planned-suite.ts';
 import type { OnMiss } from '../replayed-batch.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { OffsiteError } from '../../offsite-error.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { Config } from '../../suite/config-file.ts';
 import { dataFolderOf } from '../data-folder.ts';
 import { mark, type ServiceSpec, type ServiceUnit } from './service-unit.ts';

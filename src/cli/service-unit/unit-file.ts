@@ -1,7 +1,7 @@
 import { lstatSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { makeFolder } from '../../make-folder.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { makeFolder } from '../../base/make-folder.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { mark, type ServiceUnit } from './service-unit.ts';
 
 /** What happened to a unit's file. */

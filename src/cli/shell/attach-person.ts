@@ -1,7 +1,7 @@
 import { once } from 'node:events';
+import { listenTo } from '../../base/foreign-traffic.ts';
 import type { ContainerTerminal, TerminalEnd } from '../../engine/exec/terminal.ts';
 import type { TerminalSize } from '../../engine/port/terminal.ts';
-import { listenTo } from '../../foreign-traffic.ts';
 import type { PersonsTerminal } from '../terminal.ts';
 
 /**

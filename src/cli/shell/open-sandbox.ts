@@ -1,10 +1,10 @@
 import { readPlan } from '../../agent/stored-plan.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { Container } from '../../engine/container.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Image } from '../../engine/port/images.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { KeptWorkspace } from '../../ledger/workspaces.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { noEnvironment, sandboxIn } from '../../suite/environment.ts';
 import { SandboxConfig } from '../../suite/sandbox-config.ts';
 import { ours, type Printable, text } from '../../text/printable.ts';

@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import { parseForeignJson } from '../../parse-json.ts';
+import { parseForeignJson } from '../../base/parse-json.ts';
 import { hasPassed, lowJudgments, reachesThreshold, scoreText } from '../../record/failures.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 import {

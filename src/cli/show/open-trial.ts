@@ -1,9 +1,9 @@
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
 import { lastBatch, listRuns, listTrials, shortBatchIds } from '../../ledger/find.ts';
 import { findTarget, labelOf, type Target } from '../../ledger/find-target.ts';
 import { laterGradings } from '../../ledger/later-gradings.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { recordOfTrial } from '../output/stored-batch.ts';
 import { artifactsOf, attemptsOf, storedBlob } from '../output/trial-details.ts';
 import type { ShownTrial } from './story.ts';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { limits } from '../../contract/definition.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { PlannedVariant, SuitePlan } from '../../suite/plan.ts';
 
 /**

@@ -1,6 +1,6 @@
-import { type BackoffLimits, backoff } from '../../backoff.ts';
+import { type BackoffLimits, backoff } from '../../base/backoff.ts';
+import type { Clock } from '../../base/clock.ts';
 import type { Client } from '../../client/client.ts';
-import type { Clock } from '../../clock.ts';
 import type { StartResponse } from '../../contract/definition.ts';
 import type { RunRecord } from '../../contract/record.ts';
 import type { SuitePlan } from '../../suite/plan.ts';

@@ -1,6 +1,6 @@
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { serviceAnswers } from '../../bounds/service.ts';
 import type { RequestOf } from '../../contract/operations.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { Conflict, DecodeRefusal, NotFound } from '../refusal.ts';
 import type { RunsPage } from './page-reader.ts';
 import type { ListedRun, RunParts } from './run-parts.ts';

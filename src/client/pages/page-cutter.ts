@@ -1,6 +1,6 @@
+import { ByteStore } from '../../base/byte-store.ts';
+import { longestDocument, parseForeignJson } from '../../base/parse-json.ts';
 import { serviceAnswers } from '../../bounds/service.ts';
-import { ByteStore } from '../../byte-store.ts';
-import { longestDocument, parseForeignJson } from '../../parse-json.ts';
 
 const quote = 0x22;
 const comma = 0x2c;

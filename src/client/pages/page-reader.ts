@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { serviceAnswers } from '../../bounds/service.ts';
-import { receiving } from '../../contract/receiving.ts';
-import { RunsResponse } from '../../contract/record.ts';
 import {
   DocumentTooHeavy,
   heaviestDocument,
   parseCheckedJson,
   parseForeignJson,
   weightOf,
-} from '../../parse-json.ts';
+} from '../../base/parse-json.ts';
+import { serviceAnswers } from '../../bounds/service.ts';
+import { receiving } from '../../contract/receiving.ts';
+import { RunsResponse } from '../../contract/record.ts';
 import type { Quote } from '../api-key.ts';
 import type { BodyReader } from '../exchange.ts';
 import { printIssues } from '../request.ts';

@@ -1,8 +1,8 @@
 import { posix } from 'node:path';
 import { Readable } from 'node:stream';
+import { startDeadline } from '../../base/deadline.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { archives } from '../../bounds/sandbox.ts';
-import { startDeadline } from '../../deadline.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { PathRoom } from '../changes/path-room.ts';
 import { DeclaredBytes } from './declared-bytes.ts';
 import { leadsInside } from './leads-inside.ts';

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../../offsite-error.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { carryWith } from './carry.ts';
 import { type CopyLimits, openArchive, unpackArchive } from './raw-archive.ts';
 import { type MaybeSparse, tarInstead } from './sparse.ts';

@@ -1,5 +1,5 @@
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { archives } from '../../bounds/sandbox.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { paddingOf, readRecords } from './tar-entries.ts';
 import { blockBytes, readTarHeader } from './tar-header.ts';
 

@@ -1,5 +1,5 @@
 import { pack } from 'tar-stream';
-import { OffsiteError } from '../../offsite-error.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import type { NewEntries, NewEntry } from './entries.ts';
 import { nodeReadable } from './node-readable.ts';

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { type Readable, Transform } from 'node:stream';
+import { startDeadline } from '../../base/deadline.ts';
 import { archives } from '../../bounds/sandbox.ts';
-import { startDeadline } from '../../deadline.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { connectionFailure } from '../port/failure.ts';
 import { DeclaredBytes } from './declared-bytes.ts';

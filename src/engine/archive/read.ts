@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
+import { startDeadline } from '../../base/deadline.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { archives } from '../../bounds/sandbox.ts';
-import { startDeadline } from '../../deadline.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { PathRoom } from '../changes/path-room.ts';
 import { connectionFailure } from '../port/failure.ts';
 import { DeclaredBytes } from './declared-bytes.ts';

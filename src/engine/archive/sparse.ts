@@ -1,5 +1,5 @@
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { archives } from '../../bounds/sandbox.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { ByteReader } from './tar-entries.ts';
 import { blockBytes } from './tar-header.ts';

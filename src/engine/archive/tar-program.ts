@@ -1,9 +1,9 @@
 import { posix } from 'node:path';
 import type { Duplex, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { startDeadline } from '../../base/deadline.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { archives } from '../../bounds/sandbox.ts';
-import { startDeadline } from '../../deadline.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { ignoreRemovalFailure, removeContainer } from '../container/remove.ts';
 import { ownershipLabels } from '../labels.ts';
 import type { Capabilities } from '../port/capabilities.ts';

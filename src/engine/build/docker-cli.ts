@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { execa } from 'execa';
-import { OffsiteError } from '../../offsite-error.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { notBuilt, tookTooLong } from './failure.ts';
 import type { ImageBuild } from './image-builder.ts';

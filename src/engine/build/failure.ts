@@ -1,4 +1,4 @@
-import { OffsiteError } from '../../offsite-error.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 
 export function notBuilt(message: string): OffsiteError {
   return new OffsiteError(message, { code: 'IMAGE_NOT_BUILT', kind: 'input' });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { pack } from 'tar-stream';
-import { startDeadline } from '../../deadline.ts';
+import { startDeadline } from '../../base/deadline.ts';
 import { nodeReadable } from '../archive/node-readable.ts';
 import type { Capabilities } from '../port/capabilities.ts';
 import type { EnginePort } from '../port/engine-port.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { pathLists } from '../../bounds/sandbox.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { NewFile } from '../archive/entries.ts';
 import type { Container } from '../container.ts';
 import { longestPathList } from './path-room.ts';

@@ -1,6 +1,6 @@
 import { getHeapStatistics } from 'node:v8';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { pathLists } from '../../bounds/sandbox.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 
 /** On a small heap, a list of a sandbox's paths may take this fraction of it. */
 const heapPart = 1 / 32;

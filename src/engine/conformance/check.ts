@@ -1,5 +1,5 @@
-import type { Clock } from '../../clock.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import type { Clock } from '../../base/clock.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { Engine } from '../engine.ts';
 import { NotChecked, Unmet } from './expect.ts';
 import { type Testbed, testbedOn } from './testbed.ts';

@@ -1,5 +1,5 @@
-import type { Clock } from '../../clock.ts';
-import { startDeadline } from '../../deadline.ts';
+import type { Clock } from '../../base/clock.ts';
+import { startDeadline } from '../../base/deadline.ts';
 import { removeContainer } from '../container/remove.ts';
 import type { Engine } from '../engine.ts';
 import { ownershipLabels } from '../labels.ts';

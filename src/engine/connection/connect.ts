@@ -1,5 +1,5 @@
-import type { Clock } from '../../clock.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import type { Clock } from '../../base/clock.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { openClient } from '../docker/client.ts';
 import { introduce } from '../docker/negotiate.ts';
 import { openDocker } from '../docker/open.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
 
 /**
  * Milliseconds without an answer after which an engine counts as gone, once the Offsite process is ending.

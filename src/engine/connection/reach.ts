@@ -1,4 +1,4 @@
-import { OffsiteError } from '../../offsite-error.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { EngineAddress, EngineCandidate } from './address.ts';
 import { forwardOverSsh, type ReachOptions } from './ssh-forward.ts';
 

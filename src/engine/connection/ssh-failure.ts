@@ -1,4 +1,4 @@
-import { OffsiteError } from '../../offsite-error.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 
 /** `ssh` cannot connect to an engine. The hint says what to do about it. */
 export class SshFailure extends OffsiteError {}

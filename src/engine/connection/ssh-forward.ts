@@ -3,9 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { backoff } from '../../backoff.ts';
-import type { Clock } from '../../clock.ts';
-import { startDeadline } from '../../deadline.ts';
+import { backoff } from '../../base/backoff.ts';
+import type { Clock } from '../../base/clock.ts';
+import { startDeadline } from '../../base/deadline.ts';
 import { isClosedSocket, type SshFailure, type SshTarget, sshFailure } from './ssh-failure.ts';
 import { connectionWaits } from './waits.ts';
 

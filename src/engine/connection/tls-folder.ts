@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { OffsiteError } from '../../offsite-error.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { TlsMaterial } from './address.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../../offsite-error.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 
 /** An address that was tried, and why no engine could be used there. */
 export interface TriedEngine {

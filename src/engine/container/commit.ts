@@ -1,5 +1,5 @@
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { keptWorkspaces } from '../../bounds/sandbox.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { snapshotLabels } from '../labels.ts';
 import type { CommitImage } from '../port/containers.ts';
 import { diskReserveReached, isReserveReached } from './disk-space.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { OffsiteError } from '../../offsite-error.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { assertEnforceable } from '../capabilities.ts';
 import { ownershipLabels } from '../labels.ts';
 import type { OwnFiles } from '../own-files/volume.ts';

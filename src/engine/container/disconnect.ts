@@ -1,4 +1,4 @@
-import { OffsiteError } from '../../offsite-error.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { RunningContainer } from './running-container.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises';
+import type { Clock } from '../../base/clock.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { diskMeasure } from '../../bounds/sandbox.ts';
-import type { Clock } from '../../clock.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { Capabilities } from '../port/capabilities.ts';
 
 /**

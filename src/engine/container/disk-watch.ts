@@ -1,5 +1,5 @@
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { diskMeasure } from '../../bounds/sandbox.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { areFilesShort, type DiskSpace, diskReserveReached, isReserveReached } from './disk-space.ts';
 import { diskUse, fastKill, fileCount, isDiskVisible, processIds, spaceOf } from './disk-use.ts';
 import { freeze } from './group-file.ts';

@@ -1,6 +1,6 @@
+import { startDeadline } from '../../base/deadline.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { processEnds } from '../../bounds/sandbox.ts';
-import { startDeadline } from '../../deadline.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 
 /** Watches a container from before a start until it is disposed: one open request to the engine. */

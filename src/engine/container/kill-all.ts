@@ -1,5 +1,5 @@
+import { firstThrown, OffsiteError } from '../../base/offsite-error.ts';
 import { processEnds } from '../../bounds/sandbox.ts';
-import { firstThrown, OffsiteError } from '../../offsite-error.ts';
 import { runQuietly } from '../exec/run-quietly.ts';
 import { containerDamaged } from '../failure.ts';
 import { isEngineFailure } from '../port/failure.ts';

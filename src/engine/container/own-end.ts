@@ -1,6 +1,6 @@
+import { startDeadline } from '../../base/deadline.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { processEnds } from '../../bounds/sandbox.ts';
-import { startDeadline } from '../../deadline.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { containerDamaged } from '../failure.ts';
 import { watchEnd } from './end-watch.ts';
 import { isNotedAsEnded } from './noted-end.ts';

@@ -1,5 +1,5 @@
-import { type BackoffLimits, backoff, noJitter } from '../../backoff.ts';
-import { OffsiteError } from '../../offsite-error.ts';
+import { type BackoffLimits, backoff, noJitter } from '../../base/backoff.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { EngineSilent } from '../connection/ending.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 

@@ -1,4 +1,4 @@
-import type { Semaphore } from '../../semaphore.ts';
+import type { Semaphore } from '../../base/semaphore.ts';
 import type { FindTar } from '../archive/tar-program.ts';
 import type { ContainerState } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';

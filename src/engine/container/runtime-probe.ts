@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { startDeadline } from '../../base/deadline.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';
-import { startDeadline } from '../../deadline.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { putEntries } from '../archive/put.ts';
 import { ownershipLabels } from '../labels.ts';
 import type { Capabilities } from '../port/capabilities.ts';

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
+import { parseForeignJson } from '../../base/parse-json.ts';
 import { archives } from '../../bounds/sandbox.ts';
-import { parseForeignJson } from '../../parse-json.ts';
 import type { ContainerPort } from '../port/containers.ts';
 import type { DockerClient } from './client.ts';
 import { type FirstIds, withContainerIds } from './first-ids.ts';

@@ -1,5 +1,5 @@
 import { Duplex } from 'node:stream';
-import { listenTo } from '../../foreign-traffic.ts';
+import { listenTo } from '../../base/foreign-traffic.ts';
 import type { AttachRequest } from '../port/containers.ts';
 import type { DockerClient } from './client.ts';
 import { FrameReader } from './frame-reader.ts';

@@ -1,9 +1,9 @@
 import { addAbortSignal, type Readable } from 'node:stream';
 import type Docker from 'dockerode';
+import { ByteStore } from '../../base/byte-store.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
+import { DocumentTooHeavy, longestDocument, parseForeignJson } from '../../base/parse-json.ts';
 import { engineAnswers } from '../../bounds/sandbox.ts';
-import { ByteStore } from '../../byte-store.ts';
-import { OffsiteError } from '../../offsite-error.ts';
-import { DocumentTooHeavy, longestDocument, parseForeignJson } from '../../parse-json.ts';
 
 type Dial = Docker['modem']['dial'];
 type Options = Parameters<Dial>[0] & { abortSignal?: AbortSignal };

@@ -1,5 +1,5 @@
+import { ByteStore } from '../../base/byte-store.ts';
 import { engineAnswers } from '../../bounds/sandbox.ts';
-import { ByteStore } from '../../byte-store.ts';
 import type { FilesystemChange } from '../port/containers.ts';
 import type { DockerClient } from './client.ts';
 import { requestFailure } from './failure.ts';

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
-import { OffsiteError } from '../../offsite-error.ts';
-import { parseForeignJson } from '../../parse-json.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
+import { parseForeignJson } from '../../base/parse-json.ts';
 
 /** One line of the engine's stream while it pulls, builds or imports. */
 export interface EngineLine {

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
-import { parseForeignJson } from '../../parse-json.ts';
+import { parseForeignJson } from '../../base/parse-json.ts';
 import type { ContainerEvent } from '../port/containers.ts';
 import type { DockerClient } from './client.ts';
 import { requestFailure } from './failure.ts';

@@ -1,5 +1,5 @@
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { engineAnswers } from '../../bounds/sandbox.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { cut } from '../../text/cut.ts';
 import { connectionFailure, type EngineFailureKind, engineFailure } from '../port/failure.ts';
 

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 import { pack } from 'tar-stream';
+import { startDeadline } from '../../base/deadline.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { registryLayers } from '../../bounds/suite.ts';
-import { startDeadline } from '../../deadline.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { nodeReadable } from '../archive/node-readable.ts';
 import type {
   BuildRequest,

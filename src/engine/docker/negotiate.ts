@@ -1,4 +1,4 @@
-import { OffsiteError } from '../../offsite-error.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { engineFailure } from '../port/failure.ts';
 import type { DockerClient } from './client.ts';
 

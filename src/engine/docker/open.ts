@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import type { EngineAddress } from '../connection/address.ts';
 import type { EnginePort, OpenEngine } from '../port/engine-port.ts';
 import { type DockerClient, openClient } from './client.ts';

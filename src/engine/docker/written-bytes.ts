@@ -1,4 +1,4 @@
-import { Semaphore } from '../../semaphore.ts';
+import { Semaphore } from '../../base/semaphore.ts';
 import { containerDamaged } from '../failure.ts';
 import { isEngineFailure } from '../port/failure.ts';
 import { pathFacts } from './archives.ts';

@@ -1,6 +1,6 @@
+import { startDeadline } from '../../base/deadline.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';
-import { startDeadline } from '../../deadline.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { killAll } from '../container/kill-all.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import type { OpenExec } from '../port/exec.ts';

@@ -1,6 +1,6 @@
+import { steadyClock } from '../../base/clock.ts';
+import { type DeadlineCause, startDeadline } from '../../base/deadline.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';
-import { steadyClock } from '../../clock.ts';
-import { type DeadlineCause, startDeadline } from '../../deadline.ts';
 import { watchDisk } from '../container/disk-watch.ts';
 import { type CommandLife, withContainer } from '../container/own-end.ts';
 import type { RunningContainer } from '../container/running-container.ts';

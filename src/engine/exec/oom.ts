@@ -1,6 +1,6 @@
+import { startDeadline } from '../../base/deadline.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { processEnds } from '../../bounds/sandbox.ts';
-import { startDeadline } from '../../deadline.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { readGroupFile } from '../container/group-file.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { outputOf } from './run-quietly.ts';

@@ -1,5 +1,5 @@
+import { startDeadline } from '../../base/deadline.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';
-import { startDeadline } from '../../deadline.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { containerDamaged } from '../failure.ts';
 

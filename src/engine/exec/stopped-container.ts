@@ -1,4 +1,4 @@
-import { OffsiteError } from '../../offsite-error.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { isNotedAsEnded } from '../container/noted-end.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { engineFailure, execLost, isEngineFailure } from '../port/failure.ts';

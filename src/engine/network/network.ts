@@ -1,9 +1,9 @@
 import type { Duplex } from 'node:stream';
-import { abortable } from '../../abortable.ts';
+import { abortable } from '../../base/abortable.ts';
+import type { Clock } from '../../base/clock.ts';
+import { startDeadline } from '../../base/deadline.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { serviceNetworks } from '../../bounds/suite.ts';
-import type { Clock } from '../../clock.ts';
-import { startDeadline } from '../../deadline.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { ContainerSpec } from '../container/container-spec.ts';
 import type { Container } from '../container.ts';
 import type { Capabilities } from '../port/capabilities.ts';

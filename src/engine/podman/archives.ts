@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pack } from 'tar-stream';
-import { parseForeignJson } from '../../parse-json.ts';
+import { parseForeignJson } from '../../base/parse-json.ts';
 import { nodeReadable } from '../archive/node-readable.ts';
 import type { DockerClient } from '../docker/client.ts';
 import type { ContainerPort } from '../port/containers.ts';

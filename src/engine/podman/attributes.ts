@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
+import { ByteStore } from '../../base/byte-store.ts';
+import { startDeadline } from '../../base/deadline.ts';
 import { pathLists } from '../../bounds/sandbox.ts';
-import { ByteStore } from '../../byte-store.ts';
-import { startDeadline } from '../../deadline.ts';
 import type { TarHeader } from '../archive/tar-header.ts';
 import { longestPathList, tooManyPaths } from '../changes/path-room.ts';
 import { containerDamaged } from '../failure.ts';

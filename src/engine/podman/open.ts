@@ -1,5 +1,5 @@
-import type { Clock } from '../../clock.ts';
-import { OffsiteError } from '../../offsite-error.ts';
+import type { Clock } from '../../base/clock.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { EngineAddress } from '../connection/address.ts';
 import { type DockerClient, openClient } from '../docker/client.ts';
 import { readFacts } from '../docker/facts.ts';

@@ -1,6 +1,6 @@
-import { type BackoffLimits, backoff } from '../../backoff.ts';
-import type { Clock } from '../../clock.ts';
-import { OffsiteError } from '../../offsite-error.ts';
+import { type BackoffLimits, backoff } from '../../base/backoff.ts';
+import type { Clock } from '../../base/clock.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 
 const tries = 7;
 const waits: BackoffLimits = { first: 100, longest: 3_000 };

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import type { Capabilities } from './capabilities.ts';
 import type { ContainerPort } from './containers.ts';
 import type { ImagePort } from './images.ts';

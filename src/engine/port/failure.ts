@@ -1,4 +1,4 @@
-import { messageOf, OffsiteError, systemHint } from '../../offsite-error.ts';
+import { messageOf, OffsiteError, systemHint } from '../../base/offsite-error.ts';
 
 /**
  * How a request to any engine can fail.

@@ -1,5 +1,5 @@
-import { abortable } from '../../abortable.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { abortable } from '../../base/abortable.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import type { Image, PullProgress } from '../port/images.ts';
 import { loginFor } from './registry-login.ts';

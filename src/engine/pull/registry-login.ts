@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { parseForeignJson } from '../../base/parse-json.ts';
 import { registryLogins } from '../../bounds/suite.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import { parseForeignJson } from '../../parse-json.ts';
 import { configFolder, readJson } from '../connection/docker-context.ts';
 import type { RegistryLogin } from '../port/images.ts';
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { getHeapStatistics } from 'node:v8';
+import { startDeadline } from '../../base/deadline.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';
-import { startDeadline } from '../../deadline.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { watchDisk } from '../container/disk-watch.ts';
 import { type CommandLife, withContainer } from '../container/own-end.ts';
 import type { RunningContainer } from '../container/running-container.ts';

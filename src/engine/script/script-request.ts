@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
 
 export interface ScriptRequest {
   /** Bash. Every command, on however many lines, becomes a step; comments and blank lines do not. */

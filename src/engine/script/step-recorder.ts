@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import { OutputCapture } from '../exec/output-capture.ts';
 import type { ScriptPiece } from './mark-reader.ts';
 import type { ScriptStep } from './script-request.ts';

@@ -1,5 +1,5 @@
-import type { Clock } from '../../clock.ts';
-import { OffsiteError } from '../../offsite-error.ts';
+import type { Clock } from '../../base/clock.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { ContainerSpec } from '../container/container-spec.ts';
 import type { CreateOptions } from '../container/create.ts';
 import type { Container } from '../container.ts';

@@ -1,5 +1,5 @@
-import { type BackoffLimits, backoff } from '../../backoff.ts';
-import { OffsiteError } from '../../offsite-error.ts';
+import { type BackoffLimits, backoff } from '../../base/backoff.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { removeContainer } from '../container/remove.ts';
 import { isDead } from '../liveness.ts';
 import { ownedContainers } from '../owned-objects.ts';

@@ -1,4 +1,4 @@
-import { messageOf } from '../../offsite-error.ts';
+import { messageOf } from '../../base/offsite-error.ts';
 import { plural, size } from '../../text/quantities.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import type { Image } from '../port/images.ts';

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../../offsite-error.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { Container } from '../container.ts';
 import { descriptionLabel, parentLabel, volumeBytesLabel, volumeLabel, volumeLabels } from '../labels.ts';
 import type { EnginePort } from '../port/engine-port.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { parseForeignJson } from '../../base/parse-json.ts';
 import { fleetStorage } from '../../bounds/fleet.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import { parseForeignJson } from '../../parse-json.ts';
 import type { IndexedResult } from './storage.ts';
 
 export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { constants, existsSync } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, opendir, rename, rm } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { fleetStorage } from '../../bounds/fleet.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { damaged, hashOf, noteIn, resultIn, Sha256 } from './contents.ts';
 import type { FleetStorage, IndexedResult, NoteKind } from './storage.ts';
 

@@ -1,6 +1,6 @@
 import type { S3Client, S3ServiceException } from '@aws-sdk/client-s3';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { fleetStorage } from '../../bounds/fleet.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { S3Storage } from '../../suite/fleet-config.ts';
 import { damaged, hashOf, noteIn, resultIn, Sha256 } from './contents.ts';
 import type { FleetStorage, IndexedResult, NoteKind } from './storage.ts';

@@ -1,5 +1,5 @@
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { fleetStorage } from '../../bounds/fleet.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { Config } from '../../suite/config-file.ts';
 import {
   type FleetDocument,

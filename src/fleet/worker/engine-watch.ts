@@ -1,6 +1,6 @@
 import type { Worker } from '../../agent/worker/worker.ts';
 import type { WorkEvent } from '../../agent/worker/worker-parts.ts';
-import { messageOf } from '../../offsite-error.ts';
+import { messageOf } from '../../base/offsite-error.ts';
 import type { Polls } from './polls.ts';
 import type { TaskRunner } from './task-runner.ts';
 

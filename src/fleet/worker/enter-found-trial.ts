@@ -1,6 +1,6 @@
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { fleetLock, type TrialStanding } from '../../ledger/fleet-tasks.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { FleetDocument, FoundDocument } from '../document.ts';
 import type { TrialOrder } from '../workflow/messages.ts';
 import { type GivenTask, planOf, unknownTrial } from './enter-trial.ts';

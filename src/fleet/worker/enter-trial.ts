@@ -1,7 +1,7 @@
 import { storedPlan } from '../../agent/stored-plan.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { type FleetTask, fleetLock, type TrialStanding } from '../../ledger/fleet-tasks.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { FleetDocument } from '../document.ts';
 import type { TrialOrder } from '../workflow/messages.ts';
 

@@ -1,10 +1,10 @@
 import { Delivery, type DeliveryParts } from '../../agent/delivery.ts';
 import type { Sent } from '../../agent/outbox-delivery.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { TrialKey } from '../../ledger/batches.ts';
 import type { FleetTask } from '../../ledger/fleet-tasks.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import { type TrialSummary, trialName } from '../workflow/messages.ts';
 import { storeRecord } from './store-record.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { FoundRunDetails } from '../../agent/specify.ts';
+import type { Clock } from '../../base/clock.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { fleetMessages } from '../../bounds/fleet.ts';
-import type { Clock } from '../../clock.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { Config } from '../../suite/config-file.ts';
 import type { HarnessOffer } from '../../suite/planned-variant.ts';
 import type { FleetConnection } from '../connect.ts';

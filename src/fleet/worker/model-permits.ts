@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { WithStartWorkflowOperation } from '@temporalio/client';
-import { pause } from '../../abortable.ts';
+import { pause } from '../../base/abortable.ts';
+import type { Clock } from '../../base/clock.ts';
+import { messageOf } from '../../base/offsite-error.ts';
+import { Semaphore } from '../../base/semaphore.ts';
+import type { Renewal } from '../../base/shares.ts';
 import { fleetMessages } from '../../bounds/fleet.ts';
-import type { Clock } from '../../clock.ts';
-import { messageOf } from '../../offsite-error.ts';
-import { Semaphore } from '../../semaphore.ts';
-import type { Renewal } from '../../shares.ts';
 import type { FleetConnection } from '../connect.ts';
 import { workflowQueue } from '../format.ts';
 import { type LimitInput, limitWorkflow, updates } from '../workflow/messages.ts';

@@ -1,6 +1,6 @@
-import { pause } from '../../abortable.ts';
 import { NotClaimed } from '../../agent/not-claimed.ts';
-import type { Clock } from '../../clock.ts';
+import { pause } from '../../base/abortable.ts';
+import type { Clock } from '../../base/clock.ts';
 
 /**
  * What the server says to a heartbeat. `canceled`: the batch was canceled. `refused`: the task is not this

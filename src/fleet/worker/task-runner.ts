@@ -1,7 +1,7 @@
 import { ApplicationFailure, activityInfo, CompleteAsyncError } from '@temporalio/activity';
 import { NotClaimed } from '../../agent/not-claimed.ts';
-import type { Clock } from '../../clock.ts';
-import { firstThrown, OffsiteError } from '../../offsite-error.ts';
+import type { Clock } from '../../base/clock.ts';
+import { firstThrown, OffsiteError } from '../../base/offsite-error.ts';
 import type { Contexts } from '../contexts.ts';
 import type { FleetDocument, TrialDocument } from '../document.ts';
 import { placedTrials } from '../placement/placed-trials.ts';

@@ -6,8 +6,8 @@ import {
   type Client,
   WorkflowNotFoundError,
 } from '@temporalio/client';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { fleetMessages } from '../../bounds/fleet.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { queries, type TrialSummary } from '../workflow/messages.ts';
 import type { BeatAnswer } from './task-hold.ts';
 

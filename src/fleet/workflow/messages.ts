@@ -1,6 +1,6 @@
 /** What goes over Temporal: references, numbers and short texts. The workflow's code shares these types. */
 
-import type { Holder } from '../../shares.ts';
+import type { Holder } from '../../base/shares.ts';
 import type { LookAnswer, LookOrder } from './poll-messages.ts';
 
 /** The name of the workflow that runs one batch. Its id is the batch's. */

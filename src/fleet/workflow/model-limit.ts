@@ -5,8 +5,8 @@ import {
   defineUpdate,
   setHandler,
 } from '@temporalio/workflow';
+import { type Renewal, Shares } from '../../base/shares.ts';
 import { fleetMessages } from '../../bounds/fleet.ts';
-import { type Renewal, Shares } from '../../shares.ts';
 import { type LimitInput, updates } from './messages.ts';
 
 /** Renewals until the workflow continues as new: its history has five events for each. */

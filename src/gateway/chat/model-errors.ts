@@ -1,4 +1,4 @@
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import { type ModelError, readErrorText } from '../wires/model-error.ts';
 import { wireTable } from '../wires/wire-table.ts';

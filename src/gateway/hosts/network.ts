@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { connect, type Socket } from 'node:net';
-import { abortable } from '../../abortable.ts';
-import { OffsiteError } from '../../offsite-error.ts';
+import { abortable } from '../../base/abortable.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 
 /** Reaches named hosts. Passed in, so that tests send no packets off the machine. */
 export interface Network {

@@ -7,11 +7,11 @@ import {
 import { isIP, type Socket } from 'node:net';
 import type { Duplex, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { abortable } from '../../abortable.ts';
+import { abortable } from '../../base/abortable.ts';
+import type { Clock } from '../../base/clock.ts';
+import { startDeadline } from '../../base/deadline.ts';
+import { messageOf } from '../../base/offsite-error.ts';
 import { hostConnections } from '../../bounds/sandbox.ts';
-import type { Clock } from '../../clock.ts';
-import { startDeadline } from '../../deadline.ts';
-import { messageOf } from '../../offsite-error.ts';
 import { canonical, isPublic } from '../../suite/hosts/addresses.ts';
 import { type Authority, hostHeader, readAuthority } from '../../suite/hosts/authority.ts';
 import type { AllowList } from '../../suite/hosts/host-pattern.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../base/clock.ts';
+import { Semaphore } from '../../base/semaphore.ts';
 import { adaptingLimits } from '../../bounds/model.ts';
-import type { Clock } from '../../clock.ts';
-import { Semaphore } from '../../semaphore.ts';
 import type { LimitEvent } from './limit-law.ts';
 import { type Learned, type Turn, termMs } from './shared-limit.ts';
 

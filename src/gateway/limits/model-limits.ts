@@ -1,5 +1,5 @@
-import type { Clock } from '../../clock.ts';
-import { messageOf } from '../../offsite-error.ts';
+import type { Clock } from '../../base/clock.ts';
+import { messageOf } from '../../base/offsite-error.ts';
 import type { HttpModel } from '../../suite/model-config.ts';
 import { ModelLimit } from './model-limit.ts';
 import { type Learned, type LimitMove, type SharedLimit, type Turn, takeTurn } from './shared-limit.ts';

@@ -1,4 +1,4 @@
-import { type Holder, type Renewal, Shares } from '../../shares.ts';
+import { type Holder, type Renewal, Shares } from '../../base/shares.ts';
 import { type LimitEvent, type LimitReason, type LimitState, newLimit, observe } from './limit-law.ts';
 
 /** What all processes of a machine know about one model, as it is kept. */

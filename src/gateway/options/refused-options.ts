@@ -1,6 +1,6 @@
+import type { Clock } from '../../base/clock.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { serverFacts } from '../../bounds/model.ts';
-import type { Clock } from '../../clock.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { HttpModel, Wire } from '../../suite/model-config.ts';
 import { isEssential, type RequestOption } from './request-options.ts';
 

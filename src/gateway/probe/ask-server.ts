@@ -1,8 +1,8 @@
+import { ByteStore } from '../../base/byte-store.ts';
+import type { Clock } from '../../base/clock.ts';
+import { startDeadline } from '../../base/deadline.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { serverFacts } from '../../bounds/model.ts';
-import { ByteStore } from '../../byte-store.ts';
-import type { Clock } from '../../clock.ts';
-import { startDeadline } from '../../deadline.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import type { Upstream, UpstreamAnswer } from '../upstream.ts';
 import { parsed } from '../wires/lenient.ts';

@@ -1,4 +1,4 @@
-import { messageOf } from '../../offsite-error.ts';
+import { messageOf } from '../../base/offsite-error.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import type { DirectModel } from './direct-model.ts';
 import { percentile, tokensPerSecond } from './speeds.ts';

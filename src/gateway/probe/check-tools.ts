@@ -1,5 +1,5 @@
+import { messageOf } from '../../base/offsite-error.ts';
 import { serverFacts } from '../../bounds/model.ts';
-import { messageOf } from '../../offsite-error.ts';
 import type { ChatAnswer, ChatMessage, ChatRequest, ToolCall } from '../chat/chat.ts';
 import { member } from '../wires/lenient.ts';
 

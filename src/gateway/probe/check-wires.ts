@@ -1,6 +1,6 @@
+import type { Clock } from '../../base/clock.ts';
+import { messageOf } from '../../base/offsite-error.ts';
 import { modelAnswers } from '../../bounds/model.ts';
-import type { Clock } from '../../clock.ts';
-import { messageOf } from '../../offsite-error.ts';
 import { type Wire, wires } from '../../suite/model-config.ts';
 import { waitAsked } from '../send.ts';
 import { askDirectly, type DirectModel } from './direct-model.ts';

@@ -1,5 +1,5 @@
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { Usage } from '../../contract/report.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { ModelConfig, Wire } from '../../suite/model-config.ts';
 import type { ChatAnswer, ChatRequest } from '../chat/chat.ts';
 import { chatOver } from '../chat/chat-over.ts';

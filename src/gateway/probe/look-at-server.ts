@@ -1,6 +1,6 @@
+import type { Clock } from '../../base/clock.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { serverFacts } from '../../bounds/model.ts';
-import type { Clock } from '../../clock.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { type HttpModel, ModelConfig, type Wire } from '../../suite/model-config.ts';
 import type { GatewayParts } from '../gateway-parts.ts';
 import { serveModel } from '../served-model.ts';

@@ -1,4 +1,4 @@
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { ChatAnswer, ChatRequest } from '../chat/chat.ts';
 
 /** Lengths of prompts in tokens, as the model counted them. */

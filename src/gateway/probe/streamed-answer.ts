@@ -1,6 +1,6 @@
+import { ByteStore } from '../../base/byte-store.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { chatAnswers } from '../../bounds/model.ts';
-import { ByteStore } from '../../byte-store.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import { refusedBy } from '../chat/model-errors.ts';
 import { answerStream } from '../translation/answer-stream.ts';

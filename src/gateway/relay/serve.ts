@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import { Duplex } from 'node:stream';
+import { type EndTraffic, listenTo } from '../../base/foreign-traffic.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { relayTraffic } from '../../bounds/sandbox.ts';
-import { type EndTraffic, listenTo } from '../../foreign-traffic.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { plainAnswer } from './plain-answer.ts';
 import type { RelayHandler } from './relay.ts';
 

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import type { ServerHttp2Session } from 'node:http2';
-import { abortable } from '../../abortable.ts';
+import { abortable } from '../../base/abortable.ts';
+import type { Clock } from '../../base/clock.ts';
+import { startDeadline } from '../../base/deadline.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { relayTraffic } from '../../bounds/sandbox.ts';
-import type { Clock } from '../../clock.ts';
-import { startDeadline } from '../../deadline.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Container } from '../../engine/container.ts';
 import type { Engine } from '../../engine/engine.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { type RelayHandler, relayPort } from './relay.ts';
 import { serveRelay } from './serve.ts';
 

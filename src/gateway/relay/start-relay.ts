@@ -1,9 +1,9 @@
-import { abortable } from '../../abortable.ts';
+import { abortable } from '../../base/abortable.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { relayTraffic } from '../../bounds/sandbox.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Container } from '../../engine/container.ts';
 import type { Engine } from '../../engine/engine.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { type Relay, relayPort } from './relay.ts';
 import { beginSidecar, type Sidecar, type SidecarRequest } from './sidecar.ts';
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
-import { canonicalJson } from '../../canonical-json.ts';
+import { canonicalJson } from '../../base/canonical-json.ts';
 import type { Content, NeutralMessage, NeutralRequest } from '../translation/neutral-request.ts';
 import { parsed } from '../wires/lenient.ts';
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { canonicalJson } from '../../canonical-json.ts';
+import { canonicalJson } from '../../base/canonical-json.ts';
 import type { ModelExchange } from '../../record/model-account.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import type { CanonicalRequest } from './canonical-request.ts';

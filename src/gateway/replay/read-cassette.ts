@@ -1,6 +1,6 @@
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { parseCheckedJson } from '../../base/parse-json.ts';
 import { cassettes } from '../../bounds/suite.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
-import { parseCheckedJson } from '../../parse-json.ts';
 import { CassetteLine, type ExchangeLine } from '../../record/cassette-line.ts';
 import { readFile } from '../../suite/read-file.ts';
 import type { CanonicalRequest } from './canonical-request.ts';

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { messageOf } from '../../offsite-error.ts';
-import { parseForeignJson } from '../../parse-json.ts';
+import { messageOf } from '../../base/offsite-error.ts';
+import { parseForeignJson } from '../../base/parse-json.ts';
 import type { ModelExchange } from '../../record/model-account.ts';
 import { type Wire, wires } from '../../suite/model-config.ts';
 import { Losses } from '../translation/losses.ts';

@@ -1,5 +1,5 @@
-import type { Clock } from '../../clock.ts';
-import { messageOf } from '../../offsite-error.ts';
+import type { Clock } from '../../base/clock.ts';
+import { messageOf } from '../../base/offsite-error.ts';
 import type { ReplayedExchange } from '../../record/replayed-exchange.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import { GatewayRefusal } from '../refusal.ts';

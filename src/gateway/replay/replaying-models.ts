@@ -1,5 +1,5 @@
-import type { Clock } from '../../clock.ts';
-import { OffsiteError } from '../../offsite-error.ts';
+import type { Clock } from '../../base/clock.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { ReplayedExchange } from '../../record/replayed-exchange.ts';
 import { ModelConfig } from '../../suite/model-config.ts';
 import type { SessionReplay, SessionRequest } from '../gateway.ts';

@@ -1,4 +1,4 @@
-import { messageOf } from '../../offsite-error.ts';
+import { messageOf } from '../../base/offsite-error.ts';
 import type { ScriptTurn } from '../../suite/script-file.ts';
 import { shellCall } from '../scripted/shell-tool.ts';
 import { Losses } from '../translation/losses.ts';

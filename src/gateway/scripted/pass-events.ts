@@ -1,5 +1,5 @@
-import type { Clock } from '../../clock.ts';
-import { OffsiteError } from '../../offsite-error.ts';
+import type { Clock } from '../../base/clock.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { Trouble } from '../../suite/script-file.ts';
 import type { WireEvent } from '../wires/wire-event.ts';
 

@@ -1,8 +1,8 @@
-import { untilAborted } from '../../abortable.ts';
+import { untilAborted } from '../../base/abortable.ts';
+import type { Clock } from '../../base/clock.ts';
+import { messageOf } from '../../base/offsite-error.ts';
+import { parseForeignJson } from '../../base/parse-json.ts';
 import { modelRequests } from '../../bounds/sandbox.ts';
-import type { Clock } from '../../clock.ts';
-import { messageOf } from '../../offsite-error.ts';
-import { parseForeignJson } from '../../parse-json.ts';
 import { ScriptFile, type ScriptTurn, type Trouble } from '../../suite/script-file.ts';
 import { readYamlFile } from '../../suite/yaml-file.ts';
 import { Losses } from '../translation/losses.ts';

@@ -1,5 +1,5 @@
+import { messageOf } from '../../base/offsite-error.ts';
 import { modelAnswers } from '../../bounds/model.ts';
-import { messageOf } from '../../offsite-error.ts';
 import { type EventFeed, eventFeed } from '../event-feed.ts';
 import { parsed } from '../wires/lenient.ts';
 import { readErrorText } from '../wires/model-error.ts';

@@ -1,5 +1,5 @@
+import { ByteStore } from '../../base/byte-store.ts';
 import { modelAnswers } from '../../bounds/model.ts';
-import { ByteStore } from '../../byte-store.ts';
 import { errorIn } from '../chat/model-errors.ts';
 import { isBlank, isDocument, isEvents } from '../event-feed.ts';
 import type { UpstreamAnswer } from '../upstream.ts';

@@ -1,6 +1,6 @@
 import { getHeapStatistics } from 'node:v8';
+import { messageOf } from '../../base/offsite-error.ts';
 import { modelAnswers } from '../../bounds/model.ts';
-import { messageOf } from '../../offsite-error.ts';
 import type { WireEvent } from '../wires/wire-event.ts';
 import { answerStream } from './answer-stream.ts';
 import type { CallIds } from './call-ids.ts';

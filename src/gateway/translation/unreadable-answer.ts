@@ -1,4 +1,4 @@
-import { OffsiteError } from '../../offsite-error.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 
 /** An answer that is not valid on its wire, or that another wire cannot express. */
 export class UnreadableAnswer extends OffsiteError {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseForeignJson } from '../../parse-json.ts';
+import { parseForeignJson } from '../../base/parse-json.ts';
 
 /**
  * Schemas for JSON from outside that may have any shape. A schema made only of these never fails: a value

@@ -1,5 +1,5 @@
+import { canonicalJson } from '../../base/canonical-json.ts';
 import { serviceRequests } from '../../bounds/callers.ts';
-import { canonicalJson } from '../../canonical-json.ts';
 import type { Issue } from '../../contract/errors.ts';
 import type { ResponseOf } from '../../contract/operations.ts';
 import type { ReportedTrial, ReportRequest } from '../../contract/report.ts';

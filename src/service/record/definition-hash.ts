@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '../../canonical-json.ts';
+import { canonicalJson } from '../../base/canonical-json.ts';
 import type { Case, Variant } from '../../contract/definition.ts';
 import { wholeCase } from '../../contract/whole-case.ts';
 

@@ -1,4 +1,4 @@
-import { canonicalJson, sha256 } from '../../canonical-json.ts';
+import { canonicalJson, sha256 } from '../../base/canonical-json.ts';
 import type { Variant } from '../../contract/definition.ts';
 import type { RunVariant } from '../../contract/record.ts';
 

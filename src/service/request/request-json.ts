@@ -1,6 +1,6 @@
+import { DocumentTooDeep, DocumentTooHeavy, parseForeignJson, TooManyValues } from '../../base/parse-json.ts';
 import { serviceRequests } from '../../bounds/callers.ts';
 import type { Issue } from '../../contract/errors.ts';
-import { DocumentTooDeep, DocumentTooHeavy, parseForeignJson, TooManyValues } from '../../parse-json.ts';
 import { cut } from '../../text/cut.ts';
 import { refuse, refuseBody } from '../api-error.ts';
 

@@ -1,5 +1,5 @@
+import type { Clock } from '../../base/clock.ts';
 import { serviceRequests } from '../../bounds/callers.ts';
-import type { Clock } from '../../clock.ts';
 import { type ApiError, refuse } from '../api-error.ts';
 
 /**

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
-import { sha256 } from '../../canonical-json.ts';
+import { sha256 } from '../../base/canonical-json.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { Credential, Organization, Permission } from '../../contract/identity.ts';
 import { inTransaction } from '../../ledger/database.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { newIdentifier } from '../identifiers.ts';
 
 /**

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeFolder } from '../../base/make-folder.ts';
+import { messageOf } from '../../base/offsite-error.ts';
 import { gitSources } from '../../bounds/suite.ts';
-import { makeFolder } from '../../make-folder.ts';
-import { messageOf } from '../../offsite-error.ts';
 import type { Repository } from './git-source.ts';
 import { failed, type GitCall, kindOfFailure, runGit } from './run-git.ts';
 

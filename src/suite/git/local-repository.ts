@@ -1,6 +1,6 @@
 import { readdirSync, realpathSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { type Reach, readFile, requireWithin } from '../read-file.ts';
 import { failed } from './run-git.ts';
 

@@ -1,7 +1,7 @@
 import { type ExecaError, execa } from 'execa';
+import { signalGroup } from '../../base/host-program.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { gitSources } from '../../bounds/suite.ts';
-import { signalGroup } from '../../host-program.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { withoutCredentials } from './git-source.ts';
 
 export interface GitCall {

@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net';
-import { OffsiteError } from '../../offsite-error.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { type Authority, readAuthority } from './authority.ts';
 
 /** The hosts that a sandbox may reach. */

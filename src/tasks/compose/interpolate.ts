@@ -1,6 +1,6 @@
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { yamlFiles } from '../../bounds/suite.ts';
 import { printPath } from '../../contract/errors.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { Path } from '../unknown-keys.ts';
 
 /** Stands for a folder of the host that the format's own program mounts for logs. */

@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path';
 import { z } from 'zod';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { taskDigests, taskSets } from '../../bounds/tasks.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { FileIssue } from '../../suite/file-issues.ts';
 import { checkDocument } from '../document.ts';
 import type { FoundTask } from '../located.ts';

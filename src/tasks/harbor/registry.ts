@@ -1,10 +1,10 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
+import { messageOf } from '../../base/offsite-error.ts';
+import { DocumentTooHeavy, parseCheckedJson } from '../../base/parse-json.ts';
 import { taskSets } from '../../bounds/tasks.ts';
 import { printPath } from '../../contract/errors.ts';
-import { messageOf } from '../../offsite-error.ts';
-import { DocumentTooHeavy, parseCheckedJson } from '../../parse-json.ts';
 import { BadFile, type FileIssue } from '../../suite/file-issues.ts';
 import { readText } from '../../suite/yaml-file.ts';
 import { checkDocument, type TaskDocument } from '../document.ts';

@@ -1,6 +1,6 @@
+import { messageOf } from '../../base/offsite-error.ts';
+import { DocumentTooHeavy, parseForeignJson } from '../../base/parse-json.ts';
 import { rewards } from '../../bounds/tasks.ts';
-import { messageOf } from '../../offsite-error.ts';
-import { DocumentTooHeavy, parseForeignJson } from '../../parse-json.ts';
 import { cut } from '../../text/cut.ts';
 
 /** Rewards by their names, all of them finite numbers; or why there are none. */

@@ -10,8 +10,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { makeFolder } from '../../make-folder.ts';
-import { OffsiteError } from '../../offsite-error.ts';
+import { makeFolder } from '../../base/make-folder.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { contextEntries } from '../../suite/build-context.ts';
 import { isBelow } from '../task-folder.ts';
 import type { ImportedCase } from './case-yaml.ts';

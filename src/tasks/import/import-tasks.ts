@@ -1,8 +1,8 @@
 import { realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { yamlFiles } from '../../bounds/suite.ts';
 import { limits } from '../../contract/definition.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { BadFile, type FileIssue, printFileIssue } from '../../suite/file-issues.ts';
 import { SuiteFile } from '../../suite/suite-file.ts';
 import type { TasksSource } from '../../suite/tasks-source.ts';

@@ -1,5 +1,5 @@
 import { parsePatch } from 'diff';
-import { messageOf } from '../../offsite-error.ts';
+import { messageOf } from '../../base/offsite-error.ts';
 
 /** The files of a patch, by their paths in the repository. */
 export interface PatchedFiles {

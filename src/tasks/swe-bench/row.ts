@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { messageOf } from '../../base/offsite-error.ts';
+import { parseCheckedJson } from '../../base/parse-json.ts';
 import { taskRows } from '../../bounds/tasks.ts';
 import { printPath } from '../../contract/errors.ts';
-import { messageOf } from '../../offsite-error.ts';
-import { parseCheckedJson } from '../../parse-json.ts';
 import { BadFile } from '../../suite/file-issues.ts';
 import { CommitName } from '../../suite/tests-source.ts';
 import { checkDocument, type TaskDocument } from '../document.ts';

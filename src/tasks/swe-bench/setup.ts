@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { OffsiteError } from '../../offsite-error.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { RowTest, TasksSource } from '../../suite/tasks-source.ts';
 import type { ContainerSource } from '../task.ts';
 

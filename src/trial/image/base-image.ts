@@ -1,9 +1,9 @@
+import { OffsiteError, type OffsiteErrorOptions } from '../../base/offsite-error.ts';
 import { baseImageRecipe, baseImageRecipes } from '../../base-image/recipe.ts';
 import { assertEnforceable } from '../../engine/capabilities.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Image } from '../../engine/port/images.ts';
-import { OffsiteError, type OffsiteErrorOptions } from '../../offsite-error.ts';
 import { missingLabel } from '../../suite/labels.ts';
 import type { CaseExtras, Sandbox } from '../../suite/plan.ts';
 import { containerSpec, defaultContext, engineNetwork } from '../container-spec.ts';

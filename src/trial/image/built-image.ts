@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { rootCertificates } from 'node:tls';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { buildContexts } from '../../bounds/suite.ts';
 import type { ImageBuilder } from '../../engine/build/image-builder.ts';
 import { withinReserve } from '../../engine/container/disk-space.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { OutputCapture } from '../../engine/exec/output-capture.ts';
 import type { Image } from '../../engine/port/images.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { EnvironmentStep, UsedImage } from '../../record/environment.ts';
 import { rewritten, secretMount, usedImages } from '../../suite/dockerfile.ts';
 import { namedFrontend, plainDockerfile, remoteAdds, unmetNeeds } from '../../suite/dockerfile-features.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '../../canonical-json.ts';
+import { canonicalJson } from '../../base/canonical-json.ts';
 import type { Mount } from '../../engine/port/containers.ts';
 import { harnessFolder } from '../../harness/npm-cli.ts';
 import { defaultContext } from '../container-spec.ts';

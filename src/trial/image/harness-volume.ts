@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Container } from '../../engine/container.ts';
 import type { Capabilities } from '../../engine/port/capabilities.ts';
 import type { Mount } from '../../engine/port/containers.ts';
 import type { Image } from '../../engine/port/images.ts';
 import { harnessFolder } from '../../harness/npm-cli.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { EnvironmentStep } from '../../record/environment.ts';
 import type { Sandbox } from '../../suite/plan.ts';
 import { defaultContext } from '../container-spec.ts';

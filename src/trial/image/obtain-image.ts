@@ -1,7 +1,7 @@
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Image, PullProgress } from '../../engine/port/images.ts';
 import { isRefusal, pullObstacle } from '../../engine/pull/obtain-image.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { UsedImage } from '../../record/environment.ts';
 import type { ObserveBuild } from './build-event.ts';
 

@@ -1,10 +1,10 @@
 import { posix } from 'node:path';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { printedText } from '../../bounds/anyone.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';
 import type { NewEntry } from '../../engine/archive/entries.ts';
 import type { Container } from '../../engine/container.ts';
 import type { ExecResult } from '../../engine/exec/exec-request.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { PlacedFile } from '../../suite/environment.ts';
 import type { PlannedSource } from '../../suite/git/git-source.ts';
 import { sourceEntries } from '../../suite/git/source-entries.ts';

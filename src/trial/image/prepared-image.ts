@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { Container } from '../../engine/container.ts';
 import type { Mount } from '../../engine/port/containers.ts';
 import type { SnapshotResult } from '../../engine/snapshot.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { EnvironmentStep, UsedImage } from '../../record/environment.ts';
 import { containerSpec } from '../container-spec.ts';
 import { TrialFailure } from '../failure.ts';

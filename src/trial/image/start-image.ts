@@ -1,10 +1,10 @@
+import { messageOf } from '../../base/offsite-error.ts';
 import { suiteFiles } from '../../bounds/suite.ts';
 import { assertEnforceable } from '../../engine/capabilities.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Container } from '../../engine/container.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Image } from '../../engine/port/images.ts';
-import { messageOf } from '../../offsite-error.ts';
 import type { UsedImage } from '../../record/environment.ts';
 import { workdirObstacle } from '../../suite/environment.ts';
 import type { Sandbox } from '../../suite/plan.ts';

@@ -1,4 +1,4 @@
-import { steadyClock } from '../../clock.ts';
+import { steadyClock } from '../../base/clock.ts';
 import type { KeptWorkspace, Workspaces } from '../../ledger/workspaces.ts';
 import type { Cause, PhaseName } from '../../record/cause.ts';
 import type { TrialRecord, TrialResult } from '../../record/trial-record.ts';

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createZstdDecompress } from 'node:zlib';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { Container } from '../../engine/container.ts';
 import type { KeptWorkspace, Workspaces } from '../../ledger/workspaces.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { emptyWorkspace } from '../../validate/workspace-copy.ts';
 
 /** Why what a trial left cannot be graded again; undefined if it can be tried. */

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { NewEntry } from '../../engine/archive/entries.ts';
 import type { Container } from '../../engine/container.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { Cause } from '../../record/cause.ts';
 import { asUser } from '../as-user.ts';
 import { gradingEnvironment } from '../environment.ts';

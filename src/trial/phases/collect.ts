@@ -1,9 +1,9 @@
+import { startDeadline } from '../../base/deadline.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { printedText } from '../../bounds/anyone.ts';
 import { workspaceFiles } from '../../bounds/sandbox.ts';
-import { startDeadline } from '../../deadline.ts';
 import type { Manifest } from '../../engine/archive/manifest.ts';
 import type { Container } from '../../engine/container.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { FileChange } from '../../record/files.ts';
 import type { HarnessEvent } from '../../record/harness.ts';
 import type { CollectCommand } from '../../suite/case-tests.ts';

@@ -1,10 +1,10 @@
+import { startDeadline } from '../../base/deadline.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { chatAnswers } from '../../bounds/model.ts';
-import { startDeadline } from '../../deadline.ts';
 import { hintFor } from '../../gateway/chat/model-errors.ts';
 import type { ModelAccount } from '../../gateway/gateway.ts';
 import { saysTooLong } from '../../harness/model-failure.ts';
 import type { HarnessEnding, Runner } from '../../harness/runner.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { Cause } from '../../record/cause.ts';
 import { type Blame, blameOf, type Evidence, nothingTried } from '../blame.ts';
 import type { Conversation } from '../conversation.ts';

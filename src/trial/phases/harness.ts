@@ -1,5 +1,5 @@
+import type { Clock } from '../../base/clock.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';
-import type { Clock } from '../../clock.ts';
 import type { Container } from '../../engine/container.ts';
 import type { BudgetLeft } from '../../gateway/gateway.ts';
 import type { CommandSource, Runner, TimeLeft } from '../../harness/runner.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import type { PlacedFile } from '../../suite/environment.ts';
 import { TrialFailure } from '../failure.ts';
 import type { ImageParts, PreparationOptions } from '../image/image-parts.ts';

@@ -1,5 +1,5 @@
+import type { Clock } from '../../base/clock.ts';
 import { serviceOutput } from '../../bounds/sandbox.ts';
-import type { Clock } from '../../clock.ts';
 import type { Checked, Service } from '../../engine/service.ts';
 import { TrialFailure } from '../failure.ts';
 import type { ServiceImage } from './service-image.ts';

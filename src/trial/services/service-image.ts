@@ -1,10 +1,10 @@
+import { messageOf } from '../../base/offsite-error.ts';
 import { assertEnforceable } from '../../engine/capabilities.ts';
 import type { ContainerSpec, ServiceProgram } from '../../engine/container/container-spec.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { networkObstacle } from '../../engine/network/network.ts';
 import type { Image } from '../../engine/port/images.ts';
 import type { ServiceSpec } from '../../engine/service.ts';
-import { messageOf } from '../../offsite-error.ts';
 import type { EnvironmentStep, UsedImage } from '../../record/environment.ts';
 import type { PlannedService, ServiceHealthcheck } from '../../suite/services.ts';
 import { TrialFailure, unusable } from '../failure.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import type { Artifact } from '../../contract/report.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Engine } from '../../engine/engine.ts';

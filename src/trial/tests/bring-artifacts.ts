@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { carriedArtifacts } from '../../bounds/sandbox.ts';
 import type { Container } from '../../engine/container.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { BroughtArtifacts, CarriedArtifact } from '../../suite/case-tests.ts';
 import { globMatcher } from '../workspace/globs.ts';
 

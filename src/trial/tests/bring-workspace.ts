@@ -1,8 +1,8 @@
 import { posix } from 'node:path';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { carriedArtifacts } from '../../bounds/sandbox.ts';
 import { taskRows } from '../../bounds/tasks.ts';
 import type { Container } from '../../engine/container.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { BroughtWorkspace } from '../../suite/case-tests.ts';
 import { patchedFiles, wholePatch } from '../../tasks/swe-bench/patched-files.ts';
 import { copiedRepository, gitSettings } from '../../validate/git-settings.ts';

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { rewards } from '../../bounds/tasks.ts';
 import type { Container } from '../../engine/container.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { TestReading } from '../../suite/case-tests.ts';
 import { type Rewards, readRewards } from '../../tasks/harbor/reward.ts';
 

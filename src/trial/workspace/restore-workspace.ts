@@ -1,7 +1,7 @@
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';
 import type { NewEntry } from '../../engine/archive/entries.ts';
 import type { Container } from '../../engine/container.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { FileChange } from '../../record/files.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 

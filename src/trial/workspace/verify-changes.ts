@@ -1,10 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
 import pLimit from 'p-limit';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { pathLists } from '../../bounds/sandbox.ts';
 import type { Manifest } from '../../engine/archive/manifest.ts';
 import type { Container } from '../../engine/container.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import { cachePaths, statePaths, stateRoots } from '../sandbox-paths.ts';
 
 /** What verify changes by itself in an untouched workspace. */

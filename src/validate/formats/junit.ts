@@ -1,5 +1,5 @@
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
-import { messageOf } from '../../offsite-error.ts';
+import { messageOf } from '../../base/offsite-error.ts';
 import { cut } from '../../text/cut.ts';
 import type { ReportedTest, TestReport } from './reported-test.ts';
 

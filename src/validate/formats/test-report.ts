@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DocumentTooHeavy, parseCheckedJson } from '../../parse-json.ts';
+import { DocumentTooHeavy, parseCheckedJson } from '../../base/parse-json.ts';
 import type { ReportedTest, TestReport } from './reported-test.ts';
 
 /** Reads a program's output as a test report. Undefined if the output is not a report. */

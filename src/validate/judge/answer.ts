@@ -1,4 +1,4 @@
-import { OffsiteError } from '../../offsite-error.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { type Asking, askRecorded } from './ask-model.ts';
 import { fencedMaterial } from './material.ts';
 import type { AnswerRequest } from './requests.ts';

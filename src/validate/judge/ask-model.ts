@@ -1,6 +1,6 @@
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
+import { messageOf } from '../../base/offsite-error.ts';
 import type { ChatAnswer, ChatRequest } from '../../gateway/chat/chat.ts';
-import { messageOf } from '../../offsite-error.ts';
 
 /**
  * Asks a configured model. The request is metered and limited like all of the trial's model traffic. Rejects

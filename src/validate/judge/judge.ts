@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { validatorRecords } from '../../bounds/grading.ts';
 import type { Judgment } from '../../contract/validation.ts';
 import type { ChatRequest } from '../../gateway/chat/chat.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import { structuredAnswer } from '../structured-answer.ts';
 import { captured } from '../texts.ts';
 import { type Asking, askRecorded } from './ask-model.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { validatorRecords } from '../../bounds/grading.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 
 /** The requests that validators may make. The types of the sandboxed API describe the same to authors. */
 

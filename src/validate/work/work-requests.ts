@@ -1,9 +1,9 @@
 import { posix } from 'node:path';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { workForValidator } from '../../bounds/grading.ts';
 import type { SourceFile } from '../../contract/definition.ts';
 import { PathRoom } from '../../engine/changes/path-room.ts';
 import type { Container } from '../../engine/container.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { RunResult } from '../sandboxed/api.ts';
 import type { SandboxedEndWork, SandboxedLook, SandboxedReply, SandboxedRun } from '../sandboxed/records.ts';
 import type { Work } from './work.ts';

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
+import type { Clock } from '../../base/clock.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { workForValidator } from '../../bounds/grading.ts';
-import type { Clock } from '../../clock.ts';
-import { OffsiteError } from '../../offsite-error.ts';
 import type { RunOptions, RunResult } from '../sandboxed/api.ts';
 import { execUser, users } from '../users.ts';
 import type { WorkSandbox } from './work-sandbox.ts';

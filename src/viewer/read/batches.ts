@@ -1,3 +1,4 @@
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import {
   batchesOfRuns,
   type ListedBatch,
@@ -9,7 +10,6 @@ import { fingerprintsOf } from '../../ledger/fingerprints.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { listingsOf } from '../../ledger/listings.ts';
 import { lastAttempts, trialByKey } from '../../ledger/trial-rows.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { ListedAttempt } from '../../record/attempt.ts';
 import { batchMarks } from '../../record/batch-marks.ts';
 import type { Cause } from '../../record/cause.ts';

@@ -1,7 +1,7 @@
 import { getHeapStatistics } from 'node:v8';
+import { weightOf } from '../../base/parse-json.ts';
 import { viewedRecords } from '../../bounds/anyone.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { weightOf } from '../../parse-json.ts';
 import { readRecord } from '../../record/read-record.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 

@@ -1,8 +1,8 @@
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { listAttempts } from '../../ledger/find.ts';
 import { laterGradings } from '../../ledger/later-gradings.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { trialByKey } from '../../ledger/trial-rows.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { LaterGrading } from '../../record/later-grading.ts';
 import {
   type CutLimits,

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Context, Hono } from 'hono';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { changedAfter, lastChange } from '../../ledger/trial-rows.ts';
-import { messageOf, OffsiteError } from '../../offsite-error.ts';
 import type { Redactor } from '../../redaction/redactor.ts';
 import type { RecordReference } from '../model/data-source.ts';
 import type { LedgerEvent } from '../model/shapes.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import type { Clock } from '../../../src/clock.ts';
+import type { Clock } from '../../../src/base/clock.ts';
 import type { JsonObject } from '../../../src/gateway/wires/lenient.ts';
 import type { Wire } from '../../../src/suite/model-config.ts';
 import { ableModel, scriptedServer } from '../../gateway/probe/scripted-server.ts';

@@ -1,7 +1,7 @@
+import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import { modelsCommand } from '../../../src/cli/commands/models.ts';
 import { printFailure } from '../../../src/cli/failure.ts';
 import { Interrupted } from '../../../src/cli/interruption.ts';
-import { type Clock, systemClock } from '../../../src/clock.ts';
 import { Output } from '../../../src/text/output.ts';
 import type { Place } from '../place.ts';
 

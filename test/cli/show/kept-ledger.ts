@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemClock } from '../../../src/clock.ts';
+import { systemClock } from '../../../src/base/clock.ts';
 import { Ledger } from '../../../src/ledger/ledger.ts';
 import { recordOf, type TrialResult } from '../../../src/record/trial-record.ts';
 

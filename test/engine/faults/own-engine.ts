@@ -6,7 +6,7 @@ import { execa } from 'execa';
 import { isRunning } from '../../../scripts/set-up/clear-leftovers.ts';
 import type { EngineHome } from '../../../scripts/set-up/engine-home.ts';
 import { startEngine } from '../../../scripts/set-up/start-engine.ts';
-import { systemClock } from '../../../src/clock.ts';
+import { systemClock } from '../../../src/base/clock.ts';
 
 /** An engine of the test's own, which it may stop and kill: the machine's is everybody's. Needs root. */
 export interface OwnEngine extends AsyncDisposable {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../../../src/clock.ts';
+import { systemClock } from '../../../src/base/clock.ts';
 import type { ContainerSpec } from '../../../src/engine/container/container-spec.ts';
 import { containerOf } from '../../../src/engine/container.ts';
 import type { Engine } from '../../../src/engine/engine.ts';

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { systemClock } from '../../../src/clock.ts';
+import { systemClock } from '../../../src/base/clock.ts';
 import { openGateway } from '../../../src/gateway/open-gateway.ts';
 import { ConfigFile } from '../../../src/suite/config-file.ts';
 import type { HttpModel, Wire } from '../../../src/suite/model-config.ts';

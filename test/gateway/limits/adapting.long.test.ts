@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test, vi } from 'vitest';
-import { systemClock } from '../../../src/clock.ts';
+import { systemClock } from '../../../src/base/clock.ts';
 import { ModelLimits } from '../../../src/gateway/limits/model-limits.ts';
 import { openGateway } from '../../../src/gateway/open-gateway.ts';
 import { Limits } from '../../../src/ledger/limits.ts';

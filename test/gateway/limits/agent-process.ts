@@ -1,4 +1,4 @@
-import { systemClock } from '../../../src/clock.ts';
+import { systemClock } from '../../../src/base/clock.ts';
 import { ModelLimits } from '../../../src/gateway/limits/model-limits.ts';
 import { openGateway } from '../../../src/gateway/open-gateway.ts';
 import { Limits } from '../../../src/ledger/limits.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { systemClock } from '../../../src/clock.ts';
+import { systemClock } from '../../../src/base/clock.ts';
 import { type LookOptions, lookAtServer } from '../../../src/gateway/probe/look-at-server.ts';
 import type { Step } from '../test-upstream.ts';
 import {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { systemClock } from '../../../src/clock.ts';
+import { systemClock } from '../../../src/base/clock.ts';
 import { scriptedUpstream } from '../../../src/gateway/scripted/scripted-upstream.ts';
 import type { Wire } from '../../../src/suite/model-config.ts';
 import type { Step, TestUpstream } from '../test-upstream.ts';

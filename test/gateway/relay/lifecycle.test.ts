@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { execa } from 'execa';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { systemClock } from '../../../src/clock.ts';
+import { systemClock } from '../../../src/base/clock.ts';
 import type { ContainerSpec } from '../../../src/engine/container/container-spec.ts';
 import type { RelayHandler } from '../../../src/gateway/relay/relay.ts';
 import { startRelay } from '../../../src/gateway/relay/start-relay.ts';

@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { systemClock } from '../../../src/clock.ts';
+import { systemClock } from '../../../src/base/clock.ts';
 import type { ContainerSpec } from '../../../src/engine/container/container-spec.ts';
 import type { Container } from '../../../src/engine/container.ts';
 import type { Engine } from '../../../src/engine/engine.ts';

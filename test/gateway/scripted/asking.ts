@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createParser } from 'eventsource-parser';
 import { stringify } from 'yaml';
-import { type Clock, systemClock } from '../../../src/clock.ts';
+import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import { scriptedUpstream } from '../../../src/gateway/scripted/scripted-upstream.ts';
 import type { Upstream } from '../../../src/gateway/upstream.ts';
 import type { Wire } from '../../../src/suite/model-config.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Clock } from '../../../src/clock.ts';
+import type { Clock } from '../../../src/base/clock.ts';
 import { document, events, scripted, send, text, wires } from './asking.ts';
 
 const question = (about = 'x') => ({ messages: [{ role: 'user', content: about }] });

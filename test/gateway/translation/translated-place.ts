@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemClock } from '../../../src/clock.ts';
+import { systemClock } from '../../../src/base/clock.ts';
 import type { GatewaySession, SessionRequest } from '../../../src/gateway/gateway.ts';
 import type { GatewayOptions } from '../../../src/gateway/gateway-parts.ts';
 import { openGateway } from '../../../src/gateway/open-gateway.ts';

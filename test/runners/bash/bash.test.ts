@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bash } from '../../../runners/bash/runner.ts';
-import { type Clock, systemClock } from '../../../src/clock.ts';
+import { type Clock, systemClock } from '../../../src/base/clock.ts';
+import { OffsiteError } from '../../../src/base/offsite-error.ts';
 import { type Container, containerOf } from '../../../src/engine/container.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
 import { chatOver } from '../../../src/gateway/chat/chat-over.ts';
 import type { HarnessRun, HarnessSession, ModelAccess } from '../../../src/harness/runner.ts';
-import { OffsiteError } from '../../../src/offsite-error.ts';
 import { type Wire, wires } from '../../../src/suite/model-config.ts';
 import { type Profile, profileOf } from '../../../src/suite/plan.ts';
 import {

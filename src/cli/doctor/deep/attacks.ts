@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { OffsiteError } from '../../../offsite-error.ts';
+import { OffsiteError } from '../../../base/offsite-error.ts';
 import { SuiteFile } from '../../../suite/suite-file.ts';
 import { readYamlFile } from '../../../suite/yaml-file.ts';
 

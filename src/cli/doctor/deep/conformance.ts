@@ -1,5 +1,5 @@
+import type { Clock } from '../../../base/clock.ts';
 import { baseImageName, baseImageRecipe } from '../../../base-image/recipe.ts';
-import type { Clock } from '../../../clock.ts';
 import { type Conformance, examineConformance } from '../../../engine/conformance/check.ts';
 import { conformanceChecks } from '../../../engine/conformance/checks.ts';
 import type { Engine } from '../../../engine/engine.ts';

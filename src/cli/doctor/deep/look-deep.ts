@@ -1,4 +1,4 @@
-import type { Clock } from '../../../clock.ts';
+import type { Clock } from '../../../base/clock.ts';
 import { unmetWishes } from '../../../engine/capabilities.ts';
 import { conformanceChecks } from '../../../engine/conformance/checks.ts';
 import type { Engine } from '../../../engine/engine.ts';

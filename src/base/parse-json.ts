@@ -1,5 +1,5 @@
 import { getHeapStatistics } from 'node:v8';
-import { foreignJson } from './bounds/anyone.ts';
+import { foreignJson } from '../bounds/anyone.ts';
 
 /**
  * The most bytes that V8 takes for each value of a document: an empty array, a name and its entry in a

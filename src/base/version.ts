@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 /** The folders above this file that may be the package's: of the sources, and of the built program. */
-const above = ['../', '../../'].map((path) => new URL(path, import.meta.url));
+const above = ['../../', '../../../'].map((path) => new URL(path, import.meta.url));
 
 /** The version of this Offsite. */
 export function versionOf(): string {
