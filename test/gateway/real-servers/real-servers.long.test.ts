@@ -116,8 +116,10 @@ byPython.describe('a server of models', () => {
             timeouts: { ...timeouts, install: installPatience, harness: turnPatience },
           },
         );
-        const failures = result.models?.exchanges?.flatMap(({ failure }) => failure ?? []);
-        expect(failures).toEqual([]);
+        const failures = result.models?.exchanges?.flatMap(({ failure }) => failure ?? []) ?? [];
+        // CLIs leave answers of their own side questions unread.
+        const left = /^(the harness has ended|its client ended it)$/;
+        expect(failures.filter((failure) => !left.test(failure))).toEqual([]);
         // Random weights call no tools, and make no files. That is their failure, and not one of their server.
         expect(of?.state).toBe(name === 'llama.cpp' ? 'none' : 'works');
         expect(result.verdict).toBe(of?.state === 'works' ? 'passed' : 'failed');
