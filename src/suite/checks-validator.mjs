@@ -28,7 +28,7 @@ async function grade(raw, context) {
     assert.ok(await exists(path, context), `there is no ${path}`);
     return;
   }
-  const text = await context.read(path);
+  const text = await textOf(path, context);
   if (check.file !== undefined) {
     compare(text, check, path);
     return;
@@ -49,6 +49,15 @@ async function gradeRun({ run, timeout, exitCode = 0, ...check }, context) {
   );
   compare(ended.stdout, check, 'the output');
   return ended.stdout;
+}
+
+async function textOf(path, context) {
+  try {
+    return await context.read(path);
+  } catch (error) {
+    if (!(await exists(path, context))) assert.fail(`there is no ${path}`);
+    throw error;
+  }
 }
 
 async function exists(path, { files }) {

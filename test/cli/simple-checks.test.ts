@@ -20,10 +20,11 @@ test('checks and judges of a case hold for a solution, and say what is wrong wit
     { json: 'out/data.json', at: '/items/1/a~1b', equals: { n: [1, null] } },
     { json: 'out/data.json', at: '/word', equals: '{{word}}' },
     { json: 'out/data.json', at: '/items', matches: '^\\[0,' },
+    { json: 'out/more.json', at: '/a', equals: 1 },
     { run: 'cat out/text.txt; exit 3', exitCode: 3, contains: '{{word}}', name: 'it prints the text' },
   ];
   const data = JSON.stringify({ word: 'May', items: [0, { 'a/b': { n: [1, null] } }] });
-  const solution = `rm old.txt; mkdir out; printf 'told kindly of May\\n' > out/text.txt; echo '${data}' > out/data.json`;
+  const solution = `rm old.txt; mkdir out; printf 'told kindly of May\\n' > out/text.txt; echo '${data}' > out/data.json; echo '{"a":1}' > out/more.json`;
   const suite = place.suite({
     cases: [
       {
@@ -57,6 +58,7 @@ test('checks and judges of a case hold for a solution, and say what is wrong wit
     expect.stringMatching(/^out\/data\.json at \/items\/1\/a~1b .*: out\/data\.json is no JSON/),
     expect.stringMatching(/out\/data\.json is no JSON/),
     expect.stringMatching(/out\/data\.json is no JSON/),
+    'out/more.json at /a equals 1: there is no out/more.json',
     expect.stringContaining('it prints the text: the output does not contain "May"; it has: told by June'),
     'judge: passed',
   ]);
