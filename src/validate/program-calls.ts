@@ -132,7 +132,12 @@ export class ProgramCalls {
       { path: `${call}/stdout`, content: stdout, mode: 0o600, ...owner },
       { path: `${call}/stderr`, content: stderr, mode: 0o600, ...owner },
     ];
-    await container.put([...answer, { path: `${call}/code`, linkTarget: String(exitCode) }], '/', signal);
+    try {
+      await container.put([...answer, { path: `${call}/code`, linkTarget: String(exitCode) }], '/', signal);
+    } catch (error) {
+      // The validator may have removed the folder meanwhile, so that nobody waits for this.
+      if ((await container.kindOf(call, signal)) !== 'nothing') throw error;
+    }
   }
 
   /**

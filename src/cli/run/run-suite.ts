@@ -96,7 +96,7 @@ export async function runSuite(file: string | undefined, options: RunOptions): P
     const kept = ledger.outbox.pending().filter((report) => report.service === service).length;
     const waiting = kept > 0 ? `${plural(kept, 'result')} kept in ${dataFolder}; ` : '';
     const placed = placedFailure(error, context.config);
-    if (!options.dryRun && resumable(ledger, service).length > 0)
+    if (!options.dryRun && (kept > 0 || resumable(ledger, service).length > 0))
       progress.note(`${waiting}\`offsite resume\` continues what is not finished`);
     progress[Symbol.dispose]();
     await printIncompleteResults(unfinished, error);
