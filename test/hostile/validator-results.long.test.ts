@@ -74,14 +74,16 @@ echo right > /opt/right; ln -sf /opt/right result`,
     expect(result).toMatchObject({ verdict: 'failed', verifySteps: [{ exitCode: 1 }] });
   });
 
-  test('by filling the disk, so that grading cannot work', async () => {
-    const run = 'echo right > result; head -c 300000000 /dev/zero > filling';
+  test.each([
+    ['wrong', 'failed'],
+    ['right', 'passed'],
+  ])('by filling the disk: what it left is graded, and was %s', async (left, verdict) => {
     const result = await bench.trial(
-      run,
+      `echo ${left} > result; head -c 300000000 /dev/zero > filling`,
       { prepare: withGit, validator: validator(reads) },
       { disk: 100 * 1024 ** 2 },
     );
-    expect(result.verdict).toBe('failed');
+    expect(result.verdict).toBe(verdict);
     expect(result.cause).toMatchObject({ kind: 'agent' });
   });
 
