@@ -26,5 +26,5 @@ test('what is missing is an obstacle, what differs a note, and the rest is not t
   ]);
   expect(remarks.notes).toEqual([{ ...at, kind: 'open-network', message: explanation('open-network') }]);
   expect(explanation('cpus')).toBeUndefined();
-  expect(explanation('unknown-key')).toBeUndefined();
+  expect(explanation('unknown-key')).toMatch(/no such key/);
 });
