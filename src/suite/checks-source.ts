@@ -8,7 +8,7 @@ const Name = z
   .string()
   .min(1)
   .optional()
-  .meta({ description: 'Its name in results. Default: what it says.' });
+  .meta({ description: 'Its name in results. Default: what it says; for a judge, judge.' });
 const WorkPath = z
   .string()
   .min(1)

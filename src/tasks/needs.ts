@@ -1,3 +1,4 @@
+import { OffsiteError } from '../base/offsite-error.ts';
 import { usedImages } from '../suite/dockerfile.ts';
 import { type Frontend, namedFrontend, plainDockerfile, unmetNeeds } from '../suite/dockerfile-features.ts';
 import type { CaseEnvironment, PlannedBuild } from '../suite/environment.ts';
@@ -75,8 +76,14 @@ export async function machineObstacles(
     if (name !== 'scratch' && !(await machine.hasImage(name))) remarks.uses('absent-image', at);
   if (repository && (await machine.hasImage(repository.image))) {
     const { image, at, folder, base } = repository;
-    const later = await machine.laterCommits(image, folder, base);
-    if (later !== undefined) remarks.uses('later-commits', { ...at, message: later });
+    try {
+      const later = await machine.laterCommits(image, folder, base);
+      if (later !== undefined) remarks.uses('later-commits', { ...at, message: later });
+    } catch (error) {
+      // One bad image must not end the list of all others.
+      if (!(error instanceof OffsiteError) || error.code !== 'TRIAL_VOID') throw error;
+      remarks.uses('unsearched-image', { ...at, message: error.message });
+    }
   }
   for (const { dockerfile, file, frontend } of builds) {
     const { kind, frontend: own } = await machine.builder();

@@ -98,6 +98,7 @@ const support = {
     missing: 'the engine does not have the image: pull it, or map it with `images` of offsite.yaml',
   },
   'later-commits': { missing: 'an agent could read the solution there: leave it out of the image' },
+  'unsearched-image': { missing: 'its image cannot be searched, so its trials would be void' },
   'not-here': { missing: 'the task is not on this machine' },
   'wrong-digest': { missing: 'the files differ from those that the data set names' },
 } as const satisfies Readonly<Record<string, Support>>;

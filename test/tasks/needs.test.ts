@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { OffsiteError } from '../../src/base/offsite-error.ts';
 import { type Machine, machineObstacles, needsOf } from '../../src/tasks/needs.ts';
 import { planTasks } from '../../src/tasks/plan-tasks.ts';
 import { openTaskSet, type TaskSetFolder } from './task-set.ts';
@@ -35,3 +36,24 @@ test.each([
     expect(obstacles.map(({ feature, line }) => `${feature} ${line}`)).toEqual(expected);
   },
 );
+
+test.each([
+  ['shows later commits', async () => 'a fix', ['later-commits']],
+  ['shows none', async () => undefined, []],
+  [
+    'cannot be searched',
+    async () => Promise.reject(new OffsiteError('no shell', { code: 'TRIAL_VOID', kind: 'infrastructure' })),
+    ['unsearched-image'],
+  ],
+])('an image of a row that %s', async (_, laterCommits, expected) => {
+  const machine: Machine = {
+    ...{ cpus: 8, memoryBytes: 2 ** 33, laterCommits },
+    hasImage: async () => true,
+    builder: async () => ({ kind: 'classic', frontend: 'classic' }),
+  };
+  const at = { file: 'rows.jsonl', line: 3, column: 1, path: '', message: 'image' };
+  const repository = { image: 'image', at, folder: undefined, base: 'abc' };
+  const needs = { cpus: 1, memoryBytes: 1, images: [], builds: [], repository };
+  const obstacles = await machineObstacles(needs, 'rows.jsonl', machine);
+  expect(obstacles.map(({ feature }) => feature)).toEqual(expected);
+});
