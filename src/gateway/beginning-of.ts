@@ -1,12 +1,15 @@
 import { modelAnswers } from '../bounds/model.ts';
 
-/** Reads the first bytes of a body; `whole` still gives the complete body. */
-export async function beginningOf(source: AsyncIterable<Uint8Array>) {
+/**
+ * Reads the first bytes of a body: as many as an error may have, or the first piece. `whole` still gives the
+ * complete body.
+ */
+export async function beginningOf(source: AsyncIterable<Uint8Array>, most: 'judged' | 'first' = 'judged') {
   const iterator = source[Symbol.asyncIterator]();
   const chunks: Uint8Array[] = [];
   let size = 0;
   let ended = false;
-  while (!ended && size < modelAnswers.bytes.judgedError) {
+  while (!ended && size < (most === 'first' ? 1 : modelAnswers.bytes.judgedError)) {
     const { done, value } = await iterator.next();
     if (done) ended = true;
     else {

@@ -1,6 +1,8 @@
 import { modelAnswers } from '../../bounds/model.ts';
+import type { Wire } from '../../suite/model-config.ts';
 import { beginningOf } from '../beginning-of.ts';
 import { errorIn, isContextFull } from '../chat/model-errors.ts';
+import { meterOf } from '../metering.ts';
 import type { Upstream, UpstreamAnswer, UpstreamRequest } from '../upstream.ts';
 import type { ModelError } from '../wires/model-error.ts';
 import { namedOptions } from './named-options.ts';
@@ -8,10 +10,10 @@ import type { RefusedOptions } from './refused-options.ts';
 import { type Fitted, optionsOf, type RequestOption, withoutOptions } from './request-options.ts';
 
 /**
- * Statuses of servers that refuse a request for what is in it: 500, if a template fails over it; 404, if a
- * router knows no server that accepts it.
+ * Statuses that say nothing about what is in a request: who asks, how often, or that no server took it. All
+ * other failures may be refusals: servers also use 403, 404, 413 and 500.
  */
-const refusing: ReadonlySet<number> = new Set([400, 404, 422, 500, 501]);
+const otherFailures: ReadonlySet<number> = new Set([401, 402, 407, 408, 425, 429, 502, 503, 504, 529]);
 
 /** A refusal, and the answer that carries it. */
 interface Refusal {
@@ -43,7 +45,7 @@ export function fittedUpstream(upstream: Upstream, refused: RefusedOptions): Ups
       const refusals = [wordsOf(first)];
       const search = searchFor(first, request, refused, fitted);
       let attempt = search.next();
-      if (attempt !== undefined && first.answer.status === 500) {
+      if (attempt !== undefined && first.answer.status >= 500) {
         // A failure of the moment may name an option by chance. It is not about the request if it passes.
         const again = await refusalIn(request, await ask(asked));
         if ('status' in again || !isSame(first, again)) {
@@ -60,9 +62,8 @@ export function fittedUpstream(upstream: Upstream, refused: RefusedOptions): Ups
           (!isSame(first, next) && isContextFull(next.error.codes, next.error.message ?? ''));
         if (isOther) {
           await first.discard();
-          const answer = 'status' in next ? next : next.answer;
-          if (answer.status < 300) refused.learn(request.wire, attempt);
-          return { ...answer, refusals };
+          if ('status' in next && next.status < 300) refused.learn(request.wire, attempt);
+          return { ...('status' in next ? next : next.answer), refusals };
         }
         await next.discard();
         refusals.push(wordsOf(next));
@@ -78,11 +79,21 @@ async function refusalIn(
   { wire }: UpstreamRequest,
   answer: UpstreamAnswer,
 ): Promise<UpstreamAnswer | Refusal> {
-  if (!refusing.has(answer.status)) return answer;
-  const { read, whole, discard } = await beginningOf(answer.body);
-  return {
-    ...{ answer: { ...answer, body: whole() }, error: errorIn(wire, read), discard },
-  };
+  const { status, headers } = answer;
+  // Some servers answer a whole request with a document of 200 that is an error. A stream does not wait here.
+  const isDocument = status < 300 && /^application\/([\w.-]+\+)?json\b/.test(String(headers['content-type']));
+  if (!isDocument && (status < 400 || otherFailures.has(status))) return answer;
+  const { read, whole, discard } = await beginningOf(answer.body, isDocument ? 'first' : 'judged');
+  const passed = { ...answer, body: whole() };
+  if (isDocument && !isErrorDocument(wire, read)) return passed;
+  return { answer: passed, error: errorIn(wire, read), discard };
+}
+
+/** Whether a document that came with a success has no answer, and the words of an error. */
+function isErrorDocument(wire: Wire, read: Buffer): boolean {
+  const meter = meterOf(wire, 200, 'application/json');
+  meter.chunk(read);
+  return meter.end().failure !== undefined;
 }
 
 function wordsOf({ answer, error }: Refusal): string {

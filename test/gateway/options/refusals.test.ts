@@ -97,6 +97,20 @@ const kinds: [string, (body: JsonObject) => boolean, number, object | string, st
     ['reasoning_effort'],
   ],
   [
+    'a gateway that allows it to nobody',
+    has('service_tier'),
+    403,
+    { error: { message: 'service_tier is not allowed for this key' } },
+    ['service_tier'],
+  ],
+  [
+    'a success whose document is an error',
+    has('verbosity'),
+    200,
+    { error: { message: "got an unexpected keyword argument 'verbosity'" } },
+    ['verbosity'],
+  ],
+  [
     'several at once, and the same text until all are gone',
     (body) => body.store !== undefined || body.verbosity !== undefined,
     400,
