@@ -1,6 +1,9 @@
-/** `850 ms`, `12.3 s`, `4 m 05 s`, `2 h 04 m`; a dash if it is not known. */
+/**
+ * `850 ms`, `12.3 s`, `4 m 05 s`, `2 h 04 m`; a dash if it is not known, as between two times of a clock that
+ * was set back.
+ */
 export function duration(milliseconds: number | undefined): string {
-  if (milliseconds === undefined) return '–';
+  if (milliseconds === undefined || milliseconds < 0) return '–';
   if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 60_000) return `${(milliseconds / 1000).toFixed(1)} s`;
   const seconds = Math.round(milliseconds / 1000);

@@ -24,7 +24,7 @@ export interface BatchSummary<Trial extends TrialNumbers = TrialSummary> {
   /** When its first trial began and its last one ended, in epoch milliseconds; absent before the first. */
   startedAt?: number | undefined;
   finishedAt?: number | undefined;
-  /** Milliseconds between these: what a person waited. */
+  /** Milliseconds between these: what a person waited, by the machine's clock, which may be set meanwhile. */
   elapsedMs?: number | undefined;
   /** Cost of the agent's model in all trials; absent unless it is known for each trial. */
   tokens: number | undefined;
