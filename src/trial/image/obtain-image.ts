@@ -1,4 +1,5 @@
 import { OffsiteError } from '../../base/offsite-error.ts';
+import { withinReserve } from '../../engine/container/disk-space.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Image, PullProgress } from '../../engine/port/images.ts';
 import { isRefusal, pullObstacle } from '../../engine/pull/obtain-image.ts';
@@ -51,7 +52,9 @@ export async function obtainImage(
   };
   let ending: 'built' | 'stopped' = 'stopped';
   try {
-    const image = await engine.obtainImage(name, { signal, onPull });
+    const image = await withinReserve(engine, signal, (pulling) =>
+      engine.obtainImage(name, { signal: pulling, onPull }),
+    );
     ending = 'built';
     return image ? { kind: 'found', image } : { kind: 'missing' };
   } catch (error) {

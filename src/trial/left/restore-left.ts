@@ -21,8 +21,9 @@ export function obstacleOf(
 
 /**
  * Replaces the workspace of a fresh container by a kept archive. The engine unpacks it, in the container and
- * nowhere else. The archive is compared with its hash and its size. Throws `ARCHIVE_DAMAGED`; the container
- * must then not be used. Five round trips.
+ * nowhere else, while its disk is watched: an archive of many small files takes more of it than its bytes. The
+ * archive is compared with its hash and its size. Throws `ARCHIVE_DAMAGED`, `ENGINE_TOO_LARGE` or `DISK_FULL`;
+ * the container must then not be used.
  */
 export async function restoreArchive(
   container: Container,
@@ -31,6 +32,18 @@ export async function restoreArchive(
   signal: AbortSignal,
 ): Promise<void> {
   await emptyWorkspace(container, signal);
+  // A folder takes eight times as much of a disk as of an archive, and a file of one byte four times.
+  await container.fill({ maxBytes: 8 * byteSize, signal }, (filling = signal) =>
+    unpackKept(container, { name, byteSize }, store, filling),
+  );
+}
+
+async function unpackKept(
+  container: Container,
+  { name, byteSize }: { name: string; byteSize: number },
+  store: Pick<Workspaces, 'read'>,
+  signal: AbortSignal,
+): Promise<void> {
   const hash = createHash('sha256');
   const file = store.read(name);
   file.on('data', (chunk) => hash.update(chunk));
