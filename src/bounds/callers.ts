@@ -16,6 +16,7 @@ export const serviceRequests = channel({
       'a body that is read in one step; for a larger one, others are served between steps',
     ),
     id: characters(1_000, 'an id, or the name of a model; lists and indexes are sorted by them'),
+    prompt: characters(MiB, 'the content of a prompt, which is stored and sent in one step'),
     number: characters(1_000, 'a number in a body'),
     name: characters(200, 'a name in an answer that refuses a request'),
     setup: characters(64 * MiB, 'the texts of a case after their variables are replaced'),

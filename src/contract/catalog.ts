@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { serviceRequests } from '../bounds/callers.ts';
 import { DateTime, Identifier, openValue } from './primitives.ts';
 import { Distribution, RunVariant } from './record.ts';
 
@@ -138,4 +139,7 @@ export const PromoteRequest = z.strictObject({
 });
 export const PromoteResponse = z.strictObject({ id: z.string(), channel: z.string(), version: z.int() });
 
-export const WritePromptRequest = z.strictObject({ id: Identifier, content: z.string() });
+export const WritePromptRequest = z.strictObject({
+  id: Identifier,
+  content: z.string().max(serviceRequests.bytes.prompt),
+});

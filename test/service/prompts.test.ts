@@ -85,3 +85,10 @@ test('the integrations are the ones the service was opened with', async () => {
   await using service = openTestService();
   expect(await service.succeed('connectors.integrations', {})).toEqual(integrations);
 });
+
+test('the content of a prompt is bounded, and the refusal says where', async () => {
+  await using service = openTestService();
+  const prompt = (length: number) => ({ id: 'long', content: 'x'.repeat(length) });
+  expect(await service.issues('prompts.write', prompt(2 ** 20 + 1))).toMatchObject([{ path: ['content'] }]);
+  expect(await service.succeed('prompts.write', prompt(2 ** 20))).toMatchObject({ version: 1 });
+});
