@@ -1,6 +1,6 @@
-// Builds dist/, which the package ships: the bundled command line with all packages it uses, what runs in
-// sandboxes, the other files that the sources read at run time, the bundled page of `offsite view`, and the
-// bundled workflows of `offsite fleet`. Another folder may be named as the argument.
+// Builds dist/, which the package ships: the bundled command line and library with all packages they use,
+// what runs in sandboxes, the other files that the sources read at run time, the bundled page of
+// `offsite view`, and the bundled workflows of `offsite fleet`. Another folder may be named as the argument.
 
 import { copyFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -19,7 +19,7 @@ const imported = join('src', 'cli', 'command-tree.json');
 
 await runScript(async (signal) => {
   await rm(outdir, { recursive: true, force: true });
-  // What runs beside a validator in its sandbox, and the types of the module that validators import.
+  // What runs beside a validator in its sandbox, and the types of the modules that others import.
   for (const project of ['tsconfig.build.json', 'tsconfig.types.json']) {
     const exitCode = await runTool('tsc', ['-p', project, '--outDir', outdir], signal);
     if (exitCode !== 0) return exitCode;
@@ -49,8 +49,8 @@ async function copyOtherFiles(): Promise<string[]> {
 }
 
 async function writeProgram(): Promise<void> {
-  // The folder of a file that is `src/cli/main.js` or one of its parts, which are below `src/cli/`.
-  const folder = "import.meta.url.slice(0, import.meta.url.lastIndexOf('/src/cli/') + 1)";
+  // The bundled files are below `src/`.
+  const folder = "import.meta.url.slice(0, import.meta.url.lastIndexOf('/src/') + 1)";
   const { files, licenses } = await bundleProgram(folder, 'js');
   for (const [path, contents] of files) await writeOut(path, contents);
   await writeOut('LICENSES.txt', licenses);

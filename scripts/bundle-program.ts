@@ -5,11 +5,11 @@ import { build, type Metafile, type Plugin } from 'esbuild';
 /** The repository. */
 const root = join(import.meta.dirname, '..');
 
-/** The folder of the repository, or of `dist/`, that `main.js` is in. */
-const place = 'src/cli';
+/** The command line and the library, as folders of the repository, or of `dist/`. */
+const entries = ['src/cli/main.ts', 'src/api/index.ts'];
 
 export interface Bundled {
-  /** The contents of files by their paths below the output folder: `src/cli/main.js` and its parts. */
+  /** The contents of files by their paths below the output folder: the entries and their parts. */
   files: Map<string, Uint8Array>;
   /** The licenses of the packages whose code the files contain. */
   licenses: string;
@@ -30,17 +30,17 @@ const ofCheckout = ['esbuild'];
 const native = ['cpu-features', '*.node'];
 
 /**
- * Bundles the command line with the packages it uses, so that a command starts from a few files instead of
- * hundreds. `sources` is a JavaScript expression for the URL of a folder with the layout of the repository.
- * Sources read files beside themselves there. `extension` is the extension of the sources in that folder.
+ * Bundles the command line and the library with the packages they use, so that a command starts from a few
+ * files instead of hundreds. `sources` is a JavaScript expression for the URL of a folder with the layout of
+ * the repository. Sources read files beside themselves there. `extension` is that of the sources in it.
  */
 export async function bundleProgram(sources: string, extension: 'js' | 'ts'): Promise<Bundled> {
   const { metafile, outputFiles } = await build({
     absWorkingDir: root,
-    entryPoints: [`${place}/main.ts`],
+    entryPoints: entries,
     outdir: root,
     outbase: root,
-    chunkNames: `${place}/parts/[name]-[hash]`,
+    chunkNames: 'src/parts/[name]-[hash]',
     write: false,
     bundle: true,
     splitting: true,

@@ -35,6 +35,7 @@ export const groups: Group[] = [
       { text: 'Grading again', link: '/regrading' },
       { text: 'Record and replay', link: '/replay' },
       { text: 'In CI', link: '/ci' },
+      { text: 'From a program', link: '/library' },
       { text: 'The daemon', link: '/daemon' },
       { text: 'The fleet', link: '/fleet' },
       { text: 'The embedded service', link: '/service' },

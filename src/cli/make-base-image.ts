@@ -1,8 +1,8 @@
 import { enginesOf } from '../agent/engines/check.ts';
+import type { AwayEngine } from '../api/engines.ts';
+import { hostCertificates } from '../api/host-certificates.ts';
 import type { BaseImage, BaseImageOptions } from '../base-image/ensure-base-image.ts';
-import type { AwayEngine } from './context/engines.ts';
 import type { CommandContext } from './context.ts';
-import { hostCertificates } from './host-certificates.ts';
 import { openProgress } from './output/progress.ts';
 
 /** A base image, and the name of its engine if several are configured. */

@@ -1,7 +1,5 @@
 import { type Command, InvalidArgumentError, type OptionValues } from '@commander-js/extra-typings';
-import type { SuiteOptions } from '../suite/load-suite.ts';
 import { readAge, readByteSize, readDuration } from '../suite/units.ts';
-import type { CommandContext } from './context.ts';
 
 /** Adds the options that name the configuration and the data folder. */
 export function withConfigAndData<Arguments extends unknown[], Options extends OptionValues>(
@@ -43,18 +41,6 @@ export function withAllowOutside<Arguments extends unknown[], Options extends Op
       "files or folders outside the suite's folder that the suite may read",
     )
     .optionsGroup('Options:');
-}
-
-/** What a suite may read, and the keys that it must not contain. */
-export function suiteOptions(
-  { allowOutside = [] }: { allowOutside?: string[] | undefined },
-  { config, dataFolder, host }: Pick<CommandContext, 'config' | 'dataFolder' | 'host'>,
-): SuiteOptions {
-  return {
-    allowOutside: [...config.allowOutside, ...allowOutside],
-    except: [dataFolder],
-    keys: host.keys,
-  };
 }
 
 export function wholeNumber(text: string): number {

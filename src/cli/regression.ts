@@ -1,8 +1,8 @@
+import type { OlderSide } from '../api/compare-to.ts';
 import type { ComparedBatches, Comparison } from '../comparison/comparison.ts';
 import { casesToShowWorse, trialsToShowWorse } from '../stats/detectable.ts';
 import { ours, type Printable, stack, text } from '../text/printable.ts';
 import { plural } from '../text/quantities.ts';
-import type { OlderSide } from './compare-to.ts';
 
 /** The gates that a comparison may have. */
 export interface RegressionGates {

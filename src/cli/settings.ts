@@ -1,15 +1,13 @@
+import type { PlaceOptions } from '../api/context.ts';
+import { dataFolderOf } from '../api/data-folder.ts';
 import { Redactor } from '../redaction/redactor.ts';
 import { findConfig } from '../suite/find-config.ts';
-import { type CredentialConfig, credentialNames } from '../trial/credential-names.ts';
-import { dataFolderOf } from './data-folder.ts';
+import { secretsOf } from '../trial/credential-names.ts';
 import { openTerminal, type Terminal } from './terminal.ts';
 
 /** Options that commands share. Each command takes those that it needs. */
-export interface CommonOptions {
+export interface CommonOptions extends Omit<PlaceOptions, 'dryRun'> {
   json?: true | undefined;
-  config?: string | undefined;
-  dataFolder?: string | undefined;
-  insecureHttp?: true | undefined;
 }
 
 /** What a short command works with. A command that opens anything takes a `CommandContext`. */
@@ -30,8 +28,3 @@ export async function openSettings({ config: named, dataFolder }: CommonOptions)
 }
 
 const noConfig = { service: undefined, models: {}, dataFolder: undefined };
-
-/** The values of the models' and the service's keys. */
-export function secretsOf(config: CredentialConfig, env: NodeJS.ProcessEnv): string[] {
-  return [...credentialNames(config)].flatMap((name) => env[name] ?? []);
-}

@@ -13,3 +13,8 @@ export function credentialNames({ service, models, fleet }: CredentialConfig): S
   const ofStorage = fleet?.storage && 's3' in fleet.storage ? bucketKeys : [];
   return new Set([...names, ...ofStorage].filter((name) => name !== undefined));
 }
+
+/** The values of the models' and the service's keys. */
+export function secretsOf(config: CredentialConfig, env: NodeJS.ProcessEnv): string[] {
+  return [...credentialNames(config)].flatMap((name) => env[name] ?? []);
+}

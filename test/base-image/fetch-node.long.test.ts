@@ -5,7 +5,7 @@ import { execa } from 'execa';
 import { describe, expect, test } from 'vitest';
 import { fetchNode } from '../../src/base-image/fetch-node.ts';
 import { baseImageRecipe } from '../../src/base-image/recipe.ts';
-import { hostCertificates } from '../../src/cli/host-certificates.ts';
+import { hostCertificates } from '../../src/api/host-certificates.ts';
 
 const { node, npm } = baseImageRecipe;
 const { arch, env } = process;

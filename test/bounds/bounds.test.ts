@@ -49,7 +49,7 @@ const own = [
   'src/agent/daemon/control-socket.ts',
   'src/suite/variables.ts',
   'src/base-image/',
-  'src/cli/data-folder.ts',
+  'src/api/data-folder.ts',
   'src/cli/doctor/',
   'src/engine/container/remove.ts',
   // How many users are asked who owns what.

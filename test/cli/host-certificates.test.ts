@@ -2,7 +2,7 @@ import { mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { caBundleOf, npmCafile } from '../../src/cli/host-certificates.ts';
+import { caBundleOf, npmCafile } from '../../src/api/host-certificates.ts';
 
 const pem = '-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n';
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { sourceOfVariant } from '../../src/cli/planned-suite.ts';
+import { sourceOfVariant } from '../../src/api/plan-suite.ts';
 import { offsite } from './offsite.ts';
 import { openPlace } from './place.ts';
 

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterEach } from 'vitest';
-import { hostCertificates } from '../../src/cli/host-certificates.ts';
+import { hostCertificates } from '../../src/api/host-certificates.ts';
 import { TerminalScreen } from './output/terminal-screen.ts';
 import type { Place } from './place.ts';
 

@@ -56,7 +56,10 @@ function excerptProblems(text: string, path: string): string[] {
 async function typeProblems(source: string): Promise<string[]> {
   using folder = mkdtempDisposableSync(join(tmpdir(), 'offsite-types-'));
   const compilerOptions = {
-    paths: { 'offsite/validator': [join(root, 'src/validate/sandboxed/api.ts')] },
+    paths: {
+      offsite: [join(root, 'src/api/index.ts')],
+      'offsite/validator': [join(root, 'src/validate/sandboxed/api.ts')],
+    },
     typeRoots: [join(root, 'node_modules/@types')],
     noUncheckedIndexedAccess: false, // most readers have `strict` alone
   };

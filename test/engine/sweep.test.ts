@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
-import { stuckText } from '../../src/cli/swept-text.ts';
+import { stuckText } from '../../src/api/swept-text.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { EnginePort } from '../../src/engine/port/engine-port.ts';
 import { sweepDead } from '../../src/engine/sweep.ts';

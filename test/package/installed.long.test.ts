@@ -1,4 +1,4 @@
-import { mkdir, mkdtempDisposable, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtempDisposable, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -6,6 +6,8 @@ import { execa } from 'execa';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pythonVersions } from '../../runners/versions.ts';
 import { installPacked, packPackage } from './install-package.ts';
+
+const root = join(import.meta.dirname, '../..');
 
 /** In bytes: what a user's disk holds of Offsite, besides Node. */
 const largestInstallation = 20 * 1024 * 1024;
@@ -85,6 +87,49 @@ test('the packed package installs without other packages, and runs a suite with 
   await writeFile(join(project, 'check.ts'), validator);
   const { stdout } = await offsite('run', 'suite.yaml', '--json');
   expect(JSON.parse(stdout)).toMatchObject({ passed: 1, failed: 0, void: 0 });
+}, 300_000);
+
+test('a program uses the packed package as a library, with its types', async () => {
+  const project = await install('library');
+  await cp(join(project, 'node_modules/offsite/examples/library'), project, { recursive: true });
+  await writeFile(join(project, 'package.json'), '{ "private": true, "type": "module" }');
+  const env = { ...engine, HOME: folder.path, OFFSITE_HOME: join(folder.path, 'library-data') };
+  const { stdout, stderr } = await execa(process.execPath, ['run.ts'], { cwd: project, env });
+  expect(stderr).toBe('');
+  const lines = stdout.split('\n');
+  expect(lines.slice(0, 8).toSorted()).toEqual(
+    [0, 1]
+      .flatMap(() => [
+        ...['one-word · careful: passed', 'one-word · hasty: passed'],
+        ...['two-words · careful: passed', 'two-words · hasty: failed'],
+      ])
+      .toSorted(),
+  );
+  expect(lines.slice(8)).toEqual([
+    ...['careful passed 4 of 4', 'hasty passed 2 of 4'],
+    expect.stringMatching(/^batch_\S+:two-words\/hasty#0 wrote: hello$/),
+  ]);
+
+  // All types are in the package: nothing is skipped, and no other package is installed.
+  const compilerOptions = {
+    ...{ module: 'nodenext', target: 'es2024', lib: ['es2024'], strict: true, noEmit: true },
+    ...{ skipLibCheck: false, types: ['node'], typeRoots: [join(root, 'node_modules/@types')] },
+  };
+  await writeFile(
+    join(project, 'tsconfig.json'),
+    JSON.stringify({ compilerOptions, files: ['run.ts', 'mistake.ts'] }),
+  );
+  await writeFile(
+    join(project, 'mistake.ts'),
+    "import { readBatch } from 'offsite';\n(await readBatch('last')).trials[0]?.verdit;\n",
+  );
+  const checked = await execa(join(root, 'node_modules/.bin/tsc'), ['-p', '.'], {
+    cwd: project,
+    reject: false,
+  });
+  expect(checked.stdout.split('\n')).toEqual([
+    expect.stringMatching(/^mistake\.ts.*'verdit' does not exist/),
+  ]);
 }, 300_000);
 
 test('a global install runs the quickstart from an empty folder, and leaves the folder empty', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { kimi } from '../../runners/kimi/runner.ts';
 import { versions } from '../../runners/versions.ts';
-import { hostCertificates } from '../../src/cli/host-certificates.ts';
+import { hostCertificates } from '../../src/api/host-certificates.ts';
 import { programPath } from '../../src/harness/npm-cli.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { runners } from '../../runners/index.ts';
-import { hostCertificates } from '../../src/cli/host-certificates.ts';
+import { hostCertificates } from '../../src/api/host-certificates.ts';
 import type { Runner } from '../../src/harness/runner.ts';
 import { commandsOf } from '../../src/record/timeline.ts';
 import { ModelConfig, type Wire, wires } from '../../src/suite/model-config.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runners } from '../../runners/index.ts';
-import { hostCertificates } from '../../src/cli/host-certificates.ts';
+import { hostCertificates } from '../../src/api/host-certificates.ts';
 import type { Runner } from '../../src/harness/runner.ts';
 import { noEnvironment } from '../../src/suite/environment.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';

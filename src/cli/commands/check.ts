@@ -1,5 +1,8 @@
 import { Command } from '@commander-js/extra-typings';
 import { concurrencyFor } from '../../agent/engines/trials-at-a-time.ts';
+import { requireScripts } from '../../api/models.ts';
+import { leftOutText, plannedSuite, type TaskOptions } from '../../api/plan-suite.ts';
+import { placedFailure } from '../../api/run.ts';
 import { openBudget } from '../../gateway/budget.ts';
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
@@ -15,11 +18,9 @@ import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { duration, wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
-import { placedFailure } from '../placed-failure.ts';
-import { leftOutText, plannedSuite, type TaskOptions, withTasks } from '../planned-suite.ts';
-import { requireScripts } from '../require-scripts.ts';
 import { saveIfPossible, whenInterrupted } from '../results/when-interrupted.ts';
 import type { CommonOptions } from '../settings.ts';
+import { withTasks } from '../task-options.ts';
 import { requireWritable, writeText } from '../write-text.ts';
 
 export function checkCommand() {
@@ -70,7 +71,7 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
   const { signal } = context.interruption();
   const planning = { progress, signal, withoutHarness: true };
   const { plan, leftOut } = await plannedSuite(file, options, context, planning);
-  requireScripts(plan.judges, config.models);
+  await requireScripts(plan.judges, config.models);
   const left = leftOutText(leftOut);
   if (left) progress.note(left);
 

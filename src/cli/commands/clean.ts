@@ -1,5 +1,6 @@
 import { Command } from '@commander-js/extra-typings';
 import { enginesOf } from '../../agent/engines/check.ts';
+import { countsOf } from '../../api/swept-text.ts';
 import type { OwnedObject } from '../../engine/owned-objects.ts';
 import type { Swept } from '../../engine/sweep.ts';
 import type { Content } from '../../text/output.ts';
@@ -7,7 +8,6 @@ import { lines, text } from '../../text/printable.ts';
 import { table } from '../../text/table.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { countsOf } from '../swept-text.ts';
 
 export function cleanCommand() {
   return new Command('clean')

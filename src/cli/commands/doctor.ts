@@ -1,11 +1,11 @@
 import { Command } from '@commander-js/extra-typings';
 import { enginesOf } from '../../agent/engines/check.ts';
+import { dataFolderOf } from '../../api/data-folder.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { type Config, ConfigFile } from '../../suite/config-file.ts';
 import { configuredEngines } from '../../suite/engines-config.ts';
 import { loadConfig } from '../../suite/load-config.ts';
 import { CommandContext } from '../context.ts';
-import { dataFolderOf } from '../data-folder.ts';
 import type { Check, Prerequisite } from '../doctor/check.ts';
 import { checksOf } from '../doctor/checks.ts';
 import { type DeepReports, lookDeep } from '../doctor/deep/look-deep.ts';

@@ -1,11 +1,11 @@
 import { Command } from '@commander-js/extra-typings';
 import { writeTicket } from '../../agent/daemon/ticket.ts';
+import { ciRun } from '../../api/ci-run.ts';
+import { sourcesOf, suiteOptions } from '../../api/plan-suite.ts';
 import { loadSuite } from '../../suite/load-suite.ts';
-import { ciRun } from '../ci-run.ts';
 import { CommandContext } from '../context.ts';
-import { suiteOptions, withAllowOutside, withConfigAndData } from '../options.ts';
+import { withAllowOutside, withConfigAndData } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
-import { sourcesOf } from '../sources-of.ts';
 
 export function enqueueCommand() {
   return withAllowOutside(withConfigAndData(new Command('enqueue')))

@@ -9,7 +9,7 @@ import {
   withConfigAndData,
   withService,
 } from '../options.ts';
-import { withTasks } from '../planned-suite.ts';
+import { withTasks } from '../task-options.ts';
 
 export function fleetCommand() {
   const fleet = new Command('fleet')

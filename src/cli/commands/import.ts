@@ -1,4 +1,5 @@
 import { Argument, Command } from '@commander-js/extra-typings';
+import { rowSetupOf, sourceOfVariant, suiteOptions } from '../../api/plan-suite.ts';
 import { printFileIssue } from '../../suite/file-issues.ts';
 import { taskFormats } from '../../suite/tasks-source.ts';
 import { importTasks } from '../../tasks/import/import-tasks.ts';
@@ -6,9 +7,8 @@ import { stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { suiteOptions, withConfigAndData } from '../options.ts';
-import { sourceOfVariant, withTaskChoice } from '../planned-suite.ts';
-import { rowSetupOf } from '../row-options.ts';
+import { withConfigAndData } from '../options.ts';
+import { withTaskChoice } from '../task-options.ts';
 
 export function importCommand() {
   return withTaskChoice(withConfigAndData(new Command('import')))

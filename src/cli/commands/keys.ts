@@ -1,11 +1,11 @@
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
+import { localOrganization } from '../../api/service-access.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { type Permission, permissions } from '../../contract/identity.ts';
 import { openService, type Service } from '../../service/service.ts';
 import { table } from '../../text/table.ts';
 import { CommandContext } from '../context.ts';
 import { withConfigAndData } from '../options.ts';
-import { localOrganization } from '../service-access.ts';
 import { openTerminal } from '../terminal.ts';
 
 export function keysCommand() {

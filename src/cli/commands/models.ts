@@ -1,4 +1,5 @@
 import { Command } from '@commander-js/extra-typings';
+import { dataFolderOf } from '../../api/data-folder.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { limitKey } from '../../gateway/limits/model-limits.ts';
 import { type KeptLimit, Limits } from '../../ledger/limits.ts';
@@ -7,7 +8,6 @@ import { loadConfig } from '../../suite/load-config.ts';
 import { type ModelConfig, type Wire, whereOf, wires } from '../../suite/model-config.ts';
 import type { Content } from '../../text/output.ts';
 import { table } from '../../text/table.ts';
-import { dataFolderOf } from '../data-folder.ts';
 import { withConfigAndData } from '../options.ts';
 import { openTerminal, type Terminal } from '../terminal.ts';
 import { modelsAddCommand } from './models-add.ts';

@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { Command } from '@commander-js/extra-typings';
 import { enginesOf } from '../../agent/engines/check.ts';
 import { planRegrade, type RegradeEvent, regradeTrials } from '../../agent/regrade-batch.ts';
+import { type PlanningOptions, plannedSuite } from '../../api/plan-suite.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { openBudget, spentFrom } from '../../gateway/budget.ts';
 import { type ListedTrial, listTrials } from '../../ledger/find.ts';
@@ -24,7 +25,6 @@ import {
   regradeSums,
   regradeText,
 } from '../output/regrade.ts';
-import { type PlanningOptions, plannedSuite } from '../planned-suite.ts';
 import type { CommonOptions } from '../settings.ts';
 import { announcedTarget } from '../show/announced-target.ts';
 import { writeText } from '../write-text.ts';

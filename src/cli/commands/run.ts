@@ -1,9 +1,31 @@
-import { Command, Option } from '@commander-js/extra-typings';
+import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
+import type { FinishedBatches } from '../../agent/auto-trials.ts';
+import { resumable } from '../../agent/resume-batch.ts';
+import type { BatchEvent } from '../../agent/run-batch.ts';
+import { olderSide } from '../../api/compare-to.ts';
+import type { Workshop } from '../../api/context.ts';
+import { leftOutText } from '../../api/plan-suite.ts';
+import { planRun, type RunChoice, readyRun } from '../../api/run.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
+import { limits } from '../../contract/definition.ts';
+import type { StoredBatch } from '../../ledger/batches.ts';
+import type { SuitePlan } from '../../suite/plan.ts';
+import { text } from '../../text/printable.ts';
+import { plural } from '../../text/quantities.ts';
+import { unsoundText } from '../check/last-check.ts';
+import { CommandContext } from '../context.ts';
 import { rate, wholeNumber, withAllowOutside, withService } from '../options.ts';
-import { withTasks } from '../planned-suite.ts';
-import { withResults } from '../results/options.ts';
-import { trialsWanted } from '../run/options.ts';
-import { runSuite } from '../run/run-suite.ts';
+import { preciseRates, preciseRatesText } from '../output/known-rates.ts';
+import { mergedSummary } from '../output/merged-summary.ts';
+import { openProgress } from '../output/progress.ts';
+import { finishedSummary } from '../output/stored-batch.ts';
+import { blindGateText } from '../regression.ts';
+import { type ResultOptions, refuseBadResults, throwMissingOption, withResults } from '../results/options.ts';
+import { printIncompleteResults, saveWhenInterrupted } from '../results/print-incomplete-results.ts';
+import { printResults, wantedDetail } from '../results/print-results.ts';
+import type { AnySummary } from '../results/write-results.ts';
+import type { CommonOptions } from '../settings.ts';
+import { withTasks } from '../task-options.ts';
 
 export function runCommand() {
   return withResults(withTasks(withAllowOutside(withService(new Command('run')))))
@@ -43,6 +65,137 @@ export function runCommand() {
     )
     .optionsGroup('Options:')
     .action(async (file, options) => {
-      process.exitCode = await runSuite(file, options);
+      process.exitCode = await run(file, options);
     });
+}
+
+/** Options of `offsite run`. */
+interface RunOptions extends CommonOptions, RunChoice, Omit<ResultOptions, keyof CommonOptions> {
+  concurrency?: number | undefined;
+  dryRun?: true | undefined;
+}
+
+/** `auto`, or how many trials each run has. */
+function trialsWanted(text: string): number | 'auto' {
+  if (text === 'auto') return text;
+  const wanted = /^[1-9]\d*$/.test(text) ? Number(text) : Number.NaN;
+  if (wanted <= limits.trials) return wanted;
+  throw new InvalidArgumentError(`expected a whole number from 1 to ${limits.trials}, or auto.`);
+}
+
+/** Refuses options that mean something only together with another one. */
+function refuseLoneOptions(options: RunOptions): void {
+  const { trials, precision, maxTrials, replay, onMiss, dryRun } = options;
+  if (onMiss === 'live' && replay === undefined) throwMissingOption(['--on-miss', '--replay']);
+  refuseBadResults(options);
+  const beside = replay === undefined ? (dryRun ? '--dry-run' : undefined) : '--replay';
+  if (trials === 'auto' && beside !== undefined)
+    throw new OffsiteError(`--trials auto cannot be used with ${beside}`, {
+      code: 'OPTIONS_CONFLICT',
+      kind: 'input',
+      hint: 'Leave one of them out, or name how many trials each run has: --trials 3.',
+    });
+  if (trials !== 'auto' && (precision !== undefined || maxTrials !== undefined))
+    throwMissingOption([precision === undefined ? '--max-trials' : '--precision', '--trials auto']);
+}
+
+/** Runs a suite and prints its results. Returns the exit code. */
+async function run(file: string | undefined, options: RunOptions): Promise<number> {
+  refuseLoneOptions(options);
+  await using context = CommandContext.open(options, file === undefined ? {} : { suite: file });
+  const { env, dataFolder, clock, redact, err } = context;
+  using progress = await openProgress({
+    ...{ err, env, clock },
+    plain: options.json === true,
+    isRehearsal: options.dryRun === true,
+  });
+  context.note = progress.note;
+  const interrupted = context.interruption();
+  const { signal } = interrupted;
+  const { plan, leftOut } = await planRun(context, file, options, { progress, signal });
+  const left = leftOutText(leftOut);
+  if (left) progress.note(left);
+  const { compareTo } = options;
+  const older = compareTo === undefined ? undefined : await olderSide(context, compareTo, plan, signal);
+  // With `--trials auto`, how many trials there will be is not known yet.
+  const blind = older && options.trials !== 'auto' ? blindGateText(older, options) : undefined;
+  if (blind) progress.note(blind);
+  await using ready = await readyRun(context, plan, options, { progress, signal });
+  const { workshop } = ready;
+  const { service, ledger, engine } = workshop;
+  const unsound = await unsoundText(context, plan, { engine, signal });
+  if (unsound) progress.note(unsound);
+  interrupted.noteCrashesIn({ dataFolder, redact, crashes: ledger.crashes });
+  progress.note(
+    text`service: ${service}; ${plural(ready.concurrency, 'trial')} at a time; results in ${dataFolder}`,
+  );
+
+  const begun: string[] = [];
+  const observe = (event: BatchEvent) => {
+    if (event.kind === 'started') begun.push(event.batchId);
+    progress.event(event);
+  };
+  const printing = { context, workshop, progress, options, older, signal };
+  const work = () => [{ plan, batches: storedBatches(begun, workshop) }];
+  const unfinished = { ...printing, work, finished: () => [] };
+  using _saving = saveWhenInterrupted(unfinished, signal);
+  let finished: FinishedBatches;
+  try {
+    finished = await ready.work(observe);
+  } catch (error) {
+    const kept = ledger.outbox.pending().filter((report) => report.service === service).length;
+    const waiting = kept > 0 ? `${plural(kept, 'result')} kept in ${dataFolder}; ` : '';
+    if (!options.dryRun && (kept > 0 || resumable(ledger, service).length > 0))
+      progress.note(`${waiting}\`offsite resume\` continues what is not finished`);
+    progress[Symbol.dispose]();
+    await printIncompleteResults(unfinished, error);
+    throw error;
+  }
+  progress[Symbol.dispose]();
+
+  const detail = wantedDetail(options, env);
+  const [first, ...more] = finished.batches.map((one) => finishedSummary(one, workshop, detail));
+  if (!first) throw new Error('the run finished without a batch');
+  const isAuto = options.trials === 'auto';
+  const summary = more.length > 0 || isAuto ? mergedSummary([first, ...more], finished.set) : first;
+  const rates = isAuto ? preciseRates(finished) : undefined;
+  const results = {
+    summary,
+    batches: [first, ...more],
+    below: rates && preciseRatesText(rates, batchIdsOf(finished)),
+    members: { rates, ...(leftOut.length > 0 && { leftOut }) },
+  };
+  const code = await printResults([results], printing);
+  if (options.dryRun && !options.json) {
+    progress.note(rehearsedText(summary, plan));
+    if (context.untried.length > 0)
+      progress.note(text`this dry run did not try ${context.untried.join('; ')}`);
+  }
+  return code;
+}
+
+function batchIdsOf({ batches }: FinishedBatches): string[] {
+  return batches.map(({ id }) => id);
+}
+
+function storedBatches(ids: readonly string[], { ledger, service }: Workshop): StoredBatch[] {
+  return ids.flatMap((id) => ledger.batches.find(id)).filter((one) => one.service === service);
+}
+
+/** What a dry run has shown. Failed trials are no finding, because no model did the work. */
+function rehearsedText(
+  { passed, failed, void: missing }: AnySummary,
+  { variants, judges }: SuitePlan,
+): string {
+  const graded = `${plural(passed + failed, 'trial')} went through sandbox, prepare, harness and grading`;
+  const expected = failed > 0 ? ', so trials are expected to fail' : '';
+  const without = missing > 0 ? `; ${plural(missing, 'trial')} got no verdict, for the causes above` : '';
+  const models = variants.some(({ modelConfig }) => modelConfig !== undefined)
+    ? `. No model did any work${expected}.`
+    : '';
+  const asked =
+    judges.length > 0
+      ? ' Judges that were asked gave full marks; what a validator asks after a check that failed was not tried.'
+      : '';
+  return `rehearsed: ${graded}${without}${models}${asked}`;
 }

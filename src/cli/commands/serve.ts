@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { Command } from '@commander-js/extra-typings';
+import { integrationsOf, localOrganization } from '../../api/service-access.ts';
 import { permissions } from '../../contract/identity.ts';
 import { openService } from '../../service/service.ts';
 import { logDestination } from '../../text/log-destination.ts';
@@ -8,7 +9,6 @@ import { CommandContext } from '../context.ts';
 import { workLog } from '../daemon/work-log.ts';
 import { port, wholeNumber } from '../options.ts';
 import { executorHere } from '../serve/executor-here.ts';
-import { integrationsOf, localOrganization } from '../service-access.ts';
 
 export function serveCommand() {
   return new Command('serve')

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { Command, Option } from '@commander-js/extra-typings';
+import { type RowOptions, rowSetupOf, suiteOptions } from '../../api/plan-suite.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { Semaphore } from '../../base/semaphore.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
@@ -13,9 +14,9 @@ import type { TaskFormat } from '../../tasks/task.ts';
 import { laterIn, searchVisible } from '../../trial/visible-answers.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { seed, suiteOptions, wholeNumber } from '../options.ts';
+import { seed, wholeNumber } from '../options.ts';
 import { taskDetails, taskTable, taskTotals } from '../output/task-list.ts';
-import { type RowOptions, rowSetupOf, withRowSetup } from '../row-options.ts';
+import { withRowSetup } from '../task-options.ts';
 import type { Terminal } from '../terminal.ts';
 
 export function listTasksCommand() {

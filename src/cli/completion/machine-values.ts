@@ -13,7 +13,7 @@ export function machineValues(env: NodeJS.ProcessEnv): ValuesOf {
     if (name === '--sandbox') return namesOf({ local: undefined, ...(await configOf(env)).sandboxes });
     if (name === 'name' && modelCommands.has(command.join(' '))) return namesOf((await configOf(env)).models);
     if (!batchNames.has(name)) return undefined;
-    const { dataFolderOf } = await import('../data-folder.ts');
+    const { dataFolderOf } = await import('../../api/data-folder.ts');
     const { recentBatches } = await import('../../ledger/recent-batches.ts');
     const isThere = env.OFFSITE_CONFIG !== undefined || findConfig({ env }) !== undefined;
     const config = isThere ? await configOf(env) : {};

@@ -1,15 +1,15 @@
 import type { OpenBatch } from '../../agent/batch-run.ts';
 import { planParts } from '../../agent/plan-parts.ts';
+import { ciRun } from '../../api/ci-run.ts';
+import { leftOutText, plannedSuite, type TaskOptions } from '../../api/plan-suite.ts';
 import { refuseMachineParts } from '../../fleet/machine-parts.ts';
 import { startFleetBatch } from '../../fleet/start-fleet-batch.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import { type Printable, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
-import { ciRun } from '../ci-run.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { openProgress } from '../output/progress.ts';
-import { leftOutText, plannedSuite, type TaskOptions } from '../planned-suite.ts';
 import type { CommonOptions } from '../settings.ts';
 import { type FollowOptions, follow, watched } from './follow.ts';
 import { openFleet, openStorage, requireService } from './open-fleet.ts';

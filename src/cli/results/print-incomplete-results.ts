@@ -1,7 +1,7 @@
+import type { OlderSide } from '../../api/compare-to.ts';
 import { messageOf } from '../../base/offsite-error.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
-import type { OlderSide } from '../compare-to.ts';
 import { summaryTable } from '../output/summary-table.ts';
 import { incompleteSummary, type UnfinishedWork } from './incomplete.ts';
 import { type PrintParts, wantedDetail, writeGithubStep } from './print-results.ts';

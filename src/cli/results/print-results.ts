@@ -1,9 +1,10 @@
+import type { OlderSide } from '../../api/compare-to.ts';
+import type { Workshop } from '../../api/context.ts';
 import type { ComparedBatches } from '../../comparison/comparison.ts';
 import type { Reference } from '../../comparison/side.ts';
 import { ours, type Printable, text } from '../../text/printable.ts';
 import { percent, plural } from '../../text/quantities.ts';
-import type { OlderSide } from '../compare-to.ts';
-import type { CommandContext, Workshop } from '../context.ts';
+import type { CommandContext } from '../context.ts';
 import { belowText, exitCodeOfRates, exitCodes } from '../exit-codes.ts';
 import { comparisonText } from '../output/comparison.ts';
 import { githubStep, writeGithubResults } from '../output/github.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import { dataFolderOf } from '../../api/data-folder.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import type { Config } from '../../suite/config-file.ts';
-import { dataFolderOf } from '../data-folder.ts';
 import { mark, type ServiceSpec, type ServiceUnit } from './service-unit.ts';
 import { systemdUnit } from './systemd-unit.ts';
 

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { open, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
+import { requireRoom } from '../../../api/data-folder.ts';
+import { caBundleOf, hostCertificates } from '../../../api/host-certificates.ts';
+import { accessService, integrationsOf } from '../../../api/service-access.ts';
 import type { Permission } from '../../../contract/identity.ts';
 import { openDataFolder } from '../../../ledger/data-folder.ts';
-import { requireRoom } from '../../data-folder.ts';
-import { caBundleOf, hostCertificates } from '../../host-certificates.ts';
-import { accessService, integrationsOf } from '../../service-access.ts';
 import { byteSize } from '../byte-size.ts';
 import type { Check } from '../check.ts';
 import { attempt, failureOf } from '../examine.ts';

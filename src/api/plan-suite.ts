@@ -1,58 +1,47 @@
+import { statSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
-import { type Command, Option, type OptionValues } from '@commander-js/extra-typings';
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Config } from '../suite/config-file.ts';
 import { type FileIssue, printFileIssue } from '../suite/file-issues.ts';
+import { type FetchedSources, fetchSources } from '../suite/git/fetch-sources.ts';
 import { loadSuite, type SuiteOptions } from '../suite/load-suite.ts';
 import type { PlannedVariant, SuitePlan } from '../suite/plan.ts';
 import { type HarnessOffer, mcpObstacle, plannedVariant } from '../suite/planned-variant.ts';
-import { type TasksSource, taskFormats } from '../suite/tasks-source.ts';
+import type { RowTest, TasksSource } from '../suite/tasks-source.ts';
 import { networkObstacles } from '../tasks/network-obstacles.ts';
 import { type LeftOut, planTasks } from '../tasks/plan-tasks.ts';
 import { selectTasks } from '../tasks/selection.ts';
+import { orNearest } from '../text/nearest.ts';
 import { type Printable, stack, text } from '../text/printable.ts';
 import { plural } from '../text/quantities.ts';
-import { refuseTaskOptions, withVariants } from './chosen-parts.ts';
-import type { CommandContext } from './context.ts';
-import { finiteNumber, seed, suiteOptions, wholeNumber } from './options.ts';
-import type { Progress } from './output/progress.ts';
-import { type RowOptions, rowSetupOf, withRowSetup } from './row-options.ts';
-import { sourcesOf } from './sources-of.ts';
+import type { Context } from './context.ts';
 
-const forTasks = 'Options for tasks in other formats:';
-
-/** Adds the options that name tasks in place of a suite file. */
-export function withTasks<Arguments extends unknown[], Options extends OptionValues>(
-  command: Command<Arguments, Options>,
-) {
-  return withTaskChoice(command)
-    .option('--variant <variant...>', 'only these variants of the suite; with --tasks: HARNESS:MODEL')
-    .optionsGroup(forTasks)
-    .option(
-      '--tasks <path>',
-      'tasks in another format (Harbor, Terminal-Bench, SWE-bench), in place of a suite file',
-    )
-    .addOption(new Option('--format <format>', 'only tasks of this format').choices(taskFormats))
-    .option('--strict-tasks', 'start nothing if one of the tasks cannot run here')
-    .option('--profile <name>', 'a profile of offsite.yaml for the variants')
-    .option('--sandbox <name>', 'a sandbox of offsite.yaml for the variants (default: local)')
-    .optionsGroup('Options:');
+/** Who watches the work: receives notes for people, and the beginning and the end of each step. */
+export interface Observer {
+  note(message: string | Printable): void;
+  update(step: { kind: 'step'; title: string; state: 'begins' | 'ends' }): void;
 }
 
-/** Adds the options that choose tasks of a set, that set rows up, and that say what rewards must reach. */
-export function withTaskChoice<Arguments extends unknown[], Options extends OptionValues>(
-  command: Command<Arguments, Options>,
-) {
-  return withRowSetup(
-    command
-      .option('--include <glob...>', 'only cases or tasks whose ids match one of these')
-      .optionsGroup('Options for a sample:')
-      .option('--exclude <glob...>', 'leave out cases or tasks whose ids match one of these')
-      .option('--limit <n>', 'at most this many of them', wholeNumber)
-      .option('--seed <n>', 'in an order that depends on this number', seed)
-      .optionsGroup(forTasks)
-      .option('--threshold <number>', 'what each reward must reach (default: 1)', finiteNumber),
-  );
+/** Does a step of the work, and tells an observer when it begins and ends. */
+export async function step<Result>(
+  title: string,
+  { update }: Pick<Observer, 'update'>,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  update({ kind: 'step', title, state: 'begins' });
+  try {
+    return await work();
+  } finally {
+    update({ kind: 'step', title, state: 'ends' });
+  }
+}
+
+export interface RowOptions {
+  image?: string | undefined;
+  build?: string | undefined;
+  buildArg?: Record<string, string> | undefined;
+  testCommand?: string | undefined;
+  testParser?: RowTest['parser'] | undefined;
 }
 
 export interface TaskOptions
@@ -73,7 +62,7 @@ export interface PlannedSuite {
 }
 
 export interface PlanningOptions {
-  progress: Progress;
+  progress: Observer;
   signal: AbortSignal;
   /** Whether only the sandboxes of the variants are used. With --tasks, no variant need be named then. */
   withoutHarness?: boolean;
@@ -85,7 +74,7 @@ export interface PlanningOptions {
 export async function plannedSuite(
   file: string | undefined,
   options: TaskOptions & { allowOutside?: string[] | undefined },
-  context: CommandContext,
+  context: Context,
   { progress, signal, withoutHarness = false, models }: PlanningOptions,
 ): Promise<PlannedSuite> {
   const { runners } = context;
@@ -225,4 +214,102 @@ export function leftOutText(leftOut: readonly LeftOut[]): Printable | undefined 
 
 function badOption(message: string, hint: string): OffsiteError {
   return new OffsiteError(message, { code: 'TASKS_REFUSED', kind: 'input', hint });
+}
+
+/** What a suite may read, and the keys that it must not contain. */
+export function suiteOptions(
+  { allowOutside = [] }: { allowOutside?: string[] | undefined },
+  { config, dataFolder, host }: Pick<Context, 'config' | 'dataFolder' | 'host'>,
+): SuiteOptions {
+  return {
+    allowOutside: [...config.allowOutside, ...allowOutside],
+    except: [dataFolder],
+    keys: host.keys,
+  };
+}
+
+/**
+ * Fetches the git sources of a suite into the data folder, with the user's own credentials where the
+ * configuration names the host.
+ */
+export async function sourcesOf(
+  file: string,
+  options: { allowOutside?: string[] | undefined },
+  context: Context,
+  { progress, signal }: { progress: Observer; signal: AbortSignal },
+): Promise<FetchedSources> {
+  const { dataFolder, env, config } = context;
+  let shown: string | undefined;
+  const show = (title: string | undefined) => {
+    if (shown !== undefined) progress.update({ kind: 'step', title: shown, state: 'ends' });
+    shown = title;
+    if (title !== undefined) progress.update({ kind: 'step', title, state: 'begins' });
+  };
+  try {
+    return await fetchSources(file, {
+      ...suiteOptions(options, context),
+      ...{ dataFolder, env, signal, note: progress.note, onProgress: show },
+      credentialsFor: config.git.credentials,
+    });
+  } finally {
+    show(undefined);
+  }
+}
+
+/** Options that set for tasks what a suite file sets itself. */
+const onlyOfTasks = {
+  format: '--format',
+  profile: '--profile',
+  sandbox: '--sandbox',
+  threshold: '--threshold',
+  image: '--image',
+  build: '--build',
+  buildArg: '--build-arg',
+  testCommand: '--test-command',
+  testParser: '--test-parser',
+};
+
+/** Throws an `input` error if one of these options, which do not apply to a suite file, is given with one. */
+export function refuseTaskOptions(options: object): void {
+  const given = Object.entries(onlyOfTasks).flatMap(([key, name]) =>
+    Reflect.get(options, key) === undefined ? [] : [name],
+  );
+  if (given.length === 0) return;
+  const verb = given.length === 1 ? 'is' : 'are';
+  throw new OffsiteError(`${given.join(', ')} ${verb} only for --tasks; a suite file has its own settings`, {
+    code: 'OPTION_WITHOUT_TASKS',
+    kind: 'input',
+    hint: 'Change the suite file, or leave the option out.',
+  });
+}
+
+/** The suite with the variants of these names alone. Throws an `input` error for a name that none has. */
+export function withVariants(plan: SuitePlan, names: readonly string[] | undefined): SuitePlan {
+  if (names === undefined) return plan;
+  const known = plan.variants.map(({ name }) => name);
+  for (const name of names)
+    if (!known.includes(name))
+      throw new OffsiteError(`the suite has no variant ${name}${orNearest(name, known)}`, {
+        code: 'VARIANT_UNKNOWN',
+        kind: 'input',
+        hint: 'With a suite file, --variant takes names of its variants; with --tasks, HARNESS:MODEL.',
+      });
+  return { ...plan, variants: plan.variants.filter(({ name }) => names.includes(name)) };
+}
+
+/** What the options say of rows. Throws an `input` error for those that contradict each other. */
+export function rowSetupOf({ image, build, buildArg: args, testCommand, testParser }: RowOptions) {
+  if (image !== undefined && build !== undefined)
+    throw badOption('--image and --build cannot be used together', 'Name one of them.');
+  if (args && build === undefined) throw badOption('--build-arg needs --build', 'Name the folder to build.');
+  if (build !== undefined && !statSync(build, { throwIfNoEntry: false })?.isDirectory())
+    throw badOption(`there is no folder ${build}`, 'Name the folder that has the Dockerfile.');
+  const setup: Pick<TasksSource, 'image' | 'build' | 'test'> = {
+    ...(image !== undefined && { image }),
+    ...(build !== undefined && {
+      build: { context: resolve(build), dockerfile: 'Dockerfile', args: args ?? {} },
+    }),
+    test: { command: testCommand, parser: testParser ?? 'pytest' },
+  };
+  return setup;
 }

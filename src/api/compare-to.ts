@@ -7,7 +7,7 @@ import { type Reference, readReference, sideOf, variantsOf } from '../comparison
 import { type ListedBatch, listBatches, listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { SuitePlan } from '../suite/plan.ts';
-import type { CommandContext } from './context.ts';
+import type { Context } from './context.ts';
 
 /** What the results of a run are compared with. */
 export interface OlderSide {
@@ -24,7 +24,7 @@ export interface OlderSide {
  * say nothing.
  */
 export async function olderSide(
-  context: CommandContext,
+  context: Context,
   name: string,
   plan: SuitePlan,
   signal: AbortSignal,

@@ -3,7 +3,7 @@ import { readPlan } from '../agent/stored-plan.ts';
 import { findBatch } from '../ledger/find.ts';
 import { ModelConfig } from '../suite/model-config.ts';
 import type { PlannedReplay } from '../suite/plan.ts';
-import type { CommandContext } from './context.ts';
+import type { Context } from './context.ts';
 
 export type OnMiss = 'fail' | 'live';
 
@@ -17,7 +17,7 @@ interface ReplayedBatch {
  * The batch whose recorded answers take the place of models. Throws as {@link findBatch} does, and
  * `NOT_RECORDED`.
  */
-export function replayedBatch(context: CommandContext, reference: string, onMiss: OnMiss): ReplayedBatch {
+export function replayedBatch(context: Context, reference: string, onMiss: OnMiss): ReplayedBatch {
   const ledger = context.ledger();
   const batch = findBatch(ledger.records, reference);
   requireRecorded(ledger, batch);

@@ -1,11 +1,14 @@
-import type { Clock } from '../../base/clock.ts';
-import type { Gateway } from '../../gateway/gateway.ts';
-import type { GatewayOptions } from '../../gateway/gateway-parts.ts';
-import type { LimitStore, ModelLimits } from '../../gateway/limits/model-limits.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
-import type { Config } from '../../suite/config-file.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Gateway } from '../gateway/gateway.ts';
+import type { GatewayOptions } from '../gateway/gateway-parts.ts';
+import type { LimitStore, ModelLimits } from '../gateway/limits/model-limits.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Config } from '../suite/config-file.ts';
+import { BadFile, type FileIssue } from '../suite/file-issues.ts';
+import { ScriptFile } from '../suite/script-file.ts';
+import { readYamlFile } from '../suite/yaml-file.ts';
 
-interface CommandModelsOptions {
+interface ContextModelsOptions {
   env: NodeJS.ProcessEnv;
   dataFolder: string;
   clock: Clock;
@@ -18,13 +21,13 @@ interface CommandModelsOptions {
 }
 
 /** How a command reaches models. */
-export class CommandModels {
+export class ContextModels {
   /** The permits for requests to models, if other machines share them. Set it before a gateway is opened. */
   permits: GatewayOptions['permits'];
-  readonly #options: CommandModelsOptions;
+  readonly #options: ContextModelsOptions;
   #limits: Promise<ModelLimits> | undefined;
 
-  constructor(options: CommandModelsOptions) {
+  constructor(options: ContextModelsOptions) {
     this.#options = options;
   }
 
@@ -34,15 +37,15 @@ export class CommandModels {
    * @param limits the limits that processes share; for a gateway that trials use
    */
   async gateway(models: Config['models'], limits?: GatewayOptions['limits']): Promise<Gateway> {
-    const { openGateway } = await import('../../gateway/open-gateway.ts');
+    const { openGateway } = await import('../gateway/open-gateway.ts');
     return openGateway({ ...(await this.gatewayOptions(models)), limits });
   }
 
   /** Forgets what the server of a model refused, so that it is asked for everything again. */
   async forgetRefused(name: string, model: Config['models'][string]): Promise<void> {
     if (!('baseUrl' in model)) return;
-    const { serverKey } = await import('../../gateway/options/refused-options.ts');
-    const { RefusedOptionsFile } = await import('../../ledger/refused-options.ts');
+    const { serverKey } = await import('../gateway/options/refused-options.ts');
+    const { RefusedOptionsFile } = await import('../ledger/refused-options.ts');
     const key = serverKey(name, model);
     new RefusedOptionsFile(this.#options.dataFolder).forget((one) => one.endsWith(` ${key}`));
   }
@@ -51,11 +54,11 @@ export class CommandModels {
     const { env, dataFolder, clock, certificates, note } = this.#options;
     const { permits } = this;
     const caBundle = await certificates();
-    const { scriptedUpstream } = await import('../../gateway/scripted/scripted-upstream.ts');
+    const { scriptedUpstream } = await import('../gateway/scripted/scripted-upstream.ts');
     const scripted = (file: string) => scriptedUpstream(file, clock);
-    const { readCassette } = await import('../../gateway/replay/read-cassette.ts');
+    const { readCassette } = await import('../gateway/replay/read-cassette.ts');
     const cassette = onceFor(readCassette);
-    const { RefusedOptionsFile } = await import('../../ledger/refused-options.ts');
+    const { RefusedOptionsFile } = await import('../ledger/refused-options.ts');
     const refused = new RefusedOptionsFile(dataFolder);
     return { models, env, clock, caBundle, scripted, cassette, permits, note, refused };
   }
@@ -67,7 +70,7 @@ export class CommandModels {
   }
 
   async #openLimits(): Promise<ModelLimits> {
-    const { ModelLimits } = await import('../../gateway/limits/model-limits.ts');
+    const { ModelLimits } = await import('../gateway/limits/model-limits.ts');
     const { clock, ledger, note, closeWith } = this.#options;
     // The ledger is opened only if the limit of a model adapts.
     const store: LimitStore = {
@@ -88,4 +91,24 @@ function onceFor<Result>(read: (name: string) => Result): (name: string) => Resu
     known.set(name, result);
     return result;
   };
+}
+
+/**
+ * Reads the scripts of those models that have one. Throws `BadFile` with the problems of all of them, or an
+ * `input` error if a file cannot be read.
+ */
+export async function requireScripts(names: readonly string[], models: Config['models']): Promise<void> {
+  const { ownName } = await import('../gateway/open-gateway.ts');
+  const issues: FileIssue[] = [];
+  for (const name of new Set(names.map((asked) => ownName(asked, models)))) {
+    const model = models[name];
+    if (!model || !('scripted' in model)) continue;
+    try {
+      readYamlFile(model.scripted, ScriptFile);
+    } catch (error) {
+      if (!(error instanceof BadFile)) throw error;
+      issues.push(...error.issues);
+    }
+  }
+  if (issues.length > 0) throw new BadFile(issues);
 }

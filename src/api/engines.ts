@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { enginesOf, type SomeEngines } from '../../agent/engines/check.ts';
-import { LateEngines } from '../../agent/engines/late-engines.ts';
-import type { Clock } from '../../base/clock.ts';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
-import type { Engine } from '../../engine/engine.ts';
-import type { Config } from '../../suite/config-file.ts';
-import { type ConfiguredEngine, configuredEngines } from '../../suite/engines-config.ts';
-import { stuckText, sweptText } from '../swept-text.ts';
+import { enginesOf, type SomeEngines } from '../agent/engines/check.ts';
+import { LateEngines } from '../agent/engines/late-engines.ts';
+import type { Clock } from '../base/clock.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { Config } from '../suite/config-file.ts';
+import { type ConfiguredEngine, configuredEngines } from '../suite/engines-config.ts';
+import { stuckText, sweptText } from './swept-text.ts';
 
 /** An engine that does not answer. */
 export interface AwayEngine {
@@ -15,7 +15,7 @@ export interface AwayEngine {
   configured: ConfiguredEngine;
 }
 
-interface CommandEnginesOptions {
+interface ContextEnginesOptions {
   config: Config;
   env: NodeJS.ProcessEnv;
   clock: Clock;
@@ -30,15 +30,15 @@ interface CommandEnginesOptions {
 const lostSweepMs = 10_000;
 
 /** The engines of a command. Disposing closes those that were opened, in reverse order. */
-export class CommandEngines implements AsyncDisposable {
-  readonly #options: CommandEnginesOptions;
+export class ContextEngines implements AsyncDisposable {
+  readonly #options: ContextEnginesOptions;
   readonly #opened = new AsyncDisposableStack();
   readonly #closing = new AbortController();
   #isToBeClosed = false;
   #closed: Promise<void> | undefined;
   #lateEngines: LateEngines | undefined;
 
-  constructor(options: CommandEnginesOptions) {
+  constructor(options: ContextEnginesOptions) {
     this.#options = options;
   }
 
@@ -99,7 +99,7 @@ export class CommandEngines implements AsyncDisposable {
   async #connect(configured: ConfiguredEngine | undefined, signal: AbortSignal): Promise<Engine> {
     this.#closeWithCommand();
     const { config, env, clock, ending, note } = this.#options;
-    const { connectEngine } = await import('../../engine/connect.ts');
+    const { connectEngine } = await import('../engine/connect.ts');
     const { name, host, certificates, trials, labels } = configured ?? {
       host: config.engine?.host,
       labels: config.labels,
