@@ -55,10 +55,13 @@ function excerptProblems(text: string, path: string): string[] {
 /** What the compiler says about a module that imports what the package offers. */
 async function typeProblems(source: string): Promise<string[]> {
   using folder = mkdtempDisposableSync(join(tmpdir(), 'offsite-types-'));
+  const tsc = (...args: string[]) => execa('tsc', args, { cwd: root, preferLocal: true, reject: false });
+  const types = join(folder.path, 'types');
+  await tsc('-p', 'tsconfig.types.json', '--outDir', types);
   const compilerOptions = {
     paths: {
-      offsite: [join(root, 'src/api/index.ts')],
-      'offsite/validator': [join(root, 'src/validate/sandboxed/api.ts')],
+      offsite: [join(types, 'src/api/index.d.ts')],
+      'offsite/validator': [join(types, 'src/validate/sandboxed/api.d.ts')],
     },
     typeRoots: [join(root, 'node_modules/@types')],
     noUncheckedIndexedAccess: false, // most readers have `strict` alone
@@ -72,11 +75,7 @@ async function typeProblems(source: string): Promise<string[]> {
   writeFileSync(join(folder.path, 'tsconfig.json'), JSON.stringify(project));
   writeFileSync(join(folder.path, 'package.json'), '{ "type": "module" }');
   writeFileSync(join(folder.path, 'example.ts'), source);
-  const { exitCode, stdout } = await execa('tsc', ['-p', folder.path], {
-    cwd: root,
-    preferLocal: true,
-    reject: false,
-  });
+  const { exitCode, stdout } = await tsc('-p', folder.path);
   return exitCode === 0 ? [] : [stdout];
 }
 
