@@ -2,39 +2,60 @@ import { randomBytes } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { messageOf, OffsiteError, systemHint } from '../base/offsite-error.ts';
+import type { ExportedTrial } from '../record/exported-trial.ts';
 
 /** Takes the parts of an export one after the other. */
 export type Write = (part: string | Uint8Array) => Promise<void>;
 
-/**
- * Writes a file part by part. The file appears under its name only when it is complete, and replaces an
- * existing file. If `produce` rejects, nothing is left. Throws the input error `FILE_NOT_WRITTEN`.
- */
-export async function writeExport(file: string, produce: (write: Write) => Promise<void>): Promise<void> {
+/** A file being written. It appears under its name when it is kept, and replaces an existing file. */
+export interface ExportFile extends AsyncDisposable {
+  write: Write;
+  keep(): Promise<void>;
+}
+
+/** A form that takes the trials of a batch one after the other. */
+export interface TrialForm {
+  add(trial: ExportedTrial): Promise<void>;
+  /** Writes what needs all trials. */
+  end(): Promise<void>;
+}
+
+/** Full records as JSON Lines. */
+export function jsonForm(write: Write): TrialForm {
+  return { add: (trial) => write(`${JSON.stringify(trial)}\n`), end: async () => undefined };
+}
+
+/** Opens a file to write. If it is not kept, nothing is left of it. Throws `FILE_NOT_WRITTEN`. */
+export async function openExport(file: string): Promise<ExportFile> {
   const partial = join(dirname(file), `.offsite-${randomBytes(6).toString('hex')}.partial`);
-  const failed = (error: unknown) =>
-    new OffsiteError(`cannot write ${file}: ${messageOf(error)}`, {
+  const failed = (error: unknown): never => {
+    throw new OffsiteError(`cannot write ${file}: ${messageOf(error)}`, {
       code: 'FILE_NOT_WRITTEN',
       kind: 'input',
       hint: `Nothing was changed. ${systemHint(error, 'Check that the folder exists.')}`,
       cause: error,
     });
-  const handle = await open(partial, 'wx').catch((error: unknown) => {
-    throw failed(error);
-  });
-  try {
-    await produce(async (part) => {
-      await handle.writeFile(part).catch((error: unknown) => {
-        throw failed(error);
-      });
-    });
-    await handle.close();
-    await rename(partial, file).catch((error: unknown) => {
-      throw failed(error);
-    });
-  } catch (error) {
-    await handle.close().catch(() => undefined);
-    await rm(partial, { force: true });
-    throw error;
-  }
+  };
+  const handle = await open(partial, 'wx').catch(failed);
+  let isKept = false;
+  return {
+    write: (part) => handle.writeFile(part).catch(failed),
+    async keep() {
+      await handle.close();
+      await rename(partial, file).catch(failed);
+      isKept = true;
+    },
+    async [Symbol.asyncDispose]() {
+      if (isKept) return;
+      await handle.close().catch(() => undefined);
+      await rm(partial, { force: true });
+    },
+  };
+}
+
+/** Writes a file part by part. If `produce` rejects, nothing is left. Throws `FILE_NOT_WRITTEN`. */
+export async function writeExport(file: string, produce: (write: Write) => Promise<void>): Promise<void> {
+  await using target = await openExport(file);
+  await produce(target.write);
+  await target.keep();
 }

@@ -18,6 +18,11 @@ export function usageOf({
   return modelUnmeasured ? undefined : agentUsage(models ?? { usage: [] });
 }
 
+/** The model of the agent, by its name in the configuration; undefined if nothing names it. */
+export function modelOf({ subject, models }: Pick<TrialRecord, 'subject' | 'models'>): string | undefined {
+  return subject?.model ?? models?.usage.find(({ role }) => role === 'agent')?.model;
+}
+
 /**
  * What the agent's models used in a step of a trial. A request that began in the step belongs to it. Without
  * requests it is 0.

@@ -78,6 +78,12 @@ export class Redactor {
     return JSON.stringify(this.#value(JSON.parse(written)), null, space);
   }
 
+  /** The same value if its texts hold no secret, else a copy without them. It must be JSON. */
+  value<Value>(value: Value): Value {
+    if (this.#scanner.isIdle) return value;
+    return this.find(JSON.stringify(value)) === undefined ? value : (this.#value(value) as Value);
+  }
+
   /** Removes secrets from bytes. Only the bytes around a secret need to be text. */
   whole(bytes: Uint8Array): Uint8Array {
     return this.#clear(bufferOf(bytes), true).done;

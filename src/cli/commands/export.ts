@@ -1,9 +1,17 @@
+import { join } from 'node:path';
 import { Command, Option } from '@commander-js/extra-typings';
+import { makeFolder } from '../../base/make-folder.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { spanRequests } from '../../export/export-spans.ts';
 import { exportedTrials, type ReadOptions } from '../../export/read-trials.ts';
 import { otlpHeaders, receiverUrl, sendSpans } from '../../export/send-spans.ts';
-import { writeExport } from '../../export/write-export.ts';
+import {
+  type ExportFile,
+  jsonForm,
+  openExport,
+  type TrialForm,
+  writeExport,
+} from '../../export/write-export.ts';
 import { findBatch, lastBatch } from '../../ledger/find.ts';
 import type { Verdict } from '../../ledger/trials.ts';
 import { plural } from '../../text/quantities.ts';
@@ -22,6 +30,9 @@ export function exportCommand() {
       '--json <file>',
       'full records as JSON Lines, one trial a line; schemas/exported-trial.schema.json',
     )
+    .option('--csv <file>', 'a table with one row a trial, for pandas, DuckDB and spreadsheets')
+    .option('--parquet <file>', 'the same table as Parquet')
+    .option('--inspect <folder>', 'one .eval log a variant, as inspect_ai writes them, for `inspect view`')
     .option('--html <file>', 'one page that opens without a server or a network, as `offsite view` shows it')
     .option('--otlp <file|url>', 'spans as OTLP in JSON: to a file, a request a line, or to a receiver')
     .option('--cassette <file>', 'its exchanges with models, to replay: `replay: FILE` of a model')
@@ -36,6 +47,9 @@ interface ExportOptions {
   config?: string | undefined;
   dataFolder?: string | undefined;
   json?: string | undefined;
+  csv?: string | undefined;
+  parquet?: string | undefined;
+  inspect?: string | undefined;
   otlp?: string | undefined;
   html?: string | undefined;
   cassette?: string | undefined;
@@ -44,11 +58,13 @@ interface ExportOptions {
 }
 
 async function exportBatch(reference: string | undefined, options: ExportOptions): Promise<void> {
-  if ([options.html, options.json, options.otlp, options.cassette].every((target) => target === undefined)) {
+  const { html, json, csv, parquet, inspect, cassette, otlp } = options;
+  const targets = [html, json, csv, parquet, inspect, cassette, otlp];
+  if (targets.every((target) => target === undefined)) {
     throw new OffsiteError('nothing says what to export', {
       code: 'EXPORT_FORM_MISSING',
       kind: 'input',
-      hint: 'Give --html FILE, --json FILE, --cassette FILE, --otlp FILE or --otlp URL.',
+      hint: '`offsite export --help` lists the forms, for example --html FILE for people or --csv FILE for programs.',
     });
   }
   const { config, dataFolder } = options;
@@ -61,10 +77,10 @@ async function exportBatch(reference: string | undefined, options: ExportOptions
     process.exitCode = exitCodes.infrastructure;
   };
   const exporting = { context, batch, options: { ...options, unreadable }, signal };
-  if (options.html !== undefined) await exportPage(options.html, batch, context, signal, options);
-  if (options.json !== undefined) await exportJson(options.json, exporting);
-  if (options.cassette !== undefined) await exportCassette(options.cassette, exporting);
-  if (options.otlp !== undefined) await exportSpans(options.otlp, exporting);
+  if (html !== undefined) await exportPage(html, batch, context, signal, options);
+  await exportForms(exporting);
+  if (cassette !== undefined) await exportCassette(cassette, exporting);
+  if (otlp !== undefined) await exportSpans(otlp, exporting);
 }
 
 interface Exporting {
@@ -74,17 +90,39 @@ interface Exporting {
   signal: AbortSignal;
 }
 
-async function exportJson(file: string, { context, batch, options, signal }: Exporting): Promise<void> {
+/** Writes the forms that take one trial after the other. Each record is read once for all of them. */
+async function exportForms({ context, batch, options, signal }: Exporting): Promise<void> {
+  const { json, csv, parquet, inspect } = options;
   const { redactor, err } = context;
+  await using open = new AsyncDisposableStack();
+  const files: ExportFile[] = [];
+  const opened = async (file: string) => {
+    const target = open.use(await openExport(file));
+    files.push(target);
+    return target.write;
+  };
+  const forms: TrialForm[] = [];
+  const { csvForm, parquetForm } = await import('../../export/trial-table.ts');
+  if (json !== undefined) forms.push(jsonForm(await opened(json)));
+  if (csv !== undefined) forms.push(await csvForm(await opened(csv)));
+  if (parquet !== undefined) forms.push(await parquetForm(await opened(parquet)));
+  if (inspect !== undefined) {
+    const { inspectForm } = await import('../../export/inspect-log.ts');
+    makeFolder(inspect);
+    forms.push(inspectForm((name) => opened(join(inspect, name))));
+  }
+  if (forms.length === 0) return;
   let trials = 0;
-  await writeExport(file, async (write) => {
-    for (const trial of exportedTrials(context.ledger(), batch, options)) {
-      signal.throwIfAborted();
-      await write(`${redactor.json(trial)}\n`);
-      trials += 1;
-    }
-  });
-  err.print(`${file}: ${plural(trials, 'trial')} of ${batch.id}`);
+  for (const read of exportedTrials(context.ledger(), batch, options)) {
+    signal.throwIfAborted();
+    const trial = redactor.value(read);
+    for (const form of forms) await form.add(trial);
+    trials += 1;
+  }
+  for (const form of forms) await form.end();
+  for (const file of files) await file.keep();
+  for (const target of [json, csv, parquet, inspect])
+    if (target !== undefined) err.print(`${target}: ${plural(trials, 'trial')} of ${batch.id}`);
 }
 
 async function exportCassette(file: string, { context, batch, signal }: Exporting): Promise<void> {

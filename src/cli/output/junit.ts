@@ -10,15 +10,18 @@ const builder = new XMLBuilder({
   suppressEmptyNode: true,
 });
 
-type JunitTrial = Pick<
+export type JunitTrial = Pick<
   TrialSummary,
   'ordinal' | 'durationMs' | 'verdict' | 'cause' | 'failures' | 'failedOutput'
 >;
 type JunitRun = Pick<RunSummary, 'case' | 'variant' | 'failed' | 'void' | 'durationMs' | 'unfinished'> & {
   trials: JunitTrial[];
 };
-/** What JUnit XML says of a batch. */
-export type JunitBatch = Pick<BatchSummary, 'batchId' | 'passed' | 'failed' | 'void'> & {
+/** What JUnit XML and CTRF say of a batch. */
+export type JunitBatch = Pick<
+  BatchSummary,
+  'batchId' | 'passed' | 'failed' | 'void' | 'startedAt' | 'finishedAt'
+> & {
   /** The id of the set whose batches these are. */
   set?: string | undefined;
   runs: JunitRun[];

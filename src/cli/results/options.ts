@@ -17,6 +17,7 @@ export function withResults<Arguments extends unknown[], Options extends OptionV
     .option('--html <file>', 'also write the batch as one page, as `offsite export --html` does')
     .optionsGroup('Options for CI:')
     .option('--junit <file>', 'also write the results as JUnit XML')
+    .option('--ctrf <file>', 'also write the results as CTRF, a JSON format of test reports')
     .addOption(
       new Option(
         '--compare-to <batch>',
@@ -35,6 +36,7 @@ export interface ResultOptions extends RegressionGates {
   dryRun?: true | undefined;
   failUnder?: number | undefined;
   junit?: string | undefined;
+  ctrf?: string | undefined;
   html?: string | undefined;
   compareTo?: string | undefined;
 }
@@ -50,7 +52,8 @@ export function throwMissingOption([option, needed]: readonly [option: string, n
 
 /** Refuses the options of {@link withResults} that lack another one, and files that cannot be written. */
 export function refuseBadResults(options: ResultOptions): void {
-  for (const file of [options.junit, options.html]) if (file !== undefined) requireWritable(file);
+  for (const file of [options.junit, options.ctrf, options.html])
+    if (file !== undefined) requireWritable(file);
   if (options.compareTo !== undefined) return;
   if (options.failOnRegression) throwMissingOption(['--fail-on-regression', '--compare-to']);
   if (options.failOnCaseRegression) throwMissingOption(['--fail-on-case-regression', '--compare-to']);

@@ -6,7 +6,7 @@ import { summaryTable } from '../output/summary-table.ts';
 import { incompleteSummary, type UnfinishedWork } from './incomplete.ts';
 import { type PrintParts, wantedDetail, writeGithubStep } from './print-results.ts';
 import { whenInterrupted } from './when-interrupted.ts';
-import { type AnySummary, writeJunit, writePages } from './write-results.ts';
+import { type AnySummary, writePages, writeReports } from './write-results.ts';
 
 export interface Unfinished extends Omit<PrintParts, 'signal'> {
   /** All that the command works on, with the batches that were started by now. */
@@ -17,13 +17,13 @@ export interface Unfinished extends Omit<PrintParts, 'signal'> {
   isList?: boolean;
 }
 
-/** Writes the JUnit file as soon as the signal aborts. Disposing ends that. */
+/** Writes the test reports as soon as the signal aborts. Disposing ends that. */
 export function saveWhenInterrupted(unfinished: Unfinished, signal: AbortSignal): Disposable {
   const { options, progress, context } = unfinished;
   const save = (reason: unknown) => {
-    if (options.junit === undefined) return;
+    if (options.junit === undefined && options.ctrf === undefined) return;
     const summaries = summariesOf(unfinished, reason);
-    if (summaries.length > 0) writeJunit(summaries, options, context);
+    if (summaries.length > 0) writeReports(summaries, options, context);
   };
   return whenInterrupted(save, signal, progress);
 }
@@ -40,7 +40,7 @@ export async function printIncompleteResults(unfinished: Unfinished, thrown: unk
     if (options.json) context.out.json(isList ? summaries : summaries[0]);
     else for (const summary of summaries) printSummary(summary, context.out);
     if (older) progress.note(notComparedText(older));
-    writeJunit(summaries, options, context);
+    writeReports(summaries, options, context);
     // The first signal was for the trials; a second one ends the process at once.
     await writePages(summaries, options, context, new AbortController().signal);
     writeGithubStep(summaries, context, options);

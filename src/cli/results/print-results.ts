@@ -14,7 +14,7 @@ import type { BatchSummary } from '../output/summary.ts';
 import { seeWhy, summaryTable } from '../output/summary-table.ts';
 import { hasRegression, regressionLines } from '../regression.ts';
 import type { ResultOptions } from './options.ts';
-import { type AnySummary, writeJunit, writePages } from './write-results.ts';
+import { type AnySummary, writePages, writeReports } from './write-results.ts';
 
 /** The results of a batch, or of batches that belong together. */
 export interface BatchResults {
@@ -40,10 +40,13 @@ export interface PrintParts {
 }
 
 /** How much the summaries for {@link printResults} must say. */
-export function wantedDetail({ json, junit, dryRun }: ResultOptions, env: NodeJS.ProcessEnv): SummaryDetail {
+export function wantedDetail(
+  { json, junit, ctrf, dryRun }: ResultOptions,
+  env: NodeJS.ProcessEnv,
+): SummaryDetail {
   // The data folder of a dry run is gone afterwards, and so are the paths in it.
   if (json && !dryRun) return 'paths';
-  return json || junit !== undefined || githubStep(env) ? 'texts' : 'numbers';
+  return json || junit !== undefined || ctrf !== undefined || githubStep(env) ? 'texts' : 'numbers';
 }
 
 /**
@@ -74,7 +77,7 @@ export async function printResults(
       if (see) progress.note(see);
     }
   const summaries = all.map(({ summary }) => summary);
-  writeJunit(summaries, options, context);
+  writeReports(summaries, options, context);
   await writePages(summaries, options, context, signal);
   const concluded = all.map(({ summary }, index) =>
     conclusionOf(summary, compared[index], { older, options }),

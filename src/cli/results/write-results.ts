@@ -1,21 +1,24 @@
 import { parse } from 'node:path';
 import type { CommandContext } from '../context.ts';
 import { exportPage } from '../export-page.ts';
+import { ctrfJson } from '../output/ctrf.ts';
 import { type JunitBatch, junitXml } from '../output/junit.ts';
 import type { MergedSummary } from '../output/merged-summary.ts';
-import type { BatchSummary } from '../output/summary.ts';
+import { type BatchSummary, elapsedOf } from '../output/summary.ts';
 import { writeText } from '../write-text.ts';
 import type { ResultOptions } from './options.ts';
 
 export type AnySummary = BatchSummary | MergedSummary;
 
-/** Writes the results as JUnit XML, if that is wanted. Throws `FILE_NOT_WRITTEN`. */
-export function writeJunit(
+/** Writes the results as JUnit XML and as CTRF, if that is wanted. Throws `FILE_NOT_WRITTEN`. */
+export function writeReports(
   summaries: readonly AnySummary[],
-  { junit }: ResultOptions,
-  { redact }: Pick<CommandContext, 'redact'>,
+  { junit, ctrf }: Pick<ResultOptions, 'junit' | 'ctrf'>,
+  { redact, clock }: Pick<CommandContext, 'redact' | 'clock'>,
 ): void {
-  if (junit !== undefined) writeText(junit, junitXml(together(summaries), redact));
+  const results = together(summaries);
+  if (junit !== undefined) writeText(junit, junitXml(results, redact));
+  if (ctrf !== undefined) writeText(ctrf, ctrfJson(results, { redact, now: clock.now() }));
 }
 
 /**
@@ -56,6 +59,7 @@ function together(summaries: readonly AnySummary[]): JunitBatch {
   return {
     batchId: summaries.map(idOf).join(', '),
     ...{ passed: sum('passed'), failed: sum('failed'), void: sum('void') },
+    ...elapsedOf(summaries),
     runs: summaries.flatMap(({ runs }) => runs),
   };
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { describe, expect, test } from 'vitest';
+import { ctrfJson } from '../../../src/cli/output/ctrf.ts';
 import { annotations, githubStep, writeGithubResults } from '../../../src/cli/output/github.ts';
 import { junitXml } from '../../../src/cli/output/junit.ts';
 import type { BatchSummary, TrialSummary } from '../../../src/cli/output/summary.ts';
@@ -88,6 +89,29 @@ describe('JUnit XML of a batch', () => {
   test('says so where every trial passed', () => {
     expect(junitXml(batch([trial(0, {})]))).not.toMatch(/<(failure|error)/);
   });
+});
+
+test('CTRF has a test for each trial: void ones are `other`, those without a result are skipped', () => {
+  const [run] = mixed.runs;
+  if (!run) throw new Error('there is a run');
+  const unfinished = [{ ordinal: 3, why: 'interrupted' }];
+  const incomplete = { ...mixed, startedAt: 1_000.4, finishedAt: 9_000, runs: [{ ...run, unfinished }] };
+  const { results, ...document } = JSON.parse(ctrfJson(incomplete, { now: 10_000 }));
+  expect(document).toMatchObject({
+    reportFormat: 'CTRF',
+    timestamp: '1970-01-01T00:00:10.000Z',
+    runId: 'b1',
+  });
+  expect(results.summary).toEqual({
+    ...{ tests: 4, passed: 1, failed: 1, skipped: 1, pending: 0, other: 1, start: 1_000, stop: 9_000 },
+  });
+  expect(results.tests).toMatchObject([
+    { name: 'hello · codex, fast: "mine" #0', status: 'passed', duration: 1_500 },
+    { status: 'failed', trace: expect.stringContaining('validation "a": no') },
+    { status: 'other', rawStatus: 'void', message: 'infrastructure, in sandbox: no engine' },
+    { name: 'hello · codex, fast: "mine" #3', status: 'skipped', message: 'interrupted' },
+  ]);
+  expect(JSON.stringify(results)).not.toMatch(/\\u001b|\\u0007/);
 });
 
 describe('in GitHub Actions', () => {

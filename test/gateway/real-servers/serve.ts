@@ -125,7 +125,7 @@ async function installPython(folder: string): Promise<void> {
 }
 
 /** A folder in which this is installed, once for each of its versions. */
-async function installed(
+export async function installed(
   version: string | Buffer,
   install: (folder: string) => Promise<unknown>,
 ): Promise<string> {
