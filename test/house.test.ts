@@ -14,6 +14,7 @@ const modules = [
   'export',
   'viewer',
   'comparison',
+  'evidence',
   'agent',
   'service',
   'trial',

@@ -163,10 +163,11 @@ async function voidTrial(
     const { taskIndex, variant } = run;
     const result = resultOfAbandoned(clock.now(), attempt.number > 1);
     const sessionId = `${run.id}/${ordinal}/${attempt.number}`;
-    const report = reportOf(result, { caseName, taskIndex, ordinal, model: variant.model, sessionId });
+    const subject = { caseName, taskIndex, ordinal, model: variant.model, sessionId };
     const { verdict, cause } = result;
     await ledger.trials.finish(attempt, {
-      ...{ verdict, cause, result: recordOf(result), report, lease: lease.number },
+      ...{ verdict, cause, result: recordOf(result), lease: lease.number },
+      report: (record) => reportOf(result, { ...subject, record }),
       listing: listingOf(result),
     });
     lease.settle();

@@ -125,13 +125,13 @@ async function attemptTrial(
   }
   // If the trial did not call its model, it does not show that the model works.
   if (!failure && !given && result.cause?.kind !== 'harness') passage?.worked();
-  const report = reportOf(result, {
+  const subject = {
     caseName: spec.caseName,
     taskIndex: spec.taskIndex,
     ordinal: spec.ordinal,
     model: spec.model,
     sessionId: `${spec.runId}/${spec.ordinal}/${attempt.number}`,
-  });
+  };
   const { verdict, cause } = result;
   await confirmLease(lease, attempt, result, parts, signal);
   await storeResult(
@@ -142,7 +142,7 @@ async function attemptTrial(
         result: recordOf(result),
         fingerprint: result.fingerprint,
         listing: listingOf(result),
-        report,
+        report: (record) => reportOf(result, { ...subject, record }),
         left: result.left,
         lease: lease.number,
       }),

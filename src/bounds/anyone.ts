@@ -1,4 +1,4 @@
-import { bytes, channel, characters, MiB, milliseconds, partOfHeap, times } from './channel.ts';
+import { bytes, channel, characters, GiB, MiB, milliseconds, partOfHeap, times } from './channel.ts';
 
 /** Bounds that apply to every sender. */
 
@@ -73,4 +73,25 @@ export const projectFiles = channel({
   bytes: { file: bytes(4 * MiB, 'a file; a larger one counts as missing') },
   time: 'only regular files are read',
   count: { tests: times(20, 'tests in Python that are read; other files are of a fixed list of names') },
+});
+
+export const evidenceBundles = channel({
+  sender: 'anyone',
+  over: 'bundles of evidence that somebody else wrote',
+  bytes: {
+    statement: bytes(128 * MiB, 'the statement, which lists all else with its size'),
+    // A suite with all its files, in base64.
+    document: bytes(384 * MiB, 'a plan, a setup, a record or a report'),
+    all: bytes(256 * GiB, 'all contents after they are expanded'),
+    small: bytes(64 * MiB, 'contents of a bundle that may expand by any ratio'),
+    spared: bytes(256 * MiB, 'of the disk that are left free'),
+    piece: bytes(256 * 1024, 'a content that is in memory at a time, unless it is a document'),
+  },
+  time: 'the user waits for it, and can end it',
+  count: {
+    contents: times(500_000, 'contents; anything that the statement does not list is refused'),
+    findings: times(1_000, 'cells of the plan that the statement lacks, as far as they are named'),
+    // Each request to a model repeats the conversation so far.
+    ratio: times(1_000, 'bytes after expanding for each byte of the file'),
+  },
 });

@@ -53,9 +53,16 @@ export async function openExport(file: string): Promise<ExportFile> {
   };
 }
 
-/** Writes a file part by part. If `produce` rejects, nothing is left. Throws `FILE_NOT_WRITTEN`. */
-export async function writeExport(file: string, produce: (write: Write) => Promise<void>): Promise<void> {
+/**
+ * Writes a file part by part, and resolves with what `produce` gave. If that rejects, nothing is left. Throws
+ * the input error `FILE_NOT_WRITTEN`.
+ */
+export async function writeExport<Result>(
+  file: string,
+  produce: (write: Write) => Promise<Result>,
+): Promise<Result> {
   await using target = await openExport(file);
-  await produce(target.write);
+  const result = await produce(target.write);
   await target.keep();
+  return result;
 }

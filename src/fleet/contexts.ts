@@ -5,7 +5,8 @@ import { z } from 'zod';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { fleetContexts, fleetStorage } from '../bounds/fleet.ts';
-import type { CaseEnvironment, PlannedBuild } from '../suite/environment.ts';
+import type { PlannedBuild } from '../suite/environment.ts';
+import { buildsOf } from '../suite/environment-content.ts';
 import { unchangedContext } from '../suite/load-environment.ts';
 import type { PlannedCase, SuitePlan } from '../suite/plan.ts';
 import { hashOf, Sha256 } from './storage/contents.ts';
@@ -29,21 +30,6 @@ const List = z
   )
   .max(fleetContexts.count.entries);
 type List = z.infer<typeof List>;
-
-/** The builds of all cases, of their services, and of what their tests run in. */
-export function buildsOf({ cases }: Pick<SuitePlan, 'cases'>): PlannedBuild[] {
-  return cases.flatMap((planned) =>
-    environmentsOf(planned).flatMap(({ build, services = [] }) =>
-      [build, ...services.map((service) => service.build)].filter((one) => one !== undefined),
-    ),
-  );
-}
-
-/** The environments of a case: its own, and those that its tests run in. */
-export function environmentsOf({ local: { environment, tests, steps } }: PlannedCase): CaseEnvironment[] {
-  const graded = [tests, ...(steps?.list ?? []).map((step) => step.tests)];
-  return [environment, ...graded.flatMap((one) => one?.fresh?.environment ?? [])];
-}
 
 /**
  * Puts the contexts of a plan into the storage. Resolves with the hash of each context's list, by the hash of

@@ -1,7 +1,7 @@
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Config } from '../suite/config-file.ts';
+import { environmentsOf } from '../suite/environment-content.ts';
 import type { SuitePlan } from '../suite/plan.ts';
-import { environmentsOf } from './contexts.ts';
 
 /**
  * Throws `FLEET_MACHINE_PARTS` for a plan that names a repository on the machine that read its suite. Other

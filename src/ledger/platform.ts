@@ -15,3 +15,9 @@ export const servingLock = 'serving';
  * them.
  */
 export const embeddedService = 'embedded';
+
+/**
+ * The name in the ledger under which batches stand that came from elsewhere: from evidence, or from the logs
+ * of another program. They are shown and compared, and never run or reported.
+ */
+export const foreignService = 'foreign';

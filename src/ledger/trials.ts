@@ -5,7 +5,7 @@ import type { Fingerprint } from '../record/fingerprint.ts';
 import type { TrialListing } from '../record/listing.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import type { TrialKey } from './batches.ts';
-import type { BlobStore } from './blobs.ts';
+import type { Blob, BlobStore } from './blobs.ts';
 import { BrokenHarnesses } from './broken-harnesses.ts';
 import { fingerprintKey } from './fingerprints.ts';
 import { storeListing } from './listings.ts';
@@ -31,8 +31,8 @@ export interface FinishedTrial {
   fingerprint?: Fingerprint | undefined;
   /** What lists show of it. If not given, the first list reads it from the result. */
   listing?: TrialListing | undefined;
-  /** What the service gets. */
-  report: ReportedTrial;
+  /** What the service gets; or a function that makes it, given the blob with the result. */
+  report: ReportedTrial | ((result: Blob) => ReportedTrial);
   /** What was kept of the state that the agent left. */
   left?: LeftState | undefined;
   /** The number of the lease under which the trial ran. */
@@ -110,9 +110,12 @@ export class Trials {
    * Stores a trial's result and queues its report, both or neither. Throws if they cannot be written to disk.
    */
   async finish(attempt: BegunAttempt, finished: FinishedTrial): Promise<void> {
+    const { report } = finished;
     const result = await this.#blobs.putJson(finished.result);
-    const body = await this.#blobs.putJson(finished.report);
     const recordBytes = this.#blobs.stat(result)?.byteSize ?? 0;
+    const body = await this.#blobs.putJson(
+      typeof report === 'function' ? report({ sha256: result, byteSize: recordBytes }) : report,
+    );
     const listing = finished.listing && this.#redacted(finished.listing);
     const records = this.#records;
     records.transaction(() => {

@@ -105,7 +105,16 @@ export class Workspaces {
   }
 
   has(sha256: string): boolean {
-    return this.#files.stat(sha256) !== undefined;
+    return this.sizeOf(sha256) !== undefined;
+  }
+
+  /** Bytes of a stored archive; undefined if it does not exist. */
+  sizeOf(sha256: string): number | undefined {
+    return this.#files.stat(sha256)?.byteSize;
+  }
+
+  pathOf(sha256: string): string {
+    return this.#files.pathOf(sha256);
   }
 
   /** Removes the oldest archives until the others take no more than the given number of bytes. */

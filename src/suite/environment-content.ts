@@ -1,5 +1,6 @@
 import type { CaseTests } from './case-tests.ts';
 import type { CaseEnvironment, NamedImage, PlannedBuild } from './environment.ts';
+import type { PlannedCase, SuitePlan } from './plan.ts';
 
 /**
  * What an environment consists of, for comparisons. Where its files and its repository are, and the lines
@@ -60,4 +61,19 @@ function withoutPlaces<Parts extends { image?: NamedImage | undefined; build?: P
       context: { ...build.context, folder: undefined },
     },
   };
+}
+
+/** The builds of all cases, of their services, and of what their tests run in. */
+export function buildsOf({ cases }: Pick<SuitePlan, 'cases'>): PlannedBuild[] {
+  return cases.flatMap((planned) =>
+    environmentsOf(planned).flatMap(({ build, services = [] }) =>
+      [build, ...services.map((service) => service.build)].filter((one) => one !== undefined),
+    ),
+  );
+}
+
+/** The environments of a case: its own, and those that its tests run in. */
+export function environmentsOf({ local: { environment, tests, steps } }: PlannedCase): CaseEnvironment[] {
+  const graded = [tests, ...(steps?.list ?? []).map((step) => step.tests)];
+  return [environment, ...graded.flatMap((one) => one?.fresh?.environment ?? [])];
 }

@@ -11,6 +11,13 @@ import { globMatcher } from './workspace/globs.ts';
 /** The trajectory's path among the artifacts. No workspace file can use this path. */
 export const trajectoryPath = '.offsite/trajectory.jsonl';
 
+/**
+ * The path of the record itself among the artifacts of a report, so that what was reported commits to all
+ * that the record names. No workspace file can use this path.
+ */
+export const recordPath = '.offsite/record.json';
+
+const ownPaths: ReadonlySet<string> = new Set([trajectoryPath, recordPath]);
 const serviceLogs = '.offsite/services/';
 
 /** The path of a service's log among the artifacts. No workspace file can use this path. */
@@ -71,7 +78,7 @@ export function artifactCollection(
   }
 
   async function visit(entry: ArchivedEntry): Promise<void> {
-    if (!matches(entry.path) || entry.path === trajectoryPath || entry.path.startsWith(serviceLogs)) return;
+    if (!matches(entry.path) || ownPaths.has(entry.path) || entry.path.startsWith(serviceLogs)) return;
     if (entry.type === 'file') await take(entry.path, entry);
     if (entry.type === 'hardlink' && room.take(entry.path)) otherNames.push(entry.path);
   }

@@ -2,12 +2,14 @@ import { unionOf } from '../base/intervals.ts';
 import { reportedOutput } from '../bounds/sandbox.ts';
 import type { ReportedOutcome, ReportedTrial, TrajectoryEntry } from '../contract/report.ts';
 import { usageFields } from '../contract/usage.ts';
+import type { Blob } from '../ledger/blobs.ts';
 import type { CommandEntry } from '../record/harness.ts';
 import { commandsOf } from '../record/timeline.ts';
 import type { TrialResult } from '../record/trial-record.ts';
 import { usageOf } from '../record/usage.ts';
 import { reportedForm } from '../validate/record.ts';
 import { captured } from '../validate/texts.ts';
+import { recordPath } from './artifacts.ts';
 
 export interface ReportSubject {
   caseName: string;
@@ -16,6 +18,8 @@ export interface ReportSubject {
   model: string;
   /** Identifies the trial in its `Started` event. */
   sessionId: string;
+  /** The blob with the stored record, which the report names. Undefined for a platform's own trials. */
+  record?: Blob | undefined;
 }
 
 /**
@@ -40,7 +44,7 @@ export function reportOf(result: TrialResult, subject: ReportSubject): ReportedT
       ...(trajectory.some(({ timesBy }) => timesBy) ? [timesByArrival] : []),
       ...reportable(trajectory),
     ],
-    outcome: outcomeOf(result),
+    outcome: outcomeOf(result, subject.record),
   };
   if (result.sandboxId !== undefined) report.sandboxId = result.sandboxId;
   const usage = usageOf(result);
@@ -76,7 +80,7 @@ function reportable(commands: readonly CommandEntry[]): readonly TrajectoryEntry
   });
 }
 
-function outcomeOf(result: TrialResult): ReportedOutcome {
+function outcomeOf(result: TrialResult, record: Blob | undefined): ReportedOutcome {
   const trajectory = commandsOf(result);
   const usage = usageOf(result) ?? {};
   const unmeasured = usageFields.filter((field) => usage[field] === undefined);
@@ -95,6 +99,8 @@ function outcomeOf(result: TrialResult): ReportedOutcome {
   const fields = Object.entries(measured);
   return {
     ...Object.fromEntries(fields.filter(([, value]) => value !== undefined)),
+    // Also of a trial whose artifacts were not collected: what was reported commits to the record.
+    ...(record && { artifacts: [...(result.artifacts ?? []), { path: recordPath, ...record }] }),
     voidFields: [
       ...fields.filter(([, value]) => value === undefined).map(([name]) => name),
       ...(result.sandboxId === undefined ? ['sandboxId'] : []),

@@ -36,6 +36,8 @@ export function exportCommand() {
     .option('--html <file>', 'one page that opens without a server or a network, as `offsite view` shows it')
     .option('--otlp <file|url>', 'spans as OTLP in JSON: to a file, a request a line, or to a receiver')
     .option('--cassette <file>', 'its exchanges with models, to replay: `replay: FILE` of a model')
+    .option('--evidence <file>', 'everything that others need to check its results, as one tar archive')
+    .option('--sign-with <file>', 'with --evidence: the ed25519 key, a PEM file, that signs it')
     .addOption(new Option('--only <verdict...>', 'only trials with this verdict').choices(verdicts))
     .option('--with-outputs', 'include the texts that records name: diffs, logs, recorded model traffic')
     .action(async (batch, options) => {
@@ -53,13 +55,15 @@ interface ExportOptions {
   otlp?: string | undefined;
   html?: string | undefined;
   cassette?: string | undefined;
+  evidence?: string | undefined;
+  signWith?: string | undefined;
   only?: Verdict[] | undefined;
   withOutputs?: true | undefined;
 }
 
 async function exportBatch(reference: string | undefined, options: ExportOptions): Promise<void> {
-  const { html, json, csv, parquet, inspect, cassette, otlp } = options;
-  const targets = [html, json, csv, parquet, inspect, cassette, otlp];
+  const { html, json, csv, parquet, inspect, cassette, evidence, otlp } = options;
+  const targets = [html, json, csv, parquet, inspect, cassette, evidence, otlp];
   if (targets.every((target) => target === undefined)) {
     throw new OffsiteError('nothing says what to export', {
       code: 'EXPORT_FORM_MISSING',
@@ -80,6 +84,7 @@ async function exportBatch(reference: string | undefined, options: ExportOptions
   if (html !== undefined) await exportPage(html, batch, context, signal, options);
   await exportForms(exporting);
   if (cassette !== undefined) await exportCassette(cassette, exporting);
+  if (evidence !== undefined) await exportEvidence(evidence, exporting);
   if (otlp !== undefined) await exportSpans(otlp, exporting);
 }
 
@@ -145,6 +150,22 @@ async function exportCassette(file: string, { context, batch, signal }: Exportin
     `${file}: ${plural(exchanges, 'exchange')} of ${plural(cassette.trials.length, 'trial')} of ${batch.id}`,
   );
   for (const why of leftOut) err.print(`left out: ${why}`);
+}
+
+async function exportEvidence(file: string, { context, batch, options, signal }: Exporting): Promise<void> {
+  const { keySigning, unsigned } = await import('../../evidence/envelope.ts');
+  const { writeEvidence } = await import('../../evidence/write-evidence.ts');
+  const { redactor, err, clock } = context;
+  const signing = options.signWith === undefined ? unsigned : keySigning(options.signWith);
+  const source = { ledger: context.ledger(), redactor, signing, now: clock.now(), signal };
+  const { statement, digest, leftOut } = await writeExport(file, (write) =>
+    writeEvidence(batch, source, write),
+  );
+  const trials = plural(statement.subject.length, 'trial');
+  const by = signing.signer ? `signed by ${signing.signer.keyId}` : 'not signed: --sign-with KEY signs it';
+  err.print(`${file}: the evidence of ${trials} of ${batch.id}, sha256 ${digest}; ${by}`);
+  for (const why of leftOut) err.print(`left out: ${why}`);
+  if (leftOut.length > 0) process.exitCode = exitCodes.infrastructure;
 }
 
 async function exportSpans(target: string, { context, batch, options, signal }: Exporting): Promise<void> {

@@ -2,9 +2,9 @@ import type { FoundRunDetails } from '../../agent/specify.ts';
 import { knownVariant, ownName } from '../../agent/variants.ts';
 import type { Config } from '../../suite/config-file.ts';
 import { sandboxIn } from '../../suite/environment.ts';
+import { environmentsOf } from '../../suite/environment-content.ts';
 import type { PlannedCase, PlannedVariant } from '../../suite/plan.ts';
 import type { HarnessOffer } from '../../suite/planned-variant.ts';
-import { environmentsOf } from '../contexts.ts';
 import { type Needs, needsOf } from './needs.ts';
 
 /** What the trials of a case on a variant need of a worker. */

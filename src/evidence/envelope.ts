@@ -1,0 +1,132 @@
+import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { payloadType, type Statement } from './statement.ts';
+
+/**
+ * DSSE envelopes (https://github.com/secure-systems-lab/dsse): a payload with its signatures, which are over
+ * the type of the payload and its bytes.
+ */
+export const Envelope = z.object({
+  payload: z.base64(),
+  payloadType: z.literal(payloadType),
+  signatures: z.array(z.object({ keyid: z.string().optional(), sig: z.base64() })),
+});
+export type Envelope = z.infer<typeof Envelope>;
+
+/** How a statement is signed. */
+export interface Signing {
+  /** The key, which the statement names. Undefined if the signature itself brings what it is checked with. */
+  signer: Statement['predicate']['signer'];
+  /** The statement's bytes with their signature: an envelope, or a bundle of Sigstore with one. */
+  wrap(payload: Buffer): Promise<object>;
+}
+
+export const unsigned: Signing = { signer: undefined, wrap: async (payload) => envelopeOf(payload, []) };
+
+/**
+ * Signs with an ed25519 private key in PEM. Throws `SIGNING_KEY_UNREADABLE`, an input error, for anything
+ * else.
+ */
+export function keySigning(file: string): Signing {
+  const refused = (why: string, cause?: unknown) =>
+    new OffsiteError(`${file} cannot sign evidence: ${why}`, {
+      code: 'SIGNING_KEY_UNREADABLE',
+      kind: 'input',
+      hint: 'Make a key with: openssl genpkey -algorithm ed25519 -out evidence-key.pem',
+      cause,
+    });
+  try {
+    const text = readFileSync(file, 'utf8');
+    if (text.includes('BEGIN OPENSSH PRIVATE KEY'))
+      throw refused('it is a key in the format of OpenSSH, and a PEM file is needed');
+    if (text.includes('ENCRYPTED')) throw refused('it needs a passphrase');
+    const key = createPrivateKey(text);
+    if (key.asymmetricKeyType !== 'ed25519')
+      throw refused(`it is a key for ${key.asymmetricKeyType}, and one for ed25519 is needed`);
+    const publicKey = createPublicKey(key);
+    const keyid = keyIdOf(publicKey);
+    return {
+      signer: { keyId: keyid, publicKey: spki(publicKey).toString('base64') },
+      async wrap(payload) {
+        const sig = sign(null, signedBytes(payload), key).toString('base64');
+        return envelopeOf(payload, [{ keyid, sig }]);
+      },
+    };
+  } catch (error) {
+    if (error instanceof OffsiteError) throw error;
+    throw refused(messageOf(error), error);
+  }
+}
+
+/** The name of a public key: `SHA256:` and the hash of its SPKI form in base64. */
+export function keyIdOf(publicKey: KeyObject): string {
+  return `SHA256:${createHash('sha256').update(spki(publicKey)).digest('base64')}`;
+}
+
+function spki(publicKey: KeyObject): Buffer {
+  return publicKey.export({ format: 'der', type: 'spki' });
+}
+
+function envelopeOf(payload: Buffer, signatures: Envelope['signatures']): Envelope {
+  return { payloadType, payload: payload.toString('base64'), signatures };
+}
+
+/** Whether a statement's signature holds, and by which key. */
+export type EvidenceSignature =
+  | { kind: 'unsigned' }
+  /** `isTrusted`: whether the reader named the key; undefined if the reader named none. */
+  | { kind: 'ed25519'; keyId: string; holds: boolean; isTrusted: boolean | undefined }
+  /** `holds` is undefined if it could not be checked here; `why` says why. */
+  | { kind: 'sigstore'; identity: string | undefined; holds: boolean | undefined; why?: string };
+
+/**
+ * Checks the signature of an envelope against the key that its statement names. Whose key that is, only the
+ * reader can know.
+ */
+export function signatureOf(
+  { signatures }: Envelope,
+  payload: Buffer,
+  { predicate: { signer } }: Statement,
+  trustedKeys: readonly KeyObject[] | undefined,
+): EvidenceSignature {
+  if (!signer && signatures.length === 0) return { kind: 'unsigned' };
+  const found: Omit<Extract<EvidenceSignature, { kind: 'ed25519' }>, 'keyId'> = {
+    kind: 'ed25519',
+    holds: false,
+    isTrusted: trustedKeys && false,
+  };
+  if (!signer) return { ...found, keyId: signatures[0]?.keyid ?? 'unknown' };
+  const key = publicKeyOf(signer.publicKey);
+  if (!key) return { ...found, keyId: signer.keyId };
+  const keyId = keyIdOf(key);
+  const holds =
+    keyId === signer.keyId &&
+    signatures.some(({ sig }) => verify(null, signedBytes(payload), key, Buffer.from(sig, 'base64')));
+  return { ...found, keyId, holds, isTrusted: trustedKeys?.some((trusted) => keyIdOf(trusted) === keyId) };
+}
+
+function publicKeyOf(base64: string): KeyObject | undefined {
+  try {
+    const key = createPublicKey({ key: Buffer.from(base64, 'base64'), format: 'der', type: 'spki' });
+    return key.asymmetricKeyType === 'ed25519' ? key : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a signature is over: DSSE's pre-authentication encoding. */
+export function signedBytes(payload: Buffer): Buffer {
+  return Buffer.concat([
+    Buffer.from(`DSSEv1 ${payloadType.length} ${payloadType} ${payload.length} `),
+    payload,
+  ]);
+}
+
+/** The envelope in what a bundle begins with. Throws for anything else. */
+export function unwrapped(json: unknown): Envelope {
+  const parsed = Envelope.safeParse(json);
+  if (!parsed.success) throw new Error('it is no envelope of a statement');
+  return parsed.data;
+}

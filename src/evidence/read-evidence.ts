@@ -1,0 +1,213 @@
+import { createHash, type KeyObject } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { createZstdDecompress } from 'node:zlib';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { parseForeignJson } from '../base/parse-json.ts';
+import { evidenceBundles } from '../bounds/anyone.ts';
+import { type TarEntry, tarEntries } from '../engine/archive/tar-entries.ts';
+import { Documents, type EvidenceFinding } from './documents.ts';
+import { type EvidenceSignature, signatureOf, unwrapped } from './envelope.ts';
+import { type Content, entryOf, Statement, subjectsOf } from './statement.ts';
+
+/** The name of a bundle's first entry. */
+export const statementEntry = 'statement.json';
+
+export interface VerifiedEvidence {
+  statement: Statement;
+  /** The sha256 of the statement's bytes. */
+  digest: string;
+  signature: EvidenceSignature;
+  /** Empty if the bundle is intact and complete. */
+  findings: EvidenceFinding[];
+  /** Bytes of the file. */
+  byteSize: number;
+}
+
+export interface EvidenceOptions {
+  signal: AbortSignal;
+  /** The public keys of owners whom the reader knows. */
+  trustedKeys?: readonly KeyObject[] | undefined;
+}
+
+/** Takes the contents of a bundle as they are read. */
+export interface ContentSink {
+  /** Called once, when the statement has been read and fits the bounds. */
+  begin(statement: Statement): void;
+  open(content: Content): OpenContent;
+}
+
+interface OpenContent {
+  write(piece: Buffer): void;
+  /** @param isWhole whether it has the hash of its name; if not, it must not be kept */
+  close(isWhole: boolean): void;
+}
+
+/**
+ * Reads a bundle once, from its beginning to its end: the hashes of all contents, the statement against the
+ * records, reports and the plan, and its signature. Memory depends on the number of trials and contents, not
+ * on their size. Throws the input error `EVIDENCE_REFUSED`, which names the entry, for a file that is no
+ * bundle or breaks a bound. What an owner changed or left out is a finding.
+ */
+export async function readEvidence(
+  file: string,
+  { signal, trustedKeys }: EvidenceOptions,
+  sink?: ContentSink,
+): Promise<VerifiedEvidence> {
+  let entry = 'its beginning';
+  const refuse = (why: string, cause?: unknown) =>
+    new OffsiteError(`${file} is not evidence that can be read: ${entry}: ${why}`, {
+      code: 'EVIDENCE_REFUSED',
+      kind: 'input',
+      hint: 'Ask for the file again; `offsite export --evidence` writes one.',
+      cause,
+    });
+  const source = createReadStream(file, { highWaterMark: evidenceBundles.bytes.piece });
+  const expanded = createZstdDecompress({ chunkSize: evidenceBundles.bytes.piece });
+  source.on('error', (error) => expanded.destroy(error));
+  source.pipe(expanded);
+  try {
+    signal.throwIfAborted();
+    const { size: byteSize } = await stat(file);
+    const entries = tarEntries(expanded);
+    entry = statementEntry;
+    const first = (await entries.next()).value;
+    if (!first || nameOf(first) !== statementEntry) throw refuse('it is not the first entry');
+    requireFile(first, refuse);
+    if (first.header.size > evidenceBundles.bytes.statement)
+      throw refuse(`it has more than ${evidenceBundles.bytes.statement} bytes`);
+    const envelope = unwrapped(parseForeignJson((await whole(first)).toString('utf8')));
+    const payload = Buffer.from(envelope.payload, 'base64');
+    const statement = readStatement(payload, refuse);
+    const { contents } = statement.predicate;
+    requireRoom(contents, byteSize, refuse);
+    sink?.begin(statement);
+
+    const documents = new Documents(statement);
+    const places = new Map(contents.map((content, index) => [entryOf(content), index]));
+    let next = 0;
+    for await (const found of entries) {
+      signal.throwIfAborted();
+      entry = printable(nameOf(found));
+      const place = places.get(nameOf(found));
+      requireFile(found, refuse);
+      if (place === undefined) throw refuse('the statement does not list it');
+      if (place < next) throw refuse('it comes twice, or in another order than in the statement');
+      for (const dropped of contents.slice(next, place)) documents.dropped(dropped);
+      next = place + 1;
+      const content = contents[place] as Content;
+      if (found.header.size !== content.byteSize)
+        throw refuse(`it has ${found.header.size} bytes, and the statement says ${content.byteSize}`);
+      const open = sink?.open(content);
+      const read = await readContent(found, content, documents.isDocument(content), open);
+      open?.close(read.isWhole);
+      if (!read.isWhole) documents.changed(content);
+      else if (read.text !== undefined) documents.add(content, read.text);
+    }
+    for (const dropped of contents.slice(next)) documents.dropped(dropped);
+    return {
+      statement,
+      digest: createHash('sha256').update(payload).digest('hex'),
+      signature: await signatureOf(envelope, payload, statement, trustedKeys),
+      findings: documents.findings(),
+      byteSize,
+    };
+  } catch (error) {
+    signal.throwIfAborted();
+    const { code } = error as NodeJS.ErrnoException;
+    if (error instanceof OffsiteError && error.code === 'EVIDENCE_REFUSED') throw error;
+    if (code === 'ENOENT' || code === 'EACCES' || code === 'EISDIR')
+      throw new OffsiteError(`cannot read ${file}: ${messageOf(error)}`, {
+        ...{ code: 'EVIDENCE_UNREADABLE', kind: 'input', cause: error },
+        hint: 'Name a file that `offsite export --evidence` wrote.',
+      });
+    if (error instanceof SinkFailure) throw error.cause;
+    throw refuse(messageOf(error), error);
+  } finally {
+    source.destroy();
+    expanded.destroy();
+  }
+}
+
+/** A failure of the folder that contents are written to, which is no fault of the bundle. */
+export class SinkFailure extends Error {}
+
+type Refuse = (why: string, cause?: unknown) => OffsiteError;
+
+function nameOf({ header }: TarEntry): string {
+  return header.name.toString('latin1');
+}
+
+/** A name of an entry, in a message: it can hold anything. */
+function printable(name: string): string {
+  return JSON.stringify(name.length > 200 ? `${name.slice(0, 200)}…` : name);
+}
+
+const kinds: Readonly<Record<string, string>> = {
+  '1': 'a hard link',
+  '2': 'a link',
+  '3': 'a device',
+  '4': 'a device',
+  '5': 'a folder',
+  '6': 'a pipe',
+};
+
+function requireFile({ header: { flag, size, sparseSize } }: TarEntry, refuse: Refuse): void {
+  if (flag !== '0') throw refuse(`it is ${kinds[flag] ?? `of the kind ${JSON.stringify(flag)}`}, not a file`);
+  if (sparseSize !== undefined) throw refuse('it is a file with holes');
+  if (!Number.isSafeInteger(size) || size < 0) throw refuse(`its size is ${size}`);
+}
+
+function readStatement(payload: Buffer, refuse: Refuse): Statement {
+  const parsed = Statement.safeParse(parseForeignJson(payload.toString('utf8')));
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw refuse(`${issue?.path.join('.') || 'the statement'}: ${issue?.message}`);
+  }
+  const statement = parsed.data;
+  const names = new Set(statement.predicate.contents.map(entryOf));
+  if (names.size !== statement.predicate.contents.length) throw refuse('it lists a content twice');
+  const subjects = subjectsOf(statement.predicate.batch);
+  if (JSON.stringify(subjects) !== JSON.stringify(statement.subject))
+    throw refuse('its subjects are not the trials of its batch that have a result');
+  if (new Set(subjects.map(({ name }) => name)).size !== subjects.length)
+    throw refuse('it lists a trial twice');
+  return statement;
+}
+
+/** The statement says how much will follow, so a bundle that would expand too much is refused before. */
+function requireRoom(contents: readonly Content[], byteSize: number, refuse: Refuse): void {
+  const most = evidenceBundles.count.contents;
+  if (contents.length > most) throw refuse(`it lists more than ${most} contents`);
+  const all = contents.reduce((sum, content) => sum + content.byteSize, 0);
+  const mostBytes = evidenceBundles.bytes.all;
+  if (all > mostBytes) throw refuse(`it lists ${all} bytes, and at most ${mostBytes} are read`);
+  const { ratio } = evidenceBundles.count;
+  if (all > byteSize * evidenceBundles.count.ratio + evidenceBundles.bytes.small)
+    throw refuse(`it lists ${all} bytes, more than ${ratio} times those of the file`);
+}
+
+async function whole({ content }: TarEntry): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for await (const piece of content()) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+async function readContent(
+  entry: TarEntry,
+  { sha256, byteSize }: Content,
+  isDocument: boolean,
+  open: OpenContent | undefined,
+): Promise<{ isWhole: boolean; text: string | undefined }> {
+  if (isDocument && byteSize > evidenceBundles.bytes.document)
+    throw new Error(`it has ${byteSize} bytes, and at most ${evidenceBundles.bytes.document} are read`);
+  const hash = createHash('sha256');
+  const pieces: Buffer[] = [];
+  for await (const piece of entry.content()) {
+    hash.update(piece);
+    open?.write(piece);
+    if (isDocument) pieces.push(piece);
+  }
+  const isWhole = hash.digest('hex') === sha256;
+  return { isWhole, text: isDocument && isWhole ? Buffer.concat(pieces).toString('utf8') : undefined };
+}

@@ -1,0 +1,246 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, readFileSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { constants, createZstdCompress } from 'node:zlib';
+import { readPlan } from '../agent/stored-plan.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
+import { versionOf } from '../base/version.ts';
+import { evidenceBundles } from '../bounds/anyone.ts';
+import { paddingOf } from '../engine/archive/tar-entries.ts';
+import { archiveEnd, tarHeader } from '../engine/archive/write-header.ts';
+import type { StoredBatch } from '../ledger/batches.ts';
+import { type CarriedBatch, carriedBatch } from '../ledger/carried-batch.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Redactor } from '../redaction/redactor.ts';
+import type { Signing } from './envelope.ts';
+import { statementEntry } from './read-evidence.ts';
+import {
+  type Content,
+  entryOf,
+  namedTrials,
+  predicateType,
+  type Statement,
+  statementType,
+  subjectsOf,
+} from './statement.ts';
+
+/** An image of a sandbox that goes into a bundle: a file that the engine has saved. */
+export interface SavedImage {
+  imageId: string;
+  file: string;
+}
+
+export interface EvidenceSource {
+  ledger: Ledger;
+  /** Knows the keys that no bundle may hold. */
+  redactor: Redactor;
+  signing: Signing;
+  images?: readonly SavedImage[];
+  /** Epoch milliseconds. */
+  now: number;
+  signal: AbortSignal;
+}
+
+export interface WrittenEvidence {
+  statement: Statement;
+  /** The sha256 of the statement's bytes. */
+  digest: string;
+  /** What is not in the bundle although the ledger names it, one line each. */
+  leftOut: string[];
+}
+
+/**
+ * Writes a batch as a bundle, part by part: a tar archive, compressed with zstd. Reads each content twice:
+ * first to compare its hash and to look for keys, because the statement comes first and lists what follows.
+ * Memory depends on the number of trials and contents, not on their size. Throws the input errors
+ * `EVIDENCE_HAS_KEY`, if a key of this machine is in a record or another document, and `EVIDENCE_TOO_LARGE`.
+ */
+export async function writeEvidence(
+  { key }: StoredBatch,
+  source: EvidenceSource,
+  write: (part: Uint8Array) => Promise<void>,
+): Promise<WrittenEvidence> {
+  const { redactor, signing, now, signal } = source;
+  const batch = withPlanned(carriedBatch(source.ledger, key), source.ledger);
+  const { contents, files, leftOut } = await collected(batch, source);
+  const predicate: Statement['predicate'] = {
+    offsite: versionOf(),
+    exportedAt: now,
+    machine: { os: process.platform, arch: process.arch, node: process.version },
+    ...{ batch, contents },
+    ...(signing.signer && { signer: signing.signer }),
+  };
+  const statement: Statement = { _type: statementType, subject: subjectsOf(batch), predicateType, predicate };
+  // Texts of attempts and details of runs are in no blob that was searched.
+  const payload = Buffer.from(redactor.json(statement));
+  const first = Buffer.from(JSON.stringify(await signing.wrap(payload)));
+  requireBounds(contents, first.length);
+
+  async function* archive(): AsyncGenerator<Buffer> {
+    yield header(statementEntry, first.length, now);
+    yield first;
+    yield Buffer.alloc(paddingOf(first.length));
+    for (const content of contents) {
+      signal.throwIfAborted();
+      yield header(entryOf(content), content.byteSize, now);
+      yield* pieces(files.get(entryOf(content)) ?? '', content.byteSize);
+      yield Buffer.alloc(paddingOf(content.byteSize));
+    }
+    yield archiveEnd;
+  }
+  const compressed = createZstdCompress({
+    chunkSize: evidenceBundles.bytes.piece,
+    params: { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_checksumFlag]: 1 },
+  });
+  const entries = Readable.from(archive(), { objectMode: false, highWaterMark: evidenceBundles.bytes.piece });
+  entries.on('error', (error) => compressed.destroy(error));
+  for await (const part of entries.pipe(compressed)) await write(part as Buffer);
+  return { statement, digest: createHash('sha256').update(payload).digest('hex'), leftOut };
+}
+
+/** With the trials of planned runs that the ledger does not have, because their setup was never pulled. */
+function withPlanned(batch: CarriedBatch, { blobs }: Ledger): CarriedBatch {
+  if (batch.plan === undefined) return batch;
+  const { trials } = readPlan(blobs.readJson(batch.plan)).plan;
+  const planned = Array.from({ length: trials }, (_, ordinal) => ({ ordinal, attempts: [], gradings: [] }));
+  const runs = batch.runs.map((run) =>
+    run.origin === 'planned' && run.trials.length === 0 ? { ...run, trials: planned } : run,
+  );
+  return { ...batch, runs };
+}
+
+interface Collected {
+  contents: Content[];
+  /** The file of each content, by the name of its entry. */
+  files: Map<string, string>;
+  leftOut: string[];
+}
+
+/** Everything that a batch names and the data folder has, searched for keys. */
+async function collected(
+  batch: CarriedBatch,
+  { ledger, redactor, images = [], signal }: EvidenceSource,
+): Promise<Collected> {
+  const { blobs, workspaces } = ledger;
+  const found: Collected = { contents: [], files: new Map(), leftOut: [] };
+  async function add(content: Content, file: string, of: string): Promise<void> {
+    const entry = entryOf(content);
+    if (found.files.has(entry)) return;
+    signal.throwIfAborted();
+    found.files.set(entry, file);
+    const { sha256, hasKey } = await searchedFile(file, content.byteSize, redactor);
+    if (sha256 !== content.sha256) found.leftOut.push(`${entry} (${of}): its content is damaged`);
+    else if (hasKey) found.leftOut.push(`${entry} (${of}): a key of this machine is in it`);
+    else found.contents.push(content);
+  }
+  async function addBlob(sha256: string, of: string): Promise<void> {
+    const byteSize = blobs.stat(sha256)?.byteSize;
+    if (byteSize !== undefined) await add({ kind: 'blob', sha256, byteSize }, blobs.pathOf(sha256), of);
+  }
+  async function addDocument(sha256: string | undefined, of: string): Promise<string> {
+    const text = sha256 === undefined ? '' : blobs.tryRead(sha256)?.toString('utf8');
+    if (sha256 === undefined || text === undefined) {
+      if (sha256 !== undefined) found.leftOut.push(`blobs/${sha256} (${of}): it is missing or damaged`);
+      return '';
+    }
+    if (redactor.find(text)) throw hasKey(of);
+    await addBlob(sha256, of);
+    return text;
+  }
+  async function addRecord(record: string | undefined, of: string): Promise<void> {
+    const text = await addDocument(record, of);
+    // Records also name images and other things that are no contents.
+    for (const [sha256] of text.matchAll(/[0-9a-f]{64}/g)) {
+      await addBlob(sha256, of);
+      const byteSize = workspaces.sizeOf(sha256);
+      if (byteSize !== undefined)
+        await add({ kind: 'workspace', sha256, byteSize }, workspaces.pathOf(sha256), of);
+    }
+  }
+
+  await addDocument(batch.plan, 'the plan');
+  for (const { setup, id } of batch.runs) await addDocument(setup, `the setup of run ${id}`);
+  for (const { name, trial } of namedTrials(batch)) {
+    const { result, report, attempts, gradings } = trial;
+    await addRecord(result?.record, `the record of ${name}`);
+    await addDocument(report?.body, `the report of ${name}`);
+    for (const { number, result } of attempts) await addRecord(result, `attempt ${number} of ${name}`);
+    for (const { record } of gradings) await addRecord(record, `a later grading of ${name}`);
+  }
+  for (const { imageId, file } of images) {
+    const { size: byteSize } = await stat(file);
+    const { sha256 } = await searchedFile(file, byteSize, redactor);
+    await add({ kind: 'image', sha256, byteSize, imageId }, file, `the image ${imageId}`);
+  }
+  return found;
+}
+
+/** The hash of a file, and whether a key is in it. Throws if the file has another size than given. */
+async function searchedFile(
+  file: string,
+  byteSize: number,
+  redactor: Redactor,
+): Promise<{ sha256: string; hasKey: boolean }> {
+  const hash = createHash('sha256');
+  const search = redactor.search();
+  let hasKey = false;
+  for await (const piece of pieces(file, byteSize)) {
+    hash.update(piece);
+    hasKey ||= search.push(piece);
+  }
+  return { sha256: hash.digest('hex'), hasKey: hasKey || search.end() };
+}
+
+/** A file piece by piece. Throws if it does not have the size that the statement says. */
+async function* pieces(file: string, byteSize: number): AsyncGenerator<Buffer> {
+  let read = 0;
+  // A stream for each of thousands of small files would take longer than reading them.
+  const source: Iterable<Buffer> | AsyncIterable<Buffer> =
+    byteSize <= evidenceBundles.bytes.piece
+      ? [readFileSync(file)]
+      : createReadStream(file, { highWaterMark: evidenceBundles.bytes.piece });
+  for await (const piece of source) {
+    read += piece.length;
+    yield piece;
+  }
+  if (read === byteSize) return;
+  throw new OffsiteError(`${file} has ${read} bytes now, and had ${byteSize}`, {
+    code: 'EVIDENCE_CHANGED',
+    kind: 'infrastructure',
+    hint: 'Export again when nothing else uses the data folder.',
+  });
+}
+
+function header(name: string, size: number, modifiedAt: number): Buffer {
+  const [linkName, names] = [Buffer.alloc(0), Buffer.from(name)];
+  return tarHeader({
+    ...{ name: names, linkName, size, modifiedAt },
+    flag: '0',
+    mode: 0o600,
+    uid: 0,
+    gid: 0,
+  });
+}
+
+function hasKey(of: string): OffsiteError {
+  return new OffsiteError(`a key of this machine is in ${of}, and no evidence may hold it`, {
+    code: 'EVIDENCE_HAS_KEY',
+    kind: 'input',
+    hint: 'It was stored before Offsite knew the key. Change the key at its provider, and run the batch again.',
+  });
+}
+
+/** A bundle that no reader takes is not written. */
+function requireBounds(contents: readonly Content[], statement: number): void {
+  const all = contents.reduce((sum, { byteSize }) => sum + byteSize, 0);
+  const fits =
+    statement <= evidenceBundles.bytes.statement &&
+    contents.length <= evidenceBundles.count.contents &&
+    all <= evidenceBundles.bytes.all;
+  if (fits) return;
+  throw new OffsiteError(
+    `the batch is too large for evidence: ${contents.length} contents with ${all} bytes, and a statement of ${statement}`,
+    { code: 'EVIDENCE_TOO_LARGE', kind: 'input', hint: 'Run its suite in smaller batches.' },
+  );
+}

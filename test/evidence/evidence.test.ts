@@ -1,0 +1,168 @@
+import { execFileSync } from 'node:child_process';
+import { generateKeyPairSync, hash } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { readPlan } from '../../src/agent/stored-plan.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { keySigning, type Signing, unsigned } from '../../src/evidence/envelope.ts';
+import { openEvidence } from '../../src/evidence/open-evidence.ts';
+import { readEvidence } from '../../src/evidence/read-evidence.ts';
+import { writeEvidence } from '../../src/evidence/write-evidence.ts';
+import { writeExport } from '../../src/export/write-export.ts';
+import { carriedBatch } from '../../src/ledger/carried-batch.ts';
+import { checkLedger } from '../../src/ledger/check.ts';
+import { listTrials } from '../../src/ledger/find.ts';
+import { Ledger } from '../../src/ledger/ledger.ts';
+import { Redactor } from '../../src/redaction/redactor.ts';
+import { fillBatch } from './batch.ts';
+
+let folder: string;
+let ledger: Ledger;
+let batch: number;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'offsite-evidence-'));
+  ledger = new Ledger(join(folder, 'data'), systemClock);
+  batch = await fillBatch(ledger);
+});
+afterEach(() => {
+  ledger[Symbol.dispose]();
+  rmSync(folder, { recursive: true });
+});
+
+const { signal } = new AbortController();
+
+async function exported({
+  signing = unsigned,
+  secrets = [],
+}: {
+  signing?: Signing;
+  secrets?: string[];
+} = {}) {
+  const file = join(folder, 'evidence.tar.zst');
+  const stored = ledger.batches.byKey(batch);
+  const source = { ledger, redactor: new Redactor(secrets), signing, now: 5, signal };
+  let written: Awaited<ReturnType<typeof writeEvidence>> | undefined;
+  await writeExport(file, async (write) => {
+    written = await writeEvidence(stored, source, write);
+  });
+  if (!written) throw new Error('it was written');
+  return { file, ...written };
+}
+
+test('evidence of a batch opens in another folder with every row and every content of it', async () => {
+  const { file, digest, leftOut } = await exported();
+  expect(leftOut).toEqual([]);
+  const opened = await openEvidence(file, join(folder, 'opened'), { signal, clock: systemClock });
+  expect(opened).toMatchObject({ digest, findings: [], signature: { kind: 'unsigned' } });
+  using other = new Ledger(join(folder, 'opened'), systemClock);
+  const { plan, ...before } = carriedBatch(ledger, batch);
+  const { plan: defused, ...after } = carriedBatch(other, opened.batch);
+  const parked = JSON.parse(JSON.stringify(before).replaceAll('"queued"', '"parked"'));
+  parked.runs[3].trials[1].withdrawn = 'elsewhere';
+  expect(after).toEqual({ ...parked, service: 'foreign' });
+  expect(plan).not.toBe(defused);
+  for (const { result, key } of listTrials(other.records, opened.batch)) {
+    expect(other.blobs.read(result ?? '')).toEqual(ledger.blobs.read(result ?? ''));
+    const kept = other.workspaces.of(key);
+    expect(kept).toMatchObject({ kind: 'archive', byteSize: 10 });
+    expect(await other.workspaces.verify(kept?.name ?? '')).toBe('whole');
+  }
+  expect(await checkLedger(other, signal)).toMatchObject({ damaged: [], missing: [], otherVerdicts: [] });
+});
+
+test('the plan of opened evidence names nothing of this machine', async () => {
+  const { file } = await exported();
+  const opened = await openEvidence(file, join(folder, 'opened'), { signal, clock: systemClock });
+  using other = new Ledger(join(folder, 'opened'), systemClock);
+  const { plan } = readPlan(other.blobs.readJson(other.batches.byKey(opened.batch).plan ?? ''));
+  expect(plan.variants.map(({ modelConfig, sandbox }) => [modelConfig, sandbox.passEnv])).toEqual([
+    [undefined, []],
+    [undefined, []],
+  ]);
+  expect(JSON.stringify(plan.cases)).not.toContain('"folder":"/home');
+});
+
+test('nothing of opened evidence is open, due or resumed', async () => {
+  const { file } = await exported();
+  await openEvidence(file, join(folder, 'opened'), { signal, clock: systemClock });
+  using other = new Ledger(join(folder, 'opened'), systemClock);
+  expect(other.batches.open()).toEqual([]);
+  expect(other.outbox.due({ service: 'foreign', now: Number.MAX_SAFE_INTEGER, limit: 10 })).toEqual([]);
+});
+
+test('a bundle is a tar archive that other programs list, with the statement first', async () => {
+  const { file, statement } = await exported();
+  const names = execFileSync('tar', ['--zstd', '-tf', file], { encoding: 'utf8' }).trim().split('\n');
+  expect(names[0]).toBe('statement.json');
+  expect(names.slice(1)).toEqual(
+    statement.predicate.contents.map(({ kind, sha256 }) => `${kind}s/${sha256}`),
+  );
+  expect(statement.subject[0]?.name).toBe('batch_1/adds/one/0');
+});
+
+test('each report that is sent names its record, and so does the evidence', async () => {
+  const { statement } = await exported();
+  for (const { trials } of statement.predicate.batch.runs)
+    for (const { result, report } of trials) {
+      if (!result || !report) continue;
+      const { outcome } = ledger.blobs.readJson(report.body) as { outcome: { artifacts: object[] } };
+      expect(outcome.artifacts.at(-1)).toMatchObject({ path: '.offsite/record.json', sha256: result.record });
+    }
+});
+
+test('a signature holds for its own key, and openssl accepts it', async () => {
+  const key = join(folder, 'key.pem');
+  execFileSync('openssl', ['genpkey', '-algorithm', 'ed25519', '-out', key], { stdio: 'pipe' });
+  const { file, digest } = await exported({ signing: keySigning(key) });
+  const { signature } = await readEvidence(file, { signal });
+  expect(signature).toMatchObject({ kind: 'ed25519', holds: true, isTrusted: undefined });
+  const other = generateKeyPairSync('ed25519').publicKey;
+  expect((await readEvidence(file, { signal, trustedKeys: [other] })).signature).toMatchObject({
+    holds: true,
+    isTrusted: false,
+  });
+
+  const tar = ['--zstd', '-xOf', file, 'statement.json'];
+  const { payload, signatures } = JSON.parse(execFileSync('tar', tar, { encoding: 'utf8' }));
+  const type = 'application/vnd.in-toto+json';
+  const bytes = Buffer.from(payload, 'base64');
+  const message = Buffer.concat([Buffer.from(`DSSEv1 ${type.length} ${type} ${bytes.length} `), bytes]);
+  writeFileSync(join(folder, 'message'), message);
+  writeFileSync(join(folder, 'sig'), Buffer.from(signatures[0].sig, 'base64'));
+  const verify = ['pkeyutl', '-verify', '-inkey', key, '-rawin', '-in', 'message', '-sigfile', 'sig'];
+  expect(execFileSync('openssl', verify, { cwd: folder, encoding: 'utf8' })).toContain(
+    'Verified Successfully',
+  );
+  expect(hash('sha256', bytes)).toBe(digest);
+});
+
+test.each([
+  ['rsa', ['genpkey', '-algorithm', 'RSA'], 'one for ed25519 is needed'],
+  ['a passphrase', ['genpkey', '-algorithm', 'ed25519', '-aes256', '-pass', 'pass:x'], 'passphrase'],
+])('a key of another kind is refused: %s', (_, args, why) => {
+  const key = join(folder, 'key.pem');
+  execFileSync('openssl', [...args, '-out', key], { stdio: 'pipe' });
+  expect(() => keySigning(key)).toThrow(why);
+});
+
+test('a key in the format of OpenSSH is refused with what to do', () => {
+  const key = join(folder, 'id');
+  execFileSync('ssh-keygen', ['-t', 'ed25519', '-N', '', '-q', '-f', key], { stdio: 'pipe' });
+  expect(() => keySigning(key)).toThrow('format of OpenSSH');
+});
+
+test('a content with a key of this machine is left out and named; a record with one ends the export', async () => {
+  const { file, leftOut } = await exported({ secrets: ['answer 3'] });
+  expect(leftOut).toEqual([
+    expect.stringMatching(/^blobs\/[0-9a-f]{64} \(the record of .*\): a key of this machine is in it$/),
+  ]);
+  expect((await readEvidence(file, { signal })).findings).toEqual([
+    expect.objectContaining({
+      kind: 'missing',
+      message: expect.stringContaining('the text of "a.txt" after'),
+    }),
+  ]);
+  await expect(exported({ secrets: ['Case sorts'] })).rejects.toMatchObject({ code: 'EVIDENCE_HAS_KEY' });
+});
