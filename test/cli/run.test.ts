@@ -151,7 +151,9 @@ describe('offsite run', () => {
   test('reports artifacts whose hashes are those of the stored files', () => {
     const artifacts = run('good').trials?.flatMap((trial) => trial.artifacts ?? []) ?? [];
     expect(artifacts.map(({ path }) => path).sort()).toEqual(
-      ['base.txt', 'hello.txt', '.offsite/trajectory.jsonl'].flatMap((path) => [path, path]).sort(),
+      ['base.txt', 'hello.txt', '.offsite/record.json', '.offsite/trajectory.jsonl']
+        .flatMap((path) => [path, path])
+        .sort(),
     );
     for (const { sha256, byteSize } of artifacts) {
       const content = readFileSync(join(place.dataFolder, 'blobs', sha256.slice(0, 2), sha256));
