@@ -1,6 +1,6 @@
+import { hostCertificates } from '../../src/api/host-certificates.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { ensureBaseImage } from '../../src/base-image/ensure-base-image.ts';
-import { hostCertificates } from '../../src/api/host-certificates.ts';
 import type { Capabilities } from '../../src/engine/port/capabilities.ts';
 import { announcer } from './announcer.ts';
 import { ensureEngine } from './ensure-engine.ts';

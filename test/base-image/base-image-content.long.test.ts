@@ -1,9 +1,9 @@
 import { readdir } from 'node:fs/promises';
 import { afterAll, describe, expect, test } from 'vitest';
+import { hostCertificates } from '../../src/api/host-certificates.ts';
 import { OffsiteError } from '../../src/base/offsite-error.ts';
 import { buildFromDebian } from '../../src/base-image/build-from-debian.ts';
 import { baseImageName, baseImageRecipe, recipeHash, recipeLabel } from '../../src/base-image/recipe.ts';
-import { hostCertificates } from '../../src/api/host-certificates.ts';
 import { dockerOf } from '../engine/docker-of.ts';
 import { testEngine } from '../engine/engine-fixture.ts';
 

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, test } from 'vitest';
+import { hostCertificates } from '../../src/api/host-certificates.ts';
 import { fetchNode } from '../../src/base-image/fetch-node.ts';
 import { baseImageRecipe } from '../../src/base-image/recipe.ts';
-import { hostCertificates } from '../../src/api/host-certificates.ts';
 
 const { node, npm } = baseImageRecipe;
 const { arch, env } = process;

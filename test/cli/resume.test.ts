@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { runners } from '../../runners/index.ts';
 import { startBatch } from '../../src/agent/start-batch.ts';
-import { systemClock } from '../../src/base/clock.ts';
 import { accessService } from '../../src/api/service-access.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';

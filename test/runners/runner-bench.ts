@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { hostCertificates } from '../../src/api/host-certificates.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { HarnessContext, HarnessSession, Runner, TurnLimits } from '../../src/harness/runner.ts';

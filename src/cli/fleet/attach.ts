@@ -1,4 +1,5 @@
 import { type OpenBatch, openBatch } from '../../agent/batch-run.ts';
+import type { Reporting } from '../../api/context.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { fleetStorage } from '../../bounds/fleet.ts';
 import { BatchHandle } from '../../fleet/batch-handle.ts';
@@ -9,7 +10,6 @@ import { countReported } from '../../fleet/reported.ts';
 import { startWorkflow } from '../../fleet/start-fleet-batch.ts';
 import type { FleetStorage } from '../../fleet/storage/storage.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
-import type { Reporting } from '../../api/context.ts';
 import { CommandContext } from '../context.ts';
 import { openProgress } from '../output/progress.ts';
 import type { Watched } from './fleet-display.ts';

@@ -1,4 +1,5 @@
 import type { OpenBatch } from '../../agent/batch-run.ts';
+import type { Reporting } from '../../api/context.ts';
 import { BatchHandle } from '../../fleet/batch-handle.ts';
 import type { FleetConnection } from '../../fleet/connect.ts';
 import { pullBatch } from '../../fleet/pull-batch.ts';
@@ -9,7 +10,6 @@ import { type WatchEvent, watchBatch } from '../../fleet/watch-batch.ts';
 import { type BatchOutcome, countNames, noneDone } from '../../fleet/workflow/messages.ts';
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
-import type { Reporting } from '../../api/context.ts';
 import type { CommandContext } from '../context.ts';
 import { exitCodeOfRates, exitCodes } from '../exit-codes.ts';
 import { mergedSummary } from '../output/merged-summary.ts';

@@ -21,9 +21,8 @@ export function obstacleOf(
 
 /**
  * Replaces the workspace of a fresh container by a kept archive. The engine unpacks it, in the container and
- * nowhere else, while its disk is watched: an archive of many small files takes more of it than its bytes. The
- * archive is compared with its hash and its size. Throws `ARCHIVE_DAMAGED`, `ENGINE_TOO_LARGE` or `DISK_FULL`;
- * the container must then not be used.
+ * nowhere else, while its disk is watched. The archive is compared with its hash and its size. Throws
+ * `ARCHIVE_DAMAGED`, `ENGINE_TOO_LARGE` or `DISK_FULL`; the container must then not be used.
  */
 export async function restoreArchive(
   container: Container,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { systemClock } from '../../../src/base/clock.ts';
 import { hostCertificates } from '../../../src/api/host-certificates.ts';
+import { systemClock } from '../../../src/base/clock.ts';
 import { type CheckedModel, checkModel } from '../../../src/cli/models/check-model.ts';
 import { shellCall } from '../../../src/gateway/scripted/shell-tool.ts';
 import { commandsOf } from '../../../src/record/timeline.ts';
