@@ -14,8 +14,6 @@ const outdir = process.argv[2] ?? 'dist';
 const folders = ['src', 'runners'];
 /** The sources of the page, which is bundled. */
 const page = join('src', 'viewer', 'page');
-/** Data that sources import, which is in the bundle. */
-const imported = join('src', 'cli', 'command-tree.json');
 
 await runScript(async (signal) => {
   await rm(outdir, { recursive: true, force: true });
@@ -39,7 +37,6 @@ async function copyOtherFiles(): Promise<string[]> {
     for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
       if (!entry.isFile() || entry.name.endsWith('.ts') || entry.parentPath.startsWith(page)) continue;
       const path = join(entry.parentPath, entry.name);
-      if (path === imported) continue;
       await mkdir(dirname(join(outdir, path)), { recursive: true });
       await copyFile(path, join(outdir, path));
       copied.push(path);

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { build, type Metafile, type Plugin } from 'esbuild';
+import { commandTrees } from '../src/cli/command-list.ts';
 
 /** The repository. */
 const root = join(import.meta.dirname, '..');
@@ -61,7 +62,14 @@ export async function bundleProgram(sources: string, extension: 'js' | 'ts'): Pr
         `const urlOfSource = (path) => new URL(path + '.${extension}', ${sources}).href;`,
       ].join('\n'),
     },
-    plugins: [placesOfSources, lazyBuiltins, lazyPackages, withoutSubprograms, withoutBuildSessions],
+    plugins: [
+      withCommandTrees,
+      placesOfSources,
+      lazyBuiltins,
+      lazyPackages,
+      withoutSubprograms,
+      withoutBuildSessions,
+    ],
     logLevel: 'warning',
     metafile: true,
   });
@@ -161,6 +169,17 @@ const withoutBuildSessions: Plugin = {
     onLoad({ filter: /\/dockerode\/lib\/session\.js$/ }, () => ({
       contents:
         "module.exports = () => { throw new Error('this build of dockerode opens no build session'); };",
+      loader: 'js',
+    }));
+  },
+};
+
+/** Writes down what all commands take. */
+const withCommandTrees: Plugin = {
+  name: 'with-command-trees',
+  setup({ onLoad }) {
+    onLoad({ filter: /\/src\/cli\/bundled-trees\.ts$/ }, async () => ({
+      contents: `export const bundledTrees = ${JSON.stringify(await commandTrees())};`,
       loader: 'js',
     }));
   },

@@ -1,7 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { channels } from '../src/bounds/channels.ts';
 import { withTable } from '../src/bounds/table.ts';
-import { readCommandTrees } from '../src/cli/command-list.ts';
 import { openApiDocument } from '../src/contract/openapi.ts';
 import { jsonSchemas } from '../src/suite/json-schemas.ts';
 import { keptResults } from './engines/results.ts';
@@ -11,7 +10,7 @@ import { referencePages } from './reference/pages.ts';
 
 /**
  * Writes the files that are generated from the code and committed: the editors' JSON Schemas, the OpenAPI
- * document, the tables of bounds and of engines, what commands take, and the reference of the documents.
+ * document, the tables of bounds and of engines, and the reference of the documents.
  */
 
 const root = new URL('../', import.meta.url);
@@ -28,7 +27,6 @@ function writeJson(path: string, document: unknown): void {
 mkdirSync(new URL('schemas', root), { recursive: true });
 for (const [name, schema] of Object.entries(jsonSchemas())) writeJson(`schemas/${name}`, schema);
 writeJson('docs/openapi.json', openApiDocument());
-writeJson('src/cli/command-tree.json', await readCommandTrees());
 
 mkdirSync(new URL('docs/reference', root), { recursive: true });
 for (const [path, text] of Object.entries(await referencePages())) write(path, text);

@@ -56,7 +56,7 @@ const sources: Readonly<Record<string, () => Promise<unknown>>> = {
   'engine images': async () => (await import('./commands/images.ts')).imagesCommand(),
   'engine clean': async () => (await import('./commands/clean.ts')).cleanCommand(),
   completion: async () => (await import('./commands/completion.ts')).completionCommand(),
-  complete: async () => (await import('./commands/completion.ts')).completeCommand(),
+  complete: async () => (await import('./commands/completion.ts')).completeCommand(commandTrees),
 };
 
 /** Words that only have commands below them. */
@@ -99,10 +99,11 @@ export async function needed(argv: readonly string[]): Promise<Command[]> {
   const path = [`${first} ${second}`, first].find((one) => Object.hasOwn(sources, one));
   const isHelp = argv.includes('--help') || argv.includes('-h');
   if (path && path !== 'daemon' && !isHelp) return [await loaded(path)];
-  const { askedHelp, commandTrees, placeholderCommand } = await import('./command-tree.ts');
-  const tree = commandTrees.find(({ name }) => name === first);
-  if (!tree) return commandTrees.map(placeholderCommand);
-  if (!path || askedHelp(argv)) return [placeholderCommand(tree)];
+  const { askedHelp, placeholderCommand } = await import('./command-tree.ts');
+  const trees = await commandTrees();
+  const tree = trees.find(({ name }) => name === first);
+  if (!tree) return trees.map(placeholderCommand);
+  if (!path || askedHelp(argv, trees)) return [placeholderCommand(tree)];
   const command = await loaded(path);
   // It has an action of its own, and must know the names of the commands below it.
   if (path === 'daemon') for (const below of tree.commands) command.addCommand(placeholderCommand(below));
@@ -134,8 +135,10 @@ export async function commands(): Promise<Command[]> {
   return [...all.values()].filter((command) => !internal.has(command.name()));
 }
 
-/** The trees of all commands that people type, as `npm run generate` writes them down. */
-export async function readCommandTrees(): Promise<CommandTree[]> {
+/** The trees of all commands that people type, in the order of the help. */
+export async function commandTrees(): Promise<readonly CommandTree[]> {
+  const { bundledTrees } = await import('./bundled-trees.ts');
+  if (bundledTrees) return bundledTrees;
   const { treeOf } = await import('./command-tree.ts');
   return (await commands()).map(treeOf);
 }

@@ -1,5 +1,4 @@
 import { Argument, Command, Option } from '@commander-js/extra-typings';
-import generated from './command-tree.json' with { type: 'json' };
 
 /** What a command takes, as plain data. */
 export interface CommandTree {
@@ -31,12 +30,6 @@ export interface OptionShape {
   /** The heading that help shows it under; absent for the usual ones. */
   group?: string | undefined;
 }
-
-/**
- * All commands that people type, in the order of the help. `npm run generate` writes them down, so that help
- * and completion need not read the code of every command.
- */
-export const commandTrees: readonly CommandTree[] = generated;
 
 /** What help shows above options without a heading of their own. */
 const usualHeading = 'Options:';
@@ -82,11 +75,11 @@ export function placeholderCommand(tree: CommandTree): Command {
  * The command whose help is all that a command line asks for: `run --help`, `fleet run -h`. With
  * anything else in the line, the real command decides what it means.
  */
-export function askedHelp(argv: readonly string[]): CommandTree | undefined {
+export function askedHelp(argv: readonly string[], trees: readonly CommandTree[]): CommandTree | undefined {
   const isHelp = ['--help', '-h'].includes(argv.at(-1) ?? '');
   const [name, ...inner] = argv.slice(0, -1);
   if (!isHelp || name === undefined) return undefined;
-  const top = commandTrees.find((tree) => tree.name === name);
+  const top = trees.find((tree) => tree.name === name);
   const below = inner.reduce<CommandTree | undefined>(
     (tree, word) => tree?.commands.find((each) => each.name === word),
     top,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { commandTrees } from '../../src/cli/command-tree.ts';
+import { commandTrees } from '../../src/cli/command-list.ts';
 import { nextStep } from '../../src/cli/front-door.ts';
 import { offsite } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
@@ -20,13 +20,13 @@ describe('the help of the whole program', () => {
     expect(Math.max(...texts.map((each) => each.length))).toBeLessThanOrEqual(80);
     const named = lines.flatMap((each) => /^ {2}(\S+) {2}/.exec(each)?.[1] ?? []);
     expect(named.length).toBeGreaterThan(10);
-    const known = commandTrees.map(({ name }) => name);
+    const known = (await commandTrees()).map(({ name }) => name);
     expect(named.filter((name) => !known.includes(name))).toEqual([]);
   });
 
   test('lists every command with --all', async () => {
     const { stdout } = await offsite(place, ['help', '--all'], { dataFolder: null });
-    for (const { name } of commandTrees) expect(stdout).toMatch(new RegExp(`^  ${name}\\b`, 'm'));
+    for (const { name } of await commandTrees()) expect(stdout).toMatch(new RegExp(`^  ${name}\\b`, 'm'));
   });
 
   test('says what one would do next in this folder', async () => {

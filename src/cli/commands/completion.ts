@@ -1,6 +1,6 @@
 import { Argument, Command } from '@commander-js/extra-typings';
 import { ours } from '../../text/printable.ts';
-import { commandTrees } from '../command-tree.ts';
+import type { CommandTree } from '../command-tree.ts';
 import { candidatesFor } from '../completion/candidates.ts';
 import { machineValues } from '../completion/machine-values.ts';
 import { completionScripts, shells } from '../completion/scripts.ts';
@@ -15,12 +15,13 @@ export function completionCommand() {
 }
 
 /** The command that completion scripts call. It prints nothing that a shell takes for more than a word. */
-export function completeCommand() {
+export function completeCommand(commandTrees: () => Promise<readonly CommandTree[]>) {
   return new Command('complete')
     .description('print what may come next on a command line, for the scripts of `offsite completion`')
     .argument('<words...>', 'what is written after `offsite`; the last word may be empty')
     .action(async (words) => {
-      const found = await candidatesFor(renamed(words), commandTrees, machineValues(process.env));
+      const trees = await commandTrees();
+      const found = await candidatesFor(renamed(words, trees), trees, machineValues(process.env));
       const lines =
         found.kind === 'files'
           ? ['files']
@@ -30,8 +31,8 @@ export function completeCommand() {
 }
 
 /** A line with a former name of a command, as if it had the new one. */
-function renamed(words: readonly string[]): readonly string[] {
-  const name = commandTrees.some((tree) => tree.name === words[0]) ? undefined : newName(words);
+function renamed(words: readonly string[], trees: readonly CommandTree[]): readonly string[] {
+  const name = trees.some((tree) => tree.name === words[0]) ? undefined : newName(words);
   return name === undefined ? words : [...name.split(' '), ...words.slice(1)];
 }
 
