@@ -127,7 +127,6 @@ export class Context implements AsyncDisposable {
     this.models = new ContextModels({
       ...parts,
       certificates: () => this.certificates(),
-      ledger: () => this.ledger(),
     });
     this.engines = new ContextEngines({ ...parts, ending: this.#ending.signal });
   }

@@ -1,8 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { GatewayOptions } from '../gateway/gateway-parts.ts';
-import type { LimitStore, ModelLimits } from '../gateway/limits/model-limits.ts';
-import type { Ledger } from '../ledger/ledger.ts';
+import type { ModelLimits } from '../gateway/limits/model-limits.ts';
 import type { Config } from '../suite/config-file.ts';
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import { ScriptFile } from '../suite/script-file.ts';
@@ -14,10 +13,7 @@ interface ContextModelsOptions {
   clock: Clock;
   /** The certificates, as PEM, that this host trusts in addition to the public authorities. */
   certificates: () => Promise<Buffer | undefined>;
-  ledger: () => Ledger;
   note: (message: string) => void;
-  /** Disposes a part when the command ends, before the ledger is closed. */
-  closeWith: (part: Disposable | AsyncDisposable) => void;
 }
 
 /** How a command reaches models. */
@@ -34,7 +30,7 @@ export class ContextModels {
   /**
    * Opens a gateway to the configured models. The caller closes it.
    *
-   * @param limits the limits that processes share; for a gateway that trials use
+   * @param limits the limits that gateways share; for a gateway that trials use
    */
   async gateway(models: Config['models'], limits?: GatewayOptions['limits']): Promise<Gateway> {
     const { openGateway } = await import('../gateway/open-gateway.ts');
@@ -63,23 +59,12 @@ export class ContextModels {
     return { models, env, clock, caBundle, scripted, cassette, permits, note, refused };
   }
 
-  /** The limits of models that adapt, shared by the processes of the data folder. */
+  /** The limits of models that adapt, shared by the gateways of this process. */
   sharedLimits(): Promise<ModelLimits> {
-    this.#limits ??= this.#openLimits();
+    this.#limits ??= import('../gateway/limits/model-limits.ts').then(
+      ({ ModelLimits }) => new ModelLimits(this.#options.clock),
+    );
     return this.#limits;
-  }
-
-  async #openLimits(): Promise<ModelLimits> {
-    const { ModelLimits } = await import('../gateway/limits/model-limits.ts');
-    const { clock, ledger, note, closeWith } = this.#options;
-    // The ledger is opened only if the limit of a model adapts.
-    const store: LimitStore = {
-      change: (...change) => ledger().limits.change(...change),
-      moved: (...moved) => ledger().limits.moved(...moved),
-    };
-    const limits = new ModelLimits(clock, store, note);
-    closeWith(limits);
-    return limits;
   }
 }
 

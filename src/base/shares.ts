@@ -37,17 +37,10 @@ const turnMs = 10_000;
 export class Shares {
   readonly holders: Map<string, Holder>;
   readonly #termMs: number;
-  readonly #most: number;
 
-  /** @param most permits in all, if they are fewer than each holder's limit */
-  constructor(
-    termMs: number,
-    holders: readonly (readonly [string, Holder])[] = [],
-    most = Number.POSITIVE_INFINITY,
-  ) {
+  constructor(termMs: number, holders: readonly (readonly [string, Holder])[] = []) {
     this.#termMs = termMs;
     this.holders = new Map(holders);
-    this.#most = most;
   }
 
   /** Returns how many requests the holder may have in flight. */
@@ -83,7 +76,7 @@ export class Shares {
   }
 
   get #limit(): number {
-    return Math.min(this.#most, ...[...this.holders.values()].map(({ limit }) => limit));
+    return Math.min(...[...this.holders.values()].map(({ limit }) => limit));
   }
 
   get #free(): number {

@@ -47,17 +47,6 @@ export const modelAnswers = channel({
   },
 });
 
-export const adaptingLimits = channel({
-  sender: 'a model',
-  over: 'what its answers show about its limit, with maxParallel: auto',
-  bytes: 'numbers of our own',
-  time: 'times of our own',
-  count: {
-    stretches: times(500, 'moves of a limit that are kept for a model; moves in one direction are one'),
-    events: times(1_000, 'answers that are counted between two looks at the limit'),
-  },
-});
-
 export const chatAnswers = channel({
   sender: 'a model',
   over: 'answers to this process itself: of judges and of simulated users',

@@ -3,7 +3,7 @@ import type { Usage } from '../contract/report.ts';
 import type { ReplayedExchange } from '../record/replayed-exchange.ts';
 import type { Budget, Wire } from '../suite/model-config.ts';
 import type { ChatAnswer, ChatRequest } from './chat/chat.ts';
-import type { ModelLimit } from './limits/model-limit.ts';
+import type { ModelLimit } from './limits/model-limits.ts';
 import type { RelayHandler } from './relay/relay.ts';
 import type { Cassette, TrialLabel } from './replay/cassette.ts';
 import type { Loss } from './translation/losses.ts';
@@ -16,6 +16,8 @@ export interface Gateway extends AsyncDisposable {
   open(request: SessionRequest): GatewaySession;
   /** The limit of a configured model, if it adapts. */
   limitOf(model: string): ModelLimit | undefined;
+  /** The limits that adapt, of the models that have been asked. */
+  limits(): readonly ModelLimit[];
 }
 
 /** What one attempt of a trial may do. */

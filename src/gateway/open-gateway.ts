@@ -14,13 +14,12 @@ import { openSession } from './session.ts';
  * no key (`MODEL_KEY_MISSING`). Disposing ends the sessions.
  */
 export function openGateway(options: GatewayOptions): Gateway {
-  const ownLimits = new ModelLimits(options.clock);
   const parts: GatewayParts = {
     random: Math.random,
     network: hostNetwork,
     room: openRoom(options.clock),
     ...options,
-    limits: options.limits ?? ownLimits,
+    limits: options.limits ?? new ModelLimits(options.clock),
   };
   const served = new Map<string, ServedModel>();
   const sessions = new Set<GatewaySession>();
@@ -42,6 +41,7 @@ export function openGateway(options: GatewayOptions): Gateway {
       const config = Object.hasOwn(parts.models, name) ? parts.models[name] : undefined;
       return config && 'baseUrl' in config ? limitOf(name, config, parts) : undefined;
     },
+    limits: () => parts.limits.all(),
     open(request) {
       const session = openSession(request, parts, replayingModels(request, parts, serve));
       const dispose = session[Symbol.asyncDispose].bind(session);
@@ -58,7 +58,6 @@ export function openGateway(options: GatewayOptions): Gateway {
     async [Symbol.asyncDispose]() {
       await Promise.all([...sessions].map((session) => session[Symbol.asyncDispose]()));
       await Promise.all([...served.values()].map((model) => model[Symbol.asyncDispose]()));
-      ownLimits[Symbol.dispose]();
     },
   };
 }

@@ -4,7 +4,7 @@ import { modelAnswers } from '../bounds/model.ts';
 import type { RetryLimits } from '../client/options.ts';
 import { waitBefore } from '../client/retry.ts';
 import type { StreamTimes } from './limits/limit-law.ts';
-import type { ModelLimit } from './limits/model-limit.ts';
+import type { ModelLimit } from './limits/model-limits.ts';
 
 /**
  * How often, and after which waits (milliseconds), a request is retried before its client sees the failure.

@@ -12,8 +12,7 @@ import {
 } from '../suite/model-config.ts';
 import { duration } from '../text/quantities.ts';
 import type { GatewayOptions, GatewayParts } from './gateway-parts.ts';
-import type { ModelLimit } from './limits/model-limit.ts';
-import { ModelLimits } from './limits/model-limits.ts';
+import { type ModelLimit, ModelLimits } from './limits/model-limits.ts';
 import { fittedUpstream } from './options/fitted-upstream.ts';
 import { refusedOptions } from './options/refused-options.ts';
 import { type Pacing, type PacingParts, pacing } from './pacing.ts';

@@ -12,7 +12,6 @@ import { openDatabase } from './database.ts';
 import { FleetTasks } from './fleet-tasks.ts';
 import { FoundRuns } from './found-runs.ts';
 import { Gradings } from './gradings.ts';
-import { Limits } from './limits.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { migrations } from './migrations.ts';
 import { Outbox } from './outbox.ts';
@@ -46,8 +45,6 @@ export class Ledger implements Disposable {
   readonly workspaces: Workspaces;
   readonly gradings: Gradings;
   readonly fleetTasks: FleetTasks;
-  /** The limits of models that adapt. */
-  readonly limits: Limits;
   /** The tables, for code that needs all of them: check, backup, prune. */
   readonly records: Records;
 
@@ -94,7 +91,6 @@ export class Ledger implements Disposable {
     this.buildLogs = new BuildLogs(this.records, this.blobs);
     this.outbox = new Outbox(this.records, this.blobs);
     this.fleetTasks = new FleetTasks(this.records);
-    this.limits = new Limits(dataFolder);
   }
 
   /** The name by which services know the agents of this data folder. */
@@ -108,7 +104,6 @@ export class Ledger implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.limits[Symbol.dispose]();
     this.records[Symbol.dispose]();
   }
 }

@@ -45,7 +45,7 @@ function unused(): never {
   throw new Error('a trial without a model needs no gateway');
 }
 
-const noGateway = { open: unused, limitOf: () => undefined, [Symbol.asyncDispose]: unused };
+const noGateway = { open: unused, limitOf: () => undefined, limits: () => [], [Symbol.asyncDispose]: unused };
 
 /** The real engine, which refuses to create the first `failures` containers that are asked of it. */
 function failing(engine: Engine, failures: number): Engine {

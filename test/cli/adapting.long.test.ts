@@ -4,7 +4,7 @@ import { limitedServer } from '../gateway/limits/limited-server.ts';
 import { offsite } from './offsite.ts';
 import { openPlace } from './place.ts';
 
-test('trials at a model whose limit adapts: none is lost, and it is shown how the limit moved', {
+test('trials at a model whose limit adapts: none is lost', {
   timeout: 180_000,
 }, async () => {
   await using server = await limitedServer({ capacity: 1, beyond: 'refuses', firstMs: 20, restMs: 600 });
@@ -27,7 +27,5 @@ test('trials at a model whose limit adapts: none is lost, and it is shown how th
   const shown = await offsite(place, ['show', '--json']);
   const batch = JSON.parse(shown.stdout);
   expect(batch).toMatchObject({ passed: 6, failed: 0, void: 0 });
-  expect(batch.limits[0]).toMatchObject({ model: 'small', from: 4, why: 'refused' });
-  expect((await offsite(place, ['show'])).stdout).toMatch(/requests in flight at small: at most 1 to \d/);
-  expect((await offsite(place, ['models', ...config])).stdout).toMatch(/auto: \d of 5/);
+  expect((await offsite(place, ['models', ...config])).stdout).toMatch(/auto: up to 5/);
 });

@@ -69,7 +69,12 @@ const parts: BatchParts = {
     config: { ...ConfigFile.parse({}), file: undefined },
     concurrency: 2,
     host: noHostEnvironment,
-    gateway: { open: unused, limitOf: () => undefined, [Symbol.asyncDispose]: async () => undefined },
+    gateway: {
+      open: unused,
+      limitOf: () => undefined,
+      limits: () => [],
+      [Symbol.asyncDispose]: async () => undefined,
+    },
   }),
 };
 const { signal } = new AbortController();

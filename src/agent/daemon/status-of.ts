@@ -22,7 +22,7 @@ export function statusOf(
   parts: DaemonParts,
   { mode, startedAt, targets, metrics, health, worker }: Members,
 ): DaemonStatus {
-  const { ledger, service, monotonic, clock } = parts;
+  const { ledger, service, monotonic, clock, revisions } = parts;
   const waitingRuns = worker.waiting.all();
   const { queued, parked, oldestAt } = ledger.outbox.standing(service);
   return {
@@ -46,7 +46,9 @@ export function statusOf(
       return { run: runId, case: caseId, ordinal, freeInMs: Math.round(until - monotonic()) };
     }),
     finished: { ...metrics.counts },
-    limits: ledger.limits.all().map(({ model, limit, most, inFlight }) => ({ model, limit, most, inFlight })),
+    limits: revisions.current.gateway
+      .limits()
+      .map(({ name, limit, most, wanted }) => ({ model: name, limit, most, inFlight: wanted })),
     outbox: { queued, parked, oldestMs: oldestAt && Math.max(0, clock.now() - oldestAt) },
     polls: targets.failures.map(({ target, failure }) => ({ place: target, trouble: failure })),
     health: health.health,

@@ -1,11 +1,9 @@
 import { Command } from '@commander-js/extra-typings';
 import { dataFolderOf } from '../../api/data-folder.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
-import { limitKey } from '../../gateway/limits/model-limits.ts';
-import { type KeptLimit, Limits } from '../../ledger/limits.ts';
 import type { Config } from '../../suite/config-file.ts';
 import { loadConfig } from '../../suite/load-config.ts';
-import { type ModelConfig, type Wire, whereOf, wires } from '../../suite/model-config.ts';
+import { type HttpModel, type Wire, whereOf, wires } from '../../suite/model-config.ts';
 import type { Content } from '../../text/output.ts';
 import { table } from '../../text/table.ts';
 import { withConfigAndData } from '../options.ts';
@@ -23,8 +21,7 @@ export function modelsCommand(clock: Clock = systemClock, terminal: Terminal = o
     .action((options) => {
       const { env } = process;
       const config = loadConfig({ named: options.config, env });
-      using limits = new Limits(dataFolderOf(options.dataFolder, config, env));
-      const models = listed(config, env, limits.all());
+      const models = listed(config, env);
       if (options.json) terminal.out.json(models);
       else terminal.out.print(listing(models));
     })
@@ -41,18 +38,11 @@ interface ListedModel {
   key: { variable: string; set: boolean } | undefined;
   pricesOf: string | undefined;
   aliases: string[];
-  /** The limit of requests in flight. With `auto`: the highest limit and, if known, the current one. */
-  maxParallel?: number | { auto: true; most: number; limit?: number } | undefined;
+  /** The limit of requests in flight. */
+  maxParallel?: HttpModel['maxParallel'];
 }
 
-function listed({ models }: Config, env: NodeJS.ProcessEnv, limits: readonly KeptLimit[]): ListedModel[] {
-  const limitOf = (name: string, model: ModelConfig): ListedModel['maxParallel'] => {
-    if (!('baseUrl' in model)) return undefined;
-    const { maxParallel } = model;
-    if (typeof maxParallel !== 'object') return maxParallel;
-    const known = limits.find(({ key }) => key === limitKey(name, model));
-    return { ...maxParallel, ...(known && { limit: Math.min(known.limit, maxParallel.most) }) };
-  };
+function listed({ models }: Config, env: NodeJS.ProcessEnv): ListedModel[] {
   return Object.entries(models).map(([name, model]) => {
     const variable = 'baseUrl' in model ? model.apiKeyEnv : undefined;
     return {
@@ -62,7 +52,7 @@ function listed({ models }: Config, env: NodeJS.ProcessEnv, limits: readonly Kep
       key: variable === undefined ? undefined : { variable, set: Boolean(env[variable]) },
       pricesOf: model.prices?.date,
       aliases: model.aliases,
-      maxParallel: limitOf(name, model),
+      maxParallel: 'baseUrl' in model ? model.maxParallel : undefined,
     };
   });
 }
@@ -88,7 +78,5 @@ function listing(models: readonly ListedModel[]): Content {
 }
 
 function parallelText(limit: ListedModel['maxParallel']): string {
-  if (typeof limit !== 'object') return limit === undefined ? '–' : String(limit);
-  const { limit: now, most } = limit;
-  return now === undefined ? `auto: up to ${most}` : `auto: ${now} of ${most}`;
+  return typeof limit === 'object' ? `auto: up to ${limit.most}` : String(limit ?? '–');
 }

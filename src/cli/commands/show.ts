@@ -68,7 +68,7 @@ async function show(context: CommandContext, reference: string, options: ShowOpt
   if (shown.unreadable > 0) process.exitCode = exitCodes.infrastructure;
   if (options.json) {
     const { suite, startedAt, state } = batch;
-    const { notPassed: _, summary, unreadable, left, limits } = shown;
+    const { notPassed: _, summary, unreadable, left } = shown;
     out.json({
       suite,
       startedAt,
@@ -77,7 +77,6 @@ async function show(context: CommandContext, reference: string, options: ShowOpt
       left,
       ...(unreadable > 0 && { unreadable }),
       ...summary,
-      ...(limits.length > 0 && { limits }),
     });
     return;
   }

@@ -1,7 +1,6 @@
 import type { StoredBatch } from '../../ledger/batches.ts';
 import { type ListedRun, type ListedTrial, listBatches, listTrials } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import type { Stretch } from '../../ledger/limits.ts';
 import { listingsOf } from '../../ledger/listings.ts';
 import { platformService } from '../../ledger/platform.ts';
 import type { PartNumber } from '../../ledger/sets.ts';
@@ -14,7 +13,6 @@ import { readTrial, storedBatch, summarizedRuns } from '../output/stored-batch.t
 import { type BatchSummary, summaryOf, type TrialNumbers } from '../output/summary.ts';
 import { summaryTable } from '../output/summary-table.ts';
 import { mark, page } from './layout.ts';
-import { limitLines, limitMoves } from './limit-moves.ts';
 import { wordsFor } from './words.ts';
 
 /** A batch or one of its runs, as it is shown. */
@@ -31,8 +29,6 @@ export interface ShownBatch {
   left: number;
   /** What to know about the batch before its results are believed. */
   marks: string[];
-  /** How the limits of its models moved, if they adapt. */
-  limits: Stretch[];
 }
 
 /**
@@ -79,10 +75,8 @@ export function readBatch(
       return { ...run, ...(unfinished && { unfinished }) };
     }),
   };
-  const models = new Set(summary.runs.map(({ model }) => model));
-  const limits = limitMoves(ledger, batch, { models, isOver: left === 0 });
   const marks = listBatches(ledger.records, { only: batch.key }).flatMap(batchMarks);
-  return { batch, run, summary, notPassed, unreadable, left, marks, limits };
+  return { batch, run, summary, notPassed, unreadable, left, marks };
 }
 
 /** Terminals of fewer cells are narrow. */
@@ -98,7 +92,7 @@ const narrow = 120;
  * @param width of the terminal, in cells
  */
 export function batchView(
-  { batch, run, summary, notPassed, unreadable, marks, limits }: ShownBatch,
+  { batch, run, summary, notPassed, unreadable, marks }: ShownBatch,
   {
     short,
     isLast,
@@ -123,7 +117,6 @@ export function batchView(
   const [first] = notPassed;
   const hint = first && [styled('dim', text`see one: offsite show ${words(first.trial)}`)];
   const trials = [...lines, ...passed];
-  const moved = limitLines(limits);
   const damaged =
     unreadable > 0
       ? [
@@ -134,7 +127,6 @@ export function batchView(
     ...damaged,
     head,
     summaryTable(summary),
-    ...(moved.length > 0 ? [stack(moved)] : []),
     ...(trials.length > 0 ? [stack(trials)] : []),
     ...(hint ?? []),
   ]);

@@ -6,7 +6,7 @@
  * queue is. So neither one slow trial nor prompts that are missing in the model's cache lower the limit.
  */
 
-/** What is known about a model's limit. It is kept as JSON, and all processes of a machine share it. */
+/** What is known about a model's limit. */
 export interface LimitState {
   /** Requests that may be in flight. */
   limit: number;
@@ -70,12 +70,6 @@ export interface StreamTimes {
   totalMs: number;
 }
 
-/**
- * Why a limit moved. `room`: all requests were answered without a wait. `refused`: the model refused one.
- * `waiting`: answers waited in the model's queue. `most`: the configuration allows no more.
- */
-export type LimitReason = 'room' | 'refused' | 'waiting' | 'most';
-
 /** Requests in flight at first, and the fewest answers that make a round. */
 const first = 4;
 /** Factors of the limit: after a refusal or a short wait, and after two refusals in a row or a long wait. */
@@ -114,7 +108,7 @@ export function newLimit(most: number, now: number): LimitState {
 }
 
 /**
- * Takes one event into account, and returns why the limit moved, if it did.
+ * Takes one event into account.
  *
  * @param most requests in flight, as configured
  */
@@ -122,21 +116,20 @@ export function observe(
   state: LimitState,
   event: LimitEvent,
   { most, now }: { most: number; now: number },
-): LimitReason | undefined {
-  const before = state.limit;
-  // The clock may have been set back: stored times could stay in the future for hours.
+): void {
+  // The clock may have been set back: these times could stay in the future for hours.
   state.changedAt = Math.min(state.changedAt, now);
   state.cutAt = Math.min(state.cutAt, now);
   if (state.holdUntil > now + longestHoldMs) state.holdUntil = now;
-  if (before > most) moveTo(state, most, now);
-  const why = event.kind === 'refused' ? refused(state, event, now) : answered(state, event, most, now);
-  return state.limit === before ? undefined : (why ?? 'most');
+  if (state.limit > most) moveTo(state, most, now);
+  if (event.kind === 'refused') refused(state, event, now);
+  else answered(state, event, most, now);
 }
 
 /** The limit decreases once for all requests that were in flight. */
-function refused(state: LimitState, { sentAt, inFlight, waitMs }: Refused, now: number): LimitReason {
+function refused(state: LimitState, { sentAt, inFlight, waitMs }: Refused, now: number): void {
   state.holdUntil = Math.max(state.holdUntil, now + Math.min(longestHoldMs, waitMs / riskedPart));
-  if (sentAt <= state.cutAt) return 'refused';
+  if (sentAt <= state.cutAt) return;
   const factor = state.worked ? cut : nextCut;
   state.refusedAt = Math.max(2, inFlight);
   state.holdRounds = hold;
@@ -144,7 +137,6 @@ function refused(state: LimitState, { sentAt, inFlight, waitMs }: Refused, now: 
   state.starting = false;
   state.cutAt = now;
   moveTo(state, Math.floor(Math.min(state.limit, inFlight) * factor), now);
-  return 'refused';
 }
 
 /** Counts an answer, and moves the limit if that ends a round. */
@@ -153,17 +145,17 @@ function answered(
   { sentAt, inFlight, stream }: Answered,
   most: number,
   now: number,
-): LimitReason | undefined {
+): void {
   const waited = stream && waitedPart(state, stream, now);
   if (sentAt > state.cutAt) state.worked = true;
-  if (sentAt < state.changedAt) return undefined;
+  if (sentAt < state.changedAt) return;
   const { round } = state;
   round.answers += 1;
   round.peak = Math.max(round.peak, inFlight);
   // The queue is as long as the limit makes it only while the limit is used.
   const isUsed = inFlight >= used * state.limit;
   if (waited !== undefined && isUsed) round.waited = Math.min(round.waited ?? 1, waited);
-  if (round.answers < Math.max(first, state.limit / 2)) return undefined;
+  if (round.answers < Math.max(first, state.limit / 2)) return;
   state.round = newRound();
   const wait = round.waited ?? 0;
   if (wait > tooLong) {
@@ -171,28 +163,24 @@ function answered(
     // By Little's law, this part of the requests in flight only waits.
     const factor = Math.max(nextCut, Math.min(cut, 1 - wait + short));
     moveTo(state, Math.floor(Math.min(state.limit, round.peak) * factor), now);
-    return 'waiting';
-  }
-  if (wait < short && 2 * round.peak >= state.limit) return grow(state, round.peak, most, now);
-  return undefined;
+  } else if (wait < short && 2 * round.peak >= state.limit) grow(state, round.peak, most, now);
 }
 
 /** Increases the limit. Holds it for a while just below a number of requests that the model refused. */
-function grow(state: LimitState, peak: number, most: number, now: number): LimitReason | undefined {
+function grow(state: LimitState, peak: number, most: number, now: number): void {
   const { limit, starting } = state;
   // That many have worked now.
   if (state.refusedAt !== undefined && peak >= state.refusedAt) state.refusedAt = undefined;
   const { refusedAt = Number.POSITIVE_INFINITY } = state;
-  if (limit >= refusedAt) return undefined;
+  if (limit >= refusedAt) return;
   let next = limit + (starting ? limit : Math.max(1, Math.floor(limit * step)));
   if (limit < refusedAt - 1) next = Math.min(next, refusedAt - 1);
   else {
     state.holdRounds -= 1;
-    if (state.holdRounds > 0 || now < state.holdUntil) return undefined;
+    if (state.holdRounds > 0 || now < state.holdUntil) return;
     next = refusedAt;
   }
   moveTo(state, Math.min(most, next), now);
-  return 'room';
 }
 
 /** Begins a round with another limit. */

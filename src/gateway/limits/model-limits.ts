@@ -1,117 +1,111 @@
 import type { Clock } from '../../base/clock.ts';
-import { messageOf } from '../../base/offsite-error.ts';
+import { Semaphore } from '../../base/semaphore.ts';
 import type { HttpModel } from '../../suite/model-config.ts';
-import { ModelLimit } from './model-limit.ts';
-import { type Learned, type LimitMove, type SharedLimit, type Turn, takeTurn } from './shared-limit.ts';
+import { type LimitEvent, newLimit, observe } from './limit-law.ts';
 
-/** Keeps what the processes of a machine share: the ledger's `Limits`, or the memory of this process. */
-export interface LimitStore {
-  /** Replaces what is kept by what `change` returns. No other process changes it in between. */
-  change(
-    model: LimitedModel,
-    change: (kept: SharedLimit | undefined) => { shared: SharedLimit; summary: LimitSummary },
-    at: number,
-  ): void;
-  /** Records that the limit of a model moved. */
-  moved(model: LimitedModel, move: LimitMove): void;
-}
-
-interface LimitSummary {
-  limit: number;
-  most: number;
-  inFlight: number;
-}
-
-export interface LimitedModel {
-  /** What has the limit: an address, a model of its API, and the account. */
-  key: string;
-  /** The name in the configuration. */
-  name: string;
-}
-
-/** What has a limit of its own: an address, a model there, and an account. */
-export function limitKey(name: string, { baseUrl, model = name, apiKeyEnv = '' }: HttpModel): string {
-  return [baseUrl.replace(/\/+$/, ''), model, apiKeyEnv].join(' ');
-}
-
-/** The limits that adapt, of all models that this process asks. Disposing gives the permits back. */
-export class ModelLimits implements Disposable {
-  readonly #limits = new Map<string, ModelLimit>();
-  readonly #store: LimitStore;
+/** The permits of this process for requests to one model whose limit adapts. */
+export class ModelLimit {
+  /** The name of the model in the configuration. */
+  readonly name: string;
   readonly #clock: Clock;
-  readonly #note: (message: string) => void;
-  /** What is known while the store fails. */
-  readonly #own = memoryStore();
-  #lastReason: string | undefined;
+  readonly #permits: Semaphore;
+  readonly #listeners = new Set<(limit: number) => void>();
+  readonly #state;
+  #most: number;
+  #sent = 0;
 
-  /** @param note called with each new reason why the limits are not shared */
-  constructor(
-    clock: Clock,
-    store: LimitStore = memoryStore(),
-    note: (message: string) => void = () => undefined,
-  ) {
+  /** @param most requests in flight, as configured */
+  constructor(name: string, most: number, clock: Clock) {
+    this.name = name;
     this.#clock = clock;
-    this.#store = store;
-    this.#note = note;
+    this.#most = most;
+    this.#state = newLimit(most, clock.now());
+    this.#permits = new Semaphore(this.limit);
+  }
+
+  /** Requests that may be in flight now. */
+  get limit(): number {
+    return Math.min(this.#most, this.#state.limit);
+  }
+
+  /** Requests in flight or waiting. */
+  get wanted(): number {
+    return this.#permits.held + this.#permits.waiting;
+  }
+
+  /** The most requests in flight, as configured. */
+  get most(): number {
+    return this.#most;
+  }
+
+  set most(most: number) {
+    this.#most = most;
+    this.#move();
+  }
+
+  /** Calls the listener when the limit has moved. */
+  onMove(listener: (limit: number) => void): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+  }
+
+  /** Resolves with a permit when one is free. Rejects with the signal's reason if it aborts first. */
+  acquire(signal: AbortSignal): Promise<Disposable> {
+    return this.#permits.acquire(signal);
+  }
+
+  /** Counts a request as sent. Returns how many are in flight. */
+  send(): number {
+    this.#sent += 1;
+    return this.#sent;
+  }
+
+  /** Counts a request as over. */
+  over(): void {
+    this.#sent -= 1;
+  }
+
+  observe(event: LimitEvent): void {
+    observe(this.#state, event, { most: this.#most, now: this.#clock.now() });
+    this.#move();
+  }
+
+  #move(): void {
+    const { limit } = this;
+    if (limit === this.#permits.limit) return;
+    this.#permits.limit = limit;
+    for (const listener of this.#listeners) listener(limit);
+  }
+}
+
+/** The limits that adapt, of all models that this process asks. */
+export class ModelLimits {
+  readonly #limits = new Map<string, ModelLimit>();
+  readonly #clock: Clock;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
   }
 
   /**
-   * The limit of a model. Models with the same address, account and name in the API share one limit, whatever
+   * The limit of a model. Models with the same address, account and name in the API have one limit, whatever
    * their configured names.
    */
-  of(name: string, config: HttpModel, most: number): ModelLimit {
-    const key = limitKey(name, config);
+  of(name: string, { baseUrl, model = name, apiKeyEnv = '' }: HttpModel, most: number): ModelLimit {
+    const key = [baseUrl.replace(/\/+$/, ''), model, apiKeyEnv].join(' ');
     const known = this.#limits.get(key);
     if (known) {
       // A newer configuration may allow more or fewer.
       known.most = most;
       return known;
     }
-    const turn = (turn: Turn) => this.#turn({ key, name }, turn);
-    const limit = new ModelLimit(most, { clock: this.#clock, turn });
+    const limit = new ModelLimit(name, most, this.#clock);
     this.#limits.set(key, limit);
     return limit;
   }
 
-  [Symbol.dispose](): void {
-    for (const limit of this.#limits.values()) limit[Symbol.dispose]();
-    this.#limits.clear();
+  /** The limits of the models that have been asked. */
+  all(): ModelLimit[] {
+    return [...this.#limits.values()];
   }
-
-  #turn(model: LimitedModel, turn: Turn) {
-    try {
-      const learned = turnIn(this.#store, model, turn, this.#clock.now());
-      this.#lastReason = undefined;
-      return learned;
-    } catch (error) {
-      const reason = messageOf(error);
-      if (reason !== this.#lastReason)
-        this.#note(`the limit of the model ${model.name} is not shared: ${reason}`);
-      this.#lastReason = reason;
-      return turnIn(this.#own, model, turn, this.#clock.now());
-    }
-  }
-}
-
-function turnIn(store: LimitStore, model: LimitedModel, turn: Turn, now: number): Learned {
-  let learned: Learned | undefined;
-  const change = (kept: SharedLimit | undefined) => {
-    learned = takeTurn(kept, turn, now);
-    const { shared, limit, most } = learned;
-    const inFlight = shared.holders.reduce((sum, [, { wants }]) => sum + wants, 0);
-    return { shared, summary: { limit, most, inFlight } };
-  };
-  store.change(model, change, now);
-  // The store has called `change`, which sets `learned`.
-  const done = learned as unknown as Learned;
-  for (const move of done.moves) store.moved(model, move);
-  return done;
-}
-
-function memoryStore(): LimitStore {
-  const kept = new Map<string, SharedLimit>();
-  return {
-    change: ({ key }, change) => void kept.set(key, change(kept.get(key)).shared),
-    moved: () => undefined,
-  };
 }

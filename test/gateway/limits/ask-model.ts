@@ -13,18 +13,13 @@ export interface Asked {
 /** Runs trials at the model `limited`, `atATime` at a time, each of some requests, until `until` aborts. */
 export async function askModel(
   gateway: Gateway,
-  {
-    atATime,
-    requests,
-    until,
-    named = '',
-  }: { atATime: number; requests: number; until: AbortSignal; named?: string },
+  { atATime, requests, until }: { atATime: number; requests: number; until: AbortSignal },
 ): Promise<Asked> {
   const asked: Asked = { trials: 0, lost: 0, answers: 0, refusals: 0 };
   let number = 0;
   const runTrials = async () => {
     while (!until.aborted) {
-      const trial = `${named}trial-${number++}`;
+      const trial = `trial-${number++}`;
       await using session = gateway.open({
         trial,
         models: { agent: ['limited'] },
