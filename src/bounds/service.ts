@@ -1,4 +1,4 @@
-import { bytes, channel, characters, GiB, KiB, MiB, milliseconds, times } from './channel.ts';
+import { bytes, channel, characters, KiB, MiB, milliseconds, times } from './channel.ts';
 
 /** Bounds for what an Eval Service sends. */
 
@@ -8,13 +8,8 @@ export const serviceAnswers = channel({
   bytes: {
     // No documented answer but a page comes close to this; a larger one is a mistake or an attack.
     answer: bytes(64 * MiB, 'an answer that is read as a whole'),
-    // 20 runs of 10 trials of 40 MiB each.
-    page: bytes(8 * GiB, 'a page of runs, of which only some parts are kept'),
-    piece: bytes(256 * MiB, 'a trial in a page, or a run without its trials; with a small heap 1/16 of it'),
-    kept: bytes(
-      256 * MiB,
-      'memory for the parts of a page that are kept; with a small heap 1/4 of it. What has no room is left out',
-    ),
+    // 20 runs of 10 trials of 1.3 MB each.
+    page: bytes(256 * MiB, 'a page of runs; with a small heap 1/16 of it'),
     searched: bytes(
       MiB,
       'the beginning of an answer that is searched for keys before a message shows less of it',
@@ -24,7 +19,7 @@ export const serviceAnswers = channel({
     connect: milliseconds(10_000, 'until a connection is open'),
     attempt: milliseconds(60_000, 'one attempt of a call; for a page of runs, the longest pause within it'),
     call: milliseconds(180_000, 'a call with all its attempts'),
-    // 1 GB at 30 Mbit/s.
+    // 256 MiB at 7 Mbit/s.
     page: milliseconds(300_000, 'the same for a page of runs'),
     health: milliseconds(15_000, "a daemon's health check of the service"),
     retryWait: milliseconds(15_000, 'between two attempts'),

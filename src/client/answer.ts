@@ -1,12 +1,14 @@
 import type { z } from 'zod';
 import { parseForeignJson } from '../base/parse-json.ts';
+import { MiB } from '../bounds/channel.ts';
 import { serviceAnswers } from '../bounds/service.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import { receiving } from '../contract/receiving.ts';
 import type { Quote } from './api-key.ts';
 import { type CallContext, type ClientError, UndecodableAnswer } from './errors.ts';
 import type { Exchange } from './exchange.ts';
-import type { PageReader } from './pages/page-reader.ts';
+import { largestPage, type PageParts, readPage } from './pages/page-reader.ts';
+import type { RunParts } from './pages/run-parts.ts';
 import { readRefusal } from './refusal.ts';
 import { printIssues } from './request.ts';
 import { retryAfter } from './retry.ts';
@@ -40,7 +42,7 @@ const readers = Object.fromEntries(
 const unshown: ReadonlySet<OperationName> = new Set<OperationName>(['evals.reportTrial', 'prompts.promote']);
 
 /**
- * Reads a complete answer. `page` has read the body, if it is a page of runs.
+ * Reads a complete answer. `pageParts` is set if it is a page of runs.
  *
  * `acted` decides whether an operation that must not be repeated may be retried. The service did not act on a
  * request that it refused (3xx, 4xx) or did not accept (429, and 503 with `Retry-After`). It may have acted
@@ -52,11 +54,11 @@ export function readAnswer(
   now: number,
   quote: Quote,
   context: CallContext,
-  page?: PageReader,
+  pageParts?: PageParts<RunParts>,
 ): RequestOutcome {
   const { status, headers } = answered;
   if (status >= 200 && status < 300)
-    return page ? readPage(page, answered, quote, context) : readSuccess(answered, quote, context);
+    return pageParts ? readRuns(pageParts, answered, quote, context) : readSuccess(answered, quote, context);
   if (status >= 300 && status < 400) return readRedirect(answered, quote, context);
 
   const retryAfterMs = retryAfter(headers, now);
@@ -89,8 +91,13 @@ function readSuccess(answered: Answered, quote: Quote, context: CallContext): Re
   return unlike(read.error.issues, answered, quote, context);
 }
 
-function readPage(page: PageReader, answered: Answered, quote: Quote, context: CallContext): RequestOutcome {
-  const reading = page.finish();
+function readRuns(
+  pageParts: PageParts<RunParts>,
+  answered: Answered,
+  quote: Quote,
+  context: CallContext,
+): RequestOutcome {
+  const reading = readPage(answered.body, pageParts, quote);
   switch (reading._tag) {
     case 'read':
       return { _tag: 'succeeded', value: reading, passedOver: reading.passedOver };
@@ -98,6 +105,8 @@ function readPage(page: PageReader, answered: Answered, quote: Quote, context: C
       return unlike(reading.issues, answered, quote, context);
     case 'broken':
       return notJson(answered, quote, context);
+    case 'heavy':
+      return oversizedAnswer({ status: answered.status, maximumBytes: largestPage() }, context);
   }
 }
 
@@ -136,16 +145,26 @@ function readRedirect({ status, headers }: Answered, quote: Quote, context: Call
   return { _tag: 'failed', error, acted: status === 303, transient: false };
 }
 
+const tooLargePage =
+  'A page has twenty runs with all that their trials printed. Start batches with fewer trials of a case, or give ' +
+  'Node more memory: NODE_OPTIONS=--max-old-space-size=8192.';
+
 /** An answer that was cut off because it is larger than any documented one. */
 export function oversizedAnswer(
   { status, maximumBytes }: { status: number; maximumBytes: number },
   context: CallContext,
 ): RequestOutcome {
-  const error = new UndecodableAnswer(`the service's answer is larger than ${maximumBytes} bytes`, {
-    code: 'CLIENT_ANSWER_TOO_LARGE',
-    status,
-    context,
-  });
+  const isPage = context.operation === 'evals.runs.list';
+  const most = `${Math.floor(maximumBytes / MiB)} MiB, or has too many values to be read`;
+  const error = new UndecodableAnswer(
+    `the service's answer to ${context.operation} is larger than ${isPage ? most : `${maximumBytes} bytes`}`,
+    {
+      code: 'CLIENT_ANSWER_TOO_LARGE',
+      hint: isPage ? tooLargePage : undefined,
+      status,
+      context,
+    },
+  );
   const refused = status >= 300 && status < 500 && status !== 303 && status !== 408;
   return { _tag: 'failed', error, acted: !refused, transient: false };
 }

@@ -9,7 +9,7 @@ import type { Connections } from './connections.ts';
 import { type CallContext, ConnectionFailure, DeadlineExceeded, UnknownOutcome } from './errors.ts';
 import { exchange } from './exchange.ts';
 import type { CallOptions, ClientLog, Deadlines, RetryLimits } from './options.ts';
-import { type PageParts, PageReader } from './pages/page-reader.ts';
+import { largestPage, type PageParts } from './pages/page-reader.ts';
 import type { RunParts } from './pages/run-parts.ts';
 import { encodeRequest } from './request.ts';
 import { type RetryBudget, waitBefore } from './retry.ts';
@@ -99,7 +99,6 @@ async function attempt(
     [whole.signal],
     () => new DeadlineExceeded('attempt', deadlines.attempt, context),
   );
-  const reader = pageParts && new PageReader(pageParts, quote);
   const exchanged = await exchange(
     operations[operation].repeatable ? connections.kept : connections.fresh,
     {
@@ -114,11 +113,15 @@ async function attempt(
       },
       body,
     },
-    { signal: limit.signal, reader, progress: reader && limit.renew },
+    {
+      signal: limit.signal,
+      progress: pageParts && limit.renew,
+      maximumBytes: pageParts && largestPage(),
+    },
   );
   switch (exchanged._tag) {
     case 'answered':
-      return readAnswer(exchanged, clock.now(), quote, context, reader);
+      return readAnswer(exchanged, clock.now(), quote, context, pageParts);
     case 'oversized':
       return oversizedAnswer(exchanged, context);
     case 'broken': {

@@ -31,8 +31,8 @@ export interface Client extends AsyncDisposable {
     options?: CallOptions,
   ): Promise<ResponseOf<Name>>;
   /**
-   * One page of a case's runs. It may have any size: only the parts that the options name are kept in memory.
-   * What cannot be read in one run does not hide the others.
+   * One page of a case's runs, with the parts that the options name. What cannot be read in one run does not
+   * hide the others.
    */
   page<Parts extends RunParts = 'brief'>(
     request: RequestOf<'evals.runs.list'>,

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
+import { ByteStore } from '../base/byte-store.ts';
 import { serviceAnswers } from '../bounds/service.ts';
 
 /**
@@ -11,7 +12,6 @@ export type Exchange =
       _tag: 'answered';
       status: number;
       headers: IncomingHttpHeaders;
-      /** If a reader read the body, only its beginning. */
       body: Buffer;
     }
   | { _tag: 'oversized'; status: number; maximumBytes: number }
@@ -30,36 +30,26 @@ export interface ExchangeRequest {
 
 export interface ExchangeOptions {
   signal: AbortSignal;
-  reader?: BodyReader | undefined;
   /** Called whenever a part of the body has arrived. */
   progress?: (() => void) | undefined;
-  /** The size limit of an answer that is collected. */
-  maximumBytes?: number;
-}
-
-/** Reads the body of a successful answer as it arrives. */
-export interface BodyReader {
-  readonly maximumBytes: number;
-  /** Returns whether it wants more; if not, the connection is closed. */
-  write(chunk: Uint8Array): boolean;
+  /** The size limit of the answer. */
+  maximumBytes?: number | undefined;
 }
 
 /**
- * Sends one request and collects the answer, or passes the body of a success to `reader`. Never rejects. Does
- * not follow redirects. If `signal` aborts, the connection is closed, and a request that still waits for a
- * connection is never written.
+ * Sends one request and collects the answer. Never rejects. Does not follow redirects. If `signal` aborts,
+ * the connection is closed, and a request that still waits for a connection is never written.
  */
 export function exchange(
   dispatcher: Dispatcher,
   request: ExchangeRequest,
-  { signal, reader, progress, maximumBytes: most = serviceAnswers.bytes.answer }: ExchangeOptions,
+  { signal, progress, maximumBytes = serviceAnswers.bytes.answer }: ExchangeOptions,
 ): Promise<Exchange> {
   const { promise, resolve } = Promise.withResolvers<Exchange>();
   let controller: Dispatcher.DispatchController | undefined;
   let status = 0;
   let headers: IncomingHttpHeaders = {};
-  let size = 0;
-  const chunks: Buffer[] = [];
+  const body = new ByteStore();
 
   const settle = (result: Exchange) => {
     signal.removeEventListener('abort', stop);
@@ -86,21 +76,16 @@ export function exchange(
     },
     onResponseData(current, chunk) {
       progress?.();
-      const reading = status >= 200 && status < 300 ? reader : undefined;
-      const { maximumBytes } = reading ?? { maximumBytes: most };
-      if (!reading || size < serviceAnswers.bytes.searched) chunks.push(chunk);
-      size += chunk.length;
-      if (size > maximumBytes) {
-        chunks.length = 0;
-        settle({ _tag: 'oversized', status, maximumBytes });
-        current.abort(new Error('oversized'));
-      } else if (reading && !reading.write(chunk)) {
-        settle({ _tag: 'answered', status, headers, body: Buffer.concat(chunks) });
-        current.abort(new Error('enough'));
+      if (body.size + chunk.length <= maximumBytes) {
+        body.add(chunk);
+        return;
       }
+      body.clear();
+      settle({ _tag: 'oversized', status, maximumBytes });
+      current.abort(new Error('oversized'));
     },
     onResponseEnd() {
-      settle({ _tag: 'answered', status, headers, body: Buffer.concat(chunks) });
+      settle({ _tag: 'answered', status, headers, body: body.take() });
     },
     onResponseError(_controller, error) {
       settle({ _tag: 'broken', sent: controller !== undefined, error });

@@ -1,7 +1,8 @@
+import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
 import { serviceAnswers } from '../../src/bounds/service.ts';
-import { PageReader } from '../../src/client/pages/page-reader.ts';
+import { readPage } from '../../src/client/pages/page-reader.ts';
 import { clientOf, errorOf } from './client-of.ts';
 import { dropDuringAnswer, json, type Step, scriptedService, text } from './scripted-service.ts';
 import { testClock } from './test-clock.ts';
@@ -70,19 +71,6 @@ test('a page that breaks off is read again, from its beginning', async () => {
   expect(service.received).toHaveLength(5);
 });
 
-test('a page that is not JSON from its first bytes on is not read to its end, and is quoted', async () => {
-  await using service = await scriptedService(
-    streamed((response) => {
-      response.write('<h1>Sign in</h1>');
-    }),
-  );
-  await using client = clientOf(service, { retry: { attempts: 1 } });
-  const error = await errorOf(client.page({ caseId: 'c' }));
-  expect(error).toMatchObject({ code: 'CLIENT_ANSWER_UNDECODABLE', status: 200 });
-  expect(error.message).toMatch(/is not JSON; it begins: <h1>Sign in<\/h1>$/);
-  await expect.poll(() => service.open.size).toBe(0);
-});
-
 test('a compressed page, which nobody asked for, is not JSON', async () => {
   await using service = await scriptedService(
     text(200, Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]), { 'content-encoding': 'gzip' }),
@@ -99,41 +87,42 @@ test('a page of another shape is explained path by path', async () => {
   expect(message).toMatch(/\n {2}runs: .*expected array/);
 });
 
-/** A page that stops after each run until the test lets it go on, and what the client has read of it. */
+const part = ' '.repeat(16 * 1024 * 1024);
+
+/** A page of which a part arrives each time a test says so. More than fits between service and client. */
 function halting() {
-  const state = { read: 0, response: undefined as ServerResponse | undefined };
-  const step = streamed((opened) => {
-    state.response = opened;
-    opened.write('{"page":1,"pageSize":20,"runs":[{"id":"0"},');
-  });
-  const options = { parts: 'setup' as const, of: () => state.read++ >= 0 };
-  return { state, step, options };
+  const opened = Promise.withResolvers<ServerResponse>();
+  const step = streamed((response) => opened.resolve(response));
+  const send = async () => {
+    const response = await opened.promise;
+    if (!response.write(part)) await once(response, 'drain');
+  };
+  return { step, send, end: async () => (await opened.promise).end(JSON.stringify(page({ id: 'a' }))) };
 }
 
 test('as long as bytes of a page arrive, the deadline of an attempt does not end it', async () => {
-  const { state, step, options } = halting();
+  const { step, send, end } = halting();
   await using service = await scriptedService(step);
   const clock = testClock();
   await using client = clientOf(service, { clock });
-  const read = client.page({ caseId: 'c' }, options);
-  for (let run = 1; run <= 3; run += 1) {
-    await expect.poll(() => state.read).toBe(run);
+  const read = client.page({ caseId: 'c' });
+  for (let arrived = 1; arrived <= 3; arrived += 1) {
+    await send();
     clock.expire(100_000);
-    state.response?.write(`{"id":"${run}"},`);
+    await new Promise(setImmediate);
   }
-  await expect.poll(() => state.read).toBe(4);
-  state.response?.end('{"id":"4"}],"total":5}');
-  expect((await read).runs).toHaveLength(5);
+  await end();
+  expect((await read).runs).toEqual([{ id: 'a' }]);
   expect(service.received).toHaveLength(1);
 });
 
 test('a page of which nothing more arrives is given up at the deadline of the attempt, and read again', async () => {
-  const { state, step, options } = halting();
+  const { step, send } = halting();
   await using service = await scriptedService(step, json(200, page({ id: 'a' })));
   const clock = testClock();
   await using client = clientOf(service, { clock });
-  const read = client.page({ caseId: 'c' }, options);
-  await expect.poll(() => state.read).toBe(1);
+  const read = client.page({ caseId: 'c' });
+  await send();
   clock.expire(100_000);
   // The deadline had been renewed, so it passes a second time.
   await new Promise(setImmediate);
@@ -142,78 +131,79 @@ test('a page of which nothing more arrives is given up at the deadline of the at
 });
 
 test('a page of which bytes arrive for ever is given up at its own deadline', async () => {
-  const { state, step, options } = halting();
+  const { step, send } = halting();
   await using service = await scriptedService(step);
   const clock = testClock();
   await using client = clientOf(service, { clock });
-  const error = errorOf(client.page({ caseId: 'c' }, options));
-  await expect.poll(() => state.read).toBe(1);
+  const error = errorOf(client.page({ caseId: 'c' }));
+  await send();
   clock.expire(serviceAnswers.time.page);
   expect(await error).toMatchObject({ code: 'CLIENT_CALL_DEADLINE', deadlineMs: serviceAnswers.time.page });
   await expect.poll(() => service.open.size).toBe(0);
 });
 
-/** A reader of pages, fed with this text and the end of a page. */
-function readerOf(...pieces: Iterable<string>[]) {
-  const reader = new PageReader({}, (quoted) => quoted);
-  for (const piece of [
-    '{"page":1,"pageSize":20,"total":9,"runs":[{"id":"first"}',
-    ...pieces.flatMap((each) => [...each]),
-  ])
-    reader.write(Buffer.from(piece));
-  reader.write(Buffer.from(',{"id":"last"}]}'));
-  const reading = reader.finish();
+test('a page that is too large is cut off and not read again, and says what to do', async () => {
+  await using service = await scriptedService(
+    streamed((response) => {
+      const more = () => {
+        while (response.writable && response.write(part));
+        if (response.writable) response.once('drain', more);
+      };
+      more();
+    }),
+  );
+  await using client = clientOf(service);
+  const error = await errorOf(client.page({ caseId: 'c' }));
+  expect(error).toMatchObject({
+    code: 'CLIENT_ANSWER_TOO_LARGE',
+    message: expect.stringMatching(/answer to evals.runs.list is larger than \d+ MiB/),
+    hint: expect.stringMatching(/fewer trials.*--max-old-space-size/),
+  });
+  expect(service.received).toHaveLength(1);
+  await expect.poll(() => service.open.size).toBe(0);
+});
+
+/** What is read of a page with these runs after the first and before the last. */
+function pageWith(runs: string) {
+  const body = `{"page":1,"pageSize":20,"total":9,"runs":[{"id":"first"}${runs},{"id":"last"}]}`;
+  return readPage(Buffer.from(body), {}, (quoted) => quoted);
+}
+
+function readWith(runs: string) {
+  const reading = pageWith(runs);
   if (reading._tag !== 'read') throw new Error('it cannot be read');
-  return {
-    runs: reading.page.runs,
-    ids: reading.page.runs.map(({ id }) => id),
-    unread: reading.unread,
-    passedOver: reading.passedOver,
-  };
+  const { page, unread, passedOver } = reading;
+  return { runs: page.runs, ids: page.runs.map(({ id }) => id), unread, passedOver };
 }
-
-function* repeated(text: string, times: number) {
-  for (let time = 0; time < times; time += 1) yield text;
-}
-
-const megabyte = 'x'.repeat(1024 * 1024);
 
 test.each([
-  ['a text of 80 MB', [',{"id":"', ...repeated(megabyte, 80), '"}']],
-  ['a setup of 300 MB', [',{"id":"x","setup":"', ...repeated(megabyte, 300), '"}']],
-])('a run with %s is left out with one message, and the others are read', (_, pieces) => {
-  const { ids, unread, passedOver } = readerOf(pieces);
-  expect([ids, unread]).toEqual([['first', 'last'], 1]);
-  expect(passedOver).toEqual([
-    expect.stringMatching(/^the service lists a run that is too large to be read/),
-  ]);
+  ['millions of values', `,{"id":"x","trials":[{}${',{}'.repeat(20_000_000)}]}`, 'heavy'],
+  ['a thousand levels', `,{"id":"x","setup":${'['.repeat(1000)}${']'.repeat(1000)}}`, 'heavy'],
+  ['no end', ',{"id":"x"', 'broken'],
+])('a page with %s is not read', (_, runs, tag) => {
+  expect(pageWith(runs)).toEqual({ _tag: tag });
 });
 
-test.each([
-  ['150,000 trials', [',{"id":"x","trials":[{}', ...repeated(`,${trialJson}`.repeat(1000), 150), ']}']],
-  [
-    'a trial of 300 MB',
-    [',{"id":"x","trials":[{"trajectory":["', ...repeated(megabyte, 300), `"]},${trialJson}]}`],
-  ],
-])('a run with %s is read without its trials, so they count as not known', (_, pieces) => {
-  const { runs, passedOver } = readerOf(pieces);
+test('names that JavaScript knows are names like others', () => {
+  const { runs, passedOver } = readWith(',{"id":"x","__proto__":{"status":7},"constructor":1}');
+  expect(runs[1]).toStrictEqual({ id: 'x' });
+  expect(passedOver).toEqual([]);
+});
+
+test('a run with 150,000 trials is read without them, so they count as not known', () => {
+  const { runs, passedOver } = readWith(`,{"id":"x","trials":[{}${`,${trialJson}`.repeat(150_000)}]}`);
   expect(runs).toEqual([{ id: 'first' }, { id: 'x' }, { id: 'last' }]);
-  expect(passedOver).toEqual(['the service lists trials of run x that are too large to be read; left out']);
+  expect(passedOver).toEqual(['the service lists trials of run x, too many to be read; left out']);
 });
 
-test('a run with 80 MB where nothing is read of it is whole', () => {
-  const { ids, unread } = readerOf([',{"id":"x","setup":{"prompt":"', ...repeated(megabyte, 80), '"}}']);
-  expect([ids, unread]).toEqual([['first', 'x', 'last'], 0]);
-});
-
-test('a page of 300,000 runs is read as far as there is room for them', () => {
-  const { ids, unread, passedOver } = readerOf(repeated(',{"id":"x"}'.repeat(1000), 300));
+test('of a page of 300,000 runs, some are left out', () => {
+  const { ids, unread, passedOver } = readWith(',{"id":"x"}'.repeat(300_000));
   expect(ids.length).toBe(serviceAnswers.count.records);
   expect(ids.length + unread).toBe(300_002);
-  expect(passedOver).toEqual([expect.stringMatching(/^the service lists .* a page with too many runs/)]);
+  expect(passedOver).toEqual([expect.stringMatching(/^the service lists a page with too many runs/)]);
 });
 
 test('a page of nothing but unreadable runs tells of at most a hundred', () => {
   const odd = Array.from({ length: 1000 }, (_, index) => `,{"id":"${index}","status":7}`);
-  expect(readerOf(odd).passedOver).toHaveLength(serviceAnswers.count.passedOver);
+  expect(readWith(odd.join('')).passedOver).toHaveLength(serviceAnswers.count.passedOver);
 });
