@@ -1,9 +1,7 @@
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
 import type { Clock } from '../../base/clock.ts';
-import { text } from '../../text/printable.ts';
 import { wholeNumber, withConfigAndData } from '../options.ts';
 import type { Terminal } from '../terminal.ts';
-import { writeText } from '../write-text.ts';
 
 export function modelsBenchCommand(clock: Clock, { out, err }: Terminal) {
   return withConfigAndData(new Command('bench'))
@@ -14,20 +12,14 @@ export function modelsBenchCommand(clock: Clock, { out, err }: Terminal) {
     .option('--output-tokens <tokens>', 'the most tokens of each answer', wholeNumber, 128)
     .option('--requests <count>', 'requests at each level (default: three for each in flight)', wholeNumber)
     .option('--timeout <seconds>', 'how long to wait for an answer', wholeNumber, 300)
-    .option('--svg <file>', 'write a plot into this file')
     .option('--json', 'print one JSON document on stdout')
     .action(async (name, options) => {
       const { benchModel } = await import('../models/bench-model.ts');
       const { benchReport } = await import('../models/bench-report.ts');
-      const { benchSvg } = await import('../models/bench-svg.ts');
       const bench = await benchModel(name, options, clock, { out, err });
       const { interrupted, ...document } = bench;
       if (options.json) out.json({ ...document, interrupted: interrupted !== undefined });
       else if (bench.levels.length > 0) out.print(benchReport(bench));
-      if (options.svg !== undefined && bench.levels.length > 0) {
-        writeText(options.svg, benchSvg(bench.model, bench.levels));
-        err.print(text`wrote ${options.svg}`);
-      }
       if (interrupted !== undefined) throw interrupted;
     });
 }

@@ -1,6 +1,4 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { XMLValidator } from 'fast-xml-parser';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { serverOf } from '../../gateway/probe/model-servers.ts';
@@ -66,19 +64,15 @@ describe('models bench', { timeout: 90_000 }, () => {
     expect(server.received).toHaveLength(1 + 18);
   });
 
-  test('says that throughput still grows, and writes a plot', async () => {
+  test('says that throughput still grows', async () => {
     await using server = await slowModel({ slots: 8 });
     using place = placeOf(server);
-    const file = join(place.folder, 'plot.svg');
-    const args = ['bench', 'mine', '--parallel', '1,2', '--requests', '8', '--svg', file];
+    const args = ['bench', 'mine', '--parallel', '1,2', '--requests', '8'];
     const { exitCode, stdout } = await modelsIn(place, args);
     expect({ exitCode, stdout }).toEqual({
       exitCode: 0,
       stdout: expect.stringContaining('throughput still grows at 2'),
     });
-    const svg = readFileSync(file, 'utf8');
-    expect(XMLValidator.validate(svg)).toBe(true);
-    expect(svg.match(/<circle/g)).toHaveLength(4);
   });
 
   test('counts pieces where the server does not tell its tokens', async () => {
