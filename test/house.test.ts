@@ -14,6 +14,7 @@ const modules = [
   'export',
   'viewer',
   'comparison',
+  'audit',
   'evidence',
   'agent',
   'service',

@@ -6,7 +6,8 @@ import { type ListedTrial, listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { ModelExchange } from '../record/model-account.ts';
 import { readRecord } from '../record/read-record.ts';
-import type { PlannedReplay } from '../suite/plan.ts';
+import { ModelConfig } from '../suite/model-config.ts';
+import type { PlannedReplay, SuitePlan } from '../suite/plan.ts';
 
 interface CassetteParts {
   ledger: Ledger;
@@ -130,4 +131,25 @@ function gone(name: string): OffsiteError {
     kind: 'input',
     hint: 'Run the suite again from a batch that is still in the ledger.',
   });
+}
+
+/** The models of a batch as its recording has them: a gateway with these needs neither a model nor a key. */
+export function recordedModels(
+  { variants, judges }: Pick<SuitePlan, 'variants' | 'judges'>,
+  batch: string,
+): Record<string, ModelConfig> {
+  const named = ModelConfig.parse({ replay: batch });
+  const recorded = variants.flatMap(({ model, modelConfig, userModel }) => [
+    ...(modelConfig ? [[model, withoutSource(modelConfig, batch)] as const] : []),
+    ...(userModel === undefined ? [] : [[userModel, named] as const]),
+  ]);
+  return Object.fromEntries([...judges.map((judge) => [judge, named] as const), ...recorded]);
+}
+
+/** A configuration with only what a harness learns about its model, and how the model is recorded. */
+function withoutSource(
+  { wire, aliases, contextWindow, maxOutputTokens, record }: ModelConfig,
+  batch: string,
+): ModelConfig {
+  return ModelConfig.parse({ replay: batch, wire, aliases, contextWindow, maxOutputTokens, record });
 }

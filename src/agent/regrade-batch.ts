@@ -240,18 +240,16 @@ export async function regradeTrials(
 }
 
 async function regrade(
-  { trial, kept, spec, notes, basis }: RegradeJob,
-  { ledger, suite, elsewhere = [], ...parts }: RegradeBatchParts,
+  job: RegradeJob,
+  parts: RegradeBatchParts,
   signal: AbortSignal,
   observe: (event: RegradeEvent) => void,
 ): Promise<RegradedTrial> {
-  signal.throwIfAborted();
-  const { blobs, workspaces } = ledger;
-  const record = readRecord(blobs.readJson(trial.result ?? ''));
-  const left = { spec, record, recordBlob: trial.result ?? '', kept, suite, notes };
-  const onPhase = (phase: PhaseName) => observe({ kind: 'phase', trial, phase });
-  const sandboxes = elsewhere.find(({ engineName }) => engineName === record.engine) ?? parts.sandboxes;
-  const now = await regradeTrial(left, { ...parts, sandboxes, blobs, workspaces }, signal, onPhase);
+  const { trial, basis } = job;
+  const { ledger } = parts;
+  const { record, now } = await gradeAgain(job, { ...parts, blobs: ledger.blobs }, signal, (phase) =>
+    observe({ kind: 'phase', trial, phase }),
+  );
   const grading = await ledger.gradings.add(trial.key, {
     verdict: now.verdict,
     record: recordOf(now),
@@ -264,6 +262,25 @@ async function regrade(
   };
   observe({ kind: 'graded', regraded });
   return regraded;
+}
+
+/** The parts of one grading. What it finds is kept in `blobs`, which need not be those of the ledger. */
+export type GradingParts = Omit<RegradeBatchParts, 'concurrency'> & Pick<RegradeParts, 'blobs'>;
+
+/** Grades a trial again, and does not store the grading. Rejects if the signal aborts. */
+export async function gradeAgain(
+  { trial, kept, spec, notes }: RegradeJob,
+  { ledger, suite, elsewhere = [], ...parts }: GradingParts,
+  signal: AbortSignal,
+  onPhase: (phase: PhaseName) => void,
+): Promise<{ record: TrialRecord; now: TrialResult }> {
+  signal.throwIfAborted();
+  const recordBlob = trial.result ?? '';
+  const record = readRecord(ledger.blobs.readJson(recordBlob));
+  const left = { spec, record, recordBlob, kept, suite, notes };
+  const sandboxes = elsewhere.find(({ engineName }) => engineName === record.engine) ?? parts.sandboxes;
+  const given = { ...parts, sandboxes, workspaces: ledger.workspaces };
+  return { record, now: await regradeTrial(left, given, signal, onPhase) };
 }
 
 /**

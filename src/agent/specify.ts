@@ -42,7 +42,7 @@ export interface SpecParts {
   ledger: Ledger;
   batches: Pick<BatchContexts, 'planOf'>;
   harnesses: readonly HarnessOffer[];
-  revision: ConfigRevision;
+  revision: Pick<ConfigRevision, 'config'>;
 }
 
 /**

@@ -1,7 +1,7 @@
-import { requireRecorded } from '../agent/ledger-cassette.ts';
+import { recordedModels, requireRecorded } from '../agent/ledger-cassette.ts';
 import { readPlan } from '../agent/stored-plan.ts';
 import { findBatch } from '../ledger/find.ts';
-import { ModelConfig } from '../suite/model-config.ts';
+import type { ModelConfig } from '../suite/model-config.ts';
 import type { PlannedReplay } from '../suite/plan.ts';
 import type { Context } from './context.ts';
 
@@ -27,22 +27,5 @@ export function replayedBatch(context: Context, reference: string, onMiss: OnMis
   // A live model needs its configuration.
   if (live !== 'never' || batch.plan === undefined) return { replay, models };
   const { plan } = readPlan(ledger.blobs.readJson(batch.plan));
-  const recorded = plan.variants.flatMap(({ model, modelConfig, userModel }) => [
-    ...(modelConfig ? [[model, withoutSource(modelConfig, batch.id)] as const] : []),
-    ...(userModel === undefined ? [] : [[userModel, named(batch.id)] as const]),
-  ]);
-  const judges = plan.judges.map((judge) => [judge, named(batch.id)] as const);
-  return { replay, models: { ...Object.fromEntries([...judges, ...recorded]), ...models } };
-}
-
-function named(batch: string): ModelConfig {
-  return ModelConfig.parse({ replay: batch });
-}
-
-/** A configuration with only what a harness learns about its model, and how the model is recorded. */
-function withoutSource(
-  { wire, aliases, contextWindow, maxOutputTokens, record }: ModelConfig,
-  batch: string,
-): ModelConfig {
-  return ModelConfig.parse({ replay: batch, wire, aliases, contextWindow, maxOutputTokens, record });
+  return { replay, models: { ...recordedModels(plan, batch.id), ...models } };
 }

@@ -16,6 +16,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     view: 'show batches and trials in the browser',
     compare: 'compare two batches: better, worse, or noise?',
     export: 'write a batch for others: records, a page, spans',
+    audit: 'check that results are what they are said to be',
   },
   'Run unattended': {
     daemon: 'run trials that others have queued, until stopped',

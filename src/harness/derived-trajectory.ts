@@ -38,7 +38,7 @@ export class DerivedTrajectory {
    * Adds an exchange. Call this in the order in which exchanges end. Ignores bodies that were cut or are not
    * JSON.
    */
-  add(exchange: ModelExchange, request: Buffer): void {
+  add(exchange: Pick<ModelExchange, 'role' | 'wire' | 'startedAt' | 'finishedAt'>, request: Buffer): void {
     if (exchange.role !== 'agent') return;
     const body = parsed(request.toString());
     const { messages } = wireTable[exchange.wire].requests.read(isObject(body) ? body : {});

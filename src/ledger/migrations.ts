@@ -268,4 +268,8 @@ export const migrations: readonly string[] = [
   ALTER TABLE trials ADD COLUMN record_bytes INTEGER; -- of the blob with the result
   ALTER TABLE trials ADD COLUMN listing TEXT;
   `,
+  `
+  -- What the last audit of a trial found at each level, as JSON. Null if it was never audited.
+  ALTER TABLE trials ADD COLUMN audit TEXT;
+  `,
 ];

@@ -152,10 +152,15 @@ export class Outbox {
     };
   }
 
+  /** The blob with a trial's report; undefined if none was made, because the service had the result. */
+  blobOf(trial: TrialKey): string | undefined {
+    const row = this.#records.get('SELECT body FROM reports WHERE trial = ?', trial);
+    return row && String(row.body);
+  }
+
   /** The report's content. Throws `BLOB_MISSING` or `BLOB_DAMAGED` if the disk has lost it. */
   body(trial: TrialKey): ReportedTrial {
-    const row = this.#records.get('SELECT body FROM reports WHERE trial = ?', trial);
-    return this.#blobs.readJson(String(row?.body)) as ReportedTrial;
+    return this.#blobs.readJson(this.blobOf(trial) ?? '') as ReportedTrial;
   }
 
   /** Notes that a report is about to be sent, so that it counts as sent whatever ends this process. */

@@ -2,6 +2,7 @@ import { steadyClock } from '../../base/clock.ts';
 import type { KeptWorkspace, Workspaces } from '../../ledger/workspaces.ts';
 import type { Cause, PhaseName } from '../../record/cause.ts';
 import type { TrialRecord, TrialResult } from '../../record/trial-record.ts';
+import type { PlannedReplay } from '../../suite/plan.ts';
 import { causeOf } from '../failure.ts';
 import { fingerprintOf } from '../fingerprint.ts';
 import { grade } from '../grading.ts';
@@ -35,6 +36,8 @@ export interface LeftTrial {
 
 export interface RegradeParts extends Omit<TrialParts, 'keep'> {
   workspaces: Pick<Workspaces, 'read'>;
+  /** The recording whose answers take the place of judges. */
+  judgesOf?: PlannedReplay | undefined;
 }
 
 /** Why this grading cannot be done with what was kept; undefined if it can be tried. */
@@ -142,9 +145,12 @@ function withoutAgent(spec: TrialSpec): TrialSpec {
   };
 }
 
-/** Judges of a later grading are asked again, because their prompts have changed. */
+/**
+ * Judges of a later grading are asked again, because their prompts have changed, unless their recorded
+ * answers are wanted.
+ */
 function sessionOf(spec: TrialSpec, parts: RegradeParts) {
-  const models = openModels({ ...spec, replay: undefined }, parts);
+  const models = openModels({ ...spec, replay: parts.judgesOf }, parts);
   return models && { ...models, [Symbol.asyncDispose]: () => models.session[Symbol.asyncDispose]() };
 }
 

@@ -1,0 +1,206 @@
+import { messageOf } from '../base/offsite-error.ts';
+import { parseForeignJson } from '../base/parse-json.ts';
+import type { ReportedTrial } from '../contract/report.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { AuditedLevel } from '../record/audit.ts';
+import type { TrialListing } from '../record/listing.ts';
+import { listingOf } from '../record/listing.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
+import { trajectoryPath } from '../trial/artifacts.ts';
+import { fingerprintOf } from '../trial/fingerprint.ts';
+import { reportOf } from '../trial/report.ts';
+import { subjectOf } from '../trial/run-trial.ts';
+import { verdictOf } from '../validate/verdict.ts';
+import { Checks } from './checks.ts';
+import type { AuditedTrial } from './evidence-of-trial.ts';
+import { checkKeptFiles } from './kept-files.ts';
+import { checkTraffic } from './traffic.ts';
+
+/** Milliseconds that the ledger's clock may differ from that of a trial, which nobody can set. */
+const clockDriftMs = 60_000;
+
+export interface ConsistentParts {
+  /** What lists show of the trial; undefined if nothing is stored. */
+  listing: TrialListing | undefined;
+  taskIndex: number;
+  batchStartedAt: number;
+  ledger: Pick<Ledger, 'blobs' | 'workspaces'>;
+}
+
+/** Whether all that is said of a trial follows from what its record holds. */
+export async function consistentLevel(audited: AuditedTrial, parts: ConsistentParts): Promise<AuditedLevel> {
+  const checks = new Checks();
+  const { record, trial, spec } = audited;
+  checks.same('verdict', 'the verdict that lists show is that of the record', record.verdict, trial.verdict);
+  if (record.fromService || record.notRun) {
+    checks.missed(record.notRun ? 'it was not run' : 'the record is what the service shows of it');
+    return checks.level('consistent');
+  }
+  checkVerdict(record, checks);
+  checkDefinition(audited, checks);
+  checkReport(audited, parts, checks);
+  if (parts.listing)
+    checks.same('listing', 'what lists show is in the record', listingOf(record), parts.listing);
+  checkTimes(audited, parts, checks);
+  const read = (sha256: string) => parts.ledger.blobs.tryRead(sha256);
+  checkTrajectoryFile(record, read, checks);
+  await checkKeptFiles(record, trial.key, parts.ledger, checks);
+  checkTraffic(record, typeof spec === 'string' ? undefined : spec, read, checks);
+  return checks.level('consistent');
+}
+
+/** The verdict follows from the checks, or a cause explains why there is none. */
+function checkVerdict(record: TrialRecord, checks: Checks): void {
+  const { verdict, cause, steps, verifySteps = [], validations = [], judgments = [] } = record;
+  const byChecks = verdictOf({ verifySteps, validations, judgments });
+  const says = 'the verdict follows from the checks';
+  if (steps && verdict === 'passed') {
+    const other = steps.findIndex((step) => step.verdict !== 'passed');
+    if (other !== -1)
+      checks.contradicted(`steps[${other}].verdict`, says, 'passed', steps[other]?.verdict ?? 'none');
+  }
+  if (verdict === 'passed') {
+    checks.same('verdict', says, byChecks, verdict);
+    if (cause && cause.kind !== 'agent') checks.contradicted('cause', says, 'none', cause.kind);
+  } else if (verdict === 'failed') {
+    const fromStep = steps?.some((step) => step.verdict === 'failed') === true;
+    if (!cause && !fromStep) checks.same('verdict', says, byChecks, verdict);
+  } else if (!cause)
+    checks.contradicted('cause', 'a trial without a verdict has a cause', 'a cause', undefined);
+}
+
+/** The record is about what the definition asks for. */
+function checkDefinition({ record, spec, planned, trial }: AuditedTrial, checks: Checks): void {
+  if (typeof spec === 'string') {
+    checks.missed(`that the record is about its definition: ${spec}`);
+    return;
+  }
+  const says = 'the record is about its definition';
+  for (const part of ['prepare', 'verify', 'validator'] as const)
+    if (planned)
+      checks.same(`setup.${part}`, 'what ran is what the definition says', planned[part], spec[part]);
+  checks.same('ordinal', says, trial.ordinal, record.subject?.ordinal ?? trial.ordinal);
+  if (record.subject) checks.same('subject', says, subjectOf(spec), record.subject);
+  else checks.missed('that the record is about its definition: an older Offsite wrote it');
+  if (record.fingerprint) checks.same('fingerprint', says, fingerprintOf(spec, record), record.fingerprint);
+}
+
+/** The report is a pure function of the record. */
+function checkReport(
+  { record, report, spec, trial, attempts }: AuditedTrial,
+  parts: ConsistentParts,
+  checks: Checks,
+) {
+  const model = typeof spec === 'string' ? record.subject?.model : spec.model;
+  if (!report || model === undefined) {
+    checks.missed('that the report follows from the record: there is no report');
+    return;
+  }
+  const attempt = attempts.at(-1)?.number ?? 1;
+  const sessionId = `${trial.runId}/${trial.ordinal}/${attempt}`;
+  const { caseName, ordinal } = trial;
+  const subject = { caseName, ordinal, model, sessionId, taskIndex: parts.taskIndex };
+  const expected = withoutRecord(reportOf(record, subject));
+  checks.same('report', 'the report follows from the record', expected, withoutRecord(report));
+}
+
+/** The artifact by which a report names its record is compared with the record itself. */
+function withoutRecord({ outcome, ...report }: ReportedTrial): ReportedTrial {
+  const artifacts = outcome.artifacts?.filter(({ path }) => path !== '.offsite/record.json');
+  return { ...report, outcome: { ...outcome, ...(artifacts && { artifacts }) } };
+}
+
+interface Span {
+  startedAt: number;
+  finishedAt: number;
+}
+
+/** Nothing ends before it begins, and all of it happened within the trial. */
+function checkTimes({ record, attempts }: AuditedTrial, { batchStartedAt }: ConsistentParts, checks: Checks) {
+  const within = (path: string, says: string, { startedAt, finishedAt }: Span, outer: Span, drift = 0) => {
+    if (finishedAt < startedAt) checks.contradicted(path, 'it ends after it begins', startedAt, finishedAt);
+    if (startedAt < outer.startedAt - drift) checks.contradicted(path, says, outer.startedAt, startedAt);
+    if (finishedAt > outer.finishedAt + drift) checks.contradicted(path, says, outer.finishedAt, finishedAt);
+  };
+  const inTrial = 'it happened within the trial';
+  const { startedAt, finishedAt, phases, steps = [], models, trajectory = [], verifySteps = [] } = record;
+  if (finishedAt < startedAt)
+    checks.contradicted('finishedAt', 'it ends after it begins', startedAt, finishedAt);
+  let until = startedAt;
+  for (const [index, phase] of phases.entries()) {
+    const span = { startedAt: phase.startedAt, finishedAt: phase.startedAt + phase.durationMs };
+    within(`phases[${index}]`, 'phases follow one another within the trial', span, {
+      startedAt: until,
+      finishedAt,
+    });
+    until = Math.max(until, span.finishedAt);
+  }
+  for (const [index, step] of steps.entries())
+    if (step.startedAt !== undefined && step.finishedAt !== undefined)
+      within(`steps[${index}]`, inTrial, { startedAt: step.startedAt, finishedAt: step.finishedAt }, record);
+  for (const [index, exchange] of (models?.exchanges ?? []).entries()) {
+    const { firstByteAt = exchange.startedAt } = exchange;
+    within(`models.exchanges[${index}]`, inTrial, exchange, record);
+    within(
+      `models.exchanges[${index}].firstByteAt`,
+      'an answer begins within its exchange',
+      { startedAt: firstByteAt, finishedAt: firstByteAt },
+      exchange,
+    );
+  }
+  for (const [
+    index,
+    { startedAtMillis = startedAt, finishedAtMillis = startedAtMillis },
+  ] of trajectory.entries())
+    within(
+      `trajectory[${index}]`,
+      inTrial,
+      { startedAt: startedAtMillis, finishedAt: finishedAtMillis },
+      record,
+    );
+  for (const [index, { startedAt: at = startedAt, durationMs = 0 }] of verifySteps.entries())
+    within(`verifySteps[${index}]`, inTrial, { startedAt: at, finishedAt: at + durationMs }, record);
+  const last = attempts.at(-1);
+  if (last?.endedAt !== undefined)
+    within(
+      'startedAt',
+      'the trial is within its attempt',
+      record,
+      { startedAt: last.startedAt, finishedAt: last.endedAt },
+      clockDriftMs,
+    );
+  let before = batchStartedAt;
+  for (const { number, startedAt: begun, endedAt = begun } of attempts) {
+    within(
+      `attempts[${number - 1}]`,
+      'attempts follow one another',
+      { startedAt: begun, finishedAt: endedAt },
+      { startedAt: before, finishedAt: Number.POSITIVE_INFINITY },
+      clockDriftMs,
+    );
+    before = endedAt;
+  }
+}
+
+/** The file of the trajectory among the artifacts holds the commands of the record. */
+function checkTrajectoryFile(
+  { artifacts = [], trajectory = [] }: TrialRecord,
+  read: (sha256: string) => Buffer | undefined,
+  checks: Checks,
+): void {
+  const artifact = artifacts.find(({ path }) => path === trajectoryPath);
+  const content = artifact && read(artifact.sha256)?.toString('utf8');
+  if (content === undefined) return;
+  const says = 'the file of the trajectory has the commands of the record';
+  try {
+    const lines = content.split('\n').slice(0, -1);
+    checks.same(
+      trajectoryPath,
+      says,
+      trajectory,
+      lines.map((line) => parseForeignJson(line)),
+    );
+  } catch (error) {
+    checks.contradicted(trajectoryPath, says, 'a command a line, as JSON', messageOf(error));
+  }
+}

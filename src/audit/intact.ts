@@ -1,0 +1,141 @@
+import { ReportedTrial } from '../contract/report.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { AuditedLevel } from '../record/audit.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
+import { Checks } from './checks.ts';
+import type { AuditedTrial } from './evidence-of-trial.ts';
+
+/** What is wrong with the file that a trial comes from. One without a trial is about all of them. */
+export interface EvidenceProblem {
+  trial: number | undefined;
+  message: string;
+  /** Whether its owner did something that must not be; otherwise a content is said to be missing. */
+  isContradiction: boolean;
+}
+
+/** Compares contents with the hashes by which trials name them. Each is read once for all trials. */
+export class Contents {
+  readonly #ledger: Pick<Ledger, 'blobs' | 'workspaces'>;
+  readonly #seen = new Map<string, Promise<'whole' | 'damaged' | 'missing'>>();
+
+  constructor(ledger: Pick<Ledger, 'blobs' | 'workspaces'>) {
+    this.#ledger = ledger;
+  }
+
+  blob(sha256: string): Promise<'whole' | 'damaged' | 'missing'> {
+    return this.#once(sha256, () => this.#ledger.blobs.verify(sha256));
+  }
+
+  workspace(sha256: string): Promise<'whole' | 'damaged' | 'missing'> {
+    return this.#once(`workspace ${sha256}`, () => this.#ledger.workspaces.verify(sha256));
+  }
+
+  #once(key: string, verify: () => Promise<'whole' | 'damaged' | 'missing'>) {
+    const known = this.#seen.get(key) ?? verify();
+    this.#seen.set(key, known);
+    return known;
+  }
+}
+
+/**
+ * Whether all that a trial names is there, as it was named.
+ *
+ * @param problems what was wrong with the file that the trial comes from
+ */
+export async function intactLevel(
+  { trial, record, report }: AuditedTrial,
+  {
+    ledger,
+    contents,
+    problems,
+  }: { ledger: Ledger; contents: Contents; problems: readonly EvidenceProblem[] },
+): Promise<AuditedLevel> {
+  const checks = new Checks();
+  for (const { message, isContradiction } of problems) {
+    if (isContradiction)
+      checks.contradicted('evidence', 'the file holds what its statement lists', 'the same', message);
+    else checks.missed(message);
+  }
+  const isSaidMissing = problems.some(({ isContradiction }) => !isContradiction);
+  for (const { path, sha256, byteSize } of namedBlobs(record)) {
+    const state = await contents.blob(sha256);
+    // What the statement itself calls missing is no forgery.
+    if (state === 'missing' && isSaidMissing) checks.missed(`${path} is no longer kept`);
+    else checks.same(path, 'the content is there, with its hash', 'whole', state);
+    const size = state === 'whole' ? ledger.blobs.stat(sha256)?.byteSize : undefined;
+    if (byteSize !== undefined && size !== undefined)
+      checks.same(`${path}.byteSize`, 'the content has its size', byteSize, size);
+  }
+  await checkLeft(record, trial.key, { ledger, contents }, checks);
+  if (report) {
+    const read = ReportedTrial.safeParse(report);
+    const [issue] = read.error?.issues ?? [];
+    if (issue)
+      checks.contradicted(
+        `report.${issue.path.join('.')}`,
+        'a report has its form',
+        issue.message,
+        'another',
+      );
+    const named = report.outcome.artifacts?.find(({ path }) => path === '.offsite/record.json');
+    if (named)
+      checks.same('report.outcome.artifacts', 'the report names this record', trial.result, named.sha256);
+    else checks.missed('that the report commits to this record: an older Offsite made it');
+  }
+  return checks.level('intact');
+}
+
+/** The archive that was kept is the one that the record names. */
+async function checkLeft(
+  { left }: TrialRecord,
+  key: number,
+  { ledger, contents }: { ledger: Ledger; contents: Contents },
+  checks: Checks,
+): Promise<void> {
+  const kept = ledger.workspaces.of(key);
+  if (left?.kind !== 'archive') {
+    if (kept && kept.kind !== left?.kind)
+      checks.contradicted('left', 'the workspace is the one that the record names', left?.kind, kept.kind);
+    return;
+  }
+  if (kept)
+    checks.same('left.sha256', 'the workspace is the one that the record names', left.sha256, kept.name);
+  if (!kept || kept.removedAt !== undefined) checks.missed('its workspace is no longer kept');
+  else
+    checks.same(
+      'left',
+      'the workspace is there, with its hash',
+      'whole',
+      await contents.workspace(left.sha256),
+    );
+}
+
+interface NamedBlob {
+  path: string;
+  sha256: string;
+  byteSize?: number | undefined;
+}
+
+function namedBlobs({
+  artifacts = [],
+  changes = [],
+  environment = [],
+  services = [],
+  models,
+}: TrialRecord): NamedBlob[] {
+  const named = (path: string, sha256: string | undefined, byteSize?: number): NamedBlob[] =>
+    sha256 === undefined ? [] : [{ path, sha256, byteSize }];
+  return [
+    ...artifacts.flatMap(({ sha256, byteSize }, index) => named(`artifacts[${index}]`, sha256, byteSize)),
+    ...changes.flatMap(({ before, after }, index) => [
+      ...named(`changes[${index}].before`, before?.content, before?.byteSize),
+      ...named(`changes[${index}].after`, after?.content, after?.byteSize),
+    ]),
+    ...environment.flatMap(({ log }, index) => named(`environment[${index}].log`, log)),
+    ...services.flatMap(({ log }, index) => named(`services[${index}].log`, log)),
+    ...(models?.exchanges ?? []).flatMap(({ requestBody, responseBody }, index) => [
+      ...named(`models.exchanges[${index}].requestBody`, requestBody),
+      ...named(`models.exchanges[${index}].responseBody`, responseBody),
+    ]),
+  ];
+}

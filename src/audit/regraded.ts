@@ -1,0 +1,104 @@
+import { ledgerCassette } from '../agent/ledger-cassette.ts';
+import { type GradingParts, gradeAgain, planRegrade } from '../agent/regrade-batch.ts';
+import type { StoredBatch } from '../ledger/batches.ts';
+import { checksBeside } from '../record/checks-beside.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
+import type { TrialSpec } from '../trial/spec.ts';
+import type { LookAgain } from './audit-batch.ts';
+import { Checks, notReached } from './checks.ts';
+import type { DefinitionParts } from './evidence-of-trial.ts';
+
+export interface RegradedParts extends DefinitionParts, Omit<GradingParts, 'ledger' | 'suite' | 'cassette'> {
+  batch: StoredBatch;
+  /** Whether the batch comes from somebody else. */
+  isForeign: boolean;
+  /** Asks judges again, instead of taking their recorded answers. */
+  askJudges: boolean;
+}
+
+/** Grades what a trial left again, as it was planned, and compares each check. Stores nothing. */
+export function regradedLevel(parts: RegradedParts): LookAgain {
+  const { ledger, config, batch, isForeign, askJudges, harnesses } = parts;
+  return async ({ trial, record, spec }, signal) => {
+    if (record.verdict === 'void') return notReached('regraded', 'it has no verdict to compare');
+    if (typeof spec === 'string') return notReached('regraded', spec);
+    const obstacle = (isForeign ? foreignObstacle(spec) : undefined) ?? judgesObstacle(record, askJudges);
+    if (obstacle !== undefined) return notReached('regraded', obstacle);
+    const request = { trials: [trial], suite: undefined, onlyMissing: false, newServices: false };
+    const { jobs, leftOut } = await planRegrade(request, { ledger, harnesses, revision: { config } });
+    const [job] = jobs;
+    if (!job) return notReached('regraded', leftOut[0]?.why ?? 'it was left out');
+    const judges = askJudges || wereAsked(record) ? job.spec.judges : [];
+    const judgesOf = { batch: batch.key, name: batch.id, live: 'never' as const };
+    const { now } = await gradeAgain(
+      { ...job, spec: { ...job.spec, judges } },
+      {
+        ...{ ...parts, suite: undefined },
+        ...(!askJudges && { judgesOf, cassette: () => ledgerCassette({ ledger }, batch, trial.key) }),
+      },
+      signal,
+      () => undefined,
+    );
+    const checks = new Checks();
+    for (const note of now.regrade?.notes ?? []) checks.missed(note);
+    if (judges.length > 0 && !askJudges)
+      checks.missed('judges: their recorded answers were taken; --ask-judges asks them again');
+    const image = imageObstacle(record, now);
+    if (image !== undefined) checks.missed(image);
+    // Without a verdict here, nothing is known of the other one.
+    if (now.verdict === 'void') {
+      checks.missed(`grading gave no verdict here: ${now.cause?.message ?? 'nothing was checked'}`);
+      return checks.level('regraded', false);
+    }
+    checks.same('verdict', 'what the trial left has the same verdict', now.verdict, record.verdict);
+    for (const { kind, name, was = 'none', now: found = 'none', changed } of checksBeside(record, now))
+      if (changed) checks.contradicted(`${kind} ${name}`, 'each check ends as it did', found, was);
+    return checks.level('regraded', image === undefined);
+  };
+}
+
+/** Why a definition of somebody else cannot be made again here, with nothing of this machine. */
+export function foreignObstacle({
+  environment,
+  testsIn,
+  steps,
+  testsHosts = [],
+}: TrialSpec): string | undefined {
+  const all = [
+    environment,
+    testsIn?.environment,
+    ...(steps?.list ?? []).map((step) => step.testsIn?.environment),
+  ];
+  const services = environment.services ?? [];
+  if (all.some((one) => one?.build) || services.some((one) => 'build' in one && one.build !== undefined))
+    return 'its environment is built from files that the evidence does not hold';
+  if (all.some((one) => one?.source))
+    return 'its workspace begins with a repository that the evidence does not hold';
+  if (testsHosts.length > 0)
+    return 'its tests reach hosts of the network, which nothing of somebody else does here';
+  return undefined;
+}
+
+function wereAsked({ models, judgments = [] }: TrialRecord): boolean {
+  return (
+    (models?.exchanges ?? []).some(({ role }) => role === 'judge') ||
+    judgments.some(({ evaluator }) => evaluator === 'rubric')
+  );
+}
+
+function judgesObstacle(record: TrialRecord, askJudges: boolean): string | undefined {
+  if (askJudges || !wereAsked(record)) return undefined;
+  const asked = (record.models?.exchanges ?? []).filter(({ role }) => role === 'judge');
+  const isRecorded = asked.length > 0 && asked.every(({ responseBody }) => responseBody !== undefined);
+  return isRecorded ? undefined : 'its judges’ answers were not recorded: --ask-judges asks them again';
+}
+
+/** An image of a registry must be the same; one that the engine made has no name that two machines share. */
+function imageObstacle({ images = [] }: TrialRecord, now: Pick<TrialRecord, 'images'>): string | undefined {
+  for (const { name, digest } of images) {
+    const here = now.images?.find((one) => one.name === name);
+    if (digest !== undefined && here?.digest !== digest)
+      return `it was graded in another image ${name}: ${here?.digest ?? 'one without a digest'} in place of ${digest}`;
+  }
+  return undefined;
+}

@@ -1,0 +1,104 @@
+import { ledgerCassette } from '../agent/ledger-cassette.ts';
+import { isCount } from '../gateway/replay/recorded-exchange.ts';
+import { withoutVolatile } from '../gateway/replay/volatile.ts';
+import type { FileChange } from '../record/files.ts';
+import { commandsOf } from '../record/timeline.ts';
+import type { TrialRecord, TrialResult } from '../record/trial-record.ts';
+import { runTrial } from '../trial/run-trial.ts';
+import type { TrialSpec } from '../trial/spec.ts';
+import type { LookAgain } from './audit-batch.ts';
+import { Checks, notReached } from './checks.ts';
+import { definitionOf } from './evidence-of-trial.ts';
+import { foreignObstacle, type RegradedParts } from './regraded.ts';
+
+/**
+ * Runs the harness of a trial again, against the recorded answers of its models, and compares its requests,
+ * its commands and what it left. Stores nothing.
+ */
+export function replayedLevel(parts: Omit<RegradedParts, 'askJudges'>): LookAgain {
+  const { ledger, batch, isForeign } = parts;
+  // The evidence of somebody else has a plan that is safe to run, beside the definition.
+  const specOf = definitionOf(batch, parts);
+  return async ({ trial, record, spec: asked }, signal) => {
+    const { spec } = await specOf(trial);
+    if (typeof asked === 'string' || typeof spec === 'string')
+      return notReached('replayed', String(typeof spec === 'string' ? spec : asked));
+    const leftOut: string[] = [];
+    const cassette = ledgerCassette({ ledger, leftOut: (why) => leftOut.push(why) }, batch, trial.key);
+    const obstacle = (isForeign ? foreignObstacle(asked) : undefined) ?? replayObstacle(record, spec);
+    if (obstacle !== undefined) return notReached('replayed', obstacle);
+    const recorded = cassette.trials.flatMap((one) => one.exchanges()).length;
+    const [why] = leftOut;
+    if (recorded === 0)
+      return notReached('replayed', why ?? 'it asked no model, so there is nothing to replay');
+    const replay = { batch: batch.key, name: batch.id, live: 'never' as const };
+    const given = { ...parts, keep: undefined, cassette: () => cassette };
+    const now = await runTrial({ ...spec, replay }, given, signal, () => undefined);
+    const checks = new Checks();
+    if (
+      now.cause &&
+      ['infrastructure', 'harness', 'task', 'unknown'].includes(now.cause.kind) &&
+      now.cause.kind !== record.cause?.kind
+    ) {
+      checks.missed(`it did not run here: ${now.cause.message}`);
+      return checks.level('replayed', false);
+    }
+    compare(record, now, checks);
+    return checks.level('replayed');
+  };
+}
+
+/** Why a trial cannot be run again with nothing but its recorded answers; undefined if it can. */
+function replayObstacle(
+  { notRun, fromService, replay }: TrialRecord,
+  { sandbox }: TrialSpec,
+): string | undefined {
+  if (notRun || fromService) return 'it was not run here';
+  if (replay) return 'it is a replay itself';
+  if (sandbox.network === 'open' || sandbox.network === 'allowlist')
+    return `its harness could reach more than its model (network: ${sandbox.network}), and those answers were not recorded`;
+  return undefined;
+}
+
+function compare(record: TrialRecord, now: TrialResult, checks: Checks): void {
+  if (now.cause?.kind === 'replay')
+    checks.contradicted(
+      'models.exchanges',
+      'the harness asks what it asked',
+      'a recorded request',
+      now.cause.message,
+    );
+  else checks.same('models.exchanges', 'the harness asks as often', countOf(now), countOf(record));
+  const changed = now.replay?.changed ?? 0;
+  if (changed > 0)
+    checks.missed(`the harness’s own texts, tools or options: they differ in ${changed} requests`);
+  checks.same(
+    'trajectory',
+    'the same commands end with the same exit codes',
+    commands(now),
+    commands(record),
+  );
+  checks.same('changes', 'the same files are left', changes(now), changes(record));
+  checks.same('verdict', 'the verdict is the same', now.verdict, record.verdict);
+}
+
+function countOf({ models }: Pick<TrialRecord, 'models'>): string {
+  const asked = (models?.exchanges ?? []).filter((one) => one.responseBytes > 0 && !isCount(one));
+  return `${asked.filter(({ role }) => role === 'agent').length} requests`;
+}
+
+function commands(record: TrialResult): { command: string; exitCode?: number | undefined }[] {
+  return (commandsOf(record) ?? []).map(({ command, exitCode }) => ({
+    command: withoutVolatile(command),
+    exitCode,
+  }));
+}
+
+/** What the agent left, by path. Modes may depend on the machine, and times are not recorded. */
+function changes({ changes = [] }: TrialResult): Record<string, unknown> {
+  const left = (change: FileChange) => {
+    const { type, byteSize, content, linkTarget } = change.after ?? {};
+    return { kind: change.kind, type, byteSize, content, linkTarget };
+  };
+  return Object.fromEntries(changes.map((change) => [change.path, left(change)]));
+}

@@ -1,0 +1,108 @@
+import type { ListedTrial } from '../../ledger/find.ts';
+import {
+  type AuditedLevel,
+  type AuditLevel,
+  auditLevels,
+  auditStanding,
+  type TrialAudit,
+} from '../../record/audit.ts';
+import { ours, type Printable, stack, text } from '../../text/printable.ts';
+import { plural } from '../../text/quantities.ts';
+import { table } from '../../text/table.ts';
+
+/** What an audit of a batch found. */
+export interface ShownAudit {
+  batchId: string;
+  /** The last level that was asked for. */
+  level: AuditLevel;
+  /** Who signed the file, and how far that can be trusted; undefined for a batch of the data folder. */
+  signature: string | undefined;
+  whole: Omit<AuditedLevel, 'level'>;
+  trials: { trial: ListedTrial; audit: TrialAudit }[];
+}
+
+/** The JSON document. */
+export function auditDocument({ trials, ...about }: ShownAudit) {
+  return {
+    ...about,
+    contradicted: contradictedCount({ trials, ...about }),
+    trials: trials.map(({ trial: { runId, caseId, variant, ordinal, verdict }, audit: { levels } }) => ({
+      ...{ runId, caseId, variant, ordinal, verdict, standing: auditStanding({ levels }) ?? 'none', levels },
+    })),
+  };
+}
+
+/** How many trials something contradicts; the batch as a whole counts as one more. */
+export function contradictedCount({ whole, trials }: Pick<ShownAudit, 'whole' | 'trials'>): number {
+  const own = trials.filter(({ audit }) => auditStanding(audit) === 'contradicted').length;
+  return own + (whole.state === 'contradicted' ? 1 : 0);
+}
+
+/** A row for each trial, then each contradiction with its place, then what could not be checked. */
+export function auditText(shown: ShownAudit): Printable {
+  const { whole, trials, signature, level } = shown;
+  const levels = auditLevels.slice(0, auditLevels.indexOf(level) + 1);
+  const contradictions = [
+    ...whole.contradictions.map((one) => ({ name: ours('the batch'), ...one })),
+    ...trials.flatMap(({ trial, audit }) =>
+      audit.levels.flatMap((one) => one.contradictions.map((found) => ({ name: nameOf(trial), ...found }))),
+    ),
+  ];
+  const count = contradictedCount(shown);
+  const next = auditLevels[levels.length];
+  return stack([
+    tableOf(trials, levels),
+    ...(contradictions.length > 0 ? [ours('')] : []),
+    ...contradictions.flatMap(({ name, path, says, expected, found }) => [
+      text`${name}: ${path}`,
+      text`  ${ours(says)}: expected ${expected}, found ${found}`,
+    ]),
+    ours(''),
+    ...(signature === undefined ? [] : [text`${signature}`]),
+    ...uncheckedLines(shown),
+    ours(count === 0 ? 'nothing is contradicted' : `contradicted: ${plural(count, 'place')}`),
+    ...(next === undefined ? [] : [ours(`further: --level ${next}`)]),
+  ]);
+}
+
+/** Trials of a run with the same result take one row. */
+function tableOf(trials: ShownAudit['trials'], levels: readonly AuditLevel[]): Printable {
+  const stateOf = ({ audit }: ShownAudit['trials'][number], level: AuditLevel) =>
+    audit.levels.find((one) => one.level === level)?.state ?? '–';
+  const alike = Map.groupBy(trials, (one) =>
+    JSON.stringify([one.trial.run, one.trial.verdict, ...levels.map((level) => stateOf(one, level))]),
+  );
+  const rows = [...alike.values()].flatMap((all) => {
+    const [first] = all;
+    if (!first) return [];
+    const ordinals = all.map(({ trial }) => `#${trial.ordinal}`).join(' ');
+    const { caseId, variant, verdict = 'none' } = first.trial;
+    return [
+      [
+        text`${caseId} · ${variant} ${ordinals}`,
+        ours(verdict),
+        ...levels.map((level) => ours(stateOf(first, level))),
+      ],
+    ];
+  });
+  return table(
+    ['trial', 'verdict', ...levels].map((title) => ({ title })),
+    rows,
+  );
+}
+
+/** Each thing that could not be checked, once, with the number of trials. */
+function uncheckedLines({ whole, trials }: ShownAudit): Printable[] {
+  const all = trials.flatMap(({ audit }) =>
+    audit.levels.flatMap(({ level, unchecked }) => unchecked.map((why) => ({ level, why }))),
+  );
+  const alike = Map.groupBy(all, ({ level, why }) => `${level}: ${why}`);
+  return [
+    ...whole.unchecked.map((why) => text`not checked: ${why}`),
+    ...[...alike].map(([line, same]) => text`not checked: ${line} (${ours(plural(same.length, 'trial'))})`),
+  ];
+}
+
+function nameOf({ caseId, variant, ordinal }: ListedTrial): Printable {
+  return text`${caseId} · ${variant} #${ordinal}`;
+}

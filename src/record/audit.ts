@@ -1,0 +1,42 @@
+/** How far somebody else can check a result, each level with all before it. */
+export const auditLevels = ['intact', 'consistent', 'regraded', 'replayed'] as const;
+export type AuditLevel = (typeof auditLevels)[number];
+
+/** A place where two things disagree that must agree. Values are printed on one line. Foreign text. */
+export interface Contradiction {
+  /** Where it is: a JSON path of the record, or what else was looked at. */
+  path: string;
+  /** What must be so, in words. */
+  says: string;
+  expected: string;
+  found: string;
+}
+
+/**
+ * `held`: all that could be checked agrees. `contradicted`: something does not. `not reached`: it could not
+ * be checked, and `unchecked` says why.
+ */
+export interface AuditedLevel {
+  level: AuditLevel;
+  state: 'held' | 'contradicted' | 'not reached';
+  contradictions: Contradiction[];
+  /** What could not be checked, or was checked in another way, one line each. */
+  unchecked: string[];
+}
+
+/** What audits of a trial found, each level as it was looked at last. */
+export interface TrialAudit {
+  /** Of the last one, in epoch milliseconds. */
+  at: number;
+  /** In the order of {@link auditLevels}; those that nobody asked for are absent. */
+  levels: AuditedLevel[];
+}
+
+/** The highest level that held with all before it, or that something is contradicted. */
+export function auditStanding({
+  levels,
+}: Pick<TrialAudit, 'levels'>): AuditLevel | 'contradicted' | undefined {
+  if (levels.some(({ state }) => state === 'contradicted')) return 'contradicted';
+  const end = levels.findIndex(({ level, state }, index) => state !== 'held' || level !== auditLevels[index]);
+  return (end === -1 ? levels.at(-1) : levels[end - 1])?.level;
+}

@@ -1,0 +1,539 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runners } from '../../runners/index.ts';
+import { auditBatch } from '../../src/audit/audit-batch.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { findBatch } from '../../src/ledger/find.ts';
+import { Ledger } from '../../src/ledger/ledger.ts';
+import type { AuditLevel } from '../../src/record/audit.ts';
+import type { TrialRecord } from '../../src/record/trial-record.ts';
+import { loadConfig } from '../../src/suite/load-config.ts';
+import type { Place } from '../cli/place.ts';
+import { Forger } from './forger.ts';
+import { honestBatch } from './honest.ts';
+
+let place: Place;
+beforeAll(async () => {
+  place = await honestBatch();
+}, 300_000);
+afterAll(() => place?.[Symbol.dispose]());
+
+const config = loadConfig({ named: undefined, suiteFolder: undefined, env: {} });
+
+/** The first place at each level that is contradicted, with the trial; without a trial about the batch. */
+async function contradictionsIn(folder: string): Promise<{ level: AuditLevel; at: string }[]> {
+  using ledger = new Ledger(folder, systemClock);
+  const { whole, trials } = await auditBatch(
+    findBatch(ledger.records, 'last'),
+    {
+      ...{ ledger, config, harnesses: runners, now: 0, problems: [], concurrency: 4 },
+      observe: () => undefined,
+    },
+    AbortSignal.timeout(60_000),
+  );
+  const ofBatch = whole.level('consistent').contradictions.map(({ path }) => `batch ${path}`);
+  return [
+    ...ofBatch.map((at) => ({ level: 'consistent' as const, at })),
+    ...trials.flatMap(({ trial, audit }) =>
+      audit.levels.flatMap(({ level, contradictions }) =>
+        contradictions.map(({ path }) => ({ level, at: `${trial.caseId}#${trial.ordinal} ${path}` })),
+      ),
+    ),
+  ];
+}
+
+type Forgery = [name: string, level: AuditLevel, at: string, forge: (forger: Forger) => void];
+
+const agentUsage = ({ models }: TrialRecord) => {
+  const usage = models?.usage.find(({ role }) => role === 'agent')?.usage;
+  if (!usage) throw new Error('it used no model');
+  return usage;
+};
+const first = <Item>(items: readonly Item[] | undefined): Item => {
+  const [item] = items ?? [];
+  if (item === undefined) throw new Error('the list is empty');
+  return item;
+};
+
+/** What an owner does, the level at which it is contradicted, and where. */
+const forgeries: Forgery[] = [
+  // Contents
+  [
+    'an artifact edited',
+    'intact',
+    'count#0 artifacts[0]',
+    (f) => f.spoil(first(f.record('count#0').artifacts).sha256),
+  ],
+  ['a record edited in place', 'intact', 'count#0 record', (f) => f.spoil(f.row('count#0').result)],
+  ['a record deleted', 'intact', 'count#0 record', (f) => f.remove(f.row('count#0').result)],
+  ['a report deleted', 'intact', 'count#0 record', (f) => f.remove(f.row('count#0').body)],
+  [
+    'a workspace edited',
+    'intact',
+    'count#0 left',
+    (f) => {
+      const { left } = f.record('count#0');
+      if (left?.kind === 'archive') f.spoil(left.sha256, 'workspaces');
+    },
+  ],
+  ['a workspace replaced in its file', 'intact', 'wrong#0 left', (f) => f.swapArchive('wrong#0', 'count#0')],
+  [
+    'a workspace replaced in the list of workspaces',
+    'intact',
+    'wrong#0 left.sha256',
+    (f) => {
+      const other = f.record('count#0').left;
+      if (other?.kind !== 'archive') throw new Error('it left no archive');
+      f.database
+        .prepare('UPDATE workspaces SET name = ?, byte_size = ? WHERE trial = ?')
+        .run(other.sha256, other.byteSize, f.row('wrong#0').key);
+    },
+  ],
+  [
+    'an answer of the model deleted',
+    'intact',
+    'count#0 models.exchanges[0].responseBody',
+    (f) => f.remove(first(f.record('count#0').models?.exchanges).responseBody ?? ''),
+  ],
+  [
+    'a request to the model edited',
+    'intact',
+    'count#0 models.exchanges[0].requestBody',
+    (f) => f.spoil(first(f.record('count#0').models?.exchanges).requestBody ?? ''),
+  ],
+  [
+    'the text of a changed file deleted',
+    'intact',
+    'count#0 changes[0].after',
+    (f) => f.remove(first(f.record('count#0').changes).after?.content ?? ''),
+  ],
+  [
+    'the size of an artifact',
+    'intact',
+    'count#0 artifacts[0].byteSize',
+    (f) =>
+      void f.edit('count#0', ({ artifacts }) => {
+        first(artifacts).byteSize += 1;
+      }),
+  ],
+  [
+    'a field added to a report',
+    'intact',
+    'count#0 report.',
+    (f) => f.editReport('count#0', (report) => Object.assign(report, { audited: true })),
+  ],
+  // Verdicts
+  [
+    'a verdict in lists alone',
+    'consistent',
+    'wrong#0 verdict',
+    (f) =>
+      void f.database.prepare("UPDATE trials SET verdict = 'passed' WHERE key = ?").run(f.row('wrong#0').key),
+  ],
+  [
+    'a verdict, with its report',
+    'consistent',
+    'wrong#0 verdict',
+    (f) =>
+      f.editAll('wrong#0', (record) => {
+        record.verdict = 'passed';
+      }),
+  ],
+  [
+    'a failure made void',
+    'consistent',
+    'wrong#0 cause',
+    (f) =>
+      f.editAll('wrong#0', (record) => {
+        record.verdict = 'void';
+      }),
+  ],
+  [
+    'a pass with somebody at fault',
+    'consistent',
+    'count#0 cause',
+    (f) =>
+      f.editAll('count#0', (record) => {
+        record.cause = { kind: 'infrastructure', phase: 'verify', message: 'none' };
+      }),
+  ],
+  [
+    'the exit code of a check, without a report',
+    'consistent',
+    'wrong#0 report.outcome.passed',
+    (f) =>
+      void f.edit('wrong#0', (record) => {
+        record.verdict = 'passed';
+        for (const step of record.verifySteps ?? []) step.exitCode = 0;
+      }),
+  ],
+  [
+    'a report that passed',
+    'consistent',
+    'wrong#0 report.outcome.passed',
+    (f) =>
+      f.editReport('wrong#0', ({ outcome }) => {
+        outcome.passed = true;
+      }),
+  ],
+  [
+    'a judge’s score below its threshold',
+    'consistent',
+    'reply#0 verdict',
+    (f) =>
+      f.editAll('reply#0', ({ judgments }) => {
+        first(judgments).score = 0.1;
+      }),
+  ],
+  // Tokens, cost, time
+  [
+    'tokens in a report',
+    'consistent',
+    'count#0 report.usage.totalTokens',
+    (f) =>
+      f.editReport('count#0', ({ usage }) => {
+        if (usage) usage.totalTokens = 1;
+      }),
+  ],
+  [
+    'tokens in the sum of a record',
+    'consistent',
+    'count#0 models.usage[0].usage.inputTokens',
+    (f) =>
+      f.editAll('count#0', (record) => {
+        agentUsage(record).inputTokens = 1;
+      }),
+  ],
+  [
+    'tokens of an exchange, with its sum',
+    'consistent',
+    'count#0 models.exchanges[2].usage.outputTokens',
+    (f) =>
+      f.editExchange('count#0', ({ usage }, account) => {
+        const less = (usage.outputTokens ?? 0) - 1;
+        for (const one of [usage, first(account.usage).usage]) {
+          one.outputTokens = (one.outputTokens ?? 0) - (usage === one ? (usage.outputTokens ?? 0) - less : 1);
+        }
+      }),
+  ],
+  [
+    'the cost of an exchange, with its sum',
+    'consistent',
+    'count#0 models.exchanges[2].usage.costUsd',
+    (f) =>
+      f.editExchange('count#0', ({ usage }, account) => {
+        const sum = first(account.usage).usage;
+        sum.costUsd = (sum.costUsd ?? 0) - (usage.costUsd ?? 0);
+        usage.costUsd = 0;
+      }),
+  ],
+  [
+    'another price',
+    'consistent',
+    'count#0 models.exchanges[0].usage.costUsd',
+    (f) =>
+      f.editPlan(({ variants }) => {
+        first(variants).modelConfig = { ...first(variants).modelConfig, prices: { input: 9, output: 9 } };
+      }),
+  ],
+  [
+    'a request left out of the sum',
+    'consistent',
+    'count#0 models.usage[0].requests',
+    (f) =>
+      f.editAll('count#0', ({ models }) => {
+        first(models?.usage).requests = 1;
+      }),
+  ],
+  [
+    'the time of the model',
+    'consistent',
+    'count#0 models.modelMs',
+    (f) =>
+      f.editAll('count#0', ({ models }) => {
+        if (models) models.modelMs = 0;
+      }),
+  ],
+  [
+    'an earlier end',
+    'consistent',
+    'count#0 phases[',
+    (f) =>
+      f.editAll('count#0', (record) => {
+        record.finishedAt = record.startedAt + 1;
+      }),
+  ],
+  [
+    'a phase that took less than no time',
+    'consistent',
+    'count#0 phases[1]',
+    (f) =>
+      f.editAll('count#0', ({ phases }) => {
+        if (phases[1]) phases[1].durationMs = -5;
+      }),
+  ],
+  [
+    'a phase during another one',
+    'consistent',
+    'count#0 phases[1]',
+    (f) =>
+      f.editAll('count#0', ({ phases }) => {
+        if (phases[0]) phases[0].durationMs += 500;
+      }),
+  ],
+  [
+    'an exchange before the trial',
+    'consistent',
+    'count#0 models.exchanges[2]',
+    (f) =>
+      f.editExchange('count#0', (exchange) => {
+        exchange.startedAt -= 3_600_000;
+      }),
+  ],
+  [
+    'an attempt at another time',
+    'consistent',
+    'count#0 startedAt',
+    (f) =>
+      void f.database
+        .prepare(
+          'UPDATE attempts SET started_at = started_at - 9e6, ended_at = ended_at - 9e6 WHERE trial = ?',
+        )
+        .run(f.row('count#0').key),
+  ],
+  [
+    'tokens in lists',
+    'consistent',
+    'count#0 listing.totalTokens',
+    (f) =>
+      void f.database
+        .prepare("UPDATE trials SET listing = json_set(listing, '$.totalTokens', 1) WHERE key = ?")
+        .run(f.row('count#0').key),
+  ],
+  // What the agent did
+  [
+    'a command left out',
+    'consistent',
+    'wrong#0 trajectory',
+    (f) =>
+      f.editAll('wrong#0', (record) => {
+        record.trajectory = record.trajectory?.slice(0, 1);
+      }),
+  ],
+  [
+    'a command replaced',
+    'consistent',
+    'wrong#0 trajectory[1].command',
+    (f) =>
+      f.editAll('wrong#0', ({ trajectory }) => {
+        if (trajectory?.[1]) trajectory[1].command = 'node check.js';
+      }),
+  ],
+  [
+    'a command in the file of the trajectory',
+    'consistent',
+    'count#0 .offsite/trajectory.jsonl[0].command',
+    (f) => {
+      const record = f.record('count#0');
+      const file = record.artifacts?.find(({ path }) => path === '.offsite/trajectory.jsonl');
+      const text = f
+        .blob(file?.sha256 ?? '')
+        .toString('utf8')
+        .replace('wc -w', 'wc -x');
+      const sha256 = f.put(text);
+      f.edit('count#0', ({ artifacts }) =>
+        Object.assign(artifacts?.find(({ path }) => path === file?.path) ?? {}, { sha256 }),
+      );
+      f.editReport('count#0', ({ outcome }) =>
+        Object.assign(outcome.artifacts?.find(({ path }) => path === file?.path) ?? {}, { sha256 }),
+      );
+    },
+  ],
+  [
+    'a command among those of the traffic',
+    'consistent',
+    'count#0 derivedTrajectory[0].output',
+    (f) =>
+      f.editAll('count#0', ({ derivedTrajectory }) => {
+        first(derivedTrajectory).output = 'nine';
+      }),
+  ],
+  [
+    'an answer of the model',
+    'consistent',
+    'count#0 models.exchanges[2].responseBytes',
+    (f) =>
+      f.editExchange('count#0', (exchange) => {
+        exchange.responseBody = f.put('{}');
+      }),
+  ],
+  [
+    'a request to the model',
+    'consistent',
+    'count#0 derivedTrajectory',
+    (f) =>
+      f.editExchange('count#0', (exchange, { exchanges }) => {
+        const request = f
+          .blob(exchange.requestBody ?? '')
+          .toString('utf8')
+          .replaceAll('wc -w', 'wc -x');
+        exchange.requestBody = f.put(request);
+        for (const each of exchanges.slice(0, 2)) {
+          const body = f
+            .blob(each.requestBody ?? '')
+            .toString('utf8')
+            .replaceAll('wc -w', 'wc -x');
+          each.requestBody = f.put(body);
+        }
+      }),
+  ],
+  [
+    'a file that the agent left',
+    'consistent',
+    'wrong#0 changes[0] count.txt',
+    (f) =>
+      f.editAll('wrong#0', ({ changes }) =>
+        Object.assign(first(changes).after ?? {}, { content: f.put('9\n') }),
+      ),
+  ],
+  [
+    'a workspace swapped in the record',
+    'consistent',
+    'wrong#0 changes[0] count.txt',
+    (f) => {
+      const { left } = f.record('count#0');
+      f.edit('wrong#0', (record) => {
+        record.left = left;
+      });
+      if (left?.kind === 'archive')
+        f.database
+          .prepare('UPDATE workspaces SET name = ?, byte_size = ? WHERE trial = ?')
+          .run(left.sha256, left.byteSize, f.row('wrong#0').key);
+    },
+  ],
+  // What was asked
+  [
+    'another model',
+    'consistent',
+    'count#0 subject.model',
+    (f) =>
+      f.editAll('count#0', ({ subject }) => {
+        if (subject) subject.model = 'a better one';
+      }),
+  ],
+  [
+    'another model in an exchange',
+    'consistent',
+    'count#0 models.exchanges[2].model',
+    (f) =>
+      f.editExchange('count#0', (exchange) => {
+        exchange.model = 'a better one';
+      }),
+  ],
+  [
+    'another model that answered',
+    'consistent',
+    'count#0 models.exchanges[2].answeredBy',
+    (f) =>
+      f.editExchange('count#0', (exchange) => {
+        exchange.answeredBy = 'a better one';
+      }),
+  ],
+  [
+    'another prompt',
+    'consistent',
+    'count#0 subject.prompt',
+    (f) =>
+      f.editAll('count#0', ({ subject }) => {
+        if (subject) subject.prompt = 'Be good.';
+      }),
+  ],
+  [
+    'another harness',
+    'consistent',
+    'count#0 fingerprint.harness',
+    (f) =>
+      f.editAll('count#0', (record) => {
+        record.harnessVersion = '99';
+      }),
+  ],
+  [
+    'the digest of an image',
+    'consistent',
+    'count#0 fingerprint.images',
+    (f) =>
+      f.editAll('count#0', ({ images }) => {
+        first(images).digest = `sha256:${'0'.repeat(64)}`;
+      }),
+  ],
+  [
+    'a loosened validator in the definition',
+    'consistent',
+    'reply#0 setup.validator.source',
+    (f) =>
+      f.editPlan(({ cases }) => {
+        const validator = cases.find(({ request }) => request.id === 'reply')?.request.validator;
+        if (validator) validator.source = validator.source.replace('0.7', '0.1');
+      }),
+  ],
+  [
+    'a loosened validator in definition and setup',
+    'consistent',
+    'reply#0 fingerprint.validator',
+    (f) => f.loosen('reply', '0.7', '0.1'),
+  ],
+  // Which trials there are
+  ['a failed trial dropped', 'consistent', 'batch wrong/bash#1', (f) => f.drop('wrong#1')],
+  [
+    'a run dropped',
+    'consistent',
+    'batch wrong/bash',
+    (f) => {
+      const { run } = f.row('wrong#0');
+      for (const name of ['wrong#0', 'wrong#1']) f.drop(name);
+      f.database.prepare('DELETE FROM runs WHERE key = ?').run(run);
+    },
+  ],
+  ['a trial added', 'consistent', 'batch count/bash#2', (f) => f.copy('count#0', 2)],
+  [
+    'a good trial in place of a bad one',
+    'consistent',
+    'batch sandboxId of count/bash#1',
+    (f) => {
+      f.editAll('count#1', (record) =>
+        Object.assign(record, f.record('count#0'), { subject: record.subject }),
+      );
+    },
+  ],
+  ['two trials swapped', 'consistent', 'count#0 subject.ordinal', (f) => f.swap('count#0', 'count#1')],
+  [
+    'a case of another definition',
+    'consistent',
+    'batch count',
+    (f) =>
+      f.editPlan(({ cases }) => {
+        first(cases).request.id = 'another';
+      }),
+  ],
+];
+
+test('nothing is contradicted in what is honest', { timeout: 60_000 }, async () => {
+  expect(await contradictionsIn(place.dataFolder)).toEqual([]);
+});
+
+test.each(forgeries)(
+  '%s is contradicted at the level %s, at %s',
+  { timeout: 60_000 },
+  async (_, level, at, forge) => {
+    const folder = join(place.folder, 'forged');
+    {
+      using forger = new Forger(place.dataFolder, folder);
+      forge(forger);
+    }
+    const found = await contradictionsIn(folder);
+    expect(
+      found.filter((one) => one.level === level && one.at.startsWith(at)),
+      JSON.stringify(found),
+    ).not.toEqual([]);
+  },
+);
