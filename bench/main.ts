@@ -3,6 +3,7 @@
  */
 const benches = [
   'claims',
+  'evidence',
   'fleet',
   'gateway',
   'growth',
