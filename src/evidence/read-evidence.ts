@@ -8,7 +8,7 @@ import { evidenceBundles } from '../bounds/anyone.ts';
 import { type TarEntry, tarEntries } from '../engine/archive/tar-entries.ts';
 import { Documents, type EvidenceFinding } from './documents.ts';
 import { type EvidenceSignature, signatureOf, unwrapped } from './envelope.ts';
-import { type Content, entryOf, Statement, subjectsOf } from './statement.ts';
+import { type Content, entryOf, namedTrials, Statement, subjectsOf } from './statement.ts';
 
 /** The name of a bundle's first entry. */
 export const statementEntry = 'statement.json';
@@ -165,14 +165,21 @@ function readStatement(payload: Buffer, refuse: Refuse): Statement {
     throw refuse(`${issue?.path.join('.') || 'the statement'}: ${issue?.message}`);
   }
   const statement = parsed.data;
-  const names = new Set(statement.predicate.contents.map(entryOf));
-  if (names.size !== statement.predicate.contents.length) throw refuse('it lists a content twice');
-  const subjects = subjectsOf(statement.predicate.batch);
+  if (isTwice(statement.predicate.contents.map(entryOf))) throw refuse('it lists a content twice');
+  const { batch } = statement.predicate;
+  if (isTwice(batch.runs.map(({ id }) => id))) throw refuse('it lists a run twice');
+  const subjects = subjectsOf(batch);
   if (JSON.stringify(subjects) !== JSON.stringify(statement.subject))
     throw refuse('its subjects are not the trials of its batch that have a result');
-  if (new Set(subjects.map(({ name }) => name)).size !== subjects.length)
-    throw refuse('it lists a trial twice');
+  const trials = namedTrials(batch);
+  if (isTwice(trials.map(({ name }) => name))) throw refuse('it lists a trial twice');
+  if (trials.some(({ trial }) => isTwice(trial.attempts.map(({ number }) => number))))
+    throw refuse('it lists an attempt twice');
   return statement;
+}
+
+function isTwice(names: readonly unknown[]): boolean {
+  return new Set(names).size < names.length;
 }
 
 /** The statement says how much will follow, so a bundle that would expand too much is refused before. */

@@ -1,0 +1,362 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { systemClock } from '../../src/base/clock.ts';
+import { evidenceBundles } from '../../src/bounds/anyone.ts';
+import { unsigned } from '../../src/evidence/envelope.ts';
+import { openEvidence } from '../../src/evidence/open-evidence.ts';
+import { writeEvidence } from '../../src/evidence/write-evidence.ts';
+import { writeExport } from '../../src/export/write-export.ts';
+import { Ledger } from '../../src/ledger/ledger.ts';
+import { Redactor } from '../../src/redaction/redactor.ts';
+import { fillBatch } from './batch.ts';
+import {
+  type Entry,
+  entriesOf,
+  forged,
+  statementIn,
+  tarOf,
+  withStatement,
+  writeBundle,
+} from './bundle-file.ts';
+
+let folder: string;
+let whole: string;
+let entries: Entry[];
+const { signal } = new AbortController();
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'offsite-hostile-'));
+  whole = join(folder, 'whole.tar.zst');
+  using ledger = new Ledger(join(folder, 'data'), systemClock);
+  const batch = ledger.batches.byKey(await fillBatch(ledger));
+  const source = { ledger, redactor: new Redactor([]), signing: unsigned, now: 5, signal };
+  await writeExport(whole, (write) => writeEvidence(batch, source, write));
+  entries = await entriesOf(whole);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** Where a hostile bundle is opened: all that it can reach is looked at afterwards. */
+const place = () => join(folder, 'place');
+const file = () => join(folder, 'hostile.tar.zst');
+afterEach(() => rmSync(place(), { recursive: true, force: true }));
+
+async function open(content?: Buffer) {
+  if (content) writeFileSync(file(), content);
+  return openEvidence(file(), join(place(), 'inner', 'opened'), { signal, clock: systemClock });
+}
+
+/** Refused with this, and nothing is left of it anywhere. */
+async function refused(why: RegExp | string) {
+  const before = readdirSync(folder);
+  await expect(open()).rejects.toMatchObject({
+    code: 'EVIDENCE_REFUSED',
+    message: expect.stringMatching(why),
+  });
+  expect(readdirSync(folder).filter((name) => !before.includes(name))).toEqual(['place']);
+  expect(readdirSync(place(), { recursive: true })).toEqual(['inner']);
+}
+
+const [at, content] = [3, Buffer.from('x')];
+const put = (entry: Entry) => [...entries.slice(0, at), entry, ...entries.slice(at)];
+const links = { linkName: Buffer.from('/etc/passwd'), size: 0 };
+
+test.each<[string, () => Entry[], RegExp]>([
+  [
+    'a path out of the folder',
+    () => put({ name: '../../escaped', content }),
+    /"..\/..\/escaped": .*not list it/,
+  ],
+  [
+    'a path out of it after a good beginning',
+    () => put({ name: 'blobs/../../escaped', content }),
+    /not list it/,
+  ],
+  ['an absolute path', () => put({ name: '/tmp/escaped', content }), /"\/tmp\/escaped": .*not list it/],
+  ['a name that ends with NUL', () => put({ name: `${entries[1]?.name}\0`, content }), /not list it/],
+  [
+    'a link',
+    () => put({ name: 'blobs/link', content: Buffer.alloc(0), header: { flag: '2', ...links } }),
+    /a link/,
+  ],
+  [
+    'a hard link',
+    () => put({ name: 'l', content: Buffer.alloc(0), header: { flag: '1', ...links } }),
+    /a hard link/,
+  ],
+  ['a folder', () => put({ name: 'blobs', content: Buffer.alloc(0), header: { flag: '5' } }), /a folder/],
+  ['a device', () => put({ name: 'null', content: Buffer.alloc(0), header: { flag: '3' } }), /a device/],
+  ['a pipe', () => put({ name: 'pipe', content: Buffer.alloc(0), header: { flag: '6' } }), /a pipe/],
+  ['an unknown kind', () => put({ name: 'x', content, header: { flag: 'Q' } }), /of the kind "Q"/],
+  ['an entry that comes twice', () => put(entries[2] as Entry), /comes twice/],
+  [
+    'entries in another order',
+    () => [...entries.slice(0, 1), ...entries.slice(1).toReversed()],
+    /another order/,
+  ],
+  ['a content with one byte more', () => longer(1), /and the statement says/],
+  ['no statement', () => entries.slice(1), /not the first entry/],
+  ['nothing in it', () => [], /not the first entry/],
+  [
+    'a file with holes',
+    () => put({ ...(entries[3] as Entry), header: { sparseSize: 2 ** 40 } }),
+    /a file with holes/,
+  ],
+  ['a name of five megabytes', () => put({ name: 'a'.repeat(5 * 2 ** 20), content }), /a name without end/],
+])('%s is refused, and the entry is named', async (_, change, why) => {
+  writeBundle(file(), change());
+  await refused(why);
+});
+
+function longer(by: number): Entry[] {
+  const [first, second, ...rest] = entries;
+  if (!first || !second) throw new Error('there are two');
+  return [first, { ...second, content: Buffer.concat([second.content, Buffer.alloc(by)]) }, ...rest];
+}
+
+test.each(['-1', 'NaN', '1e300', '99999999999999999999', '0.5', '9007199254740991'])(
+  'a header that says its content has %s bytes is refused',
+  async (size) => {
+    const tar = tarOf(entries);
+    const [first] = entries;
+    const start = tarOf([first as Entry]).length - 1024;
+    // The record before the header, which is what counts.
+    const own = /(\d+) size=(\d+)\n/.exec(tar.toString('latin1', start, start + 1024));
+    if (!own?.[0]) throw new Error('there is a record of the size');
+    const record = ` size=${size}\n`;
+    let length = record.length;
+    while (length !== record.length + String(length).length) length = record.length + String(length).length;
+    const header = tar.subarray(start, start + 1536).toString('latin1');
+    const records = header.slice(512, 1024).replace(/\0+$/, '').replace(own[0], `${length}${record}`);
+    const changed = Buffer.concat([
+      tar.subarray(0, start),
+      withSize(tar.subarray(start, start + 512), records.length),
+      Buffer.from(records.padEnd(512, '\0'), 'latin1'),
+      tar.subarray(start + 1024),
+    ]);
+    writeFileSync(file(), zstdCompressSync(changed));
+    await refused(/its size is|the statement says|damaged|ended in the middle/);
+  },
+);
+
+/** A header with another size, and its checksum. */
+function withSize(block: Buffer, size: number): Buffer {
+  const made = Buffer.from(block);
+  made.write(size.toString(8).padStart(11, '0'), 124);
+  made.fill(' ', 148, 156);
+  const sum = made.reduce((total, byte) => total + byte, 0);
+  made.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
+  return made;
+}
+
+test.each<[string, () => Buffer, RegExp]>([
+  ['an empty file', () => Buffer.alloc(0), /./],
+  ['a text', () => Buffer.from('no bundle at all'), /./],
+  ['a tar archive that is not compressed', () => tarOf(entries), /./],
+  ['a tar archive in gzip', () => gzipSync(tarOf(entries)), /./],
+  ['half of a bundle', () => readFileSync(whole).subarray(0, 2000), /./],
+  [
+    'a bundle without its end',
+    () => zstdCompressSync(tarOf(entries).subarray(0, -1024)),
+    /ended in the middle/,
+  ],
+  [
+    'zeros without end, in some kilobytes',
+    () => zstdCompressSync(Buffer.alloc(2 ** 28)),
+    /not the first entry/,
+  ],
+])('%s is refused', async (_, bytes, why) => {
+  writeFileSync(file(), bytes());
+  await refused(why);
+});
+
+test('a file that does not exist is an error of its own', async () => {
+  rmSync(file(), { force: true });
+  await expect(open()).rejects.toMatchObject({ code: 'EVIDENCE_UNREADABLE', kind: 'input' });
+});
+
+type Changed = ReturnType<typeof statementIn>;
+const hash = 'a'.repeat(64);
+const listed = (sha256: string, byteSize: number) => ({ kind: 'blob' as const, sha256, byteSize });
+
+test.each<[string, (statement: Changed) => unknown, RegExp]>([
+  [
+    'more contents than are read',
+    (one) => {
+      const many = Array.from({ length: evidenceBundles.count.contents + 1 }, (_, n) =>
+        listed(n.toString(16).padStart(64, '0'), 0),
+      );
+      one.predicate.contents = many;
+      return one;
+    },
+    /lists more than 500000 contents/,
+  ],
+  [
+    'a terabyte',
+    (one) => {
+      one.predicate.contents.push(listed(hash, 2 ** 40));
+      return one;
+    },
+    /at most \d+ are read/,
+  ],
+  [
+    'a thousand times the file',
+    (one) => {
+      one.predicate.contents.push(listed(hash, 2 ** 32));
+      return one;
+    },
+    /more than 1000 times/,
+  ],
+  [
+    'a content twice',
+    (one) => {
+      one.predicate.contents.push(one.predicate.contents[0] as never);
+      return one;
+    },
+    /a content twice/,
+  ],
+  [
+    'a path for a hash',
+    (one) => {
+      one.predicate.contents.push(listed('../../escaped', 1));
+      return one;
+    },
+    /predicate.contents.\d+.sha256/,
+  ],
+  [
+    'a negative size',
+    (one) => {
+      one.predicate.contents.push(listed(hash, -1));
+      return one;
+    },
+    /predicate.contents.\d+.byteSize/,
+  ],
+  [
+    'a kind that leads elsewhere',
+    (one) => {
+      one.predicate.contents.push({ ...listed(hash, 1), kind: '../x' as never });
+      return one;
+    },
+    /predicate.contents.\d+.kind/,
+  ],
+  [
+    'a run twice',
+    (one) => {
+      one.predicate.batch.runs.push({ ...(one.predicate.batch.runs[0] as object), trials: [] } as never);
+      return one;
+    },
+    /a run twice/,
+  ],
+  [
+    'a trial twice',
+    (one) => {
+      const trial = { ordinal: 0, attempts: [], gradings: [] };
+      one.predicate.batch.runs[0]?.trials.push(trial);
+      return one;
+    },
+    /a trial twice/,
+  ],
+  [
+    'an attempt twice',
+    (one) => {
+      const attempts = one.predicate.batch.runs[0]?.trials[0]?.attempts;
+      attempts?.push(attempts[0] as never);
+      return one;
+    },
+    /an attempt twice/,
+  ],
+  [
+    'other subjects than its trials',
+    (one) => {
+      one.subject.pop();
+      return one;
+    },
+    /its subjects are not/,
+  ],
+  [
+    'another kind of statement',
+    (one) => ({ ...one, predicateType: 'https://slsa.dev/provenance/v1' }),
+    /predicateType/,
+  ],
+  ['members that nobody knows', (one) => ({ ...one, more: 1 }), /more/],
+  [
+    'a thousand levels',
+    (one) => ({ ...one, predicate: JSON.parse('['.repeat(1000) + ']'.repeat(1000)) }),
+    /levels/,
+  ],
+  ['nothing', () => null, /the statement/],
+])('a statement with %s is refused before anything is written', async (_, change, why) => {
+  writeBundle(file(), await withStatement(entries, change(statementIn(entries))));
+  await refused(why);
+});
+
+test.each([
+  ['no JSON', 'x'],
+  ['another payload type', JSON.stringify({ payloadType: 'text/plain', payload: '', signatures: [] })],
+  [
+    'a payload that is not base64',
+    JSON.stringify({ payloadType: 'application/vnd.in-toto+json', payload: '%', signatures: [] }),
+  ],
+])('an envelope with %s is refused', async (_, text) => {
+  writeBundle(file(), [{ name: 'statement.json', content: Buffer.from(text) }, ...entries.slice(1)]);
+  await refused(/statement\.json/);
+});
+
+test.each<[string, (statement: Changed) => string | undefined, string, RegExp]>([
+  ['record', (one) => one.subject[0]?.digest.sha256, '{"version":2}', /blobs\/.*the record cannot be read/],
+  ['record of the future', (one) => one.subject[0]?.digest.sha256, '{"version":99}', /newer Offsite/],
+  [
+    'record of a thousand levels',
+    (one) => one.subject[0]?.digest.sha256,
+    `{"a":${'['.repeat(1000)}${']'.repeat(1000)}}`,
+    /levels/,
+  ],
+  ['plan', (one) => one.predicate.batch.plan, '{"version":1,"plan":7}', /it is no plan/],
+  ['plan of the future', (one) => one.predicate.batch.plan, '{"version":99}', /it is no plan/],
+  ['setup', (one) => one.predicate.batch.runs[0]?.setup, '7', /it is no setup/],
+])('a %s that cannot be read is refused', async (_, sha256, text, why) => {
+  writeBundle(file(), await forged(entries, sha256(statementIn(entries)) ?? '', () => text));
+  await refused(why);
+});
+
+test('a statement that is too large is refused by its header', async () => {
+  const content = Buffer.alloc(0);
+  const size = evidenceBundles.bytes.statement + 1;
+  writeBundle(file(), [{ name: 'statement.json', content, header: { size } }]);
+  await refused(/has more than \d+ bytes/);
+});
+
+test('a folder with files in it is left as it is', async () => {
+  await expect(openEvidence(whole, folder, { signal, clock: systemClock })).rejects.toMatchObject({
+    code: 'EVIDENCE_FOLDER_USED',
+  });
+  expect(readdirSync(folder)).toContain('whole.tar.zst');
+});
+
+test('a flipped bit is found, or makes no difference', async () => {
+  writeFileSync(file(), readFileSync(whole));
+  const { digest } = await open();
+  const bytes = readFileSync(whole);
+  const tar = zstdDecompressSync(bytes);
+  const found = { refused: 0, found: 0, same: 0 };
+  for (let flip = 0; flip < 60; flip++) {
+    rmSync(place(), { recursive: true, force: true });
+    // Half of the flips are in what is stored, half in what is read of it.
+    const changed = Buffer.from(flip % 2 === 0 ? bytes : tar);
+    const place_ = (flip * 7919 * 104_729) % changed.length;
+    changed[place_] = (changed[place_] ?? 0) ^ (1 << (flip % 8));
+    const opened = await open(flip % 2 === 0 ? changed : zstdCompressSync(changed)).catch((error) => {
+      expect(error.code).toBe('EVIDENCE_REFUSED');
+      return undefined;
+    });
+    if (!opened) found.refused++;
+    else if (opened.findings.length > 0) found.found++;
+    else {
+      expect(opened.digest).toBe(digest);
+      found.same++;
+    }
+  }
+  expect(found.refused + found.found).toBeGreaterThan(20);
+});
