@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { recordOf } from '../../src/record/trial-record.ts';
 import { cutMiddle, cutRecord, valueAt } from '../../src/viewer/model/cut-record.ts';
+import { entryDetails } from '../../src/viewer/model/entry.ts';
 import { explain } from '../../src/viewer/model/explain.ts';
 import { fieldOf, parseFilter, withField } from '../../src/viewer/model/filter.ts';
 import type { GridTrial } from '../../src/viewer/model/grid.ts';
@@ -106,6 +107,26 @@ test('pass rates are by suite and time; void trials do not count', () => {
   expect(rates.map(({ suite, points }) => [suite, ...points.map(({ rate }) => rate)])).toEqual([
     ['a', 0.75, 0.5],
   ]);
+});
+
+test.each([
+  ['a is missing', ['Error']],
+  ['one more b', ['Message', 'Error']],
+])('an entry says what a validation found once: %s', (message, labels) => {
+  const error = { text: 'AssertionError: a is missing\n    at check.ts:3' };
+  const validation = { id: 'v0', index: 0, name: 'has a', exitCode: 1, durationMs: 1, message, error };
+  const record = recordOf({
+    ...{ verdict: 'failed', startedAt: 0, finishedAt: 1, phases: [], modelUnmeasured: false },
+    validations: [{ ...validation, status: 'failed' }],
+  });
+  const { texts } = entryDetails(record, {
+    kind: 'validation',
+    index: 0,
+    at: 0,
+    title: 'has a',
+    failed: true,
+  });
+  expect(texts.map(({ label }) => label)).toEqual(labels);
 });
 
 describe('a cut record', () => {

@@ -120,7 +120,9 @@ function validationDetails({ validations, judgments }: TrialRecord, index: numbe
   const at = `/validations/${index}`;
   const captured = (label: string, name: 'input' | 'output' | 'error' | 'metadata') =>
     text(label, `${at}/${name}/text`, validation[name]?.text);
-  const { calls = [], logs = [], judgment } = validation;
+  const { calls = [], logs = [], judgment, message } = validation;
+  // An error's text begins with its message.
+  const isSaid = message !== undefined && validation.error?.text.includes(message.trim());
   const callTexts = calls.flatMap((call, position) => [
     text(`Call ${position + 1}: input`, `${at}/calls/${position}/input/text`, call.input?.text),
     text(`Call ${position + 1}: output`, `${at}/calls/${position}/output/text`, call.output?.text),
@@ -142,7 +144,7 @@ function validationDetails({ validations, judgments }: TrialRecord, index: numbe
       figure('Judge', judgment?.model),
     ],
     [
-      text('Message', `${at}/message`, validation.message),
+      text('Message', `${at}/message`, isSaid ? undefined : message),
       text('Reason', `${at}/judgment/reason`, judgment?.reason),
       captured('Error', 'error'),
       captured('Input', 'input'),

@@ -40,6 +40,9 @@ export interface BatchInList extends BatchRow {
   variants: string[];
   /** Milliseconds from its start to its last result so far; absent before the first. */
   elapsedMs?: number | undefined;
+  /** Of the agents' models; absent unless it is known for each trial. */
+  tokens?: number | undefined;
+  costUsd?: number | undefined;
 }
 
 export interface TrialRow {

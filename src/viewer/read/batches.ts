@@ -32,7 +32,9 @@ export function readBatches({ records, sets }: Ledger): BatchInList[] {
   return listBatches(records).map((batch) => {
     const { variants = [], lastResultAt: last } = runs.get(batch.key) ?? {};
     const elapsedMs = last === undefined ? undefined : last - batch.startedAt;
-    return { ...batchRow(batch), set: parts.get(batch.key), variants, elapsedMs };
+    // Without the listings of all its trials, the sums are too small.
+    const { tokens, costUsd } = batch.unlisted > 0 ? {} : batch;
+    return { ...batchRow(batch), set: parts.get(batch.key), variants, elapsedMs, tokens, costUsd };
   });
 }
 

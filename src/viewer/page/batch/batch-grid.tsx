@@ -19,7 +19,9 @@ export function BatchGrid({ trials, variants, at, addressOf }: BatchGridProps) {
   const { rows } = gridOf(trials, variants);
   const most = Math.max(1, ...rows.flatMap(({ cells }) => cells.map((cell) => cell.length)));
   const inLine = Math.min(most, repeatsInLine);
-  const rowHeight = 0.9 + 1.75 * Math.ceil(most / repeatsInLine);
+  // A cell with a void trial has a line with its reason.
+  const hasReasons = trials.some(({ verdict, cause }) => verdict === 'void' && cause);
+  const rowHeight = 0.9 + 1.75 * Math.ceil(most / repeatsInLine) + (hasReasons ? 1.3 : 0);
   const columns = {
     '--variants': `${variants.length}`,
     '--cell': `${inLine * 1.75 + 3.8}rem`,

@@ -192,10 +192,10 @@ function TrialTable({ trials, at, addressOf }: TrialTableProps) {
                 {duration(durationMs)}
               </span>
               <span role="cell" class="number">
-                {count(summary?.totalTokens)}
+                {summary?.totalTokens !== 0 && count(summary?.totalTokens)}
               </span>
               <span role="cell" class="number">
-                {cost(summary?.costUsd)}
+                {summary?.totalTokens !== 0 && cost(summary?.costUsd)}
               </span>
             </div>
           );

@@ -8,9 +8,9 @@ import { useLoaded } from '../data/source.tsx';
 import { FilterBox } from '../parts/filter-box.tsx';
 import { line } from '../parts/foreign.ts';
 import { Heading, Notice } from '../parts/heading.tsx';
-import { ago, duration, percent, plural, when } from '../parts/quantities.ts';
+import { ago, cost, count, duration, percent, plural, when } from '../parts/quantities.ts';
 import { narrow, useMedia } from '../parts/use-media.ts';
-import { TallyBar, tallyText } from '../parts/verdict.tsx';
+import { TallyBar, TallySigns } from '../parts/verdict.tsx';
 import { type RowAttributes, VirtualList } from '../parts/virtual-list.tsx';
 import { addressOf, go, setQuery } from '../router.ts';
 import { useShortcuts } from '../shortcuts.ts';
@@ -102,20 +102,17 @@ function Batches({ batches, query }: { batches: BatchInList[]; query: URLSearchP
               <span role="columnheader">Suite</span>
               <span role="columnheader">Batch</span>
               <span role="columnheader">Verdicts</span>
-              <span role="columnheader" class="number">
-                Pass rate
-              </span>
-              <span role="columnheader" class="number">
-                Took
-              </span>
-              <span role="columnheader" class="number">
-                Started
-              </span>
+              {['Pass rate', 'Tokens', 'Cost', 'Took', 'Started'].map((name) => (
+                <span key={name} role="columnheader" class="number">
+                  {name}
+                </span>
+              ))}
+              <span role="columnheader">Note</span>
             </div>
           }
           label="All batches that match"
           count={shown.length}
-          rowHeight={isNarrow ? 5.6 : 2.6}
+          rowHeight={isNarrow ? 6.2 : 2.6}
           shown={at}
           row={(index, attributes) => {
             const batch = shown[index];
@@ -147,7 +144,12 @@ interface RowProps {
 }
 
 function Row({ batch, index, attributes, isMarked, isCurrent, mark }: RowProps) {
-  const { key, id, suite, service, startedAt, marks, set, variants, elapsedMs } = batch;
+  const { key, id, suite, service, startedAt, set, variants, elapsedMs, tokens, costUsd } = batch;
+  const notes = [
+    ...batch.marks,
+    ...(isPlatforms(service) ? ['run by the platform'] : []),
+    ...(set ? [partText(set)] : []),
+  ].join(' · ');
   const names = variants.map(line).join(', ');
   return (
     <div
@@ -171,24 +173,30 @@ function Row({ batch, index, attributes, isMarked, isCurrent, mark }: RowProps) 
         </a>{' '}
         <span class="dim">{names}</span>
       </span>
-      <span role="cell" class="id">
+      <span role="cell" class="id" title={line(id)}>
         {line(id)}
-        {marks.map((mark) => ` · ${mark}`)}
-        {isPlatforms(service) && ' · platform'}
-        {set && ` · ${partText(set)}`}
       </span>
       <span role="cell" class="verdicts">
         <TallyBar tally={batch} />
-        <span class="dim">{tallyText(batch)}</span>
+        <TallySigns tally={batch} />
       </span>
       <span role="cell" class="number rate">
         {percent(passRate(batch))}
+      </span>
+      <span role="cell" class="number dim tokens">
+        {tokens !== 0 && count(tokens)}
+      </span>
+      <span role="cell" class="number dim cost">
+        {tokens !== 0 && cost(costUsd)}
       </span>
       <span role="cell" class="number dim took">
         {duration(elapsedMs)}
       </span>
       <span role="cell" class="number dim time" title={ago(startedAt)}>
         {when(startedAt)}
+      </span>
+      <span role="cell" class="dim note" title={notes}>
+        {notes}
       </span>
     </div>
   );

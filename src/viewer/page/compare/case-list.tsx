@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { type Change, type ComparedCase, measures } from '../../model/compare.ts';
+import type { Change, ComparedCase, Measure } from '../../model/compare.ts';
 import { Repeats } from '../batch/repeats.tsx';
 import { FilterBox } from '../parts/filter-box.tsx';
 import { line } from '../parts/foreign.ts';
@@ -22,8 +22,15 @@ const names: Record<Change, string> = {
   redefined: '≠ redefined',
 };
 
+interface CaseListProps {
+  cases: ComparedCase[];
+  /** The columns of numbers. */
+  measures: Measure[];
+  query: URLSearchParams;
+}
+
 /** The cases of a comparison, flips first. */
-export function CaseList({ cases, query }: { cases: ComparedCase[]; query: URLSearchParams }) {
+export function CaseList({ cases, measures, query }: CaseListProps) {
   const isNarrow = useMedia(narrow);
   const [at, setAt] = useState<number>();
   const filter = query.get('q') ?? '';
@@ -66,7 +73,13 @@ export function CaseList({ cases, query }: { cases: ComparedCase[]; query: URLSe
       {shown.length === 0 ? (
         <Notice>No case matches the filter.</Notice>
       ) : (
-        <div class="table cases" role="table" aria-label="Cases" aria-rowcount={shown.length + 1}>
+        <div
+          class="table cases"
+          role="table"
+          aria-label="Cases"
+          aria-rowcount={shown.length + 1}
+          style={{ '--measures': `${measures.length}` }}
+        >
           <VirtualList
             label="Cases that match"
             count={shown.length}
@@ -92,7 +105,7 @@ export function CaseList({ cases, query }: { cases: ComparedCase[]; query: URLSe
                 one && (
                   <Row
                     key={one.caseId}
-                    {...{ one, index, attributes }}
+                    {...{ one, measures, index, attributes }}
                     address={address(one)}
                     isCurrent={index === at}
                   />
@@ -108,13 +121,14 @@ export function CaseList({ cases, query }: { cases: ComparedCase[]; query: URLSe
 
 interface RowProps {
   one: ComparedCase;
+  measures: Measure[];
   index: number;
   attributes: RowAttributes;
   address: string;
   isCurrent: boolean;
 }
 
-function Row({ one, index, attributes, address, isCurrent }: RowProps) {
+function Row({ one, measures, index, attributes, address, isCurrent }: RowProps) {
   return (
     <div
       class={`row ${isCurrent ? 'current' : ''}`}

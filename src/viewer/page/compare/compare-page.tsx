@@ -9,7 +9,7 @@ import { plural, when } from '../parts/quantities.ts';
 import { addressOf, setQuery } from '../router.ts';
 import { CaseList } from './case-list.tsx';
 import { Finding } from './finding.tsx';
-import { Measures } from './measures.tsx';
+import { Measures, shownMeasures } from './measures.tsx';
 import { Transcripts } from './transcripts.tsx';
 
 /** Two batches, or two variants of one: what changed, and whether it is more than noise. */
@@ -100,7 +100,7 @@ function Overview({ compared, confidence, inCommon, variantChanges, query, waiti
         <Measures compared={compared} />
       </div>
       {waiting > 0 && <p class="dim">reading {plural(waiting, 'record')} …</p>}
-      <CaseList cases={compared.cases} query={query} />
+      <CaseList cases={compared.cases} measures={shownMeasures(compared.measures)} query={query} />
     </>
   );
 }

@@ -9,6 +9,12 @@ export const shownAs: Record<Measure, { name: string; shown: (value: number) => 
   costUsd: { name: 'Cost', shown: cost },
 };
 
+/** The measures of a comparison, without tokens and cost if neither side used a model. */
+export function shownMeasures(compared: ComparedTrials['measures']): Measure[] {
+  const { a, b } = compared.totalTokens;
+  return measures.filter((measure) => measure === 'durationMs' || a !== 0 || b !== 0);
+}
+
 /** A number with its sign. */
 export function delta(value: number | undefined, shown: (value: number) => string): string {
   if (value === undefined) return '–';
@@ -38,9 +44,9 @@ export function Measures({ compared: { rates, measures: compared } }: { compared
             <td>{percent(rates.a)}</td>
             <td>{percent(rates.b)}</td>
             <td>{rates.difference === undefined ? '–' : `${signed(rates.difference)} points`}</td>
-            <td>{interval ? `${signed(interval.low)} to ${signed(interval.high)}` : '–'}</td>
+            <td>{interval ? <Interval low={signed(interval.low)} high={signed(interval.high)} /> : '–'}</td>
           </tr>
-          {measures.map((measure) => (
+          {shownMeasures(compared).map((measure) => (
             <MeasureRow key={measure} measure={measure} compared={compared[measure]} />
           ))}
         </tbody>
@@ -59,8 +65,21 @@ function MeasureRow({ measure, compared }: { measure: Measure; compared: Measure
       <td>{b === undefined ? '–' : shown(b)}</td>
       <td>{delta(meanDifference, shown)}</td>
       <td>
-        {meanInterval ? `${delta(meanInterval.low, shown)} to ${delta(meanInterval.high, shown)}` : '–'}
+        {meanInterval ? (
+          <Interval low={delta(meanInterval.low, shown)} high={delta(meanInterval.high, shown)} />
+        ) : (
+          '–'
+        )}
       </td>
     </tr>
+  );
+}
+
+/** Two numbers that a narrow table puts on two lines. */
+function Interval({ low, high }: { low: string; high: string }) {
+  return (
+    <>
+      <span>{low}</span> to <span>{high}</span>
+    </>
   );
 }

@@ -48,8 +48,9 @@ function Column({ name, side, trials, query }: ColumnProps) {
             <b class="letter">{name}</b>
             <Verdict standing={standingOf(chosen)} />
             <span class="dim">
-              {duration(chosen.durationMs)} · {count(chosen.summary?.totalTokens)} tokens ·{' '}
-              {cost(chosen.summary?.costUsd)}
+              {duration(chosen.durationMs)}
+              {chosen.summary?.totalTokens !== 0 &&
+                ` · ${count(chosen.summary?.totalTokens)} tokens · ${cost(chosen.summary?.costUsd)}`}
             </span>
             <span class="grow" />
             {trials.length > 1 && (

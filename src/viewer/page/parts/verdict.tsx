@@ -36,19 +36,38 @@ export function tallyText({ passed, failed, void: voided, unfinished }: Tally): 
   return parts.join(', ');
 }
 
+/** Numbers of verdicts with their signs, beside the bar, which says them in words. */
+export function TallySigns({ tally }: { tally: Tally }) {
+  return (
+    <span class="tally-signs" aria-hidden="true">
+      {partsOf(tally).map(
+        ([name, count]) =>
+          count > 0 && (
+            <span key={name} class={`verdict ${name}`}>
+              {signs[name]} {count}
+            </span>
+          ),
+      )}
+    </span>
+  );
+}
+
 /** Verdicts as a bar of four parts. */
 export function TallyBar({ tally }: { tally: Tally }) {
-  const parts = [
-    ['passed', tally.passed],
-    ['failed', tally.failed],
-    ['void', tally.void],
-    ['queued', tally.unfinished],
-  ] as const;
   return (
     <span class="tally-bar" role="img" aria-label={tallyText(tally)} title={tallyText(tally)}>
-      {parts.map(
+      {partsOf(tally).map(
         ([name, count]) => count > 0 && <span key={name} class={name} style={{ flexGrow: `${count}` }} />,
       )}
     </span>
   );
+}
+
+function partsOf({ passed, failed, void: voided, unfinished }: Tally) {
+  return [
+    ['passed', passed],
+    ['failed', failed],
+    ['void', voided],
+    ['queued', unfinished],
+  ] as const;
 }

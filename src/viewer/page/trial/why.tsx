@@ -32,7 +32,7 @@ export function Why({ attempts }: { attempts: number }) {
         {reasons.length > 0 && (
           <ul class="reasons">
             {reasons.slice(0, reasonsShown).map((reason) => (
-              <li key={reason}>{line(reason)}</li>
+              <li key={reason}>{line(withoutSaid(reason, excerpt?.text))}</li>
             ))}
             {reasons.length > reasonsShown && <li class="dim">and {reasons.length - reasonsShown} more</li>}
           </ul>
@@ -69,6 +69,13 @@ function Figure({ name, value }: { name: string; value: string }) {
       <dd>{value}</dd>
     </div>
   );
+}
+
+/** A reason without what the excerpt beside it says: `validation "a"` of `validation "a": b is missing …`. */
+function withoutSaid(reason: string, excerpt = ''): string {
+  const shown = excerpt.split('\n').filter((each) => each.trim() !== '');
+  const [at = -1] = shown.map((each) => reason.indexOf(`: ${each.trim()}`)).filter((place) => place > 0);
+  return at === -1 ? reason : reason.slice(0, at);
 }
 
 interface Excerpt {
