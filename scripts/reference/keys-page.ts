@@ -1,3 +1,4 @@
+import { type HowCommon, howCommon } from './how-common.ts';
 import { code, page, plain, table, toSection } from './markdown.ts';
 import { formsOf, type JsonSchema, placeOf, valueText } from './schema-text.ts';
 
@@ -8,21 +9,39 @@ interface Section {
   keys: Map<string, { schema: JsonSchema; isRequired: boolean }>;
 }
 
-/** The page of all keys of a file, from its JSON Schema: a table for each map. */
-export function keysPage(title: string, about: string, schema: JsonSchema): string {
-  const placeOfKeys = new Map<string, string>();
-  const parts = tables({ place: '', keys: keysOf([schema]) }, placeOfKeys);
-  return page(title, about, ...parts);
+/**
+ * The page of all keys of a file, from its JSON Schema: a table for each map.
+ *
+ * @param counted how common each key is. Throws if it names a key that the file does not have.
+ */
+export function keysPage(title: string, about: string, schema: JsonSchema, counted?: HowCommon): string {
+  const shown: Shown = { placeOfKeys: new Map(), paths: new Set(), counted };
+  const parts = tables({ place: '', keys: keysOf([schema]) }, shown);
+  const lost = [...(counted?.common ?? []), ...(counted?.rare ?? [])].filter(
+    (path) => !shown.paths.has(path),
+  );
+  if (lost.length > 0) throw new Error(`${title}: there is no ${lost.join(', ')}`);
+  const counts = counted ? ' `use` says how many of these files need a key.' : '';
+  return page(title, `${about}${counts}`, ...parts);
+}
+
+interface Shown {
+  /** Where the keys of a map are shown, by the keys. */
+  placeOfKeys: Map<string, string>;
+  paths: Set<string>;
+  counted: HowCommon | undefined;
 }
 
 /**
  * The section's table, and those of the maps below it. A map that occurs in several places is shown at the
  * first, and the others link to it.
  */
-function tables({ place, keys }: Section, placeOfKeys: Map<string, string>): string[] {
+function tables({ place, keys }: Section, shown: Shown): string[] {
+  const { placeOfKeys, paths, counted } = shown;
   const below: Section[] = [];
   const rows = [...keys].map(([key, { schema, isRequired }]) => {
     const path = placeOf(place, key);
+    paths.add(path);
     const maps = formsOf(schema).filter(({ inner }) => inner.properties !== undefined);
     let link = '';
     if (maps.length > 0) {
@@ -37,12 +56,17 @@ function tables({ place, keys }: Section, placeOfKeys: Map<string, string>): str
       link = `: ${toSection(known ?? path + suffix)}`;
     }
     const value = `${valueText(schema)}${link}${isRequired ? ', required' : ''}`;
-    return [code(key), value, plain(schema.description ?? '')];
+    return [
+      code(key),
+      value,
+      plain(schema.description ?? ''),
+      ...(counted ? [howCommon(counted, path)] : []),
+    ];
   });
   return [
     place === '' ? '' : `${place.split('.').length > 2 ? '###' : '##'} ${code(place)}`,
-    table(['key', 'value', 'what it is'], rows),
-    ...below.flatMap((section) => tables(section, placeOfKeys)),
+    table(['key', 'value', 'what it is', ...(counted ? ['use'] : [])], rows),
+    ...below.flatMap((section) => tables(section, shown)),
   ];
 }
 
@@ -51,7 +75,7 @@ function keysOf(forms: readonly JsonSchema[]): Section['keys'] {
   const keys: Section['keys'] = new Map();
   for (const { properties = {} } of forms)
     for (const [key, schema] of Object.entries(properties)) {
-      if (keys.has(key)) continue;
+      if (keys.has(key) || schema.deprecated) continue;
       keys.set(key, { schema, isRequired: forms.every(({ required = [] }) => required.includes(key)) });
     }
   return keys;

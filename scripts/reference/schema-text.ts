@@ -5,6 +5,7 @@ export interface JsonSchema {
   type?: string;
   description?: string;
   default?: unknown;
+  deprecated?: boolean;
   const?: unknown;
   enum?: readonly unknown[];
   pattern?: string;

@@ -38,7 +38,7 @@ const kinds: readonly FailureKind[] = [
   {
     codes: /SELF_SIGNED|^UNABLE_TO_|ISSUER|^(CERT|INVALID|PATH_LENGTH|ERROR_IN_CERT|AKID|KEYUSAGE)_/,
     hint:
-      'Set caBundle in offsite.yaml to its certificate authority: a PEM file with the root, and with the ' +
+      'Set advanced.caBundle in offsite.yaml to its certificate authority: a PEM file with the root, and with the ' +
       'intermediate certificates that the server does not send.',
     isPermanent: true,
   },

@@ -19,8 +19,70 @@ import type { YamlFile } from './yaml-file.ts';
 
 const ConnectionNames = z.record(z.string(), z.string()).default({});
 
+/** What most machines leave as it is: `advanced` of `offsite.yaml`. */
+const Advanced = z.strictObject({
+  images: z.record(z.string().min(1), z.string().min(1)).default({}).meta({
+    description: 'Image that a suite names -> image to use instead. Results say so.',
+  }),
+  caBundle: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({ description: 'PEM file of certificates to trust in addition to the usual ones.' }),
+  pull: z
+    .enum(['never', 'missing', 'always'])
+    .default('missing')
+    .meta({
+      description:
+        'Whether images that a case or a sandbox names are pulled. missing: those that the engine does not ' +
+        'have. always: all, so that a name that moved is noticed.',
+    }),
+  snapshots: z
+    .strictObject({
+      budget: ByteSize.default(20 * 1024 ** 3).meta({ description: 'The most disk space.' }),
+    })
+    .prefault({})
+    .meta({
+      description: 'Disk space for kept snapshots. The least recently used ones are removed first.',
+    }),
+  workspaces: z
+    .strictObject({
+      budget: z
+        .union([z.literal(0), ByteSize])
+        .default(10 * 1024 ** 3)
+        .meta({ description: 'The most disk space. 0: nothing is kept.' }),
+    })
+    .prefault({})
+    .meta({
+      description:
+        'Disk space for what trials left, which `offsite trial regrade` grades again. The oldest are removed ' +
+        'first. 0: nothing is kept.',
+    }),
+  lease: Duration.refine((ms) => ms >= 1_000 && ms <= 3_600_000, 'expected a duration from 1s to 1h')
+    .default(90_000)
+    .meta({
+      description:
+        'How long a service that has claims keeps a running trial for this agent without hearing from it. ' +
+        'The agent renews that all the time. After a crash, other agents may run the trial when it is over.',
+    }),
+});
+
+/**
+ * The keys of a map that were beside it in the release before, each without a default. Their values there
+ * are still read.
+ */
+function oldPlaces<Shape extends z.ZodRawShape>({ shape }: z.ZodObject<Shape>) {
+  const old = Object.entries(shape).map(([key, schema]) => {
+    const inner =
+      schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault ? schema.unwrap() : schema;
+    return [key, z.optional(inner).meta({ deprecated: true, description: `Now: advanced.${key}.` })];
+  });
+  return Object.fromEntries(old) as { [Key in keyof Shape]: z.ZodOptional<Shape[Key]> };
+}
+
 export const ConfigFile = z
   .strictObject({
+    ...oldPlaces(Advanced),
     service: z
       .strictObject({
         url: z.url().meta({ description: 'The address of the service.' }),
@@ -57,11 +119,6 @@ export const ConfigFile = z
       .min(1)
       .optional()
       .meta({ description: 'The folder of results. Default: $OFFSITE_HOME, or ~/.local/share/offsite.' }),
-    caBundle: z
-      .string()
-      .min(1)
-      .optional()
-      .meta({ description: 'PEM file of certificates to trust in addition to the usual ones.' }),
     allowOutside: z
       .array(z.string().min(1))
       .default([])
@@ -73,13 +130,6 @@ export const ConfigFile = z
     concurrency: z.int().min(1).optional().meta({
       description: "How many trials run at a time. Default: as many as the engine's cores and memory allow.",
     }),
-    lease: Duration.default(90_000)
-      .refine((ms) => ms >= 1_000 && ms <= 3_600_000, 'expected a duration from 1s to 1h')
-      .meta({
-        description:
-          'How long a service that has claims keeps a running trial for this agent without hearing from it. ' +
-          'The agent renews that all the time. After a crash, other agents may run the trial when it is over.',
-      }),
     daemon: DaemonConfig.prefault({}).meta({ description: 'Settings of `offsite daemon`.' }),
     fleet: FleetConfig.prefault({}).meta({ description: 'Settings of `offsite fleet`.' }),
     profiles: z
@@ -103,9 +153,6 @@ export const ConfigFile = z
       .meta({
         description: 'Limits for the models of one trial together, and of all trials of a batch together.',
       }),
-    images: z.record(z.string().min(1), z.string().min(1)).default({}).meta({
-      description: 'Image that a suite names -> image to use instead. Results say so.',
-    }),
     git: z
       .strictObject({
         credentials: z
@@ -119,35 +166,6 @@ export const ConfigFile = z
       })
       .prefault({})
       .meta({ description: 'How the git sources of suites are fetched.' }),
-    pull: z
-      .enum(['never', 'missing', 'always'])
-      .default('missing')
-      .meta({
-        description:
-          'Whether images that a case or a sandbox names are pulled. missing: those that the engine does not ' +
-          'have. always: all, so that a name that moved is noticed.',
-      }),
-    snapshots: z
-      .strictObject({
-        budget: ByteSize.default(20 * 1024 ** 3).meta({ description: 'The most disk space.' }),
-      })
-      .prefault({})
-      .meta({
-        description: 'Disk space for kept snapshots. The least recently used ones are removed first.',
-      }),
-    workspaces: z
-      .strictObject({
-        budget: z
-          .union([z.literal(0), ByteSize])
-          .default(10 * 1024 ** 3)
-          .meta({ description: 'The most disk space. 0: nothing is kept.' }),
-      })
-      .prefault({})
-      .meta({
-        description:
-          'Disk space for what trials left, which `offsite trial regrade` grades again. The oldest are removed ' +
-          'first. 0: nothing is kept.',
-      }),
     connections: z
       .strictObject({
         harness: ConnectionNames.meta({ description: 'Name of a harness -> its id at the service.' }),
@@ -157,6 +175,7 @@ export const ConfigFile = z
       .meta({
         description: "Names of harnesses and sandboxes in this file -> the platform's connection ids.",
       }),
+    advanced: Advanced.prefault({}).meta({ description: 'What most machines leave as it is.' }),
   })
   .superRefine((config, context) => {
     const issue = (path: (string | number)[], message: string) =>
@@ -164,6 +183,10 @@ export const ConfigFile = z
     const odd = engineListIssue(config);
     if (config.engine && config.engines) issue(['engines'], 'use either engine or engines');
     else if (odd) issue(['engines', odd.index], odd.message);
+  })
+  .transform(({ advanced, ...config }) => {
+    const moved = Object.keys(Advanced.shape).filter((key) => key in config);
+    return { ...advanced, ...(config as Omit<typeof config, keyof typeof advanced>), moved };
   })
   .meta({ title: 'Offsite configuration' });
 

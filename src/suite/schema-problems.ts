@@ -160,7 +160,8 @@ function expectation(message: string): string {
 export function keysAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
   const [key, ...rest] = path;
   if (schema instanceof z.ZodObject) {
-    if (key === undefined) return Object.keys(schema.shape);
+    if (key === undefined)
+      return Object.keys(schema.shape).filter((each) => !schema.shape[each]?.meta()?.deprecated);
     const inner = Object.hasOwn(schema.shape, key) ? schema.shape[String(key)] : undefined;
     return inner === undefined ? [] : keysAt(inner, rest);
   }

@@ -95,7 +95,7 @@ const support = {
   'machine-limits': { missing: 'the engine has less' },
   builder: { missing: 'the builder of the engine does not have it' },
   'absent-image': {
-    missing: 'the engine does not have the image: pull it, or map it with `images` of offsite.yaml',
+    missing: 'the engine does not have the image: pull it, or map it with `advanced.images` of offsite.yaml',
   },
   'later-commits': { missing: 'an agent could read the solution there: leave it out of the image' },
   'unsearched-image': { missing: 'its image cannot be searched, so its trials would be void' },

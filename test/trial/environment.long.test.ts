@@ -236,7 +236,7 @@ echo 'exit 0' > env.sh; echo 'process.exit(0)' > x.cjs`,
       phase: 'sandbox',
       message:
         'suite.yaml:7:5: the engine has no image nobody/has:this. ' +
-        'Pull it (docker pull nobody/has:this), or map it in `images` of offsite.yaml.',
+        'Pull it (docker pull nobody/has:this), or map it in `advanced.images` of offsite.yaml.',
     });
     expect(phases.map(({ name }) => name)).toEqual(['sandbox']);
   });

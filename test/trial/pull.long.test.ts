@@ -127,7 +127,7 @@ describe('an image that the engine does not have', { timeout: 240_000 }, () => {
     expect(first.cause?.message).toMatch(
       /^suite\.yaml:3:5: the engine has no image \S+, and the registry refuses it: .*(unknown|not found)/,
     );
-    expect(first.cause?.message).toContain('map it in `images` of offsite.yaml');
+    expect(first.cause?.message).toContain('map it in `advanced.images` of offsite.yaml');
     expect(second.cause).toEqual(first.cause);
     expect(open.requests().filter((line) => line.includes('/nothing/manifests/here')).length).toBeLessThan(3);
     expect(trials.states().filter((line) => line.endsWith('failed'))).toEqual([

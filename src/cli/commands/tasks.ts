@@ -35,7 +35,7 @@ export function listTasksCommand() {
     .option('--engine', 'also ask the engine whether it has the images, and enough processors and memory')
     .option(
       '--config <file>',
-      'the configuration (default: offsite.yaml here, or in ~/.config/offsite), whose `images` hold',
+      'the configuration (default: offsite.yaml here, or in ~/.config/offsite), whose `advanced.images` hold',
     )
     .option('--sandbox <name>', 'the sandbox of offsite.yaml whose `hosts` tasks may reach', 'local')
     .option('--details', 'print every note and every reason with its place')

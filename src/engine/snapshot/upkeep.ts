@@ -102,7 +102,7 @@ function evictedText(removed: readonly KeptSnapshot[], budgetBytes: number): str
   const freed = removed.reduce((sum, { bytes }) => sum + bytes, 0);
   return (
     `removed ${plural(removed.length, 'old snapshot')} of ${size(freed)}, because all together exceeded ` +
-    `${size(budgetBytes)} (snapshots.budget in offsite.yaml) or ${plural(most, 'snapshot')}; a trial that needs one ` +
+    `${size(budgetBytes)} (advanced.snapshots.budget in offsite.yaml) or ${plural(most, 'snapshot')}; a trial that needs one ` +
     'makes it again'
   );
 }

@@ -90,7 +90,7 @@ export async function imageOfBuild(engine: Engine, id: string, signal: AbortSign
 /** The message for an image that is missing. */
 export function noImage(obtained: Exclude<Obtained, { kind: 'found' }>, name: string, used: string): string {
   const what = used === name ? name : `${used}, which \`images\` maps ${name} to`;
-  const map = 'map it in `images` of offsite.yaml';
+  const map = 'map it in `advanced.images` of offsite.yaml';
   if (obtained.kind === 'missing')
     return `the engine has no image ${what}. Pull it (docker pull ${used}), or ${map}.`;
   const { why } = obtained;
