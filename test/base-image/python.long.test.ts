@@ -45,7 +45,7 @@ test('an image of this name is never pulled, and the message says how to make it
   const file = place.suite({
     sandbox: { image: 'offsite/base:python2.7' },
     cases,
-    config: { pull: 'always' },
+    config: { advanced: { pull: 'always' } },
   });
   const ran = await offsite(place, ['run', file]);
   expect(ran.stderr).toMatch(

@@ -9,7 +9,7 @@ test('a case’s image is mapped and told; one that is missing is told once, and
   const suite = place.suite({
     trials: 2,
     run: 'pwd > where',
-    config: { images: { 'ubuntu:24.04': 'offsite/base' }, pull: 'never' },
+    config: { advanced: { images: { 'ubuntu:24.04': 'offsite/base' }, pull: 'never' } },
     cases: [
       {
         id: 'mapped',

@@ -149,7 +149,7 @@ test('leaves out cases with services, unless new ones are accepted', slow, async
 
 test('keeps nothing without a budget, and says so', slow, async () => {
   const at = place();
-  const suite = at.suite({ cases: cases('true'), config: { workspaces: { budget: 0 } } });
+  const suite = at.suite({ cases: cases('true'), config: { advanced: { workspaces: { budget: 0 } } } });
   await offsite(at, ['run', suite]);
   const again = await offsite(at, ['trial', 'regrade', '--json']);
   expect(again.exitCode).toBe(2);

@@ -20,7 +20,7 @@ export function writeHarborTask(place: Place, id: string, files: Record<string, 
 
 /** `offsite.yaml` for these tasks: their image is that of this machine. */
 export function writeTaskConfig(place: Place, run: string): void {
-  const config = { images: { 'ubuntu:24.04': 'offsite/base' }, pull: 'never' };
+  const config = { advanced: { images: { 'ubuntu:24.04': 'offsite/base' }, pull: 'never' } };
   place.suite({ cases: [], run, config });
 }
 

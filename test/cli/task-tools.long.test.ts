@@ -72,7 +72,10 @@ test("harnesses get a task's tool servers and skills in each step, as the step's
   place.write('script.yaml', script);
   place.suite({
     cases: [],
-    config: { images: { 'ubuntu:24.04': 'offsite/base' }, models: { scripted: { scripted: 'script.yaml' } } },
+    config: {
+      advanced: { images: { 'ubuntu:24.04': 'offsite/base' } },
+      models: { scripted: { scripted: 'script.yaml' } },
+    },
   });
   writeHarborTask(place, 'greet', files);
   const harnesses = ['claude-code', 'qwen-code'];
@@ -106,7 +109,10 @@ test('a harness without tool servers is told before anything starts; one without
   place.write('script.yaml', script);
   place.suite({
     ...{ cases: [], run: 'printf "%s\\n" "$OFFSITE_MCP_SERVERS" "$OFFSITE_SKILLS" > /asked' },
-    config: { images: { 'ubuntu:24.04': 'offsite/base' }, models: { scripted: { scripted: 'script.yaml' } } },
+    config: {
+      advanced: { images: { 'ubuntu:24.04': 'offsite/base' } },
+      models: { scripted: { scripted: 'script.yaml' } },
+    },
   });
   writeHarborTask(place, 'greet', { ...files, 'steps/first/tests/test.sh': 'cat /asked' });
   const run = ['run', '--tasks', 'project/tasks', ...here];

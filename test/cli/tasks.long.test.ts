@@ -115,7 +115,7 @@ test('foresees what a run would refuse, and what the engine does not have', {
     'environment/Dockerfile': 'FROM ubuntu:24.04\n',
   });
   more.harbor('key', { 'tests/expected': 'my secret-key-1234\n' });
-  const config = place.write('offsite.yaml', 'images: { "ubuntu:24.04": offsite/base }\n');
+  const config = place.write('offsite.yaml', 'advanced: { images: { "ubuntu:24.04": offsite/base } }\n');
   const env = { OFFSITE_API_KEY: 'secret-key-1234' };
   const list = (...args: string[]) =>
     offsite(place, ['tasks', 'list', more.folder, '--config', config, ...args], { env, dataFolder: null });

@@ -40,7 +40,7 @@ test('two daemons that are killed now and then run each trial of a suite to the 
 
 test('another daemon takes over the trial of one that died, once its claim is over', async () => {
   await using at = await openDaemonPlace();
-  at.configure({ profiles: { worker: { run: held } }, lease: '3s' });
+  at.configure({ profiles: { worker: { run: held } }, advanced: { lease: '3s' } });
   const [run = ''] = await at.queue(['orphan']);
   const first = await at.daemon();
   await worksIn(at.place.dataFolder);
@@ -56,7 +56,7 @@ test('another daemon takes over the trial of one that died, once its claim is ov
 
 test('a daemon that was away for too long leaves its trial to the one that has it', async () => {
   await using at = await openDaemonPlace();
-  at.configure({ profiles: { worker: { run: held } }, lease: '2s' });
+  at.configure({ profiles: { worker: { run: held } }, advanced: { lease: '2s' } });
   const [run = ''] = await at.queue(['frozen']);
   const frozen = await at.daemon();
   await worksIn(at.place.dataFolder);
@@ -81,7 +81,7 @@ test('a daemon that was away for too long leaves its trial to the one that has i
 
 test('a daemon that is told to stop gives its trial back at once', async () => {
   await using at = await openDaemonPlace();
-  at.configure({ profiles: { worker: { run: held } }, lease: '1h' });
+  at.configure({ profiles: { worker: { run: held } }, advanced: { lease: '1h' } });
   const [run = ''] = await at.queue(['returned']);
   const first = await at.daemon();
   await worksIn(at.place.dataFolder);
@@ -99,7 +99,7 @@ test('a daemon that is told to stop gives its trial back at once', async () => {
 
 test('offsite run shares its batch with a daemon that watches its suite, and waits for what that runs', async () => {
   await using at = await openDaemonPlace();
-  at.configure({ concurrency: 1, lease: '60s' });
+  at.configure({ concurrency: 1, advanced: { lease: '60s' } });
   const daemon = await at.daemon([], {}, otherFolder(at));
   const cases = ['a', 'b', 'c', 'd', 'e', 'f'].map((id) => ({ id, verify: 'cat done.txt' }));
   // The daemon knows the cases only after they were started once.

@@ -96,10 +96,10 @@ export async function openFleetPlace(): Promise<FleetPlace> {
       const content = {
         profiles: { worker: { run } },
         sandboxes: { local: { memory: '256m' } },
-        // A worker that is killed keeps its claims for so long.
-        lease: '5s',
         fleet: { address: server.address, storage: { folder: storage }, heartbeat: '10s', ...settings },
         ...more,
+        // A worker that is killed keeps its claims for so long.
+        advanced: { lease: '5s', ...(more.advanced as object | undefined) },
       };
       written = content;
       place.write('offsite.yaml', stringify(content));

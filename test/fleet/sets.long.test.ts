@@ -7,7 +7,10 @@ import { type FleetPlace, openFleetPlace } from './fleet-place.ts';
 function largeSuite(fleet: FleetPlace): string {
   for (let index = 0; index <= 100; index++)
     writeHarborTask(fleet.place, `task-${String(index).padStart(3, '0')}`);
-  fleet.suite({ cases: [], config: { images: { 'ubuntu:24.04': 'offsite/base' }, pull: 'never' } });
+  fleet.suite({
+    cases: [],
+    config: { advanced: { images: { 'ubuntu:24.04': 'offsite/base' }, pull: 'never' } },
+  });
   const suite = { suite: { id: 'many', prompt: 'Do it.' }, tasks: { path: 'tasks' } };
   const variants = [{ name: 'worker', model: 'none', harness: 'command', profile: 'worker' }];
   return fleet.place.write('many.yaml', stringify({ ...suite, variants }));

@@ -99,7 +99,7 @@ const suite = {
   variants: [{ model: 'none', harness: 'command', profile: 'p', sandbox: 'small' }],
 };
 const config = {
-  ...{ allowOutside: ['.'], labels: ['big'], images: { a: 'b' }, dataFolder: 'data' },
+  ...{ allowOutside: ['.'], labels: ['big'], advanced: { images: { a: 'b' } }, dataFolder: 'data' },
   engines: [{ name: 'one', host: 'unix:///run/one.sock', labels: ['l'] }],
   profiles: { p: { run: 'true', env: { A: 'b' }, files: { '/x': 'files/f' }, install: 'true' } },
   sandboxes: { small: { image: 'offsite/base', network: 'none', runtime: 'runc' } },

@@ -6,7 +6,9 @@ import { takeScreenshots } from '../../scripts/screenshots/take-screenshots.ts';
 /** The least bytes of a picture with text in it; an empty page has about 4,000. */
 const leastBytes = 15_000;
 
-test('each page is shown in light and dark, at three widths, and axe finds nothing', { timeout: 900_000 }, async () => {
+test('each page is shown in light and dark, at three widths, and axe finds nothing', {
+  timeout: 900_000,
+}, async () => {
   const taken = new Map<string, string[]>();
   for await (const { page, colorScheme, width, picture, violations } of takeScreenshots()) {
     expect({ page, colorScheme, width, violations }).toEqual({ page, colorScheme, width, violations: [] });

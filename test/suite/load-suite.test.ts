@@ -348,7 +348,7 @@ describe('an environment', () => {
   - { id: a, verify: "true" }
   - { id: b, verify: "true", environment: { image: "my/other", workdir: /srv/b, user: app } }
 `;
-  const config = 'profiles:\n  p: { run: "true" }\nimages: { "ubuntu:24.04": my/ubuntu }\n';
+  const config = 'profiles:\n  p: { run: "true" }\nadvanced: { images: { "ubuntu:24.04": my/ubuntu } }\n';
 
   test('of a case replaces the suite’s as a whole, and images are mapped', () => {
     const plan = load(

@@ -211,7 +211,7 @@ sandboxes:
     mistake: 'an image that is not there',
     files: {
       'suite.yaml': suiteInRoomy,
-      'offsite.yaml': `pull: never
+      'offsite.yaml': `advanced: { pull: never }
 models:
   m: { scripted: script.yaml }
 profiles:
