@@ -17,9 +17,9 @@ if (Number.parseInt(process.versions.node, 10) >= neededNode) {
   module.enableCompileCache(
     join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'offsite', 'compiled'),
   );
-  // A checkout that was not built runs from its sources.
-  const built = new URL('../dist/src/cli/main.js', import.meta.url);
-  await import(existsSync(built) ? built : new URL('../src/cli/main.ts', import.meta.url));
+  // A checkout runs its sources, whatever an earlier build left in `dist`; the package has only that.
+  const sources = new URL('../src/cli/main.ts', import.meta.url);
+  await import(existsSync(sources) ? sources : new URL('../dist/src/cli/main.js', import.meta.url));
 } else {
   await startUnder(await ownNode());
 }

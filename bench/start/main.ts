@@ -9,8 +9,7 @@ import { installPackage } from '../../test/package/install-package.ts';
 
 /**
  * How long short commands take, from the checkout and installed from the packed file, next to `node -e 0`, in
- * turn: medians in milliseconds. The checkout is what `bin/offsite.mjs` runs there: its sources, unless it
- * was built.
+ * turn: medians in milliseconds.
  */
 const { values } = parseArgs({
   options: { json: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false } },

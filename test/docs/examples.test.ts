@@ -134,6 +134,24 @@ test.each(pages.filter((page) => blocksOf(page).length > 0))('the examples of %s
   expect(wrong).toEqual([]);
 });
 
+test('a guide links the first use of each word of its own to the glossary', () => {
+  const guides = [...new Set(pages)].filter(
+    (page) => /^docs\/[^/]+\.md$/.test(page) && !/(glossary|index|architecture)\.md$/.test(page),
+  );
+  expect(guides.length).toBeGreaterThan(20);
+  const unlinked = guides.flatMap((page) => {
+    const prose = readFileSync(join(root, page), 'utf8')
+      .replaceAll(/^ *```.*?^ *```/gms, '')
+      .replaceAll(/`[^`]*`|^#.*$|<[^>]*>/gm, '')
+      .replaceAll(/\]\((?!glossary)[^)]*\)/g, ']');
+    return ['wire', 'cell', 'void', 'outbox', 'profile'].flatMap((word) => {
+      const first = new RegExp(`(.?)\\b${word}s?\\b(\\]\\(glossary\\.md\\))?`, 'i').exec(prose);
+      return !first || first[2] !== undefined ? [] : [`${page}: ${word}`];
+    });
+  });
+  expect(unlinked).toEqual([]);
+});
+
 test('a guide has at most 1,500 words, and all guides together 35,000', () => {
   const guides = pages.filter((page) => /^(README|docs\/[^/]*)\.md$/.test(page));
   const words = guides.map((page) => readFileSync(join(root, page), 'utf8').split(/\s+/).length);
