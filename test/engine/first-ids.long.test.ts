@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { tarEntries } from '../../src/engine/archive/tar-entries.ts';
-import { archiveEnd, tarHeader } from '../../src/engine/archive/write-header.ts';
+import { archiveEnd, tarHeader } from '../../src/engine/archive/write-archive.ts';
 import { firstIdsOf, inContainer, withContainerIds } from '../../src/engine/docker/first-ids.ts';
 
 const security = { seccomp: true, userns: true, rootless: false, apparmor: false, selinux: false };

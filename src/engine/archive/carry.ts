@@ -13,7 +13,7 @@ import { HoleWatch, type MaybeSparse, tarInstead } from './sparse.ts';
 import { paddingOf, tarEntries } from './tar-entries.ts';
 import type { TarHeader } from './tar-header.ts';
 import type { TarProgram } from './tar-program.ts';
-import { archiveEnd, tarHeader } from './write-header.ts';
+import { archiveEnd, tarHeader } from './write-archive.ts';
 
 export interface CarryRequest {
   /**

@@ -1,8 +1,7 @@
-import { pack } from 'tar-stream';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import type { NewEntries, NewEntry } from './entries.ts';
-import { nodeReadable } from './node-readable.ts';
+import { tarArchive, type WrittenEntry } from './write-archive.ts';
 
 /**
  * Writes entries below the absolute folder `at` (which must exist) in one round trip. Throws an input error
@@ -14,43 +13,26 @@ export async function putEntries(
   at: string,
   signal?: AbortSignal,
 ): Promise<void> {
-  const archive = pack();
-  const stream = nodeReadable(archive);
-  const put = () => port.containers.putArchive(id, at, stream, signal);
+  const isStreamed = Symbol.asyncIterator in entries;
+  const stream = tarArchive(isStreamed ? writtenEach(entries) : [...entries].map(written));
+  // The engine never answers a request whose body breaks off.
+  const broken = new Promise<never>((_, reject) => stream.on('error', reject));
   try {
-    if (Symbol.asyncIterator in entries) {
-      await Promise.all([put(), addAll(archive, entries)]);
-      return;
-    }
-    for (const entry of entries) addEntry(archive, entry);
-    archive.finalize();
-    await put();
+    await Promise.race([port.containers.putArchive(id, at, stream, signal), broken]);
   } finally {
     stream.destroy();
   }
 }
 
-type Archive = ReturnType<typeof pack>;
-
-/** Adds entries as fast as the engine takes them, so that only one is in memory at a time. */
-async function addAll(archive: Archive, entries: AsyncIterable<NewEntry>): Promise<void> {
-  for await (const entry of entries)
-    await new Promise<void>((resolve, reject) => {
-      addEntry(archive, entry, (error) => (error ? reject(error) : resolve()));
-    });
-  archive.finalize();
+async function* writtenEach(entries: AsyncIterable<NewEntry>): AsyncGenerator<WrittenEntry> {
+  for await (const entry of entries) yield written(entry);
 }
 
-function addEntry(archive: Archive, entry: NewEntry, added?: (error?: Error | null) => void): void {
-  const name = relativeName(entry.path);
-  if ('linkTarget' in entry) {
-    archive.entry({ name, type: 'symlink', linkname: entry.linkTarget }, added);
-    return;
-  }
-  const owner = { uid: entry.uid ?? 0, gid: entry.gid ?? 0 };
-  if ('folder' in entry)
-    archive.entry({ name, type: 'directory', mode: entry.mode ?? 0o755, ...owner }, added);
-  else archive.entry({ name, mode: entry.mode ?? 0o644, ...owner }, entry.content, added);
+function written({ path, ...entry }: NewEntry): WrittenEntry {
+  const name = relativeName(path);
+  if (!('folder' in entry)) return { name, ...entry };
+  const { folder, ...facts } = entry;
+  return { name, isFolder: folder, ...facts };
 }
 
 function relativeName(path: string): string {

@@ -1,11 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import { pack } from 'tar-stream';
 import { startDeadline } from '../../base/deadline.ts';
-import { nodeReadable } from '../archive/node-readable.ts';
+import { tarArchive, type WrittenEntry } from '../archive/write-archive.ts';
 import type { Capabilities } from '../port/capabilities.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { buildThroughCli, findCli } from './docker-cli.ts';
@@ -38,7 +35,7 @@ async function buildClassically(
   // The name is random, so that the Dockerfile hides no file of the context.
   const dockerfilePath = `.offsite-${randomBytes(8).toString('hex')}.Dockerfile`;
   using deadline = startDeadline(port.clock, timeoutMs, signal);
-  const archive = archiveOf(context, { [dockerfilePath]: dockerfile });
+  const archive = tarArchive(contextEntries(context, { [dockerfilePath]: dockerfile }));
   try {
     await port.images.build({
       ...request,
@@ -57,25 +54,19 @@ async function buildClassically(
 }
 
 /** The members of a context, which all belong to root, with further files that no step can copy. */
-function archiveOf(
+function* contextEntries(
   { folder, members, ignore }: ImageBuild['context'],
   hidden: Record<string, string>,
-): Readable {
-  const archive = pack();
-  const names = Object.keys(hidden);
-  const fill = async () => {
-    for (const { path, type, mode, size, linkTarget, modifiedAt: mtime } of members) {
-      const header = { name: path, mode, mtime };
-      // The builder applies this file, so the archive gets one that Offsite writes instead.
-      if (path === '.dockerignore') continue;
-      if (type === 'folder') archive.entry({ ...header, type: 'directory' });
-      else if (type === 'symlink') archive.entry({ ...header, type: 'symlink', linkname: linkTarget ?? '' });
-      else await pipeline(createReadStream(join(folder, path)), archive.entry({ ...header, size }));
-    }
-    for (const [name, content] of Object.entries(hidden)) archive.entry({ name }, content);
-    archive.entry({ name: '.dockerignore' }, [ignore, '.dockerignore', ...names, ''].join('\n'));
-    archive.finalize();
-  };
-  fill().catch((error: Error) => archive.destroy(error));
-  return nodeReadable(archive);
+): Generator<WrittenEntry> {
+  for (const { path, type, mode, size, linkTarget, modifiedAt } of members) {
+    const entry = { name: path, mode, modifiedAt: modifiedAt.getTime() };
+    // The builder applies this file, so the archive gets one that Offsite writes instead.
+    if (path === '.dockerignore') continue;
+    if (type === 'folder') yield { ...entry, isFolder: true };
+    else if (type === 'symlink') yield { ...entry, linkTarget: linkTarget ?? '' };
+    else yield { ...entry, content: { size, bytes: createReadStream(join(folder, path)) } };
+  }
+  for (const [name, content] of Object.entries(hidden)) yield { name, content };
+  const ignored = [ignore, '.dockerignore', ...Object.keys(hidden), ''];
+  yield { name: '.dockerignore', content: ignored.join('\n') };
 }

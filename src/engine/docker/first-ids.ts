@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { paddingOf, tarEntries } from '../archive/tar-entries.ts';
-import { archiveEnd, tarHeader } from '../archive/write-header.ts';
+import { archiveEnd, tarHeader } from '../archive/write-archive.ts';
 import type { Capabilities } from '../port/capabilities.ts';
 
 /**

@@ -1,9 +1,8 @@
 import type { Readable } from 'node:stream';
-import { pack } from 'tar-stream';
 import { startDeadline } from '../../base/deadline.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { registryLayers } from '../../bounds/suite.ts';
-import { nodeReadable } from '../archive/node-readable.ts';
+import { tarArchive } from '../archive/write-archive.ts';
 import type {
   BuildRequest,
   ImportRequest,
@@ -74,7 +73,13 @@ function pullFailure(message: string, cause?: unknown): OffsiteError {
 
 export async function buildImage(
   { docker }: DockerClient,
-  { dockerfile, name, context = onlyFile(dockerfile), silenceMs = buildSilenceMs, ...request }: BuildRequest,
+  {
+    dockerfile,
+    name,
+    context = tarArchive([{ name: 'Dockerfile', content: dockerfile }]),
+    silenceMs = buildSilenceMs,
+    ...request
+  }: BuildRequest,
 ): Promise<void> {
   const { signal, target, args, labels, dockerfilePath, onOutput } = request;
   const purpose = `build ${name}`;
@@ -95,13 +100,6 @@ export async function buildImage(
     if (line.aux?.ID !== undefined || line.stream?.startsWith('Successfully built')) succeeded = true;
   }
   if (!succeeded) throw imageFailure(`Could not ${purpose}: the engine's answer ended before the build did.`);
-}
-
-function onlyFile(dockerfile: string): Readable {
-  const context = pack();
-  context.entry({ name: 'Dockerfile' }, dockerfile);
-  context.finalize();
-  return nodeReadable(context);
 }
 
 /** Matches the end of a message only: the failure of a command may contain such words elsewhere. */

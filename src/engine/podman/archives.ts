@@ -1,8 +1,7 @@
 import { posix } from 'node:path';
 import type { Readable } from 'node:stream';
-import { pack } from 'tar-stream';
 import { parseForeignJson } from '../../base/parse-json.ts';
-import { nodeReadable } from '../archive/node-readable.ts';
+import { tarArchive } from '../archive/write-archive.ts';
 import type { DockerClient } from '../docker/client.ts';
 import type { ContainerPort } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
@@ -61,8 +60,5 @@ async function statOf(client: DockerClient, id: string, path: string, signal: Ab
 
 /** An archive of the link alone, as other engines give it. */
 function linkArchive(path: string, { linkTarget }: Stat): Readable {
-  const archive = pack();
-  archive.entry({ name: posix.basename(path), type: 'symlink', linkname: linkTarget });
-  archive.finalize();
-  return nodeReadable(archive);
+  return tarArchive([{ name: posix.basename(path), linkTarget }]);
 }

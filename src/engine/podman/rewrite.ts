@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { paddingOf, tarEntries } from '../archive/tar-entries.ts';
 import type { TarHeader } from '../archive/tar-header.ts';
-import { archiveEnd, tarHeader } from '../archive/write-header.ts';
+import { archiveEnd, tarHeader } from '../archive/write-archive.ts';
 
 /**
  * The same archive with other headers. Attributes that a `TarHeader` does not have are left out, such as

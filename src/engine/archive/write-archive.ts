@@ -1,4 +1,48 @@
+import { Readable } from 'node:stream';
+import { paddingOf } from './tar-entries.ts';
 import { blockBytes, type TarHeader } from './tar-header.ts';
+
+/** An entry of an archive that Offsite makes. Unless it says otherwise, it is of root, and from now. */
+export interface WrittenEntry extends Partial<Pick<TarHeader, 'mode' | 'uid' | 'gid' | 'modifiedAt'>> {
+  name: string;
+  /** Set for a folder. */
+  isFolder?: boolean;
+  /** Set for a symbolic link. */
+  linkTarget?: string | undefined;
+  /** Of a file. */
+  content?: string | Buffer | { size: number; bytes: AsyncIterable<Buffer> };
+}
+
+/** An archive of entries, each made when the reader takes it. It fails as what they come from fails. */
+export function tarArchive(entries: Iterable<WrittenEntry> | AsyncIterable<WrittenEntry>): Readable {
+  return Readable.from(archived(entries), { objectMode: false });
+}
+
+async function* archived(entries: Iterable<WrittenEntry> | AsyncIterable<WrittenEntry>) {
+  for await (const { name, isFolder = false, linkTarget, content = '', ...given } of entries) {
+    const whole = typeof content === 'string' ? Buffer.from(content) : content;
+    const size = Buffer.isBuffer(whole) ? whole.length : whole.size;
+    yield tarHeader({
+      ...{ mode: isFolder ? 0o755 : 0o644, uid: 0, gid: 0, modifiedAt: Date.now(), size },
+      ...given,
+      flag: isFolder ? '5' : linkTarget === undefined ? '0' : '2',
+      name: Buffer.from(name),
+      linkName: Buffer.from(linkTarget ?? ''),
+    });
+    if (Buffer.isBuffer(whole)) {
+      if (size > 0) yield padded(whole);
+      continue;
+    }
+    let left = size;
+    for await (const piece of whole.bytes) {
+      left -= piece.length;
+      yield piece;
+    }
+    if (left !== 0) throw new Error(`${name} changed while it was read`);
+    if (paddingOf(size) > 0) yield Buffer.alloc(paddingOf(size));
+  }
+  yield archiveEnd;
+}
 
 /**
  * An entry's header as whole blocks. Records with its names, size and ids come before it, so that names of
@@ -38,8 +82,7 @@ function record(key: string, value: Buffer): Buffer {
 }
 
 function padded(content: Buffer): Buffer {
-  const missing = (blockBytes - (content.length % blockBytes)) % blockBytes;
-  return Buffer.concat([content, Buffer.alloc(missing)]);
+  return Buffer.concat([content, Buffer.alloc(paddingOf(content.length))]);
 }
 
 function block({ flag, mode, size, uid, gid, modifiedAt }: TarHeader): Buffer {
