@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { versionOf } from '../base/version.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import { listAttempts } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -51,13 +52,12 @@ export async function exportHtml(
   const reader = new RecordReader(ledger, 0);
   const trials = page.trials.filter(({ verdict }) => !only || (verdict && only.includes(verdict)));
   const file: ExportedFile = {
-    batch: { ...page, trials },
+    batch: { ...page, trials, exported: { at: now, offsite: versionOf(), machine: machineName() } },
     summaries: readSummaries(
       ledger,
       batch.key,
       trials.map(({ key }) => key),
     ),
-    exportedAt: now,
     withOutputs,
   };
   const texts = await pageTexts();
@@ -84,6 +84,10 @@ export async function exportHtml(
   }
   await write(endOf(texts));
   return { trials: written, leftOut };
+}
+
+function machineName(): string {
+  return `${process.platform}/${process.arch}, Node.js ${process.versions.node}`;
 }
 
 /** What people look for comes first. */

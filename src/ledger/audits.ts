@@ -1,32 +1,54 @@
-import { auditLevels, type TrialAudit } from '../record/audit.ts';
+import {
+  type Audited,
+  type AuditMark,
+  auditLevels,
+  auditStanding,
+  type TrialAudit,
+} from '../record/audit.ts';
 import type { BatchKey, Records, TrialKey } from './records.ts';
 
 /** Keeps what an audit found. Levels that it did not look at stay as an earlier one left them. */
-export function keepAudit(records: Records, trial: TrialKey, audit: TrialAudit): void {
+export function keepAudit(records: Records, trial: TrialKey, { at, levels }: TrialAudit): void {
   records.transaction(() => {
-    const row = records.get('SELECT audit FROM trials WHERE key = ?', trial);
-    const known = [...audit.levels, ...(auditOf(row?.audit)?.levels ?? [])];
-    const levels = auditLevels.flatMap((name) => known.find(({ level }) => level === name) ?? []);
-    records.run('UPDATE trials SET audit = ? WHERE key = ?', JSON.stringify({ ...audit, levels }), trial);
-    records.note({ subject: 'trial', key: trial, state: 'audited' });
+    const known = [...levels, ...(auditOf(records, trial)?.levels ?? [])];
+    const all = auditLevels.flatMap((name) => known.find(({ level }) => level === name) ?? []);
+    const kept = { at, standing: auditStanding({ levels: all }), levels: all };
+    records.run('UPDATE trials SET audit = ? WHERE key = ?', JSON.stringify(kept), trial);
+    records.note({ subject: 'trial', key: trial, state: 'audited', detail: kept.standing });
   });
 }
 
-/** The audits of the trials of a batch that have one. */
-export function auditsOf(records: Records, batch: BatchKey): Map<TrialKey, TrialAudit> {
+/** What audits of a trial found; undefined if there was none. */
+export function auditOf(records: Records, trial: TrialKey): (TrialAudit & AuditMark) | undefined {
+  const { audit } = records.get('SELECT audit FROM trials WHERE key = ?', trial) ?? {};
+  return typeof audit === 'string' ? (JSON.parse(audit) as TrialAudit & AuditMark) : undefined;
+}
+
+/** What lists show of the audits of a batch, by trial. */
+export function auditMarks(records: Records, batch: BatchKey): Map<TrialKey, AuditMark> {
   const rows = records.all(
-    `SELECT trials.key, trials.audit FROM trials JOIN runs ON runs.key = trials.run
-     WHERE runs.batch = ? AND trials.audit IS NOT NULL`,
+    `SELECT trials.key, audit ->> 'at' AS at, audit ->> 'standing' AS standing
+     FROM trials JOIN runs ON runs.key = trials.run WHERE runs.batch = ? AND audit IS NOT NULL`,
     batch,
   );
   return new Map(
-    rows.flatMap(({ key, audit }): [TrialKey, TrialAudit][] => {
-      const read = auditOf(audit);
-      return read ? [[Number(key), read]] : [];
-    }),
+    rows.map(({ key, at, standing }) => [
+      Number(key),
+      { at: Number(at), standing: standing as AuditMark['standing'] },
+    ]),
   );
 }
 
-function auditOf(stored: unknown): TrialAudit | undefined {
-  return typeof stored === 'string' ? (JSON.parse(stored) as TrialAudit) : undefined;
+/** How many trials of each batch have which standing. */
+export function auditedBatches(records: Records): Map<BatchKey, Audited> {
+  const rows = records.all(
+    `SELECT runs.batch, audit ->> 'standing' AS standing, count(*) AS count
+     FROM trials JOIN runs ON runs.key = trials.run WHERE audit IS NOT NULL GROUP BY 1, 2`,
+  );
+  const counts = new Map<BatchKey, Audited>();
+  for (const { batch, standing, count } of rows) {
+    const key = Number(batch);
+    counts.set(key, { ...counts.get(key), [String(standing)]: Number(count) });
+  }
+  return counts;
 }

@@ -2,6 +2,7 @@ import { OffsiteError } from '../base/offsite-error.ts';
 import type { ListedAttempt } from '../record/attempt.ts';
 import type { BatchFacts, Regraded } from '../record/batch-marks.ts';
 import { nearest } from '../text/nearest.ts';
+import { auditedBatches } from './audits.ts';
 import { batchOf, type StoredBatch } from './batches.ts';
 import type { BatchKey, Records, Row, RunKey, TrialKey } from './records.ts';
 import type { TrialState } from './trial-states.ts';
@@ -66,6 +67,7 @@ export function listBatches(
   { only, newest }: { only?: BatchKey; newest?: number } = {},
 ): ListedBatch[] {
   const regraded = regradedTrials(records);
+  const audited = auditedBatches(records);
   return records
     .all(
       `SELECT batches.*,
@@ -96,6 +98,7 @@ export function listBatches(
       costUsd: numberOf(row.cost_usd),
       lastAt: numberOf(row.last_at),
       regraded: regraded.get(Number(row.key)),
+      audited: audited.get(Number(row.key)),
     }));
 }
 

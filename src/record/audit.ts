@@ -32,11 +32,20 @@ export interface TrialAudit {
   levels: AuditedLevel[];
 }
 
+/** What lists show of it. */
+export interface AuditMark {
+  at: number;
+  standing: AuditStanding;
+}
+
+export type AuditStanding = AuditLevel | 'contradicted' | 'none';
+
+/** How many trials have which standing. */
+export type Audited = Partial<Record<AuditStanding, number>>;
+
 /** The highest level that held with all before it, or that something is contradicted. */
-export function auditStanding({
-  levels,
-}: Pick<TrialAudit, 'levels'>): AuditLevel | 'contradicted' | undefined {
+export function auditStanding({ levels }: Pick<TrialAudit, 'levels'>): AuditStanding {
   if (levels.some(({ state }) => state === 'contradicted')) return 'contradicted';
   const end = levels.findIndex(({ level, state }, index) => state !== 'held' || level !== auditLevels[index]);
-  return (end === -1 ? levels.at(-1) : levels[end - 1])?.level;
+  return (end === -1 ? levels.at(-1) : levels[end - 1])?.level ?? 'none';
 }

@@ -1,3 +1,5 @@
+import { type Audited, auditLevels } from './audit.ts';
+
 /** What a batch is, as far as it is not simply a whole run of its suite with live models. */
 export interface BatchFacts {
   passed: number;
@@ -12,6 +14,8 @@ export interface BatchFacts {
   answers?: 'live' | 'replayed' | 'forked' | undefined;
   /** The trials that were graded again, by their last grading. */
   regraded?: Regraded | undefined;
+  /** The trials that were audited. */
+  audited?: Audited | undefined;
 }
 
 export interface Regraded {
@@ -23,13 +27,23 @@ export interface Regraded {
 
 /** What to know before the results of a batch are believed or compared, each in a few words. */
 export function batchMarks(batch: BatchFacts): string[] {
-  const { unfinished, cases, suiteCases, answers, regraded } = batch;
+  const { unfinished, cases, suiteCases, answers, regraded, audited } = batch;
   return [
     ...(answers === 'replayed' || answers === 'forked' ? [answers] : []),
     ...(suiteCases !== undefined && suiteCases > cases ? [`${cases} of ${suiteCases} cases`] : []),
     ...(unfinished > 0 ? [`${unfinished} ${unfinished === 1 ? 'trial' : 'trials'} left`] : []),
     ...(regraded ? [regradedText(batch, regraded)] : []),
+    ...(audited ? [auditedText(audited)] : []),
   ];
+}
+
+/** `audited: 14 regraded, 2 contradicted`. */
+function auditedText(audited: Audited): string {
+  const standings = [...auditLevels, 'none', 'contradicted'] as const;
+  const counts = standings.flatMap((standing) =>
+    audited[standing] === undefined ? [] : [`${audited[standing]} ${standing}`],
+  );
+  return `audited: ${counts.join(', ')}`;
 }
 
 /** `3 graded again: 20 % → 30 %`: the pass rate of the whole batch before and after. */

@@ -159,6 +159,30 @@ export class Forger implements Disposable {
     });
   }
 
+  /** Puts the archive that a record names into the list of workspaces. */
+  keepArchiveOf(name: string): void {
+    const { left } = this.record(name);
+    if (left?.kind !== 'archive') throw new Error(`${name} left no archive`);
+    this.database
+      .prepare('UPDATE workspaces SET name = ?, byte_size = ? WHERE trial = ?')
+      .run(left.sha256, left.byteSize, this.row(name).key);
+  }
+
+  /** Replaces a text by one of the same length in a record and in all its exchanges. */
+  rewrite(name: string, was: string, now: string): void {
+    this.editAll(name, (record) => {
+      for (const exchange of record.models?.exchanges ?? [])
+        for (const body of ['requestBody', 'responseBody'] as const)
+          exchange[body] = this.put(
+            this.blob(exchange[body] ?? '')
+              .toString('utf8')
+              .replaceAll(was, now),
+          );
+      for (const entry of [...(record.trajectory ?? []), ...(record.derivedTrajectory ?? [])])
+        entry.command = entry.command.replaceAll(was, now);
+    });
+  }
+
   drop(name: string): void {
     const { key } = this.row(name);
     for (const table of ['reports', 'workspaces', 'attempts', 'gradings'])

@@ -5,9 +5,10 @@ import { auditBatch } from '../../src/audit/audit-batch.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { findBatch } from '../../src/ledger/find.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
-import type { AuditLevel } from '../../src/record/audit.ts';
+import type { AuditedLevel, AuditLevel } from '../../src/record/audit.ts';
 import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { loadConfig } from '../../src/suite/load-config.ts';
+import { offsite } from '../cli/offsite.ts';
 import type { Place } from '../cli/place.ts';
 import { Forger } from './forger.ts';
 import { honestBatch } from './honest.ts';
@@ -537,3 +538,86 @@ test.each(forgeries)(
     ).not.toEqual([]);
   },
 );
+
+/**
+ * What agrees with itself. Offsite's owner made everything anew that follows from the edit, so that only
+ * doing it again shows it.
+ */
+const thorough: [trial: string, level: AuditLevel, what: string, forge: (forger: Forger) => void][] = [
+  [
+    'count#0',
+    'regraded',
+    'a check left out',
+    (f) => f.editAll('count#0', (record) => void record.verifySteps?.pop()),
+  ],
+  [
+    'wrong#0',
+    'regraded',
+    'a failure made a pass, with its checks',
+    (f) =>
+      f.editAll('wrong#0', (record) => {
+        record.verdict = 'passed';
+        for (const step of record.verifySteps ?? []) step.exitCode = 0;
+      }),
+  ],
+  [
+    'reply#0',
+    'regraded',
+    'a validation left out',
+    (f) => f.editAll('reply#0', (record) => void record.validations?.shift()),
+  ],
+  [
+    'reply#1',
+    'regraded',
+    'another score of a judge',
+    (f) =>
+      f.editAll('reply#1', (record) => {
+        first(record.judgments).score = 0.2;
+        first(record.judgments).threshold = 0.1;
+      }),
+  ],
+  [
+    'count#1',
+    'replayed',
+    'another command, in all requests and answers too',
+    (f) => f.rewrite('count#1', 'wc -w', 'wc -c'),
+  ],
+  [
+    'wrong#1',
+    'replayed',
+    'the work of a better trial, with its checks',
+    (f) => {
+      const better = f.record('count#1');
+      f.editAll('wrong#1', (record) => {
+        record.verdict = 'passed';
+        for (const step of record.verifySteps ?? []) step.exitCode = 0;
+        Object.assign(record, { left: better.left, changes: better.changes });
+      });
+      f.keepArchiveOf('wrong#1');
+    },
+  ],
+];
+
+test('what agrees with itself is contradicted when the work is graded and the harness runs again', {
+  timeout: 240_000,
+}, async () => {
+  const folder = join(place.folder, 'thorough');
+  {
+    using forger = new Forger(place.dataFolder, folder);
+    // The last two edit what the others read.
+    for (const [, , , forge] of thorough.toReversed()) forge(forger);
+  }
+  expect(await contradictionsIn(folder)).toEqual([]);
+  const { stdout, stderr, exitCode } = await offsite(place, ['audit', '--level', 'replayed', '--json'], {
+    dataFolder: folder,
+  });
+  expect(exitCode, stderr).toBe(1);
+  const audited: { trials: { caseId: string; ordinal: number; levels: AuditedLevel[] }[] } =
+    JSON.parse(stdout);
+  for (const [name, level, what] of thorough) {
+    const trial = audited.trials.find(({ caseId, ordinal }) => `${caseId}#${ordinal}` === name);
+    expect(trial?.levels.find((one) => one.level === level)?.state, `${what}: ${JSON.stringify(trial)}`).toBe(
+      'contradicted',
+    );
+  }
+});

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { exportHtml, type HtmlExport } from '../../src/export/export-html.ts';
 import { writeExport } from '../../src/export/write-export.ts';
+import { auditOf, keepAudit } from '../../src/ledger/audits.ts';
 import { findBatch } from '../../src/ledger/find.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
@@ -117,6 +118,29 @@ describe('an exported page', () => {
     const { page } = await opened(file);
     await trial(page, '✓').click();
     await page.getByText('This trial is not in the file').waitFor();
+  });
+
+  test('shows beside a verdict how far it was audited, with dates, and where it was exported', async () => {
+    const { key: trialKey } = ledger.records.get("SELECT key FROM trials WHERE verdict = 'failed'") ?? {};
+    const level = (name: 'intact' | 'consistent', state: 'held' | 'contradicted') => ({
+      ...{ level: name, state, contradictions: [], unchecked: [] },
+    });
+    keepAudit(ledger.records, Number(trialKey), {
+      at: Date.UTC(2026, 10, 27, 12),
+      levels: [level('intact', 'held'), level('consistent', 'held')],
+    });
+    const { page } = await opened((await exported({ now: Date.UTC(2026, 10, 28, 12) })).file);
+    await page.getByText('audited: 1 consistent').waitFor();
+    await page.getByText(/exported .*28.*2026.* by Offsite .* on linux/).waitFor();
+    await trial(page, '✗').click();
+    const chip = page.getByRole('region', { name: 'Verdict' }).getByText('consistent', { exact: true });
+    expect(await chip.getAttribute('title')).toMatch(/audited .*27.*2026/);
+    // A cheaper audit that comes later does not hide what an earlier one found.
+    keepAudit(ledger.records, Number(trialKey), { at: 0, levels: [level('intact', 'contradicted')] });
+    expect(auditOf(ledger.records, Number(trialKey))).toMatchObject({
+      standing: 'contradicted',
+      levels: [{ state: 'contradicted' }, { level: 'consistent', state: 'held' }],
+    });
   });
 
   test('has only the verdicts that were asked for', async () => {

@@ -27,7 +27,7 @@ export function auditDocument({ trials, ...about }: ShownAudit) {
     ...about,
     contradicted: contradictedCount({ trials, ...about }),
     trials: trials.map(({ trial: { runId, caseId, variant, ordinal, verdict }, audit: { levels } }) => ({
-      ...{ runId, caseId, variant, ordinal, verdict, standing: auditStanding({ levels }) ?? 'none', levels },
+      ...{ runId, caseId, variant, ordinal, verdict, standing: auditStanding({ levels }), levels },
     })),
   };
 }

@@ -1,4 +1,5 @@
 import { OffsiteError } from '../../base/offsite-error.ts';
+import { auditOf } from '../../ledger/audits.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
 import { lastBatch, listRuns, listTrials, shortBatchIds } from '../../ledger/find.ts';
 import { findTarget, labelOf, type Target } from '../../ledger/find-target.ts';
@@ -58,6 +59,7 @@ export function shownTrial(
       record: storedBlob(ledger, result),
     },
     gradings: laterGradings(ledger, trial.key, record),
+    audit: auditOf(ledger.records, trial.key),
     words: wordsFor(trial, short),
     read: (sha256) => ledger.blobs.tryReadClean(sha256)?.toString('utf8'),
   };

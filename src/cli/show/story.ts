@@ -1,5 +1,6 @@
 import type { StoredBatch } from '../../ledger/batches.ts';
 import type { ListedRun, ListedTrial } from '../../ledger/find.ts';
+import type { AuditMark, TrialAudit } from '../../record/audit.ts';
 import type { ServiceRecord } from '../../record/environment.ts';
 import type { LaterGrading } from '../../record/later-grading.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
@@ -31,6 +32,7 @@ export interface ShownTrial {
   details: Pick<TrialDetails, 'artifacts' | 'attempts' | 'record'>;
   /** Later gradings, oldest first. */
   gradings: LaterGrading[];
+  audit: (TrialAudit & AuditMark) | undefined;
   /** How to name the trial in further commands. */
   words: string;
   read: ReadText;
@@ -44,6 +46,7 @@ export function storyOf(shown: ShownTrial): Printable {
     whySection(record),
     stepsSection(record),
     gradingsSection(record.verdict, shown.gradings),
+    auditSection(shown),
     ...checkSections(record, false),
     changesSection(record, read, false),
     outsideSection(record, false),
@@ -56,6 +59,22 @@ export function storyOf(shown: ShownTrial): Printable {
     moreSection(shown),
   ]);
 }
+
+/** How far the last audit got, and what it contradicts. */
+function auditSection({ audit }: ShownTrial): Printable | undefined {
+  if (!audit) return undefined;
+  const found = audit.levels.flatMap(({ contradictions }) => contradictions);
+  return section('audited', `${audit.standing}, ${minute(audit.at)}`, [
+    ...firstOf(
+      found,
+      contradictionsShown,
+      ({ path, expected, found }) => text`${path}: expected ${expected}, found ${found}`,
+    ),
+  ]);
+}
+
+/** How many contradictions a story shows. */
+const contradictionsShown = 4;
 
 /** Parts of a trial, whole. */
 export function partsOf(shown: ShownTrial, wanted: readonly Part[]): Printable {

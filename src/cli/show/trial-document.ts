@@ -52,7 +52,16 @@ export function trialDocument(shown: ShownTrial, wanted: readonly Part[], ledger
     ...grading,
     recordBlob: { sha256, path: ledger.blobs.pathOf(sha256) },
   }));
-  return { ...named, attempts, gradings, record, timeline: timelineOf(record), ...whole.diff(), artifacts };
+  return {
+    ...named,
+    attempts,
+    gradings,
+    audit: shown.audit,
+    record,
+    timeline: timelineOf(record),
+    ...whole.diff(),
+    artifacts,
+  };
 }
 
 /** What an attempt that does not count had found; undefined if it cannot be read. */

@@ -7,8 +7,6 @@ import type { BatchPage, TrialFigures } from './shapes.ts';
 export interface ExportedFile {
   batch: BatchPage;
   summaries: TrialFigures[];
-  /** Epoch milliseconds. */
-  exportedAt: number;
   withOutputs: boolean;
 }
 

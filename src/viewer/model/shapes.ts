@@ -1,4 +1,5 @@
 import type { Attempt } from '../../record/attempt.ts';
+import type { AuditMark } from '../../record/audit.ts';
 import type { Cause } from '../../record/cause.ts';
 import type { KnownFingerprint } from '../../record/fingerprint.ts';
 import type { LaterGrading } from '../../record/later-grading.ts';
@@ -55,6 +56,8 @@ export interface TrialRow {
   /** Absent until the trial is finished. */
   verdict?: Verdict | undefined;
   cause?: CauseOfRow | undefined;
+  /** Absent if it was never audited. */
+  audit?: AuditMark | undefined;
   /** How many attempts began. */
   attempts: number;
   /** When its last attempt began. */
@@ -84,6 +87,17 @@ export interface BatchPage {
   trials: TrialRow[];
   /** What its trials with a verdict asked, how they were graded, and what worked on them. */
   fingerprints: KnownFingerprint[];
+  /** Set in an exported page. */
+  exported?: Exported | undefined;
+}
+
+/** When, with what and on which machine a page was exported. */
+export interface Exported {
+  at: number;
+  /** Its version. */
+  offsite: string;
+  /** `linux/x64, Node.js 24.18.0`. */
+  machine: string;
 }
 
 export type AttemptRow = Pick<Attempt, 'number' | 'startedAt'> &

@@ -1,4 +1,5 @@
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { auditMarks } from '../../ledger/audits.ts';
 import {
   batchesOfRuns,
   type ListedBatch,
@@ -11,6 +12,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import { listingsOf } from '../../ledger/listings.ts';
 import { lastAttempts, trialByKey } from '../../ledger/trial-rows.ts';
 import type { ListedAttempt } from '../../record/attempt.ts';
+import type { AuditMark } from '../../record/audit.ts';
 import { batchMarks } from '../../record/batch-marks.ts';
 import type { Cause } from '../../record/cause.ts';
 import { readRecord } from '../../record/read-record.ts';
@@ -44,7 +46,10 @@ export function readBatch(ledger: Ledger, key: number): BatchPage | undefined {
   const name = batchName(ledger, key);
   if (!name) return undefined;
   const attempts = lastAttempts(records, key);
-  const trials = listTrials(records, key).map((trial) => trialRow(trial, attempts.get(trial.key)));
+  const audits = auditMarks(records, key);
+  const trials = listTrials(records, key).map((trial) =>
+    trialRow(trial, attempts.get(trial.key), audits.get(trial.key)),
+  );
   const marks = listBatches(records, { only: key }).flatMap(batchMarks);
   return {
     batch: { ...name, ...tallyOf(trials), marks },
@@ -100,7 +105,11 @@ function batchRow(batch: ListedBatch) {
 }
 
 /** @param last its last attempt */
-export function trialRow(trial: Omit<ListedTrial, 'finishedAt'>, last: ListedAttempt | undefined): TrialRow {
+export function trialRow(
+  trial: Omit<ListedTrial, 'finishedAt'>,
+  last: ListedAttempt | undefined,
+  audit: AuditMark | undefined,
+): TrialRow {
   const { key, caseId, caseName, variant, ordinal, state, verdict } = trial;
   return {
     ...{ key, caseId, caseName, variant, ordinal, state, verdict },
@@ -108,6 +117,7 @@ export function trialRow(trial: Omit<ListedTrial, 'finishedAt'>, last: ListedAtt
     startedAt: last?.startedAt,
     durationMs: last?.endedAt === undefined ? undefined : last.endedAt - last.startedAt,
     cause: state === 'finished' ? causeOfRow(last?.cause) : undefined,
+    audit,
   };
 }
 

@@ -1,8 +1,10 @@
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { auditOf } from '../../ledger/audits.ts';
 import { listAttempts } from '../../ledger/find.ts';
 import { laterGradings } from '../../ledger/later-gradings.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { trialByKey } from '../../ledger/trial-rows.ts';
+import type { AuditMark } from '../../record/audit.ts';
 import type { LaterGrading } from '../../record/later-grading.ts';
 import {
   type CutLimits,
@@ -32,7 +34,7 @@ export function readTrial(
     attempt === undefined ? trial.result : attempts.find(({ number }) => number === attempt)?.result;
   return {
     batch,
-    trial: trialRow(trial, attempts.at(-1)),
+    trial: trialRow(trial, attempts.at(-1), auditMark(ledger, key)),
     attempts: attempts.map(({ number, startedAt, endedAt, ending, cause, result }) => ({
       ...{ number, startedAt, endedAt, ending, cause: causeOf(cause), hasRecord: result !== undefined },
     })),
@@ -40,6 +42,11 @@ export function readTrial(
     attempt,
     ...(sha256 !== undefined && found(reader, sha256, limits)),
   };
+}
+
+function auditMark({ records }: Ledger, key: number): AuditMark | undefined {
+  const audit = auditOf(records, key);
+  return audit && { at: audit.at, standing: audit.standing };
 }
 
 function gradingsOf(

@@ -3,7 +3,7 @@ import { caseVerdicts } from '../../model/compare.ts';
 import { type GridTrial, tallyOf } from '../../model/grid.ts';
 import { partText } from '../../model/part-text.ts';
 import { isPlatforms } from '../../model/platform.ts';
-import type { BatchRow } from '../../model/shapes.ts';
+import type { BatchRow, Exported } from '../../model/shapes.ts';
 import { line } from '../parts/foreign.ts';
 import { Heading } from '../parts/heading.tsx';
 import { ago, cost, count, duration, percent, when } from '../parts/quantities.ts';
@@ -12,13 +12,14 @@ import { addressOf } from '../router.ts';
 
 interface BatchHeadProps {
   batch: BatchRow;
+  exported: Exported | undefined;
   trials: GridTrial[];
   isFiltered: boolean;
   variants: string[];
 }
 
 /** Which batch it is, and its numbers. */
-export function BatchHead({ batch, trials, isFiltered, variants }: BatchHeadProps) {
+export function BatchHead({ batch, exported, trials, isFiltered, variants }: BatchHeadProps) {
   const tally = tallyOf(trials);
   const rate = passRate(caseVerdicts(trials));
   const sum = (numbers: (number | undefined)[]) => {
@@ -39,6 +40,11 @@ export function BatchHead({ batch, trials, isFiltered, variants }: BatchHeadProp
           {isPlatforms(batch.service) && 'run by the platform · '}
           started {when(batch.startedAt)}
         </span>
+        {exported && (
+          <span class="dim">
+            exported {when(exported.at)} by Offsite {line(exported.offsite)} on {line(exported.machine)}
+          </span>
+        )}
         {batch.marks.map((mark) => (
           <span key={mark} class="tag">
             {mark}

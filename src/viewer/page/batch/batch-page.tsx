@@ -6,7 +6,7 @@ import { line } from '../parts/foreign.ts';
 import { Heading, Notice } from '../parts/heading.tsx';
 import { cost, count, duration, plural } from '../parts/quantities.ts';
 import { narrow, useMedia } from '../parts/use-media.ts';
-import { signOf, standingOf, Verdict } from '../parts/verdict.tsx';
+import { AuditChip, signOf, standingOf, Verdict } from '../parts/verdict.tsx';
 import { VirtualList } from '../parts/virtual-list.tsx';
 import { addressOf, go, setQuery } from '../router.ts';
 import { useShortcuts } from '../shortcuts.ts';
@@ -47,7 +47,13 @@ export function BatchPage({ batch, query }: { batch: number; query: URLSearchPar
   if (!value) return <Waiting error={error} />;
   return (
     <div class="page fill">
-      <BatchHead batch={value.batch} trials={shown} isFiltered={filter.trim() !== ''} variants={variants} />
+      <BatchHead
+        batch={value.batch}
+        exported={value.exported}
+        trials={shown}
+        isFiltered={filter.trim() !== ''}
+        variants={variants}
+      />
       {error && <Notice error={error} />}
       <div class="tools">
         <FilterBox
@@ -184,6 +190,7 @@ function TrialTable({ trials, at, addressOf }: TrialTableProps) {
                 </a>
               </span>
               <span role="cell" class="reason" title={reason}>
+                <AuditChip audit={trial.audit} />
                 {cause && <span class="tag">{cause.kind}</span>}
                 {attempts > 1 && <span class="tag">{attempts} attempts</span>}
                 {reason}

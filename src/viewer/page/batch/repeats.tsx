@@ -36,9 +36,10 @@ export function Repeats({ trials, at, addressOf }: RepeatsProps) {
 
 /** What a trial's sign stands for, with the reason. */
 function labelOf(trial: GridTrial): string {
-  const { caseName, variant, ordinal, cause, summary } = trial;
+  const { caseName, variant, ordinal, cause, summary, audit } = trial;
   const reason = summary?.reason ?? cause?.message;
-  const name = `${line(caseName)} · ${line(variant)} #${ordinal}: ${standingOf(trial)}`;
+  const audited = audit ? `, ${audit.standing} by an audit` : '';
+  const name = `${line(caseName)} · ${line(variant)} #${ordinal}: ${standingOf(trial)}${audited}`;
   const by = cause ? ` (${cause.kind})` : '';
   return reason === undefined ? `${name}${by}` : `${name}${by}: ${line(reason)}`;
 }

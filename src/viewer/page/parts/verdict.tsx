@@ -1,5 +1,6 @@
 import type { Tally } from '../../model/grid.ts';
 import type { TrialRow } from '../../model/shapes.ts';
+import { when } from './quantities.ts';
 
 export type Standing = 'passed' | 'failed' | 'void' | 'running' | 'queued';
 
@@ -21,6 +22,18 @@ export function Verdict({ standing }: { standing: Standing }) {
         {signs[standing]}
       </span>
       {standing}
+    </span>
+  );
+}
+
+/** How far a result was audited, with the date. Nothing if it was not. */
+export function AuditChip({ audit }: Pick<TrialRow, 'audit'>) {
+  if (!audit) return null;
+  const { standing, at } = audit;
+  const text = standing === 'none' ? 'not even intact' : standing;
+  return (
+    <span class={`tag audit ${standing}`} title={`audited ${when(at)}`}>
+      {text}
     </span>
   );
 }

@@ -110,7 +110,7 @@ function Found({ page, query }: { page: Page; query: URLSearchParams }) {
           <a href={addressOf(`/trial/${trial.key}`)}>Show the trial's result</a>
         </p>
       )}
-      <Why attempts={attempts.length} />
+      <Why attempts={attempts.length} audit={attempt === undefined ? trial.audit : undefined} />
       <TrialTabs page={page} query={query} />
     </RecordContext.Provider>
   );

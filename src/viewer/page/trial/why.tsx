@@ -3,9 +3,10 @@ import { commandsOf } from '../../../record/timeline.ts';
 import type { TrialRecord } from '../../../record/trial-record.ts';
 import { usageOf } from '../../../record/usage.ts';
 import { explain } from '../../model/explain.ts';
+import type { TrialRow } from '../../model/shapes.ts';
 import { line, lines } from '../parts/foreign.ts';
 import { cost, count, duration } from '../parts/quantities.ts';
-import { Verdict } from '../parts/verdict.tsx';
+import { AuditChip, Verdict } from '../parts/verdict.tsx';
 import { useRecord } from './record-context.ts';
 
 /** Reasons that are shown here; the tab Checks has all. */
@@ -14,7 +15,7 @@ const reasonsShown = 3;
 const linesShown = 12;
 
 /** The verdict, whose fault it is and why, with the output that says so. */
-export function Why({ attempts }: { attempts: number }) {
+export function Why({ attempts, audit }: { attempts: number } & Pick<TrialRow, 'audit'>) {
   const { record } = useRecord();
   const { fault, reasons } = explain(record);
   const said = excerptOf(record);
@@ -26,6 +27,7 @@ export function Why({ attempts }: { attempts: number }) {
       <div class="because">
         <p class="fault">
           <Verdict standing={record.verdict} />
+          <AuditChip audit={audit} />
           {record.cause && <span class="tag">{record.cause.kind}</span>}
           {fault !== undefined && <span>{fault}</span>}
         </p>
