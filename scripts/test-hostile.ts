@@ -3,9 +3,9 @@
 // with any, the tests are left out.
 
 import { OffsiteError } from '../src/base/offsite-error.ts';
-import { hostileSuites } from '../src/cli/doctor/deep/attacks.ts';
-import { printedHostile } from '../src/cli/doctor/deep/printed.ts';
-import { runHostile } from '../src/cli/doctor/deep/run-hostile.ts';
+import { hostileSuites } from '../src/doctor/deep/attacks.ts';
+import { printedHostile } from '../src/doctor/deep/outcome.ts';
+import { runHostile } from '../src/doctor/deep/run-hostile.ts';
 import { unmetWishes } from '../src/engine/capabilities.ts';
 import { plainText } from '../src/text/output.ts';
 import { plural } from '../src/text/quantities.ts';

@@ -9,6 +9,8 @@ import { expect, test } from 'vitest';
  */
 const modules = [
   'cli',
+  'doctor',
+  'check',
   'api',
   'fleet',
   'export',
@@ -87,7 +89,7 @@ const parsesItself = [
   'src/redaction/redactor.ts',
   'src/text/log-destination.ts',
   // Files and output of this program, and of the user's engine.
-  'src/cli/doctor/deep/run-suite.ts',
+  'src/doctor/deep/run-suite.ts',
   'src/base/version.ts',
   'src/engine/connection/docker-context.ts',
   // They run in the browser and in the sandbox, and read what this program sends.

@@ -50,7 +50,7 @@ const own = [
   'src/suite/variables.ts',
   'src/base-image/',
   'src/api/data-folder.ts',
-  'src/cli/doctor/',
+  'src/doctor/',
   'src/engine/container/remove.ts',
   // How many users are asked who owns what.
   'src/engine/podman/attributes.ts',

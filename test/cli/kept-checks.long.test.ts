@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { KeptChecks } from '../../src/cli/check/kept-checks.ts';
+import { KeptChecks } from '../../src/check/kept-checks.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
 import type { CaseTests } from '../../src/suite/case-tests.ts';
 import { noEnvironment } from '../../src/suite/environment.ts';

@@ -4,7 +4,7 @@ import { command } from '../../runners/command/runner.ts';
 import { runners } from '../../runners/index.ts';
 import { abortable, untilAborted } from '../../src/base/abortable.ts';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
-import { checkCases } from '../../src/cli/check/check-cases.ts';
+import { checkCases } from '../../src/check/check-cases.ts';
 import type { ActivityEvent } from '../../src/cli/output/activity.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import { openGateway } from '../../src/gateway/open-gateway.ts';

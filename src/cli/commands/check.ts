@@ -3,21 +3,23 @@ import { concurrencyFor } from '../../agent/engines/trials-at-a-time.ts';
 import { requireScripts } from '../../api/models.ts';
 import { leftOutText, plannedSuite, type TaskOptions } from '../../api/plan-suite.ts';
 import { placedFailure } from '../../api/run.ts';
+import { checkCases } from '../../check/check-cases.ts';
+import { statesOf } from '../../check/check-spec.ts';
+import { type CheckedCase, type CheckedState, isUndecided } from '../../check/checked-state.ts';
+import { keptChecks } from '../../check/last-check.ts';
 import { openBudget } from '../../gateway/budget.ts';
+import type { SuitePlan } from '../../suite/plan.ts';
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { checkSandboxes } from '../../trial/image/base-image.ts';
 import type { ObserveBuild } from '../../trial/image/build-event.ts';
 import { Sandboxes } from '../../trial/sandboxes.ts';
-import { checkCases } from '../check/check-cases.ts';
-import { CheckedSoFar } from '../check/checked-so-far.ts';
-import { type CheckedCase, isUndecided } from '../check/checked-state.ts';
-import { checkedText, remarkOn, standingOf } from '../check/checked-text.ts';
-import { keptChecks } from '../check/last-check.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { duration, wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
+import { checkedText, remarkOn, standingOf } from '../output/checked-text.ts';
 import { openProgress } from '../output/progress.ts';
+import { endedBy } from '../results/incomplete.ts';
 import { saveIfPossible, whenInterrupted } from '../results/when-interrupted.ts';
 import type { CommonOptions } from '../settings.ts';
 import { withTasks } from '../task-options.ts';
@@ -149,4 +151,47 @@ function exitCodeOf(checked: readonly CheckedCase[]): number {
   const states = checked.flatMap((one) => one.states);
   if (states.some(isUndecided)) return exitCodes.infrastructure;
   return states.every(({ asExpected }) => asExpected) ? exitCodes.done : exitCodes.belowThreshold;
+}
+
+type Name = CheckedState['state'];
+
+/** Collects what a check has found so far, in case the check is stopped. */
+export class CheckedSoFar {
+  readonly #planned: { id: string; names: Name[] }[];
+  readonly #begun = new Set<string>();
+  readonly #found = new Map<string, CheckedState>();
+
+  constructor(plan: SuitePlan) {
+    this.#planned = plan.cases.map((planned) => ({
+      id: planned.request.id,
+      names: statesOf(plan, planned).map(({ state }) => state),
+    }));
+  }
+
+  readonly begin = (id: string, state: Name): void => {
+    this.#begun.add(keyOf(id, state));
+  };
+
+  readonly add = (id: string, state: CheckedState): void => {
+    this.#found.set(keyOf(id, state.state), state);
+  };
+
+  /** All planned cases. For each state without a result, `why` names what ended the command. */
+  cases(thrown: unknown): CheckedCase[] {
+    const { why } = endedBy(thrown);
+    return this.#planned.map(({ id, names }) => ({
+      id,
+      states: names.flatMap((name) => this.#found.get(keyOf(id, name)) ?? []),
+      unfinished: names
+        .filter((name) => !this.#found.has(keyOf(id, name)))
+        .map((state) => {
+          const hasBegun = this.#begun.has(keyOf(id, state));
+          return { state, why: `${hasBegun ? 'has no result' : 'did not begin'}: ${why}` };
+        }),
+    }));
+  }
+}
+
+function keyOf(id: string, state: Name): string {
+  return JSON.stringify([id, state]);
 }

@@ -1,6 +1,6 @@
+import type { CheckedCase, CheckedState } from '../../check/checked-state.ts';
 import { type Content, plainText } from '../../text/output.ts';
 import { lines, type Redact, text } from '../../text/printable.ts';
-import type { CheckedCase, CheckedState } from '../check/checked-state.ts';
 import { xmlText } from './junit.ts';
 
 /**

@@ -1,0 +1,165 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { makeFolder } from '../base/make-folder.ts';
+import { parseCheckedJson } from '../base/parse-json.ts';
+import { openDataFolder } from '../ledger/data-folder.ts';
+import type { Redactor } from '../redaction/redactor.ts';
+import { usedImages } from '../suite/dockerfile.ts';
+import type { CaseEnvironment } from '../suite/environment.ts';
+import {
+  environmentContent,
+  stepsContent,
+  testsContent,
+  testsInContent,
+} from '../suite/environment-content.ts';
+import type { TrialSpec } from '../trial/spec.ts';
+import type { StateToCheck } from './check-spec.ts';
+import { CheckedState } from './checked-state.ts';
+
+export interface KeptChecksOptions {
+  redactor: Redactor;
+  /** The engine's id of an image; undefined if it does not have it. */
+  imageId(name: string): Promise<string | undefined>;
+  /** What else decides a result: variables of the host, certificates, models that judge. */
+  settings: unknown;
+  /** Whether to ignore the results of earlier checks. */
+  again: boolean;
+  /** Epoch milliseconds. */
+  now: number;
+}
+
+/** How long a result is kept, in milliseconds. */
+const keptFor = 90 * 24 * 3_600_000;
+
+/**
+ * What earlier checks found, so that a check that was stopped can continue. Each result is a file of the data
+ * folder, under the hash of all that decides it: the case, its grading, the images, the settings.
+ */
+export class KeptChecks {
+  readonly #folder: string;
+  readonly #options: KeptChecksOptions;
+  readonly #images = new Map<string, Promise<string | undefined>>();
+
+  constructor(dataFolder: string, options: KeptChecksOptions) {
+    openDataFolder(dataFolder);
+    this.#folder = join(dataFolder, 'checks');
+    this.#options = options;
+    makeFolder(this.#folder, 0o700);
+    for (const name of readdirSync(this.#folder)) this.#removeOld(join(this.#folder, name));
+  }
+
+  async keyOf({ state, spec }: StateToCheck, repeat: number): Promise<string> {
+    const images = await Promise.all(imagesOf(spec).map((name) => this.#imageId(name)));
+    return hashOf([version, state, repeat, images, ownParts(spec), this.#options.settings]);
+  }
+
+  /** The result under a key; undefined if there is none. */
+  find(key: string): CheckedState | undefined {
+    if (this.#options.again) return undefined;
+    try {
+      const read = CheckedState.safeParse(parseCheckedJson(readFileSync(this.#fileOf(key), 'utf8')));
+      return read.success ? { ...read.data, kept: true } : undefined;
+    } catch {
+      return undefined; // There is none, or it is damaged: the case is graded again.
+    }
+  }
+
+  /**
+   * Keeps a result. One without a verdict may be the fault of the machine or the network, and is not kept,
+   * unless a control showed that it is the grading's, or an agent could find what grades the case.
+   */
+  keep(key: string, state: CheckedState): void {
+    const lasts = state.asExpected || state.causeKind === 'grading' || state.givesAway === true;
+    if (state.verdicts.includes('void') && !lasts) return;
+    const { redactor } = this.#options;
+    const file = this.#fileOf(key);
+    const fresh = `${file}.${randomUUID()}`;
+    writeFileSync(fresh, redactor.json(state), { mode: 0o600 });
+    renameSync(fresh, file);
+  }
+
+  #imageId(name: string): Promise<string | undefined> {
+    const known = this.#images.get(name) ?? this.#options.imageId(name);
+    this.#images.set(name, known);
+    return known;
+  }
+
+  #fileOf(key: string): string {
+    return join(this.#folder, `${key}.json`);
+  }
+
+  #removeOld(file: string): void {
+    const found = statSync(file, { throwIfNoEntry: false });
+    if (found && found.mtimeMs < this.#options.now - keptFor) rmSync(file, { force: true });
+  }
+}
+
+/** Increase this when grading changes, or the form of the results that are kept. */
+const version = 8;
+
+/** The images that the environments of the agent, of the services and of the tests begin with. */
+function imagesOf({ sandbox, environment, tests, steps }: TrialSpec): string[] {
+  const ofTests = [tests, ...(steps?.list.map((step) => step.tests) ?? [])];
+  const others = ofTests.flatMap((each) => each?.fresh?.environment ?? []);
+  const services = [environment, ...others].flatMap((each) => each.services ?? []);
+  const all = [imagesIn(environment) ?? [sandbox.image], ...[...others, ...services].map(imagesIn)];
+  return [...new Set(all.flatMap((names) => names ?? []))];
+}
+
+function imagesIn({ build, image }: Pick<CaseEnvironment, 'build' | 'image'>): string[] | undefined {
+  if (!build) return image && [image.mappedTo ?? image.name];
+  const { dockerfile, args, images } = build;
+  return usedImages(dockerfile, args).map(({ name }) => images[name] ?? name);
+}
+
+/**
+ * The parts of a trial that decide its result. Places in files, and the suite file itself, are left out,
+ * because any edit of the suite changes them. So are names, which `run` and `check` may give differently.
+ */
+function ownParts({
+  batchId,
+  runId,
+  taskIndex,
+  ordinal,
+  environment,
+  tests,
+  steps,
+  testsIn,
+  answers = [],
+  variant,
+  profile,
+  ...spec
+}: TrialSpec): unknown {
+  return {
+    ...spec,
+    profile: { ...profile, name: undefined },
+    answers: answers.filter(({ isSuite }) => !isSuite),
+    environment: environmentContent(environment),
+    tests: tests && testsContent(tests),
+    steps: steps && stepsContent(steps),
+    testsIn: testsIn && testsInContent(testsIn),
+  };
+}
+
+/** The SHA-256 of a value that contains the bytes of files. The order of members does not matter. */
+function hashOf(value: unknown): string {
+  const hash = createHash('sha256');
+  const add = (each: unknown): void => {
+    if (each instanceof Uint8Array) {
+      hash.update(`${each.length}:`).update(each);
+    } else if (Array.isArray(each)) {
+      hash.update(`[${each.length}`);
+      for (const member of each) add(member);
+    } else if (each !== null && typeof each === 'object') {
+      const entries = Object.entries(each).filter(([, member]) => member !== undefined);
+      hash.update(`{${entries.length}`);
+      for (const [name, member] of entries.toSorted(([one], [other]) => (one < other ? -1 : 1))) {
+        hash.update(JSON.stringify(name));
+        add(member);
+      }
+    } else hash.update(JSON.stringify(each) ?? 'undefined');
+  };
+  add(value);
+  return hash.digest('hex');
+}

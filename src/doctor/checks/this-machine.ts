@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto';
+import { open, rm, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { requireRoom } from '../../api/data-folder.ts';
+import { caBundleOf, hostCertificates } from '../../api/host-certificates.ts';
+import { accessService, integrationsOf } from '../../api/service-access.ts';
+import type { Permission } from '../../contract/identity.ts';
+import { openDataFolder } from '../../ledger/data-folder.ts';
+import { byteSize, type Check } from '../check.ts';
+import { attempt, failureOf } from '../examine.ts';
+
+/** The first version that runs TypeScript directly and has the SQLite features that the ledger uses. */
+const neededMajor = 24;
+
+export const nodeVersion: Check = {
+  name: 'Node.js',
+  async run() {
+    const found = `${process.version} (${process.execPath})`;
+    if (Number.parseInt(process.versions.node, 10) >= neededMajor) return { state: 'ok', found };
+    const fix = `Use Node.js ${neededMajor} or newer.`;
+    return { state: 'fail', kind: 'infrastructure', found, fix };
+  },
+};
+
+export const configuration: Check = {
+  name: 'configuration',
+  async run({ config, configFailure }) {
+    if (configFailure !== undefined) return failureOf(configFailure);
+    const { profiles, sandboxes, models } = config;
+    if (config.file === undefined) return { state: 'ok', found: 'no offsite.yaml; the defaults apply' };
+    const names = [Object.keys(profiles), Object.keys(sandboxes), Object.keys(models)];
+    const [ofProfiles, ofSandboxes, ofModels] = names.map(({ length }) => length);
+    return {
+      state: 'ok',
+      found: `${config.file} (profiles: ${ofProfiles}, sandboxes: ${ofSandboxes}, models: ${ofModels})`,
+    };
+  },
+};
+
+/** Other programs use these too. Like them, Offsite ignores a missing file; this check reports it. */
+const variables = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE'] as const;
+
+export const certificates: Check = {
+  name: 'certificates',
+  async run({ config, env }) {
+    const bundle = await hostCertificates(config, env);
+    for (const name of variables) {
+      const path = env[name];
+      if (!path || path === bundle?.path) continue;
+      if (!(await attempt(() => caBundleOf({ env: {}, explicit: path }))).got) {
+        const fix = `Correct ${name}, or unset it.`;
+        return { state: 'warn', found: `${name} names ${path}, which is no readable PEM file`, fix };
+      }
+    }
+    if (bundle === undefined)
+      return { state: 'ok', found: 'no CA bundle is named; only the public authorities are trusted' };
+    const count = bundle.pem.toString('latin1').split('-----BEGIN CERTIFICATE-----').length - 1;
+    const who = config.caBundle === bundle.path ? 'caBundle of the configuration' : bundle.namedBy;
+    return { state: 'ok', found: `${bundle.path} (${who}): ${count} certificates` };
+  },
+};
+
+/** Bytes. Less is enough to start, but not for long. */
+const roomyBytes = 1024 ** 3;
+
+export const dataFolder: Check = {
+  name: 'data folder',
+  async run({ dataFolder: folder }) {
+    requireRoom(folder);
+    openDataFolder(folder);
+    await writeAndRemove(folder);
+    const { bavail, bsize } = await statfs(folder);
+    const free = bavail * bsize;
+    const found = `${folder}, ${byteSize(free)} free`;
+    if (free >= roomyBytes) return { state: 'ok', found };
+    return { state: 'warn', found, fix: 'Free some space, or name another folder: --data-folder.' };
+  },
+};
+
+/** Writes like the ledger: to the disk, not only to its cache. */
+async function writeAndRemove(folder: string): Promise<void> {
+  const path = join(folder, `.doctor-${randomUUID()}`);
+  try {
+    await using file = await open(path, 'wx', 0o600);
+    await file.writeFile('can be written');
+    await file.sync();
+  } finally {
+    await rm(path, { force: true });
+  }
+}
+
+/** The permissions to start and report. The specification does not name them, so this is an assumption. */
+const wanted: readonly Permission[] = ['evals:read', 'evals:write'];
+
+export const service: Check = {
+  name: 'service',
+  ofConfiguration: true,
+  async run(surroundings) {
+    const { config, env, runners, signal } = surroundings;
+    const bundle = await attempt(() => hostCertificates(config, env));
+    await using access = await accessService({
+      ...surroundings,
+      // Another check reports a bad bundle.
+      caBundle: bundle.got ? bundle.value?.pem : undefined,
+      integrations: integrationsOf(runners),
+    });
+    const { organization, credential, permissions } = await access.client.call('auth.whoami', {}, { signal });
+    const key = credential.kind === 'apiKey' ? `key ${credential.start ?? ''}…` : credential.kind;
+    const name = access.name === 'embedded' ? 'the embedded service' : access.name;
+    const found = `${name}: ${organization.name}, ${key}`;
+    const missing = wanted.filter((permission) => !permissions.includes(permission));
+    if (missing.length === 0) return { state: 'ok', found };
+    const fix = 'If the service refuses runs, use a key with these permissions.';
+    return { state: 'warn', found: `${found}, without ${missing.join(' and ')}`, fix };
+  },
+};
+
+/** Whether the variables for the models' keys are set. Never prints their values. */
+export const modelKeys: Check = {
+  name: "models' keys",
+  ofConfiguration: true,
+  async run({ config, env }) {
+    const named = Object.entries(config.models).flatMap(([model, settings]) =>
+      'apiKeyEnv' in settings && settings.apiKeyEnv ? [{ model, variable: settings.apiKeyEnv }] : [],
+    );
+    if (named.length === 0) return { state: 'ok', found: 'no model needs one' };
+    const unset = named.filter(({ variable }) => !env[variable]);
+    if (unset.length === 0) return { state: 'ok', found: `set: ${list(named)}` };
+    return {
+      state: 'warn',
+      found: `not set: ${list(unset)}`,
+      fix: 'Set them before running variants of these models.',
+    };
+  },
+};
+
+function list(named: readonly { model: string; variable: string }[]): string {
+  return named.map(({ model, variable }) => `${variable} (${model})`).join(', ');
+}

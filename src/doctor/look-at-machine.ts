@@ -1,0 +1,84 @@
+import { enginesOf } from '../agent/engines/check.ts';
+import type { Context } from '../api/context.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { Config } from '../suite/config-file.ts';
+import { configuredEngines } from '../suite/engines-config.ts';
+import type { Check, Prerequisite } from './check.ts';
+import { checksOf } from './checks/all.ts';
+import { lookDeep } from './deep/look-deep.ts';
+import { attempt, examine } from './examine.ts';
+import { type DoctorReport, doctorReport } from './report.ts';
+import { type SandboxRuntime, type UsedRuntime, usedRuntimes } from './runtimes.ts';
+
+interface Looking {
+  /** What was wrong with the configuration; then the context has the defaults. */
+  configFailure: unknown;
+  insecureHttp: boolean | undefined;
+  /** Whether to check all engine features that Offsite relies on, and to run hostile agents. */
+  deep: boolean;
+  signal: AbortSignal;
+}
+
+/** Checks whether this machine can run trials. What is wrong is in the report. */
+export async function lookAtMachine(
+  context: Context,
+  { configFailure, insecureHttp, deep: isDeep, signal }: Looking,
+): Promise<DoctorReport> {
+  const { env, clock, runners, config, dataFolder, note } = context;
+  // Another engine than the one that the configuration names tells nothing.
+  const [engine, ...others]: SomeNamed =
+    configFailure === undefined ? await eachEngine(context, signal) : [{ got: false, error: configFailure }];
+  const surroundings = { env, clock, signal, runners, insecureHttp, config, configFailure, dataFolder };
+  const checksOn = (one: NamedEngine) => named(checksOf(runtimesOf(one, config)), one.name);
+  const examined = await examine(checksOn(engine), { ...surroundings, engine });
+  for (const other of others) {
+    const again = checksOn(other).filter(({ ofEngine }) => ofEngine);
+    examined.push(...(await examine(again, { ...surroundings, engine: other })));
+  }
+  const [first] = configuredEngines(config);
+  const { host, certificates } = first ?? { host: config.engine?.host };
+  const deep =
+    isDeep && engine.got
+      ? await lookDeep(engine.value, {
+          runtimes: runtimesOn(engine.value, config),
+          configured: host === undefined ? undefined : { host, certificates },
+          ...{ clock, signal, note },
+        })
+      : undefined;
+  return doctorReport(engine, examined, deep);
+}
+
+type NamedEngine = Prerequisite<Engine> & { name?: string };
+type SomeNamed = [NamedEngine, ...NamedEngine[]];
+
+/** The engine, or each of several. `--deep` looks at the first. */
+async function eachEngine(context: Context, signal: AbortSignal): Promise<SomeNamed> {
+  const opened = await attempt(() => context.engines.all(signal));
+  if (!opened.got) return [opened];
+  const { away, ...engines } = opened.value;
+  const byName = new Map<string | undefined, NamedEngine>();
+  for (const value of enginesOf(engines)) byName.set(value.name, { got: true, value });
+  for (const { name, error } of away) byName.set(name, { got: false, error });
+  const names = configuredEngines(context.config).map(({ name }) => name);
+  const [first, ...others] = names.flatMap((name) => {
+    const one = byName.get(name);
+    return one ? [{ ...one, name }] : [];
+  });
+  return first ? [first, ...others] : [{ got: true, value: engines.engine }];
+}
+
+/** The runtimes to check: those that sandboxes use, or without an engine that of any sandbox. */
+function runtimesOf(engine: NamedEngine, config: Config): readonly SandboxRuntime[] {
+  return engine.got ? runtimesOn(engine.value, config) : [{ runtime: undefined, mayLackFilter: false }];
+}
+
+function runtimesOn({ capabilities }: Engine, { sandboxes }: Config): readonly UsedRuntime[] {
+  return usedRuntimes(sandboxes, capabilities.defaultRuntime);
+}
+
+/** The checks of an engine, with its name if it is one of several. */
+function named(all: readonly Check[], name: string | undefined): Check[] {
+  return all.map((check) =>
+    check.ofEngine && name !== undefined ? { ...check, name: `${name}: ${check.name}` } : check,
+  );
+}
