@@ -11,6 +11,7 @@ const modules = [
   'cli',
   'doctor',
   'check',
+  'setup',
   'api',
   'fleet',
   'export',

@@ -1,27 +1,10 @@
 import { createInterface } from 'node:readline/promises';
 import { OffsiteError } from '../base/offsite-error.ts';
+import type { Asking } from '../setup/models/gather-model.ts';
 import type { Output } from '../text/output.ts';
-import { type Printable, stack, text, type Value } from '../text/printable.ts';
+import { type Printable, stack, text } from '../text/printable.ts';
 import { Interrupted } from './interruption.ts';
 import { personsTerminal } from './terminal.ts';
-
-export interface Choice<Chosen> {
-  title: Value;
-  chosen: Chosen;
-}
-
-/** Asks the person at the terminal. Each method throws {@link Interrupted} at Ctrl-C. */
-export interface Asking extends Disposable {
-  /** @param preset what an empty answer means; without it, an empty answer asks again */
-  text(
-    question: Value,
-    options?: { preset?: string; problem?(answer: string): string | undefined },
-  ): Promise<string>;
-  /** An empty answer chooses the first. */
-  choose<Chosen>(question: Value, choices: readonly Choice<Chosen>[]): Promise<Chosen>;
-  /** An empty answer is yes. */
-  confirm(question: Value): Promise<boolean>;
-}
 
 /**
  * Asks line by line, so that it works with any terminal and any screen reader. Undefined if nobody sits at a

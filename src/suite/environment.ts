@@ -23,7 +23,8 @@ const EnvironmentParts = z.strictObject({
     description: "A Dockerfile that the engine builds once, in place of the sandbox's image.",
   }),
   image: z.string().min(1).optional().meta({
-    description: "An image on the engine, in place of the sandbox's. `advanced.images` of offsite.yaml may map it.",
+    description:
+      "An image on the engine, in place of the sandbox's. `advanced.images` of offsite.yaml may map it.",
   }),
   workdir: Workdir.optional().meta({
     description: "The workspace's folder. Default: the image's own working folder, else /workspace.",

@@ -1,18 +1,19 @@
+import { createInterface } from 'node:readline/promises';
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
 import { runners } from '../../../runners/index.ts';
 import { systemClock } from '../../base/clock.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { connect } from '../../engine/connection/connect.ts';
+import { firstFiles } from '../../setup/first-files.ts';
+import { usualPorts } from '../../setup/models/answers.ts';
+import { nearbyServers } from '../../setup/models/nearby-servers.ts';
+import { writeNewFiles } from '../../setup/new-files.ts';
+import { type OfferedModel, offeredModels } from '../../setup/offered-models.ts';
+import { lookAtProject, type Project } from '../../setup/project.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
-import { chooseVariant } from '../init/choose-variant.ts';
-import { firstFiles } from '../init/first-files.ts';
-import { writeNewFiles } from '../init/new-files.ts';
-import { offeredModels } from '../init/offered-models.ts';
-import { nearbyServers } from '../models/nearby-servers.ts';
-import { usualPorts } from '../models/usual-ports.ts';
+import { Interrupted } from '../interruption.ts';
 import { port } from '../options.ts';
-import { lookAtProject, type Project } from '../project/look-at-project.ts';
-import { openTerminal, personsTerminal } from '../terminal.ts';
+import { openTerminal, type PersonsTerminal, personsTerminal } from '../terminal.ts';
 
 export function initCommand() {
   return new Command('init')
@@ -113,4 +114,39 @@ function ports(given: string, before: number[] | undefined): number[] {
   const one = port(given);
   if (one === 0) throw new InvalidArgumentError('expected a port from 1 to 65535.');
   return [...(before ?? []), one];
+}
+
+/**
+ * Asks a person which model and which harness they want to evaluate. Undefined if they want none yet. Throws
+ * {@link Interrupted} if they leave with Ctrl-C or Ctrl-D.
+ *
+ * @param harnesses that can use any model
+ */
+export async function chooseVariant(
+  { keys, screen }: PersonsTerminal,
+  models: readonly OfferedModel[],
+  harnesses: readonly string[],
+): Promise<{ model: string; harness: string } | undefined> {
+  const person = createInterface({ input: keys, output: screen });
+  const left = new AbortController();
+  person.on('close', () => left.abort(new Interrupted()));
+  /** Asks until the answer is an expected one, or empty. */
+  const ask = async (question: string, expected: readonly string[]): Promise<string> => {
+    for (;;) {
+      const given = (await person.question(question, { signal: left.signal })).trim();
+      if (given === '' || expected.includes(given)) return given;
+    }
+  };
+  try {
+    const names = models.map(({ name }) => name);
+    const model = await ask(`Model to evaluate (${names.join(', ')}; Enter for none yet): `, names);
+    if (model === '') return undefined;
+    const usual = models.find(({ name }) => name === model)?.harness ?? 'codex';
+    const harness = await ask(`Harness (${harnesses.join(', ')}; Enter for ${usual}): `, harnesses);
+    return { model, harness: harness || usual };
+  } catch (error) {
+    throw left.signal.aborted ? left.signal.reason : error;
+  } finally {
+    person.close();
+  }
 }

@@ -1,15 +1,14 @@
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import type { Clock } from '../../base/clock.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
+import { checkAddress, isSecret, readAddress, readPair, usualPorts } from '../../setup/models/answers.ts';
+import type { NewModel } from '../../setup/models/gather-model.ts';
 import { modelText } from '../../suite/add-model.ts';
 import { keyHeaders, type Wire, wires } from '../../suite/model-config.ts';
 import { variableProblem } from '../../suite/variable-name.ts';
 import { quoted, stack, text } from '../../text/printable.ts';
 import { openAsking } from '../asking.ts';
 import { CommandContext } from '../context.ts';
-import { checkAddress, isSecret, readAddress, readPair } from '../models/answers.ts';
-import type { NewModel } from '../models/gather-model.ts';
-import { usualPorts } from '../models/usual-ports.ts';
 import { port, withConfigAndData } from '../options.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -54,7 +53,7 @@ export function modelsAddCommand(clock: Clock, terminal: Terminal) {
       // Fails before any question.
       if (given !== undefined && !options.force) refuseKnown(given, config.models);
       using asking = options.yes || options.json ? undefined : openAsking(terminal.out);
-      const { gatherModel } = await import('../models/gather-model.ts');
+      const { gatherModel } = await import('../../setup/models/gather-model.ts');
       const { name: chosen, model } = await gatherModel(
         { ...options, ...added, baseUrl: address?.baseUrl, name: given, ports: options.ports ?? usualPorts },
         {
@@ -75,7 +74,7 @@ export function modelsAddCommand(clock: Clock, terminal: Terminal) {
           return;
         }
       }
-      const { writeModel } = await import('../models/write-model.ts');
+      const { writeModel } = await import('../../setup/models/write-model.ts');
       await writeModel(file, chosen, model);
       const keyIsSet = model.apiKeyEnv === undefined ? undefined : Boolean(env[model.apiKeyEnv]);
       if (options.json) terminal.out.json({ file, name: chosen, model, keyIsSet });

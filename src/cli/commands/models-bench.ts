@@ -1,9 +1,11 @@
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
 import type { Clock } from '../../base/clock.ts';
+import { type Printable, text } from '../../text/printable.ts';
+import { CommandContext } from '../context.ts';
 import { wholeNumber, withConfigAndData } from '../options.ts';
 import type { Terminal } from '../terminal.ts';
 
-export function modelsBenchCommand(clock: Clock, { out, err }: Terminal) {
+export function modelsBenchCommand(clock: Clock, terminal: Terminal) {
   return withConfigAndData(new Command('bench'))
     .description('measure throughput against parallelism, and say what maxParallel should be')
     .argument('<name>', "the model's name, as `offsite models` shows it")
@@ -14,9 +16,13 @@ export function modelsBenchCommand(clock: Clock, { out, err }: Terminal) {
     .option('--timeout <seconds>', 'how long to wait for an answer', wholeNumber, 300)
     .option('--json', 'print one JSON document on stdout')
     .action(async (name, options) => {
-      const { benchModel } = await import('../models/bench-model.ts');
+      const { benchModel } = await import('../../setup/models/bench-model.ts');
       const { benchReport } = await import('../models/bench-report.ts');
-      const bench = await benchModel(name, options, clock, { out, err });
+      await using context = CommandContext.open(options, { clock, terminal });
+      const { out, err } = context;
+      const { signal } = context.interruption({ doing: () => 'stopping; what was measured follows' });
+      const note = (message: Printable) => err.print(message);
+      const bench = await benchModel(context, name, options, { note, signal });
       const { interrupted, ...document } = bench;
       if (options.json) out.json({ ...document, interrupted: interrupted !== undefined });
       else if (bench.levels.length > 0) out.print(benchReport(bench));

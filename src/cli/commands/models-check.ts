@@ -1,11 +1,19 @@
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
 import type { Clock } from '../../base/clock.ts';
+import type { Usage } from '../../contract/report.ts';
+import type { CheckedModel } from '../../setup/models/check-model.ts';
+import type { Examined } from '../../setup/models/examine.ts';
+import type { Finding } from '../../setup/models/findings.ts';
 import { type Wire, wires } from '../../suite/model-config.ts';
+import { joined, ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
+import { duration } from '../../text/quantities.ts';
+import { table } from '../../text/table.ts';
+import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { wholeNumber, withConfigAndData } from '../options.ts';
 import type { Terminal } from '../terminal.ts';
 
-export function modelsCheckCommand(clock: Clock, { out, err }: Terminal) {
+export function modelsCheckCommand(clock: Clock, terminal: Terminal) {
   return withConfigAndData(new Command('check'))
     .description(
       'call a model for real, and print what it can do and what that means for offsite.yaml; exit 1 if it has a problem',
@@ -19,9 +27,13 @@ export function modelsCheckCommand(clock: Clock, { out, err }: Terminal) {
     .option('--json', 'print one JSON document on stdout')
     .action(async (name, options) => {
       // Read only now, so that the list of models comes fast.
-      const { checkModel } = await import('../models/check-model.ts');
-      const { checkReport } = await import('../models/check-report.ts');
-      const checked = await checkModel(name, options, clock, { out, err });
+      const { checkModel } = await import('../../setup/models/check-model.ts');
+      await using context = CommandContext.open(options, { clock, terminal });
+      const { out, err } = context;
+      context.note = () => err.print('stopping');
+      const { signal } = context.interruption();
+      const note = (message: Printable) => err.print(message);
+      const checked = await checkModel(context, name, options, { note, signal });
       if (options.json) out.json(checked);
       else out.print(checkReport(checked));
       const { findings = [] } = checked.examined ?? {};
@@ -33,4 +45,100 @@ function wireName(text: string): Wire {
   const wire = wires.find((one) => one === text);
   if (!wire) throw new InvalidArgumentError(`expected one of ${wires.join(', ')}.`);
   return wire;
+}
+
+/** What a check found, for people. */
+function checkReport(checked: CheckedModel): Printable {
+  const { examined } = checked;
+  const rows = [...answerRows(checked), ...(examined ? examinedRows(examined) : [])];
+  const facts = table([{ title: 'model' }, { title: checked.model }], rows);
+  return examined && examined.findings.length > 0
+    ? stack([facts, '', ...examined.findings.map(findingText)])
+    : facts;
+}
+
+function answerRows(checked: CheckedModel): [Value, Value][] {
+  const { answer, usage, failedTries, examined } = checked;
+  const cost: [Value, Value][] =
+    usage.costUsd === undefined
+      ? []
+      : [['cost', `${usage.costUsd.toFixed(6)} USD (prices of ${checked.pricesOf})`]];
+  return [
+    ['answer', text`"${answer.text}"${answer.stopped === 'done' ? '' : ` (${answer.stopped})`}`],
+    ['answered by', checked.answeredBy ?? 'unknown'],
+    ['wire', checked.wire],
+    ['where', checked.where],
+    ['latency', duration(checked.latencyMs)],
+    ...(examined ? [] : [['tokens', tokensOf(usage)] as [Value, Value]]),
+    ...cost,
+    ...failedTries.map(({ reason }): [Value, Value] => ['tried again', reason]),
+  ];
+}
+
+function tokensOf({ inputTokens, outputTokens }: Usage): string {
+  return `${inputTokens ?? 'unknown'} in, ${outputTokens ?? 'unknown'} out`;
+}
+
+function examinedRows({
+  server,
+  wires,
+  tools,
+  harnesses,
+  speed,
+  told: reported,
+  measuredContext,
+  used,
+}: Examined): [Value, Value][] {
+  const rows: [Value, Value][] = [];
+  if (server)
+    rows.push([
+      'server',
+      text`${server.kind}${server.version === undefined ? '' : text` ${server.version}`}`,
+    ]);
+  if (wires) {
+    const of = (state: string) => wires.filter((one) => one.state === state).map(({ wire }) => wire);
+    rows.push(['speaks', of('works').join(', ')]);
+    const unknown = [...of('failed'), ...of('limited')];
+    if (unknown.length > 0) rows.push(['not known', unknown.join(', ')]);
+  }
+  const works =
+    tools.state === 'works' ? 'work' : tools.state === 'unused' ? 'called, results not used' : 'do not work';
+  rows.push(['tools', text`${works}${tools.parallel ? ', several at a time' : ''}`]);
+  if (tools.reason !== undefined) rows.push(['', tools.reason]);
+  const working = harnesses.filter(({ state }) => state === 'works');
+  const names = working.map(
+    ({ harness, isTranslated }) => `${harness}${isTranslated ? ' (translated)' : ''}`,
+  );
+  rows.push([
+    'works with',
+    names.length === 0 ? 'no harness' : `${names.join(', ')}, and others of their wires`,
+  ]);
+  const streams = { works: 'works', together: 'in one piece', failed: 'does not work' }[speed.streaming];
+  rows.push(['streaming', streams], ['first token', duration(speed.firstTokenMs)]);
+  if (speed.tokensPerSecond !== undefined) {
+    const about = speed.estimated ? 'about ' : '';
+    rows.push(['speed', `${about}${speed.tokensPerSecond.toFixed(1)} tokens/s, median of ${speed.samples}`]);
+  }
+  if (reported.contextWindow !== undefined)
+    rows.push(['context', `${reported.contextWindow} tokens, as the server says`]);
+  if (measuredContext) rows.push(['measured', measuredText(measuredContext)]);
+  const more = used.unreported > 0 ? `; ${used.unreported} answers did not report any` : '';
+  rows.push([
+    'tokens',
+    `${used.inputTokens} in, ${used.outputTokens} out, in ${used.requests} requests${more}`,
+  ]);
+  return rows;
+}
+
+function measuredText({ holds, fails, stopped }: NonNullable<Examined['measuredContext']>): string {
+  const how = fails?.how === 'cut' ? 'cuts' : 'refuses';
+  const more = fails ? `, ${how} ${fails.length}` : ', the longest that was tried';
+  return `holds ${holds} tokens${more}${stopped === undefined ? '' : `; ended early: ${stopped}`}`;
+}
+
+function findingText({ level, says, set }: Finding): Printable {
+  const mark = level === 'problem' ? styled('red', ours('problem')) : styled('yellow', ours('advice'));
+  return set === undefined
+    ? text`${mark}: ${says}`
+    : joined([text`${mark}: ${says}`, text`set it in offsite.yaml: ${set}`], ' – ');
 }

@@ -1,7 +1,7 @@
+import type { Bench } from '../../setup/models/bench-model.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
 import { duration } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
-import type { Bench } from './bench-model.ts';
 
 /** The widest bar, in terminal cells. */
 const widest = 30;

@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
+import { Context, contextParts } from '../../../src/api/context.ts';
 import { hostCertificates } from '../../../src/api/host-certificates.ts';
-import { systemClock } from '../../../src/base/clock.ts';
-import { type CheckedModel, checkModel } from '../../../src/cli/models/check-model.ts';
 import { shellCall } from '../../../src/gateway/scripted/shell-tool.ts';
 import { commandsOf } from '../../../src/record/timeline.ts';
+import { type CheckedModel, checkModel } from '../../../src/setup/models/check-model.ts';
 import { ModelConfig, type Wire, wires } from '../../../src/suite/model-config.ts';
 import { profileOf } from '../../../src/suite/plan.ts';
-import { Output } from '../../../src/text/output.ts';
 import { openPlace } from '../../cli/place.ts';
 import { installPatience, turnPatience } from '../../runners/runner-bench.ts';
 import { openTrialBench, timeouts } from '../../trial/trial-bench.ts';
@@ -85,12 +84,10 @@ byPython.describe('a server of models', () => {
       }
       const place = opened.use(openPlace());
       const config = place.write('offsite.yaml', stringify({ models: { served: model } }));
-      const nowhere = new Output({ write: () => undefined });
       const { dataFolder } = place;
-      checked = await checkModel('served', { config, dataFolder }, systemClock, {
-        out: nowhere,
-        err: nowhere,
-      });
+      await using context = new Context(contextParts({ config, dataFolder }, { env: process.env }));
+      const { signal } = new AbortController();
+      checked = await checkModel(context, 'served', {}, { note: () => undefined, signal });
     }, installPatience);
     afterAll(() => opened.disposeAsync());
 

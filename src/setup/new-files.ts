@@ -1,8 +1,8 @@
 import { lstatSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
-import { makeFolder } from '../../base/make-folder.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
-import { plural } from '../../text/quantities.ts';
+import { makeFolder } from '../base/make-folder.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
+import { plural } from '../text/quantities.ts';
 
 export interface NewFile {
   /** Relative to the folder. */

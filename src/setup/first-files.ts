@@ -1,8 +1,8 @@
 import { stringify } from 'yaml';
-import { jsonSchemas } from '../../suite/json-schemas.ts';
-import type { Project } from '../project/look-at-project.ts';
+import { jsonSchemas } from '../suite/json-schemas.ts';
 import type { NewFile } from './new-files.ts';
 import type { OfferedModel } from './offered-models.ts';
+import type { Project } from './project.ts';
 
 export interface FirstFiles {
   project: Project;

@@ -1,18 +1,14 @@
-import type { Clock } from '../../base/clock.ts';
+import type { Context } from '../../api/context.ts';
 import { costOf } from '../../gateway/prices.ts';
 import { type BenchLevel, type BenchLoad, benchLevel } from '../../gateway/probe/bench-level.ts';
 import { openDirectModel, type Used } from '../../gateway/probe/direct-model.ts';
 import { type Recommendation, recommendParallel } from '../../gateway/probe/recommend-parallel.ts';
 import { streamedAnswer } from '../../gateway/probe/streamed-answer.ts';
 import type { AutoLimit, Wire } from '../../suite/model-config.ts';
-import { text } from '../../text/printable.ts';
+import { type Printable, text } from '../../text/printable.ts';
 import { count, duration } from '../../text/quantities.ts';
-import { CommandContext } from '../context.ts';
-import type { Terminal } from '../terminal.ts';
 
 export interface BenchOptions {
-  config?: string | undefined;
-  dataFolder?: string | undefined;
   parallel: readonly number[];
   promptTokens: number;
   outputTokens: number;
@@ -38,18 +34,15 @@ export interface Bench {
 const requestsEach = 3;
 
 /**
- * Measures a model at each level of parallelism. An interruption ends it with the levels so far. Throws the
+ * Measures a model at each level of parallelism. An aborted signal ends it with the levels so far. Throws the
  * failure of the first request, which loads the model.
  */
 export async function benchModel(
+  context: Context,
   asked: string,
   options: BenchOptions,
-  clock: Clock,
-  terminal: Terminal,
+  { note, signal }: { note(message: Printable): void; signal: AbortSignal },
 ): Promise<Bench> {
-  await using context = CommandContext.open(options, { clock, terminal });
-  const { err } = context;
-  const { signal } = context.interruption({ doing: () => 'stopping; what was measured follows' });
   await using model = openDirectModel(asked, await context.models.gatewayOptions(context.config.models));
   const [wire] = model.wires;
   const within = options.timeout * 1000;
@@ -59,7 +52,7 @@ export async function benchModel(
     const requests = Math.max(parallel, options.requests ?? requestsEach * parallel);
     return { parallel, requests, promptTokens, outputTokens };
   });
-  err.print(plan(loads, model.config.prices));
+  note(plan(loads, model.config.prices));
   const levels: BenchLevel[] = [];
   let interrupted: unknown;
   try {
@@ -69,7 +62,7 @@ export async function benchModel(
       const level = await benchLevel(model, wire, load, { within, signal });
       levels.push(level);
       const done = `${level.tokensPerSecond.toFixed(1)} tokens/s in ${duration(level.durationMs)}`;
-      err.print(text`parallel ${load.parallel}: ${done}`);
+      note(text`parallel ${load.parallel}: ${done}`);
     }
   } catch (error) {
     if (!signal.aborted) throw error;
@@ -89,7 +82,7 @@ export async function benchModel(
   };
 }
 
-/** What the measurement may use, printed before it begins. */
+/** What the measurement may use, noted before it begins. */
 function plan(loads: readonly BenchLoad[], prices: Parameters<typeof costOf>[1]) {
   const requests = loads.reduce((total, load) => total + load.requests, 0);
   const [load] = loads;

@@ -1,3 +1,5 @@
+import type { Context } from '../../api/context.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { ChatAnswer, ChatRequest } from '../../gateway/chat/chat.ts';
 import type { GatewaySession } from '../../gateway/gateway.ts';
 import { harnessForms, openHarnessDoor } from '../../gateway/probe/ask-as-harness.ts';
@@ -15,10 +17,8 @@ import { ollamaModel } from '../../gateway/probe/ollama-model.ts';
 import type { ServerModel } from '../../gateway/probe/server-models.ts';
 import type { Config } from '../../suite/config-file.ts';
 import { type HttpModel, type ModelConfig, type Wire, wires } from '../../suite/model-config.ts';
-import { ours, text } from '../../text/printable.ts';
+import { ours, type Printable, text } from '../../text/printable.ts';
 import { count } from '../../text/quantities.ts';
-import type { CommandContext } from '../context.ts';
-import { askWithin } from './ask-within.ts';
 import { type CheckedHarness, type Finding, type Found, findingsOf } from './findings.ts';
 
 /** What a check found out beyond the first answer. */
@@ -29,8 +29,6 @@ export interface Examined extends Found {
 }
 
 export interface CheckOptions {
-  config?: string | undefined;
-  dataFolder?: string | undefined;
   wire?: Wire | undefined;
   timeout?: number | undefined;
   quick?: true | undefined;
@@ -39,7 +37,7 @@ export interface CheckOptions {
 }
 
 export interface ExamineParts {
-  context: CommandContext;
+  context: Context;
   name: string;
   models: Config['models'];
   session: GatewaySession;
@@ -47,6 +45,8 @@ export interface ExamineParts {
   ask(request: ChatRequest): Promise<ChatAnswer>;
   within: number;
   signal: AbortSignal;
+  /** Called before each part, with what it does. */
+  note(message: Printable): void;
   options: CheckOptions;
 }
 
@@ -57,12 +57,11 @@ const usualLongest = 32_768;
 
 /** Examines a model that has given an answer. If it cannot do something, that is a finding, not an error. */
 export async function examine(parts: ExamineParts): Promise<Examined> {
-  const { context, name, models, session, wire, ask, within, signal, options } = parts;
-  const { err } = context;
+  const { context, name, models, session, wire, ask, within, signal, note, options } = parts;
   const config = models[name];
   if (!config) throw new Error(`the model ${name} is not configured`);
   await using direct = openDirectModel(name, await context.models.gatewayOptions(models));
-  err.print(ours('checking tools, streaming and speed'));
+  note(ours('checking tools, streaming and speed'));
   const tools = await checkTools(ask, signal);
   const harnesses = await checkHarnesses(config, parts);
   const speed = await checkSpeed(direct, wire, { samples, within, signal, clock: context.clock });
@@ -76,7 +75,7 @@ export async function examine(parts: ExamineParts): Promise<Examined> {
   let measuredContext: MeasuredContext | undefined;
   if (options.deep) {
     const upTo = options.upTo ?? config.contextWindow ?? reported.contextWindow ?? usualLongest;
-    err.print(text`measuring its context: up to ${count(mostMeasuringTokens(upTo))} tokens in total`);
+    note(text`measuring its context: up to ${count(mostMeasuringTokens(upTo))} tokens in total`);
     measuredContext = await measureContext(ask, upTo, signal);
   }
   const found = {
@@ -152,4 +151,26 @@ async function usedBy(session: GatewaySession, direct: Used): Promise<Used> {
     outputTokens: sum('outputTokens'),
     unreported: direct.unreported + exchanges.filter(isUnreported).length,
   };
+}
+
+/** Throws `MODEL_TOO_SLOW` if an answer does not come in time. */
+export async function askWithin(
+  ask: (asking: AbortSignal) => Promise<ChatAnswer>,
+  { name, within, signal }: { name: string; within: number; signal: AbortSignal },
+): Promise<ChatAnswer> {
+  const deadline = AbortSignal.timeout(within);
+  try {
+    return await ask(AbortSignal.any([signal, deadline]));
+  } catch (error) {
+    if (error === deadline.reason) throw tooSlow(name, within / 1000);
+    throw error;
+  }
+}
+
+function tooSlow(name: string, seconds: number): OffsiteError {
+  return new OffsiteError(`the model ${name} did not answer within ${seconds} s`, {
+    code: 'MODEL_TOO_SLOW',
+    kind: 'infrastructure',
+    hint: 'A server may be loading it: try again, or give it longer with --timeout.',
+  });
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Clock } from '../../base/clock.ts';
+import type { Context } from '../../api/context.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { ChatAnswer, ChatRequest } from '../../gateway/chat/chat.ts';
 import type { GatewaySession, ModelAccount, ModelExchange } from '../../gateway/gateway.ts';
@@ -7,10 +7,7 @@ import { ownName } from '../../gateway/open-gateway.ts';
 import { checkWires } from '../../gateway/probe/check-wires.ts';
 import { openDirectModel, refuseReplayed } from '../../gateway/probe/direct-model.ts';
 import { type ModelConfig, type Wire, whereOf, wiresOf } from '../../suite/model-config.ts';
-import { CommandContext } from '../context.ts';
-import type { Terminal } from '../terminal.ts';
-import { askWithin } from './ask-within.ts';
-import { type CheckOptions, type Examined, type ExamineParts, examine } from './examine.ts';
+import { askWithin, type CheckOptions, type Examined, type ExamineParts, examine } from './examine.ts';
 
 export interface CheckedModel {
   model: string;
@@ -33,19 +30,16 @@ export interface CheckedModel {
  * what it can do. Throws the failure of the first call.
  */
 export async function checkModel(
+  context: Context,
   asked: string | undefined,
   options: CheckOptions,
-  clock: Clock,
-  terminal: Terminal,
+  { note, signal }: Pick<ExamineParts, 'note' | 'signal'>,
 ): Promise<CheckedModel> {
-  await using context = CommandContext.open(options, { clock, terminal });
-  const { config, err } = context;
+  const { config } = context;
   const name = asked === undefined ? onlyModel(Object.keys(config.models)) : ownName(asked, config.models);
   const model = Object.hasOwn(config.models, name) ? config.models[name] : undefined;
   if (model) refuseReplayed(name, model);
   const models = model ? { ...config.models, [name]: checked(name, model, options.wire) } : config.models;
-  context.note = () => err.print('stopping');
-  const { signal } = context.interruption();
   const within = (options.timeout ?? 120) * 1000;
   if (model && !options.quick) await context.models.forgetRefused(name, model);
   await using gateway = await context.models.gateway(models);
@@ -59,7 +53,7 @@ export async function checkModel(
   });
   const ask = (request: ChatRequest) =>
     askWithin((asking) => session.chat('agent', request, asking), { name, within, signal });
-  const parts = { context, name, models, ask, within, signal };
+  const parts = { context, name, models, ask, within, note, signal };
   let answer: ChatAnswer;
   try {
     answer = await ask({

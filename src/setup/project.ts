@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { parseForeignJson } from '../../base/parse-json.ts';
-import { filesIn, type ProjectFiles } from './project-files.ts';
+import { parseForeignJson } from '../base/parse-json.ts';
+import { filesIn, ofPython, type ProjectFiles } from './project-files.ts';
 
 /** What the files of somebody's program show about it. Nothing of it is run. */
 export interface ProjectTools {
@@ -88,11 +88,6 @@ function nodeProject(files: ProjectFiles): FoundTools | undefined {
     ...(hasTests && { test: manager === 'npm' ? 'npm test' : `npx --yes ${manager} test` }),
   };
 }
-
-const ofPython = ['pyproject.toml', 'setup.py', 'setup.cfg', 'requirements.txt', 'tox.ini', 'pytest.ini'];
-
-/** The files whose texts are read. */
-export const filesToRead: readonly string[] = ['package.json', ...ofPython, 'Makefile'];
 
 function pythonProject(files: ProjectFiles): FoundTools | undefined {
   const texts = new Map(ofPython.map((name) => [name, files.text(name)]));

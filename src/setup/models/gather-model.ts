@@ -4,12 +4,29 @@ import type { ServerModel } from '../../gateway/probe/server-models.ts';
 import { allWires } from '../../gateway/wires/wire-table.ts';
 import { type HttpModel, type Wire, wires } from '../../suite/model-config.ts';
 import { variableProblem } from '../../suite/variable-name.ts';
-import { joined, ours, text } from '../../text/printable.ts';
+import { joined, ours, text, type Value } from '../../text/printable.ts';
 import { count, plural } from '../../text/quantities.ts';
-import type { Asking, Choice } from '../asking.ts';
 import { checkAddress, readAddress } from './answers.ts';
 import { type HostedService, hostedAt, hostedServices } from './hosted.ts';
 import { nearbyServers } from './nearby-servers.ts';
+
+export interface Choice<Chosen> {
+  title: Value;
+  chosen: Chosen;
+}
+
+/** Asks a person. Each method throws when they leave. */
+export interface Asking extends Disposable {
+  /** @param preset what an empty answer means; without it, an empty answer asks again */
+  text(
+    question: Value,
+    options?: { preset?: string; problem?(answer: string): string | undefined },
+  ): Promise<string>;
+  /** An empty answer chooses the first. */
+  choose<Chosen>(question: Value, choices: readonly Choice<Chosen>[]): Promise<Chosen>;
+  /** An empty answer is yes. */
+  confirm(question: Value): Promise<boolean>;
+}
 
 /** What was given by options. */
 export interface GivenModel {

@@ -1,6 +1,6 @@
-import { serverFacts } from '../../bounds/model.ts';
-import type { ServerLook } from '../../gateway/probe/look-at-server.ts';
-import { usualWire } from '../../gateway/wires/wire-table.ts';
+import { serverFacts } from '../bounds/model.ts';
+import type { ServerLook } from '../gateway/probe/look-at-server.ts';
+import { usualWire } from '../gateway/wires/wire-table.ts';
 
 /** A model that the configuration will have, and a harness that suits it. */
 export interface OfferedModel {

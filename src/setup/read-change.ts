@@ -1,12 +1,12 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { OffsiteError } from '../../base/offsite-error.ts';
-import { addedCases, gitSources } from '../../bounds/suite.ts';
-import { runGit } from '../../suite/git/run-git.ts';
-import { readFile } from '../../suite/read-file.ts';
-import type { ProjectFiles } from '../project/project-files.ts';
-import { projectFilesAt } from './project-files-at.ts';
+import picomatch from 'picomatch';
+import { OffsiteError } from '../base/offsite-error.ts';
+import { addedCases, gitSources } from '../bounds/suite.ts';
+import { runGit } from '../suite/git/run-git.ts';
+import { readFile } from '../suite/read-file.ts';
+import { type ProjectFiles, projectFilesAt } from './project-files.ts';
 
 /** What to make a case of: a commit, a range of commits, or a diff onto a commit. */
 export type ChangeRequest =
@@ -189,4 +189,19 @@ function titleOf(file: string): string {
 
 function refused(message: string, hint: string): OffsiteError {
   return new OffsiteError(message, { code: 'CHANGE_UNUSABLE', kind: 'input', hint });
+}
+
+/** Where tests are in most repositories. */
+const usual = [
+  '**/{test,tests,__tests__,spec,specs,testdata,__snapshots__}/**',
+  '**/*.{test,spec}.*',
+  '**/*[-_]{test,spec}.*',
+  '**/test_*.*',
+  '**/*{Test,Tests,Spec}.{java,kt,scala,groovy,cs,php,swift}',
+  '**/conftest.py',
+];
+
+/** Returns a function that tells whether a path in a repository is a test, or a file that tests read. */
+export function testFileMatcher(globs: readonly string[] | undefined): (path: string) => boolean {
+  return picomatch([...(globs ?? usual)], { dot: true });
 }
