@@ -8,7 +8,7 @@ import { OffsiteError } from '../base/offsite-error.ts';
 import { versionOf } from '../base/version.ts';
 import { evidenceBundles } from '../bounds/anyone.ts';
 import { paddingOf } from '../engine/archive/tar-entries.ts';
-import { archiveEnd, tarHeader } from '../engine/archive/write-header.ts';
+import { archiveEnd, tarHeader } from '../engine/archive/write-archive.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import { type CarriedBatch, carriedBatch } from '../ledger/carried-batch.ts';
 import type { Ledger } from '../ledger/ledger.ts';
