@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
 import type { Clock } from '../../base/clock.ts';
-import { type Printable, text } from '../../text/printable.ts';
+import type { Printable } from '../../text/printable.ts';
 import { CommandContext } from '../context.ts';
 import { wholeNumber, withConfigAndData } from '../options.ts';
 import type { Terminal } from '../terminal.ts';

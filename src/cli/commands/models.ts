@@ -1,5 +1,4 @@
 import { Command } from '@commander-js/extra-typings';
-import { dataFolderOf } from '../../api/data-folder.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { Config } from '../../suite/config-file.ts';
 import { loadConfig } from '../../suite/load-config.ts';
