@@ -1,21 +1,14 @@
-import { mkdtempSync, rmSync, truncateSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { truncateSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
 import { Delivery } from '../../src/agent/delivery.ts';
 import { DeliveryLoop } from '../../src/agent/delivery-loop.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { createClient } from '../../src/client/client.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { dropBeforeAnswer, json, type Step, scriptedService } from '../client/scripted-service.ts';
+import { folder } from '../each-folder.ts';
 import { queueTrial } from '../ledger/queue-trial.ts';
 import { handClock, settled } from './test-clock.ts';
-
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-loop-'));
-});
-afterEach(() => rmSync(folder, { recursive: true }));
 
 const success = json(200, {});
 const broken = json(500, { _tag: 'InternalError', message: 'sorry' });

@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Delivery } from '../../src/agent/delivery.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { createClient } from '../../src/client/client.ts';
@@ -9,13 +6,8 @@ import type { ReportedTrial } from '../../src/contract/report.ts';
 import { listTrials } from '../../src/ledger/find.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { json, type ScriptedService, type Step, scriptedService, text } from '../client/scripted-service.ts';
+import { folder } from '../each-folder.ts';
 import { queueTrial } from '../ledger/queue-trial.ts';
-
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-delivery-'));
-});
-afterEach(() => rmSync(folder, { recursive: true }));
 
 const report: ReportedTrial = {
   caseName: 'A',

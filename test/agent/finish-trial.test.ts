@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { rmSync } from 'node:fs';
+import { expect, test } from 'vitest';
 import { runners } from '../../runners/index.ts';
 import { Admission } from '../../src/agent/admission.ts';
 import { Circuits } from '../../src/agent/circuits.ts';
@@ -22,18 +20,13 @@ import { Sandboxes } from '../../src/trial/sandboxes.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
 import { openFlakyService } from '../cli/flaky-service.ts';
 import { openPlace } from '../cli/place.ts';
+import { folder } from '../each-folder.ts';
 import { testUpstream } from '../gateway/test-upstream.ts';
 import { queueTrial } from '../ledger/queue-trial.ts';
 import { startRequest } from '../service/test-service.ts';
 import { fixtureCli } from '../trial/fixture-cli.ts';
 import { specOf } from '../trial/trial-bench.ts';
 import { handClock } from './test-clock.ts';
-
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-agent-'));
-});
-afterEach(() => rmSync(folder, { recursive: true }));
 
 /** Waits between attempts pass at once; deadlines are real. */
 const hasty: Clock = {

@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { runners } from '../../runners/index.ts';
 import { Admission } from '../../src/agent/admission.ts';
 import { Circuits } from '../../src/agent/circuits.ts';
@@ -20,14 +19,9 @@ import { ModelConfig } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';
 import { Sandboxes } from '../../src/trial/sandboxes.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
+import { folder } from '../each-folder.ts';
 import { fixtureCli } from '../trial/fixture-cli.ts';
 import { specOf } from '../trial/trial-bench.ts';
-
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-stopped-'));
-});
-afterEach(() => rmSync(folder, { recursive: true }));
 
 /**
  * What becomes of trials, as a batch has it: each is asked to be finished at once, and `concurrency` run at a

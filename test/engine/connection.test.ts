@@ -70,14 +70,6 @@ describe('which engine is meant', () => {
     await rm(settings);
   });
 
-  test('DOCKER_TLS_VERIFY and DOCKER_CERT_PATH are honored', async () => {
-    const certificates = join(home, 'certificates');
-    await mkdir(certificates);
-    await writeFile(join(certificates, 'ca.pem'), 'CA');
-    const env = { DOCKER_HOST: 'tcp://env:1', DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: certificates };
-    expect(await candidates(undefined, env)).toMatchObject([{ tls: { ca: 'CA' } }]);
-  });
-
   test('a missing context and settings that are not JSON are input errors', async () => {
     await expect(connect({ env: { HOME: home, DOCKER_CONTEXT: 'gone' } })).rejects.toMatchObject({
       code: 'ENGINE_BAD_CONTEXT',

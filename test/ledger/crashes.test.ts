@@ -1,18 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { crashedTooOften } from '../../src/agent/not-run.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { defects } from '../../src/bounds/anyone.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
+import { folder } from '../each-folder.ts';
 import { queueTrial } from './queue-trial.ts';
-
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-crashes-'));
-});
-afterEach(() => rmSync(folder, { recursive: true }));
 
 function openBatch(ledger: Ledger) {
   const run = { id: 'run', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', details: {} };

@@ -4,7 +4,6 @@ import {
   closeSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
   readdirSync,
   rmSync,
@@ -13,9 +12,8 @@ import {
   unlinkSync,
   writeSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { backUpLedger } from '../../src/ledger/back-up.ts';
 import { checkLedger } from '../../src/ledger/check.ts';
@@ -23,16 +21,11 @@ import { openDatabase } from '../../src/ledger/database.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { migrations } from '../../src/ledger/migrations.ts';
 import { pruneLedger } from '../../src/ledger/prune.ts';
+import { folder } from '../each-folder.ts';
 import { byRoot } from '../needs.ts';
 import { queueTrial } from './queue-trial.ts';
 
 const asRoot = (program: string, ...args: string[]) => void execFileSync(program, args);
-
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-ledger-'));
-});
-afterEach(() => rmSync(folder, { recursive: true }));
 
 const day = 24 * 60 * 60_000;
 const never = new AbortController().signal;

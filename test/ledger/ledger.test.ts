@@ -1,21 +1,15 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import type { ReportedTrial } from '../../src/contract/report.ts';
 import { BlobStore } from '../../src/ledger/blobs.ts';
 import { openDatabase } from '../../src/ledger/database.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
+import { folder } from '../each-folder.ts';
 import { queueTrial } from './queue-trial.ts';
-
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-ledger-'));
-});
-afterEach(() => rmSync(folder, { recursive: true }));
 
 const clock: Clock = { ...systemClock, now: () => 1_000 };
 const report: ReportedTrial = {

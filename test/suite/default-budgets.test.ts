@@ -1,17 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import type { Config } from '../../src/suite/config-file.ts';
 import { defaultBudgetsText } from '../../src/suite/default-budgets.ts';
 import { loadConfig } from '../../src/suite/load-config.ts';
-
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-budgets-'));
-});
-afterEach(() => rmSync(folder, { recursive: true }));
+import { folder } from '../each-folder.ts';
 
 const api = { wire: 'openai-chat', baseUrl: 'http://127.0.0.1:9/v1' };
 const free = { ...api, model: 'free' };

@@ -1,23 +1,9 @@
-import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { BadFile } from '../../src/suite/file-issues.ts';
+import { truncateSync } from 'node:fs';
+import { expect, test } from 'vitest';
 import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
-
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-suite-'));
-});
-afterEach(() => rmSync(folder, { recursive: true }));
-
-function write(name: string, content: string): string {
-  const file = join(folder, name);
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, content);
-  return file;
-}
+import { folder, write } from '../each-folder.ts';
+import { problemsOf } from './problems-of.ts';
 
 function load(one: string, prompt = '{{instruction}}') {
   const suite =
@@ -27,15 +13,7 @@ function load(one: string, prompt = '{{instruction}}') {
   return loadSuite(write('suite.yaml', suite), loadConfig({ suiteFolder: folder, env: {} }), [harness]);
 }
 
-function problems(...given: Parameters<typeof load>): string {
-  try {
-    load(...given);
-  } catch (error) {
-    if (error instanceof BadFile) return error.message.replaceAll(`${folder}/`, '');
-    throw error;
-  }
-  throw new Error('the suite was accepted');
-}
+const problems = (...given: Parameters<typeof load>) => problemsOf(() => load(...given));
 
 const rewards = 'rewards: { json: /logs/verifier/reward.json, text: /logs/verifier/reward.txt }';
 const graded = `tests: { command: [t], ${rewards} }`;

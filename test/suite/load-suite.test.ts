@@ -1,25 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { BadFile } from '../../src/suite/file-issues.ts';
+import { chmodSync, mkdirSync, rmSync, symlinkSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
 import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
 import { startRequest } from '../../src/suite/plan.ts';
-
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-suite-'));
-});
-afterEach(() => rmSync(folder, { recursive: true }));
-
-function write(name: string, content: string): string {
-  const file = join(folder, name);
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, content);
-  return file;
-}
+import { folder, write } from '../each-folder.ts';
+import { problemsOf } from './problems-of.ts';
 
 function load(suite: string, config = 'profiles:\n  p: { run: "true" }\n') {
   write('offsite.yaml', config);
@@ -43,15 +30,7 @@ function load(suite: string, config = 'profiles:\n  p: { run: "true" }\n') {
   ]);
 }
 
-function problems(suite: string, config?: string): string[] {
-  try {
-    load(suite, config);
-  } catch (error) {
-    if (!(error instanceof BadFile)) throw error;
-    return error.message.split('\n').map((line) => line.replace(`${folder}/`, ''));
-  }
-  throw new Error('the suite was accepted');
-}
+const problems = (suite: string, config?: string) => problemsOf(() => load(suite, config)).split('\n');
 
 const model = 'models: { m: { wire: openai-chat, baseUrl: "http://127.0.0.1:1" } }\n';
 const variants = 'variants: [{ model: none, harness: command, profile: p }]\n';

@@ -1,23 +1,10 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { BadFile } from '../../src/suite/file-issues.ts';
+import { chmodSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
 import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
-
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-suite-'));
-});
-afterEach(() => rmSync(folder, { recursive: true }));
-
-function write(name: string, content: string): string {
-  const file = join(folder, name);
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, content);
-  return file;
-}
+import { folder, write } from '../each-folder.ts';
+import { problemsOf } from './problems-of.ts';
 
 function load(one: string) {
   const suite = `suite: { id: s, prompt: go }\nvariants: [{ model: m, harness: any }]\ncases:\n  - id: a\n${one}`;
@@ -25,15 +12,7 @@ function load(one: string) {
   return loadSuite(write('suite.yaml', suite), loadConfig({ suiteFolder: folder, env: {} }), [harness]);
 }
 
-function problems(one: string): string {
-  try {
-    load(one);
-  } catch (error) {
-    if (error instanceof BadFile) return error.message.replaceAll(`${folder}/`, '');
-    throw error;
-  }
-  throw new Error('the suite was accepted');
-}
+const problems = (one: string) => problemsOf(() => load(one));
 
 const rewards = 'rewards: { json: /logs/verifier/reward.json, text: /logs/verifier/reward.txt }';
 

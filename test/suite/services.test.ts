@@ -1,24 +1,9 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readPlan, storedPlan } from '../../src/agent/stored-plan.ts';
-import { BadFile } from '../../src/suite/file-issues.ts';
 import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
-
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-services-'));
-});
-afterEach(() => rmSync(folder, { recursive: true }));
-
-function write(name: string, content: string): string {
-  const file = join(folder, name);
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, content);
-  return file;
-}
+import { folder, write } from '../each-folder.ts';
+import { problemsOf } from './problems-of.ts';
 
 const head =
   'suite: { id: s, prompt: x }\nvariants: [{ model: none, harness: command, profile: p }]\n' +
@@ -31,15 +16,7 @@ function load(services: string) {
   ]);
 }
 
-function problems(services: string): string[] {
-  try {
-    load(services);
-  } catch (error) {
-    if (!(error instanceof BadFile)) throw error;
-    return error.message.split('\n').map((line) => line.replaceAll(`${folder}/`, ''));
-  }
-  throw new Error('the suite was accepted');
-}
+const problems = (services: string) => problemsOf(() => load(services)).split('\n');
 
 test('services become part of the plan, with their files and places, and survive being stored', () => {
   write('db/init.sql', 'SELECT 1;');

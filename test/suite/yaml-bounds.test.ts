@@ -1,15 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { readYamlFile } from '../../src/suite/yaml-file.ts';
-
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-yaml-'));
-});
-afterEach(() => rmSync(folder, { recursive: true }));
+import { folder } from '../each-folder.ts';
 
 function read(text: string): unknown {
   const file = join(folder, 'a.yaml');

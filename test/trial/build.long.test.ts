@@ -1,9 +1,8 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { CaseEnvironment } from '../../src/suite/environment.ts';
@@ -11,6 +10,7 @@ import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
 import { hostEnvironmentOf } from '../../src/trial/host-environment.ts';
 import type { BuildEvent } from '../../src/trial/image/build-event.ts';
+import { folder, write } from '../each-folder.ts';
 import { dockerOf } from '../engine/docker-of.ts';
 import { testImage } from './test-image.ts';
 import { openTrialBench, type TrialBench } from './trial-bench.ts';
@@ -18,19 +18,6 @@ import { openTrialBench, type TrialBench } from './trial-bench.ts';
 const certificate = `-----BEGIN CERTIFICATE-----\nof this host ${crypto.randomUUID()}\n-----END CERTIFICATE-----\n`;
 const proxy = `http://user:${crypto.randomUUID()}@proxy.example:8080`;
 const withProxy = { passEnv: ['HTTPS_PROXY'] };
-
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-build-test-'));
-});
-afterEach(() => rmSync(folder, { recursive: true }));
-
-function write(name: string, content: string): string {
-  const file = join(folder, name);
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, content);
-  return file;
-}
 
 /** The environment of a suite with this build, and the files that were written. */
 function built(build: Record<string, unknown>, images: Record<string, string> = {}): CaseEnvironment {
