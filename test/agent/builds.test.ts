@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Builds } from '../../src/agent/builds.ts';
+import { Builds } from '../../src/agent/batch-contexts.ts';
 import { Semaphore } from '../../src/base/semaphore.ts';
 import { specOf } from '../trial/trial-bench.ts';
 import { settled } from './test-clock.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { startQueued } from '../../src/agent/daemon/queue-folder.ts';
+import { startQueued } from '../../src/agent/daemon/batch-queue.ts';
 import { readTicket, writeTicket } from '../../src/agent/daemon/ticket.ts';
 import { startUnder } from '../../src/agent/start-batch.ts';
 import { storedPlan } from '../../src/agent/stored-plan.ts';

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import type { ReportRequest } from '../../src/contract/report.ts';
 import { inTransaction } from '../../src/ledger/database.ts';
-import { claimTrial } from '../../src/service/operations/claim-trial.ts';
+import { claimTrial } from '../../src/service/operations/handlers.ts';
 import { reportTrial } from '../../src/service/operations/report-trial.ts';
 import { startBatch } from '../../src/service/operations/start.ts';
 import { countPages, type PageCounts } from './page-counts.ts';

@@ -1,12 +1,20 @@
 import { existsSync } from 'node:fs';
-import { messageOf } from '../../base/offsite-error.ts';
+import { rm } from 'node:fs/promises';
+import type { Logger } from 'pino';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { queueTickets } from '../../bounds/suite.ts';
 import type { Client } from '../../client/client.ts';
+import { Unauthorized } from '../../client/refusal.ts';
+import type { Gateway } from '../../gateway/gateway.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { daemonLock } from '../../ledger/queue.ts';
-import { openBatch } from '../batch-run.ts';
+import { checkModels } from '../../trial/models.ts';
+import { type OpenBatch, openBatch } from '../batch-run.ts';
+import { checkOnEngines, type SomeEngines } from '../engines/check.ts';
 import { pullSetups } from '../pull.ts';
-import { type QueueFolderParts, startQueued } from './queue-folder.ts';
-import { queuedFiles } from './ticket.ts';
+import { lookFor, recordBatch, resolvePrompt, type StartParts, startUnder } from '../start-batch.ts';
+import type { KnownPlan } from '../stored-plan.ts';
+import { queuedFiles, readTicket, refuseTicket } from './ticket.ts';
 
 /**
  * Starts the batches of this data folder: those of the queue's files, and those that an earlier daemon began
@@ -108,4 +116,96 @@ async function recover(parts: RecoverParts, signal: AbortSignal): Promise<StuckB
     }
   }
   return stuck;
+}
+
+interface QueueFolderParts extends StartParts, SomeEngines {
+  /** The gateway of the current config revision. */
+  gateway(): Gateway;
+  log: Logger;
+  /** Called when the queue has new trials. */
+  started(): void;
+  /** Called when a file was refused for good. */
+  refused(reason: string): void;
+}
+
+/**
+ * Starts the batches of the files in the queue folder, one after another, each only once: the ledger knows
+ * for which files the service has been asked. Resolves with the milliseconds until the next round; rejects if
+ * the service or the engine is down.
+ */
+export async function startQueued(parts: QueueFolderParts, signal: AbortSignal): Promise<number> {
+  const { ledger, log } = parts;
+  const failures: unknown[] = [];
+  for (const file of await queuedFiles(ledger.dataFolder)) {
+    signal.throwIfAborted();
+    try {
+      const batch = await startTicket(file, parts, signal);
+      await pullSetups(batch, parts, signal);
+      log.info({ batch: batch.id, file, runs: batch.runs.length }, 'started a batch from the queue');
+      parts.started();
+      await rm(file, { force: true });
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isFinal(error)) {
+        failures.push(error);
+        continue;
+      }
+      const refused = await refuseTicket(ledger.dataFolder, file, reasonOf(error));
+      log.error({ file: refused, code: error.code, reason: error.message }, 'refused a file in the queue');
+      parts.refused(error.message);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+  return queueTickets.time.look;
+}
+
+/** The ticket's batch: started now, or earlier by a daemon that died before it removed the file. */
+async function startTicket(file: string, parts: QueueFolderParts, signal: AbortSignal): Promise<OpenBatch> {
+  const { ledger } = parts;
+  const known = readTicket(file);
+  const before = ledger.starts.ofFile(file);
+  if (before) {
+    const batch = ledger.batches.ofStart(before.key);
+    if (batch) return openBatch(batch, ledger);
+    if (before.state === 'asking') return found(known, before, parts, signal);
+    if (before.state === 'unknown') throw startUnknown();
+  }
+  await checkModels(known.plan, parts.gateway());
+  await checkOnEngines(parts, known.plan, signal);
+  const { prompt } = known.plan.suite;
+  const text = prompt.kind === 'text' ? prompt.text : await resolvePrompt(known.plan, parts.client, signal);
+  return startUnder(daemonLock, { plan: known.plan, prompt: text }, parts, signal);
+}
+
+/** The batch of a call whose answer was never read. */
+async function found(
+  known: KnownPlan,
+  start: Parameters<typeof lookFor>[1],
+  parts: QueueFolderParts,
+  signal: AbortSignal,
+): Promise<OpenBatch> {
+  const started = await lookFor(known, start, parts, signal);
+  if (started) return recordBatch(known, start, started, parts.ledger);
+  parts.ledger.starts.unknown(start.key, 'the service lists no such batch');
+  throw startUnknown();
+}
+
+function startUnknown(): OffsiteError {
+  const message = 'it is unknown whether the service started the batch, and it lists no batch that fits';
+  return new OffsiteError(message, {
+    code: 'START_UNKNOWN',
+    kind: 'infrastructure',
+    hint: 'Use `offsite service runs` to see whether the batch exists; if not, enqueue the suite again.',
+  });
+}
+
+/** Whether a retry cannot help. */
+function isFinal(error: unknown): error is OffsiteError {
+  // The user can replace a refused key.
+  if (!(error instanceof OffsiteError) || error instanceof Unauthorized) return false;
+  return error.kind === 'input' || error.code === 'START_UNKNOWN' || error.code === 'START_AMBIGUOUS';
+}
+
+function reasonOf({ message, hint }: OffsiteError): string {
+  return hint === undefined ? message : `${message}\n${hint}`;
 }

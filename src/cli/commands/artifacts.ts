@@ -5,8 +5,7 @@ import { plural, size } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
 import { CommandContext } from '../context.ts';
 import { withConfigAndData } from '../options.ts';
-import { announcedTarget } from '../show/announced-target.ts';
-import { trialOf } from '../show/open-trial.ts';
+import { announcedTarget, trialOf } from '../show/open-trial.ts';
 import { type Written, writeArtifacts } from '../write-artifacts.ts';
 
 export function artifactsCommand() {

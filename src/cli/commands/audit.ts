@@ -23,7 +23,7 @@ import { withConfigAndData } from '../options.ts';
 import { auditDocument, auditText, contradictedCount } from '../output/audit.ts';
 import { openProgress } from '../output/progress.ts';
 import type { CommonOptions } from '../settings.ts';
-import { announcedTarget } from '../show/announced-target.ts';
+import { announcedTarget } from '../show/open-trial.ts';
 
 export function auditCommand() {
   return withConfigAndData(new Command('audit'))

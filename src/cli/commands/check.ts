@@ -140,7 +140,7 @@ async function junitWriter(
 ): Promise<(checked: readonly CheckedCase[]) => void> {
   if (file === undefined) return () => undefined;
   // Checks without --junit start without the library for XML.
-  const { checkJunitXml } = await import('../output/check-junit.ts');
+  const { checkJunitXml } = await import('../output/junit.ts');
   return (checked) => writeText(file, checkJunitXml(checked, remarkOn, redact));
 }
 

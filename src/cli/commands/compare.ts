@@ -13,7 +13,7 @@ import { withService } from '../options.ts';
 import { comparisonText } from '../output/comparison.ts';
 import { hasRegression, type RegressionGates, regressionLines } from '../regression.ts';
 import type { CommonOptions } from '../settings.ts';
-import { announceLast } from '../show/announced-target.ts';
+import { announceLast } from '../show/open-trial.ts';
 
 export function compareCommand() {
   return withService(new Command('compare'))

@@ -26,7 +26,7 @@ import {
   regradeText,
 } from '../output/regrade.ts';
 import type { CommonOptions } from '../settings.ts';
-import { announcedTarget } from '../show/announced-target.ts';
+import { announcedTarget } from '../show/open-trial.ts';
 import { writeText } from '../write-text.ts';
 
 export function regradeCommand() {

@@ -8,8 +8,7 @@ import type { CommonOptions } from '../settings.ts';
 import { attachPerson, sizeOf } from '../shell/attach-person.ts';
 import { openSandbox } from '../shell/open-sandbox.ts';
 import { linePrinter } from '../shell/print-lines.ts';
-import { announcedTarget } from '../show/announced-target.ts';
-import { trialOf } from '../show/open-trial.ts';
+import { announcedTarget, trialOf } from '../show/open-trial.ts';
 import { type PersonsTerminal, personsTerminal } from '../terminal.ts';
 
 export function shellCommand() {

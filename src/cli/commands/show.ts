@@ -7,10 +7,8 @@ import { exitCodes } from '../exit-codes.ts';
 import { withConfigAndData } from '../options.ts';
 import { printPaged } from '../output/pager.ts';
 import type { CommonOptions } from '../settings.ts';
-import { announceOlder } from '../show/announced-target.ts';
-import { batchView, readBatch } from '../show/batch-view.ts';
-import { isLast, shownTrial, trialNeeded } from '../show/open-trial.ts';
-import { readSet, setDocument, setView } from '../show/set-view.ts';
+import { batchView, readBatch, readSet, setDocument, setView } from '../show/batch-view.ts';
+import { announceOlder, isLast, shownTrial, trialNeeded } from '../show/open-trial.ts';
 import { type Part, parts, partsOf, storyOf } from '../show/story.ts';
 import { trialDocument } from '../show/trial-document.ts';
 

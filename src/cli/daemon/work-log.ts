@@ -3,7 +3,7 @@ import type { WorkEvent } from '../../agent/worker/worker-parts.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { QueuedTrial } from '../../ledger/queue.ts';
 import { Activity, type ActivityEvent, type ActivityState, type NamedTrial } from '../output/activity.ts';
-import { heartbeat } from '../output/heartbeat.ts';
+import { heartbeat } from '../output/progress.ts';
 
 export interface WorkLog extends Disposable {
   observe(event: WorkEvent): void;

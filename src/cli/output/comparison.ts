@@ -4,8 +4,14 @@ import { plainText } from '../../text/output.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
 import { percent, plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
-import { differenceSentence, explained, fewCasesOf, rangeOf, shownP } from './comparison-words.ts';
-import { measureTables } from './measure-tables.ts';
+import {
+  differenceSentence,
+  explained,
+  fewCasesOf,
+  measureTables,
+  rangeOf,
+  shownP,
+} from './measure-tables.ts';
 
 /** How many changed cases are listed; `--json` has all. */
 const listed = 20;

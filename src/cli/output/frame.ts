@@ -93,3 +93,13 @@ function headLines(state: ActivityState, words: VerdictWords, width: number): Pr
   ];
   return [[bar, ...counts], rest].map((parts) => flowed(parts, { width, indent: 2, gap: 2 }));
 }
+
+/** Shows what is going on. Disposing ends that; what was printed stays. */
+export interface Display extends Disposable {
+  /** Whether what is going on can be seen all the time. */
+  readonly isLive: boolean;
+  /** Prints lines that stay. */
+  print(content: Content): void;
+  /** Notes that something has changed. Costs almost nothing. */
+  changed(): void;
+}

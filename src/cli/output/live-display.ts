@@ -2,8 +2,7 @@ import { clearScreenDown, cursorTo, moveCursor } from 'node:readline';
 import { createLogUpdate } from 'log-update';
 import stringWidth from 'string-width';
 import type { Content, Output } from '../../text/output.ts';
-import type { Display } from './display.ts';
-import type { Size } from './frame.ts';
+import type { Display, Size } from './frame.ts';
 
 /** Milliseconds between two drawings. */
 const drawMs = 200;

@@ -3,7 +3,7 @@ import { ours, type Printable, stack, styled, text } from '../../text/printable.
 import { cost, count, duration, percent, plural } from '../../text/quantities.ts';
 import { shellWord } from '../../text/shell-word.ts';
 import { table } from '../../text/table.ts';
-import { wordsFor } from '../show/words.ts';
+import { wordsFor } from '../show/layout.ts';
 import type { BatchSummary, RunSummary, TrialNumbers } from './summary.ts';
 
 /** The closing table. */

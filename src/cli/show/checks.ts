@@ -1,7 +1,11 @@
 import { stringify } from 'yaml';
 import { parseForeignJson } from '../../base/parse-json.ts';
+import type { CheckBeside } from '../../record/checks-beside.ts';
 import { hasPassed, lowJudgments, reachesThreshold, scoreText } from '../../record/failures.ts';
-import type { TrialRecord } from '../../record/trial-record.ts';
+import type { LaterGrading } from '../../record/later-grading.ts';
+import { type StepStanding, stepRewards, stepRewardText, stepStanding } from '../../record/step-standing.ts';
+import type { StepResult, TrialRecord } from '../../record/trial-record.ts';
+import { stepUsage } from '../../record/usage.ts';
 import {
   type Excerpt,
   excerpt,
@@ -13,7 +17,8 @@ import {
   text,
   type Value,
 } from '../../text/printable.ts';
-import { duration } from '../../text/quantities.ts';
+import { duration, minute, plural } from '../../text/quantities.ts';
+import { table } from '../../text/table.ts';
 import { firstLine, firstOf, inFull, inStory, mark, section } from './layout.ts';
 
 /** How many checks of a kind a story shows with their output, and how many without. */
@@ -157,4 +162,80 @@ function outputLines(output: string | undefined, size: Excerpt, title?: string):
   if (output === undefined || output.trim() === '') return [];
   const shown = excerpt(output, size);
   return title === undefined ? [text`  ${shown}`] : [text`  ${ours(title)}`, text`  ${shown}`];
+}
+
+/** The steps of a trial, one a line; undefined if its case has no steps. */
+export function stepsSection(record: TrialRecord): Printable | undefined {
+  const { steps } = record;
+  if (!steps) return undefined;
+  const ran = steps.filter(({ startedAt }) => startedAt !== undefined).length;
+  const columns = [
+    { title: '' },
+    { title: 'result' },
+    { title: 'took', align: 'right' as const },
+    { title: 'tokens', align: 'right' as const },
+  ];
+  const body = table(
+    columns,
+    steps.map((step) => rowOf(step, record)),
+  );
+  return section('steps', `${ran} of ${steps.length} ran`, [body, styled('dim', ours(legend))]);
+}
+
+const legend = '✓ reached its thresholds  ✗ did not  ○ void  · nothing to reach, or not run';
+
+function rowOf(step: StepResult, record: TrialRecord): Value[] {
+  const { name, startedAt, finishedAt } = step;
+  const standing = stepStanding(step, record);
+  const title = text`${markOf(standing)} ${name}`;
+  if (startedAt === undefined || finishedAt === undefined)
+    return [title, styled('dim', ours('not run')), '', ''];
+  const { totalTokens } = stepUsage(record, { startedAt, finishedAt });
+  return [
+    title,
+    resultOf(step, record),
+    duration(finishedAt - startedAt),
+    totalTokens === undefined ? '' : String(totalTokens),
+  ];
+}
+
+function markOf(standing: StepStanding): Printable {
+  return standing === 'no-threshold' || standing === 'not-run' ? styled('dim', ours('·')) : mark(standing);
+}
+
+function resultOf(step: StepResult, record: TrialRecord): Value {
+  const rewards = stepRewards(step, record);
+  const { cause } = step;
+  if (rewards.length > 0) return rewards.map(stepRewardText).join('; ');
+  return cause ? text`${cause.kind}: ${firstLine(cause.message)}` : '';
+}
+
+/** How many checks of a grading are shown. */
+const named = 8;
+
+/** The later gradings of a trial beside the first one; undefined if there are none. */
+export function gradingsSection(first: string, gradings: readonly LaterGrading[]): Printable | undefined {
+  if (gradings.length === 0) return undefined;
+  const body = gradings.toReversed().flatMap((grading) => gradingLines(first, grading));
+  return section('graded again', plural(gradings.length, 'time'), body);
+}
+
+function gradingLines(
+  first: string,
+  { gradedAt, verdict, suite, notes, cause, checks, unreadable }: LaterGrading,
+): Value[] {
+  const change = verdict === first ? ours('the same') : text`was ${ours(first)}`;
+  const by = suite === undefined ? ours('as planned') : text`by ${suite}`;
+  const changed = checks.filter((check) => check.changed);
+  return [
+    text`${mark(verdict)} ${ours(verdict)}, ${change}  ${styled('dim', text`${ours(minute(gradedAt))} ${by}`)}`,
+    ...(unreadable === undefined ? [] : [text`  ${unreadable}`]),
+    ...(cause ? [text`  ${cause.kind}, in ${cause.phase}: ${lines(cause.message)}`] : []),
+    ...firstOf(changed, named, checkLine),
+    ...notes.map((note) => text`  note: ${note}`),
+  ];
+}
+
+function checkLine({ kind, name, was = 'not there', now = 'not there' }: CheckBeside): Printable {
+  return text`  ${ours(`${kind}:`)} ${firstLine(name)}  ${was} → ${now}`;
 }

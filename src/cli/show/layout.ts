@@ -1,6 +1,7 @@
+import { labelOf } from '../../ledger/find-target.ts';
 import { failureLines } from '../../record/failures.ts';
-import type { Excerpt, Printable, Value } from '../../text/printable.ts';
-import { ours, stack, styled, text } from '../../text/printable.ts';
+import { type Excerpt, ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
+import { shellWord } from '../../text/shell-word.ts';
 
 /** A part of what is shown: its title, what the title counts, and indented lines. */
 export function section(title: string, counts: string, body: readonly Value[]): Printable {
@@ -40,4 +41,13 @@ export function firstLine(given: string): string {
 export function mark(verdict: 'passed' | 'failed' | 'void'): Printable {
   if (verdict === 'passed') return styled('green', ours('✓'));
   return verdict === 'failed' ? styled('red', ours('✗')) : styled('yellow', ours('○'));
+}
+
+/** A trial as `offsite show` takes it, safe to paste into a shell. */
+export function wordsFor(
+  trial: { caseId: string; variant: string; ordinal: number },
+  shortBatch?: string | undefined,
+): string {
+  const batch = shortBatch === undefined ? '' : `${shortBatch}:`;
+  return shellWord(`${batch}${labelOf(trial)}#${trial.ordinal}`);
 }

@@ -2,22 +2,18 @@ import type { StoredBatch } from '../../ledger/batches.ts';
 import type { ListedRun, ListedTrial } from '../../ledger/find.ts';
 import type { AuditMark, TrialAudit } from '../../record/audit.ts';
 import type { ServiceRecord } from '../../record/environment.ts';
+import { failuresOf } from '../../record/failures.ts';
 import type { LaterGrading } from '../../record/later-grading.ts';
+import { oneLine } from '../../record/listing.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
-import { excerpt, ours, type Printable, styled, text, type Value } from '../../text/printable.ts';
+import { excerpt, lines, ours, type Printable, styled, text, type Value } from '../../text/printable.ts';
 import { duration, minute, plural, size } from '../../text/quantities.ts';
 import type { TrialDetails } from '../output/trial-details.ts';
 import { changesSection, type ReadText } from './changes.ts';
-import { checkSections } from './checks.ts';
-import { gradingsSection } from './gradings.ts';
-import { hostLines } from './hosts.ts';
-import { firstOf, mark, page, section } from './layout.ts';
-import { modelSection, usageSection } from './models.ts';
-import { outsideSection } from './outside.ts';
-import { stepsSection } from './steps.ts';
-import { timelineSection } from './timeline.ts';
-import { transcriptSection } from './transcript.ts';
-import { whySection } from './why.ts';
+import { checkSections, gradingsSection, stepsSection } from './checks.ts';
+import { firstOf, inStory, mark, page, section } from './layout.ts';
+import { hostLines, modelSection, usageSection } from './models.ts';
+import { timelineSection, transcriptSection } from './timeline.ts';
 
 /** The parts of a trial that can be seen whole. */
 export const parts = ['verify', 'diff', 'transcript', 'model'] as const;
@@ -206,5 +202,47 @@ function moreSection(shown: ShownTrial): Printable {
     ...regradeLine(shown),
     text`ids      ${batch.id}  ${run.id}`,
     text`record   ${details.record.path}`,
+  ]);
+}
+
+/** How many reasons a story names before its evidence. */
+const named = 3;
+
+/** Why a trial did not pass; undefined if it passed. */
+function whySection(record: TrialRecord): Printable | undefined {
+  const body = [...causeLines(record), ...firstOf(failuresOf(record), named, oneLine)];
+  return body.length === 0 ? undefined : section('why', '', body);
+}
+
+function causeLines({ cause, harness }: TrialRecord): Value[] {
+  if (!cause) return [];
+  const { kind, phase, message, output = '' } = cause;
+  return [
+    text`${kind}, in ${phase}: ${lines(message)}`,
+    ...(harness?.ended === 'timed-out' ? [text`the harness was stopped after ${harness.afterMs} ms`] : []),
+    ...(output.trim() === '' ? [] : [excerpt(output, inStory)]),
+  ];
+}
+
+/** How many paths a story shows. */
+const inStoryMost = 12;
+
+/**
+ * The unexpected changes outside the workspace, in the sandbox in which the work was graded.
+ *
+ * @param whole with all paths that the record has
+ */
+function outsideSection({ systemChanges }: TrialRecord, whole: boolean): Printable | undefined {
+  const { unexpected, caches } = systemChanges ?? {};
+  if (!unexpected || unexpected.count + (caches?.count ?? 0) === 0) return undefined;
+  const { paths, count } = unexpected;
+  const most = whole ? Number.POSITIVE_INFINITY : inStoryMost;
+  const spare = count - paths.length;
+  return section('changed outside the workspace', String(count), [
+    ...firstOf(paths, most, (path) => path),
+    ...(caches
+      ? [styled('dim', ours(`and ${caches.count} in folders of temporary files, logs and caches`))]
+      : []),
+    ...(spare > 0 ? [styled('dim', ours(`… and ${spare} more, whose names were not kept`))] : []),
   ]);
 }

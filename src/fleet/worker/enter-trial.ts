@@ -2,7 +2,7 @@ import { storedPlan } from '../../agent/stored-plan.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { type FleetTask, fleetLock, type TrialStanding } from '../../ledger/fleet-tasks.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import type { FleetDocument } from '../document.ts';
+import type { FleetDocument, FoundDocument } from '../document.ts';
 import type { TrialOrder } from '../workflow/messages.ts';
 
 /** The task that Temporal gave this worker for a trial. */
@@ -42,11 +42,7 @@ export async function enterTrial(
   });
 }
 
-export function unknownTrial({
-  batch,
-  run,
-  ordinal,
-}: Pick<TrialOrder, 'batch' | 'run' | 'ordinal'>): OffsiteError {
+function unknownTrial({ batch, run, ordinal }: Pick<TrialOrder, 'batch' | 'run' | 'ordinal'>): OffsiteError {
   return new OffsiteError(`the batch ${batch} has no trial ${ordinal} of run ${run}`, {
     code: 'FLEET_TRIAL_UNKNOWN',
     kind: 'infrastructure',
@@ -59,9 +55,70 @@ export function unknownTrial({
  */
 const plans = new WeakMap<FleetDocument, Promise<string>>();
 
-export function planOf(document: FleetDocument, ledger: Ledger): Promise<string> {
+function planOf(document: FleetDocument, ledger: Ledger): Promise<string> {
   const known = plans.get(document) ?? ledger.blobs.putJson(storedPlan(document.known));
   plans.set(document, known);
   known.catch(() => plans.delete(document));
   return known;
+}
+
+/**
+ * Puts a trial of a run that was found into the ledger's queue, as `enterTrial` does. If a fleet was given
+ * the run's batch, the run runs as the batch was planned. Throws `FLEET_RUN_TAKEN` if a daemon of this data
+ * folder has found the run.
+ */
+export async function enterFoundTrial(
+  { batch, run: runId, ordinal }: TrialOrder,
+  { service, run, setup, planned }: Omit<FoundDocument, 'planned'> & { planned: FleetDocument | undefined },
+  task: GivenTask,
+  ledger: Ledger,
+): Promise<TrialStanding> {
+  const { foundRuns, blobs, fleetTasks } = ledger;
+  if (run.id !== runId || run.batchId !== batch) throw unknownTrial({ batch, run: runId, ordinal });
+  if (planned && (planned.batch !== batch || planned.service !== service))
+    throw otherPlan(batch, planned.batch);
+  const plan = planned && (await planOf(planned, ledger));
+  const kept = setup === undefined ? undefined : await blobs.putJson(setup);
+  return ledger.records.transaction(() => {
+    if (planned && plan !== undefined) joinPlanned(run.batchId, planned, plan, ledger);
+    foundRuns.claim({ ...run, service, setup: kept, ordinals: [], lock: fleetLock });
+    const key = foundRuns.find(service, run.batchId, runId);
+    if (key === undefined) throw new Error(`run ${runId} was added but is not in the ledger`);
+    if (foundRuns.lockOf(key) !== fleetLock) throw taken(runId);
+    foundRuns.claimOpen(key, [ordinal]);
+    const standing = fleetTasks.standing(key, ordinal);
+    if (!standing) throw new Error(`trial ${ordinal} of run ${runId} was added but is not in the ledger`);
+    if (standing.report !== 'delivered') fleetTasks.put(standing.key, task);
+    return standing;
+  });
+}
+
+/** Adds the plan of a batch, and which variant each of its runs has. */
+function joinPlanned(
+  id: string,
+  { service, suite, file, runs }: FleetDocument,
+  plan: string,
+  { batches, queue }: Ledger,
+): void {
+  const { runs: keys } = batches.join({ ...{ service, id, suite, file, plan, runs }, lock: fleetLock });
+  const variants = runs.flatMap(({ id: run, variantId }) => {
+    const key = keys.get(run);
+    return key === undefined ? [] : { run: key, setup: undefined, variantId, ordinals: [] };
+  });
+  queue.add(variants);
+}
+
+function otherPlan(batch: string, other: string): OffsiteError {
+  return new OffsiteError(`the run of batch ${batch} names the plan of batch ${other}`, {
+    code: 'FLEET_DOCUMENT_UNREADABLE',
+    kind: 'input',
+  });
+}
+
+function taken(run: string): OffsiteError {
+  return new OffsiteError(`run ${run} is in this data folder's queue for another process`, {
+    code: 'FLEET_RUN_TAKEN',
+    kind: 'infrastructure',
+    hint: 'Give the worker of the fleet a --data-folder of its own.',
+  });
 }

@@ -1,10 +1,28 @@
 import type { z } from 'zod';
+import {
+  type Baseline,
+  type BaselineRequest,
+  type BaselineResponse,
+  baselineLimits,
+  type CasesRequest,
+  defaultChannel,
+  type PromoteRequest,
+  type PromoteResponse,
+  type Prompt,
+  type PromptRequest,
+  type WritePromptRequest,
+} from '../../contract/catalog.ts';
+import type { ClaimRequest, ClaimResponse } from '../../contract/claim.ts';
 import type { OperationName, operations, ResponseOf } from '../../contract/operations.ts';
-import { readBaselines } from './baseline.ts';
+import { usualConfidence } from '../../stats/interval.ts';
+import { wilsonInterval } from '../../stats/pass-rate.ts';
+import { type ApiError, refuse } from '../api-error.ts';
+import { distributionOf } from '../record/distribution.ts';
+import { isoTime, versionsOf } from '../record/run-record.ts';
+import type { BaselineCell, BaselineRunRow } from '../store/baselines.ts';
+import type { ListedCase } from '../store/cases.ts';
+import { holds, type Lease } from '../store/leases.ts';
 import type { Call, Change, JsonPieces, Steps } from './call.ts';
-import { listCases } from './cases.ts';
-import { claimTrial } from './claim-trial.ts';
-import { getPrompt, promotePrompt, writePrompt } from './prompts.ts';
 import { reportTrial } from './report-trial.ts';
 import { rerunCell } from './rerun-cell.ts';
 import { listRuns } from './runs-list.ts';
@@ -53,3 +71,173 @@ export const handlers: { readonly [Name in OperationName]: Handler<Name> } = {
   'prompts.promote': writes(promotePrompt),
   'prompts.write': writes(writePrompt),
 };
+
+/**
+ * Grants an agent a lease on a trial, or renews it. While a lease holds, only its agent gets another one.
+ * Times are by the service's clock. A 409 with `Retry-After` means that the trial is claimed now; without it,
+ * the trial can never be claimed again.
+ */
+export function claimTrial(
+  { stores, principal, now }: Call,
+  { id, ordinal, agent, seconds, attempt }: ClaimRequest,
+): ClaimResponse {
+  const run = stores.runs.find(principal.organizationKey, id);
+  if (!run) throw refuse(404, `There is no run ${id}.`);
+  if (!run.local) throw refuse(409, 'The run was not started for local execution.');
+  if (ordinal >= run.trials) {
+    throw refuse(404, `The run has no trial ${ordinal}: it has ${run.trials}, counted from 0.`);
+  }
+  if (stores.trials.summaries(run.key).has(ordinal)) throw refuse(409, `Trial ${ordinal} has ended.`);
+  const newest = stores.leases.read(run.key, ordinal);
+  const isOwn = newest?.agent === agent && (attempt === undefined || attempt === newest.attempt);
+  if (newest && !isOwn) refuseClaimed(newest, attempt, now);
+  const lease: Lease = {
+    agent,
+    attempt: isOwn && attempt !== undefined ? attempt : (newest?.attempt ?? 0) + 1,
+    expiresAt: now + seconds * 1000,
+  };
+  stores.leases.put(run.key, ordinal, lease);
+  return { attempt: lease.attempt, expiresAt: new Date(lease.expiresAt).toISOString() };
+}
+
+/** Throws if somebody else's lease holds, and if a renewal comes too late because there is a newer lease. */
+function refuseClaimed({ agent, expiresAt, attempt }: Lease, renewed: number | undefined, now: number): void {
+  const until = new Date(expiresAt).toISOString();
+  if (holds(expiresAt, now)) {
+    throw refusal(
+      `The agent ${JSON.stringify(agent)} has claimed the trial until ${until}.`,
+      expiresAt - now,
+    );
+  }
+  if (renewed === undefined) return;
+  throw refusal(`Lease ${renewed} of the trial has ended: lease ${attempt} was granted since.`, 0);
+}
+
+function refusal(message: string, waitMs: number): ApiError {
+  return refuse(409, message, { 'retry-after': String(Math.ceil(waitMs / 1000)) });
+}
+
+function listCases({ stores, principal }: Call, { suite }: CasesRequest): JsonPieces {
+  return { pieces: pieces() };
+
+  function* pieces() {
+    yield '{"cases":[';
+    let last: ListedCase | undefined;
+    for (;;) {
+      const cases = stores.cases.list(principal.organizationKey, suite, last);
+      if (cases.length === 0) break;
+      yield `${last ? ',' : ''}${cases.map(({ entry }) => entry).join(',')}`;
+      last = cases.at(-1);
+      yield undefined;
+    }
+    yield ']}';
+  }
+}
+
+/**
+ * A given version, or the one that a channel points to: the default channel if none is named. As long as a
+ * prompt has no channel, nobody has decided anything, and its newest version counts.
+ */
+function getPrompt(
+  { stores, principal }: Call,
+  { id, version, channel }: z.output<typeof PromptRequest>,
+): Prompt {
+  const organization = principal.organizationKey;
+  const channels = stores.prompts.channels(organization, id);
+  const pointing = channel ?? (version === undefined && channels.size > 0 ? defaultChannel : undefined);
+  const wanted = pointing === undefined ? version : channels.get(pointing);
+  const prompt =
+    pointing !== undefined && wanted === undefined
+      ? undefined
+      : stores.prompts.find(organization, id, wanted);
+  if (prompt) return prompt;
+  if (version !== undefined) throw refuse(404, noVersion(id, version));
+  if (pointing === undefined) throw refuse(404, `The prompt ${id} does not exist.`);
+  const named = [...channels.keys()].slice(0, 20).join(', ');
+  throw refuse(404, `The prompt ${id} has no channel ${pointing}. Its channels: ${named || 'none'}.`);
+}
+
+function writePrompt(
+  { stores, principal, now }: Call,
+  { id, content }: z.output<typeof WritePromptRequest>,
+): Prompt {
+  return stores.prompts.append(principal.organizationKey, id, content, now);
+}
+
+function promotePrompt(
+  { stores, principal }: Call,
+  { id, channel, version }: z.output<typeof PromoteRequest>,
+): z.output<typeof PromoteResponse> {
+  const organization = principal.organizationKey;
+  if (!stores.prompts.find(organization, id, version)) throw refuse(404, noVersion(id, version));
+  stores.prompts.point(organization, id, channel, version);
+  return { id, channel, version };
+}
+
+function noVersion(id: string, version: number): string {
+  return `The prompt ${id} does not exist or has no version ${version}.`;
+}
+
+/**
+ * The baselines of a case, one for each suite and variant. A baseline is made of the newest platform runs of
+ * the cell's newest definition and profile, because other definitions ask or check something else, and with
+ * another profile it is another agent. Reported trials never enter it.
+ */
+function readBaselines(
+  call: Call,
+  { caseId, suite, variant }: z.output<typeof BaselineRequest>,
+): z.output<typeof BaselineResponse> {
+  const cells = call.stores.baselines.cells(call.principal.organizationKey, { caseId, suiteId: suite });
+  const ofId = cells.filter((cell) => variant === undefined || cell.variant.id === variant);
+  const named = ofId.length > 0 ? ofId : cells.filter((cell) => cell.variant.model === variant);
+  const answered = named.slice(0, baselineLimits.cells);
+  return {
+    baselines: answered.map((cell) => baselineOf(call, cell)),
+    more: named.length - answered.length,
+  };
+}
+
+function baselineOf({ stores, principal }: Call, { newest, ...cell }: BaselineCell): Baseline {
+  const { baselines, trials, platform } = stores;
+  const organization = principal.organizationKey;
+  const newestRuns = baselines.runs(organization, { newest, ...cell }, baselineLimits.runs);
+  const runs = ofOneProfile(newestRuns.map((run) => ({ ...run, ...versionsOf(platform.facts(run.key)) })));
+  const counts = baselines.counts(organization, { newest, ...cell });
+  const ended = runs.map((run) => [...trials.summaries(run.key).values()]);
+  const planned = runs.reduce((sum, run) => sum + run.trials, 0);
+  const distribution = distributionOf(planned, ended.flat());
+  const { passed, scored } = distribution;
+  return {
+    ...cell,
+    distribution,
+    ...(scored > 0 && {
+      passRateInterval: { ...wilsonInterval(passed, scored), confidence: usualConfidence },
+    }),
+    runs: runs.map((run, index) => runOf(run, ended[index] ?? [])),
+    notCounted: {
+      sameDefinition: counts.sameDefinition - newestRuns.length,
+      otherProfiles: newestRuns.length - runs.length,
+      otherDefinitions: counts.all - counts.sameDefinition,
+    },
+  };
+}
+
+type VersionedRun = BaselineRunRow & Pick<Baseline['runs'][number], 'harnessVersion' | 'profileVersion'>;
+
+/** The runs with the newest known profile, and those whose trials ended before they named a profile. */
+function ofOneProfile(runs: readonly VersionedRun[]): VersionedRun[] {
+  const newest = runs.find(({ profileVersion }) => profileVersion !== undefined)?.profileVersion;
+  return runs.filter(({ profileVersion }) => profileVersion === undefined || profileVersion === newest);
+}
+
+function runOf(run: VersionedRun, summaries: { verdict: string }[]): Baseline['runs'][number] {
+  const { id, batchId, harnessVersion, profileVersion } = run;
+  const count = (verdict: string) => summaries.filter((one) => one.verdict === verdict).length;
+  return {
+    ...{ id, batchId, harnessVersion, profileVersion },
+    startedAt: isoTime(run.startedAt),
+    passed: count('passed'),
+    failed: count('failed'),
+    voided: count('void'),
+  };
+}

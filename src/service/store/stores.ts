@@ -1,11 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
+import type { Prompt } from '../../contract/catalog.ts';
 import { type BaselineStore, createBaselineStore } from './baselines.ts';
 import { type BatchStore, createBatchStore } from './batches.ts';
 import { type CaseStore, createCaseStore } from './cases.ts';
 import { createKeyStore, type KeyStore } from './keys.ts';
 import { createLeaseStore, type LeaseStore } from './leases.ts';
 import { createPlatformStore, type PlatformStore } from './platform-runs.ts';
-import { createPromptStore, type PromptStore } from './prompts.ts';
 import { createRunStore, type RunStore } from './runs.ts';
 import { createTrialStore, type TrialStore } from './trials.ts';
 
@@ -33,5 +33,72 @@ export function createStores(database: DatabaseSync, now: () => number): Stores 
     leases: createLeaseStore(database),
     cases: createCaseStore(database),
     prompts: createPromptStore(database),
+  };
+}
+
+/** Prompts: writes append versions, counted from 1; a channel points to one version. */
+interface PromptStore {
+  append(organization: number, id: string, content: string, now: number): Prompt;
+  /** Without `version`, the newest one. undefined if there is none. */
+  find(organization: number, id: string, version?: number): Prompt | undefined;
+  /** The version that each channel points to, by the channel's name, in alphabetical order. */
+  channels(organization: number, id: string): Map<string, number>;
+  /** The version must exist. */
+  point(organization: number, id: string, channel: string, version: number): void;
+}
+
+function createPromptStore(database: DatabaseSync): PromptStore {
+  const newest = database.prepare(
+    'SELECT * FROM prompt_versions WHERE organization = ? AND prompt_id = ? ORDER BY version DESC LIMIT 1',
+  );
+  const exact = database.prepare(
+    'SELECT * FROM prompt_versions WHERE organization = ? AND prompt_id = ? AND version = ?',
+  );
+  const insert = database.prepare(
+    `INSERT INTO prompt_versions (organization, prompt_id, version, content, created_at)
+     VALUES (?, ?, ?, ?, ?)`,
+  );
+  const allChannels = database.prepare(
+    'SELECT name, version FROM channels WHERE organization = ? AND prompt_id = ? ORDER BY name',
+  );
+  const channels = database.prepare(
+    'SELECT name FROM channels WHERE organization = ? AND prompt_id = ? AND version = ? ORDER BY name',
+  );
+  const point = database.prepare(
+    `INSERT INTO channels (organization, prompt_id, name, version) VALUES (?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET version = excluded.version`,
+  );
+
+  function promptOf(organization: number, row: Record<string, unknown> | undefined): Prompt | undefined {
+    if (!row) return undefined;
+    const id = String(row.prompt_id);
+    const version = Number(row.version);
+    return {
+      id,
+      version,
+      content: JSON.parse(String(row.content)),
+      createdAt: new Date(Number(row.created_at)).toISOString(),
+      channels: channels.all(organization, id, version).map(({ name }) => String(name)),
+    };
+  }
+
+  return {
+    append(organization, id, content, now) {
+      const version = Number(newest.get(organization, id)?.version ?? 0) + 1;
+      insert.run(organization, id, version, JSON.stringify(content), now);
+      return { id, version, content, createdAt: new Date(now).toISOString(), channels: [] };
+    },
+    find: (organization, id, version) =>
+      promptOf(
+        organization,
+        version === undefined ? newest.get(organization, id) : exact.get(organization, id, version),
+      ),
+    channels(organization, id) {
+      const rows = allChannels.all(organization, id);
+      return new Map(rows.map(({ name, version }) => [String(name), Number(version)]));
+    },
+    point(organization, id, name, version) {
+      point.run(organization, id, name, version);
+    },
   };
 }
