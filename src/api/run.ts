@@ -2,7 +2,7 @@ import { type FinishedBatches, runUntilPrecise } from '../agent/auto-trials.ts';
 import { ConfigRevisions } from '../agent/config-revision.ts';
 import { deliverLeftovers } from '../agent/delivery.ts';
 import { planParts } from '../agent/plan-parts.ts';
-import type { BatchEvent } from '../agent/run-batch.ts';
+import type { BatchEvent, BatchParts } from '../agent/run-batch.ts';
 import { runSet } from '../agent/run-set.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Config } from '../suite/config-file.ts';
@@ -62,6 +62,7 @@ export async function planRun(
 /** A planned suite with everything that its trials need. Disposing closes its gateway. */
 export interface ReadyRun extends AsyncDisposable {
   workshop: Workshop;
+  parts: BatchParts;
   /** Trials at a time. */
   concurrency: number;
   /**
@@ -94,7 +95,7 @@ export async function readyRun(
   const parts = { ...workshop, revisions };
   const { precision = 0.05, maxTrials = 20 } = choice;
   return {
-    workshop,
+    ...{ workshop, parts },
     concurrency: revision.concurrency,
     async work(observe) {
       try {

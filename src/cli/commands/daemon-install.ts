@@ -5,9 +5,9 @@ import { Command } from '@commander-js/extra-typings';
 import { type Config, ConfigFile } from '../../suite/config-file.ts';
 import { loadConfig } from '../../suite/load-config.ts';
 import { ours, text } from '../../text/printable.ts';
+import { planUnit, type ServiceHost } from '../daemon/plan-unit.ts';
+import { removeUnit, writeUnit } from '../daemon/unit-file.ts';
 import { withConfigAndData } from '../options.ts';
-import { planUnit, type ServiceHost } from '../service-unit/plan-unit.ts';
-import { removeUnit, writeUnit } from '../service-unit/unit-file.ts';
 import { openTerminal } from '../terminal.ts';
 
 export function installCommand() {

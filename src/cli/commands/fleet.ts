@@ -24,7 +24,7 @@ export function fleetCommand() {
     withService(new Command('status'))
       .description('show the workers, the batches in progress, and the poll')
       .action(async (options) => {
-        process.exitCode = await (await withTemporal(() => import('../fleet/status.ts'))).showFleet(options);
+        process.exitCode = await (await withTemporal(() => import('../fleet/control.ts'))).showFleet(options);
       }),
   );
   fleet.addCommand(
@@ -138,7 +138,7 @@ function rerun() {
     .option('--fail-under <rate>', 'exit 1 when the pass rate is below this (0 to 1)', rate)
     .option('--junit <file>', 'also write the results as JUnit XML')
     .action(async (batch, options) => {
-      process.exitCode = await (await withTemporal(() => import('../fleet/rerun.ts'))).rerunVoid(
+      process.exitCode = await (await withTemporal(() => import('../fleet/run.ts'))).rerunVoid(
         batch,
         options,
       );

@@ -1,4 +1,5 @@
 import { Command } from '@commander-js/extra-typings';
+import { checkedHere } from '../../api/start.ts';
 import type { Client } from '../../client/client.ts';
 import { Forbidden } from '../../client/refusal.ts';
 import { fittingBatches, listRuns, onlyId } from '../../ledger/find.ts';
@@ -7,7 +8,6 @@ import { text } from '../../text/printable.ts';
 import { CommandContext } from '../context.ts';
 import { wholeNumber, withService } from '../options.ts';
 import type { CommonOptions } from '../settings.ts';
-import { checkedHere } from '../start/start-here.ts';
 
 export function rerunCommand() {
   return withService(new Command('rerun'))

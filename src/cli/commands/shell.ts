@@ -5,9 +5,8 @@ import { stack, text } from '../../text/printable.ts';
 import { CommandContext } from '../context.ts';
 import { withConfigAndData } from '../options.ts';
 import type { CommonOptions } from '../settings.ts';
-import { attachPerson, sizeOf } from '../shell/attach-person.ts';
+import { attachPerson, linePrinter, sizeOf } from '../shell/attach-person.ts';
 import { openSandbox } from '../shell/open-sandbox.ts';
-import { linePrinter } from '../shell/print-lines.ts';
 import { announcedTarget, trialOf } from '../show/open-trial.ts';
 import { type PersonsTerminal, personsTerminal } from '../terminal.ts';
 

@@ -2,14 +2,17 @@ import { Command } from '@commander-js/extra-typings';
 import type { FinishedBatch } from '../../agent/finished-batch.ts';
 import { ciRun } from '../../api/ci-run.ts';
 import { suiteOptions } from '../../api/plan-suite.ts';
+import { checkedHere, chosenPlan, type Started, startHere, startThere } from '../../api/start.ts';
+import { type PlatformRun, type PlatformSummary, waitForBatch } from '../../api/wait-for-batch.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import type { StartResponse } from '../../contract/definition.ts';
 import { platformService } from '../../ledger/platform.ts';
 import { loadSuite } from '../../suite/load-suite.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import { uncarried } from '../../suite/uncarried.ts';
-import { text } from '../../text/printable.ts';
-import { plural } from '../../text/quantities.ts';
+import { type Printable, text } from '../../text/printable.ts';
+import { percent, plural } from '../../text/quantities.ts';
+import { table } from '../../text/table.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodeOfRates, exitCodes } from '../exit-codes.ts';
 import { stoppingTrials } from '../interruption.ts';
@@ -18,10 +21,6 @@ import { openProgress, type Progress } from '../output/progress.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
 import { seeWhy, summaryTable } from '../output/summary-table.ts';
 import type { CommonOptions } from '../settings.ts';
-import { chosenPlan } from '../start/chosen-plan.ts';
-import { checkedHere, type Started, startHere } from '../start/start-here.ts';
-import { startThere } from '../start/start-there.ts';
-import { platformTable, waitForBatch } from '../start/wait-for-batch.ts';
 
 export function startCommand() {
   return withAllowOutside(withService(new Command('start')))
@@ -73,8 +72,8 @@ async function start(file: string, options: StartOptions): Promise<number> {
   if (platform) {
     interrupted.noteCrashesIn({ dataFolder, redact, crashes: context.ledger().crashes });
     const { concurrency } = options;
-    const here = { context, progress, platform, concurrency, mayRun: wait !== false };
-    started = await startHere(plan, here, signal);
+    const here = { context, platform, concurrency, mayRun: wait !== false };
+    started = await startHere(plan, here, { progress, observe: progress.event, signal });
   } else {
     const left = uncarried(file, (index) => plan.variants.some((one) => one === whole.variants[index]));
     const there = { client, uncarried: left, dropLocal: options.dropLocal === true };
@@ -143,4 +142,27 @@ function printFinished(
   if (summary.unreported > 0)
     progress.note(`${plural(summary.unreported, 'result')} could not be recorded yet: offsite data outbox`);
   return exitCodeOfRates(summary, failUnder);
+}
+
+/** The results of a batch that a service ran. */
+function platformTable(summary: PlatformSummary): Printable {
+  const cells = (row: Pick<PlatformRun, 'passed' | 'failed' | 'void' | 'passRate'>) => [
+    String(row.passed),
+    String(row.failed),
+    String(row.void),
+    percent(row.passRate),
+  ];
+  return table(
+    [
+      { title: 'run' },
+      { title: 'passed', align: 'right' },
+      { title: 'failed', align: 'right' },
+      { title: 'void', align: 'right' },
+      { title: 'pass rate', align: 'right' },
+    ],
+    [
+      ...summary.runs.map((run) => [text`${run.case} · ${run.variant}`, ...cells(run)]),
+      ['all', ...cells(summary)],
+    ],
+  );
 }

@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { openControlSocket } from '../../agent/daemon/control-socket.ts';
 import { controlSocketOf } from '../../agent/daemon/control-socket-path.ts';
@@ -14,12 +15,11 @@ import { loadConfig } from '../../suite/load-config.ts';
 import { secretsOf } from '../../trial/credential-names.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { interruption } from '../interruption.ts';
+import { interruption, leftBehind } from '../interruption.ts';
 import { lastDefence } from '../last-defence.ts';
 import { address } from '../options.ts';
 import type { CommonOptions } from '../settings.ts';
 import { daemonLog } from './log.ts';
-import { obeySignals } from './signals.ts';
 import { workLog } from './work-log.ts';
 
 interface DaemonOptions extends CommonOptions {
@@ -147,4 +147,37 @@ function readAgain(
   const config = loadConfig({ named, env });
   const changed = readAtStart.filter(([, of]) => JSON.stringify(of(config)) !== JSON.stringify(of(before)));
   return { config, needRestart: changed.map(([name]) => name) };
+}
+
+/**
+ * Milliseconds within which signals count as one: npm, `timeout` and a terminal's process group deliver the
+ * same signal twice.
+ */
+const togetherMs = 1_000;
+
+/**
+ * The first SIGTERM or SIGINT drains the daemon, the second makes it queue its running trials again and end,
+ * the third ends the process at once. SIGHUP reads the configuration again. Disposing removes the handlers.
+ */
+export function obeySignals(
+  daemon: Daemon,
+  { log, monotonic, reload }: { log: Logger; monotonic: () => number; reload: () => void },
+): Disposable {
+  let asked = 0;
+  let last = Number.NEGATIVE_INFINITY;
+  const end = (name: NodeJS.Signals) => {
+    if (monotonic() - last < togetherMs) return;
+    last = monotonic();
+    asked++;
+    if (asked === 1) daemon.drain();
+    else if (asked === 2) daemon.cancel();
+    else {
+      log.warn({ signal: name }, `ended at once. ${leftBehind}`);
+      process.exit(exitCodes.interrupted);
+    }
+  };
+  process.on('SIGTERM', end).on('SIGINT', end).on('SIGHUP', reload);
+  return {
+    [Symbol.dispose]: () => void process.off('SIGTERM', end).off('SIGINT', end).off('SIGHUP', reload),
+  };
 }

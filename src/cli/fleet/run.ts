@@ -1,8 +1,12 @@
-import type { OpenBatch } from '../../agent/batch-run.ts';
+import { type OpenBatch, openBatch } from '../../agent/batch-run.ts';
 import { planParts } from '../../agent/plan-parts.ts';
 import { ciRun } from '../../api/ci-run.ts';
 import { leftOutText, plannedSuite, type TaskOptions } from '../../api/plan-suite.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
+import { fleetMessages } from '../../bounds/fleet.ts';
+import { BatchHandle } from '../../fleet/batch-handle.ts';
 import { refuseMachineParts } from '../../fleet/machine-parts.ts';
+import { rerun, voidCells } from '../../fleet/rerun.ts';
 import { startFleetBatch } from '../../fleet/start-fleet-batch.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import { type Printable, text } from '../../text/printable.ts';
@@ -11,9 +15,9 @@ import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { openProgress } from '../output/progress.ts';
 import type { CommonOptions } from '../settings.ts';
+import { knownBatch } from './attach.ts';
 import { type FollowOptions, follow, watched } from './follow.ts';
 import { openFleet, openStorage, requireService } from './open-fleet.ts';
-import { type PlacingOptions, refuseNumbers } from './placing.ts';
 
 export interface FleetRunOptions extends CommonOptions, TaskOptions, FollowOptions, PlacingOptions {
   detach?: true | undefined;
@@ -78,4 +82,74 @@ function partlyStarted(batches: readonly OpenBatch[], parts: readonly SuitePlan[
   const from = text`${left} did not start, from ${first?.request.id ?? ''} on.`;
   const started = text`${String(batches.length)} of ${String(parts.length)} batches started and continue:`;
   return text`${started} offsite fleet attach ${ids}\n${from} Start them as a suite of their own.`;
+}
+
+/** Where, when and in what portions trials of a fleet run. */
+export interface PlacingOptions {
+  pool: string;
+  priority: number;
+  window: number;
+  slice: number;
+}
+
+/** Throws `OPTION_INVALID`. */
+export function refuseNumbers({ priority, window, slice }: PlacingOptions): void {
+  const longest = fleetMessages.count.slice;
+  const most = fleetMessages.count.open;
+  const wrong =
+    priority > 5
+      ? [`${priority} is no priority`, 'Choose one from 1, the most urgent, to 5.']
+      : window > most
+        ? [`a window of ${window} is too large`, `Choose at most ${most}: workflows keep track of each.`]
+        : slice > longest
+          ? [`${slice} trials are too many for one workflow`, `Choose at most ${longest}.`]
+          : undefined;
+  if (wrong)
+    throw new OffsiteError(wrong[0] ?? '', { code: 'OPTION_INVALID', kind: 'input', hint: wrong[1] ?? '' });
+}
+
+export interface RerunOptions extends FollowOptions, PlacingOptions {
+  detach?: true | undefined;
+}
+
+/** Runs the void trials of a batch again, as new runs of the batch. Returns the exit code. */
+export async function rerunVoid(id: string, options: RerunOptions): Promise<number> {
+  await using context = CommandContext.open(options);
+  const { env, clock, err, out, config } = context;
+  refuseNumbers(options);
+  const storage = openStorage(context);
+  using progress = await openProgress({ err, env, clock, plain: options.json === true });
+  context.note = progress.note;
+  const { signal } = context.interruption({ doing: () => 'no longer watching' });
+  const connection = await progress.step('connecting to the fleet', () => openFleet(context));
+  const { client: temporal } = connection;
+  const reporting = await context.reporting();
+  const { ledger, service, client } = reporting;
+  const parts = { context, progress, connection, storage, reporting };
+  const stored =
+    ledger.batches.find(id).find((batch) => batch.service === service) ??
+    (await knownBatch(new BatchHandle(id, temporal), parts)).stored;
+  const batch = openBatch(stored, ledger);
+  const { cells, open } = await progress.step('looking for void trials', () =>
+    voidCells(batch, client, signal),
+  );
+  if (open > 0) progress.note(`${plural(open, 'trial')} have no result yet and are not rerun`);
+  if (cells.length === 0) {
+    progress.note('the newest runs have no void trials');
+    if (options.json) out.json({ batchId: id, trials: 0 });
+    return exitCodes.done;
+  }
+  const { pool, priority, window, slice } = options;
+  const { note } = context;
+  const given = { clock, temporal, storage, config, note, pool, priority, window, slice };
+  const again = await progress.step('starting the new runs', () =>
+    rerun(batch, cells, { ...reporting, ...given }, signal),
+  );
+  const trials = cells.reduce((sum, cell) => sum + cell.trials, 0);
+  const what = `${plural(trials, 'trial')} of ${plural(cells.length, 'cell')}`;
+  progress.note(text`${what} run again: offsite fleet attach ${again.workflow}`);
+  if (!options.detach) return await follow([again], parts, options, signal);
+  if (options.json) out.json({ batchId: id, rerun: again.workflow, trials });
+  else out.print(again.workflow);
+  return exitCodes.done;
 }

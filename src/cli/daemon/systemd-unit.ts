@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { mark, type ServiceSpec, type ServiceUnit } from './service-unit.ts';
+import { mark, type ServiceSpec, type ServiceUnit } from './unit-file.ts';
 
 const name = 'offsite.service';
 

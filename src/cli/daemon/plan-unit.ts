@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { dataFolderOf } from '../../api/data-folder.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import type { Config } from '../../suite/config-file.ts';
-import { mark, type ServiceSpec, type ServiceUnit } from './service-unit.ts';
 import { systemdUnit } from './systemd-unit.ts';
+import { mark, type ServiceSpec, type ServiceUnit } from './unit-file.ts';
 
 /** What a process knows of its machine and user. */
 export interface ServiceHost {

@@ -1,12 +1,9 @@
-import { type BackoffLimits, backoff } from '../../base/backoff.ts';
-import type { Clock } from '../../base/clock.ts';
-import type { Client } from '../../client/client.ts';
-import type { StartResponse } from '../../contract/definition.ts';
-import type { RunRecord } from '../../contract/record.ts';
-import type { SuitePlan } from '../../suite/plan.ts';
-import { type Printable, text } from '../../text/printable.ts';
-import { percent } from '../../text/quantities.ts';
-import { table } from '../../text/table.ts';
+import { type BackoffLimits, backoff } from '../base/backoff.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Client } from '../client/client.ts';
+import type { StartResponse } from '../contract/definition.ts';
+import type { RunRecord } from '../contract/record.ts';
+import type { SuitePlan } from '../suite/plan.ts';
 
 /** Milliseconds between two looks at the service. */
 const waits: BackoffLimits = { first: 1_000, longest: 15_000 };
@@ -23,7 +20,7 @@ export interface PlatformSummary {
   runs: PlatformRun[];
 }
 
-interface PlatformRun {
+export interface PlatformRun {
   id: string;
   case: string;
   variant: string;
@@ -106,26 +103,4 @@ function tally(runs: readonly PlatformRun[]) {
     void: sum((run) => run.void),
     passRate: scored === 0 ? undefined : passed / scored,
   };
-}
-
-export function platformTable(summary: PlatformSummary): Printable {
-  const cells = (row: Pick<PlatformRun, 'passed' | 'failed' | 'void' | 'passRate'>) => [
-    String(row.passed),
-    String(row.failed),
-    String(row.void),
-    percent(row.passRate),
-  ];
-  return table(
-    [
-      { title: 'run' },
-      { title: 'passed', align: 'right' },
-      { title: 'failed', align: 'right' },
-      { title: 'void', align: 'right' },
-      { title: 'pass rate', align: 'right' },
-    ],
-    [
-      ...summary.runs.map((run) => [text`${run.case} · ${run.variant}`, ...cells(run)]),
-      ['all', ...cells(summary)],
-    ],
-  );
 }
