@@ -1,6 +1,9 @@
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
 import type { Clock } from '../../base/clock.ts';
-import type { Printable } from '../../text/printable.ts';
+import type { Bench } from '../../setup/models/bench-model.ts';
+import { ours, type Printable, stack, text } from '../../text/printable.ts';
+import { duration } from '../../text/quantities.ts';
+import { table } from '../../text/table.ts';
 import { CommandContext } from '../context.ts';
 import { wholeNumber, withConfigAndData } from '../options.ts';
 import type { Terminal } from '../terminal.ts';
@@ -17,7 +20,6 @@ export function modelsBenchCommand(clock: Clock, terminal: Terminal) {
     .option('--json', 'print one JSON document on stdout')
     .action(async (name, options) => {
       const { benchModel } = await import('../../setup/models/bench-model.ts');
-      const { benchReport } = await import('../models/bench-report.ts');
       await using context = CommandContext.open(options, { clock, terminal });
       const { out, err } = context;
       const { signal } = context.interruption({ doing: () => 'stopping; what was measured follows' });
@@ -36,4 +38,54 @@ function levelList(given: string): number[] {
   if (!levels.every(isLevel))
     throw new InvalidArgumentError('expected numbers from 1 to 1024, such as 1,2,4,8.');
   return levels;
+}
+
+/** The widest bar, in terminal cells. */
+const widest = 30;
+
+/** The measured levels with a bar for the throughput of each, and what `maxParallel` should be. */
+function benchReport({ levels, recommendation, configured, used }: Bench): Printable {
+  const most = Math.max(...levels.map(({ tokensPerSecond }) => tokensPerSecond));
+  const titles = [
+    'parallel',
+    'tokens/s',
+    'each',
+    'first p50',
+    'first p95',
+    'answer p50',
+    '429',
+    'errors',
+    '',
+  ];
+  const rows = levels.map((level) => [
+    level.parallel,
+    `${level.estimated ? '~' : ''}${level.tokensPerSecond.toFixed(1)}`,
+    level.requestTokensPerSecond?.toFixed(1) ?? '–',
+    duration(level.firstTokenP50),
+    duration(level.firstTokenP95),
+    duration(level.latencyP50),
+    level.limited,
+    level.failed,
+    ours('█'.repeat(Math.round((widest * level.tokensPerSecond) / most) || 0)),
+  ]);
+  const columns = titles.map((title, index) => ({
+    title,
+    align: index === titles.length - 1 ? ('left' as const) : ('right' as const),
+  }));
+  const failures = levels.flatMap(({ parallel, failure }) =>
+    failure === undefined ? [] : [text`first failure at ${parallel}: ${failure}`],
+  );
+  const tokens = text`${used.inputTokens} tokens in, ${used.outputTokens} out, in ${used.requests} answers`;
+  return stack([table(columns, rows), ...failures, tokens, advice(recommendation, configured)]);
+}
+
+function advice({ maxParallel, why }: Bench['recommendation'], configured: Bench['configured']): Printable {
+  if (maxParallel === undefined) return text`no maxParallel can be recommended: ${why}`;
+  const now =
+    configured === undefined
+      ? 'it is not set'
+      : configured === maxParallel
+        ? 'as it is set'
+        : `it is set to ${typeof configured === 'number' ? configured : `auto, up to ${configured.most}`}`;
+  return text`recommended: maxParallel: ${maxParallel} (${ours(now)}), because ${why}`;
 }
