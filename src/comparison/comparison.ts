@@ -113,7 +113,7 @@ export function compareBatches(ledger: Ledger, a: Reference, b: Reference): Comp
     throw new OffsiteError(`${a.name} and ${b.name} are the same trials, of the variant ${same[0]}`, {
       code: 'SAME_SIDES',
       kind: 'input',
-      hint: 'Name two batches, or two variants of one batch. If only one is named, it is compared with the last one.',
+      hint: `Name two batches, or two variants of one${variantsHint(ofA)}. If only one is named, it is compared with the last one.`,
     });
   }
   const confidence = confidenceOf(pairs.length);
@@ -131,6 +131,10 @@ export function compareBatches(ledger: Ledger, a: Reference, b: Reference): Comp
     variantsOnlyA: ofA.filter((name) => !pairs.some(([one]) => one === name)),
     variantsOnlyB: ofB.filter((name) => !pairs.some(([, other]) => other === name)),
   };
+}
+
+function variantsHint([one, other]: readonly string[]): string {
+  return one === undefined || other === undefined ? '' : `, such as BATCH:${one} BATCH:${other}`;
 }
 
 /** The confidence of each of several comparisons: see {@link compareBatches}. */

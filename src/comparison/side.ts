@@ -77,15 +77,17 @@ export function readReference(ledger: Ledger, name: string): Reference {
   return { name, variant, batches: batches.flatMap((reference) => batchesNamed(ledger, reference)) };
 }
 
-/** Throws `BATCH_UNKNOWN` for a name that no batch has, but a variant of the last batch. */
+/** Throws `BATCH_UNKNOWN` for a name that no batch has, but that a variant of the last batch begins with. */
 function refuseBareVariant({ records, sets }: Ledger, name: string): void {
   if (sets.find(name) || fittingBatches(records, name).length > 0) return;
-  const isVariant = () => listTrials(records, lastBatch(records).key).some(({ variant }) => variant === name);
-  if (name.includes('+') || !isVariant()) return;
+  if (name.includes('+')) return;
+  const variants = listTrials(records, lastBatch(records).key).map(({ variant }) => variant);
+  const meant = variants.find((each) => each === name) ?? variants.find((each) => each.startsWith(name));
+  if (meant === undefined) return;
   throw new OffsiteError(`the data folder has no batch ${name}`, {
     code: 'BATCH_UNKNOWN',
     kind: 'input',
-    hint: `For the variant ${name} of the last batch, write :${name}. For a variant of another batch, put the batch before it: BATCH:${name}.`,
+    hint: `For the variant ${meant} of the last batch, write :${meant}. For a variant of another batch, put the batch before it: BATCH:${meant}.`,
   });
 }
 

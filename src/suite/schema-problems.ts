@@ -67,15 +67,22 @@ function misfits(issues: z.core.$ZodIssue[]): number {
         ).length;
 }
 
-/** What to do if a text was expected and YAML reads `true`, `12` or `2024-01-01` as something else. */
+/** What to do if quotes are missing, so that YAML reads `true` or `12` as something else, or are too many. */
 function unquoted(issue: z.core.$ZodIssue): string {
   const { input } = issue;
+  if (isQuotedNumber(issue)) return ': remove its quotes';
   const isScalar = typeof input === 'boolean' || typeof input === 'number' || typeof input === 'bigint';
   // A message of the schema's own may want a form that quotes do not give, such as a duration.
   const saysText = /\b(?:string|script|text)\b/.test(issue.message);
   return isScalar && saysText && wantsText(issue)
     ? `; without quotes YAML reads it as a ${typeof input}: quote it`
     : '';
+}
+
+function isQuotedNumber({ code, input, ...issue }: z.core.$ZodIssue): boolean {
+  const wantsNumber =
+    code === 'invalid_type' && 'expected' in issue && /^(?:int|number)$/.test(issue.expected);
+  return wantsNumber && typeof input === 'string' && /^-?[\d.]+$/.test(input);
 }
 
 function wantsText(issue: z.core.$ZodIssue): boolean {
@@ -88,11 +95,11 @@ function unknownKey(key: string, known: readonly string[], schema: z.ZodType | u
   if (known.includes('apiKeyEnv') && /^(api[-_]?)?(key|token)$/i.test(key))
     return 'unknown key; keys stay in the environment: name the variable that holds it as apiKeyEnv';
   if (known.includes(key)) return 'is not possible together with the other keys here';
-  const near = nearest(key, known);
-  if (near !== undefined) return `unknown key; did you mean "${near}"?`;
   const elsewhere = schema ? placesOf(schema, key) : [];
   if (elsewhere.length > 0 && elsewhere.length <= mostPlaces)
     return `unknown key here; it belongs at ${elsewhere.join(' or ')}`;
+  const near = nearest(key, known);
+  if (near !== undefined) return `unknown key; did you mean "${near}"?`;
   if (known.length === 0) return 'unknown key; check its spelling';
   return `unknown key; expected ${known.join(', ')}`;
 }

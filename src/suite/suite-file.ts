@@ -199,25 +199,28 @@ const CaseSource = z.strictObject({
   }),
 });
 
-const VariantSource = z.strictObject({
-  name: z.string().min(1).optional().meta({ description: "The variant's name in tables. Local." }),
-  model: z
-    .string()
-    .min(1)
-    .meta({ description: 'A model of offsite.yaml. Any name if the harness needs no model.' }),
-  harness: z.string().min(1).meta({ description: 'The harness, such as codex, claude-code or command.' }),
-  userModel: z
-    .string()
-    .min(1)
-    .optional()
-    .meta({ description: 'A model of offsite.yaml that plays the simulated user.' }),
-  profile: z.string().min(1).optional().meta({ description: 'A profile of offsite.yaml.' }),
-  sandbox: z
-    .string()
-    .min(1)
-    .default('local')
-    .meta({ description: 'A sandbox of offsite.yaml. Default: local.' }),
-});
+const VariantSource = z.strictObject(
+  {
+    name: z.string().min(1).optional().meta({ description: "The variant's name in tables. Local." }),
+    model: z
+      .string()
+      .min(1)
+      .meta({ description: 'A model of offsite.yaml. Any name if the harness needs no model.' }),
+    harness: z.string().min(1).meta({ description: 'The harness, such as codex, claude-code or command.' }),
+    userModel: z
+      .string()
+      .min(1)
+      .optional()
+      .meta({ description: 'A model of offsite.yaml that plays the simulated user.' }),
+    profile: z.string().min(1).optional().meta({ description: 'A profile of offsite.yaml.' }),
+    sandbox: z
+      .string()
+      .min(1)
+      .default('local')
+      .meta({ description: 'A sandbox of offsite.yaml. Default: local.' }),
+  },
+  { error: 'expected a model and a harness, such as {model: sonnet, harness: codex}' },
+);
 
 export const SuiteFile = z
   .strictObject({

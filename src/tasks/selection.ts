@@ -1,6 +1,7 @@
 import picomatch from 'picomatch';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { randomIndex } from '../stats/random.ts';
+import { orNearest } from '../text/nearest.ts';
 
 /** Which tasks of a set are meant. */
 export interface TaskSelection {
@@ -26,10 +27,11 @@ export function selectTasks<Each extends { id: string }>(
   for (const glob of include) {
     const matches = matcher([glob]);
     if (tasks.some(({ id }) => matches(id))) continue;
-    throw new OffsiteError(`no ${noun} matches ${JSON.stringify(glob)}`, {
+    const ids = tasks.map(({ id }) => id);
+    throw new OffsiteError(`no ${noun} matches ${JSON.stringify(glob)}${orNearest(glob, ids)}`, {
       code: 'NO_SUCH_TASK',
       kind: 'input',
-      hint: 'List all ids without it. A * matches any characters of an id.',
+      hint: 'A * matches any characters of an id.',
     });
   }
   const isIncluded = include.length === 0 ? () => true : matcher(include);

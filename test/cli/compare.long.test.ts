@@ -290,9 +290,11 @@ describe('offsite compare', () => {
   test.each([
     [['nix'], /the data folder has no batch nix/],
     [['weak', 'strong'], /no batch weak\n.*variant weak of the last batch, write :weak/],
+    [['wea', 'strong'], /no batch wea\n.*For the variant weak of the last batch, write :weak/],
     [['batch_', 'batch_b'], /7 batches fit batch_:/],
     [['before:nix', 'worse'], /no variant nix; available: worker\n/],
     [['before', 'before'], /are the same trials/],
+    [['two', 'two'], /two variants of one, such as BATCH:weak BATCH:strong/],
     [['before', 'two'], /have no variant of the same name\n.*Name one of each/],
   ])('refuses %j', async (args, message) => {
     const { exitCode, stderr, stdout } = await compare(...args);

@@ -132,6 +132,11 @@ export const inTheCommandLine: readonly Mistake[] = [
     ],
   },
   {
+    mistake: 'a case that the suite does not have',
+    args: ['run', 'suite.yaml', '--include', 'b'],
+    printed: ['error: no case matches "b"; available: a', '  A * matches any characters of an id.'],
+  },
+  {
     mistake: 'a variant that the suite does not have',
     args: ['run', 'suite.yaml', '--variant', 'm/bach'],
     printed: [

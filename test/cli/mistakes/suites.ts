@@ -205,6 +205,24 @@ cases:
     ],
   },
   {
+    mistake: 'a key of the suite in a case, a quoted number, and a variant as it is displayed',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants: [m/bash]
+trials: "3"
+cases:
+  - id: a
+    trials: 3
+    verify: "true"
+`,
+    },
+    printed: [
+      'suite.yaml:2:12: variants[0]: expected a model and a harness, such as {model: sonnet, harness: codex}',
+      'suite.yaml:3:1: trials: expected a number, but this is a text: remove its quotes',
+      'suite.yaml:6:5: cases[0].trials: unknown key here; it belongs at trials',
+    ],
+  },
+  {
     mistake: 'a text in place of a list',
     files: {
       'suite.yaml': `suite: { id: s, prompt: "Do it." }
