@@ -182,5 +182,5 @@ async function finish(ledger: Ledger, clock: SetClock, trial: TrialKey, result: 
   const report = { caseName: 'any', ordinal: 0, taskIndex: 0, events: [], outcome };
   const record = recordOf(result);
   await ledger.trials.finish(attempt, { verdict, cause, result: record, listing: listingOf(record), report });
-  clock.at = began + (finishedAt - startedAt) / 8;
+  clock.at = began + Math.round((finishedAt - startedAt) / 8);
 }

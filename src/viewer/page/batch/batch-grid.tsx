@@ -57,8 +57,10 @@ export function BatchGrid({ trials, variants, at, addressOf }: BatchGridProps) {
             row && (
               <div key={row.caseId} class="row" role="row" aria-rowindex={index + 2} {...attributes}>
                 <span role="rowheader" class="name" title={`${line(row.caseName)} (${line(row.caseId)})`}>
-                  {line(row.caseName)}
-                  {row.caseId !== row.caseName && <span class="dim"> {line(row.caseId)}</span>}
+                  <span>
+                    {line(row.caseName)}
+                    {row.caseId !== row.caseName && <span class="dim"> {line(row.caseId)}</span>}
+                  </span>
                 </span>
                 {row.cells.map((cell, column) => (
                   <Cell key={variants[column]} cell={cell} at={at} addressOf={addressOf} />

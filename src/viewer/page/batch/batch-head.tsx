@@ -66,7 +66,7 @@ export function BatchHead({ batch, exported, trials, isFiltered, variants }: Bat
       </div>
       <dl class="figures">
         <div>
-          <dt>Pass rate{isFiltered && ' of these'}</dt>
+          <dt>Pass rate{isFiltered && ' of these'}, mean of cases</dt>
           <dd>
             {percent(rate?.rate)}{' '}
             {rate && !isFiltered && (

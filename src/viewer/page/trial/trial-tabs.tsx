@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { EnvironmentStep } from '../../../record/environment.ts';
 import type { TrialRecord } from '../../../record/trial-record.ts';
 import type { TrialPage } from '../../model/shapes.ts';
@@ -30,6 +30,12 @@ export function TrialTabs({ page, query }: { page: TrialPage; query: URLSearchPa
   const tabs = tabsOf(page, record, query);
   const chosen = tabs.find(({ name }) => name === query.get('tab')) ?? tabs[0];
   const list = useRef<HTMLDivElement>(null);
+  // On a narrow screen the tabs scroll.
+  useEffect(() => {
+    list.current
+      ?.querySelector(`#tab-${chosen?.name}`)
+      ?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [chosen?.name]);
   const choose = (tab: Tab | undefined, focus = false) => {
     if (!tab) return;
     setQuery({ tab: tab.name === tabs[0]?.name ? undefined : tab.name });
