@@ -33,6 +33,7 @@ export const groups: Group[] = [
       { text: 'Looking at results', link: '/seeing' },
       { text: 'Comparing', link: '/comparing' },
       { text: 'Grading again', link: '/regrading' },
+      { text: 'Evidence', link: '/evidence' },
       { text: 'Record and replay', link: '/replay' },
       { text: 'In CI', link: '/ci' },
       { text: 'From a program', link: '/library' },

@@ -32,14 +32,14 @@ import type { Content } from './statement.ts';
 export interface OpenedEvidence extends VerifiedEvidence {
   /** The only batch of the new ledger. */
   batch: BatchKey;
-  /** The images of the bundle: files in the new folder, as the engine saved them. */
-  images: { imageId: string; file: string }[];
+  /** The archives of images in the bundle: files in the new folder, as an engine saved them. */
+  images: { imageIds: string[]; file: string }[];
 }
 
 /**
- * Makes a fresh data folder of a bundle, which other commands then use like any other: its batch stands under
- * the service `foreign`, so that nothing runs or reports it. The folder must not exist, or be empty. Its plan
- * is a copy without what names parts of a machine. Throws as `readEvidence` does, the input error
+ * Makes a fresh data folder of a bundle, which other commands then use like any other: its batch stands
+ * under the service `foreign`, so that nothing runs or reports it. The folder must not exist, or be empty.
+ * Its plan is a copy without what names parts of a machine. Throws as `readEvidence` does, the input error
  * `EVIDENCE_FOLDER_USED`, and the infrastructure error `EVIDENCE_NOT_WRITTEN`; nothing is left then.
  */
 export async function openEvidence(
@@ -55,11 +55,9 @@ export async function openEvidence(
     const { batch, contents } = verified.statement.predicate;
     const plan = batch.plan === undefined ? undefined : await defusedPlan(batch.plan, ledger);
     const key = addCarriedBatch(ledger, { ...batch, plan, service: foreignService });
-    const images = contents.flatMap((content) =>
-      content.kind === 'image' && content.imageId !== undefined
-        ? [{ imageId: content.imageId, file: target.pathOf(content) }]
-        : [],
-    );
+    const images = contents
+      .filter(({ kind }) => kind === 'image')
+      .map((content) => ({ imageIds: content.imageIds ?? [], file: target.pathOf(content) }));
     return { ...verified, batch: key, images };
   } catch (error) {
     target.remove();

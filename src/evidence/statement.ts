@@ -20,12 +20,12 @@ export const payloadType = 'application/vnd.in-toto+json';
 const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hexadecimal digits');
 
 const Content = z.strictObject({
-  /** `image`: an image of a sandbox, as the engine saves it. */
+  /** `image`: an archive of images of sandboxes, as an engine saves it. */
   kind: z.enum(['blob', 'workspace', 'image']),
   sha256: Sha256,
   byteSize: z.int().nonnegative(),
-  /** The engine's id of an image. */
-  imageId: z.string().optional(),
+  /** The engine's ids of the images in an archive. */
+  imageIds: z.array(z.string()).optional(),
 });
 export type Content = z.infer<typeof Content>;
 

@@ -25,9 +25,9 @@ import {
   subjectsOf,
 } from './statement.ts';
 
-/** An image of a sandbox that goes into a bundle: a file that the engine has saved. */
-export interface SavedImage {
-  imageId: string;
+/** Images of sandboxes that go into a bundle: a file that the engine has saved. */
+export interface SavedImages {
+  imageIds: string[];
   file: string;
 }
 
@@ -36,7 +36,7 @@ export interface EvidenceSource {
   /** Knows the keys that no bundle may hold. */
   redactor: Redactor;
   signing: Signing;
-  images?: readonly SavedImage[];
+  images?: SavedImages | undefined;
   /** Epoch milliseconds. */
   now: number;
   signal: AbortSignal;
@@ -120,7 +120,7 @@ interface Collected {
 /** Everything that a batch names and the data folder has, searched for keys. */
 async function collected(
   batch: CarriedBatch,
-  { ledger, redactor, images = [], signal }: EvidenceSource,
+  { ledger, redactor, images, signal }: EvidenceSource,
 ): Promise<Collected> {
   const { blobs, workspaces } = ledger;
   const found: Collected = { contents: [], files: new Map(), leftOut: [] };
@@ -168,10 +168,11 @@ async function collected(
     for (const { number, result } of attempts) await addRecord(result, `attempt ${number} of ${name}`);
     for (const { record } of gradings) await addRecord(record, `a later grading of ${name}`);
   }
-  for (const { imageId, file } of images) {
+  if (images) {
+    const { imageIds, file } = images;
     const { size: byteSize } = await stat(file);
     const { sha256 } = await searchedFile(file, byteSize, redactor);
-    await add({ kind: 'image', sha256, byteSize, imageId }, file, `the image ${imageId}`);
+    await add({ kind: 'image', sha256, byteSize, imageIds }, file, 'the images');
   }
   return found;
 }

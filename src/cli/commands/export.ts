@@ -1,3 +1,4 @@
+import { mkdtempDisposable } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Command, Option } from '@commander-js/extra-typings';
 import { makeFolder } from '../../base/make-folder.ts';
@@ -37,6 +38,7 @@ export function exportCommand() {
     .option('--otlp <file|url>', 'spans as OTLP in JSON: to a file, a request a line, or to a receiver')
     .option('--cassette <file>', 'its exchanges with models, to replay: `replay: FILE` of a model')
     .option('--evidence <file>', 'everything that others need to check its results, as one tar archive')
+    .option('--include-image', 'with --evidence: also the images of its sandboxes, which may be large')
     .option('--sign-with <file>', 'with --evidence: the ed25519 key, a PEM file, that signs it')
     .addOption(new Option('--only <verdict...>', 'only trials with this verdict').choices(verdicts))
     .option('--with-outputs', 'include the texts that records name: diffs, logs, recorded model traffic')
@@ -56,6 +58,7 @@ interface ExportOptions {
   html?: string | undefined;
   cassette?: string | undefined;
   evidence?: string | undefined;
+  includeImage?: true | undefined;
   signWith?: string | undefined;
   only?: Verdict[] | undefined;
   withOutputs?: true | undefined;
@@ -69,6 +72,13 @@ async function exportBatch(reference: string | undefined, options: ExportOptions
       code: 'EXPORT_FORM_MISSING',
       kind: 'input',
       hint: '`offsite export --help` lists the forms, for example --html FILE for people or --csv FILE for programs.',
+    });
+  }
+  if (evidence === undefined && (options.signWith !== undefined || options.includeImage)) {
+    throw new OffsiteError('--sign-with and --include-image are for --evidence, which is not given', {
+      code: 'EXPORT_FORM_MISSING',
+      kind: 'input',
+      hint: 'Give --evidence FILE.',
     });
   }
   const { config, dataFolder } = options;
@@ -154,16 +164,25 @@ async function exportCassette(file: string, { context, batch, signal }: Exportin
 
 async function exportEvidence(file: string, { context, batch, options, signal }: Exporting): Promise<void> {
   const { keySigning, unsigned } = await import('../../evidence/envelope.ts');
+  const { saveImages } = await import('../../evidence/save-images.ts');
   const { writeEvidence } = await import('../../evidence/write-evidence.ts');
   const { redactor, err, clock } = context;
+  const ledger = context.ledger();
   const signing = options.signWith === undefined ? unsigned : keySigning(options.signWith);
-  const source = { ledger: context.ledger(), redactor, signing, now: clock.now(), signal };
-  const { statement, digest, leftOut } = await writeExport(file, (write) =>
-    writeEvidence(batch, source, write),
-  );
-  const trials = plural(statement.subject.length, 'trial');
+  await using folder = await mkdtempDisposable(join(ledger.dataFolder, '.images-'));
+  const saving = async () => {
+    const { images } = (await context.engines.first(signal)).port;
+    return saveImages(batch, { ledger, images, file: join(folder.path, 'images.tar') }, signal);
+  };
+  const { saved: images, leftOut } = options.includeImage
+    ? await saving()
+    : { saved: undefined, leftOut: [] };
+  const source = { ledger, redactor, signing, images, now: clock.now(), signal };
+  const written = await writeExport(file, (write) => writeEvidence(batch, source, write));
+  leftOut.push(...written.leftOut);
+  const trials = plural(written.statement.subject.length, 'trial');
   const by = signing.signer ? `signed by ${signing.signer.keyId}` : 'not signed: --sign-with KEY signs it';
-  err.print(`${file}: the evidence of ${trials} of ${batch.id}, sha256 ${digest}; ${by}`);
+  err.print(`${file}: the evidence of ${trials} of ${batch.id}, sha256 ${written.digest}; ${by}`);
   for (const why of leftOut) err.print(`left out: ${why}`);
   if (leftOut.length > 0) process.exitCode = exitCodes.infrastructure;
 }

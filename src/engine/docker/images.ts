@@ -1,4 +1,5 @@
 import type Docker from 'dockerode';
+import { archives } from '../../bounds/sandbox.ts';
 import { isEngineFailure } from '../port/failure.ts';
 import type { Image, ImagePort, ListedImage } from '../port/images.ts';
 import type { DockerClient } from './client.ts';
@@ -24,6 +25,12 @@ export function dockerImages(client: DockerClient): ImagePort {
     },
     pull: (name, options) => pullImage(client, name, options),
     import: (request) => importImage(client, request),
+    save(ids, signal) {
+      const names = ids.map((id) => `names=${encodeURIComponent(id)}`).join('&');
+      const request = { method: 'GET', path: `/images/get?${names}` } as const;
+      // The engine may first write all of it to its own disk.
+      return client.askForStream('saving images', request, { signal, timeoutMs: archives.time.transfer });
+    },
     build: (request) => buildImage(client, request),
   };
 }

@@ -126,6 +126,8 @@ export interface ImagePort {
   tag(image: string, name: string, signal?: AbortSignal): Promise<void>;
   pull(name: string, options?: PullOptions): Promise<void>;
   import(request: ImportRequest): Promise<void>;
+  /** One archive of images, by their ids, in the form that the engine loads again. It may be of any size. */
+  save(ids: readonly string[], signal?: AbortSignal): Promise<Readable>;
   /**
    * Builds an image with the engine's classic builder. Leaves no container behind. Throws `IMAGE_NOT_BUILT`,
    * an `input` error, if a step fails.

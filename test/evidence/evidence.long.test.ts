@@ -1,0 +1,91 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { systemClock } from '../../src/base/clock.ts';
+import { openEvidence } from '../../src/evidence/open-evidence.ts';
+import { lastBatch, listTrials } from '../../src/ledger/find.ts';
+import { Ledger } from '../../src/ledger/ledger.ts';
+import { readRecord } from '../../src/record/read-record.ts';
+import { offsite } from '../cli/offsite.ts';
+import { openPlace } from '../cli/place.ts';
+
+const { signal } = new AbortController();
+
+test('a batch that ran opens in another folder with its records, and gets the same verdicts there', {
+  timeout: 240_000,
+}, async () => {
+  using place = openPlace();
+  place.write('same.sh', 'grep hi /tmp/b');
+  const suite = place.suite({
+    trials: 2,
+    cases: [
+      {
+        id: 'good',
+        prepare: 'echo base > base.txt',
+        variables: { act: 'echo hi > a.txt' },
+        verify: 'grep hi a.txt',
+      },
+      { id: 'bad', variables: { act: 'echo no > a.txt' }, verify: 'grep hi a.txt', artifacts: ['*.txt'] },
+      { id: 'idle', variables: { act: ':' }, verify: 'true' },
+      // Its agent's own sandbox is graded, so that an image of it is kept.
+      {
+        id: 'same',
+        variables: { act: 'echo hi > /tmp/b' },
+        verify: { file: 'same.sh', in: 'same' },
+      },
+    ],
+  });
+  expect(await offsite(place, ['run', suite])).toMatchObject({ exitCode: 0 });
+  const key = join(place.folder, 'key.pem');
+  execFileSync('openssl', ['genpkey', '-algorithm', 'ed25519', '-out', key], { stdio: 'pipe' });
+  const file = join(place.folder, 'evidence.tar.zst');
+  const args = ['export', '--evidence', file, '--sign-with', key, '--include-image'];
+  const exported = await offsite(place, args);
+  expect(exported.stderr).toMatch(
+    /the evidence of 8 trials of batch_\w+, sha256 [0-9a-f]{64}; signed by SHA256:/,
+  );
+  expect(exported.exitCode).toBe(0);
+
+  const folder = join(place.folder, 'opened');
+  const { findings, signature, images, statement } = await openEvidence(file, folder, {
+    signal,
+    clock: systemClock,
+  });
+  expect({ findings, signature }).toMatchObject({
+    findings: [],
+    signature: { kind: 'ed25519', holds: true },
+  });
+  const verdicts: Record<string, string> = {};
+  {
+    using ledger = new Ledger(place.dataFolder, systemClock);
+    using other = new Ledger(folder, systemClock);
+    const trials = listTrials(ledger.records, lastBatch(ledger.records).key);
+    const opened = listTrials(other.records, lastBatch(other.records).key);
+    expect(opened.map(({ result }) => result)).toEqual(trials.map(({ result }) => result));
+    for (const { result = '', caseId, ordinal, verdict = '' } of opened) {
+      expect(other.blobs.read(result)).toEqual(ledger.blobs.read(result));
+      const { imageId, left } = readRecord(other.blobs.readJson(result));
+      const named = [imageId, left?.kind === 'image' ? left.imageId : imageId];
+      expect(images[0]?.imageIds).toEqual(expect.arrayContaining(named));
+      verdicts[`${caseId}#${ordinal}`] = verdict;
+    }
+  }
+  const entries = execFileSync('tar', ['-xOf', images[0]?.file ?? '', 'manifest.json'], { encoding: 'utf8' });
+  expect(JSON.parse(entries)).toHaveLength(images[0]?.imageIds.length ?? 0);
+  expect(JSON.parse(entries).every(({ RepoTags }: { RepoTags: string[] | null }) => RepoTags === null)).toBe(
+    true,
+  );
+  expect(statement.predicate.contents.map(({ kind }) => kind)).toContain('image');
+
+  const again = await offsite(place, ['trial', 'regrade', '--planned', '--json'], { dataFolder: folder });
+  const { trials } = JSON.parse(again.stdout);
+  const now = trials.map(
+    ({ caseId, ordinal, now }: { caseId: string; ordinal: number; now: { verdict: string } }) => [
+      `${caseId}#${ordinal}`,
+      now.verdict,
+    ],
+  );
+  expect(Object.fromEntries(now)).toEqual(verdicts);
+  const resumed = await offsite(place, ['resume'], { dataFolder: folder });
+  expect(resumed.stdout + resumed.stderr).toContain('nothing to resume');
+});
