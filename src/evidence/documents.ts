@@ -143,6 +143,12 @@ export class Documents {
       say('contradicted', `its record is of trial ${record.ordinal}`);
     for (const { sha256, what, kind } of record?.names ?? [])
       if (!this.#isListed(kind, sha256)) say('missing', `${what} was not there when the bundle was written`);
+    for (const [sha256, what] of [
+      [run.setup, 'its setup'],
+      [report?.body, 'its report'],
+    ])
+      if (sha256 !== undefined && !this.#isListed('blob', sha256))
+        say('missing', `${what} was not there when the bundle was written`);
     const sent = report && this.#reports.get(report.body);
     if (!result || !sent) return found;
     if (sent.record === undefined)
@@ -162,7 +168,13 @@ export class Documents {
 
   /** The trials that the plan has and the statement does not. */
   #ofPlan(): EvidenceFinding[] {
-    if (!this.#plan) return [];
+    const { plan } = this.#statement.predicate.batch;
+    if (!this.#plan) {
+      // A plan that somebody took out is told with the other contents.
+      if (plan !== undefined && this.#isListed('blob', plan)) return [];
+      const message = 'its plan is not there, so a trial that was left out would not be noticed';
+      return [{ kind: 'missing', trials: [], message }];
+    }
     const { trials, caseIds, variants } = this.#plan;
     const listed = new Map<string, number>();
     for (const { caseId, variantIndex, trials } of this.#statement.predicate.batch.runs)

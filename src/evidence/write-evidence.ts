@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { constants, createZstdCompress } from 'node:zlib';
 import { readPlan } from '../agent/stored-plan.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
+import { parseForeignJson } from '../base/parse-json.ts';
 import { versionOf } from '../base/version.ts';
 import { evidenceBundles } from '../bounds/anyone.ts';
 import { paddingOf } from '../engine/archive/tar-entries.ts';
@@ -101,8 +102,9 @@ export async function writeEvidence(
 
 /** With the trials of planned runs that the ledger does not have, because their setup was never pulled. */
 function withPlanned(batch: CarriedBatch, { blobs }: Ledger): CarriedBatch {
-  if (batch.plan === undefined) return batch;
-  const { trials } = readPlan(blobs.readJson(batch.plan)).plan;
+  const stored = batch.plan === undefined ? undefined : blobs.tryRead(batch.plan);
+  if (!stored) return batch;
+  const { trials } = readPlan(parseForeignJson(stored.toString())).plan;
   const planned = Array.from({ length: trials }, (_, ordinal) => ({ ordinal, attempts: [], gradings: [] }));
   const runs = batch.runs.map((run) =>
     run.origin === 'planned' && run.trials.length === 0 ? { ...run, trials: planned } : run,

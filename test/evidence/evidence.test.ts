@@ -166,3 +166,12 @@ test('a content with a key of this machine is left out and named; a record with 
   ]);
   await expect(exported({ secrets: ['Case sorts'] })).rejects.toMatchObject({ code: 'EVIDENCE_HAS_KEY' });
 });
+
+test('a batch whose plan is lost is exported without it, and that is said', async () => {
+  const { plan = '' } = ledger.batches.byKey(batch);
+  rmSync(ledger.blobs.pathOf(plan));
+  const { file, leftOut } = await exported();
+  expect(leftOut).toEqual([`blobs/${plan} (the plan): it is missing or damaged`]);
+  const opened = await openEvidence(file, join(folder, 'opened'), { signal, clock: systemClock });
+  expect(opened.findings).toMatchObject([{ kind: 'missing', trials: [] }]);
+});

@@ -196,3 +196,25 @@ test('a workspace that the owner no longer had is missing, and not contradicted'
     },
   ]);
 });
+
+test('a plan that the owner no longer had is missing: nobody would notice a trial that was left out', async () => {
+  const changed = copy();
+  const { batch } = changed.predicate;
+  changed.predicate.contents = changed.predicate.contents.filter(({ sha256 }) => sha256 !== batch.plan);
+  const rest = entries.filter((entry) => entry.name !== blob(batch.plan));
+  const { found } = await read(await withStatement(rest, changed, signings[0]));
+  expect(found).toEqual([
+    { kind: 'missing', trials: [], message: expect.stringContaining('its plan is not there') },
+  ]);
+});
+
+test('a report that the owner no longer had is missing', async () => {
+  const changed = copy();
+  const body = first()?.report?.body;
+  changed.predicate.contents = changed.predicate.contents.filter(({ sha256 }) => sha256 !== body);
+  const rest = entries.filter((entry) => entry.name !== blob(body));
+  const { found } = await read(await withStatement(rest, changed, signings[0]));
+  expect(found).toMatchObject([
+    { kind: 'missing', trials: [name], message: expect.stringContaining('its report') },
+  ]);
+});
