@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
+import { connectEngine } from '../../src/engine/connect.ts';
 import { openEvidence } from '../../src/evidence/open-evidence.ts';
 import { lastBatch, listTrials } from '../../src/ledger/find.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
@@ -10,6 +11,13 @@ import { offsite } from '../cli/offsite.ts';
 import { openPlace } from '../cli/place.ts';
 
 const { signal } = new AbortController();
+const keptHere: string[] = [];
+
+afterAll(async () => {
+  await using engine = await connectEngine({ instance: `test-evidence-${process.pid}` });
+  const snapshots = await engine.keptSnapshots();
+  await engine.removeSnapshots(snapshots.filter(({ id }) => keptHere.includes(id)));
+}, 60_000);
 
 test('a batch that ran opens in another folder with its records, and gets the same verdicts there', {
   timeout: 240_000,
@@ -67,6 +75,7 @@ test('a batch that ran opens in another folder with its records, and gets the sa
       const { imageId, left } = readRecord(other.blobs.readJson(result));
       const named = [imageId, left?.kind === 'image' ? left.imageId : imageId];
       expect(images[0]?.imageIds).toEqual(expect.arrayContaining(named));
+      if (left?.kind === 'image') keptHere.push(left.imageId);
       verdicts[`${caseId}#${ordinal}`] = verdict;
     }
   }
