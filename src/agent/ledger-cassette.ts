@@ -3,6 +3,7 @@ import type { CanonicalRequest } from '../gateway/replay/canonical-request.ts';
 import type { Cassette, RecordedExchange, RecordedTrial } from '../gateway/replay/cassette.ts';
 import { isCount, recordedExchange } from '../gateway/replay/recorded-exchange.ts';
 import { type ListedTrial, listTrials } from '../ledger/find.ts';
+import { refuseForeign } from '../ledger/foreign-batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { ModelExchange } from '../record/model-account.ts';
 import { readRecord } from '../record/read-record.ts';
@@ -112,6 +113,7 @@ function shared({ context, turns, tools, options }: CanonicalRequest, intern: Ma
 
 /** Throws `NOT_RECORDED` if trials of a batch asked models, and no exchange was kept that can be replayed. */
 export function requireRecorded(ledger: Ledger, batch: { key: number; id: string }): void {
+  refuseForeign(ledger.batches.byKey(batch.key), 'replayed');
   let left = 0;
   const leftOut = () => {
     left += 1;

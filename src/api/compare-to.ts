@@ -99,8 +99,8 @@ function lastOfSuite(ledger: Ledger, { id, name }: SuitePlan['suite'], cases: Su
       [id, name].includes(batch.suite) &&
       batch.unfinished === 0 &&
       batch.passed + batch.failed > 0 &&
-      batch.answers !== 'replayed' &&
-      batch.answers !== 'forked' &&
+      (batch.answers ?? 'live') === 'live' &&
+      !batch.isForeign &&
       (batch.suiteCases === undefined || hasAll(batch)),
   );
   if (!last)

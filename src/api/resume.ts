@@ -4,6 +4,7 @@ import { type Resumable, resumable } from '../agent/resume-batch.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Runner } from '../harness/runner.ts';
 import { fittingBatches, onlyId } from '../ledger/find.ts';
+import { refuseForeign } from '../ledger/foreign-batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { platformService } from '../ledger/platform.ts';
 import type { StoredSet } from '../ledger/sets.ts';
@@ -28,6 +29,7 @@ export function chosenToResume(ledger: Ledger, service: string, reference: strin
   const named = open.filter((one) => one.kind === 'batch' && one.batch.id === id);
   if (named.length > 0) return named;
   const elsewhere = found.find((batch) => batch.service !== service);
+  if (elsewhere) refuseForeign(elsewhere, 'resumed');
   if (elsewhere?.service === platformService) throw platformsBatch(`batch ${id} is a platform batch`);
   const [message, hint] =
     found.length === 0

@@ -95,3 +95,19 @@ export const evidenceBundles = channel({
     ratio: times(1_000, 'bytes after expanding for each byte of the file'),
   },
 });
+
+export const foreignLogs = channel({
+  sender: 'anyone',
+  over: 'logs of other programs that `import-log` reads: .eval files and job folders of Harbor',
+  bytes: {
+    file: bytes(4096 * MiB, 'a .eval file'),
+    unpacked: bytes(16_384 * MiB, 'all that is read of a .eval file'),
+    document: bytes(128 * MiB, 'a JSON document, also after it is decompressed'),
+    text: characters(256 * 1024, 'a text that is kept; a longer one is cut'),
+  },
+  time: 'bytes and count bound it, and the user can end it',
+  count: {
+    files: times(100_000, 'files of a .eval log, entries of a job folder, logs of a folder'),
+    events: times(20_000, 'events of a trial; further ones are left out'),
+  },
+});

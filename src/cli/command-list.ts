@@ -18,6 +18,7 @@ const sources: Readonly<Record<string, () => Promise<unknown>>> = {
   compare: async () => (await import('./commands/compare.ts')).compareCommand(),
   export: async () => (await import('./commands/export.ts')).exportCommand(),
   audit: async () => (await import('./commands/audit.ts')).auditCommand(),
+  'import-log': async () => (await import('./commands/import-log.ts')).importLogCommand(),
   'trial artifacts': async () => (await import('./commands/artifacts.ts')).artifactsCommand(),
   'trial shell': async () => (await import('./commands/shell.ts')).shellCommand(),
   'trial regrade': async () => (await import('./commands/regrade.ts')).regradeCommand(),

@@ -4,6 +4,7 @@ import { OffsiteError } from '../base/offsite-error.ts';
 import type { RecordedExchange } from '../gateway/replay/cassette.ts';
 import { turnsInOrder } from '../gateway/replay/turns-in-order.ts';
 import { findTarget, labelOf } from '../ledger/find-target.ts';
+import { refuseForeign } from '../ledger/foreign-batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
 import type { Config } from '../suite/config-file.ts';
@@ -43,6 +44,7 @@ export function forkedPlan(fork: Fork, { ledger, config, harnesses, keys }: Fork
   const target = findTarget(ledger.records, reference);
   if (target.kind !== 'trial') throw trialNeeded(target, 'a fork begins with one trial');
   const { batch, run, trial } = target;
+  refuseForeign(batch, 'forked');
   const shown = `${labelOf(run)}#${trial.ordinal}`;
   const modelConfig = findModel(model, config);
   if (!modelConfig)

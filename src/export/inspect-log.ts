@@ -7,7 +7,14 @@ import { sumOfUsage } from '../contract/usage.ts';
 import type { ExportedTrial } from '../record/exported-trial.ts';
 import { failuresOf } from '../record/failures.ts';
 import { modelOf, usageOf } from '../record/usage.ts';
-import { inspectTranscript, inspectUsage, isoTime, type Score, verdictScorer } from './inspect-transcript.ts';
+import { isoTime, plainName } from './conversation.ts';
+import {
+  inspectEvents,
+  inspectMessages,
+  inspectUsage,
+  type Score,
+  verdictScorer,
+} from './inspect-transcript.ts';
 import type { TrialForm, Write } from './write-export.ts';
 
 /**
@@ -54,7 +61,7 @@ async function openLog(first: ExportedTrial, open: (name: string) => Promise<Wri
   const { batch, run } = first;
   // The form of the names that inspect gives its logs.
   const write = await open(
-    `${isoTime(batch.startedAt).replaceAll(/[:.]/g, '-')}_${plain(batch.suite)}_${plain(run.variant)}`,
+    `${isoTime(batch.startedAt).replaceAll(/[:.]/g, '-')}_${plainName(batch.suite)}_${plainName(run.variant)}`,
   );
   const { Zip, ZipDeflate } = await import('fflate');
   let chunks: Uint8Array[] = [];
@@ -114,7 +121,8 @@ async function addSample(log: OpenLog, trial: ExportedTrial): Promise<void> {
     turn_count: record.turns ?? null,
   };
   const prompt = record.subject?.prompt ?? '';
-  const { messages, events } = inspectTranscript(trial, scores?.[verdictScorer]);
+  const messages = inspectMessages(record);
+  const events = inspectEvents(record, scores?.[verdictScorer]);
   const error = scores === null ? whyVoid(trial) : null;
   const retries = trial.attempts.slice(0, -1).map((attempt) => errorOf(retryText(attempt)));
   const limit =
@@ -139,7 +147,11 @@ async function endLog(log: OpenLog): Promise<void> {
   const { subject } = record;
   const solver = subject?.harness ?? 'harness';
   const spec = {
-    ...{ eval_id: `${batch.id}-${plain(run.variant)}`, run_id: batch.id, created: isoTime(batch.startedAt) },
+    ...{
+      eval_id: `${batch.id}-${plainName(run.variant)}`,
+      run_id: batch.id,
+      created: isoTime(batch.startedAt),
+    },
     ...{ task: batch.suite, task_id: batch.suite, task_version: 0, task_args: {}, solver },
     dataset: { name: batch.suite, samples: cases.length, sample_ids: cases, shuffled: false },
     ...{ model: modelOf(record) ?? 'none/none', model_args: {}, tags: ['offsite'] },
@@ -227,6 +239,7 @@ function metadataOf({ run, ordinal, attempts, record }: ExportedTrial) {
     ...(harnessVersion !== undefined && { harness_version: harnessVersion }),
     ...(filesChanged && { files_changed: filesChanged }),
     ...(replay && { replay_of: replay.of }),
+    ...(isUnmeasured(record) && { unmeasured: true }),
   };
 }
 
@@ -251,10 +264,16 @@ function outputOf({ record }: ExportedTrial) {
   return { model, completion: finalMessage, choices: [{ message, stop_reason: 'stop' }] };
 }
 
+/** What is not known of a model is left out: there, each number is one. */
 function usageByRole(record: ExportedTrial['record']): OpenLog['usage'] {
-  // What the gateway did not see is not known.
-  const parts = usageOf(record) === undefined ? [] : (record.models?.usage ?? []);
+  if (isUnmeasured(record)) return [];
+  const parts = record.models?.usage ?? [];
   return parts.map(({ role, model, answeredBy, usage }) => ({ role, model: answeredBy ?? model, usage }));
+}
+
+function isUnmeasured(record: ExportedTrial['record']): boolean {
+  const usage = usageOf(record);
+  return usage?.inputTokens === undefined || usage.outputTokens === undefined;
 }
 
 function usageSums(parts: OpenLog['usage']) {
@@ -266,11 +285,6 @@ function usageSums(parts: OpenLog['usage']) {
       ]),
     );
   return { model_usage: by('model'), role_usage: by('role') };
-}
-
-/** Part of the name of a file. */
-function plain(text: string): string {
-  return text.replaceAll(/[^A-Za-z0-9.-]+/g, '-').slice(0, 60);
 }
 
 /** A time that a zip can have. */

@@ -1,7 +1,7 @@
-import { clamped } from '../base/intervals.ts';
 import type { Usage } from '../contract/report.ts';
-import type { ExportedTrial } from '../record/exported-trial.ts';
-import { commandsOf, type TimelineEntry, timelineOf } from '../record/timeline.ts';
+import { timelineOf } from '../record/timeline.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
+import { conversationOf, isoTime, type Turn } from './conversation.ts';
 
 type Json = Record<string, unknown>;
 
@@ -13,14 +13,24 @@ export interface Score {
   explanation: string | null;
 }
 
-/** What happened in a trial, as the messages and the events of a sample of inspect_ai. */
-export function inspectTranscript(
-  { record }: ExportedTrial,
-  score: Score | undefined,
-): { messages: Json[]; events: Json[] } {
-  const { subject, events: told = [], verifySteps = [], validations = [], models, phases } = record;
-  const commands = commandsOf(record) ?? [];
-  const messages: Json[] = subject ? [{ role: 'user', content: subject.prompt, source: 'input' }] : [];
+/** The messages of a sample of inspect_ai. */
+export function inspectMessages(record: TrialRecord): Json[] {
+  return conversationOf(record).flatMap((turn): Json[] => {
+    if (turn.kind === 'note') return [];
+    if (turn.kind !== 'call')
+      return [{ role: turn.kind === 'user' ? 'user' : 'assistant', content: turn.text }];
+    const { key, name, input, output } = turn;
+    const tool_calls = [{ id: key, function: name, arguments: input, type: 'function' }];
+    return [
+      { role: 'assistant', content: '', tool_calls },
+      { role: 'tool', content: output, tool_call_id: key, function: name, ...problemOf(turn) },
+    ];
+  });
+}
+
+/** What happened in a trial, as the events of a sample of inspect_ai. Each phase is a span. */
+export function inspectEvents(record: TrialRecord, score: Score | undefined): Json[] {
+  const { verifySteps = [], validations = [], models, phases } = record;
   const events: Placed[] = [];
   const put = ({ phase, at, key, rank }: Place, event: Json) => {
     const working_start = Math.max(0, at - record.startedAt) / 1_000;
@@ -31,61 +41,16 @@ export function inspectTranscript(
     const phase = phases.findLastIndex((one) => one.name === name && one.startedAt <= at);
     return { phase, at, key, rank: 1 };
   };
-
-  const putTool = ({ kind, index, at, until, failed }: TimelineEntry, call: ToolCall) => {
-    const id = `${kind}-${index}`;
-    const { name, input, output, error } = call;
-    const problem = failed ? { error: { type: 'unknown', message: error } } : {};
-    const tool_calls = [{ id, function: name, arguments: input, type: 'function' }];
-    messages.push(
-      { role: 'assistant', content: '', source: 'generate', tool_calls },
-      { role: 'tool', content: output, tool_call_id: id, function: name, ...problem },
-    );
-    put(during('harness', at, id), {
-      ...{
-        event: 'tool',
-        type: 'function',
-        id,
-        function: name,
-        arguments: input,
-        result: output,
-        ...problem,
-      },
-      ...(until !== undefined && {
-        completed: isoTime(until),
-        working_time: Math.max(0, until - at) / 1_000,
-      }),
-      ...(failed && { failed }),
-    });
-  };
-
-  for (const entry of timelineOf(record)) {
-    const { kind, index, at, until = at } = entry;
+  for (const turn of conversationOf(record))
+    if (turn.key !== 'prompt') put(during('harness', turn.at, turn.key), turnEvent(turn));
+  for (const { kind, index, at, until = at, title } of timelineOf(record)) {
     const key = `${kind}-${index}`;
-    const text = (told[index] as { text?: string } | undefined)?.text ?? '';
+    const [exchange, step, validation] = [models?.exchanges[index], verifySteps[index], validations[index]];
     if (kind === 'phase') {
-      const begin = { event: 'span_begin', id: key, type: 'phase', name: entry.title };
+      const begin = { event: 'span_begin', id: key, type: 'phase', name: title };
       put({ phase: index, at, key: `${key}-begin`, rank: 0 }, begin);
       put({ phase: index, at: until, key: `${key}-end`, rank: 2 }, { event: 'span_end', id: key });
-    } else if (kind === 'user') {
-      if (text !== subject?.prompt) messages.push({ role: 'user', content: text });
-      put(during('harness', at, key), { event: 'info', source: 'user', data: text });
-    } else if (kind === 'message') {
-      messages.push({ role: 'assistant', content: text, source: 'generate' });
-      put(during('harness', at, key), { event: 'info', source: 'agent', data: text });
-    } else if (kind === 'note') {
-      put(during('harness', at, key), { event: 'info', source: 'harness', data: text });
-    } else if (kind === 'tool') {
-      const tool = told[index];
-      if (tool?.kind !== 'tool') continue;
-      const { name, input, output = '' } = tool;
-      putTool(entry, { name, input: argumentsOf(input), output, error: 'the tool failed' });
-    } else if (kind === 'command') {
-      const { command = '', output = '', exitCode } = commands[index] ?? {};
-      putTool(entry, { name: 'bash', input: { command }, output, error: `exited ${exitCode}` });
-    } else if (kind === 'exchange') {
-      const exchange = models?.exchanges[index];
-      if (!exchange) continue;
+    } else if (kind === 'exchange' && exchange) {
       const { role, model, answeredBy = model, usage, failure } = exchange;
       put(during(role === 'judge' ? 'validate' : 'harness', at, key), {
         ...{ event: 'model', model, role, input: [], tools: [], tool_choice: 'auto', config: {} },
@@ -95,12 +60,12 @@ export function inspectTranscript(
         },
         ...{ retries: exchange.failedTries.length, error: failure ?? null, completed: isoTime(until) },
       });
-    } else if (kind === 'verify') {
-      const { command = '', exitCode = 0, output = '' } = verifySteps[index] ?? {};
+    } else if (kind === 'verify' && step) {
+      const { command, exitCode, output } = step;
       const result = { action: 'exec', cmd: command, result: exitCode, output, completed: isoTime(until) };
       put(during('verify', at, key), { event: 'sandbox', ...result });
-    } else if (kind === 'validation') {
-      const { name = '', status = null, message = null } = validations[index] ?? {};
+    } else if (kind === 'validation' && validation) {
+      const { name, status = null, message = null } = validation;
       put(during('validate', at, key), {
         event: 'info',
         source: `validation ${name}`,
@@ -111,7 +76,7 @@ export function inspectTranscript(
   events.sort((one, other) => one.at - other.at || one.order - other.order);
   const end = { phase: -1, at: record.finishedAt, key: 'score', rank: 2 } as const;
   if (score) put(end, { event: 'score', scorer: verdictScorer, score });
-  return { messages, events: events.map(({ event }) => event) };
+  return events.map(({ event }) => event);
 }
 
 interface Place {
@@ -135,17 +100,18 @@ function spanOf(phase: number): string | null {
   return phase === -1 ? null : `phase-${phase}`;
 }
 
-interface ToolCall {
-  name: string;
-  input: Json;
-  output: string;
-  error: string;
+function turnEvent(turn: Turn): Json {
+  if (turn.kind !== 'call') return { event: 'info', source: turn.kind, data: turn.text };
+  const { key: id, name, input, output, at, until } = turn;
+  return {
+    ...{ event: 'tool', type: 'function', id, function: name, arguments: input, result: output },
+    ...(until !== undefined && { completed: isoTime(until), working_time: Math.max(0, until - at) / 1_000 }),
+    ...problemOf(turn),
+  };
 }
 
-/** The arguments of a call are an object there. */
-export function argumentsOf(input: unknown): Json {
-  if (typeof input === 'object' && input !== null && !Array.isArray(input)) return input as Json;
-  return input === undefined ? {} : { input };
+function problemOf({ error }: { error: string | undefined }): Json {
+  return error === undefined ? {} : { error: { type: 'unknown', message: error } };
 }
 
 /** inspect counts cached tokens beside the input; Offsite counts them in it. */
@@ -159,9 +125,4 @@ export function inspectUsage(usage: Usage) {
     input_tokens_cache_write: cacheWriteTokens ?? null,
     total_cost: usage.costUsd ?? null,
   };
-}
-
-/** In years of four digits. Records of an older Offsite may contain any time that a harness reported. */
-export function isoTime(ms: number): string {
-  return new Date(clamped(ms, 0, Date.UTC(9999, 0, 1))).toISOString();
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { open, rename, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { messageOf, OffsiteError, systemHint } from '../base/offsite-error.ts';
 import type { ExportedTrial } from '../record/exported-trial.ts';
@@ -50,6 +51,32 @@ export async function openExport(file: string): Promise<ExportFile> {
       await handle.close().catch(() => undefined);
       await rm(partial, { force: true });
     },
+  };
+}
+
+/**
+ * Opens a new folder to write files to. It appears under its name when it is kept. Throws `FILE_NOT_WRITTEN`,
+ * also for a folder that exists.
+ */
+export async function openFolder(folder: string) {
+  const partial = `${folder}.${randomBytes(6).toString('hex')}.partial`;
+  const failed = (error: unknown): never => {
+    throw new OffsiteError(`cannot write ${folder}: ${messageOf(error)}`, {
+      code: 'FILE_NOT_WRITTEN',
+      kind: 'input',
+      hint: `Nothing was changed. ${systemHint(error, 'Remove the folder, or name another one.')}`,
+      cause: error,
+    });
+  };
+  if (existsSync(folder)) failed(new Error('it exists'));
+  return {
+    async put(path: string, text: string) {
+      const file = join(partial, path);
+      await mkdir(dirname(file), { recursive: true }).catch(failed);
+      await writeFile(file, text).catch(failed);
+    },
+    keep: () => rename(partial, folder).catch(failed),
+    [Symbol.asyncDispose]: () => rm(partial, { recursive: true, force: true }),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { BatchFacts } from '../record/batch-marks.ts';
 import { findRun } from './found-runs.ts';
+import { foreignService } from './platform.ts';
 import type { BatchKey, Records, Row, RunKey } from './records.ts';
 import type { StartKey } from './starts.ts';
 import { closeRun } from './trial-states.ts';
@@ -51,6 +52,7 @@ export interface StoredBatch {
   /** Epoch milliseconds. */
   startedAt: number;
   answers: BatchFacts['answers'];
+  isForeign: boolean;
   suiteCases: number | undefined;
 }
 
@@ -225,6 +227,7 @@ export function batchOf(row: Row): StoredBatch {
     state: row.state === 'finished' ? 'finished' : 'open',
     startedAt: Number(row.started_at),
     answers: (row.answers ?? undefined) as BatchFacts['answers'],
+    isForeign: row.service === foreignService,
     suiteCases: row.suite_cases === null ? undefined : Number(row.suite_cases),
   };
 }

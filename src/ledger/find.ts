@@ -21,6 +21,7 @@ export interface ListedBatch extends StoredBatch, BatchFacts {
   /** When its last trial ended, in epoch milliseconds; undefined before the first. */
   lastAt: number | undefined;
   answers: BatchFacts['answers'];
+  isForeign: boolean;
   suiteCases: number | undefined;
 }
 

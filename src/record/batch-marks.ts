@@ -12,6 +12,8 @@ export interface BatchFacts {
   suiteCases?: number | undefined;
   /** Where the answers of its models came from. Undefined for a batch of an older Offsite. */
   answers?: 'live' | 'replayed' | 'forked' | undefined;
+  /** Whether it came from evidence, or from the log of another program. */
+  isForeign?: boolean | undefined;
   /** The trials that were graded again, by their last grading. */
   regraded?: Regraded | undefined;
   /** The trials that were audited. */
@@ -27,8 +29,9 @@ export interface Regraded {
 
 /** What to know before the results of a batch are believed or compared, each in a few words. */
 export function batchMarks(batch: BatchFacts): string[] {
-  const { unfinished, cases, suiteCases, answers, regraded, audited } = batch;
+  const { unfinished, cases, suiteCases, answers, isForeign, regraded, audited } = batch;
   return [
+    ...(isForeign ? ['foreign'] : []),
     ...(answers === 'replayed' || answers === 'forked' ? [answers] : []),
     ...(suiteCases !== undefined && suiteCases > cases ? [`${cases} of ${suiteCases} cases`] : []),
     ...(unfinished > 0 ? [`${unfinished} ${unfinished === 1 ? 'trial' : 'trials'} left`] : []),

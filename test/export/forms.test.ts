@@ -124,7 +124,7 @@ describe('.eval logs', () => {
       ['tool', 'a'],
     ]);
     expect(sample.events.map(({ event }: { event: string }) => event)).toEqual([
-      ...['span_begin', 'info', 'model', 'info', 'tool', 'tool', 'info', 'span_end'],
+      ...['span_begin', 'model', 'info', 'tool', 'tool', 'info', 'span_end'],
       ...['span_begin', 'sandbox', 'span_end', 'score'],
     ]);
     expect(small?.get('samples/hello_epoch_1.json')).toMatchObject({

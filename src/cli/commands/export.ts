@@ -6,13 +6,7 @@ import { OffsiteError } from '../../base/offsite-error.ts';
 import { spanRequests } from '../../export/export-spans.ts';
 import { exportedTrials, type ReadOptions } from '../../export/read-trials.ts';
 import { otlpHeaders, receiverUrl, sendSpans } from '../../export/send-spans.ts';
-import {
-  type ExportFile,
-  jsonForm,
-  openExport,
-  type TrialForm,
-  writeExport,
-} from '../../export/write-export.ts';
+import { jsonForm, openExport, openFolder, type TrialForm, writeExport } from '../../export/write-export.ts';
 import { findBatch, lastBatch } from '../../ledger/find.ts';
 import type { Verdict } from '../../ledger/trials.ts';
 import { plural } from '../../text/quantities.ts';
@@ -34,6 +28,7 @@ export function exportCommand() {
     .option('--csv <file>', 'a table with one row a trial, for pandas, DuckDB and spreadsheets')
     .option('--parquet <file>', 'the same table as Parquet')
     .option('--inspect <folder>', 'one .eval log a variant, as inspect_ai writes them, for `inspect view`')
+    .option('--harbor <folder>', 'a job of Harbor, with trajectories in ATIF, for `harbor view`')
     .option('--html <file>', 'one page that opens without a server or a network, as `offsite view` shows it')
     .option('--otlp <file|url>', 'spans as OTLP in JSON: to a file, a request a line, or to a receiver')
     .option('--cassette <file>', 'its exchanges with models, to replay: `replay: FILE` of a model')
@@ -54,6 +49,7 @@ interface ExportOptions {
   csv?: string | undefined;
   parquet?: string | undefined;
   inspect?: string | undefined;
+  harbor?: string | undefined;
   otlp?: string | undefined;
   html?: string | undefined;
   cassette?: string | undefined;
@@ -65,8 +61,8 @@ interface ExportOptions {
 }
 
 async function exportBatch(reference: string | undefined, options: ExportOptions): Promise<void> {
-  const { html, json, csv, parquet, inspect, cassette, evidence, otlp } = options;
-  const targets = [html, json, csv, parquet, inspect, cassette, evidence, otlp];
+  const { html, json, csv, parquet, inspect, harbor, cassette, evidence, otlp } = options;
+  const targets = [html, json, csv, parquet, inspect, harbor, cassette, evidence, otlp];
   if (targets.every((target) => target === undefined)) {
     throw new OffsiteError('nothing says what to export', {
       code: 'EXPORT_FORM_MISSING',
@@ -107,13 +103,13 @@ interface Exporting {
 
 /** Writes the forms that take one trial after the other. Each record is read once for all of them. */
 async function exportForms({ context, batch, options, signal }: Exporting): Promise<void> {
-  const { json, csv, parquet, inspect } = options;
+  const { json, csv, parquet, inspect, harbor } = options;
   const { redactor, err } = context;
   await using open = new AsyncDisposableStack();
-  const files: ExportFile[] = [];
+  const kept: { keep(): Promise<void> }[] = [];
   const opened = async (file: string) => {
     const target = open.use(await openExport(file));
-    files.push(target);
+    kept.push(target);
     return target.write;
   };
   const forms: TrialForm[] = [];
@@ -126,6 +122,13 @@ async function exportForms({ context, batch, options, signal }: Exporting): Prom
     makeFolder(inspect);
     forms.push(inspectForm((name) => opened(join(inspect, name))));
   }
+  if (harbor !== undefined) {
+    const { harborForm, jobName } = await import('../../export/harbor-job.ts');
+    makeFolder(harbor);
+    const folder = open.use(await openFolder(join(harbor, jobName(batch))));
+    kept.push(folder);
+    forms.push(harborForm(folder.put));
+  }
   if (forms.length === 0) return;
   let trials = 0;
   for (const read of exportedTrials(context.ledger(), batch, options)) {
@@ -135,8 +138,8 @@ async function exportForms({ context, batch, options, signal }: Exporting): Prom
     trials += 1;
   }
   for (const form of forms) await form.end();
-  for (const file of files) await file.keep();
-  for (const target of [json, csv, parquet, inspect])
+  for (const each of kept) await each.keep();
+  for (const target of [json, csv, parquet, inspect, harbor])
     if (target !== undefined) err.print(`${target}: ${plural(trials, 'trial')} of ${batch.id}`);
 }
 

@@ -7,6 +7,7 @@ import { OffsiteError } from '../../base/offsite-error.ts';
 import { openBudget, spentFrom } from '../../gateway/budget.ts';
 import { type ListedTrial, listTrials } from '../../ledger/find.ts';
 import { findTarget, type Target } from '../../ledger/find-target.ts';
+import { refuseForeign } from '../../ledger/foreign-batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import { orNearest } from '../../text/nearest.ts';
@@ -83,6 +84,7 @@ async function regrade(what: string | undefined, options: RegradeOptions): Promi
   });
   const ledger = context.ledger();
   const target = announcedTarget(context, what);
+  refuseForeign(target.batch, 'graded again');
   const trials = chosenTrials(ledger, target, options.case);
   const planning = { progress, signal, withoutHarness: true };
   const suite = await suiteFor(target, options, context, planning);

@@ -1,6 +1,7 @@
 import { Command } from '@commander-js/extra-typings';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import type { Container } from '../../engine/container.ts';
+import { refuseForeign } from '../../ledger/foreign-batches.ts';
 import { stack, text } from '../../text/printable.ts';
 import { CommandContext } from '../context.ts';
 import { withConfigAndData } from '../options.ts';
@@ -35,7 +36,9 @@ async function shell(reference: string, command: readonly string[], options: Com
   }
   const { signal } = context.interruption({ doing: () => 'removing the sandbox' });
   const ledger = context.ledger();
-  const shown = trialOf(ledger, announcedTarget(context, reference));
+  const target = announcedTarget(context, reference);
+  refuseForeign(target.batch, 'opened in a sandbox');
+  const shown = trialOf(ledger, target);
   const engine = await context.engines.first(signal);
   const { container, notes } = await openSandbox({ ledger, engine, signal }, shown);
   await using _container = container;

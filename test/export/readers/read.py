@@ -57,4 +57,64 @@ def inspect():
     return found
 
 
-print(json.dumps({"tables": tables, "inspect": inspect}[sys.argv[2]]()))
+def harbor():
+    from pathlib import Path
+
+    from harbor.models.trajectories import Trajectory
+    from harbor.viewer.scanner import JobScanner
+
+    # The scanner is what `harbor view` lists a folder of jobs with.
+    scanner = JobScanner(Path(f"{folder}/jobs"))
+    (job,) = scanner.list_jobs()
+    config, result = scanner.get_job_config(job), scanner.get_job_result(job)
+    trials = []
+    for name in scanner.list_trials(job):
+        trial = scanner.get_trial_result(job, name)
+        text = Path(f"{folder}/jobs/{job}/{name}/agent/trajectory.json").read_text()
+        trajectory = Trajectory.model_validate_json(text)
+        trials.append(
+            {
+                "name": name,
+                "agent": scanner.get_trial_config(job, name).agent.name,
+                "rewards": trial.verifier_result and trial.verifier_result.rewards,
+                "valid": trial.reward_valid,
+                "error": trial.exception_info and trial.exception_info.exception_type,
+                "totals": trial.compute_token_cost_totals(),
+                "steps": [[step.source, bool(step.tool_calls)] for step in trajectory.steps],
+                "prompt_tokens": trajectory.final_metrics.total_prompt_tokens,
+            }
+        )
+    return {"agents": len(config.agents), "total": result.n_total_trials, "trials": trials}
+
+
+def made():
+    """Makes a log with inspect_ai itself, with a model that answers without a server."""
+    from inspect_ai import Task, eval
+    from inspect_ai.dataset import Sample
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+    from inspect_ai.scorer import match
+
+    samples = [Sample(input="1+1?", target="2"), Sample(input="2+2?", target="5")]
+
+    def answer(text):
+        output = ModelOutput.from_content("mockllm/model", text)
+        # Otherwise it would fetch a tokenizer.
+        output.usage = ModelUsage(input_tokens=7, output_tokens=1, total_tokens=8)
+        return output
+
+    model = get_model("mockllm/model", custom_outputs=[answer(text) for text in ("2", "4", "2", "4")])
+    task = Task(name="sums", dataset=samples, scorer=match())
+    (log,) = eval(task, model=model, epochs=2, max_samples=1, log_dir=f"{folder}/made", display="none")
+    return [
+        {
+            "case": str(sample.id),
+            "ordinal": sample.epoch - 1,
+            "verdict": "passed" if sample.scores["match"].value == "C" else "failed",
+            "tokens": sum(usage.total_tokens for usage in sample.model_usage.values()),
+        }
+        for sample in log.samples
+    ]
+
+
+wanted = {"tables": tables, "inspect": inspect, "harbor": harbor, "made": made}
+print(json.dumps(wanted[sys.argv[2]]()))

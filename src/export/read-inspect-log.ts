@@ -1,0 +1,279 @@
+import { z } from 'zod';
+import { unionOf } from '../base/intervals.ts';
+import type { Usage } from '../contract/report.ts';
+import { Cause } from '../record/cause.ts';
+import type { TrialResult } from '../record/trial-record.ts';
+import {
+  cutText,
+  type ForeignLog,
+  type ForeignTrial,
+  firstEvents,
+  foreignDocument,
+  modelAccount,
+  timeIn,
+  unreadableLog,
+  verdictOf,
+} from './foreign-log.ts';
+import { verdictScorer } from './inspect-transcript.ts';
+import { type OpenZip, openZip } from './read-zip.ts';
+
+/** Reads `.eval` logs of inspect_ai, those that {@link inspectForm} wrote among them. */
+
+const Text = z.string().nullish();
+const ModelUsage = z.looseObject({
+  input_tokens: z.number().default(0),
+  output_tokens: z.number().default(0),
+  total_tokens: z.number().nullish(),
+  input_tokens_cache_read: z.number().nullish(),
+  input_tokens_cache_write: z.number().nullish(),
+  total_cost: z.number().nullish(),
+});
+const Usages = z.record(z.string(), ModelUsage).nullish();
+const Score = z.looseObject({ value: z.unknown(), explanation: Text });
+
+const Header = z.looseObject({
+  eval: z.looseObject({
+    ...{ created: Text, task: z.string(), model: z.string(), solver: Text },
+    metadata: z.looseObject({ offsite: z.looseObject({ variant: z.string() }).nullish() }).nullish(),
+  }),
+  results: z
+    .looseObject({
+      headline: z.looseObject({ scorer: Text }).nullish(),
+      scores: z.array(z.looseObject({ name: z.string() })).nullish(),
+    })
+    .nullish(),
+});
+type Header = z.infer<typeof Header>;
+
+const Event = z.looseObject({ event: z.string(), timestamp: Text, completed: Text });
+const Message = z.looseObject({ role: Text, content: z.unknown() });
+const Output = z.looseObject({
+  choices: z.array(z.looseObject({ message: Message.nullish() })).nullish(),
+});
+const Sample = z.looseObject({
+  id: z.union([z.string(), z.number()]),
+  epoch: z.int().positive(),
+  input: z.unknown(),
+  messages: z.array(Message).nullish(),
+  output: Output.nullish(),
+  scores: z.record(z.string(), Score).nullish(),
+  metadata: z.looseObject({}).nullish(),
+  events: z.array(Event).nullish(),
+  ...{ model_usage: Usages, role_usage: Usages },
+  ...{
+    started_at: Text,
+    completed_at: Text,
+    total_time: z.number().nullish(),
+    turn_count: z.int().nullish(),
+  },
+  error: z.looseObject({ message: z.string() }).nullish(),
+  sandbox: z.looseObject({ type: Text }).nullish(),
+});
+type Sample = z.infer<typeof Sample>;
+
+/** Opens logs that belong together. Throws `LOG_UNREADABLE`. */
+export async function readInspectLogs(files: readonly string[]): Promise<ForeignLog> {
+  const headers: Header[] = [];
+  for (const file of files) {
+    using zip = await openZip(file);
+    headers.push(await headerOf(zip, file));
+  }
+  const [first] = headers;
+  if (!first) throw unreadableLog('the folder', 'it has no .eval log');
+  const starts = headers.flatMap((header) => timeIn(header.eval.created) ?? []);
+  return {
+    suite: first.eval.task,
+    startedAt: starts.reduce((one, other) => Math.min(one, other), starts[0] ?? 0),
+    trials: trialsOf(files),
+  };
+}
+
+async function headerOf(zip: OpenZip, file: string): Promise<Header> {
+  // Without a header, its run has not ended.
+  const name = ['header.json', '_journal/start.json'].find((each) => zip.names.includes(each));
+  if (name === undefined) throw unreadableLog(file, 'it has no header.json, so it is no .eval log');
+  return foreignDocument(await zip.read(name), Header, `${file}: ${name}`);
+}
+
+async function* trialsOf(files: readonly string[]): AsyncGenerator<ForeignTrial> {
+  const taken = new Set<string>();
+  for (const file of files) {
+    using zip = await openZip(file);
+    const header = await headerOf(zip, file);
+    const plain = header.eval.metadata?.offsite?.variant ?? variantOf(header);
+    const variant = taken.has(plain) ? `${plain} (${taken.size + 1})` : plain;
+    taken.add(variant);
+    for (const name of zip.names.filter((each) => /^samples\/.+\.json$/.test(each))) {
+      const sample = foreignDocument(await zip.read(name), Sample, `${file}: ${name}`);
+      yield {
+        caseId: String(sample.id),
+        variant,
+        ordinal: sample.epoch - 1,
+        result: resultOf(sample, header),
+      };
+    }
+  }
+}
+
+function variantOf({ eval: { solver, model } }: Header): string {
+  return solver ? `${solver}:${model}` : model;
+}
+
+function resultOf(sample: Sample, header: Header): TrialResult {
+  const { metadata, started_at, completed_at, total_time, output } = sample;
+  const events = firstEvents(sample.events ?? []);
+  const startedAt = timeIn(started_at) ?? timeIn(header.eval.created) ?? 0;
+  const finishedAt = timeIn(completed_at) ?? startedAt + Math.max(0, total_time ?? 0) * 1_000;
+  const graded = gradingOf(sample, header);
+  const said = textOf(output?.choices?.[0]?.message?.content);
+  const version = metadata?.harness_version;
+  const calls = events.filter(({ event, role }) => event === 'model' && (role ?? 'agent') === 'agent');
+  return {
+    ...graded,
+    ...{ startedAt, finishedAt: Math.max(startedAt, finishedAt), phases: [] },
+    subject: {
+      ...{ caseName: String(sample.id), ordinal: sample.epoch - 1, model: header.eval.model },
+      ...{
+        harness: header.eval.solver ?? 'inspect',
+        image: sample.sandbox?.type ?? 'unknown',
+        network: 'unknown',
+      },
+      prompt: promptOf(sample.input),
+    },
+    ...transcriptOf(sample, events, startedAt),
+    ...(said !== '' && { finalMessage: said }),
+    ...(typeof version === 'string' && { harnessVersion: version }),
+    ...(sample.turn_count != null && { turns: sample.turn_count }),
+    models: modelAccount(
+      usedModels(sample, header, calls.length),
+      unionOf(
+        calls.flatMap(({ timestamp, completed }) => {
+          const [from, to] = [timeIn(timestamp), timeIn(completed)];
+          return from === undefined || to === undefined ? [] : [{ startedAt: from, finishedAt: to }];
+        }),
+      ),
+    ),
+    modelUnmeasured: metadata?.unmeasured === true,
+  };
+}
+
+/** A score that says neither passed nor failed makes no verdict. */
+function gradingOf(
+  sample: Sample,
+  { results }: Header,
+): Pick<TrialResult, 'verdict' | 'cause' | 'validations' | 'judgments'> {
+  const scores = Object.entries(sample.scores ?? {});
+  const wanted = results?.headline?.scorer ?? results?.scores?.[0]?.name ?? verdictScorer;
+  const deciding = scores.find(([name]) => name === wanted) ?? scores[0];
+  const others = scores.filter((one) => one !== deciding);
+  const judgments = others.flatMap(
+    ([name, { value, explanation }]): NonNullable<TrialResult['judgments']> => {
+      const reason = explanation == null ? {} : { reason: cutText(explanation) };
+      if (typeof value === 'number') return [{ name, score: value, ...reason }];
+      return typeof value === 'string' ? [{ name, choice: cutText(value), ...reason }] : [];
+    },
+  );
+  const known = Cause.safeParse(sample.metadata?.cause);
+  const error = sample.error?.message;
+  const verdict = error === undefined && deciding ? verdictOf(deciding[1].value) : undefined;
+  if (verdict === undefined || !deciding) {
+    const message = error ?? (deciding ? `its score says neither passed nor failed` : 'it has no score');
+    const phase = error === undefined ? ('validate' as const) : ('harness' as const);
+    const cause = known.success ? known.data : { kind: 'unknown' as const, phase, message: cutText(message) };
+    return { verdict: 'void', cause, judgments };
+  }
+  const [name, { explanation }] = deciding;
+  const [exitCode, status] = verdict === 'passed' ? [0, 'passed' as const] : [1, 'failed' as const];
+  const message = explanation ? { message: cutText(explanation) } : {};
+  const validations = [{ id: name, index: 0, name, status, exitCode, ...message }];
+  return { verdict, validations, judgments, ...(known.success && { cause: known.data }) };
+}
+
+/** Its own events, or its messages, which have no times. */
+function transcriptOf(
+  { messages }: Sample,
+  events: readonly z.infer<typeof Event>[],
+  startedAt: number,
+): Pick<TrialResult, 'events' | 'trajectory'> {
+  const told: NonNullable<TrialResult['events']> = [];
+  const commands: NonNullable<TrialResult['trajectory']> = [];
+  for (const event of events) {
+    const at = timeIn(event.timestamp) ?? startedAt;
+    const finishedAt = timeIn(event.completed);
+    if (event.event === 'tool') {
+      const name = String(event.function ?? 'tool');
+      const { command, cmd = command } = (event.arguments ?? {}) as { command?: unknown; cmd?: unknown };
+      const { message } = (event.error ?? {}) as { message?: unknown };
+      const output = cutText(textOf(event.result));
+      if (name === 'bash' && typeof cmd === 'string') {
+        const code = /^exited (\d+)$/.exec(String(message))?.[1];
+        commands.push({
+          ...{ _tag: 'command', command: cutText(cmd), output, startedAtMillis: at },
+          ...(finishedAt !== undefined && { finishedAtMillis: finishedAt }),
+          ...(code === undefined ? message === undefined && { exitCode: 0 } : { exitCode: Number(code) }),
+        });
+      } else {
+        told.push({
+          ...{ kind: 'tool', at, name, input: event.arguments, output },
+          ...(finishedAt !== undefined && { finishedAt }),
+          ...(message !== undefined && { failed: true }),
+        });
+      }
+    } else if (event.event === 'model') {
+      const { choices } = Output.safeParse(event.output).data ?? {};
+      const text = textOf(choices?.[0]?.message?.content);
+      if (text !== '') told.push({ kind: 'message', at: finishedAt ?? at, text: cutText(text) });
+    } else if (event.event === 'info' && typeof event.data === 'string') {
+      const kinds = { user: 'user', agent: 'message' } as const;
+      const kind = kinds[event.source as keyof typeof kinds] ?? 'note';
+      told.push({ kind, at, text: cutText(event.data) });
+    }
+  }
+  if (told.length === 0 && commands.length === 0)
+    for (const { role, content } of firstEvents(messages ?? [])) {
+      const text = cutText(textOf(content));
+      const kind = role === 'user' ? 'user' : role === 'assistant' ? 'message' : 'note';
+      if (text !== '') told.push({ kind, at: startedAt, text });
+    }
+  return { events: told, ...(commands.length > 0 && { trajectory: commands }) };
+}
+
+function usedModels(sample: Sample, header: Header, requests: number) {
+  const { role_usage: byRole, model_usage: byModel } = sample;
+  const { model } = header.eval;
+  const roles = ['agent', 'judge', 'user'] as const;
+  // A log of Offsite's tells the roles. In others, all that the log's model did is the agent's.
+  const own = header.eval.metadata?.offsite != null;
+  const used = own
+    ? roles.flatMap((role) => (byRole?.[role] ? [{ role, model, usage: byRole[role] }] : []))
+    : Object.entries(byModel ?? {}).map(([name, usage]) => {
+        return { role: name === model ? ('agent' as const) : ('judge' as const), model: name, usage };
+      });
+  return used.map(({ usage, ...one }) => ({ ...one, requests, usage: usageIn(usage) }));
+}
+
+function usageIn(given: z.infer<typeof ModelUsage>): Usage {
+  const { input_tokens, output_tokens, total_tokens, total_cost } = given;
+  const { input_tokens_cache_read: read, input_tokens_cache_write: write } = given;
+  return {
+    ...{ inputTokens: input_tokens + (read ?? 0) + (write ?? 0), outputTokens: output_tokens },
+    totalTokens: total_tokens ?? input_tokens + output_tokens,
+    ...(read != null && { cacheReadTokens: read }),
+    ...(write != null && { cacheWriteTokens: write }),
+    ...(total_cost != null && { costUsd: total_cost }),
+  };
+}
+
+function promptOf(input: unknown): string {
+  if (!Array.isArray(input)) return cutText(textOf(input));
+  const last = input.findLast((message) => Message.safeParse(message).data?.role === 'user');
+  return cutText(textOf((last as { content?: unknown } | undefined)?.content));
+}
+
+/** The text of a content: a text, or a list of parts. */
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (typeof content === 'number' || typeof content === 'boolean') return String(content);
+  if (!Array.isArray(content)) return '';
+  return content.flatMap((part) => (typeof part?.text === 'string' ? [part.text as string] : [])).join('\n');
+}

@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto';
+import { OffsiteError } from '../base/offsite-error.ts';
+import { recordOf, type TrialResult } from '../record/trial-record.ts';
+import type { StoredBatch } from './batches.ts';
+import { addCarriedBatch, type CarriedTrial } from './carried-batch.ts';
+import type { Ledger } from './ledger.ts';
+import { completeListings } from './listings.ts';
+import { foreignService } from './platform.ts';
+
+/**
+ * Throws `BATCH_FOREIGN` for a batch that came from elsewhere.
+ *
+ * @param done what would be done with it: completes "cannot be ..."
+ */
+export function refuseForeign({ id, service }: Pick<StoredBatch, 'id' | 'service'>, done: string): void {
+  if (service !== foreignService) return;
+  throw new OffsiteError(
+    `batch ${id} cannot be ${done}: it is foreign, which means that Offsite did not run it here, and only shows and compares it`,
+    { code: 'BATCH_FOREIGN', kind: 'input', hint: `\`offsite show ${id}\` shows it.` },
+  );
+}
+
+interface ImportedTrial {
+  caseId: string;
+  variant: string;
+  ordinal: number;
+  result: TrialResult;
+}
+
+/**
+ * Stores a batch that another program ran. It is there as a whole or not at all. Throws `LOG_IMPORTED` for
+ * trials that are there already.
+ */
+export async function storeForeignBatch(
+  ledger: Ledger,
+  { suite, startedAt }: { suite: string; startedAt: number },
+  trials: AsyncIterable<ImportedTrial>,
+): Promise<StoredBatch> {
+  const runs = new Map<string, { caseId: string; variant: string; trials: Map<number, CarriedTrial> }>();
+  const hash = createHash('sha256');
+  for await (const { caseId, variant, ordinal: given, result } of trials) {
+    const record = await ledger.blobs.putJson(recordOf(result));
+    hash.update(JSON.stringify([caseId, variant, given, record]));
+    const key = JSON.stringify([caseId, variant]);
+    const run = runs.get(key) ?? { caseId, variant, trials: new Map() };
+    runs.set(key, run);
+    let ordinal = given;
+    while (run.trials.has(ordinal)) ordinal += 1;
+    const { verdict } = result;
+    const [begunAt, finishedAt] = [Math.round(result.startedAt), Math.round(result.finishedAt)];
+    run.trials.set(ordinal, {
+      ...{ ordinal, result: { verdict, record, finishedAt }, gradings: [] },
+      attempts: [{ number: 1, startedAt: begunAt, endedAt: finishedAt, ending: verdict }],
+    });
+  }
+  const id = `log_${hash.digest('hex').slice(0, 12)}`;
+  if (ledger.batches.has(foreignService, id))
+    throw new OffsiteError(`these trials were imported before, as ${id}`, {
+      code: 'LOG_IMPORTED',
+      kind: 'input',
+      hint: `\`offsite show ${id}\` shows them.`,
+    });
+  const key = addCarriedBatch(ledger, {
+    ...{ id, service: foreignService, suite },
+    // The clock of a log may be ahead, and the last batch is not one of tomorrow.
+    startedAt: Math.round(Math.min(startedAt, ledger.records.now())),
+    runs: [...runs.values()].map(({ caseId, variant, trials }, index) => ({
+      ...{ id: `${id}_${index}`, taskIndex: index, caseId, caseName: caseId, variant, details: {} },
+      ...{ origin: 'planned', trials: [...trials.values()] },
+    })),
+  });
+  completeListings(ledger, key);
+  return ledger.batches.byKey(key);
+}
