@@ -55,6 +55,9 @@ interface OpenLog {
   /** By the role of the model, and its name. */
   usage: { role: string; model: string; usage: Usage }[];
   finishedAt: number;
+  /** As the first trial names them that does: a void one may not. */
+  model: string | undefined;
+  harness: string | undefined;
 }
 
 async function openLog(first: ExportedTrial, open: (name: string) => Promise<Write>): Promise<OpenLog> {
@@ -90,7 +93,15 @@ async function openLog(first: ExportedTrial, open: (name: string) => Promise<Wri
       zip.end();
       await flush();
     },
-    ...{ summaries: [], scores: new Map(), epochs: new Map(), usage: [], finishedAt: batch.startedAt },
+    ...{
+      summaries: [],
+      scores: new Map(),
+      epochs: new Map(),
+      usage: [],
+      finishedAt: batch.startedAt,
+      model: undefined,
+      harness: undefined,
+    },
   };
 }
 
@@ -104,6 +115,8 @@ async function addSample(log: OpenLog, trial: ExportedTrial): Promise<void> {
   const used = usageByRole(record);
   log.usage.push(...used);
   log.finishedAt = Math.max(log.finishedAt, record.finishedAt);
+  log.model ??= modelOf(record);
+  log.harness ??= record.subject?.harness;
   const scores = scoresOf(trial);
   for (const [name, { value }] of Object.entries(scores ?? {})) {
     const number = value === 'C' ? 1 : value === 'I' ? 0 : value;
@@ -142,20 +155,17 @@ async function addSample(log: OpenLog, trial: ExportedTrial): Promise<void> {
 
 async function endLog(log: OpenLog): Promise<void> {
   const { first, summaries, scores, epochs } = log;
-  const { batch, run, record } = first;
+  const { batch, run } = first;
+  const id = `${batch.id}/${run.variant}`;
   const cases = [...epochs.keys()];
-  const { subject } = record;
-  const solver = subject?.harness ?? 'harness';
+  const solver = log.harness ?? 'harness';
   const spec = {
-    ...{
-      eval_id: `${batch.id}-${plainName(run.variant)}`,
-      run_id: batch.id,
-      created: isoTime(batch.startedAt),
-    },
-    ...{ task: batch.suite, task_id: batch.suite, task_version: 0, task_args: {}, solver },
+    ...{ eval_id: id, run_id: batch.id, created: isoTime(batch.startedAt) },
+    // The viewer takes logs of one task_id for retries, and hides all but the last.
+    ...{ task: batch.suite, task_id: id, task_version: 0, task_args: { variant: run.variant }, solver },
     dataset: { name: batch.suite, samples: cases.length, sample_ids: cases, shuffled: false },
-    ...{ model: modelOf(record) ?? 'none/none', model_args: {}, tags: ['offsite'] },
-    config: { epochs: Math.max(...[...epochs.values()].map((taken) => taken.size)) },
+    ...{ model: log.model ?? 'none/none', model_args: {}, tags: ['offsite'] },
+    config: { epochs: [...epochs.values()].reduce((most, { size }) => Math.max(most, size), 1) },
     packages: { offsite: versionOf() },
     metadata: { offsite: { batch: batch.id, service: batch.service, variant: run.variant } },
     scorers: [...scores.keys()].map((name) => ({ name })),

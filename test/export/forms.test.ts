@@ -95,7 +95,11 @@ describe('.eval logs', () => {
         ],
       },
     });
-    expect(small?.get('header.json')).toMatchObject({ results: { total_samples: 2, completed_samples: 1 } });
+    expect(small?.get('header.json')).toMatchObject({
+      // Two logs with one task_id are shown as one that was tried again.
+      eval: { task_id: 'batch_1/small/fast', task_args: { variant: 'small/fast' } },
+      results: { total_samples: 2, completed_samples: 1 },
+    });
   });
 
   test('a sample has scores, tokens without those that were cached, messages and events in order', async () => {

@@ -111,9 +111,7 @@ describe.each([
     expect(() => chosenToResume(ledger, 'embedded', batch.id)).toThrowError(
       /cannot be resumed: it is foreign/,
     );
-    expect(() => refuseForeign(batch, 'graded again')).toThrowError(
-      /cannot be graded again: it is foreign/,
-    );
+    expect(() => refuseForeign(batch, 'graded again')).toThrowError(/cannot be graded again: it is foreign/);
     expect(ledger.outbox.pending()).toEqual([]);
     expect(ledger.batches.open()).toEqual([]);
   });
