@@ -1,7 +1,7 @@
 import type { Usage } from '../contract/report.ts';
 import { timelineOf } from '../record/timeline.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
-import { conversationOf, isoTime, type Turn } from './conversation.ts';
+import { type Called, conversationOf, isoTime, type Turn } from './conversation.ts';
 
 type Json = Record<string, unknown>;
 
@@ -110,8 +110,10 @@ function turnEvent(turn: Turn): Json {
   };
 }
 
-function problemOf({ error }: { error: string | undefined }): Json {
-  return error === undefined ? {} : { error: { type: 'unknown', message: error } };
+/** The viewer shows an error in place of the output, so one with output is told beside it. */
+function problemOf({ error, output }: Called): Json {
+  if (error === undefined) return {};
+  return output === '' ? { error: { type: 'unknown', message: error } } : { metadata: { error } };
 }
 
 /** inspect counts cached tokens beside the input; Offsite counts them in it. */

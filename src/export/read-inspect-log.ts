@@ -203,7 +203,8 @@ function transcriptOf(
     if (event.event === 'tool') {
       const name = String(event.function ?? 'tool');
       const { command, cmd = command } = (event.arguments ?? {}) as { command?: unknown; cmd?: unknown };
-      const { message } = (event.error ?? {}) as { message?: unknown };
+      const { error: beside } = (event.metadata ?? {}) as { error?: unknown };
+      const { message = beside } = (event.error ?? {}) as { message?: unknown };
       const output = cutText(textOf(event.result));
       if (name === 'bash' && typeof cmd === 'string') {
         const code = /^exited (\d+)$/.exec(String(message))?.[1];
