@@ -80,6 +80,12 @@ export async function readInspectLogs(files: readonly string[]): Promise<Foreign
   }
   const [first] = headers;
   if (!first) throw unreadableLog('the folder', 'it has no .eval log');
+  const tasks = [...new Set(headers.map((header) => header.eval.task))];
+  if (tasks.length > 1)
+    throw unreadableLog(
+      'the folder',
+      `its logs are of several tasks, which are several suites: ${cutText(tasks.join(', '))}`,
+    );
   const starts = headers.flatMap((header) => timeIn(header.eval.created) ?? []);
   return {
     suite: first.eval.task,

@@ -7,18 +7,33 @@ import type { Ledger } from './ledger.ts';
 import { completeListings } from './listings.ts';
 import { foreignService } from './platform.ts';
 
+type Named = Pick<StoredBatch, 'id' | 'service'>;
+
 /**
- * Throws `BATCH_FOREIGN` for a batch that came from elsewhere.
+ * Throws `BATCH_FOREIGN` for a batch that came from elsewhere: from evidence, or from a log.
  *
  * @param done what would be done with it: completes "cannot be ..."
  */
-export function refuseForeign({ id, service }: Pick<StoredBatch, 'id' | 'service'>, done: string): void {
-  if (service !== foreignService) return;
-  throw new OffsiteError(
-    `batch ${id} cannot be ${done}: it is foreign, which means that Offsite did not run it here, and only shows and compares it`,
-    { code: 'BATCH_FOREIGN', kind: 'input', hint: `\`offsite show ${id}\` shows it.` },
-  );
+export function refuseForeign(batch: Named, done: string): void {
+  if (batch.service === foreignService) throw refusal(batch, done, 'Offsite did not run it here');
 }
+
+/** The same only for what came from a log, which has neither a definition nor what the agent left. */
+export function refuseLog(batch: Named, done: string): void {
+  if (batch.service === foreignService && batch.id.startsWith(logPrefix))
+    throw refusal(batch, done, 'it was imported from the log of another program');
+}
+
+function refusal({ id }: Named, done: string, why: string): OffsiteError {
+  return new OffsiteError(`batch ${id} cannot be ${done}: it is foreign, which means that ${why}`, {
+    code: 'BATCH_FOREIGN',
+    kind: 'input',
+    hint: `\`offsite show ${id}\` shows it, and \`offsite compare\` compares it.`,
+  });
+}
+
+/** How the ids of batches from logs begin. */
+const logPrefix = 'log_';
 
 interface ImportedTrial {
   caseId: string;
@@ -53,7 +68,7 @@ export async function storeForeignBatch(
       attempts: [{ number: 1, startedAt: begunAt, endedAt: finishedAt, ending: verdict }],
     });
   }
-  const id = `log_${hash.digest('hex').slice(0, 12)}`;
+  const id = `${logPrefix}${hash.digest('hex').slice(0, 12)}`;
   if (ledger.batches.has(foreignService, id))
     throw new OffsiteError(`these trials were imported before, as ${id}`, {
       code: 'LOG_IMPORTED',

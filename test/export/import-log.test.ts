@@ -11,7 +11,7 @@ import { readHarborJob } from '../../src/export/read-harbor-job.ts';
 import { readInspectLogs } from '../../src/export/read-inspect-log.ts';
 import type { TrialForm } from '../../src/export/write-export.ts';
 import { listBatches, listTrials } from '../../src/ledger/find.ts';
-import { refuseForeign, storeForeignBatch } from '../../src/ledger/foreign-batches.ts';
+import { refuseForeign, refuseLog, storeForeignBatch } from '../../src/ledger/foreign-batches.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { listingsOf } from '../../src/ledger/listings.ts';
 import { batchMarks } from '../../src/record/batch-marks.ts';
@@ -112,6 +112,8 @@ describe.each([
       /cannot be resumed: it is foreign/,
     );
     expect(() => refuseForeign(batch, 'graded again')).toThrowError(/cannot be graded again: it is foreign/);
+    expect(() => refuseLog(batch, 'audited')).toThrowError(/cannot be audited: it is foreign/);
+    expect(refuseLog({ ...batch, id: 'batch_of_evidence' }, 'audited')).toBeUndefined();
     expect(ledger.outbox.pending()).toEqual([]);
     expect(ledger.batches.open()).toEqual([]);
   });
@@ -209,6 +211,12 @@ describe('a log of another program', () => {
     ['has no header', [part('samples/1.json', sample)]],
   ])('whose zip %s is refused', async (_, parts, options) => {
     await expect(logOf(parts, options)).rejects.toMatchObject({ code: 'LOG_UNREADABLE', kind: 'input' });
+  });
+
+  test('beside one of another task is refused, because they are two suites', async () => {
+    const other = part('header.json', { eval: { ...header.eval, task: 'products' } });
+    const files = [put('a.eval', zipOf(whole({}))), put('b.eval', zipOf([other]))];
+    await expect(readInspectLogs(files)).rejects.toThrowError(/several suites: sums, products/);
   });
 
   test('that is no zip, or is not there, is refused', async () => {

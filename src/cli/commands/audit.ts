@@ -14,6 +14,7 @@ import { keepAudit } from '../../ledger/audits.ts';
 import { BlobStore } from '../../ledger/blobs.ts';
 import type { ListedTrial } from '../../ledger/find.ts';
 import type { Target } from '../../ledger/find-target.ts';
+import { refuseLog } from '../../ledger/foreign-batches.ts';
 import { auditLevels } from '../../record/audit.ts';
 import { SandboxConfig } from '../../suite/sandbox-config.ts';
 import { Sandboxes } from '../../trial/sandboxes.ts';
@@ -61,6 +62,7 @@ async function audit(what: string | undefined, options: AuditOptions): Promise<n
   const ledger = context.ledger();
   const target = announcedTarget(context, what);
   const { batch } = target;
+  refuseLog(batch, 'audited');
   const { level } = options;
   const wants = (one: typeof level) => auditLevels.indexOf(level) >= auditLevels.indexOf(one);
   await using again = wants('regraded') ? await openAgain(target, options, context, signal) : undefined;

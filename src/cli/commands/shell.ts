@@ -1,7 +1,7 @@
 import { Command } from '@commander-js/extra-typings';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import type { Container } from '../../engine/container.ts';
-import { refuseForeign } from '../../ledger/foreign-batches.ts';
+import { refuseLog } from '../../ledger/foreign-batches.ts';
 import { stack, text } from '../../text/printable.ts';
 import { CommandContext } from '../context.ts';
 import { withConfigAndData } from '../options.ts';
@@ -37,7 +37,7 @@ async function shell(reference: string, command: readonly string[], options: Com
   const { signal } = context.interruption({ doing: () => 'removing the sandbox' });
   const ledger = context.ledger();
   const target = announcedTarget(context, reference);
-  refuseForeign(target.batch, 'opened in a sandbox');
+  refuseLog(target.batch, 'opened in a sandbox');
   const shown = trialOf(ledger, target);
   const engine = await context.engines.first(signal);
   const { container, notes } = await openSandbox({ ledger, engine, signal }, shown);
