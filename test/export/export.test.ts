@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { spanRequests } from '../../src/export/export-spans.ts';
 import { exportedTrials } from '../../src/export/read-trials.ts';
 import { otlpHeaders, receiverUrl, sendSpans } from '../../src/export/send-spans.ts';
-import { writeExport } from '../../src/export/write-export.ts';
+import { openFolder, writeExport } from '../../src/export/write-export.ts';
 import { findBatch, lastBatch } from '../../src/ledger/find.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { ExportedTrial } from '../../src/record/exported-trial.ts';
@@ -304,5 +304,22 @@ describe('a file', () => {
     expect(readdirSync(folder).filter((name) => name.includes('partial'))).toEqual([]);
     const nowhere = writeExport(join(folder, 'no/such'), (write) => write(''));
     await expect(nowhere).rejects.toMatchObject({ code: 'FILE_NOT_WRITTEN', kind: 'input' });
+  });
+
+  test('a folder appears when it is whole, and is never one that exists', async () => {
+    const wanted = join(folder, 'job');
+    {
+      await using first = await openFolder(wanted);
+      await first.put('trial/result.json', '{}');
+    }
+    expect(existsSync(wanted)).toBe(false);
+    {
+      await using second = await openFolder(wanted);
+      await second.put('trial/result.json', '{}');
+      await second.keep();
+    }
+    expect(readFileSync(join(wanted, 'trial/result.json'), 'utf8')).toBe('{}');
+    await expect(openFolder(wanted)).rejects.toMatchObject({ code: 'FILE_NOT_WRITTEN', kind: 'input' });
+    expect(readdirSync(folder).filter((name) => name.includes('partial'))).toEqual([]);
   });
 });
