@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { inspectForm } from '../../src/export/inspect-log.ts';
 import { columns, csvForm, parquetForm } from '../../src/export/trial-table.ts';
 import type { TrialForm, Write } from '../../src/export/write-export.ts';
+import { Redactor } from '../../src/redaction/redactor.ts';
 import { exported } from './exported-trials.ts';
 
 /** What a form writes, by the names of its files. */
@@ -144,4 +145,22 @@ describe('.eval logs', () => {
     const names = [...files.values()].flatMap((bytes) => Object.keys(unzipSync(bytes)));
     expect(names).toContain('samples/hello_epoch_2.json');
   });
+});
+
+test('a known key is in no form: a trial is cleaned before the forms get it', async () => {
+  const key = 'sk-a-key-that-was-told-later';
+  const redactor = new Redactor([key]);
+  const leaking = exported.map((trial) => ({
+    ...trial,
+    batch: { ...trial.batch, suite: `Suite "${key}"` },
+    record: { ...trial.record, events: [{ kind: 'message' as const, at: 1, text: `it is ${key}` }] },
+  }));
+  const cleaned = leaking.map((trial) => redactor.value(trial));
+  expect(cleaned[0]?.record.events).toEqual([{ kind: 'message', at: 1, text: 'it is [redacted]' }]);
+  expect(redactor.value(exported[0])).toBe(exported[0]);
+  const csv = await written(async (open) => csvForm(await open('t')), cleaned);
+  expect(String(csv.get('t'))).toContain('[redacted]');
+  for (const bytes of (await written((open) => inspectForm(open), cleaned)).values())
+    for (const content of Object.values(unzipSync(bytes)))
+      expect(Buffer.from(content).toString()).not.toContain(key);
 });
