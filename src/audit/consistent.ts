@@ -6,7 +6,7 @@ import type { AuditedLevel } from '../record/audit.ts';
 import type { TrialListing } from '../record/listing.ts';
 import { listingOf } from '../record/listing.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
-import { trajectoryPath } from '../trial/artifacts.ts';
+import { recordPath, trajectoryPath } from '../trial/artifacts.ts';
 import { fingerprintOf } from '../trial/fingerprint.ts';
 import { reportOf } from '../trial/report.ts';
 import { subjectOf } from '../trial/run-trial.ts';
@@ -106,7 +106,7 @@ function checkReport(
 
 /** The artifact by which a report names its record is compared with the record itself. */
 function withoutRecord({ outcome, ...report }: ReportedTrial): ReportedTrial {
-  const artifacts = outcome.artifacts?.filter(({ path }) => path !== '.offsite/record.json');
+  const artifacts = outcome.artifacts?.filter(({ path }) => path !== recordPath);
   return { ...report, outcome: { ...outcome, ...(artifacts && { artifacts }) } };
 }
 

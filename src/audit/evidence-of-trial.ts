@@ -6,6 +6,7 @@ import type { ReportedTrial } from '../contract/report.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import { type ListedTrial, listAttempts } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { foreignService } from '../ledger/platform.ts';
 import type { ListedAttempt } from '../record/attempt.ts';
 import { readRecord } from '../record/read-record.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
@@ -47,6 +48,8 @@ export function definitionOf(batch: StoredBatch, parts: DefinitionParts) {
   return async ({ key }: ListedTrial): Promise<Pick<AuditedTrial, 'spec' | 'planned'>> => {
     const queued = ledger.queue.trial(key);
     if (!queued) throw new Error(`the ledger lists trial ${key} and does not have it`);
+    if (queued.origin === 'found' && batch.service === foreignService)
+      return { spec: 'its run was not planned with the batch' };
     try {
       const given = { ledger, batches: { planOf }, harnesses, revision: { config } };
       const specified = await specify(queued, given, async () => undefined);

@@ -2,6 +2,7 @@ import { ReportedTrial } from '../contract/report.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { AuditedLevel } from '../record/audit.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
+import { recordPath } from '../trial/artifacts.ts';
 import { Checks } from './checks.ts';
 import type { AuditedTrial } from './evidence-of-trial.ts';
 
@@ -77,7 +78,7 @@ export async function intactLevel(
         issue.message,
         'another',
       );
-    const named = report.outcome.artifacts?.find(({ path }) => path === '.offsite/record.json');
+    const named = report.outcome.artifacts?.find(({ path }) => path === recordPath);
     if (named)
       checks.same('report.outcome.artifacts', 'the report names this record', trial.result, named.sha256);
     else checks.missed('that the report commits to this record: an older Offsite made it');

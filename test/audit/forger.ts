@@ -109,7 +109,12 @@ export class Forger implements Disposable {
     const started = events.find(({ _tag }) => _tag === 'Started') as { sessionId?: string } | undefined;
     const model = record.subject?.model ?? '';
     const sessionId = started?.sessionId ?? '';
-    this.sendReport(name, reportOf(record, { caseName, ordinal, taskIndex, model, sessionId }));
+    const { result: sha256 } = this.row(name);
+    const named = { sha256, byteSize: this.blob(sha256).length };
+    this.sendReport(
+      name,
+      reportOf(record, { caseName, ordinal, taskIndex, model, sessionId, record: named }),
+    );
     this.database
       .prepare('UPDATE trials SET listing = ? WHERE key = ?')
       .run(JSON.stringify(listingOf(record)), this.row(name).key);
