@@ -142,14 +142,14 @@ export function recordedModels(
 ): Record<string, ModelConfig> {
   const named = ModelConfig.parse({ replay: batch });
   const recorded = variants.flatMap(({ model, modelConfig, userModel }) => [
-    ...(modelConfig ? [[model, withoutSource(modelConfig, batch)] as const] : []),
+    ...(modelConfig ? [[model, recordedModel(modelConfig, batch)] as const] : []),
     ...(userModel === undefined ? [] : [[userModel, named] as const]),
   ]);
   return Object.fromEntries([...judges.map((judge) => [judge, named] as const), ...recorded]);
 }
 
 /** A configuration with only what a harness learns about its model, and how the model is recorded. */
-function withoutSource(
+export function recordedModel(
   { wire, aliases, contextWindow, maxOutputTokens, record }: ModelConfig,
   batch: string,
 ): ModelConfig {

@@ -81,7 +81,7 @@ export async function intactLevel(
     const named = report.outcome.artifacts?.find(({ path }) => path === recordPath);
     if (named)
       checks.same('report.outcome.artifacts', 'the report names this record', trial.result, named.sha256);
-    else checks.missed('that the report commits to this record: an older Offsite made it');
+    else checks.missed('its report does not name its record: an older Offsite made it');
   }
   return checks.level('intact');
 }

@@ -31,7 +31,7 @@ export function regradedLevel(parts: RegradedParts): LookAgain {
     const judges = askJudges || wereAsked(record) ? job.spec.judges : [];
     const judgesOf = { batch: batch.key, name: batch.id, live: 'never' as const };
     const { now } = await gradeAgain(
-      { ...job, spec: { ...job.spec, judges } },
+      { ...job, spec: { ...(isForeign ? sealed(job.spec) : job.spec), judges } },
       {
         ...{ ...parts, suite: undefined },
         ...(!askJudges && { judgesOf, cassette: () => ledgerCassette({ ledger }, batch, trial.key) }),
@@ -77,6 +77,12 @@ export function foreignObstacle({
   if (testsHosts.length > 0)
     return 'its tests reach hosts of the network, which nothing of somebody else does here';
   return undefined;
+}
+
+/** A trial of somebody else, with nothing that its definition asks of this machine beside a sandbox. */
+export function sealed({ sandbox, ...spec }: TrialSpec): TrialSpec {
+  const own = { remoteAdd: 'refuse', seccomp: 'required', runtime: undefined } as const;
+  return { ...spec, sandbox: { ...sandbox, ...own, passEnv: [] } };
 }
 
 function wereAsked({ models, judgments = [] }: TrialRecord): boolean {

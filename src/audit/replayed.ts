@@ -1,4 +1,4 @@
-import { ledgerCassette } from '../agent/ledger-cassette.ts';
+import { ledgerCassette, recordedModel } from '../agent/ledger-cassette.ts';
 import { isCount } from '../gateway/replay/recorded-exchange.ts';
 import { withoutVolatile } from '../gateway/replay/volatile.ts';
 import type { FileChange } from '../record/files.ts';
@@ -9,7 +9,7 @@ import type { TrialSpec } from '../trial/spec.ts';
 import type { LookAgain } from './audit-batch.ts';
 import { Checks, notReached } from './checks.ts';
 import { definitionOf } from './evidence-of-trial.ts';
-import { foreignObstacle, type RegradedParts } from './regraded.ts';
+import { foreignObstacle, type RegradedParts, sealed } from './regraded.ts';
 
 /**
  * Runs the harness of a trial again, against the recorded answers of its models, and compares its requests,
@@ -33,7 +33,9 @@ export function replayedLevel(parts: Omit<RegradedParts, 'askJudges'>): LookAgai
       return notReached('replayed', why ?? 'it asked no model, so there is nothing to replay');
     const replay = { batch: batch.key, name: batch.id, live: 'never' as const };
     const given = { ...parts, keep: undefined, cassette: () => cassette };
-    const now = await runTrial({ ...spec, replay }, given, signal, () => undefined);
+    const modelConfig = asked.modelConfig && recordedModel(asked.modelConfig, batch.id);
+    const safe = { ...(isForeign ? sealed(spec) : spec), modelConfig, replay };
+    const now = await runTrial(safe, given, signal, () => undefined);
     const checks = new Checks();
     if (
       now.cause &&

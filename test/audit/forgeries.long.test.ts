@@ -1,3 +1,5 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runners } from '../../runners/index.ts';
@@ -620,4 +622,52 @@ test('what agrees with itself is contradicted when the work is graded and the ha
       'contradicted',
     );
   }
+});
+
+test('a signed file is audited in another data folder; another key or another content is contradicted', {
+  timeout: 240_000,
+}, async () => {
+  const keyFile = (name: string) => {
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+    writeFileSync(join(place.folder, `${name}.pub.pem`), publicKey.export({ type: 'spki', format: 'pem' }));
+    writeFileSync(join(place.folder, `${name}.pem`), privateKey.export({ type: 'pkcs8', format: 'pem' }));
+    return join(place.folder, `${name}.pem`);
+  };
+  const [own, other] = [keyFile('owner'), keyFile('other')];
+  const elsewhere = join(place.folder, 'elsewhere');
+  const exported = async (name: string, key: string, dataFolder: string) => {
+    const file = join(place.folder, name);
+    const written = await offsite(place, ['export', '--evidence', file, '--sign-with', key], { dataFolder });
+    expect(written.exitCode, written.stderr).toBe(0);
+    return file;
+  };
+  const audited = async (file: string, level: AuditLevel) => {
+    const args = ['audit', file, '--signed-by', join(place.folder, 'owner.pub.pem'), '--level', level];
+    const { stdout, stderr, exitCode } = await offsite(place, [...args, '--json'], { dataFolder: elsewhere });
+    if (stdout === '') throw new Error(stderr);
+    return { exitCode, ...JSON.parse(stdout) };
+  };
+  const honest = await exported('honest.evidence', own, place.dataFolder);
+  const all = await audited(honest, 'replayed');
+  expect(all.trials.map(({ standing }: { standing: string }) => standing)).toEqual(Array(6).fill('replayed'));
+  expect([all.contradicted, all.exitCode, all.whole.state]).toEqual([0, 0, 'held']);
+  expect(all.signature).toContain('signed by SHA256:');
+
+  const resigned = await audited(await exported('resigned.evidence', other, place.dataFolder), 'consistent');
+  expect([resigned.exitCode, resigned.whole.contradictions[0].found]).toEqual([
+    1,
+    'it is not signed by a key of --signed-by',
+  ]);
+
+  const folder = join(place.folder, 'dropped');
+  {
+    using forger = new Forger(place.dataFolder, folder);
+    forger.drop('wrong#1');
+  }
+  const dropped = await audited(await exported('dropped.evidence', own, folder), 'consistent');
+  expect([dropped.exitCode, dropped.whole.state]).toEqual([1, 'contradicted']);
+
+  const cut = readFileSync(honest).subarray(0, -2_000);
+  writeFileSync(join(place.folder, 'cut.evidence'), cut);
+  await expect(audited(join(place.folder, 'cut.evidence'), 'intact')).rejects.toThrow('is not evidence');
 });

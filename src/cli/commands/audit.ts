@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command, Option } from '@commander-js/extra-typings';
@@ -7,8 +7,10 @@ import { concurrencyOn } from '../../agent/engines/trials-at-a-time.ts';
 import { recordedModels } from '../../agent/ledger-cassette.ts';
 import { readPlan } from '../../agent/stored-plan.ts';
 import { auditBatch } from '../../audit/audit-batch.ts';
+import { type AuditedFile, openAuditedFile, readPublicKey } from '../../audit/audited-file.ts';
 import { type RegradedParts, regradedLevel } from '../../audit/regraded.ts';
 import { replayedLevel } from '../../audit/replayed.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { openBudget } from '../../gateway/budget.ts';
 import { keepAudit } from '../../ledger/audits.ts';
 import { BlobStore } from '../../ledger/blobs.ts';
@@ -17,6 +19,7 @@ import type { Target } from '../../ledger/find-target.ts';
 import { refuseLog } from '../../ledger/foreign-batches.ts';
 import { auditLevels } from '../../record/audit.ts';
 import { SandboxConfig } from '../../suite/sandbox-config.ts';
+import { noHostEnvironment } from '../../trial/host-environment.ts';
 import { Sandboxes } from '../../trial/sandboxes.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
@@ -31,7 +34,10 @@ export function auditCommand() {
     .description(
       'check that results are what they are said to be: what follows from what, and what comes out again here',
     )
-    .argument('[what]', 'a batch, a run or a trial, as `offsite show` takes it (default: the last batch)')
+    .argument(
+      '[what]',
+      'a file of evidence; or a batch, a run or a trial, as `offsite show` takes it (default: the last batch)',
+    )
     .addOption(
       new Option(
         '--level <level>',
@@ -41,6 +47,7 @@ export function auditCommand() {
         .choices(auditLevels)
         .default('consistent' as const),
     )
+    .option('--signed-by <file...>', 'public keys in PEM: a file of evidence must be signed by one of them')
     .option('--ask-judges', 'ask the judges again when the work is graded again, with your keys')
     .option('--json', 'print one JSON document on stdout')
     .action(async (what, options) => {
@@ -51,6 +58,7 @@ export function auditCommand() {
 interface AuditOptions extends CommonOptions {
   level: (typeof auditLevels)[number];
   askJudges?: true | undefined;
+  signedBy?: string[] | undefined;
 }
 
 async function audit(what: string | undefined, options: AuditOptions): Promise<number> {
@@ -59,40 +67,81 @@ async function audit(what: string | undefined, options: AuditOptions): Promise<n
   using progress = await openProgress({ err, env, clock, plain: options.json === true });
   context.note = progress.note;
   const { signal } = context.interruption({ doing: () => 'ending the audit' });
-  const ledger = context.ledger();
-  const target = announcedTarget(context, what);
-  const { batch } = target;
-  refuseLog(batch, 'audited');
+  using scratch = openScratch();
   const { level } = options;
+  const { target, ...audited } = await progress.step('reading the evidence', () =>
+    openAudited(what, options, { context, folder: join(scratch.folder, 'data'), signal }),
+  );
+  const { ledger, batch, isForeign, signature } = audited;
+  refuseLog(batch, 'audited');
   const wants = (one: typeof level) => auditLevels.indexOf(level) >= auditLevels.indexOf(one);
-  await using again = wants('regraded') ? await openAgain(target, options, context, signal) : undefined;
+  const blobs = () => new BlobStore(join(scratch.folder, 'found'));
+  await using again = wants('regraded')
+    ? await openAgain({ ...audited, blobs: blobs() }, options, context, signal)
+    : undefined;
   const { whole, trials } = await auditBatch(
     batch,
     {
-      ...{
-        ledger,
-        config,
-        harnesses: runners,
-        now: clock.now(),
-        problems: [],
-        concurrency: again?.concurrency ?? 4,
-      },
+      ...{ ledger, config, harnesses: runners, now: clock.now() },
+      ...{ definition: audited.definition, problems: audited.problems },
+      concurrency: again?.concurrency ?? readAtATime,
       ...(again && { regraded: regradedLevel(again.parts) }),
       ...(again && wants('replayed') && { replayed: replayedLevel(again.parts) }),
-      observe: (trial, found) => keepAudit(ledger.records, trial.key, found),
+      // What is said of somebody else's file ends with the command.
+      observe: (trial, found) => isForeign || keepAudit(ledger.records, trial.key, found),
     },
     signal,
     (trial) => isWanted(trial, target),
   );
   progress[Symbol.dispose]();
   const { level: _, ...ofBatch } = whole.level('consistent');
-  const shown = { batchId: batch.id, level, signature: undefined, whole: ofBatch, trials };
+  const shown = { batchId: batch.id, level, signature, whole: ofBatch, trials };
   if (options.json) out.json(auditDocument(shown));
   else out.print(auditText(shown));
   return contradictedCount(shown) > 0 ? exitCodes.belowThreshold : exitCodes.done;
 }
 
-function isWanted({ key, run }: ListedTrial, target: Target): boolean {
+/** Trials whose contents are read at the same time. */
+const readAtATime = 4;
+
+function openScratch(): { folder: string } & Disposable {
+  const folder = mkdtempSync(join(tmpdir(), 'offsite-audit-'));
+  return { folder, [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+interface Audited extends Omit<AuditedFile, 'signature'> {
+  signature: string | undefined;
+  isForeign: boolean;
+  target: Target | undefined;
+}
+
+/** A batch of the data folder, or of a file of evidence, which is opened in a folder of its own. */
+async function openAudited(
+  what: string | undefined,
+  { signedBy }: AuditOptions,
+  { context, folder, signal }: { context: CommandContext; folder: string; signal: AbortSignal },
+): Promise<Audited> {
+  const { clock, redactor } = context;
+  if (what !== undefined && statSync(what, { throwIfNoEntry: false })?.isFile()) {
+    const trustedKeys = signedBy?.map(readPublicKey);
+    const file = await openAuditedFile(what, { folder, trustedKeys, clock, redactor, signal });
+    context.closeWith(file.ledger);
+    return { ...file, isForeign: true, target: undefined };
+  }
+  if (signedBy)
+    throw new OffsiteError('--signed-by is about a file of evidence, and none is named', {
+      code: 'OPTION_CONFLICT',
+      kind: 'input',
+      hint: 'Name the file that `offsite export --evidence` wrote, or remove --signed-by.',
+    });
+  const ledger = context.ledger();
+  const target = announcedTarget(context, what);
+  const none = { definition: undefined, problems: [], signature: undefined };
+  return { ledger, batch: target.batch, ...none, isForeign: false, target };
+}
+
+function isWanted({ key, run }: ListedTrial, target: Target | undefined): boolean {
+  if (!target) return true;
   return (
     (target.kind === 'batch' || run === target.run.key) &&
     (target.kind !== 'trial' || key === target.trial.key)
@@ -101,22 +150,26 @@ function isWanted({ key, run }: ListedTrial, target: Target): boolean {
 
 /** What grading and replaying need. Nothing that they find is stored in the data folder. */
 async function openAgain(
-  { batch }: Target,
+  {
+    ledger,
+    batch,
+    definition = batch.plan,
+    isForeign,
+    blobs,
+  }: Omit<Audited, 'target'> & { blobs: BlobStore },
   { askJudges }: AuditOptions,
   context: CommandContext,
   signal: AbortSignal,
 ): Promise<{ parts: RegradedParts; concurrency: number } & AsyncDisposable> {
-  const { config, runners, clock, host } = context;
-  const ledger = context.ledger();
-  const folder = mkdtempSync(join(tmpdir(), 'offsite-audit-'));
+  const { config, runners, clock } = context;
   await using opened = new AsyncDisposableStack();
-  opened.defer(() => rmSync(folder, { recursive: true, force: true }));
   const engines = await context.enginesForTrials(signal);
-  const { plan } =
-    batch.plan === undefined ? { plan: undefined } : readPlan(ledger.blobs.readJson(batch.plan));
+  const plan = definition === undefined ? undefined : readPlan(ledger.blobs.readJson(definition)).plan;
   const models = { ...(plan && recordedModels(plan, batch.id)), ...(askJudges && config.models) };
   const gateway = opened.use(await context.models.gateway(models));
   const certificates = await context.certificates();
+  // Somebody else's sandboxes see no variable of this machine.
+  const host = isForeign ? noHostEnvironment : context.host;
   const [sandboxes, ...elsewhere] = enginesOf(engines).map((engine) =>
     opened.use(new Sandboxes(engine, certificates, { runners, host, clock })),
   );
@@ -124,21 +177,9 @@ async function openAgain(
   const possible = plan?.variants.map(({ sandbox }) => sandbox) ?? [SandboxConfig.parse({})];
   const concurrency = config.concurrency ?? concurrencyOn(engines, possible);
   const parts = {
-    ...{
-      ledger,
-      config,
-      harnesses: runners,
-      runners,
-      sandboxes,
-      elsewhere,
-      gateway,
-      clock,
-      batch,
-      askJudges: askJudges === true,
-    },
-    blobs: new BlobStore(join(folder, 'blobs')),
+    ...{ ledger, config, harnesses: runners, runners, sandboxes, elsewhere, gateway, clock, batch },
+    ...{ blobs, isForeign, askJudges: askJudges === true },
     budgets: { ...config.budgets, batch: openBudget(config.budgets.batch, clock.now()) },
-    isForeign: false,
   };
   const kept = opened.move();
   return { parts, concurrency, [Symbol.asyncDispose]: () => kept.disposeAsync() };

@@ -1,0 +1,100 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Clock } from '../base/clock.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import type { EvidenceSignature } from '../evidence/envelope.ts';
+import { openEvidence } from '../evidence/open-evidence.ts';
+import { namedTrials } from '../evidence/statement.ts';
+import type { StoredBatch } from '../ledger/batches.ts';
+import { listTrials } from '../ledger/find.ts';
+import { Ledger } from '../ledger/ledger.ts';
+import type { Redactor } from '../redaction/redactor.ts';
+import type { EvidenceProblem } from './intact.ts';
+
+/** A file of evidence, as a batch of a data folder of its own. */
+export interface AuditedFile {
+  ledger: Ledger;
+  batch: StoredBatch;
+  /** The blob with the definition as its owner sent it. The batch runs a copy that is safe to run. */
+  definition: string | undefined;
+  problems: EvidenceProblem[];
+  /** Who signed it, for people. */
+  signature: string;
+}
+
+interface OpenParts {
+  /** A folder that does not exist. The caller removes it. */
+  folder: string;
+  /** The public keys of owners whom the reader knows. */
+  trustedKeys: KeyObject[] | undefined;
+  clock: Clock;
+  redactor: Redactor;
+  signal: AbortSignal;
+}
+
+/** Opens a file of evidence. The caller closes the ledger. Throws as {@link openEvidence} does. */
+export async function openAuditedFile(
+  file: string,
+  { folder, trustedKeys, clock, redactor, signal }: OpenParts,
+): Promise<AuditedFile> {
+  const opened = await openEvidence(file, folder, { clock, signal, trustedKeys });
+  const { statement, findings, signature, batch: key } = opened;
+  const ledger = new Ledger(folder, clock, { redactor, isChecked: false });
+  const batch = ledger.batches.byKey(key);
+  const keys = new Map(
+    listTrials(ledger.records, key).map((trial) => [`${trial.runId} ${trial.ordinal}`, trial.key]),
+  );
+  const byName = new Map(
+    namedTrials(statement.predicate.batch).map(({ name, run, trial }) => [
+      name,
+      keys.get(`${run.id} ${trial.ordinal}`),
+    ]),
+  );
+  const problems = findings.flatMap(({ kind, trials, message }): EvidenceProblem[] => {
+    const problem = { message, isContradiction: kind === 'contradicted' };
+    if (trials.length === 0) return [{ ...problem, trial: undefined }];
+    return trials.map((name) => ({
+      ...problem,
+      // The line of the trial says its name already.
+      message: message.replace(`${name}: `, ''),
+      trial: byName.get(name),
+    }));
+  });
+  const wrong = wrongSignature(signature, trustedKeys !== undefined);
+  if (wrong !== undefined) problems.push({ message: wrong, isContradiction: true, trial: undefined });
+  const definition = statement.predicate.batch.plan;
+  return { ledger, batch, definition, problems, signature: signatureText(signature) };
+}
+
+function wrongSignature(signature: EvidenceSignature, isKeyNamed: boolean): string | undefined {
+  if ('holds' in signature && signature.holds === false)
+    return 'its signature is not that of the key it names, or its statement was changed since';
+  if (isKeyNamed && !(signature.kind === 'ed25519' && signature.isTrusted))
+    return 'it is not signed by a key of --signed-by';
+  return undefined;
+}
+
+function signatureText(signature: EvidenceSignature): string {
+  switch (signature.kind) {
+    case 'unsigned':
+      return 'not signed: anybody may have written it';
+    case 'ed25519':
+      return `signed by ${signature.keyId}${signature.isTrusted === undefined ? '; --signed-by KEY says whether that is the owner’s key' : ''}`;
+    case 'sigstore':
+      return `signed by ${signature.identity ?? 'an unknown identity'}, through Sigstore`;
+  }
+}
+
+/** A public key in PEM. Throws `PUBLIC_KEY_UNREADABLE`, an input error. */
+export function readPublicKey(file: string): KeyObject {
+  try {
+    return createPublicKey(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw new OffsiteError(`${file} is no public key: ${messageOf(error)}`, {
+      code: 'PUBLIC_KEY_UNREADABLE',
+      kind: 'input',
+      hint: 'Give a PEM file: openssl pkey -in evidence-key.pem -pubout -out evidence-key.pub.pem',
+      cause: error,
+    });
+  }
+}
