@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { chosenToResume } from '../../src/api/resume.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { chosenToResume } from '../../src/cli/chosen-to-resume.ts';
 import type { ForeignLog } from '../../src/export/foreign-log.ts';
 import { harborForm } from '../../src/export/harbor-job.ts';
 import { inspectForm } from '../../src/export/inspect-log.ts';
