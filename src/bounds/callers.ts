@@ -10,7 +10,10 @@ export const serviceRequests = channel({
     // Nobody else is served while a text is parsed or written to the disk, which takes about 6 ms for a MiB.
     body: bytes(8 * MiB, 'the body of a request that writes'),
     query: bytes(256 * KiB, 'the body of a request that only reads'),
-    held: bytes(32 * MiB, 'the bodies of the requests of a key in flight; further ones are refused'),
+    held: bytes(
+      32 * MiB,
+      'the bodies of the requests of a key in flight, and 4 MiB for each answer of more than 1 MiB; further ones are refused',
+    ),
     step: bytes(
       32 * KiB,
       'a body that is read in one step; for a larger one, others are served between steps',

@@ -9,7 +9,7 @@ import { openApiDocument } from '../contract/openapi.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import { ApiError, refuse, refuseBody } from './api-error.ts';
 import { newIdentifier } from './identifiers.ts';
-import { bodyOf, type Piece } from './json-response.ts';
+import { bodyOf, type Piece, pieceSizes } from './json-response.ts';
 import type { Change, Steps } from './operations/call.ts';
 import { handlers } from './operations/handlers.ts';
 import type { Platform, PlatformRequest } from './platform.ts';
@@ -110,12 +110,12 @@ async function answer(
   // Others are served between the steps of a large request.
   const pause = isLarge ? turn : () => Promise.resolve();
   await turn();
-  const body = text === '' && isOptional ? {} : parseJson(text);
+  const asked = text === '' && isOptional ? {} : parseJson(text);
   await pause();
   const decoded = isLarge
-    ? await boundedLists<z.ZodType>(operation.request, turn).safeParseAsync(body)
-    : requests[name].safeParse(body);
-  if (!decoded.success) throw refuseBody(issuesOf(decoded.error, body));
+    ? await boundedLists<z.ZodType>(operation.request, turn).safeParseAsync(asked)
+    : requests[name].safeParse(asked);
+  if (!decoded.success) throw refuseBody(issuesOf(decoded.error, asked));
 
   const handler = handlers[name];
   const call = { stores, principal, inProgress, integrations, now: clock.now() };
@@ -131,7 +131,12 @@ async function answer(
       await shares.turn(principal.keyId, Number.POSITIVE_INFINITY);
       began = clock.now();
     };
-    return json(context, await bodyOf(response.pieces as Iterable<Piece>, nextPiece, () => held.dispose()));
+    const body = await bodyOf(response.pieces as Iterable<Piece>, nextPiece, {
+      // If nobody reads it, it holds one piece.
+      streams: () => hold(pieceSizes.record),
+      ended: () => held.dispose(),
+    });
+    return json(context, body);
   }
   const steps: Steps<Change<object>> = handler.prepare(call, request);
   const { batch, change, isLarge: isLargeChange = isLarge } = await paced(steps, pause);

@@ -19,12 +19,12 @@ export const pieceSizes = {
 /**
  * The body of an answer that is given as pieces of one JSON text. A piece is taken once its reader wants it,
  * and `pause` is waited for between two chunks and where the pieces have a place for it. If the reader goes
- * away, the pieces end. `ended` is called when no more pieces are taken, maybe twice.
+ * away, the pieces end.
  */
 export async function bodyOf(
   pieces: Iterable<Piece>,
   pause: () => Promise<void>,
-  ended: () => void = () => undefined,
+  { streams = () => undefined, ended = () => undefined }: BodyParts = {},
 ): Promise<Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>> {
   const iterator = pieces[Symbol.iterator]();
   const taken = async (most: number) => {
@@ -39,6 +39,13 @@ export async function bodyOf(
   };
   const start = await taken(joinedAtMost);
   if (start.isEnd) return start.bytes;
+  try {
+    streams();
+  } catch (error) {
+    iterator.return?.();
+    ended();
+    throw error;
+  }
   let next: Taken | undefined = start;
   return new ReadableStream(
     {
@@ -56,6 +63,13 @@ export async function bodyOf(
     },
     { highWaterMark: 0 },
   );
+}
+
+interface BodyParts {
+  /** Called for an answer that is sent while it is built; may refuse it. */
+  streams?: () => void;
+  /** Called when no more pieces are taken, maybe twice. */
+  ended?: () => void;
 }
 
 interface Taken {

@@ -54,22 +54,24 @@ test('a text that its variables make long is written in small pieces, wherever t
   expect(JSON.parse(pieces.join(''))).toEqual({ prompt: variables.a.repeat(1000) });
 });
 
+/** Asks for the runs so many times, and reads no answer. */
+async function unread(service: TestService, count: number, signal: AbortSignal): Promise<number[]> {
+  const { url } = await service.service.listen();
+  const ask = () =>
+    fetch(`${url}/v1/evals.runs.list`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${service.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ caseId: 'csv' }),
+      signal,
+    });
+  return (await Promise.all(Array.from({ length: count }, ask))).map(({ status }) => status);
+}
+
 /** Bytes outside the heap that six answers take which nobody reads. */
 async function heldUnread(service: TestService): Promise<number> {
-  const { url } = await service.service.listen();
   const before = process.memoryUsage().arrayBuffers;
   const gone = new AbortController();
-  const answers = await Promise.all(
-    Array.from({ length: 6 }, () =>
-      fetch(`${url}/v1/evals.runs.list`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${service.key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ caseId: 'csv' }),
-        signal: gone.signal,
-      }),
-    ),
-  );
-  expect(answers.map(({ status }) => status)).toEqual(Array(6).fill(200));
+  expect(await unread(service, 6, gone.signal)).toEqual(Array(6).fill(200));
   const held = process.memoryUsage().arrayBuffers - before;
   gone.abort();
   return held;
@@ -90,6 +92,11 @@ test('answers that nobody reads hold little of long setups', async () => {
   await service.succeed('evals.start', startRequest({ suite, cases: [definition] }));
   // Each page has setups of 130 MB.
   expect(await heldUnread(service)).toBeLessThan(100 * MiB);
+  // Of one key, eight such answers are in flight at a time.
+  const gone = new AbortController();
+  const statuses = await unread(service, 12, gone.signal);
+  gone.abort();
+  expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(4);
 }, 60_000);
 
 test('answers that nobody reads hold little of long trials, and such a trial is listed as it was reported', async () => {
