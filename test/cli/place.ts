@@ -8,7 +8,7 @@ export interface Place extends Disposable {
   folder: string;
   dataFolder: string;
   /** Writes a file below the project folder and returns its path. */
-  write(name: string, content: string): string;
+  write(name: string, content: string | Uint8Array): string;
   /**
    * Writes suite.yaml and offsite.yaml and returns the suite's path. Missing parts are the smallest that
    * work.
@@ -29,7 +29,7 @@ interface SuiteParts {
 
 export function openPlace(): Place {
   const folder = mkdtempSync(join(tmpdir(), 'offsite-cli-'));
-  const write = (name: string, content: string) => {
+  const write = (name: string, content: string | Uint8Array) => {
     const path = join(folder, 'project', name);
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, content);

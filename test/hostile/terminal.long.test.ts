@@ -8,6 +8,7 @@ import { commands } from '../../src/cli/command-list.ts';
 import { type FlakyService, openFlakyService } from '../cli/flaky-service.ts';
 import { type Ended, offsite, start } from '../cli/offsite.ts';
 import { openPlace, type Place } from '../cli/place.ts';
+import { zipOf } from '../export/zip-file.ts';
 import { makeRepository } from '../suite/git/repository.ts';
 import { hostileService, hostileSocket, type Party, refusingParty } from './hostile-parties.ts';
 import { attacks, harmIn, hostileName, hostileText } from './hostile-text.ts';
@@ -345,6 +346,31 @@ const trials: Record<string, () => Promise<Ended[]>> = {
       ...(await plain('export', name(attacks.stop), '--json', file('b.jsonl'))),
       ...(await plain('export', '--cassette', file('a.cassette'))),
       ...(await plain('export', '--cassette', file(name(attacks.stop)))),
+    ];
+  },
+  audit: async () => {
+    const evidence = join(place.folder, 'a.evidence');
+    return [
+      ...(await plain('export', '--evidence', evidence)),
+      ...(await plain('audit', ...config())),
+      ...(await plain('audit', evidence, ...config())),
+      ...(await plain('audit', evidence, '--json', ...config())),
+      ...(await plain('audit', place.write('b.evidence', hostileText), ...config())),
+      ...(await plain('audit', name(attacks.stop), ...config())),
+    ];
+  },
+  'import-log': async () => {
+    const [logs, job] = ['logs', 'job'].map((one) => join(place.folder, one));
+    const header = { eval: { task: hostileName, model: hostileText }, status: hostileName };
+    const wrong = zipOf([{ name: 'header.json', content: JSON.stringify(header) }]);
+    const named = zipOf([{ name: hostileName, content: 'x' }]);
+    return [
+      ...(await plain('export', '--inspect', logs ?? '', '--harbor', job ?? '')),
+      ...(await plain('import-log', logs ?? '')),
+      ...(await plain('import-log', job ?? '')),
+      ...(await plain('import-log', place.write('wrong.eval', wrong))),
+      ...(await plain('import-log', place.write('named.eval', named))),
+      ...(await plain('import-log', name(attacks.stop))),
     ];
   },
   view: async () => {
