@@ -175,7 +175,7 @@ function keptIsGone(): OffsiteError {
   return new OffsiteError('the engine no longer has the image of its sandbox', {
     code: 'IMAGE_GONE',
     kind: 'infrastructure',
-    hint: 'Such images are removed when snapshots exceed their budget: `snapshots` in offsite.yaml.',
+    hint: 'Such images are removed when snapshots exceed their budget: `advanced.snapshots` in offsite.yaml.',
   });
 }
 

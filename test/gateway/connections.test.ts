@@ -63,7 +63,7 @@ test('a model behind an HTTP proxy with its own CA file is reached; a missing fi
 });
 
 const hints: [string, { chain?: true; names?: string; days?: string }, string][] = [
-  ['an authority that is not known, with an intermediate', { chain: true }, 'Set caBundle'],
+  ['an authority that is not known, with an intermediate', { chain: true }, 'Set advanced.caBundle'],
   ['another host name', { names: 'DNS:other.test' }, 'Its certificate is for other names'],
   ['a time that is over', { days: '-1' }, 'check the clock'],
 ];

@@ -140,7 +140,7 @@ describe('an image that the engine does not have', { timeout: 240_000 }, () => {
     await using trials = await bench('missing');
     const { cause } = await trials.trial(`127.0.0.1:${port}/nobody:here`);
     expect(cause).toMatchObject({ kind: 'infrastructure', phase: 'sandbox' });
-    expect(cause?.message).toMatch(/cannot pull it: .*connection refused.*map it in `images`/s);
+    expect(cause?.message).toMatch(/cannot pull it: .*connection refused.*map it in `advanced.images`/s);
     const deaf = await freePort();
     const silent = createServer().listen(deaf, '127.0.0.1');
     await once(silent, 'listening');
