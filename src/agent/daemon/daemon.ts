@@ -4,15 +4,12 @@ import type { ConfigRevision } from '../config-revision.ts';
 import { queueLost } from '../delivery.ts';
 import type { DeliveryLoop } from '../delivery-loop.ts';
 import { Loop, Watchdog } from '../loop.ts';
-import { Worker } from '../worker/worker.ts';
-import { usualAttempts } from '../worker/worker-parts.ts';
+import { beginWork, openDelivery, openWork, watchedLoop } from '../work-loop.ts';
+import type { Worker } from '../worker/worker.ts';
 import { BatchQueue } from './batch-queue.ts';
 import type { DaemonEnd, DaemonParts } from './daemon-parts.ts';
-import { openDelivery } from './deliver.ts';
 import { HealthWatch } from './health.ts';
-import { watchedLoop } from './loops.ts';
 import { Metrics } from './metrics.ts';
-import { observeWork } from './observe-work.ts';
 import { poll } from './poll.ts';
 import { PollTargets } from './poll-targets.ts';
 import type { DaemonStatus, Mode } from './status.ts';
@@ -54,22 +51,16 @@ export class Daemon {
     this.#pollTargets = new PollTargets(revisions.current.config.daemon, { monotonic, random });
     const shared = { ...parts, watchdog: this.#watchdog, metrics: this.metrics };
     this.#health = new HealthWatch({ ...shared, changed: (health) => this.#healthChanged(health) });
-    const wakeWork = () => this.#loops.work.wake();
-    this.#worker = new Worker({
-      ...parts,
+    const { worker, work } = openWork({
+      ...shared,
       scope: { service, lock: daemonLock },
-      attempts: usualAttempts,
-      // A daemon waits as long as it takes.
-      patienceMs: Number.POSITIVE_INFINITY,
-      checks: true,
-      onFailure: 'pause',
       observe: (event) => {
-        observeWork(event, shared);
         parts.observe?.(event);
         if (event.kind === 'finished') this.#delivery?.wake();
       },
-      changed: wakeWork,
     });
+    this.#worker = worker;
+    const wakeWork = () => work.wake();
     const look = { ...shared, targets: this.#pollTargets, unclear: new Set<string>(), claimed: wakeWork };
     this.#queue = new BatchQueue({
       ...parts,
@@ -79,7 +70,7 @@ export class Daemon {
     this.#loops = {
       poll: watchedLoop('poll', (signal) => poll(look, signal), shared),
       queue: watchedLoop('queue', (signal) => this.#queue.begin(signal), shared),
-      work: watchedLoop('work', (signal) => this.#worker.fill(signal), shared),
+      work,
       health: watchedLoop('health', (signal) => this.#health.look(signal), shared),
     };
   }
@@ -90,9 +81,7 @@ export class Daemon {
    */
   async run({ once }: { once: boolean }): Promise<DaemonEnd> {
     const { ledger, service, log } = this.#parts;
-    const interrupted = ledger.queue.interrupt({ service, lock: daemonLock });
-    if (interrupted > 0) log.info({ trials: interrupted }, 'interrupted trials start again');
-    ledger.reserve.take();
+    beginWork({ ledger, log, scope: { service, lock: daemonLock } });
     await using opened = new AsyncDisposableStack();
     opened.use(this.#worker);
     const delivery = opened.use(

@@ -1,20 +1,16 @@
 import type { Logger } from 'pino';
 import { isExpected, messageOf, OffsiteError } from '../../base/offsite-error.ts';
-import type { PendingReport } from '../../ledger/outbox.ts';
 import { platformLock, platformService } from '../../ledger/platform.ts';
 import type { QueueScope } from '../../ledger/queue.ts';
 import type { Platform, PlatformRefusal, PlatformRequest, PlatformTrials } from '../../service/platform.ts';
 import type { Config } from '../../suite/config-file.ts';
 import type { HostEnvironment } from '../../trial/host-environment.ts';
-import { watchedLoop } from '../daemon/loops.ts';
 import { Metrics } from '../daemon/metrics.ts';
-import { observeWork } from '../daemon/observe-work.ts';
-import { DeliveryLoop } from '../delivery-loop.ts';
+import type { DeliveryLoop } from '../delivery-loop.ts';
 import { addressesOf } from '../engines/check.ts';
 import { Loop, Watchdog } from '../loop.ts';
-import type { Delivered } from '../outbox-delivery.ts';
-import { Worker } from '../worker/worker.ts';
-import { usualAttempts, type WorkerParts } from '../worker/worker-parts.ts';
+import { beginWork, openDelivery, openWork, watchedLoop } from '../work-loop.ts';
+import type { WorkerParts } from '../worker/worker-parts.ts';
 import { claimRun } from './claim-runs.ts';
 import { platformDelivery } from './platform-delivery.ts';
 import { recoverStarts } from './recover-starts.ts';
@@ -120,19 +116,15 @@ export class Executor implements Platform, AsyncDisposable {
     const turn = await turnToServe({ ledger, clock, waits: () => changed({ kind: 'standby' }) }, signal);
     if (!turn) return;
     using _turn = turn;
-    const interrupted = ledger.queue.interrupt(scope);
-    if (interrupted > 0) log.info({ trials: interrupted }, 'interrupted trials start again');
-    ledger.reserve.take();
+    beginWork({ ledger, scope, log });
     this.#claimed.clear();
-    await using delivery = new DeliveryLoop({
-      ...{ ledger, clock, service: platformService },
+    await using delivery = openDelivery({
+      ...{ ledger, clock, log, metrics: this.#metrics, service: platformService, verb: 'record' },
       delivery: platformDelivery(ledger, platform, clock),
-      observe: (report, delivered) => {
-        observeHandover(report, delivered, log);
+      delivered: ({ runId }) => {
         // If the run has more results to hand over, it is claimed again, which changes nothing.
-        if (ledger.queue.openTrials(scope, report.runId).length === 0) this.#claimed.delete(report.runId);
+        if (ledger.queue.openTrials(scope, runId).length === 0) this.#claimed.delete(runId);
       },
-      note: (reason) => log.warn({ reason }, 'cannot update the outbox'),
     });
     const unable = (reason: string) => changed({ kind: 'unable', reason });
     const workplace = await this.#workplace.whenPossible({ clock, unable }, signal);
@@ -147,26 +139,17 @@ export class Executor implements Platform, AsyncDisposable {
   async #work(workplace: Workplace, platform: PlatformTrials, delivery: DeliveryLoop): Promise<void> {
     const { log, monotonic, clock, observe } = this.#parts;
     const { signal } = this.#ending;
-    const metrics = this.#metrics;
-    const loops = { log, metrics, clock, watchdog: new Watchdog(monotonic) };
-    await using worker = new Worker({
-      ...this.#parts,
-      ...workplace,
-      scope,
-      attempts: usualAttempts,
-      patienceMs: Number.POSITIVE_INFINITY,
-      checks: true,
-      onFailure: 'pause',
+    const loops = { log, metrics: this.#metrics, clock, watchdog: new Watchdog(monotonic) };
+    const { worker, work } = openWork({
+      ...{ ...this.#parts, ...workplace, ...loops, scope },
       observe: (event) => {
-        observeWork(event, { log, metrics });
         observe?.(event);
         if (event.kind === 'begun') platform.show(event.trial.runId, event.trial.ordinal, 'running');
         if (event.kind === 'put-back') platform.show(event.trial.runId, event.trial.ordinal, 'queued');
         if (event.kind === 'finished') delivery.wake();
       },
-      changed: () => work.wake(),
     });
-    const work = watchedLoop('work', (ending) => worker.fill(ending), loops);
+    await using _worker = worker;
     const claim = watchedLoop('claim', () => this.#claim(platform, () => work.wake()), loops);
     this.#look = () => claim.wake();
     const stop = () => worker.stop(signal.reason);
@@ -192,19 +175,4 @@ export class Executor implements Platform, AsyncDisposable {
     }
     return lookMs;
   }
-}
-
-/** Logs whether the service recorded a result. */
-function observeHandover(
-  { batchId, runId, caseId, ordinal }: PendingReport,
-  delivered: Delivered,
-  log: Logger,
-): void {
-  const names = { batch: batchId, run: runId, case: caseId, trial: ordinal };
-  if (delivered.kind !== 'kept') {
-    log.info(names, 'recorded a trial');
-    return;
-  }
-  const { state, answer } = delivered;
-  log.warn({ ...names, state, reason: answer }, 'cannot record a trial');
 }

@@ -1,12 +1,10 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { openDelivery } from '../../agent/daemon/deliver.ts';
-import { watchedLoop } from '../../agent/daemon/loops.ts';
 import { Metrics } from '../../agent/daemon/metrics.ts';
-import { observeWork } from '../../agent/daemon/observe-work.ts';
 import { Watchdog } from '../../agent/loop.ts';
-import { Worker } from '../../agent/worker/worker.ts';
-import { usualAttempts, type WorkerParts } from '../../agent/worker/worker-parts.ts';
+import { openDelivery, openWork, watchedLoop } from '../../agent/work-loop.ts';
+import type { Worker } from '../../agent/worker/worker.ts';
+import type { WorkerParts } from '../../agent/worker/worker-parts.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { Client } from '../../client/client.ts';
 import { fleetLock } from '../../ledger/fleet-tasks.ts';
@@ -123,16 +121,14 @@ export class FleetWorker {
   /** Works until {@link end} is called, and its trials have ended. Rejects if Temporal refuses the worker. */
   async run(started: (profile: WorkerProfile) => void): Promise<void> {
     const { ledger, clock, monotonic, service, log, storage, connection, revisions, name } = this.#parts;
-    const scope = { service, lock: fleetLock };
     this.#forgetTasks();
     ledger.reserve.take();
-    const watchdog = this.#watchdog;
-    const loops = { log, metrics: this.#metrics, clock, watchdog };
+    const loops = { log, clock, metrics: this.#metrics, watchdog: this.#watchdog };
     const calls = new Tasks(connection.client);
     await using opened = new AsyncDisposableStack();
     const delivery = opened.use(
       openDelivery({
-        ...{ ledger, clock, service, watchdog, log, metrics: this.#metrics },
+        ...{ ...loops, ledger, service },
         delivery: new FleetDelivery({
           ...{ ledger, clock, storage, tasks: calls, worker: name },
           client: this.#parts.client,
@@ -142,25 +138,15 @@ export class FleetWorker {
         superseded: (trial) => tasks.held.settle(trial),
       }),
     );
-    const worker = opened.use(
-      new Worker({
-        ...this.#parts,
-        scope,
-        attempts: usualAttempts,
-        // A worker waits as long as it takes; the batch shows what it waits for.
-        patienceMs: Number.POSITIVE_INFINITY,
-        checks: true,
-        onFailure: 'pause',
-        observe: (event) => {
-          observeWork(event, { log, metrics: this.#metrics });
-          this.#parts.observe?.(event);
-          tasks.held.observe(event);
-          this.#running?.engine.observe(event);
-        },
-        changed: () => work.wake(),
-      }),
-    );
-    const work = watchedLoop('work', (signal) => worker.fill(signal), loops);
+    const { worker, work } = openWork({
+      ...{ ...this.#parts, ...loops, scope: { service, lock: fleetLock } },
+      observe: (event) => {
+        this.#parts.observe?.(event);
+        tasks.held.observe(event);
+        this.#running?.engine.observe(event);
+      },
+    });
+    opened.use(worker);
     const contexts = new Contexts(join(ledger.dataFolder, 'fleet-contexts'), storage);
     await contexts.clear();
     const folderOf = (hash: string) => contexts.folderOf(hash);
