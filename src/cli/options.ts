@@ -8,7 +8,7 @@ export function withConfigAndData<Arguments extends unknown[], Options extends O
   return command
     .option(
       '--config <file>',
-      'the configuration (default: offsite.yaml beside the suite, here, or in ~/.config/offsite)',
+      'the configuration (default: offsite.yaml beside the suite or above it in its repository, here, or in ~/.config/offsite)',
     )
     .option(
       '--data-folder <folder>',

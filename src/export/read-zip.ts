@@ -14,7 +14,8 @@ export interface OpenZip extends Disposable {
 
 /** Opens a zip that somebody else wrote. Nothing of it is written anywhere. Throws `LOG_UNREADABLE`. */
 export async function openZip(file: string): Promise<OpenZip> {
-  const { open } = await import('yauzl');
+  // The bundle has only the default export of a CommonJS package.
+  const { open } = (await import('yauzl')).default;
   const zip = await new Promise<ZipFile>((resolve, reject) => {
     const options = { lazyEntries: true, autoClose: false, validateEntrySizes: false };
     open(file, options, (error, opened) =>

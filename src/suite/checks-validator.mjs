@@ -107,7 +107,7 @@ async function ask({ rubric, files, threshold, model, votes }, context) {
   const { variables, finalMessage } = context;
   const paths = files === undefined ? context.filesChanged : await matching(files, context);
   const material = await texts(paths, context);
-  if (files === undefined && finalMessage !== undefined) material['the last message'] = finalMessage;
+  if (files === undefined && finalMessage?.trim()) material['the last message'] = finalMessage;
   assert.ok(
     Object.keys(material).length > 0,
     `there is no text to judge${files ? ` in ${files.join(', ')}` : ''}`,

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { OffsiteError } from '../base/offsite-error.ts';
 
 export interface ConfigSearch {
@@ -13,8 +13,8 @@ export interface ConfigSearch {
 
 /**
  * The configuration file that a command reads, if there is one: the named one, or the first that exists
- * beside the suite, in the working folder, or in the user's config folder. Throws an `input` error if a named
- * file does not exist.
+ * beside the suite or above it in its git repository, in the working folder, or in the user's config folder.
+ * Throws an `input` error if a named file does not exist.
  */
 export function findConfig(options: ConfigSearch): string | undefined {
   const { env, suiteFolder } = options;
@@ -27,6 +27,20 @@ export function findConfig(options: ConfigSearch): string | undefined {
     });
   }
   const userFolder = env.XDG_CONFIG_HOME || join(homedir(), '.config');
-  const folders = [suiteFolder, '.', join(userFolder, 'offsite')].filter((folder) => folder !== undefined);
+  const folders = [
+    ...(suiteFolder === undefined ? [] : upwards(suiteFolder)),
+    '.',
+    join(userFolder, 'offsite'),
+  ];
   return named ?? folders.map((folder) => join(folder, 'offsite.yaml')).find((path) => existsSync(path));
+}
+
+/** A folder, and if it is in a git repository, those above it that are too. */
+function upwards(folder: string): string[] {
+  const above = [folder];
+  for (let at = resolve(folder); !existsSync(join(at, '.git')); at = dirname(at)) {
+    if (at === dirname(at)) return [folder];
+    above.push(dirname(at));
+  }
+  return above;
 }

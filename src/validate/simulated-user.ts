@@ -20,7 +20,7 @@ export interface Utterance {
 
 export type UserTurn = { says: string } | { ends: 'satisfied' | 'gave-up'; why: string };
 
-const Turn = z.strictObject({
+const Turn = z.object({
   thought: z.string(),
   action: z.enum(['say', 'satisfied', 'give-up']),
   text: z.string(),

@@ -35,17 +35,20 @@ export async function structuredAnswer<Value>(
   });
 }
 
-/** If the server does not enforce the schema, models often put their JSON between code fences. */
+/**
+ * If the server does not enforce the schema, models often put their JSON between code fences or words, and
+ * add members. The text from its first brace to its last one is read, so there can be one object only.
+ */
 function readAnswer<Value>(
   { text, stopped }: ChatAnswer,
   schema: z.ZodType<Value>,
 ): { value: Value } | { problem: string } {
   if (stopped === 'refused') return { problem: 'the model refused to answer' };
   if (stopped === 'length') return { problem: 'it is longer than the model’s output limit' };
-  const [, fenced] = /^\s*```(?:json)?\s*\n([\s\S]*?)\n```\s*$/.exec(text) ?? [];
+  const [object = text] = /\{[\s\S]*\}/.exec(text) ?? [];
   let parsed: unknown;
   try {
-    parsed = parseCheckedJson(fenced ?? text);
+    parsed = parseCheckedJson(object);
   } catch (error) {
     if (error instanceof SyntaxError) return { problem: `it is not JSON (${error.message})` };
     if (error instanceof DocumentTooHeavy) return { problem: error.message };
@@ -53,5 +56,8 @@ function readAnswer<Value>(
   }
   const read = schema.safeParse(parsed);
   if (read.success) return { value: read.data };
-  return { problem: read.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`).join('; ') };
+  const problems = read.error.issues.map(({ path, message }) =>
+    path.length === 0 ? message : `${path.join('.')}: ${message}`,
+  );
+  return { problem: problems.join('; ') };
 }

@@ -243,7 +243,7 @@ describe('a check', () => {
     });
     expect(await on(snapshots, engineWith(1_001))).toMatchObject({
       state: 'warn',
-      fix: expect.stringContaining('offsite images prune'),
+      fix: expect.stringContaining('offsite engine images prune'),
     });
   });
 

@@ -112,7 +112,7 @@ describe('an engine with a budget', () => {
     expect(await kept()).toEqual(['snapshot b', 'snapshot c']);
     expect(notes).toEqual([
       expect.stringMatching(
-        /^removed 1 old snapshot of [\d.]+ \w+, because all together exceeded .* \(snapshots\.budget in/,
+        /^removed 1 old snapshot of [\d.]+ \w+: the engine had more than .* \(advanced\.snapshots\.budget in/,
       ),
     ]);
   });

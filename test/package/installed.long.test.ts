@@ -87,6 +87,12 @@ test('the packed package installs without other packages, and runs a suite with 
   await writeFile(join(project, 'check.ts'), validator);
   const { stdout } = await offsite('run', 'suite.yaml', '--json');
   expect(JSON.parse(stdout)).toMatchObject({ passed: 1, failed: 0, void: 0 });
+
+  // Each of these loads packages that nothing else needs.
+  const forms = ['--csv', 'a.csv', '--parquet', 'a.parquet', '--inspect', 'logs', '--evidence', 'a.evidence'];
+  expect(await offsite('export', ...forms)).toMatchObject({ exitCode: 0 });
+  expect(await offsite('import-log', 'logs')).toMatchObject({ exitCode: 0 });
+  expect(await offsite('audit', 'a.evidence')).toMatchObject({ exitCode: 0 });
 }, 300_000);
 
 test('a program uses the packed package as a library, with its types', async () => {

@@ -308,6 +308,18 @@ test('what most machines leave as it is stands under `advanced`; its old place i
   expect(() => read('qqqqq: 1')).toThrow(/expected service, engine, (?!.*lease)/);
 });
 
+test('a configuration is found beside the suite, or above it in its repository', () => {
+  const file = write('offsite.yaml', 'concurrency: 3');
+  const suiteFolder = join(folder, 'evals/deep');
+  mkdirSync(suiteFolder, { recursive: true });
+  const env = { XDG_CONFIG_HOME: folder };
+  expect(loadConfig({ suiteFolder, env }).file).not.toBe(file);
+  mkdirSync(join(folder, '.git'));
+  expect(loadConfig({ suiteFolder, env })).toMatchObject({ file, concurrency: 3 });
+  const own = write('evals/offsite.yaml', 'concurrency: 2');
+  expect(loadConfig({ suiteFolder, env })).toMatchObject({ file: own, concurrency: 2 });
+});
+
 test('a configuration that is named but missing is an error', () => {
   expect(() => loadConfig({ named: join(folder, 'no.yaml'), env: {} })).toThrow(/does not exist/);
 });

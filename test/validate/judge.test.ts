@@ -114,13 +114,18 @@ describe('a judgment', () => {
     expect(recorded).toHaveLength(2);
   });
 
-  test('may come between the fences that models like', async () => {
-    expect((await judged({}, `\`\`\`json\n${scored(0.3)}\n\`\`\``)).judgment.score).toBe(0.3);
+  test.each([
+    ['between the fences that models like', `\`\`\`json\n${scored(0.3)}\n\`\`\``],
+    ['among words', `I looked at it.\n\`\`\`json\n${scored(0.3)}\n\`\`\`\nThat is all.`],
+    ['with members that nobody asked for', '{"reasoning": "It is", "reason": "r", "score": 0.3}'],
+  ])('may come %s', async (_, answer) => {
+    expect((await judged({}, answer)).judgment.score).toBe(0.3);
   });
 
   test.each([
     ['a number beyond the scale', '{"reason": "r", "score": 1.5}'],
     ['another word', chosen('excellent')],
+    ['two judgments', `${scored(0)} or rather ${scored(1)}`],
     ['half an answer', { text: '{"reason": "', stopped: 'length' as const }],
     ['a refusal', { text: scored(1), stopped: 'refused' as const }],
   ])('does not exist for %s, given twice', async (_, answer) => {

@@ -89,7 +89,7 @@ export const snapshots = engineCheck('snapshots', async ({ port }, { config, sig
     `at most ${mostSnapshots} of ${byteSize(budget)} are kept`;
   if (!exceeds(listed, { budgetBytes: budget, most: mostSnapshots })) return { state: 'ok', found };
   const fix =
-    'The next run that makes one removes those not used for the longest time. To do it now: offsite images prune';
+    'The next run that makes one removes those not used for the longest time. To do it now: offsite engine images prune';
   return { state: 'warn', found, fix };
 });
 

@@ -60,7 +60,8 @@ export function upkeepOf({ port, repository, budgetBytes, note }: UpkeepOptions)
     const rule = { budgetBytes, most, unusedForMs: sparedMs };
     const removed = await removeSnapshots(port, evictable(asUsed, rule, clock.now()));
     for (const { id } of removed) usedAt.delete(id);
-    if (removed.length > 0) note(evictedText(removed, budgetBytes));
+    if (removed.length > 0)
+      note(evictedText(removed, exceeds(listed, { budgetBytes }) ? budgetBytes : undefined));
   }
 
   function built(imageId: string): void {
@@ -98,11 +99,15 @@ export function upkeepOf({ port, repository, budgetBytes, note }: UpkeepOptions)
   };
 }
 
-function evictedText(removed: readonly KeptSnapshot[], budgetBytes: number): string {
+/** @param budgetBytes the limit that was exceeded; undefined if it was the number of snapshots */
+function evictedText(removed: readonly KeptSnapshot[], budgetBytes: number | undefined): string {
   const freed = removed.reduce((sum, { bytes }) => sum + bytes, 0);
+  const limit =
+    budgetBytes === undefined
+      ? plural(most, 'snapshot')
+      : `${size(budgetBytes)} (advanced.snapshots.budget in offsite.yaml)`;
   return (
-    `removed ${plural(removed.length, 'old snapshot')} of ${size(freed)}, because all together exceeded ` +
-    `${size(budgetBytes)} (advanced.snapshots.budget in offsite.yaml) or ${plural(most, 'snapshot')}; a trial that needs one ` +
-    'makes it again'
+    `removed ${plural(removed.length, 'old snapshot')} of ${size(freed)}: the engine had more than ${limit}, ` +
+    'those of all users together; a trial that needs one makes it again'
   );
 }

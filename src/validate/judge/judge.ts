@@ -119,7 +119,7 @@ function answerForm(choices: JudgeRequest['choices']): Form {
   const reason = z.string();
   if (choices === undefined) {
     return {
-      schema: z.strictObject({ reason, score: z.number().min(0).max(1) }),
+      schema: z.object({ reason, score: z.number().min(0).max(1) }),
       instruction:
         'Answer with one JSON object: ' +
         '{"reason": "why, in a few sentences", "score": a number from 0 (not at all) to 1 (fully)}.',
@@ -128,7 +128,7 @@ function answerForm(choices: JudgeRequest['choices']): Form {
   const words = Array.isArray(choices) ? choices : Object.keys(choices);
   const choice = `one of ${words.map((word) => JSON.stringify(word)).join(', ')}`;
   return {
-    schema: z.strictObject({ reason, choice: z.enum(words) }),
+    schema: z.object({ reason, choice: z.enum(words) }),
     instruction: `Answer with one JSON object: {"reason": "why, in a few sentences", "choice": ${choice}}.`,
   };
 }
