@@ -34,10 +34,10 @@ export async function consistentLevel(audited: AuditedTrial, parts: ConsistentPa
   checks.same('verdict', 'the verdict that lists show is that of the record', record.verdict, trial.verdict);
   if (record.fromService || record.notRun) {
     checks.missed(record.notRun ? 'it was not run' : 'the record is what the service shows of it');
-    return checks.level('consistent');
+    return checks.level('consistent', false);
   }
   checkVerdict(record, checks);
-  checkDefinition(audited, checks);
+  const isOfDefinition = checkDefinition(audited, checks);
   checkReport(audited, parts, checks);
   if (parts.listing)
     checks.same('listing', 'what lists show is in the record', listingOf(record), parts.listing);
@@ -46,7 +46,7 @@ export async function consistentLevel(audited: AuditedTrial, parts: ConsistentPa
   checkTrajectoryFile(record, read, checks);
   await checkKeptFiles(record, trial.key, parts.ledger, checks);
   checkTraffic(record, typeof spec === 'string' ? undefined : spec, read, checks);
-  return checks.level('consistent');
+  return checks.level('consistent', isOfDefinition);
 }
 
 /** The verdict follows from the checks, or a cause explains why there is none. */
@@ -69,11 +69,11 @@ function checkVerdict(record: TrialRecord, checks: Checks): void {
     checks.contradicted('cause', 'a trial without a verdict has a cause', 'a cause', undefined);
 }
 
-/** The record is about what the definition asks for. */
-function checkDefinition({ record, spec, planned, trial }: AuditedTrial, checks: Checks): void {
+/** The record is about what the definition asks for. Returns whether that could be compared. */
+function checkDefinition({ record, spec, planned, trial }: AuditedTrial, checks: Checks): boolean {
   if (typeof spec === 'string') {
     checks.missed(`that the record is about its definition: ${spec}`);
-    return;
+    return false;
   }
   const says = 'the record is about its definition';
   for (const part of ['prepare', 'verify', 'validator'] as const)
@@ -83,6 +83,7 @@ function checkDefinition({ record, spec, planned, trial }: AuditedTrial, checks:
   if (record.subject) checks.same('subject', says, subjectOf(spec), record.subject);
   else checks.missed('that the record is about its definition: an older Offsite wrote it');
   if (record.fingerprint) checks.same('fingerprint', says, fingerprintOf(spec, record), record.fingerprint);
+  return record.subject !== undefined;
 }
 
 /** The report is a pure function of the record. */

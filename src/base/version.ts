@@ -21,3 +21,9 @@ export function documentsFolder(): string | undefined {
   const folder = above.find((each) => existsSync(new URL('docs/index.md', each)));
   return folder && fileURLToPath(folder);
 }
+
+/** The main file of the command line, as source or compiled like this file. */
+export function programFile(): string {
+  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  return fileURLToPath(new URL(`../cli/main.${extension}`, import.meta.url));
+}

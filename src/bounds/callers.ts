@@ -1,4 +1,4 @@
-import { bytes, channel, characters, KiB, MiB, milliseconds, times } from './channel.ts';
+import { bytes, channel, characters, GiB, KiB, MiB, milliseconds, times } from './channel.ts';
 
 /** Bounds for clients that connect to this process. */
 
@@ -42,6 +42,18 @@ export const serviceRequests = channel({
     // A body can have as many issues as values.
     issues: times(100, 'issues of a body in an answer'),
   },
+});
+
+export const sentEvidence = channel({
+  sender: 'a caller',
+  over: 'evidence that is sent to `offsite serve`; a process of its own reads it, with the bounds of evidence',
+  bytes: {
+    file: bytes(2 * GiB, 'a bundle, which goes to a temporary file'),
+    found: bytes(64 * MiB, 'what the audit found, as JSON'),
+    reason: characters(500, 'why a trial is not marked'),
+  },
+  time: { audit: milliseconds(10 * 60_000, 'an audit, after the bundle has arrived as a request does') },
+  count: { audits: times(1, 'audits at a time; further ones are refused') },
 });
 
 export const controlRequests = channel({

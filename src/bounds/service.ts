@@ -21,6 +21,7 @@ export const serviceAnswers = channel({
     call: milliseconds(180_000, 'a call with all its attempts'),
     // 256 MiB at 7 Mbit/s.
     page: milliseconds(300_000, 'the same for a page of runs'),
+    file: milliseconds(15 * 60_000, 'a call that sends evidence, which the service audits before it answers'),
     health: milliseconds(15_000, "a daemon's health check of the service"),
     retryWait: milliseconds(15_000, 'between two attempts'),
     retryAfter: milliseconds(60_000, 'that a service may ask to wait before the next attempt'),

@@ -43,6 +43,7 @@ const sources: Readonly<Record<string, () => Promise<unknown>>> = {
   'service runs': async () => (await import('./commands/runs.ts')).runsCommand(),
   'service start': async () => (await import('./commands/start.ts')).startCommand(),
   'service rerun': async () => (await import('./commands/rerun.ts')).rerunCommand(),
+  'service evidence': async () => (await import('./commands/evidence.ts')).evidenceCommand(),
   'service prompts': async () => (await import('./commands/prompts.ts')).promptsCommand(),
   'service keys': async () => (await import('./commands/keys.ts')).keysCommand(),
   models: async () => (await import('./commands/models.ts')).modelsCommand(),

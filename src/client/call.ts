@@ -8,7 +8,7 @@ import type { Quote } from './api-key.ts';
 import type { Connections } from './connections.ts';
 import { type CallContext, ConnectionFailure, DeadlineExceeded, UnknownOutcome } from './errors.ts';
 import { exchange } from './exchange.ts';
-import type { CallOptions, ClientLog, Deadlines, RetryLimits } from './options.ts';
+import type { CallOptions, ClientLog, Deadlines, RetryLimits, SentFile } from './options.ts';
 import { largestPage, type PageParts } from './pages/page-reader.ts';
 import type { RunParts } from './pages/run-parts.ts';
 import { encodeRequest } from './request.ts';
@@ -39,18 +39,19 @@ export interface CallParts {
  * one only if the service certainly did not act; otherwise it throws {@link UnknownOutcome}. Throws the last
  * attempt's error if attempts, budget or time run out, and the signal's reason if it aborts.
  *
+ * @param file is sent instead of the request
  * @param pageParts which parts of the runs are read, if the answer is a page of runs
  */
 export async function call(
   parts: CallParts,
   operation: OperationName,
   request: unknown,
-  { signal, deadlineMs }: CallOptions,
+  { signal, deadlineMs, file }: CallOptions & { file?: SentFile | undefined },
   pageParts?: PageParts<RunParts>,
 ): Promise<unknown> {
   const { clock, limits, budget, closing, log, deadlines } = parts;
-  const callMs = deadlineMs ?? (pageParts ? deadlines.page : deadlines.call);
-  const body = encodeRequest(operation, request, parts);
+  const callMs = deadlineMs ?? (file ? deadlines.file : pageParts ? deadlines.page : deadlines.call);
+  const body = file ?? encodeRequest(operation, request, parts);
   const context: CallContext = { operation, attempt: 1 };
   const endsAt = clock.now() + callMs;
   using whole = startDeadline(
@@ -88,16 +89,18 @@ type Stopped = { _tag: 'stopped'; error: unknown; acted: boolean };
 async function attempt(
   { address, connections, apiKey, quote, clock, deadlines }: CallParts,
   context: CallContext,
-  body: string,
+  body: string | SentFile,
   whole: Deadline,
   pageParts: PageParts<RunParts> | undefined,
 ): Promise<RequestOutcome | Stopped> {
   const { operation } = context;
+  const file = typeof body === 'string' ? undefined : body;
+  const attemptMs = file ? deadlines.file : deadlines.attempt;
   using limit = startDeadline(
     clock,
-    deadlines.attempt,
+    attemptMs,
     [whole.signal],
-    () => new DeadlineExceeded('attempt', deadlines.attempt, context),
+    () => new DeadlineExceeded('attempt', attemptMs, context),
   );
   const exchanged = await exchange(
     operations[operation].repeatable ? connections.kept : connections.fresh,
@@ -106,12 +109,13 @@ async function attempt(
       path: address.pathOf(operation),
       headers: {
         authorization: `Bearer ${apiKey}`,
-        'content-type': 'application/json',
+        'content-type': file ? file.type : 'application/json',
+        ...(file && { 'content-length': String(file.byteSize) }),
         accept: 'application/json',
         'accept-encoding': 'identity',
         'user-agent': 'offsite',
       },
-      body,
+      body: typeof body === 'string' ? body : body.open(),
     },
     {
       signal: limit.signal,

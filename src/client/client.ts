@@ -7,7 +7,13 @@ import { checkApiKey, quoteWithout } from './api-key.ts';
 import { type CallParts, call } from './call.ts';
 import { openConnections } from './connections.ts';
 import { askOffer, type Offer } from './offer.ts';
-import { type CallOptions, type ClientOptions, defaultDeadlines, defaultRetryLimits } from './options.ts';
+import {
+  type CallOptions,
+  type ClientOptions,
+  defaultDeadlines,
+  defaultRetryLimits,
+  type SentFile,
+} from './options.ts';
 import { listRuns, type PageNumbering, pageOf, type ReadPage } from './pages/list-runs.ts';
 import type { PageParts, RunsPage } from './pages/page-reader.ts';
 import type { ListedRun, RunParts } from './pages/run-parts.ts';
@@ -30,6 +36,8 @@ export interface Client extends AsyncDisposable {
     request: RequestOf<Name>,
     options?: CallOptions,
   ): Promise<ResponseOf<Name>>;
+  /** Calls `evals.evidence` with a bundle of evidence. Throws as `call` does. */
+  sendEvidence(file: SentFile, options?: Pick<CallOptions, 'signal'>): Promise<ResponseOf<'evals.evidence'>>;
   /**
    * One page of a case's runs, with the parts that the options name. What cannot be read in one run does not
    * hide the others.
@@ -92,6 +100,8 @@ export function createClient(options: ClientOptions): Client {
     async call<Name extends OperationName>(name: Name, request: RequestOf<Name>, options: CallOptions = {}) {
       return (await call(parts, name, request, options)) as ResponseOf<Name>;
     },
+    sendEvidence: async (file, options = {}) =>
+      (await call(parts, 'evals.evidence', {}, { ...options, file })) as ResponseOf<'evals.evidence'>,
     offers: (operation, { signal } = {}) => askOffer(parts, operation, signal),
     page: (request, options) => pageOf((asked) => readPage(asked, options), request, numbering),
     runs: (filter, options) => listRuns((request) => readPage(request, options), filter, numbering),

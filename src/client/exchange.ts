@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { ByteStore } from '../base/byte-store.ts';
 import { serviceAnswers } from '../bounds/service.ts';
@@ -25,7 +26,7 @@ export interface ExchangeRequest {
   /** Default: POST. */
   method?: 'GET' | 'POST';
   headers: Record<string, string>;
-  body?: string;
+  body?: string | Readable;
 }
 
 export interface ExchangeOptions {

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { Clock } from '../base/clock.ts';
 import { serviceAnswers } from '../bounds/service.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
@@ -21,6 +22,8 @@ export interface Deadlines {
   call: number;
   /** The same for a page of runs. */
   page: number;
+  /** For a call that sends a file, and for each attempt of it. */
+  file: number;
 }
 
 export interface RetryLimits {
@@ -69,11 +72,20 @@ export interface CallOptions {
   deadlineMs?: number;
 }
 
+/** A file that is sent as the body of a request. */
+export interface SentFile {
+  type: string;
+  byteSize: number;
+  /** Reads it from its beginning, for each attempt anew. */
+  open(): Readable;
+}
+
 export const defaultDeadlines: Deadlines = {
   connect: serviceAnswers.time.connect,
   attempt: serviceAnswers.time.attempt,
   call: serviceAnswers.time.call,
   page: serviceAnswers.time.page,
+  file: serviceAnswers.time.file,
 };
 
 export const defaultRetryLimits: RetryLimits = {

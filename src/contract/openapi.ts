@@ -83,15 +83,22 @@ export function openApiDocument() {
 function operationOf(name: OperationName) {
   const operation = operations[name];
   const { summary, permission, errors } = operation;
+  const file = 'file' in operation ? operation.file : undefined;
   const statuses = [...new Set<ErrorStatus>([...errors, 401, 500])].sort();
   return {
     operationId: name,
     summary,
-    description: permission ? `Needs the permission \`${permission}\`.` : 'Any active key is accepted.',
+    description: [
+      permission ? `Needs the permission \`${permission}\`.` : 'Any active key is accepted.',
+      ...(file ? [`A file as the body needs \`${file.permission}\`.`] : []),
+    ].join(' '),
     ...('ours' in operation && { 'x-offsite-addition': true }),
     requestBody: {
       required: !('bodyOptional' in operation),
-      content: { 'application/json': { schema: reference(`${name}.request`) } },
+      content: {
+        'application/json': { schema: reference(`${name}.request`) },
+        ...Object.fromEntries((file?.types ?? []).map((type) => [type, {}])),
+      },
     },
     responses: {
       200: {

@@ -16,6 +16,7 @@ import {
 import { ClaimRequest, ClaimResponse } from './claim.ts';
 import { StartRequest, StartResponse } from './definition.ts';
 import type { ErrorStatus } from './errors.ts';
+import { EvidenceRequest, EvidenceResponse, evidenceTypes } from './evidence.ts';
 import { type Permission, Whoami } from './identity.ts';
 import { RunsRequest, RunsResponse } from './record.ts';
 import { ReportRequest } from './report.ts';
@@ -43,6 +44,8 @@ interface Operation<Request extends z.ZodType, Response extends z.ZodType> {
   repeatable: boolean;
   /** Whether this operation is an addition that the specification does not have. */
   ours?: boolean;
+  /** A file that may come as the body instead of the request: its media types, and what sending it needs. */
+  file?: { types: readonly string[]; permission: Permission };
 }
 
 function operation<Request extends z.ZodType, Response extends z.ZodType>(
@@ -102,6 +105,18 @@ export const operations = {
     request: ClaimRequest,
     response: ClaimResponse,
     errors: [400, 401, 403, 404, 409],
+    repeatable: true,
+    ours: true,
+  }),
+  'evals.evidence': operation({
+    summary:
+      'Says how far the evidence of the reported trials of a run holds. With evidence as the body, as ' +
+      '`offsite export --evidence` writes it: audits it, and marks the trials that it bears out.',
+    permission: 'evals:read',
+    request: EvidenceRequest,
+    file: { types: evidenceTypes, permission: 'evals:write' },
+    response: EvidenceResponse,
+    errors: [400, 403, 404, 409],
     repeatable: true,
     ours: true,
   }),

@@ -8,9 +8,11 @@ import type { Integration } from '../contract/catalog.ts';
 import { openApiDocument } from '../contract/openapi.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import { ApiError, refuse, refuseBody } from './api-error.ts';
+import type { Auditor } from './auditor.ts';
 import { newIdentifier } from './identifiers.ts';
 import { bodyOf, type Piece, pieceSizes } from './json-response.ts';
 import type { Change, Steps } from './operations/call.ts';
+import { type TakeEvidence, takesEvidence } from './operations/evidence.ts';
 import { handlers } from './operations/handlers.ts';
 import type { Platform, PlatformRequest } from './platform.ts';
 import { authenticate, authorize, resourceMetadata, resourceMetadataPath } from './request/authenticate.ts';
@@ -31,6 +33,8 @@ export interface ApplicationParts {
   integrations: readonly Integration[];
   /** Without it, platform batches are refused. */
   platform: Platform | undefined;
+  /** Without it, evidence is refused. */
+  auditor: Auditor | undefined;
   clock: Clock;
   /** Without it, nothing is logged. */
   log: Logger | undefined;
@@ -49,6 +53,7 @@ export function createApplication(parts: ApplicationParts): Hono<Environment> {
   const { clock, log } = parts;
   const application = new Hono<Environment>();
   const shares = createShares(clock);
+  const takeEvidence = takesEvidence(parts.auditor, parts.writer);
   const description = JSON.stringify(openApiDocument());
 
   application.use(async (context, next) => {
@@ -59,7 +64,7 @@ export function createApplication(parts: ApplicationParts): Hono<Environment> {
   });
 
   application.all('/v1/:operation', (context) =>
-    answer(context, context.req.param('operation'), { ...parts, shares }),
+    answer(context, context.req.param('operation'), { ...parts, shares, takeEvidence }),
   );
   application.all('/openapi.json', (context) => {
     allowOnly(['GET', 'HEAD'], context.req.method);
@@ -89,7 +94,7 @@ export function createApplication(parts: ApplicationParts): Hono<Environment> {
 async function answer(
   context: Context<Environment>,
   name: string,
-  parts: ApplicationParts & { shares: Shares },
+  parts: ApplicationParts & { shares: Shares; takeEvidence: TakeEvidence },
 ): Promise<Response> {
   if (!isOperation(name)) throw refuse(404, `There is no operation ${JSON.stringify(name)}.`);
   allowOnly(['POST'], context.req.method);
@@ -103,6 +108,12 @@ async function answer(
     : serviceRequests.bytes.query;
   using share = new DisposableStack();
   const { hold } = share.use(shares.enter(principal.keyId));
+  const file = 'file' in operation ? operation.file : undefined;
+  if (file && hasType(context, file.types)) {
+    authorize(principal, file.permission);
+    const call = { stores, principal, now: clock.now() };
+    return json(context, JSON.stringify(await parts.takeEvidence(call, context.req.raw)));
+  }
   const isOptional = 'bodyOptional' in operation;
   const text = await readBody(context.req.raw, { limit: most, isOptional, hold });
   const turn = () => shares.turn(principal.keyId, text.length);
@@ -175,6 +186,10 @@ async function acceptedBy(platform: Platform | undefined, batch: PlatformRequest
 
 function isOperation(name: string): name is OperationName {
   return Object.hasOwn(operations, name);
+}
+
+function hasType({ req }: Context<Environment>, types: readonly string[]): boolean {
+  return types.includes((req.header('content-type') ?? '').trim().toLowerCase());
 }
 
 function allowOnly(methods: string[], method: string): void {

@@ -5,6 +5,7 @@ import { serviceRequests } from '../bounds/callers.ts';
 import type { Integration } from '../contract/catalog.ts';
 import { openDatabase } from '../ledger/database.ts';
 import { createApplication } from './application.ts';
+import type { Auditor } from './auditor.ts';
 import { type Listener, type ListenOptions, listen } from './listen.ts';
 import type { Platform, PlatformTrials } from './platform.ts';
 import { createPlatformTrials } from './platform-trials.ts';
@@ -21,6 +22,8 @@ export interface ServiceOptions {
   integrations: readonly Integration[];
   /** Runs the trials of platform batches. Without it, such batches are refused. */
   platform?: Platform;
+  /** Audits evidence that is sent. Without it, evidence is refused. */
+  auditor?: Auditor;
   /** Logs one line per request, without keys. Without it, nothing is logged. */
   log?: Logger;
 }
@@ -48,7 +51,14 @@ export interface Service extends AsyncDisposable {
 export const serviceDatabase = 'service.db';
 
 /** Throws an `infrastructure` error if service.db cannot be used: see `openDatabase`. */
-export function openService({ dataFolder, clock, integrations, platform, log }: ServiceOptions): Service {
+export function openService({
+  dataFolder,
+  clock,
+  integrations,
+  platform,
+  auditor,
+  log,
+}: ServiceOptions): Service {
   const database = openDatabase(join(dataFolder, serviceDatabase), migrations);
   // In KiB. With SQLite's default of 2 MiB, a large database reads its indexes from the file again and again.
   database.exec('PRAGMA cache_size = -65536');
@@ -61,6 +71,7 @@ export function openService({ dataFolder, clock, integrations, platform, log }: 
     inProgress,
     integrations,
     platform,
+    auditor,
     clock,
     log,
   });

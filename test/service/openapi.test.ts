@@ -39,6 +39,7 @@ interface Provoked {
   status: number;
   body?: unknown;
   as?: 'nobody' | 'stranger';
+  type?: string;
   before?: (database: DatabaseSync) => void;
 }
 
@@ -65,6 +66,7 @@ test('each status in the document can come, and each that can come is in the doc
     'evals.rerunCell': { id: batch.id, cellKey },
     'evals.reportTrial': report(run.id),
     'evals.claimTrial': claim(run.id, 1),
+    'evals.evidence': { id: run.id },
     'evals.cases.list': {},
     'evals.baseline': { caseId: 'csv', variant: 'v' },
     'connectors.integrations': {},
@@ -91,6 +93,9 @@ test('each status in the document can come, and each that can come is in the doc
     { operation: 'evals.reportTrial', status: 409, body: report(run.id, 0, { passed: false }) },
     { operation: 'evals.claimTrial', status: 404, body: claim('run_none', 1) },
     { operation: 'evals.claimTrial', status: 409, body: claim(run.id, 0) },
+    { operation: 'evals.evidence', status: 404, body: { id: 'run_none' } },
+    // This service has no auditor.
+    { operation: 'evals.evidence', status: 409, body: 'a bundle', type: 'application/zstd' },
     { operation: 'prompts.get', status: 404, body: { id: 'none' } },
     { operation: 'prompts.promote', status: 404, body: { id: 'none', channel: 'live', version: 1 } },
     {
@@ -105,10 +110,10 @@ test('each status in the document can come, and each that can come is in the doc
   ];
   const came = new Map<string, Set<number>>(Object.keys(good).map((name) => [name, new Set()]));
   const keys = { nobody: 'no-key', stranger: service.keyFor('Acme') };
-  for (const { operation, body, status, as, before } of provoked) {
+  for (const { operation, body, status, as, type, before } of provoked) {
     using database = new DatabaseSync(join(service.folder, 'service.db'));
     before?.(database);
-    const answer = await service.ask(operation, body, as && keys[as]);
+    const answer = await service.ask(operation, body, as && keys[as], type);
     expect([operation, body, answer.status]).toEqual([operation, body, status]);
     came.get(operation)?.add(status);
   }

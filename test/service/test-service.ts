@@ -9,6 +9,7 @@ import type { DecodeErrorBody } from '../../src/contract/errors.ts';
 import { type Permission, permissions } from '../../src/contract/identity.ts';
 import type { OperationName, ResponseOf } from '../../src/contract/operations.ts';
 import type { RunRecord } from '../../src/contract/record.ts';
+import type { Auditor } from '../../src/service/auditor.ts';
 import type { Platform } from '../../src/service/platform.ts';
 import { openService, type Service } from '../../src/service/service.ts';
 
@@ -26,8 +27,8 @@ export interface TestService extends AsyncDisposable {
   clock: TestClock;
   /** Every line logged, as JSON text. */
   logged: string[];
-  /** Asks an operation in this process; a string is sent as it stands. */
-  ask(operation: string, body: unknown, key?: string): Promise<Answer>;
+  /** Asks an operation in this process; a string and bytes are sent as they stand. */
+  ask(operation: string, body: unknown, key?: string, type?: string): Promise<Answer>;
   /** As `ask`, where success is expected. */
   succeed<Name extends OperationName>(
     operation: Name,
@@ -83,7 +84,11 @@ export function folderForTest() {
 }
 
 /** @param platform what runs the trials of platform batches, if anything does */
-export function openTestService(folder = temporaryFolder(), platform?: Platform): TestService {
+export function openTestService(
+  folder = temporaryFolder(),
+  platform?: Platform,
+  auditor?: Auditor,
+): TestService {
   const logged: string[] = [];
   const lines = new Writable({
     write(line, _, done) {
@@ -97,18 +102,24 @@ export function openTestService(folder = temporaryFolder(), platform?: Platform)
     clock,
     integrations,
     ...(platform && { platform }),
+    ...(auditor && { auditor }),
     log: pino({ level: 'info' }, lines),
   });
   const keyFor = (organization: string, ...allowed: Permission[]) =>
     service.createKey({ organization, permissions: allowed }).secret;
   const key = keyFor('Acme', ...permissions);
 
-  async function ask(operation: string, body: unknown, asking = key): Promise<Answer> {
+  async function ask(
+    operation: string,
+    body: unknown,
+    asking = key,
+    type = 'application/json',
+  ): Promise<Answer> {
     const answer = await service.fetch(
       new Request(`http://service.test/v1/${operation}`, {
         method: 'POST',
-        headers: { authorization: `Bearer ${asking}`, 'content-type': 'application/json' },
-        body: typeof body === 'string' ? body : JSON.stringify(body),
+        headers: { authorization: `Bearer ${asking}`, 'content-type': type },
+        body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
       }),
     );
     return { status: answer.status, headers: answer.headers, body: await answer.json() };

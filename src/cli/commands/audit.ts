@@ -8,6 +8,7 @@ import { recordedModels } from '../../agent/ledger-cassette.ts';
 import { readPlan } from '../../agent/stored-plan.ts';
 import { auditBatch } from '../../audit/audit-batch.ts';
 import { type AuditedFile, openAuditedFile, readPublicKey } from '../../audit/audited-file.ts';
+import { committedBy } from '../../audit/committed.ts';
 import { type RegradedParts, regradedLevel } from '../../audit/regraded.ts';
 import { replayedLevel } from '../../audit/replayed.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
@@ -96,7 +97,7 @@ async function audit(what: string | undefined, options: AuditOptions): Promise<n
   progress[Symbol.dispose]();
   const { level: _, ...ofBatch } = whole.level('consistent');
   const shown = { batchId: batch.id, level, signature, whole: ofBatch, trials };
-  if (options.json) out.json(auditDocument(shown));
+  if (options.json) out.json(auditDocument(shown, committedBy(ledger, batch)));
   else out.print(auditText(shown));
   return contradictedCount(shown) > 0 ? exitCodes.belowThreshold : exitCodes.done;
 }

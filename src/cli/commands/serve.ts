@@ -12,6 +12,7 @@ import { openService } from '../../service/service.ts';
 import { logDestination } from '../../text/log-destination.ts';
 import { lines, type Printable, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
+import { auditorHere } from '../audit-process.ts';
 import { CommandContext } from '../context.ts';
 import { workLog } from '../daemon/work-log.ts';
 import { port, wholeNumber } from '../options.ts';
@@ -66,6 +67,7 @@ async function serve(options: ServeOptions): Promise<void> {
   await using service = openService({
     ...{ dataFolder, clock, log },
     integrations: integrationsOf(runners),
+    auditor: auditorHere(env),
     ...(executor && { platform: executor }),
   });
   if (env.OFFSITE_API_KEY) {

@@ -1,3 +1,4 @@
+import type { Committed } from '../../audit/committed.ts';
 import type { ListedTrial } from '../../ledger/find.ts';
 import {
   type AuditedLevel,
@@ -22,13 +23,18 @@ export interface ShownAudit {
 }
 
 /** The JSON document. */
-export function auditDocument({ trials, ...about }: ShownAudit) {
+export function auditDocument(
+  { trials, ...about }: ShownAudit,
+  committed: (trial: ListedTrial) => Committed,
+) {
   return {
     ...about,
     contradicted: contradictedCount({ trials, ...about }),
-    trials: trials.map(({ trial: { runId, caseId, variant, ordinal, verdict }, audit: { levels } }) => ({
-      ...{ runId, caseId, variant, ordinal, verdict, standing: auditStanding({ levels }), levels },
-    })),
+    trials: trials.map(({ trial, audit: { levels } }) => {
+      const { runId, caseId, variant, ordinal, verdict } = trial;
+      const standing = auditStanding({ levels });
+      return { runId, caseId, variant, ordinal, verdict, standing, committed: committed(trial), levels };
+    }),
   };
 }
 

@@ -1,8 +1,8 @@
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { parse, stringify } from 'yaml';
+import { programFile } from '../../base/version.ts';
 import type { SandboxRuntime } from '../runtimes.ts';
 import { type Attack, type HostileSuite, hostileFolder } from './attacks.ts';
 import { keyVariable } from './planted-key.ts';
@@ -58,7 +58,7 @@ export async function runSuite(request: SuiteRequest): Promise<SuiteRun> {
   const places = ['--config', config, '--data-folder', dataFolder];
   const ran = await execa(
     process.execPath,
-    [program(), 'run', suite, '--json', '-c', String(atATime), ...places],
+    [programFile(), 'run', suite, '--json', '-c', String(atATime), ...places],
     {
       extendEnv: false,
       env: environment(request),
@@ -114,12 +114,6 @@ export function configWith(
     ...(engine && { engines: [{ name: 'engine', ...engine }] }),
     sandboxes: Object.fromEntries(sandboxes),
   });
-}
-
-/** The main file of the command line, as source or compiled like this file. */
-function program(): string {
-  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  return fileURLToPath(new URL(`../../cli/main.${extension}`, import.meta.url));
 }
 
 /**

@@ -23,6 +23,7 @@ import type { BaselineCell, BaselineRunRow } from '../store/baselines.ts';
 import type { ListedCase } from '../store/cases.ts';
 import { holds, type Lease } from '../store/leases.ts';
 import type { Call, Change, JsonPieces, Steps } from './call.ts';
+import { readMarks } from './evidence.ts';
 import { reportTrial } from './report-trial.ts';
 import { rerunCell } from './rerun-cell.ts';
 import { listRuns } from './runs-list.ts';
@@ -64,6 +65,7 @@ export const handlers: { readonly [Name in OperationName]: Handler<Name> } = {
   'evals.rerunCell': { writes: true, prepare: rerunCell },
   'evals.reportTrial': { writes: true, prepare: reportTrial },
   'evals.claimTrial': writes(claimTrial),
+  'evals.evidence': reads(readMarks),
   'evals.cases.list': reads(listCases),
   'evals.baseline': reads(readBaselines),
   'connectors.integrations': reads(({ integrations }) => [...integrations]),

@@ -187,4 +187,12 @@ export const migrations: readonly string[] = [
   DROP INDEX runs_of_variant;
   DROP INDEX runs_of_model;
   `,
+  `
+  -- Reported trials whose evidence was audited here. A table of its own, as completed_trials is.
+  CREATE TABLE audited_trials (
+    key INTEGER PRIMARY KEY REFERENCES trials (key),
+    level TEXT NOT NULL, -- how far the evidence holds
+    audited_at INTEGER NOT NULL
+  ) STRICT;
+  `,
 ];

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Prompt } from '../../contract/catalog.ts';
+import { type AuditStore, createAuditStore } from './audits.ts';
 import { type BaselineStore, createBaselineStore } from './baselines.ts';
 import { type BatchStore, createBatchStore } from './batches.ts';
 import { type CaseStore, createCaseStore } from './cases.ts';
@@ -16,6 +17,7 @@ export interface Stores {
   runs: RunStore;
   trials: TrialStore;
   platform: PlatformStore;
+  audits: AuditStore;
   baselines: BaselineStore;
   leases: LeaseStore;
   cases: CaseStore;
@@ -29,6 +31,7 @@ export function createStores(database: DatabaseSync, now: () => number): Stores 
     runs: createRunStore(database),
     trials: createTrialStore(database),
     platform: createPlatformStore(database),
+    audits: createAuditStore(database),
     baselines: createBaselineStore(database),
     leases: createLeaseStore(database),
     cases: createCaseStore(database),
