@@ -3,6 +3,7 @@ import type { ReadStream } from 'node:fs';
 import { pipeline } from 'node:stream';
 import { createZstdDecompress } from 'node:zlib';
 import { messageOf } from '../base/offsite-error.ts';
+import { keptWorkspaces } from '../bounds/sandbox.ts';
 import { nameText } from '../engine/archive/names.ts';
 import { tarEntries } from '../engine/archive/tar-entries.ts';
 import { PathRoom, tooManyPaths } from '../engine/changes/path-room.ts';
@@ -24,7 +25,7 @@ export async function checkKeptFiles(
   if (!workspaces.has(name)) return;
   const says = 'the kept workspace has the files of the record';
   try {
-    const files = await filesOf(workspaces.read(name), kept.byteSize);
+    const files = await filesOf(workspaces.read(name), Math.min(kept.byteSize, keptWorkspaces.bytes.archive));
     for (const [index, { path, kind, after }] of changes.entries()) {
       const at = `changes[${index}] ${path}`;
       const found = files.get(path);
@@ -62,7 +63,7 @@ async function filesOf(compressed: ReadStream, byteSize: number): Promise<Map<st
   return files;
 }
 
-/** A small file can be compressed from a huge one. */
+/** A small file can be compressed from a huge one, and its record say so. */
 async function* atMost(byteSize: number, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let left = byteSize;
   for await (const chunk of chunks) {

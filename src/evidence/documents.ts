@@ -46,6 +46,10 @@ export class Documents {
   readonly #statement: Statement;
   readonly #trials: NamedTrial[];
   readonly #roles = new Map<string, Set<'plan' | 'setup' | 'record' | 'report'>>();
+  /** How often the statement names each document. */
+  readonly #uses = new Map<string, number>();
+  /** Contents that records name, for each use of the record. */
+  #named = 0;
   readonly #records = new Map<string, RecordFacts>();
   readonly #reports = new Map<string, ReportFacts>();
   #plan: PlanFacts | undefined;
@@ -59,6 +63,7 @@ export class Documents {
     const add = (sha256: string | undefined, role: 'plan' | 'setup' | 'record' | 'report') => {
       if (sha256 === undefined) return;
       this.#roles.set(sha256, (this.#roles.get(sha256) ?? new Set()).add(role));
+      this.#uses.set(sha256, (this.#uses.get(sha256) ?? 0) + 1);
     };
     add(batch.plan, 'plan');
     for (const { setup, trials } of batch.runs) {
@@ -90,11 +95,18 @@ export class Documents {
   add({ sha256 }: Content, text: string): void {
     const json = parseForeignJson(text);
     for (const role of this.#roles.get(sha256) ?? []) {
-      if (role === 'record') this.#records.set(sha256, factsOf(readRecord(json)));
+      if (role === 'record') this.#addRecord(sha256, factsOf(readRecord(json)));
       else if (typeof json !== 'object' || json === null) throw new Error(`it is no ${role}`);
       else if (role === 'report') this.#reports.set(sha256, reportFacts(json));
       else if (role === 'plan') this.#plan = planFacts(json);
     }
+  }
+
+  #addRecord(sha256: string, facts: RecordFacts): void {
+    this.#named += facts.names.length * (this.#uses.get(sha256) ?? 1);
+    const most = evidenceBundles.count.names;
+    if (this.#named > most) throw new Error(`with it, records name more than ${most} contents`);
+    this.#records.set(sha256, facts);
   }
 
   /** What does not fit together. */
@@ -239,11 +251,11 @@ function reportFacts(json: object): ReportFacts {
 function planFacts(json: object): PlanFacts {
   try {
     const { plan } = readPlan(json);
-    return {
-      trials: Number(plan.trials),
-      caseIds: plan.cases.map(({ request }) => String(request.id)),
-      variants: plan.variants.map(({ name }) => String(name)),
-    };
+    const caseIds = plan.cases.map(({ request }) => String(request.id));
+    if (!Number.isSafeInteger(plan.trials) || plan.trials < 1)
+      throw new Error(`it asks for ${JSON.stringify(plan.trials)} trials of each case`);
+    if (new Set(caseIds).size < caseIds.length) throw new Error('it has a case twice');
+    return { trials: plan.trials, caseIds, variants: plan.variants.map(({ name }) => String(name)) };
   } catch (error) {
     throw new Error(`it is no plan: ${messageOf(error)}`);
   }

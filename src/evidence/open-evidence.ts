@@ -20,6 +20,8 @@ import { addCarriedBatch } from '../ledger/carried-batch.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { foreignService } from '../ledger/platform.ts';
 import { buildsOf, environmentsOf } from '../suite/environment-content.ts';
+import type { Sandbox } from '../suite/plan.ts';
+import { SandboxConfig } from '../suite/sandbox-config.ts';
 import {
   type ContentSink,
   type EvidenceOptions,
@@ -143,9 +145,24 @@ async function defusedPlan(sha256: string, ledger: Ledger): Promise<string | und
   const variants = known.plan.variants.map((variant) => ({
     ...variant,
     modelConfig: undefined,
-    sandbox: { ...variant.sandbox, passEnv: [] },
+    sandbox: sandboxOf(variant.sandbox),
   }));
   return ledger.blobs.putJson(storedPlan({ ...known, plan: { ...known.plan, variants, replay: undefined } }));
+}
+
+/** A stored plan has no schema, but somebody else's sandbox must be one that a configuration can have. */
+function sandboxOf({ name, timeouts, ...sandbox }: Sandbox): Sandbox {
+  const asWritten = Object.entries(timeouts ?? {}).map(([phase, milliseconds]) => [
+    phase,
+    `${milliseconds}ms`,
+  ]);
+  const read = SandboxConfig.strip().safeParse({ ...sandbox, timeouts: Object.fromEntries(asWritten) });
+  if (read.success) return { name: String(name), ...read.data, passEnv: [] };
+  const [issue] = read.error.issues;
+  throw new OffsiteError(
+    `the plan of the evidence has a sandbox that cannot be: ${issue?.path.join('.')}: ${issue?.message}`,
+    { code: 'EVIDENCE_REFUSED', kind: 'input', hint: 'Ask for evidence that `offsite export` wrote.' },
+  );
 }
 
 function failure(folder: string, why: string, cause?: unknown): OffsiteError {

@@ -38,8 +38,10 @@ export class BlobStore {
     makeFolder(folder, 0o700);
   }
 
+  /** A name that is no hash, as records of somebody else may have, is of no file: it could lead elsewhere. */
   pathOf(sha256: string): string {
-    return join(this.folder, sha256.slice(0, 2), sha256);
+    const isHash = /^[0-9a-f]{64}$/.test(sha256);
+    return isHash ? join(this.folder, sha256.slice(0, 2), sha256) : join(this.folder, 'no-hash', 'no-file');
   }
 
   /**

@@ -7,6 +7,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { evidenceBundles } from '../../src/bounds/anyone.ts';
 import { unsigned } from '../../src/evidence/envelope.ts';
 import { openEvidence } from '../../src/evidence/open-evidence.ts';
+import { subjectsOf } from '../../src/evidence/statement.ts';
 import { writeEvidence } from '../../src/evidence/write-evidence.ts';
 import { writeExport } from '../../src/export/write-export.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
@@ -315,10 +316,61 @@ test.each<[string, (statement: Changed) => string | undefined, string, RegExp]>(
   ],
   ['plan', (one) => one.predicate.batch.plan, '{"version":1,"plan":7}', /it is no plan/],
   ['plan of the future', (one) => one.predicate.batch.plan, '{"version":99}', /it is no plan/],
+  ['plan of no trials', (one) => one.predicate.batch.plan, planWith(0, 'a'), /asks for 0 trials/],
+  ['plan with a case twice', (one) => one.predicate.batch.plan, planWith(1, 'a', 'a'), /a case twice/],
   ['setup', (one) => one.predicate.batch.runs[0]?.setup, '7', /it is no setup/],
 ])('a %s that cannot be read is refused', async (_, sha256, text, why) => {
   writeBundle(file(), await forged(entries, sha256(statementIn(entries)) ?? '', () => text));
   await refused(why);
+});
+
+function planWith(trials: unknown, ...ids: string[]): string {
+  const cases = ids.map((id) => ({ request: { id }, local: {} }));
+  return JSON.stringify({ version: 1, prompt: '', plan: { trials, cases, variants: [] } });
+}
+
+test('a record that names a million contents is refused for as many trials as it is given to', async () => {
+  const { subject } = statementIn(entries);
+  const sha256 = subject[0]?.digest.sha256 ?? '';
+  const artifact = { path: '', sha256: hash, byteSize: 0 };
+  const naming = (text: string, count: number) =>
+    JSON.stringify({ ...JSON.parse(text), artifacts: Array.from({ length: count }, () => artifact) });
+  const count = evidenceBundles.count.names / subject.length + 1;
+  const large = await forged(entries, sha256, (text) => naming(text, count));
+  const own = statementIn(large);
+  const record = own.subject[0]?.digest.sha256 ?? '';
+  for (const run of own.predicate.batch.runs)
+    for (const trial of run.trials) if (trial.result) trial.result.record = record;
+  own.subject = subjectsOf(own.predicate.batch);
+  writeBundle(file(), await withStatement(large, own));
+  await refused(/records name more than \d+ contents/);
+});
+
+test('a name of a content that leads out of the folder is that of no file', async () => {
+  const endless = '../../../../../../../../dev/zero';
+  const sha256 = statementIn(entries).subject[0]?.digest.sha256 ?? '';
+  const change = (text: string) => {
+    const record = JSON.parse(text);
+    record.artifacts[0].sha256 = 'c'.repeat(64);
+    record.changes[0].after.content = endless;
+    record.left.sha256 = endless;
+    return JSON.stringify(record);
+  };
+  writeBundle(file(), await forged(entries, sha256, change));
+  await open();
+  using ledger = new Ledger(join(place(), 'inner', 'opened'), systemClock);
+  expect(await ledger.blobs.verify(endless)).toBe('missing');
+  expect(await ledger.workspaces.verify(endless)).toBe('missing');
+  expect(ledger.blobs.stat(endless)).toBeUndefined();
+  expect(ledger.blobs.tryRead(endless)).toBeUndefined();
+  expect(ledger.workspaces.has(endless)).toBe(false);
+});
+
+test('a plan with a sandbox that no configuration can have is refused', async () => {
+  const plan = statementIn(entries).predicate.batch.plan ?? '';
+  const change = (text: string) => text.replace('"passEnv":["HOME"]', '"passEnv":[],"cpus":"all"');
+  writeBundle(file(), await forged(entries, plan, change));
+  await refused(/a sandbox that cannot be: cpus/);
 });
 
 test('a statement that is too large is refused by its header', async () => {

@@ -3,6 +3,7 @@ import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createZstdDecompress } from 'node:zlib';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { keptWorkspaces } from '../../bounds/sandbox.ts';
 import type { Container } from '../../engine/container.ts';
 import type { KeptWorkspace, Workspaces } from '../../ledger/workspaces.ts';
 import { emptyWorkspace } from '../../validate/workspace-copy.ts';
@@ -16,6 +17,9 @@ export function obstacleOf(
   if (kept.removedAt !== undefined) return 'what it left was removed to free disk space';
   if (kept.kind === 'archive' && !store.has(kept.name ?? ''))
     return 'the archive of its workspace is missing';
+  // A record of somebody else may say any size.
+  if (kept.kind === 'archive' && kept.byteSize > keptWorkspaces.bytes.archive)
+    return 'the archive of its workspace is larger than any that is kept';
   return undefined;
 }
 
