@@ -3,10 +3,10 @@ import { type GradingParts, gradeAgain, planRegrade } from '../agent/regrade-bat
 import type { StoredBatch } from '../ledger/batches.ts';
 import { checksBeside } from '../record/checks-beside.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
-import type { TrialSpec } from '../trial/spec.ts';
 import type { LookAgain } from './audit-batch.ts';
 import { Checks, notReached } from './checks.ts';
 import type { DefinitionParts } from './evidence-of-trial.ts';
+import { foreignObstacle, pinned, sealed } from './foreign-trial.ts';
 
 export interface RegradedParts extends DefinitionParts, Omit<GradingParts, 'ledger' | 'suite' | 'cassette'> {
   batch: StoredBatch;
@@ -22,7 +22,8 @@ export function regradedLevel(parts: RegradedParts): LookAgain {
   return async ({ trial, record, spec }, signal) => {
     if (record.verdict === 'void') return notReached('regraded', 'it has no verdict to compare');
     if (typeof spec === 'string') return notReached('regraded', spec);
-    const obstacle = (isForeign ? foreignObstacle(spec) : undefined) ?? judgesObstacle(record, askJudges);
+    const obstacle =
+      (isForeign ? foreignObstacle(spec, record) : undefined) ?? judgesObstacle(record, askJudges);
     if (obstacle !== undefined) return notReached('regraded', obstacle);
     const request = { trials: [trial], suite: undefined, onlyMissing: false, newServices: false };
     const { jobs, leftOut } = await planRegrade(request, { ledger, harnesses, revision: { config } });
@@ -31,7 +32,7 @@ export function regradedLevel(parts: RegradedParts): LookAgain {
     const judges = askJudges || wereAsked(record) ? job.spec.judges : [];
     const judgesOf = { batch: batch.key, name: batch.id, live: 'never' as const };
     const { now } = await gradeAgain(
-      { ...job, spec: { ...(isForeign ? sealed(job.spec) : job.spec), judges } },
+      { ...job, spec: { ...(isForeign ? sealed(job.spec, record) : job.spec), judges } },
       {
         ...{ ...parts, suite: undefined },
         ...(!askJudges && { judgesOf, cassette: () => ledgerCassette({ ledger }, batch, trial.key) }),
@@ -57,34 +58,6 @@ export function regradedLevel(parts: RegradedParts): LookAgain {
   };
 }
 
-/** Why a definition of somebody else cannot be made again here, with nothing of this machine. */
-export function foreignObstacle({
-  environment,
-  testsIn,
-  steps,
-  testsHosts = [],
-}: TrialSpec): string | undefined {
-  const all = [
-    environment,
-    testsIn?.environment,
-    ...(steps?.list ?? []).map((step) => step.testsIn?.environment),
-  ];
-  const services = environment.services ?? [];
-  if (all.some((one) => one?.build) || services.some((one) => 'build' in one && one.build !== undefined))
-    return 'its environment is built from files that the evidence does not hold';
-  if (all.some((one) => one?.source))
-    return 'its workspace begins with a repository that the evidence does not hold';
-  if (testsHosts.length > 0)
-    return 'its tests reach hosts of the network, which nothing of somebody else does here';
-  return undefined;
-}
-
-/** A trial of somebody else, with nothing that its definition asks of this machine beside a sandbox. */
-export function sealed({ sandbox, ...spec }: TrialSpec): TrialSpec {
-  const own = { remoteAdd: 'refuse', seccomp: 'required', runtime: undefined } as const;
-  return { ...spec, sandbox: { ...sandbox, ...own, passEnv: [] } };
-}
-
 function wereAsked({ models, judgments = [] }: TrialRecord): boolean {
   return (
     (models?.exchanges ?? []).some(({ role }) => role === 'judge') ||
@@ -100,9 +73,10 @@ function judgesObstacle(record: TrialRecord, askJudges: boolean): string | undef
 }
 
 /** An image of a registry must be the same; one that the engine made has no name that two machines share. */
-function imageObstacle({ images = [] }: TrialRecord, now: Pick<TrialRecord, 'images'>): string | undefined {
-  for (const { name, digest } of images) {
-    const here = now.images?.find((one) => one.name === name);
+function imageObstacle(record: TrialRecord, now: Pick<TrialRecord, 'images'>): string | undefined {
+  for (const { name, digest } of record.images ?? []) {
+    const names = [name, pinned(name, record)];
+    const here = now.images?.find((one) => names.includes(one.name));
     if (digest !== undefined && here?.digest !== digest)
       return `it was graded in another image ${name}: ${here?.digest ?? 'one without a digest'} in place of ${digest}`;
   }

@@ -9,7 +9,8 @@ import type { TrialSpec } from '../trial/spec.ts';
 import type { LookAgain } from './audit-batch.ts';
 import { Checks, notReached } from './checks.ts';
 import { definitionOf } from './evidence-of-trial.ts';
-import { foreignObstacle, type RegradedParts, sealed } from './regraded.ts';
+import { foreignObstacle, sealed } from './foreign-trial.ts';
+import type { RegradedParts } from './regraded.ts';
 
 /**
  * Runs the harness of a trial again, against the recorded answers of its models, and compares its requests,
@@ -25,7 +26,7 @@ export function replayedLevel(parts: Omit<RegradedParts, 'askJudges'>): LookAgai
       return notReached('replayed', String(typeof spec === 'string' ? spec : asked));
     const leftOut: string[] = [];
     const cassette = ledgerCassette({ ledger, leftOut: (why) => leftOut.push(why) }, batch, trial.key);
-    const obstacle = (isForeign ? foreignObstacle(asked) : undefined) ?? replayObstacle(record, spec);
+    const obstacle = (isForeign ? foreignObstacle(asked, record) : undefined) ?? replayObstacle(record, spec);
     if (obstacle !== undefined) return notReached('replayed', obstacle);
     const recorded = cassette.trials.flatMap((one) => one.exchanges()).length;
     const [why] = leftOut;
@@ -34,7 +35,7 @@ export function replayedLevel(parts: Omit<RegradedParts, 'askJudges'>): LookAgai
     const replay = { batch: batch.key, name: batch.id, live: 'never' as const };
     const given = { ...parts, keep: undefined, cassette: () => cassette };
     const modelConfig = asked.modelConfig && recordedModel(asked.modelConfig, batch.id);
-    const safe = { ...(isForeign ? sealed(spec) : spec), modelConfig, replay };
+    const safe = { ...(isForeign ? sealed(spec, record) : spec), modelConfig, replay };
     const now = await runTrial(safe, given, signal, () => undefined);
     const checks = new Checks();
     if (
@@ -53,13 +54,15 @@ export function replayedLevel(parts: Omit<RegradedParts, 'askJudges'>): LookAgai
 /** Why a trial cannot be run again with nothing but its recorded answers; undefined if it can. */
 function replayObstacle(
   { notRun, fromService, replay }: TrialRecord,
-  { sandbox }: TrialSpec,
+  { sandbox, steps }: TrialSpec,
 ): string | undefined {
   if (notRun || fromService) return 'it was not run here';
   if (replay) return 'it is a replay itself';
-  if (sandbox.network === 'open' || sandbox.network === 'allowlist')
-    return `its harness could reach more than its model (network: ${sandbox.network}), and those answers were not recorded`;
-  return undefined;
+  const networks = [sandbox.network, ...(steps?.list ?? []).map(({ reach }) => reach?.network)];
+  const open = networks.find((network) => network === 'open' || network === 'allowlist');
+  return open === undefined
+    ? undefined
+    : `its harness could reach more than its model (network: ${open}), and those answers were not recorded`;
 }
 
 function compare(record: TrialRecord, now: TrialResult, checks: Checks): void {

@@ -1,0 +1,95 @@
+import type { TrialRecord } from '../record/trial-record.ts';
+import type { CaseEnvironment, NamedImage } from '../suite/environment.ts';
+import { ownImage } from '../trial/image/obtain-image.ts';
+import type { TrialSpec } from '../trial/spec.ts';
+
+/** How a trial of somebody else is run here: with nothing of this machine but a sandbox. */
+
+type Facts = Pick<TrialRecord, 'images' | 'left'>;
+
+/** Why a definition of somebody else cannot be made again here, with nothing of this machine. */
+export function foreignObstacle(spec: TrialSpec, record: Facts): string | undefined {
+  const { testsHosts = [], steps } = spec;
+  const all = environmentsOf(spec);
+  const services = all.flatMap((one) => one.services ?? []);
+  if (all.some((one) => one.build) || services.some((one) => one.build))
+    return 'its environment is built from files that the evidence does not hold';
+  if (all.some((one) => one.source))
+    return 'its workspace begins with a repository that the evidence does not hold';
+  if (testsHosts.length > 0 || steps?.list.some((step) => (step.testsHosts ?? []).length > 0))
+    return 'its tests reach hosts of the network, which nothing of somebody else does here';
+  if (record.left?.kind === 'image' && !isId(record.left.imageId))
+    return 'what it left is an image with a name, which can be another image here';
+  const sandboxes = [spec.sandbox, ...testsOf(spec).map(({ sandbox }) => sandbox)];
+  const named = [
+    ...sandboxes.flatMap(({ image, harnessImage }) => (harnessImage ? [image, harnessImage] : [image])),
+    ...services.flatMap(({ image }) => (image ? [usedName(image)] : [])),
+  ];
+  const moving = named.find((name) => pinned(name, record) === undefined);
+  if (moving === undefined) return undefined;
+  return `the image ${moving} has neither a digest nor an id in its record, and can be another image here`;
+}
+
+/**
+ * A trial of somebody else, with nothing that its definition asks of this machine beside a sandbox, and with
+ * the images of its record: its names can be those of private images here, and its `prepare` has the network.
+ */
+export function sealed(spec: TrialSpec, record: Facts): TrialSpec {
+  const own = { remoteAdd: 'refuse', seccomp: 'required', runtime: undefined } as const;
+  const name = (image: string) => pinned(image, record) ?? image;
+  const sandboxIn = (sandbox: TrialSpec['sandbox']) => ({
+    ...{ ...sandbox, ...own, passEnv: [], image: name(sandbox.image) },
+    ...(sandbox.harnessImage !== undefined && { harnessImage: name(sandbox.harnessImage) }),
+  });
+  const environmentIn = ({ services, ...environment }: CaseEnvironment): CaseEnvironment => ({
+    ...environment,
+    ...(services && {
+      services: services.map(({ image, ...service }) => ({
+        ...service,
+        ...(image && { image: { ...image, mappedTo: name(usedName(image)) } }),
+      })),
+    }),
+  });
+  const testsIn = (of: TrialSpec['testsIn']) =>
+    of && { environment: environmentIn(of.environment), sandbox: sandboxIn(of.sandbox) };
+  const { steps } = spec;
+  return {
+    ...spec,
+    sandbox: sandboxIn(spec.sandbox),
+    environment: environmentIn(spec.environment),
+    testsIn: testsIn(spec.testsIn),
+    steps: steps && {
+      ...steps,
+      list: steps.list.map((step) => ({ ...step, testsIn: testsIn(step.testsIn) })),
+    },
+  };
+}
+
+/**
+ * An image by its digest or its id, as the record has them; undefined if it has only a name. Images of
+ * Offsite's own are made on each machine, and keep their name.
+ */
+export function pinned(name: string, { images = [] }: Pick<Facts, 'images'>): string | undefined {
+  if (ownImage.test(name) || isId(name) || /@sha256:[0-9a-f]{64}$/.test(name)) return name;
+  const used = images.find((one) => one.name === name);
+  if (used?.digest !== undefined && /^sha256:[0-9a-f]{64}$/.test(used.digest))
+    return `${name.replace(/(:[^:/@]*)?(@.*)?$/, '')}@${used.digest}`;
+  return used && isId(used.id) ? used.id : undefined;
+}
+
+/** Whether it is an engine's id of an image, as a whole. */
+function isId(name: string): boolean {
+  return /^(sha256:)?[0-9a-f]{64}$/.test(name);
+}
+
+function usedName({ name, mappedTo = name }: NamedImage): string {
+  return mappedTo;
+}
+
+function testsOf({ testsIn, steps }: TrialSpec): NonNullable<TrialSpec['testsIn']>[] {
+  return [testsIn, ...(steps?.list ?? []).map((step) => step.testsIn)].filter((one) => one !== undefined);
+}
+
+function environmentsOf(spec: TrialSpec): CaseEnvironment[] {
+  return [spec.environment, ...testsOf(spec).map(({ environment }) => environment)];
+}
