@@ -3,7 +3,7 @@ import type { StoredBatch } from '../ledger/batches.ts';
 import { type ListedTrial, listTrials } from '../ledger/find.ts';
 import { listingsOf } from '../ledger/listings.ts';
 import type { AuditedLevel, TrialAudit } from '../record/audit.ts';
-import { checkBatch } from './batch-checks.ts';
+import { checkBatch, type SeenTrial } from './batch-checks.ts';
 import { Checks } from './checks.ts';
 import { consistentLevel } from './consistent.ts';
 import { type AuditedTrial, auditedTrial, type DefinitionParts, definitionOf } from './evidence-of-trial.ts';
@@ -59,18 +59,20 @@ export async function auditBatch(
   const listings = listingsOf(ledger, batch.key);
   const taskIndexes = new Map(ledger.batches.runs(batch.key).map((run) => [run.key, run.taskIndex]));
   const contents = new Contents(ledger);
-  const seen: AuditedTrial[] = [];
+  const problemsOf = Map.groupBy(problems, (problem) => problem.trial);
+  const seen: SeenTrial[] = [];
   const limit = pLimit(parts.concurrency);
   const levelsOf = async (trial: ListedTrial): Promise<AuditedLevel[]> => {
     signal.throwIfAborted();
-    const own = problems.filter((problem) => problem.trial === trial.key);
+    const own = problemsOf.get(trial.key) ?? [];
     const audited = await auditedTrial(trial, ledger, specOf);
     if (typeof audited === 'string') {
       const checks = new Checks();
       checks.contradicted('record', 'the record can be read', 'a record', audited);
       return [checks.level('intact')];
     }
-    seen.push(audited);
+    const { sandboxId, verdict } = audited.record;
+    seen.push({ trial, sandboxId, verdict });
     const given = {
       ...{ ledger, listing: listings.get(trial.key), batchStartedAt: batch.startedAt },
       taskIndex: taskIndexes.get(trial.run) ?? 0,

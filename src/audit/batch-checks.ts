@@ -1,9 +1,16 @@
 import { readPlan } from '../agent/stored-plan.ts';
 import { messageOf } from '../base/offsite-error.ts';
+import { printedText } from '../bounds/anyone.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
+import type { ListedTrial } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
 import type { Checks } from './checks.ts';
-import type { AuditedTrial } from './evidence-of-trial.ts';
+
+/** What is remembered of a trial, whose record may be large. */
+export interface SeenTrial extends Pick<TrialRecord, 'sandboxId' | 'verdict'> {
+  trial: ListedTrial;
+}
 
 /** The trials are those that the definition asks for, each once, and none is a copy of another one. */
 export function checkBatch(
@@ -12,24 +19,29 @@ export function checkBatch(
     ledger,
     definition = batch.plan,
     seen,
-  }: { ledger: Ledger; definition: string | undefined; seen: readonly AuditedTrial[] },
+  }: { ledger: Ledger; definition: string | undefined; seen: readonly SeenTrial[] },
   checks: Checks,
 ): void {
   checkNumber(batch, definition, ledger, checks);
   const says = 'each trial ran in a sandbox of its own';
   const sandboxes = new Map<string, string>();
-  for (const { trial, record } of seen) {
-    if (record.sandboxId === undefined) continue;
+  let unnamed = 0;
+  for (const { trial, sandboxId, verdict } of seen) {
+    if (sandboxId === undefined) {
+      if (verdict !== 'void') unnamed += 1;
+      continue;
+    }
     const name = `${trial.caseId}/${trial.variant}#${trial.ordinal}`;
-    const other = sandboxes.get(record.sandboxId);
+    const other = sandboxes.get(sandboxId);
     if (other !== undefined)
       checks.contradicted(`sandboxId of ${name}`, says, 'a sandbox of its own', `that of ${other}`);
-    else sandboxes.set(record.sandboxId, name);
+    else sandboxes.set(sandboxId, name);
   }
+  if (unnamed > 0) checks.missed(`whether ${unnamed} trials are copies: their records name no sandbox`);
 }
 
 function checkNumber(
-  { key }: StoredBatch,
+  { key, suite }: StoredBatch,
   definition: string | undefined,
   ledger: Ledger,
   checks: Checks,
@@ -41,10 +53,12 @@ function checkNumber(
   const says = 'the trials are those that the definition asks for';
   try {
     const { plan } = readPlan(ledger.blobs.readJson(definition));
+    checks.same('suite', 'the suite is that of the definition', plan.suite.name, suite);
     const runs = ledger.batches.runs(key);
+    const cells = Map.groupBy(runs, ({ caseId, variantIndex }) => `${variantIndex} ${caseId}`);
     for (const { request } of plan.cases)
       for (const [variantIndex, { name }] of plan.variants.entries()) {
-        const own = runs.filter((run) => run.caseId === request.id && run.variantIndex === variantIndex);
+        const own = cells.get(`${variantIndex} ${request.id}`) ?? [];
         checks.same(
           `${request.id}/${name}`,
           says,
@@ -54,9 +68,9 @@ function checkNumber(
         for (const run of own)
           checkOrdinals(`${request.id}/${name}`, says, run.key, plan.trials, ledger, checks);
       }
+    const caseIds = new Set(plan.cases.map(({ request }) => request.id));
     const unknown = runs.filter(
-      ({ caseId, variantIndex }) =>
-        !plan.cases.some(({ request }) => request.id === caseId) || !plan.variants[variantIndex],
+      ({ caseId, variantIndex }) => !caseIds.has(caseId) || !plan.variants[variantIndex],
     );
     for (const { caseId } of unknown)
       checks.contradicted(caseId, says, 'a case of the definition', 'another');
@@ -76,7 +90,9 @@ function checkOrdinals(
   // Withdrawn ones too, which lists leave out.
   const rows = ledger.records.all('SELECT ordinal, result FROM trials WHERE run = ? ORDER BY ordinal', run);
   const ordinals = new Set(rows.map(({ ordinal }) => Number(ordinal)));
-  for (let ordinal = 0; ordinal < wanted; ordinal++)
+  // A definition of somebody else may ask for any number: of very many, only the first ones are named.
+  const named = Math.min(wanted, ordinals.size + printedText.count.lines);
+  for (let ordinal = 0; ordinal < named; ordinal++)
     if (!ordinals.has(ordinal)) checks.contradicted(`${name}#${ordinal}`, says, 'a trial', 'none');
   for (const ordinal of ordinals)
     if (ordinal >= wanted) checks.contradicted(`${name}#${ordinal}`, says, `${wanted} trials`, 'one more');

@@ -1,10 +1,12 @@
-import { messageOf } from '../base/offsite-error.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
+import { evidenceBundles } from '../bounds/anyone.ts';
 import type { ReportedTrial } from '../contract/report.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { AuditedLevel } from '../record/audit.ts';
 import type { TrialListing } from '../record/listing.ts';
 import { listingOf } from '../record/listing.ts';
+import { readRecord } from '../record/read-record.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { recordPath, trajectoryPath } from '../trial/artifacts.ts';
 import { fingerprintOf } from '../trial/fingerprint.ts';
@@ -24,7 +26,7 @@ export interface ConsistentParts {
   listing: TrialListing | undefined;
   taskIndex: number;
   batchStartedAt: number;
-  ledger: Pick<Ledger, 'blobs' | 'workspaces'>;
+  ledger: Pick<Ledger, 'blobs' | 'workspaces' | 'gradings'>;
 }
 
 /** Whether all that is said of a trial follows from what its record holds. */
@@ -32,6 +34,9 @@ export async function consistentLevel(audited: AuditedTrial, parts: ConsistentPa
   const checks = new Checks();
   const { record, trial, spec } = audited;
   checks.same('verdict', 'the verdict that lists show is that of the record', record.verdict, trial.verdict);
+  checkGradings(trial, parts.ledger, checks);
+  if (record.notRun && record.verdict !== 'void')
+    checks.contradicted('verdict', 'what was not run has no verdict', 'void', record.verdict);
   if (record.fromService || record.notRun) {
     checks.missed(record.notRun ? 'it was not run' : 'the record is what the service shows of it');
     return checks.level('consistent', false);
@@ -42,7 +47,9 @@ export async function consistentLevel(audited: AuditedTrial, parts: ConsistentPa
   if (parts.listing)
     checks.same('listing', 'what lists show is in the record', listingOf(record), parts.listing);
   checkTimes(audited, parts, checks);
-  const read = (sha256: string) => parts.ledger.blobs.tryRead(sha256);
+  const { blobs } = parts.ledger;
+  const read = (sha256: string) =>
+    (blobs.stat(sha256)?.byteSize ?? 0) > evidenceBundles.bytes.document ? undefined : blobs.tryRead(sha256);
   checkTrajectoryFile(record, read, checks);
   await checkKeptFiles(record, trial.key, parts.ledger, checks);
   checkTraffic(record, typeof spec === 'string' ? undefined : spec, read, checks);
@@ -69,6 +76,26 @@ function checkVerdict(record: TrialRecord, checks: Checks): void {
     checks.contradicted('cause', 'a trial without a verdict has a cause', 'a cause', undefined);
 }
 
+/** Later gradings are of this trial, and their verdicts are those of their records. */
+function checkGradings(
+  { key, result }: AuditedTrial['trial'],
+  { gradings, blobs }: Pick<Ledger, 'gradings' | 'blobs'>,
+  checks: Checks,
+): void {
+  for (const [index, grading] of gradings.of(key).entries()) {
+    const path = `gradings[${index}]`;
+    const says = 'a later grading is of this trial, and has the verdict of its record';
+    try {
+      const { verdict, regrade } = readRecord(blobs.readJson(grading.result));
+      checks.same(`${path}.verdict`, says, verdict, grading.verdict);
+      checks.same(`${path}.of`, says, result, regrade?.of);
+    } catch (error) {
+      if (!(error instanceof OffsiteError) && !(error instanceof SyntaxError)) throw error;
+      checks.missed(`${path}: ${messageOf(error)}`);
+    }
+  }
+}
+
 /** The record is about what the definition asks for. Returns whether that could be compared. */
 function checkDefinition({ record, spec, planned, trial }: AuditedTrial, checks: Checks): boolean {
   if (typeof spec === 'string') {
@@ -79,10 +106,12 @@ function checkDefinition({ record, spec, planned, trial }: AuditedTrial, checks:
   for (const part of ['prepare', 'verify', 'validator'] as const)
     if (planned)
       checks.same(`setup.${part}`, 'what ran is what the definition says', planned[part], spec[part]);
+  if (planned) checks.same('variant', says, spec.variant, trial.variant);
   checks.same('ordinal', says, trial.ordinal, record.subject?.ordinal ?? trial.ordinal);
   if (record.subject) checks.same('subject', says, subjectOf(spec), record.subject);
   else checks.missed('that the record is about its definition: an older Offsite wrote it');
   if (record.fingerprint) checks.same('fingerprint', says, fingerprintOf(spec, record), record.fingerprint);
+  else checks.missed('that its checks are those of its definition: the record has no fingerprint');
   return record.subject !== undefined;
 }
 

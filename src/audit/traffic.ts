@@ -1,4 +1,6 @@
 import { unionOf } from '../base/intervals.ts';
+import { evidenceBundles } from '../bounds/anyone.ts';
+import { derivedCommands } from '../bounds/sandbox.ts';
 import { sumOfUsage, usageFields } from '../contract/usage.ts';
 import { meterOf } from '../gateway/metering.ts';
 import { costOf } from '../gateway/prices.ts';
@@ -34,15 +36,21 @@ export function checkTraffic(
   checks: Checks,
 ): void {
   const { models } = record;
-  if (!models) return;
+  if (!models) {
+    if (spec?.modelConfig)
+      checks.missed('tokens, cost and commands: the record has no exchange with a model');
+    return;
+  }
   checkSums(models, checks);
   const kept = keptExchanges(models, read);
   const answered = models.exchanges.filter(({ responseBytes }) => responseBytes > 0);
-  const missing = answered.filter((exchange) => !kept.some((one) => one.exchange === exchange)).length;
+  const known = new Set(kept.map(({ exchange }) => exchange));
+  const missing = answered.filter((exchange) => !known.has(exchange)).length;
   if (missing > 0)
     checks.missed(
       `tokens, cost and commands against the answers of the model: ${missing} were not recorded as a whole`,
     );
+  for (const [index, exchange] of models.exchanges.entries()) checkCost(exchange, index, spec, checks);
   for (const one of kept) checkExchange(one, spec, checks);
   if (missing === 0 && answered.length > 0) checkCommands(record, kept, checks);
 }
@@ -51,11 +59,15 @@ function keptExchanges(
   { exchanges }: ModelAccount,
   read: (sha256: string) => Buffer | undefined,
 ): KeptExchange[] {
+  let held = 0;
   return exchanges.flatMap((exchange, index): KeptExchange[] => {
     const { requestBody, responseBody } = exchange;
     const wire = wires.find((name) => name === exchange.wire);
     if (!wire || requestBody === undefined || responseBody === undefined) return [];
+    // A record of somebody else can name large contents any number of times.
+    if (held > evidenceBundles.bytes.document) return [];
     const [request, answer] = [read(requestBody), read(responseBody)];
+    held += (request?.length ?? 0) + (answer?.length ?? 0);
     return request && answer && isWhole(answer) && isWhole(request)
       ? [{ exchange, index, wire, request, answer }]
       : [];
@@ -76,7 +88,7 @@ function checkExchange(
   checks: Checks,
 ): void {
   const path = `models.exchanges[${index}]`;
-  const { role, model, status = 0, usage, replayed } = exchange;
+  const { role, model, status = 0, usage } = exchange;
   checks.same(
     `${path}.requestBytes`,
     'the size is that of the request',
@@ -93,13 +105,15 @@ function checkExchange(
   if (config && !config.aliases.includes(spec?.model ?? ''))
     checks.same(`${path}.model`, 'the model is that of the definition', spec?.model, model);
   const isFree = status >= 300 || isCount(exchange);
-  const meter = meterOf(wire, status, '');
-  meter.chunk(answer);
-  const reading = meter.end();
+  const reading = readingOf(wire, status, answer);
   const counted = isFree ? {} : reading.usage;
-  const says = 'tokens and cost follow from the answer of the model';
+  const says = 'tokens follow from the answer of the model';
+  const hasNoUsage = exchange.failure !== undefined && Object.keys(usage).length === 0;
+  const whole = readingOf(wire, 200, answer);
+  if ((isFree || hasNoUsage) && whole.complete && !whole.failure && whole.usage.outputTokens)
+    checks.contradicted(`${path}.usage`, 'a whole answer of a model is counted', whole.usage, usage);
   // An exchange whose client left early has no usage, or what was read until then.
-  if (exchange.failure !== undefined && Object.keys(usage).length === 0) return;
+  if (hasNoUsage) return;
   checks.same(
     `${path}.answeredBy`,
     'the model that answered is that of the answer',
@@ -108,8 +122,31 @@ function checkExchange(
   );
   const { costUsd: _, ...tokens } = usage;
   checks.same(`${path}.usage`, says, counted, tokens);
-  const cost = replayed ? 0 : costOf(counted, config?.prices);
-  if ((config || replayed) && !isFree) checks.same(`${path}.usage.costUsd`, says, cost, usage.costUsd);
+}
+
+/** The cost follows from the tokens and the price, whether the answer was recorded or not. */
+function checkCost(
+  { role, usage, replayed }: ModelExchange,
+  index: number,
+  spec: TrialSpec | undefined,
+  checks: Checks,
+): void {
+  const path = `models.exchanges[${index}]`;
+  const config = role === 'agent' ? spec?.modelConfig : undefined;
+  if (config && replayed && !spec?.replay && !('replay' in config))
+    checks.contradicted(`${path}.replayed`, 'only a replay takes recorded answers', 'none', replayed);
+  for (const field of usageFields)
+    if ((usage[field] ?? 0) < 0)
+      checks.contradicted(`${path}.usage.${field}`, 'nobody uses less than nothing', 0, usage[field]);
+  if ((!config && !replayed) || Object.keys(usage).length === 0) return;
+  const cost = replayed ? 0 : costOf(usage, config?.prices);
+  checks.same(`${path}.usage.costUsd`, 'the cost follows from tokens and price', cost, usage.costUsd);
+}
+
+function readingOf(wire: Wire, status: number, answer: Buffer) {
+  const meter = meterOf(wire, status, '');
+  meter.chunk(answer);
+  return meter.end();
 }
 
 /** The sums of the account are those of its exchanges. */
@@ -164,8 +201,15 @@ function checkCommands(record: TrialRecord, kept: readonly KeptExchange[], check
   const fitting = [entries, withoutLast].find(({ length }) => length === derivedTrajectory.length) ?? entries;
   if (record.derivedTrajectory)
     checks.same('derivedTrajectory', 'the commands are those of the exchanges', fitting, derivedTrajectory);
+  else if (entries.length > 0 && record.harnessTellsCommands !== true)
+    checks.missed('its commands against the exchanges: the record has none');
   if (record.harnessTellsCommands !== true || record.commandsCut || derived.isCut) return;
   const told = commandsOf(record) ?? [];
+  // Each is compared with each.
+  if (told.length > derivedCommands.count.commands) {
+    checks.missed('its commands against the exchanges: there are too many');
+    return;
+  }
   // Each harness writes a command down in its own way; one that shows nothing of the traffic is not compared.
   const asked = entries.map(({ command }) => bare(command));
   const isAsked = told.map(({ command }) => asked.some((one) => isSame(one, bare(command))));

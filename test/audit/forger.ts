@@ -164,6 +164,22 @@ export class Forger implements Disposable {
     });
   }
 
+  /** Takes the tokens and the cost of an exchange out of it and out of the sum. */
+  uncount(exchange: Exchange, { usage }: NonNullable<TrialRecord['models']>): void {
+    const sum = usage.find(({ role }) => role === exchange.role)?.usage ?? {};
+    for (const [name, value] of Object.entries(exchange.usage) as [keyof typeof sum, number][])
+      sum[name] = (sum[name] ?? 0) - value;
+    exchange.usage = {};
+  }
+
+  /** Adds a later grading whose record is that of the trial with some changes. */
+  gradeAgain(name: string, verdict: string, change: Partial<TrialRecord>): void {
+    const record = this.put(JSON.stringify({ ...this.record(name), ...change }));
+    this.database
+      .prepare("INSERT INTO gradings (trial, graded_at, verdict, result, basis) VALUES (?, 1, ?, ?, 'b')")
+      .run(this.row(name).key, verdict, record);
+  }
+
   /** Puts the archive that a record names into the list of workspaces. */
   keepArchiveOf(name: string): void {
     const { left } = this.record(name);

@@ -23,10 +23,9 @@ afterAll(() => place?.[Symbol.dispose]());
 
 const config = loadConfig({ named: undefined, suiteFolder: undefined, env: {} });
 
-/** The first place at each level that is contradicted, with the trial; without a trial about the batch. */
-async function contradictionsIn(folder: string): Promise<{ level: AuditLevel; at: string }[]> {
+async function auditIn(folder: string) {
   using ledger = new Ledger(folder, systemClock);
-  const { whole, trials } = await auditBatch(
+  return await auditBatch(
     findBatch(ledger.records, 'last'),
     {
       ...{ ledger, config, harnesses: runners, now: 0, problems: [], concurrency: 4 },
@@ -34,6 +33,11 @@ async function contradictionsIn(folder: string): Promise<{ level: AuditLevel; at
     },
     AbortSignal.timeout(60_000),
   );
+}
+
+/** The first place at each level that is contradicted, with the trial; without a trial about the batch. */
+async function contradictionsIn(folder: string): Promise<{ level: AuditLevel; at: string }[]> {
+  const { whole, trials } = await auditIn(folder);
   const ofBatch = whole.level('consistent').contradictions.map(({ path }) => `batch ${path}`);
   return [
     ...ofBatch.map((at) => ({ level: 'consistent' as const, at })),
@@ -188,7 +192,57 @@ const forgeries: Forgery[] = [
         first(judgments).score = 0.1;
       }),
   ],
+  [
+    'a pass of what was not run',
+    'consistent',
+    'wrong#0 verdict',
+    (f) => f.editAll('wrong#0', (record) => Object.assign(record, { verdict: 'passed', notRun: true })),
+  ],
+  [
+    'a later grading with another verdict than its record',
+    'consistent',
+    'wrong#0 gradings[0].verdict',
+    (f) => f.gradeAgain('wrong#0', 'passed', { regrade: { of: f.row('wrong#0').result, notes: [] } }),
+  ],
+  [
+    'a later grading of another trial',
+    'consistent',
+    'wrong#0 gradings[0].of',
+    (f) => f.gradeAgain('wrong#0', 'failed', { regrade: { of: f.row('count#0').result, notes: [] } }),
+  ],
   // Tokens, cost, time
+  [
+    'an exchange that failed, so that its tokens do not count',
+    'consistent',
+    'count#0 models.exchanges[2].usage',
+    (f) =>
+      f.editExchange('count#0', (exchange, account) => {
+        f.uncount(exchange, account);
+        exchange.failure = 'the client ended it';
+      }),
+  ],
+  [
+    'an exchange that was refused, so that its tokens do not count',
+    'consistent',
+    'count#0 models.exchanges[2].usage',
+    (f) =>
+      f.editExchange('count#0', (exchange, account) => {
+        f.uncount(exchange, account);
+        exchange.status = 500;
+      }),
+  ],
+  [
+    'an answer that is said to be a recorded one, so that it costs nothing',
+    'consistent',
+    'count#0 models.exchanges[2].replayed',
+    (f) =>
+      f.editExchange('count#0', (exchange, account) => {
+        const sum = first(account.usage).usage;
+        sum.costUsd = (sum.costUsd ?? 0) - (exchange.usage.costUsd ?? 0);
+        exchange.usage.costUsd = 0;
+        exchange.replayed = { of: 'batch_x', trial: 'count #0', number: 3, how: 'exact' };
+      }),
+  ],
   [
     'tokens in a report',
     'consistent',
@@ -228,6 +282,31 @@ const forgeries: Forgery[] = [
         const sum = first(account.usage).usage;
         sum.costUsd = (sum.costUsd ?? 0) - (usage.costUsd ?? 0);
         usage.costUsd = 0;
+      }),
+  ],
+  [
+    'the cost of an exchange whose answer is no longer there, with its sum',
+    'consistent',
+    'count#0 models.exchanges[2].usage.costUsd',
+    (f) =>
+      f.editExchange('count#0', (exchange, account) => {
+        const sum = first(account.usage).usage;
+        sum.costUsd = (sum.costUsd ?? 0) - (exchange.usage.costUsd ?? 0);
+        exchange.usage.costUsd = 0;
+        exchange.requestBody = undefined;
+        exchange.responseBody = undefined;
+      }),
+  ],
+  [
+    'tokens below zero in an exchange whose answer is no longer there, with its sum',
+    'consistent',
+    'count#0 models.exchanges[2].usage.cacheReadTokens',
+    (f) =>
+      f.editExchange('count#0', (exchange, account) => {
+        const sum = first(account.usage).usage;
+        sum.cacheReadTokens = -5 + (sum.cacheReadTokens ?? 0) - (exchange.usage.cacheReadTokens ?? 0);
+        exchange.usage.cacheReadTokens = -5;
+        exchange.responseBody = undefined;
       }),
   ],
   [
@@ -416,6 +495,12 @@ const forgeries: Forgery[] = [
   ],
   // What was asked
   [
+    'another name of the variant',
+    'consistent',
+    'count#0 variant',
+    (f) => void f.database.exec("UPDATE runs SET variant = 'a better one' WHERE case_id = 'count'"),
+  ],
+  [
     'another model',
     'consistent',
     'count#0 subject.model',
@@ -486,6 +571,12 @@ const forgeries: Forgery[] = [
     (f) => f.loosen('reply', '0.7', '0.1'),
   ],
   // Which trials there are
+  [
+    'the name of another suite',
+    'consistent',
+    'batch suite',
+    (f) => void f.database.exec("UPDATE batches SET suite = 'a harder one'"),
+  ],
   ['a failed trial dropped', 'consistent', 'batch wrong/bash#1', (f) => f.drop('wrong#1')],
   [
     'a run dropped',
@@ -540,6 +631,28 @@ test.each(forgeries)(
     ).not.toEqual([]);
   },
 );
+
+test('what is left out of a record is said not to be checked', { timeout: 60_000 }, async () => {
+  const folder = join(place.folder, 'left-out');
+  {
+    using forger = new Forger(place.dataFolder, folder);
+    forger.editAll('wrong#0', (record) => Object.assign(record, { verdict: 'passed', fromService: true }));
+    forger.editAll('count#0', (record) => {
+      for (const member of ['models', 'fingerprint', 'sandboxId', 'derivedTrajectory'] as const)
+        delete record[member];
+    });
+  }
+  const { whole, trials } = await auditIn(folder);
+  const level = (name: string) =>
+    trials
+      .find(({ trial }) => `${trial.caseId}#${trial.ordinal}` === name)
+      ?.audit.levels.find((one) => one.level === 'consistent');
+  expect(level('wrong#0')?.state).toBe('not reached');
+  expect(level('count#0')?.unchecked).toEqual(
+    expect.arrayContaining([expect.stringMatching(/no fingerprint/), expect.stringMatching(/no exchange/)]),
+  );
+  expect(whole.level('consistent').unchecked).toContainEqual(expect.stringMatching(/1 trials are copies/));
+});
 
 /**
  * What agrees with itself. Offsite's owner made everything anew that follows from the edit, so that only

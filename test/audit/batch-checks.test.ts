@@ -1,0 +1,27 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { checkBatch } from '../../src/audit/batch-checks.ts';
+import { Checks } from '../../src/audit/checks.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { printedText } from '../../src/bounds/anyone.ts';
+import { Ledger } from '../../src/ledger/ledger.ts';
+import { fillBatch } from '../evidence/batch.ts';
+
+test('a definition of a quadrillion trials is contradicted at once', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'offsite-batch-checks-'));
+  try {
+    using ledger = new Ledger(folder, systemClock);
+    const batch = ledger.batches.byKey(await fillBatch(ledger));
+    const stored = ledger.blobs.readJson(batch.plan ?? '') as { plan: object };
+    const definition = await ledger.blobs.putJson({ ...stored, plan: { ...stored.plan, trials: 1e15 } });
+    const checks = new Checks();
+    checkBatch(batch, { ledger, definition, seen: [] }, checks);
+    const { contradictions } = checks.level('consistent');
+    expect(contradictions).toHaveLength(printedText.count.lines);
+    expect(contradictions[0]).toMatchObject({ path: 'adds/one#2', expected: 'a trial', found: 'none' });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
