@@ -67,7 +67,7 @@ export async function openAuditedFile(
 }
 
 function wrongSignature(signature: EvidenceSignature, isKeyNamed: boolean): string | undefined {
-  if ('holds' in signature && signature.holds === false)
+  if (signature.kind !== 'unsigned' && !signature.holds)
     return 'its signature is not that of the key it names, or its statement was changed since';
   if (isKeyNamed && !(signature.kind === 'ed25519' && signature.isTrusted))
     return 'it is not signed by a key of --signed-by';
@@ -75,14 +75,12 @@ function wrongSignature(signature: EvidenceSignature, isKeyNamed: boolean): stri
 }
 
 function signatureText(signature: EvidenceSignature): string {
-  switch (signature.kind) {
-    case 'unsigned':
-      return 'not signed: anybody may have written it';
-    case 'ed25519':
-      return `signed by ${signature.keyId}${signature.isTrusted === undefined ? '; --signed-by KEY says whether that is the owner’s key' : ''}`;
-    case 'sigstore':
-      return `signed by ${signature.identity ?? 'an unknown identity'}, through Sigstore`;
-  }
+  if (signature.kind === 'unsigned') return 'NOT SIGNED: anybody may have written it';
+  const { keyId, holds, isTrusted } = signature;
+  if (!holds) return `NOT SIGNED by ${keyId}, which it names: the signature does not hold`;
+  if (isTrusted === false) return `signed by ${keyId}, which is no key of --signed-by`;
+  const asked = '; --signed-by KEY says whether that is the owner’s key';
+  return `signed by ${keyId}${isTrusted === undefined ? asked : ', a key of --signed-by'}`;
 }
 
 /** A public key in PEM. Throws `PUBLIC_KEY_UNREADABLE`, an input error. */

@@ -17,9 +17,9 @@ export type Envelope = z.infer<typeof Envelope>;
 
 /** How a statement is signed. */
 export interface Signing {
-  /** The key, which the statement names. Undefined if the signature itself brings what it is checked with. */
+  /** The key, which the statement names. Undefined for no signature. */
   signer: Statement['predicate']['signer'];
-  /** The statement's bytes with their signature: an envelope, or a bundle of Sigstore with one. */
+  /** The envelope of the statement's bytes with their signature. */
   wrap(payload: Buffer): Promise<object>;
 }
 
@@ -77,9 +77,7 @@ function envelopeOf(payload: Buffer, signatures: Envelope['signatures']): Envelo
 export type EvidenceSignature =
   | { kind: 'unsigned' }
   /** `isTrusted`: whether the reader named the key; undefined if the reader named none. */
-  | { kind: 'ed25519'; keyId: string; holds: boolean; isTrusted: boolean | undefined }
-  /** `holds` is undefined if it could not be checked here; `why` says why. */
-  | { kind: 'sigstore'; identity: string | undefined; holds: boolean | undefined; why?: string };
+  | { kind: 'ed25519'; keyId: string; holds: boolean; isTrusted: boolean | undefined };
 
 /**
  * Checks the signature of an envelope against the key that its statement names. Whose key that is, only the

@@ -1,4 +1,5 @@
 import type { Committed } from '../../audit/committed.ts';
+import { printedText } from '../../bounds/anyone.ts';
 import type { ListedTrial } from '../../ledger/find.ts';
 import {
   type AuditedLevel,
@@ -44,7 +45,7 @@ export function contradictedCount({ whole, trials }: Pick<ShownAudit, 'whole' | 
   return own + (whole.state === 'contradicted' ? 1 : 0);
 }
 
-/** A row for each trial, then each contradiction with its place, then what could not be checked. */
+/** Who signed it, then each contradiction with its place, a row for each trial, and what was not checked. */
 export function auditText(shown: ShownAudit): Printable {
   const { whole, trials, signature, level } = shown;
   const levels = auditLevels.slice(0, auditLevels.indexOf(level) + 1);
@@ -53,22 +54,28 @@ export function auditText(shown: ShownAudit): Printable {
     ...trials.flatMap(({ trial, audit }) =>
       audit.levels.flatMap((one) => one.contradictions.map((found) => ({ name: nameOf(trial), ...found }))),
     ),
-  ];
+  ].map(({ name, path, says, expected, found }) =>
+    stack([text`${name}: ${path}`, text`  ${ours(says)}: expected ${expected}, found ${found}`]),
+  );
   const count = contradictedCount(shown);
   const next = auditLevels[levels.length];
   return stack([
-    tableOf(trials, levels),
+    ...(signature === undefined ? [] : [text`${signature}`, ours('')]),
+    ...firstOf(contradictions),
     ...(contradictions.length > 0 ? [ours('')] : []),
-    ...contradictions.flatMap(({ name, path, says, expected, found }) => [
-      text`${name}: ${path}`,
-      text`  ${ours(says)}: expected ${expected}, found ${found}`,
-    ]),
+    tableOf(trials, levels),
     ours(''),
-    ...(signature === undefined ? [] : [text`${signature}`]),
-    ...uncheckedLines(shown),
+    ...firstOf(uncheckedLines(shown)),
     ours(count === 0 ? 'nothing is contradicted' : `contradicted: ${plural(count, 'place')}`),
     ...(next === undefined ? [] : [ours(`further: --level ${next}`)]),
   ]);
+}
+
+/** Somebody else's evidence can contradict itself at any number of places. */
+function firstOf(all: Printable[]): Printable[] {
+  const more = all.length - printedText.count.lines;
+  if (more <= 0) return all;
+  return [...all.slice(0, printedText.count.lines), text`and ${more} more: --json lists all`];
 }
 
 /** Trials of a run with the same result take one row. */
