@@ -229,8 +229,10 @@ function transcriptOf(
     const text = cutText(textOf(message));
     const kind = source === 'user' ? 'user' : source === 'agent' ? 'message' : 'note';
     if (text !== '') events.push({ kind, at, text });
+    // The first result of a call counts. A step can have as many as its document holds.
+    const results = new Map(observation?.results.toReversed().map((one) => [one.source_call_id, one]));
     for (const { tool_call_id: id, function_name: name, arguments: input } of tool_calls ?? []) {
-      const found = observation?.results.find(({ source_call_id: of }) => of === id);
+      const found = results.get(id);
       const output = cutText(textOf(found?.content));
       const error = found?.extra?.error;
       const command = input.command ?? input.cmd;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { OffsiteError } from '../base/offsite-error.ts';
-import { recordOf, type TrialResult } from '../record/trial-record.ts';
+import { recordOf, TrialRecord, type TrialResult } from '../record/trial-record.ts';
 import type { StoredBatch } from './batches.ts';
 import { addCarriedBatch, type CarriedTrial } from './carried-batch.ts';
 import type { Ledger } from './ledger.ts';
@@ -44,7 +44,7 @@ interface ImportedTrial {
 
 /**
  * Stores a batch that another program ran. It is there as a whole or not at all. Throws `LOG_IMPORTED` for
- * trials that are there already.
+ * trials that are there already, and `LOG_UNREADABLE` for one with an impossible number.
  */
 export async function storeForeignBatch(
   ledger: Ledger,
@@ -54,6 +54,7 @@ export async function storeForeignBatch(
   const runs = new Map<string, { caseId: string; variant: string; trials: Map<number, CarriedTrial> }>();
   const hash = createHash('sha256');
   for await (const { caseId, variant, ordinal: given, result } of trials) {
+    requireReadable(result, `trial ${given} of ${caseId}`);
     const record = await ledger.blobs.putJson(recordOf(result));
     hash.update(JSON.stringify([caseId, variant, given, record]));
     const key = JSON.stringify([caseId, variant]);
@@ -86,4 +87,15 @@ export async function storeForeignBatch(
   });
   completeListings(ledger, key);
   return ledger.batches.byKey(key);
+}
+
+/** Numbers of a log can add up to one that JSON does not have: nobody could read that record again. */
+function requireReadable(result: TrialResult, name: string): void {
+  const [issue] = TrialRecord.safeParse(recordOf(result)).error?.issues ?? [];
+  if (!issue) return;
+  throw new OffsiteError(`${name} cannot be stored: ${issue.path.join('.')}: ${issue.message}`, {
+    code: 'LOG_UNREADABLE',
+    kind: 'input',
+    hint: 'Nothing was imported. Its log has a number that cannot be.',
+  });
 }

@@ -213,6 +213,13 @@ describe('a log of another program', () => {
     await expect(logOf(parts, options)).rejects.toMatchObject({ code: 'LOG_UNREADABLE', kind: 'input' });
   });
 
+  test('with a time that no record can hold is refused, and nothing is imported', async () => {
+    const endless = { ...sample, total_time: 1e308 };
+    const log = await logOf([part('header.json', header), part('samples/1.json', endless)]);
+    await expect(store(log)).rejects.toMatchObject({ code: 'LOG_UNREADABLE', kind: 'input' });
+    expect(listBatches(ledger.records)).toEqual([]);
+  });
+
   test('beside one of another task is refused, because they are two suites', async () => {
     const other = part('header.json', { eval: { ...header.eval, task: 'products' } });
     const files = [put('a.eval', zipOf(whole({}))), put('b.eval', zipOf([other]))];
