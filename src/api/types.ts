@@ -22,7 +22,10 @@ export interface RunSuiteOptions extends PlaceOptions {
 
 /** Where the configuration and the results are. */
 export interface PlaceOptions {
-  /** The path of `offsite.yaml`. Default: beside the suite or above it in its repository, here, or in `~/.config/offsite`. */
+  /**
+   * The path of `offsite.yaml`. Default: beside the suite or above it in its repository, here, or in
+   * `~/.config/offsite`.
+   */
   config?: string | undefined;
   /** The folder for results. Default: `OFFSITE_HOME`, the configuration, or `~/.local/share/offsite`. */
   dataFolder?: string | undefined;

@@ -129,12 +129,14 @@ async function openAudited(
     context.closeWith(file.ledger);
     return { ...file, isForeign: true, target: undefined };
   }
-  if (signedBy)
-    throw new OffsiteError('--signed-by is about a file of evidence, and none is named', {
+  if (signedBy) {
+    const named = what === undefined ? 'none is named' : `there is no file ${what}`;
+    throw new OffsiteError(`--signed-by is about a file of evidence, and ${named}`, {
       code: 'OPTION_CONFLICT',
       kind: 'input',
       hint: 'Name the file that `offsite export --evidence` wrote, or remove --signed-by.',
     });
+  }
   const ledger = context.ledger();
   const target = announcedTarget(context, what);
   const none = { definition: undefined, problems: [], signature: undefined };

@@ -1,6 +1,7 @@
 import { mkdtempDisposable } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Command, Option } from '@commander-js/extra-typings';
+import { readPlan } from '../../agent/stored-plan.ts';
 import { makeFolder } from '../../base/make-folder.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { spanRequests } from '../../export/export-spans.ts';
@@ -163,6 +164,12 @@ async function exportCassette(file: string, { context, batch, signal }: Exportin
     `${file}: ${plural(exchanges, 'exchange')} of ${plural(cassette.trials.length, 'trial')} of ${batch.id}`,
   );
   for (const why of leftOut) err.print(`left out: ${why}`);
+  const plan = batch.plan === undefined ? undefined : readPlan(ledger.blobs.readJson(batch.plan)).plan;
+  const bound = plan?.cases.filter(({ local }) => local.environment.source !== undefined).length ?? 0;
+  if (bound > 0)
+    err.print(
+      `${plural(bound, 'case')} with a repository cannot be graded again elsewhere: it is not in the evidence`,
+    );
 }
 
 async function exportEvidence(file: string, { context, batch, options, signal }: Exporting): Promise<void> {
@@ -171,6 +178,12 @@ async function exportEvidence(file: string, { context, batch, options, signal }:
   const { writeEvidence } = await import('../../evidence/write-evidence.ts');
   const { redactor, err, clock } = context;
   const ledger = context.ledger();
+  if (options.only)
+    throw new OffsiteError('--evidence is of all trials of a batch, and --only leaves some out', {
+      code: 'OPTION_CONFLICT',
+      kind: 'input',
+      hint: 'Remove --only, or write the other forms with a command of their own.',
+    });
   const signing = options.signWith === undefined ? unsigned : keySigning(options.signWith);
   await using folder = await mkdtempDisposable(join(ledger.dataFolder, '.images-'));
   const saving = async () => {

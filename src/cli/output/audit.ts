@@ -55,10 +55,13 @@ export function auditText(shown: ShownAudit): Printable {
       audit.levels.flatMap((one) => one.contradictions.map((found) => ({ name: nameOf(trial), ...found }))),
     ),
   ].map(({ name, path, says, expected, found }) =>
-    stack([text`${name}: ${path}`, text`  ${ours(says)}: expected ${expected}, found ${found}`]),
+    stack([text`${name}: ${path}`, text`  not so: ${ours(says)}; expected ${expected}, found ${found}`]),
   );
   const count = contradictedCount(shown);
-  const next = auditLevels[levels.length];
+  const held = trials.filter(({ audit }) =>
+    audit.levels.some((one) => one.level === level && one.state === 'held'),
+  ).length;
+  const next = held > 0 ? auditLevels[levels.length] : undefined;
   return stack([
     ...(signature === undefined ? [] : [text`${signature}`, ours('')]),
     ...firstOf(contradictions),
@@ -66,7 +69,10 @@ export function auditText(shown: ShownAudit): Printable {
     tableOf(trials, levels),
     ours(''),
     ...firstOf(uncheckedLines(shown)),
-    ours(count === 0 ? 'nothing is contradicted' : `contradicted: ${plural(count, 'place')}`),
+    ours(
+      `${count === 0 ? 'nothing is contradicted' : `contradicted: ${plural(count, 'place')}`}; ` +
+        `${level}: ${held} of ${plural(trials.length, 'trial')}`,
+    ),
     ...(next === undefined ? [] : [ours(`further: --level ${next}`)]),
   ]);
 }
