@@ -50,7 +50,7 @@ test('a batch that ran opens in another folder with its records, and gets the sa
   const args = ['export', '--evidence', file, '--sign-with', key, '--include-image'];
   const exported = await offsite(place, args);
   expect(exported.stderr).toMatch(
-    /the evidence of 8 trials of batch_\w+, sha256 [0-9a-f]{64}; signed by SHA256:/,
+    /the evidence of 8 trials of batch_[\w-]+, sha256 [0-9a-f]{64}; signed by SHA256:/,
   );
   expect(exported.exitCode).toBe(0);
 
@@ -86,15 +86,17 @@ test('a batch that ran opens in another folder with its records, and gets the sa
   );
   expect(statement.predicate.contents.map(({ kind }) => kind)).toContain('image');
 
-  const again = await offsite(place, ['trial', 'regrade', '--planned', '--json'], { dataFolder: folder });
-  const { trials } = JSON.parse(again.stdout);
-  const now = trials.map(
-    ({ caseId, ordinal, now }: { caseId: string; ordinal: number; now: { verdict: string } }) => [
-      `${caseId}#${ordinal}`,
-      now.verdict,
-    ],
-  );
+  const again = await offsite(place, ['trial', 'regrade', '--planned'], { dataFolder: folder });
+  expect(again.stdout + again.stderr).toContain('cannot be graded again');
+  const elsewhere = { dataFolder: join(place.folder, 'elsewhere') };
+  const audit = await offsite(place, ['audit', file, '--level', 'regraded', '--json'], elsewhere);
+  const audited: { trials: { caseId: string; ordinal: number; verdict: string; standing: string }[] } =
+    JSON.parse(audit.stdout);
+  const now = audited.trials.map(({ caseId, ordinal, verdict }) => [`${caseId}#${ordinal}`, verdict]);
   expect(Object.fromEntries(now)).toEqual(verdicts);
+  expect(new Set(audited.trials.map(({ standing }) => standing)), audit.stdout).toEqual(
+    new Set(['regraded']),
+  );
   const resumed = await offsite(place, ['resume'], { dataFolder: folder });
   expect(resumed.stdout + resumed.stderr).toContain('nothing to resume');
 });
