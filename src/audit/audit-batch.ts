@@ -7,7 +7,7 @@ import { checkBatch, type SeenTrial } from './batch-checks.ts';
 import { Checks } from './checks.ts';
 import { consistentLevel } from './consistent.ts';
 import { type AuditedTrial, auditedTrial, type DefinitionParts, definitionOf } from './evidence-of-trial.ts';
-import { Contents, type EvidenceProblem, intactLevel } from './intact.ts';
+import { Contents, type EvidenceProblem, intactLevel, noteProblems } from './intact.ts';
 
 /** How a level that needs an engine is looked at. Rejects only if the signal aborts. */
 export type LookAgain = (trial: AuditedTrial, signal: AbortSignal) => Promise<AuditedLevel>;
@@ -49,17 +49,13 @@ export async function auditBatch(
 ): Promise<BatchAudit> {
   const { ledger, now, definition, problems } = parts;
   const whole = new Checks();
-  for (const { message, isContradiction } of problems.filter(({ trial }) => trial === undefined)) {
-    if (isContradiction)
-      whole.contradicted('evidence', 'the file is as its statement says', 'the same', message);
-    else whole.missed(message);
-  }
+  const problemsOf = Map.groupBy(problems, (problem) => problem.trial);
+  noteProblems(problemsOf.get(undefined) ?? [], whole);
   const specOf = definitionOf({ ...batch, ...(definition !== undefined && { plan: definition }) }, parts);
   const finished = listTrials(ledger.records, batch.key).filter(({ result }) => result !== undefined);
   const listings = listingsOf(ledger, batch.key);
   const taskIndexes = new Map(ledger.batches.runs(batch.key).map((run) => [run.key, run.taskIndex]));
   const contents = new Contents(ledger);
-  const problemsOf = Map.groupBy(problems, (problem) => problem.trial);
   const seen: SeenTrial[] = [];
   const limit = pLimit(parts.concurrency);
   const levelsOf = async (trial: ListedTrial): Promise<AuditedLevel[]> => {
@@ -68,7 +64,10 @@ export async function auditBatch(
     const audited = await auditedTrial(trial, ledger, specOf);
     if (typeof audited === 'string') {
       const checks = new Checks();
-      checks.contradicted('record', 'the record can be read', 'a record', audited);
+      noteProblems(own, checks);
+      // What is wrong with the file says why.
+      if (!checks.isContradicted)
+        checks.contradicted('record', 'the record can be read', 'a record', audited);
       return [checks.level('intact')];
     }
     const { sandboxId, verdict } = audited.record;

@@ -14,6 +14,15 @@ export interface EvidenceProblem {
   isContradiction: boolean;
 }
 
+/** Notes what is wrong with the file. */
+export function noteProblems(problems: readonly EvidenceProblem[], checks: Checks): void {
+  for (const { message, isContradiction } of problems) {
+    if (isContradiction)
+      checks.contradicted('evidence', 'the file holds what its statement lists', 'the same', message);
+    else checks.missed(message);
+  }
+}
+
 /** Compares contents with the hashes by which trials name them. Each is read once for all trials. */
 export class Contents {
   readonly #ledger: Pick<Ledger, 'blobs' | 'workspaces'>;
@@ -52,11 +61,7 @@ export async function intactLevel(
   }: { ledger: Ledger; contents: Contents; problems: readonly EvidenceProblem[] },
 ): Promise<AuditedLevel> {
   const checks = new Checks();
-  for (const { message, isContradiction } of problems) {
-    if (isContradiction)
-      checks.contradicted('evidence', 'the file holds what its statement lists', 'the same', message);
-    else checks.missed(message);
-  }
+  noteProblems(problems, checks);
   const isSaidMissing = problems.some(({ isContradiction }) => !isContradiction);
   for (const { path, sha256, byteSize } of namedBlobs(record)) {
     const state = await contents.blob(sha256);

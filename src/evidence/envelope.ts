@@ -39,9 +39,11 @@ export function keySigning(file: string): Signing {
     });
   try {
     const text = readFileSync(file, 'utf8');
-    if (text.includes('BEGIN OPENSSH PRIVATE KEY'))
+    // The first line of a key names its format.
+    const format = /^\s*-----BEGIN ([A-Z ]+)-----/.exec(text)?.[1];
+    if (format === 'OPENSSH PRIVATE KEY')
       throw refused('it is a key in the format of OpenSSH, and a PEM file is needed');
-    if (text.includes('ENCRYPTED')) throw refused('it needs a passphrase');
+    if (format === 'ENCRYPTED PRIVATE KEY') throw refused('it needs a passphrase');
     const key = createPrivateKey(text);
     if (key.asymmetricKeyType !== 'ed25519')
       throw refused(`it is a key for ${key.asymmetricKeyType}, and one for ed25519 is needed`);

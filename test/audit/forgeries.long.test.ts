@@ -12,6 +12,7 @@ import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { loadConfig } from '../../src/suite/load-config.ts';
 import { offsite } from '../cli/offsite.ts';
 import type { Place } from '../cli/place.ts';
+import { entriesOf, statementIn, writeBundle } from '../evidence/bundle-file.ts';
 import { Forger } from './forger.ts';
 import { honestBatch } from './honest.ts';
 
@@ -779,6 +780,19 @@ test('a signed file is audited in another data folder; another key or another co
   }
   const dropped = await audited(await exported('dropped.evidence', own, folder), 'consistent');
   expect([dropped.exitCode, dropped.whole.state]).toEqual([1, 'contradicted']);
+
+  const entries = await entriesOf(honest);
+  const record = statementIn(entries).predicate.batch.runs[0]?.trials[0]?.result?.record;
+  const edited = entries.map((entry) =>
+    entry.name === `blobs/${record}` ? { ...entry, content: Buffer.alloc(entry.content.length) } : entry,
+  );
+  writeBundle(join(place.folder, 'edited.evidence'), edited);
+  const [intact] = (await audited(join(place.folder, 'edited.evidence'), 'intact')).trials.flatMap(
+    ({ levels }: { levels: AuditedLevel[] }) => levels.filter(({ state }) => state === 'contradicted'),
+  );
+  expect(intact.contradictions.map(({ found }: { found: string }) => found)).toEqual([
+    `blobs/${record} was changed: its content has another hash`,
+  ]);
 
   const cut = readFileSync(honest).subarray(0, -2_000);
   writeFileSync(join(place.folder, 'cut.evidence'), cut);

@@ -8,7 +8,7 @@ import type { ReadableStream } from 'node:stream/web';
 import { sentEvidence } from '../../bounds/callers.ts';
 import type { AuditedTrial, EvidenceRequest, EvidenceResponse } from '../../contract/evidence.ts';
 import { cut } from '../../text/cut.ts';
-import { refuse, refuseBody } from '../api-error.ts';
+import { ApiError, refuse, refuseBody } from '../api-error.ts';
 import type { AuditedEvidence, Auditor } from '../auditor.ts';
 import { digestOfSetup } from '../record/digests.ts';
 import { isoTime } from '../record/run-record.ts';
@@ -81,7 +81,7 @@ async function save({ headers, body }: Request, file: string): Promise<void> {
         yield piece;
       }
     } catch (error) {
-      if (error instanceof Error && error.name === 'ApiError') throw error;
+      if (error instanceof ApiError) throw error;
       throw endedEarly();
     }
   }
