@@ -27,8 +27,28 @@ const optional = [
 /** Only a checkout has these, and only a checkout needs them. */
 const ofCheckout = ['esbuild'];
 
-/** Native parts, without which `ssh2` works too. */
-const native = ['cpu-features', '*.node'];
+/**
+ * Packages that few commands use, or late, by what the sources import from them. Each is a file of its own,
+ * which is read when something of it is first used.
+ */
+const late: Readonly<Record<string, readonly string[]>> = {
+  'dockerfile-ast': ['DockerfileParser', 'Entrypoint', 'From', 'Workdir'],
+  execa: ['execa'],
+  'fast-xml-parser': ['XMLBuilder', 'XMLParser', 'XMLValidator'],
+  'string-width': ['default'],
+  'toml-eslint-parser': ['ParseError', 'parseTOML'],
+  undici: ['Agent', 'EnvHttpProxyAgent'],
+};
+
+/** Files of packages that Offsite does not use, by what stands in their place. */
+const unused: ReadonlyArray<[path: RegExp, contents: string]> = [
+  // Offsite opens no session of BuildKit, and reaches engines elsewhere through the system's own `ssh`.
+  [
+    /\/(dockerode\/lib\/(buildkit|session)|docker-modem\/lib\/ssh)\.js$/,
+    "module.exports = () => { throw new Error('this build of dockerode has neither BuildKit nor ssh'); };",
+  ],
+  [/\/zod\/v4\/locales\/index\.js$/, "export { default as en } from './en.js';"],
+];
 
 /**
  * Bundles the command line and the library with the packages they use, so that a command starts from a few
@@ -36,22 +56,27 @@ const native = ['cpu-features', '*.node'];
  * the repository. Sources read files beside themselves there. `extension` is that of the sources in it.
  */
 export async function bundleProgram(sources: string, extension: 'js' | 'ts'): Promise<Bundled> {
-  const { metafile, outputFiles } = await build({
+  const shared = {
     absWorkingDir: root,
-    entryPoints: entries,
     outdir: root,
-    outbase: root,
-    chunkNames: 'src/parts/[name]-[hash]',
     write: false,
     bundle: true,
-    splitting: true,
-    format: 'esm',
     platform: 'node',
     target: 'node24',
     // Not minified, so that what a crash prints can be found in it.
     legalComments: 'none',
     charset: 'utf8',
-    external: [...optional, ...ofCheckout, ...native],
+    logLevel: 'warning',
+    metafile: true,
+  } as const;
+  const program = await build({
+    ...shared,
+    entryPoints: entries,
+    outbase: root,
+    chunkNames: 'src/parts/[name]-[hash]',
+    splitting: true,
+    format: 'esm',
+    external: [...optional, ...ofCheckout],
     banner: {
       // CommonJS packages expect these names.
       js: [
@@ -66,18 +91,23 @@ export async function bundleProgram(sources: string, extension: 'js' | 'ts'): Pr
       withCommandTrees,
       placesOfSources,
       lazyBuiltins,
-      lazyPackages,
+      latePackages,
       withoutSubprograms,
-      withoutBuildSessions,
+      withoutUnused,
     ],
-    logLevel: 'warning',
-    metafile: true,
   });
-  const files = outputFiles.map(({ path, contents }): [string, Uint8Array] => [
-    relative(root, path),
-    contents,
-  ]);
-  return { files: new Map(files), licenses: await licensesIn(metafile) };
+  const packages = await build({
+    ...shared,
+    entryPoints: Object.keys(late).map((name) => ({ in: name, out: `src/parts/${name}` })),
+    // A package must be there when the call that first uses it returns.
+    format: 'cjs',
+    outExtension: { '.js': '.cjs' },
+  });
+  const files = [...program.outputFiles, ...packages.outputFiles].map(
+    ({ path, contents }): [string, Uint8Array] => [relative(root, path), contents],
+  );
+  const licenses = await licensesIn({ ...program.metafile.outputs, ...packages.metafile.outputs });
+  return { files: new Map(files), licenses };
 }
 
 /** Lets sources find the files beside them, although their code moves into the bundle. */
@@ -114,31 +144,29 @@ const lazyBuiltins: Plugin = {
   },
 };
 
-/**
- * Evaluates a package when one of its functions or classes is first called. Measuring text takes tables of
- * characters, which take longer to make than a short command takes, and are needed for few texts. undici is
- * for services and models elsewhere.
- */
-const lazyPackages: Plugin = {
-  name: 'lazy-packages',
+/** Reads a package of {@link late} when one of its functions or classes is first used. */
+const latePackages: Plugin = {
+  name: 'late-packages',
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^(string-width|undici)$/ }, ({ path, kind, resolveDir }) => {
-      return kind === 'import-statement' ? { path, namespace: 'lazy', pluginData: resolveDir } : undefined;
-    });
-    onLoad({ filter: /^string-width$/, namespace: 'lazy' }, ({ path, pluginData }) => ({
-      contents: `let made; export default (...given) => (made ??= require(${JSON.stringify(path)}).default)(...given);`,
-      loader: 'js',
-      resolveDir: pluginData,
+    onResolve({ filter: new RegExp(`^(${Object.keys(late).join('|')})$`) }, ({ path }) => ({
+      path,
+      namespace: 'late',
     }));
-    onLoad({ filter: /^undici$/, namespace: 'lazy' }, ({ path, pluginData }) => ({
-      contents: ['Agent', 'EnvHttpProxyAgent']
-        .map(
-          (name) =>
-            `export function ${name}(...given) { return new (require('${path}').${name})(...given); }`,
-        )
-        .join('\n'),
+    onLoad({ filter: /.*/, namespace: 'late' }, ({ path }) => ({
+      contents: [
+        // The bundled files are below `src/`.
+        "const parts = import.meta.url.slice(0, import.meta.url.lastIndexOf('/src/')) + '/src/parts/';",
+        `const used = (name) => createRequireOfBundle(parts)('./${path}.cjs')[name];`,
+        'const late = (name) => new Proxy(function () {}, {',
+        '  get: (_, key) => used(name)[key],',
+        '  apply: (_, self, given) => Reflect.apply(used(name), self, given),',
+        '  construct: (_, given) => Reflect.construct(used(name), given),',
+        '});',
+        ...(late[path] ?? []).map((name) =>
+          name === 'default' ? `export default late('default');` : `export const ${name} = late('${name}');`,
+        ),
+      ].join('\n'),
       loader: 'js',
-      resolveDir: pluginData,
     }));
   },
 };
@@ -162,15 +190,11 @@ const withoutSubprograms: Plugin = {
   },
 };
 
-/** dockerode brings gRPC for sessions of BuildKit, which Offsite does not open. */
-const withoutBuildSessions: Plugin = {
-  name: 'without-build-sessions',
+/** Puts what {@link unused} says in the place of files. */
+const withoutUnused: Plugin = {
+  name: 'without-unused',
   setup({ onLoad }) {
-    onLoad({ filter: /\/dockerode\/lib\/session\.js$/ }, () => ({
-      contents:
-        "module.exports = () => { throw new Error('this build of dockerode opens no build session'); };",
-      loader: 'js',
-    }));
+    for (const [filter, contents] of unused) onLoad({ filter }, () => ({ contents, loader: 'js' }));
   },
 };
 
@@ -185,7 +209,7 @@ const withCommandTrees: Plugin = {
   },
 };
 
-async function licensesIn({ outputs }: Metafile): Promise<string> {
+async function licensesIn(outputs: Metafile['outputs']): Promise<string> {
   const folders = new Set(
     Object.values(outputs).flatMap(({ inputs }) =>
       Object.keys(inputs).flatMap((path) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []),

@@ -4,13 +4,6 @@ import { type Content, plainText } from '../../text/output.ts';
 import { lines, type Redact, stack, text } from '../../text/printable.ts';
 import type { BatchSummary, RunSummary, TrialSummary } from './summary.ts';
 
-const builder = new XMLBuilder({
-  format: true,
-  ignoreAttributes: false,
-  attributeNamePrefix: '@',
-  suppressEmptyNode: true,
-});
-
 export type JunitTrial = Pick<
   TrialSummary,
   'ordinal' | 'durationMs' | 'verdict' | 'cause' | 'failures' | 'failedOutput'
@@ -76,6 +69,12 @@ function skippedIn({ unfinished = [] }: JunitRun): number {
 
 /** A document of JUnit XML. */
 export function xmlText(document: { testsuites: Record<string, unknown> }): string {
+  const builder = new XMLBuilder({
+    format: true,
+    ignoreAttributes: false,
+    attributeNamePrefix: '@',
+    suppressEmptyNode: true,
+  });
   return builder.build({ '?xml': { '@version': '1.0', '@encoding': 'UTF-8' }, ...document });
 }
 
