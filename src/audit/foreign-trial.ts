@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { TrialRecord } from '../record/trial-record.ts';
 import type { CaseEnvironment, NamedImage } from '../suite/environment.ts';
 import { ownImage } from '../trial/image/obtain-image.ts';
@@ -7,15 +8,19 @@ import type { TrialSpec } from '../trial/spec.ts';
 
 type Facts = Pick<TrialRecord, 'images' | 'left'>;
 
-/** Why a definition of somebody else cannot be made again here, with nothing of this machine. */
+/**
+ * Why a definition of somebody else cannot be made again here, with nothing of this machine.
+ *
+ * @param spec of the plan that names no path outside the opened evidence
+ */
 export function foreignObstacle(spec: TrialSpec, record: Facts): string | undefined {
   const { testsHosts = [], steps } = spec;
   const all = environmentsOf(spec);
   const services = all.flatMap((one) => one.services ?? []);
   if (all.some((one) => one.build) || services.some((one) => one.build))
     return 'its environment is built from files that the evidence does not hold';
-  if (all.some((one) => one.source))
-    return 'its workspace begins with a repository that the evidence does not hold';
+  if (all.some(({ source }) => source && !existsSync(source.repository)))
+    return 'its workspace begins with a commit that the evidence does not hold';
   if (testsHosts.length > 0 || steps?.list.some((step) => (step.testsHosts ?? []).length > 0))
     return 'its tests reach hosts of the network, which nothing of somebody else does here';
   if (record.left?.kind === 'image' && !isId(record.left.imageId))

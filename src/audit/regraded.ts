@@ -22,13 +22,13 @@ export function regradedLevel(parts: RegradedParts): LookAgain {
   return async ({ trial, record, spec }, signal) => {
     if (record.verdict === 'void') return notReached('regraded', 'it has no verdict to compare');
     if (typeof spec === 'string') return notReached('regraded', spec);
-    const obstacle =
-      (isForeign ? foreignObstacle(spec, record) : undefined) ?? judgesObstacle(record, askJudges);
-    if (obstacle !== undefined) return notReached('regraded', obstacle);
     const request = { trials: [trial], suite: undefined, onlyMissing: false, newServices: false };
     const { jobs, leftOut } = await planRegrade(request, { ledger, harnesses, revision: { config } });
     const [job] = jobs;
     if (!job) return notReached('regraded', leftOut[0]?.why ?? 'it was left out');
+    const obstacle =
+      (isForeign ? foreignObstacle(job.spec, record) : undefined) ?? judgesObstacle(record, askJudges);
+    if (obstacle !== undefined) return notReached('regraded', obstacle);
     const judges = askJudges || wereAsked(record) ? job.spec.judges : [];
     const judgesOf = { batch: batch.key, name: batch.id, live: 'never' as const };
     const { now } = await gradeAgain(

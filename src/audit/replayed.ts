@@ -26,7 +26,7 @@ export function replayedLevel(parts: Omit<RegradedParts, 'askJudges'>): LookAgai
       return notReached('replayed', String(typeof spec === 'string' ? spec : asked));
     const leftOut: string[] = [];
     const cassette = ledgerCassette({ ledger, leftOut: (why) => leftOut.push(why) }, batch, trial.key);
-    const obstacle = (isForeign ? foreignObstacle(asked, record) : undefined) ?? replayObstacle(record, spec);
+    const obstacle = (isForeign ? foreignObstacle(spec, record) : undefined) ?? replayObstacle(record, spec);
     if (obstacle !== undefined) return notReached('replayed', obstacle);
     const recorded = cassette.trials.flatMap((one) => one.exchanges()).length;
     const [why] = leftOut;

@@ -36,6 +36,8 @@ export interface OpenedEvidence extends VerifiedEvidence {
   batch: BatchKey;
   /** The archives of images in the bundle: files in the new folder, as an engine saved them. */
   images: { imageIds: string[]; file: string }[];
+  /** The packs of commits that workspaces begin with, and where its plan looks for their repositories. */
+  commits: { commit: string; pack: string; repository: string }[];
 }
 
 /**
@@ -60,7 +62,12 @@ export async function openEvidence(
     const images = contents
       .filter(({ kind }) => kind === 'image')
       .map((content) => ({ imageIds: content.imageIds ?? [], file: target.pathOf(content) }));
-    return { ...verified, batch: key, images };
+    const commits = contents.flatMap(({ commit, ...content }) =>
+      content.kind === 'commit' && commit !== undefined && existsSync(target.pathOf(content))
+        ? [{ commit, pack: target.pathOf(content), repository: repositoryIn(folder, commit) }]
+        : [],
+    );
+    return { ...verified, batch: key, images, commits };
   } catch (error) {
     target.remove();
     throw error;
@@ -141,13 +148,20 @@ async function defusedPlan(sha256: string, ledger: Ledger): Promise<string | und
   const known = readPlan(parseForeignJson(content.toString('utf8')));
   const nowhere = join(ledger.dataFolder, 'not-in-the-evidence');
   for (const { context } of buildsOf(known.plan)) context.folder = nowhere;
-  for (const { source } of known.plan.cases.flatMap(environmentsOf)) if (source) source.repository = nowhere;
+  for (const { source } of known.plan.cases.flatMap(environmentsOf))
+    if (source) source.repository = repositoryIn(ledger.dataFolder, String(source.rebuilt ?? source.commit));
   const variants = known.plan.variants.map((variant) => ({
     ...variant,
     modelConfig: undefined,
     sandbox: sandboxOf(variant.sandbox),
   }));
   return ledger.blobs.putJson(storedPlan({ ...known, plan: { ...known.plan, variants, replay: undefined } }));
+}
+
+/** Where the repository of a commit is made, when it is needed. */
+function repositoryIn(dataFolder: string, commit: string): string {
+  const isId = /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(commit);
+  return join(dataFolder, isId ? join('repositories', commit) : 'not-in-the-evidence');
 }
 
 /** A stored plan has no schema, but somebody else's sandbox must be one that a configuration can have. */

@@ -121,6 +121,7 @@ export async function readEvidence(
         ...{ code: 'EVIDENCE_UNREADABLE', kind: 'input', cause: error },
         hint: 'Name a file that `offsite export --evidence` wrote.',
       });
+    if (code === 'ZSTD_error_prefix_unknown') throw refuse('the file is not compressed with zstd', error);
     if (error instanceof SinkFailure) throw error.cause;
     throw refuse(messageOf(error), error);
   } finally {

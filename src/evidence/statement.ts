@@ -20,12 +20,20 @@ export const payloadType = 'application/vnd.in-toto+json';
 const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hexadecimal digits');
 
 const Content = z.strictObject({
-  /** `image`: an archive of images of sandboxes, as an engine saves it. */
-  kind: z.enum(['blob', 'workspace', 'image']),
+  /**
+   * `image`: an archive of images of sandboxes, as an engine saves it. `commit`: what a workspace begins
+   * with, as a pack of git.
+   */
+  kind: z.enum(['blob', 'workspace', 'image', 'commit']),
   sha256: Sha256,
   byteSize: z.int().nonnegative(),
   /** The engine's ids of the images in an archive. */
   imageIds: z.array(z.string()).optional(),
+  /** Git's id of a commit. */
+  commit: z
+    .string()
+    .regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/)
+    .optional(),
 });
 export type Content = z.infer<typeof Content>;
 

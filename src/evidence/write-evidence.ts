@@ -14,6 +14,8 @@ import type { StoredBatch } from '../ledger/batches.ts';
 import { type CarriedBatch, carriedBatch } from '../ledger/carried-batch.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Redactor } from '../redaction/redactor.ts';
+import type { SuitePlan } from '../suite/plan.ts';
+import { commitsOf, hasKeyIn, packOf } from './commits.ts';
 import type { Signing } from './envelope.ts';
 import { statementEntry } from './read-evidence.ts';
 import {
@@ -37,6 +39,8 @@ export interface EvidenceSource {
   /** Knows the keys that no bundle may hold. */
   redactor: Redactor;
   signing: Signing;
+  /** For git. */
+  env: NodeJS.ProcessEnv;
   images?: SavedImages | undefined;
   /** Epoch milliseconds. */
   now: number;
@@ -63,8 +67,10 @@ export async function writeEvidence(
   write: (part: Uint8Array) => Promise<void>,
 ): Promise<WrittenEvidence> {
   const { redactor, signing, now, signal } = source;
-  const batch = withPlanned(carriedBatch(source.ledger, key), source.ledger);
-  const { contents, files, leftOut } = await collected(batch, source);
+  const carried = carriedBatch(source.ledger, key);
+  const plan = planIn(carried, source.ledger);
+  const batch = withPlanned(carried, plan);
+  const { contents, files, leftOut } = await collected(batch, plan, source);
   const predicate: Statement['predicate'] = {
     offsite: versionOf(),
     exportedAt: now,
@@ -100,11 +106,15 @@ export async function writeEvidence(
   return { statement, digest: createHash('sha256').update(payload).digest('hex'), leftOut };
 }
 
-/** With the trials of planned runs that the ledger does not have, because their setup was never pulled. */
-function withPlanned(batch: CarriedBatch, { blobs }: Ledger): CarriedBatch {
+function planIn(batch: CarriedBatch, { blobs }: Ledger): SuitePlan | undefined {
   const stored = batch.plan === undefined ? undefined : blobs.tryRead(batch.plan);
-  if (!stored) return batch;
-  const { trials } = readPlan(parseForeignJson(stored.toString())).plan;
+  return stored && readPlan(parseForeignJson(stored.toString())).plan;
+}
+
+/** With the trials of planned runs that the ledger does not have, because their setup was never pulled. */
+function withPlanned(batch: CarriedBatch, plan: SuitePlan | undefined): CarriedBatch {
+  if (!plan) return batch;
+  const { trials } = plan;
   const planned = Array.from({ length: trials }, (_, ordinal) => ({ ordinal, attempts: [], gradings: [] }));
   const runs = batch.runs.map((run) =>
     run.origin === 'planned' && run.trials.length === 0 ? { ...run, trials: planned } : run,
@@ -122,7 +132,8 @@ interface Collected {
 /** Everything that a batch names and the data folder has, searched for keys. */
 async function collected(
   batch: CarriedBatch,
-  { ledger, redactor, images, signal }: EvidenceSource,
+  plan: SuitePlan | undefined,
+  { ledger, redactor, images, env, signal }: EvidenceSource,
 ): Promise<Collected> {
   const { blobs, workspaces } = ledger;
   const found: Collected = { contents: [], files: new Map(), leftOut: [] };
@@ -169,6 +180,17 @@ async function collected(
     await addDocument(report?.body, `the report of ${name}`);
     for (const { number, result } of attempts) await addRecord(result, `attempt ${number} of ${name}`);
     for (const { record } of gradings) await addRecord(record, `a later grading of ${name}`);
+  }
+  for (const [commit, repository] of plan ? commitsOf(plan) : []) {
+    const file = packOf(repository);
+    if (file === undefined) found.leftOut.push(`the commit ${commit}: it is no longer kept`);
+    else if (await hasKeyIn(commit, repository, { redactor, env, signal }))
+      found.leftOut.push(`the commit ${commit}: a key of this machine is in it`);
+    else {
+      const { size: byteSize } = await stat(file);
+      const { sha256 } = await searchedFile(file, byteSize, redactor);
+      await add({ kind: 'commit', sha256, byteSize, commit }, file, 'what a workspace begins with');
+    }
   }
   if (images) {
     const { imageIds, file } = images;

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
@@ -20,10 +21,17 @@ afterAll(async () => {
 }, 60_000);
 
 test('a batch that ran opens in another folder with its records, and gets the same verdicts there', {
-  timeout: 240_000,
+  timeout: 300_000,
 }, async () => {
   using place = openPlace();
   place.write('same.sh', 'grep hi /tmp/b');
+  const project = join(place.folder, 'project', 'repo');
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-C', project, '-c', 'user.name=a', '-c', 'user.email=a@b', ...args]);
+  execFileSync('git', ['init', '--quiet', project]);
+  writeFileSync(join(project, 'base.txt'), 'base');
+  git('add', '.');
+  git('commit', '--quiet', '-m', 'first');
   const suite = place.suite({
     trials: 2,
     cases: [
@@ -35,6 +43,12 @@ test('a batch that ran opens in another folder with its records, and gets the sa
       },
       { id: 'bad', variables: { act: 'echo no > a.txt' }, verify: 'grep hi a.txt', artifacts: ['*.txt'] },
       { id: 'idle', variables: { act: ':' }, verify: 'true' },
+      {
+        id: 'commit',
+        source: { git: 'repo' },
+        variables: { act: 'cat base.txt > a.txt' },
+        verify: 'grep base a.txt && git log -1',
+      },
       // Its agent's own sandbox is graded, so that an image of it is kept.
       {
         id: 'same',
@@ -50,7 +64,7 @@ test('a batch that ran opens in another folder with its records, and gets the sa
   const args = ['export', '--evidence', file, '--sign-with', key, '--include-image'];
   const exported = await offsite(place, args);
   expect(exported.stderr).toMatch(
-    /the evidence of 8 trials of batch_[\w-]+, sha256 [0-9a-f]{64}; signed by SHA256:/,
+    /the evidence of 10 trials of batch_[\w-]+, sha256 [0-9a-f]{64}; signed by SHA256:/,
   );
   expect(exported.exitCode).toBe(0);
 
@@ -88,6 +102,9 @@ test('a batch that ran opens in another folder with its records, and gets the sa
 
   const again = await offsite(place, ['trial', 'regrade', '--planned'], { dataFolder: folder });
   expect(again.stdout + again.stderr).toContain('cannot be graded again');
+  // Whoever audits has neither the repository nor what was fetched of it.
+  rmSync(project, { recursive: true });
+  rmSync(join(place.dataFolder, 'sources'), { recursive: true });
   const elsewhere = { dataFolder: join(place.folder, 'elsewhere') };
   const audit = await offsite(place, ['audit', file, '--level', 'regraded', '--json'], elsewhere);
   const audited: { trials: { caseId: string; ordinal: number; verdict: string; standing: string }[] } =

@@ -42,7 +42,7 @@ async function exported({
 } = {}) {
   const file = join(folder, 'evidence.tar.zst');
   const stored = ledger.batches.byKey(batch);
-  const source = { ledger, redactor: new Redactor(secrets), signing, now: 5, signal };
+  const source = { ledger, redactor: new Redactor(secrets), signing, now: 5, env: process.env, signal };
   let written: Awaited<ReturnType<typeof writeEvidence>> | undefined;
   await writeExport(file, async (write) => {
     written = await writeEvidence(stored, source, write);

@@ -32,7 +32,14 @@ beforeAll(async () => {
   }
   using ledger = new Ledger(join(folder, 'data'), systemClock);
   const batch = ledger.batches.byKey(await fillBatch(ledger));
-  const source = { ledger, redactor: new Redactor([]), signing: signings[0] as Signing, now: 5, signal };
+  const source = {
+    ledger,
+    redactor: new Redactor([]),
+    signing: signings[0] as Signing,
+    now: 5,
+    env: process.env,
+    signal,
+  };
   const file = join(folder, 'whole.tar.zst');
   await writeExport(file, (write) => writeEvidence(batch, source, write));
   entries = await entriesOf(file);

@@ -33,7 +33,7 @@ beforeAll(async () => {
   whole = join(folder, 'whole.tar.zst');
   using ledger = new Ledger(join(folder, 'data'), systemClock);
   const batch = ledger.batches.byKey(await fillBatch(ledger));
-  const source = { ledger, redactor: new Redactor([]), signing: unsigned, now: 5, signal };
+  const source = { ledger, redactor: new Redactor([]), signing: unsigned, now: 5, env: process.env, signal };
   await writeExport(whole, (write) => writeEvidence(batch, source, write));
   entries = await entriesOf(whole);
 });

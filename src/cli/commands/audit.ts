@@ -9,9 +9,11 @@ import { readPlan } from '../../agent/stored-plan.ts';
 import { auditBatch } from '../../audit/audit-batch.ts';
 import { type AuditedFile, openAuditedFile, readPublicKey } from '../../audit/audited-file.ts';
 import { committedBy } from '../../audit/committed.ts';
+import type { EvidenceProblem } from '../../audit/intact.ts';
 import { type RegradedParts, regradedLevel } from '../../audit/regraded.ts';
 import { replayedLevel } from '../../audit/replayed.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { unpackCommit } from '../../evidence/commits.ts';
 import { openBudget } from '../../gateway/budget.ts';
 import { keepAudit } from '../../ledger/audits.ts';
 import { BlobStore } from '../../ledger/blobs.ts';
@@ -77,6 +79,7 @@ async function audit(what: string | undefined, options: AuditOptions): Promise<n
   refuseLog(batch, 'audited');
   const wants = (one: typeof level) => auditLevels.indexOf(level) >= auditLevels.indexOf(one);
   const blobs = () => new BlobStore(join(scratch.folder, 'found'));
+  if (wants('regraded')) audited.problems.push(...(await unpackCommits(audited, context, signal)));
   await using again = wants('regraded')
     ? await openAgain({ ...audited, blobs: blobs() }, options, context, signal)
     : undefined;
@@ -139,8 +142,27 @@ async function openAudited(
   }
   const ledger = context.ledger();
   const target = announcedTarget(context, what);
-  const none = { definition: undefined, problems: [], signature: undefined };
+  const none = { definition: undefined, problems: [], commits: [], signature: undefined };
   return { ledger, batch: target.batch, ...none, isForeign: false, target };
+}
+
+/** Makes the repositories of the evidence's commits. One that cannot be made may be the fault of git here. */
+async function unpackCommits(
+  { commits }: Pick<Audited, 'commits'>,
+  { env }: CommandContext,
+  signal: AbortSignal,
+): Promise<EvidenceProblem[]> {
+  const problems: EvidenceProblem[] = [];
+  for (const { commit, ...places } of commits) {
+    try {
+      await unpackCommit(commit, places, { env, signal });
+    } catch (error) {
+      signal.throwIfAborted();
+      const message = `the commit ${commit} cannot be taken from the evidence: ${messageOf(error)}`;
+      problems.push({ message, isContradiction: false, trial: undefined });
+    }
+  }
+  return problems;
 }
 
 function isWanted({ key, run }: ListedTrial, target: Target | undefined): boolean {
@@ -168,6 +190,13 @@ async function openAgain(
   await using opened = new AsyncDisposableStack();
   const engines = await context.enginesForTrials(signal);
   const plan = definition === undefined ? undefined : readPlan(ledger.blobs.readJson(definition)).plan;
+  const unknown = askJudges && plan?.judges.find((judge) => !Object.hasOwn(config.models, judge));
+  if (unknown)
+    throw new OffsiteError(`--ask-judges asks ${unknown}, which is no model of the configuration`, {
+      code: 'JUDGE_UNKNOWN',
+      kind: 'input',
+      hint: 'Name the offsite.yaml that has it: --config FILE.',
+    });
   const models = { ...(plan && recordedModels(plan, batch.id)), ...(askJudges && config.models) };
   const gateway = opened.use(await context.models.gateway(models));
   const certificates = await context.certificates();

@@ -1,7 +1,6 @@
 import { mkdtempDisposable } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Command, Option } from '@commander-js/extra-typings';
-import { readPlan } from '../../agent/stored-plan.ts';
 import { makeFolder } from '../../base/make-folder.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { spanRequests } from '../../export/export-spans.ts';
@@ -164,19 +163,13 @@ async function exportCassette(file: string, { context, batch, signal }: Exportin
     `${file}: ${plural(exchanges, 'exchange')} of ${plural(cassette.trials.length, 'trial')} of ${batch.id}`,
   );
   for (const why of leftOut) err.print(`left out: ${why}`);
-  const plan = batch.plan === undefined ? undefined : readPlan(ledger.blobs.readJson(batch.plan)).plan;
-  const bound = plan?.cases.filter(({ local }) => local.environment.source !== undefined).length ?? 0;
-  if (bound > 0)
-    err.print(
-      `${plural(bound, 'case')} with a repository cannot be graded again elsewhere: it is not in the evidence`,
-    );
 }
 
 async function exportEvidence(file: string, { context, batch, options, signal }: Exporting): Promise<void> {
   const { keySigning, unsigned } = await import('../../evidence/envelope.ts');
   const { saveImages } = await import('../../evidence/save-images.ts');
   const { writeEvidence } = await import('../../evidence/write-evidence.ts');
-  const { redactor, err, clock } = context;
+  const { redactor, err, clock, env } = context;
   const ledger = context.ledger();
   if (options.only)
     throw new OffsiteError('--evidence is of all trials of a batch, and --only leaves some out', {
@@ -193,12 +186,14 @@ async function exportEvidence(file: string, { context, batch, options, signal }:
   const { saved: images, leftOut } = options.includeImage
     ? await saving()
     : { saved: undefined, leftOut: [] };
-  const source = { ledger, redactor, signing, images, now: clock.now(), signal };
+  const source = { ledger, redactor, signing, images, env, now: clock.now(), signal };
   const written = await writeExport(file, (write) => writeEvidence(batch, source, write));
   leftOut.push(...written.leftOut);
   const trials = plural(written.statement.subject.length, 'trial');
   const by = signing.signer ? `signed by ${signing.signer.keyId}` : 'not signed: --sign-with KEY signs it';
   err.print(`${file}: the evidence of ${trials} of ${batch.id}, sha256 ${written.digest}; ${by}`);
+  const commits = written.statement.predicate.contents.filter(({ kind }) => kind === 'commit').length;
+  if (commits > 0) err.print(`it holds all files of ${plural(commits, 'commit')} that workspaces begin with`);
   for (const why of leftOut) err.print(`left out: ${why}`);
   if (leftOut.length > 0) process.exitCode = exitCodes.infrastructure;
 }

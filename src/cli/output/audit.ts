@@ -48,7 +48,9 @@ export function contradictedCount({ whole, trials }: Pick<ShownAudit, 'whole' | 
 /** Who signed it, then each contradiction with its place, a row for each trial, and what was not checked. */
 export function auditText(shown: ShownAudit): Printable {
   const { whole, trials, signature, level } = shown;
-  const levels = auditLevels.slice(0, auditLevels.indexOf(level) + 1);
+  // What needs no engine is always looked at.
+  const last = Math.max(auditLevels.indexOf(level), auditLevels.indexOf('consistent'));
+  const levels = auditLevels.slice(0, last + 1);
   const contradictions = [
     ...whole.contradictions.map((one) => ({ name: ours('the batch'), ...one })),
     ...trials.flatMap(({ trial, audit }) =>
@@ -57,7 +59,6 @@ export function auditText(shown: ShownAudit): Printable {
   ].map(({ name, path, says, expected, found }) =>
     stack([text`${name}: ${path}`, text`  not so: ${ours(says)}; expected ${expected}, found ${found}`]),
   );
-  const count = contradictedCount(shown);
   const held = trials.filter(({ audit }) =>
     audit.levels.some((one) => one.level === level && one.state === 'held'),
   ).length;
@@ -70,7 +71,7 @@ export function auditText(shown: ShownAudit): Printable {
     ours(''),
     ...firstOf(uncheckedLines(shown)),
     ours(
-      `${count === 0 ? 'nothing is contradicted' : `contradicted: ${plural(count, 'place')}`}; ` +
+      `${contradictions.length === 0 ? 'nothing is contradicted' : `contradicted: ${plural(contradictions.length, 'place')}`}; ` +
         `${level}: ${held} of ${plural(trials.length, 'trial')}`,
     ),
     ...(next === undefined ? [] : [ours(`further: --level ${next}`)]),

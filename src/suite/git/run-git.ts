@@ -17,6 +17,8 @@ export interface GitCall {
   reach: 'remote' | 'stranger' | 'local' | 'nothing';
   timeoutMs: number;
   signal: AbortSignal;
+  /** The file that git reads; none by default. */
+  input?: string | undefined;
   /** Further variables of git for this call. */
   set?: Record<string, string>;
   /** Called with the last line that git prints on its progress. */
@@ -65,11 +67,17 @@ const holdsCredentials =
  * person anything. Throws `GIT_FAILED`, an `input` error with what git said, without credentials.
  */
 export async function runGit(call: GitCall): Promise<Buffer> {
-  const { timeoutMs, signal, onProgress } = call;
+  const { timeoutMs, signal, input, onProgress } = call;
   signal.throwIfAborted();
   const { command, args, env } = gitCommand(call);
   const running = execa(command, args, {
-    ...{ env, extendEnv: false, stdin: 'ignore', encoding: 'buffer', reject: false },
+    ...{
+      env,
+      extendEnv: false,
+      stdin: input === undefined ? 'ignore' : { file: input },
+      encoding: 'buffer',
+      reject: false,
+    },
     // A patch without its last newline is corrupt.
     stripFinalNewline: false,
     maxBuffer: { stdout: gitSources.bytes.list, stderr: gitSources.bytes.messages },
