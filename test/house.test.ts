@@ -85,8 +85,8 @@ const parsesItself = [
   'src/ledger/',
   'src/service/store/',
   'src/cli/daemon/log.ts',
+  'src/cli/commands/show.ts',
   'src/cli/shell/open-sandbox.ts',
-  'src/cli/show/trial-document.ts',
   'src/redaction/redactor.ts',
   'src/text/log-destination.ts',
   // Files and output of this program, and of the user's engine.

@@ -16,8 +16,34 @@ const togetherMs = 1_000;
 export const stoppingTrials = 'stopping the trials and removing their sandboxes';
 
 /** What ending at once means. */
-export const leftBehind =
+const leftBehind =
   'Sandboxes may be left on the engine; the next command that runs trials there removes them.';
+
+/**
+ * Ends a program that works until it is stopped: the first SIGTERM or SIGINT calls `first`, the second
+ * `second`, the third ends the process. Disposing removes the handlers.
+ */
+export function endInSteps(steps: {
+  first(): void;
+  second(): void;
+  warn(fields: { signal: NodeJS.Signals }, message: string): void;
+}): Disposable {
+  let asked = 0;
+  let last = Number.NEGATIVE_INFINITY;
+  const end = (signal: NodeJS.Signals) => {
+    if (performance.now() - last < togetherMs) return;
+    last = performance.now();
+    asked++;
+    if (asked === 1) steps.first();
+    else if (asked === 2) steps.second();
+    else {
+      steps.warn({ signal }, `ended at once. ${leftBehind}`);
+      process.exit(exitCodes.interrupted);
+    }
+  };
+  process.on('SIGTERM', end).on('SIGINT', end);
+  return { [Symbol.dispose]: () => void process.off('SIGTERM', end).off('SIGINT', end) };
+}
 
 /** Milliseconds between two lines that say that the command is still ending. */
 const stillMs = 5_000;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { commandTrees } from '../../src/cli/command-list.ts';
-import { nextStep } from '../../src/cli/front-door.ts';
+import { nextStep } from '../../src/cli/program.ts';
 import { offsite } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
 

@@ -1,9 +1,10 @@
 import { Argument, Command } from '@commander-js/extra-typings';
+import { OffsiteError } from '../../base/offsite-error.ts';
+import type { Config } from '../../suite/config-file.ts';
+import { findConfig } from '../../suite/find-config.ts';
 import { ours } from '../../text/printable.ts';
 import type { CommandTree } from '../command-tree.ts';
-import { candidatesFor } from '../completion/candidates.ts';
-import { machineValues } from '../completion/machine-values.ts';
-import { completionScripts, shells } from '../completion/scripts.ts';
+import { candidatesFor, type ValuesOf, type Word } from '../completion/candidates.ts';
 import { newName } from '../old-names.ts';
 import { openTerminal } from '../terminal.ts';
 
@@ -39,4 +40,97 @@ function renamed(words: readonly string[], trees: readonly CommandTree[]): reado
 /** A description on one line, in plain ASCII. Descriptions contain names from others, with any characters. */
 function oneLine(description: string): string {
   return description.replaceAll(/[^\x20-\x7e]+/g, ' ').slice(0, 100);
+}
+
+const shells = ['bash', 'zsh', 'fish'] as const;
+type Shell = (typeof shells)[number];
+
+/**
+ * The completion script of each shell. The scripts ask `offsite complete` for what may come next, so they
+ * stay correct when Offsite is updated. The first line of the answer is `files` or `words`, each further line
+ * is a word, a tab and a description. Nothing of the answer is evaluated.
+ */
+const completionScripts: Readonly<Record<Shell, string>> = {
+  bash: `# Completion of offsite for bash. In ~/.bashrc: eval "$(offsite completion bash)"
+_offsite() {
+  local kind word rest
+  COMPREPLY=()
+  {
+    IFS= read -r kind
+    while IFS=$'\\t' read -r word rest; do COMPREPLY+=("$word"); done
+  } < <(command offsite complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2> /dev/null)
+  if [[ $kind == files ]]; then compopt -o default 2> /dev/null; fi
+}
+complete -F _offsite offsite`,
+  zsh: `#compdef offsite
+# Completion of offsite for zsh. In ~/.zshrc, after compinit: eval "$(offsite completion zsh)"
+_offsite() {
+  local -a answer words_
+  local line
+  answer=("\${(@f)$(command offsite complete -- "\${(@)words[2,CURRENT]}" 2> /dev/null)}")
+  if [[ $answer[1] == files ]]; then
+    _files
+    return
+  fi
+  for line in "\${(@)answer[2,-1]}"; do
+    words_+=("\${line%%$'\\t'*}:\${line#*$'\\t'}")
+  done
+  _describe offsite words_
+}
+if [[ $funcstack[1] == _offsite ]]; then _offsite "$@"; else compdef _offsite offsite; fi`,
+  fish: `# Completion of offsite for fish. In ~/.config/fish/config.fish: offsite completion fish | source
+function __offsite_complete
+    set -l words (commandline -opc) "$(commandline -ct)"
+    set -l answer (command offsite complete -- $words[2..] 2> /dev/null)
+    if test "$answer[1]" = files
+        __fish_complete_path "$(commandline -ct)"
+    else
+        string join \\n -- $answer[2..]
+    end
+end
+complete -c offsite -f -a '(__offsite_complete)'`,
+};
+
+/**
+ * Values on this machine: batches of the data folder, and names in the `offsite.yaml` that a command would
+ * read. The modules that read them are loaded only for names that have such values: a shell waits for this.
+ */
+function machineValues(env: NodeJS.ProcessEnv): ValuesOf {
+  return async (name, command) => {
+    if (name === '--profile') return namesOf((await configOf(env)).profiles);
+    if (name === '--sandbox') return namesOf({ local: undefined, ...(await configOf(env)).sandboxes });
+    if (name === 'name' && modelCommands.has(command.join(' '))) return namesOf((await configOf(env)).models);
+    if (!batchNames.has(name)) return undefined;
+    const { dataFolderOf } = await import('../../api/data-folder.ts');
+    const { recentBatches } = await import('../../ledger/recent-batches.ts');
+    const isThere = env.OFFSITE_CONFIG !== undefined || findConfig({ env }) !== undefined;
+    const config = isThere ? await configOf(env) : {};
+    const dataFolder = dataFolderOf(undefined, config, env);
+    return recentBatches(dataFolder, shown).map(({ id, suite }) => ({ value: id, description: suite }));
+  };
+}
+
+/** Commands whose argument names a configured model. */
+const modelCommands = new Set(['models check', 'models bench']);
+
+/** The configuration; the defaults if the file is invalid, as it often is while somebody edits it. */
+async function configOf(env: NodeJS.ProcessEnv): Promise<Config> {
+  const { ConfigFile } = await import('../../suite/config-file.ts');
+  const { loadConfig } = await import('../../suite/load-config.ts');
+  try {
+    return loadConfig({ env });
+  } catch (error) {
+    if (error instanceof OffsiteError) return { ...ConfigFile.parse({}), file: undefined };
+    throw error;
+  }
+}
+
+/** How many batches are offered. */
+const shown = 20;
+
+/** Arguments and placeholders of options that take the id of a batch. */
+const batchNames = new Set(['batch', 'what', 'a', 'b']);
+
+function namesOf(map: Readonly<Record<string, unknown>>): Word[] {
+  return Object.keys(map).map((value) => ({ value, description: '' }));
 }

@@ -1,6 +1,10 @@
 import { Command } from '@commander-js/extra-typings';
+import type { DaemonStatus } from '../../agent/daemon/status.ts';
+import { lines, ours, type Printable, stack, text, type Value } from '../../text/printable.ts';
+import { duration, plural } from '../../text/quantities.ts';
 import { askDaemon } from '../daemon/ask-daemon.ts';
 import { wholeNumber, withConfigAndData } from '../options.ts';
+import { buildStates } from '../output/activity-text.ts';
 import { openSettings } from '../settings.ts';
 
 interface DaemonAddress {
@@ -45,4 +49,73 @@ async function sendCommand(options: DaemonAddress, path: string): Promise<void> 
   const { dataFolder, out } = await openSettings(options);
   const answer = await askDaemon(dataFolder, 'POST', path);
   out.print((answer as { message: string }).message);
+}
+
+export function statusCommand() {
+  return withConfigAndData(new Command('status'))
+    .description('show what the daemon is doing')
+    .option('--json', 'print one JSON document on stdout')
+    .action(async (options) => {
+      const { dataFolder, out } = await openSettings(options);
+      const answer = await askDaemon(dataFolder, 'GET', '/status');
+      if (options.json) out.json(answer);
+      else out.print(statusText(answer as DaemonStatus));
+    });
+}
+
+/** A daemon's status for people. */
+function statusText(status: DaemonStatus): Printable {
+  const { finished, outbox, health, running } = status;
+  const memory = Math.round(status.residentBytes / 1024 ** 2);
+  const oldest = outbox.oldestMs === undefined ? '' : `, the oldest for ${duration(outbox.oldestMs)}`;
+  const refused = outbox.parked > 0 ? `, ${outbox.parked} refused: offsite data outbox` : '';
+  const ended = finished.passed + finished.failed + finished.void;
+  const atATime = `${running.length} of ${status.concurrency}`;
+  return stack([
+    text`${status.mode}, process ${status.pid}, up ${duration(status.upMs)}, ${memory} MiB`,
+    text`service   ${status.service}`,
+    ...(status.engines?.map(
+      ({ name, address, works, running: here }) =>
+        text`engine    ${name}: ${address}, ${here} running${ours(works ? '' : ', does not answer')}`,
+    ) ?? [text`engine    ${status.engine}`]),
+    text`results   ${status.dataFolder}`,
+    text`health    ${health.ok ? 'all is well' : lines(health.troubles.join('; '))}`,
+    text`trials    ${status.queued} queued, ${atATime} running, ${ended} finished since the start`,
+    text`verdicts  ${finished.passed} passed, ${finished.failed} failed, ${finished.void} void`,
+    text`reports   ${outbox.queued} not delivered yet${oldest}${refused}`,
+    ...(status.blocked === undefined ? [] : [text`blocked   ${lines(status.blocked)}`]),
+    ...status.limits.map(
+      ({ model, limit, most, inFlight }) =>
+        text`model     ${model}: ${inFlight} in flight or waiting, at most ${limit} in flight (auto, up to ${most})`,
+    ),
+    ...section(plural(running.length, 'running trial'), running, (trial) => {
+      const on = trial.engine === undefined ? text`` : text`  on ${trial.engine}`;
+      return text`${trial.case} · ${trial.run} #${trial.ordinal}  ${trial.phase}  ${duration(trial.forMs)}${on}`;
+    }),
+    ...section(plural(status.building.length, 'build'), status.building, ({ what, state, forMs }) => {
+      const remark = buildStates[state] === '' ? '' : `  ${buildStates[state]}`;
+      return text`${what}${ours(remark)}  ${duration(forMs)}`;
+    }),
+    ...section(plural(status.waiting.length, 'waiting run'), status.waiting, reasonOf),
+    ...section(plural(status.parked.length, 'parked run'), status.parked, reasonOf),
+    ...section(
+      `${plural(status.claimedElsewhere.length, 'trial')} claimed by other agents`,
+      status.claimedElsewhere,
+      (trial) =>
+        text`${trial.case} · ${trial.run} #${trial.ordinal}  free in ${duration(trial.freeInMs)} unless renewed`,
+    ),
+    ...section(
+      'poll targets that failed',
+      status.polls,
+      ({ place: target, trouble: problem }) => text`${target}: ${lines(problem)}`,
+    ),
+  ]);
+}
+
+function section<Item>(title: string, items: readonly Item[], lineOf: (item: Item) => Printable): Value[] {
+  return items.length === 0 ? [] : ['', text`${title}:`, ...items.map((item) => text`  ${lineOf(item)}`)];
+}
+
+function reasonOf(run: { case: string; run: string; reason: string }): Printable {
+  return text`${run.case} · ${run.run}  ${lines(run.reason)}`;
 }

@@ -32,7 +32,10 @@ export function fleetCommand() {
       .description("bring a batch's records and artifacts from the storage into this data folder")
       .argument('<batch>', "the batch's id")
       .action(async (batch, options) => {
-        process.exitCode = await (await withTemporal(() => import('../fleet/pull.ts'))).pull(batch, options);
+        process.exitCode = await (await withTemporal(() => import('../fleet/attach.ts'))).pull(
+          batch,
+          options,
+        );
       }),
   );
   fleet.addCommand(
@@ -108,7 +111,7 @@ function poll() {
     .option('--window <n>', 'the most trials that are scheduled at a time', wholeNumber, 100)
     .option('--stop', 'end the poll; trials that it started continue')
     .action(async (options) => {
-      await (await withTemporal(() => import('../fleet/poll.ts'))).pollQueuedRuns(options);
+      await (await withTemporal(() => import('../fleet/control.ts'))).pollQueuedRuns(options);
     });
 }
 

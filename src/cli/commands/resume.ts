@@ -17,8 +17,8 @@ import { type MergedSummary, mergedSummary } from '../output/merged-summary.ts';
 import { openProgress } from '../output/progress.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
 import type { BatchSummary } from '../output/summary.ts';
+import { printIncompleteResults, saveWhenInterrupted } from '../results/incomplete.ts';
 import { type ResultOptions, refuseBadResults, withResults } from '../results/options.ts';
-import { printIncompleteResults, saveWhenInterrupted } from '../results/print-incomplete-results.ts';
 import { type BatchResults, printResults, wantedDetail } from '../results/print-results.ts';
 import type { CommonOptions } from '../settings.ts';
 

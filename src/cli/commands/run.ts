@@ -11,17 +11,16 @@ import { unsoundText } from '../../check/last-check.ts';
 import { limits } from '../../contract/definition.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
-import { text } from '../../text/printable.ts';
-import { plural } from '../../text/quantities.ts';
+import { ours, type Printable, stack, text } from '../../text/printable.ts';
+import { percent, plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { rate, wholeNumber, withAllowOutside, withService } from '../options.ts';
-import { preciseRates, preciseRatesText } from '../output/known-rates.ts';
 import { mergedSummary } from '../output/merged-summary.ts';
 import { openProgress } from '../output/progress.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
 import { blindGateText } from '../regression.ts';
+import { printIncompleteResults, saveWhenInterrupted } from '../results/incomplete.ts';
 import { type ResultOptions, refuseBadResults, throwMissingOption, withResults } from '../results/options.ts';
-import { printIncompleteResults, saveWhenInterrupted } from '../results/print-incomplete-results.ts';
 import { printResults, wantedDetail } from '../results/print-results.ts';
 import type { AnySummary } from '../results/write-results.ts';
 import type { CommonOptions } from '../settings.ts';
@@ -198,4 +197,34 @@ function rehearsedText(
       ? ' Judges that were asked gave full marks; what a validator asks after a check that failed was not tried.'
       : '';
   return `rehearsed: ${graded}${without}${models}${asked}`;
+}
+
+/** What `--trials auto` found out about each variant, for programs. */
+interface PreciseRate {
+  variant: string;
+  /** The mean of the cases' pass rates; absent if no trial was scored. */
+  rate: number | undefined;
+  /** Half the width of the 95 % interval, for these cases; absent if it is unknown. */
+  halfWidth: number | undefined;
+  /** Why no further trials ran: the rate is precise enough, or every case had the most trials allowed. */
+  stopped: 'precise' | 'cap' | undefined;
+}
+
+function preciseRates({ rates }: FinishedBatches): PreciseRate[] {
+  return rates.map(({ variant, rate, halfWidth, stopped }) => ({ variant, rate, halfWidth, stopped }));
+}
+
+/** What {@link preciseRates} returns, for people. */
+function preciseRatesText(rates: readonly PreciseRate[], batches: readonly string[]): Printable {
+  return stack([
+    ...rates.map(({ variant, rate, halfWidth, stopped }) => {
+      if (rate === undefined) return text`${variant}: no trial was scored`;
+      const width = halfWidth === undefined ? 'unknown' : (halfWidth * 100).toFixed(1);
+      const why =
+        stopped === 'precise' ? 'precise enough' : 'stopped before that by --max-trials or void trials';
+      const known = ours(`${percent(rate)} ± ${width} points`);
+      return text`${variant}: pass rate ${known} on these cases; ${ours(why)}`;
+    }),
+    text`${batches.length === 1 ? ours('batch') : ours('batches')} ${batches.join('+')}`,
+  ]);
 }

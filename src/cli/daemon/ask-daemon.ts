@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
-import type { SocketOwner } from '../../agent/daemon/control-socket-path.ts';
-import { controlSocketOf } from '../../agent/daemon/control-socket-path.ts';
+import { text } from 'node:stream/consumers';
+import { controlSocketOf, type SocketOwner } from '../../agent/daemon/control-socket-path.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { parseForeignJson } from '../../base/parse-json.ts';
 
@@ -30,8 +30,6 @@ export async function askDaemon(
 
 async function answerAt(socketPath: string, owner: SocketOwner, method: string, path: string) {
   if (!existsSync(socketPath)) throw notAnswered(socketPath, owner, { code: 'ENOENT' });
-  // Node's HTTP takes longer to load than all else.
-  const { exchange } = await import('./exchange.ts');
   try {
     return await exchange(socketPath, method, path);
   } catch (error) {
@@ -56,4 +54,25 @@ function notAnswered(socketPath: string, owner: SocketOwner, error: unknown): Of
     hint: 'Only its user may ask it. If it is stuck, kill it: no finished result is lost.',
     cause: error,
   });
+}
+
+/** Milliseconds within which a daemon answers unless it is stuck. */
+const deadlineMs = 60_000;
+
+/** One request over a Unix socket, and the text of its answer. */
+async function exchange(
+  socketPath: string,
+  method: string,
+  path: string,
+): Promise<{ status: number; body: string }> {
+  // Node's HTTP takes longer to load than all else.
+  const { request } = await import('node:http');
+  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; body: string }>();
+  const asking = request({ socketPath, method, path, signal: AbortSignal.timeout(deadlineMs), agent: false });
+  asking.on('error', reject);
+  asking.on('response', (response) => {
+    text(response).then((body) => resolve({ status: response.statusCode ?? 0, body }), reject);
+  });
+  asking.end();
+  return promise;
 }

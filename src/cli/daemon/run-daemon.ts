@@ -1,4 +1,3 @@
-import type { Logger } from 'pino';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { openControlSocket } from '../../agent/daemon/control-socket.ts';
 import { controlSocketOf } from '../../agent/daemon/control-socket-path.ts';
@@ -15,7 +14,7 @@ import { loadConfig } from '../../suite/load-config.ts';
 import { secretsOf } from '../../trial/credential-names.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { interruption, leftBehind } from '../interruption.ts';
+import { endInSteps, interruption } from '../interruption.ts';
 import { lastDefence } from '../last-defence.ts';
 import { address } from '../options.ts';
 import type { CommonOptions } from '../settings.ts';
@@ -66,7 +65,13 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
       log.error({ reason: messageOf(error) }, 'the configuration stays as it was');
     }
   };
-  using _signals = obeySignals(daemon, { log, monotonic, reload });
+  using _signals = endInSteps({
+    first: () => daemon.drain(),
+    second: () => daemon.cancel(),
+    warn: (fields, message) => log.warn(fields, message),
+  });
+  process.on('SIGHUP', reload);
+  opened.defer(() => void process.off('SIGHUP', reload));
   let crashed = false;
   using defence = lastDefence({
     announce: (message) => log.fatal(message),
@@ -147,37 +152,4 @@ function readAgain(
   const config = loadConfig({ named, env });
   const changed = readAtStart.filter(([, of]) => JSON.stringify(of(config)) !== JSON.stringify(of(before)));
   return { config, needRestart: changed.map(([name]) => name) };
-}
-
-/**
- * Milliseconds within which signals count as one: npm, `timeout` and a terminal's process group deliver the
- * same signal twice.
- */
-const togetherMs = 1_000;
-
-/**
- * The first SIGTERM or SIGINT drains the daemon, the second makes it queue its running trials again and end,
- * the third ends the process at once. SIGHUP reads the configuration again. Disposing removes the handlers.
- */
-export function obeySignals(
-  daemon: Daemon,
-  { log, monotonic, reload }: { log: Logger; monotonic: () => number; reload: () => void },
-): Disposable {
-  let asked = 0;
-  let last = Number.NEGATIVE_INFINITY;
-  const end = (name: NodeJS.Signals) => {
-    if (monotonic() - last < togetherMs) return;
-    last = monotonic();
-    asked++;
-    if (asked === 1) daemon.drain();
-    else if (asked === 2) daemon.cancel();
-    else {
-      log.warn({ signal: name }, `ended at once. ${leftBehind}`);
-      process.exit(exitCodes.interrupted);
-    }
-  };
-  process.on('SIGTERM', end).on('SIGINT', end).on('SIGHUP', reload);
-  return {
-    [Symbol.dispose]: () => void process.off('SIGTERM', end).off('SIGINT', end).off('SIGHUP', reload),
-  };
 }

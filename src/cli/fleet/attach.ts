@@ -1,20 +1,23 @@
 import { type OpenBatch, openBatch } from '../../agent/batch-run.ts';
-import type { Reporting } from '../../api/context.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { fleetStorage } from '../../bounds/fleet.ts';
 import { BatchHandle } from '../../fleet/batch-handle.ts';
+import type { FleetConnection } from '../../fleet/connect.ts';
 import { type FleetDocument, readDocument, requirePlanned } from '../../fleet/document.ts';
 import { unpackedPlan } from '../../fleet/inline-plan.ts';
-import { joinBatch } from '../../fleet/pull-batch.ts';
+import { joinBatch, pullBatch } from '../../fleet/pull-batch.ts';
 import { countReported } from '../../fleet/reported.ts';
 import { startWorkflow } from '../../fleet/start-fleet-batch.ts';
-import type { FleetStorage } from '../../fleet/storage/storage.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
+import { text } from '../../text/printable.ts';
+import { plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { openProgress } from '../output/progress.ts';
+import type { CommonOptions } from '../settings.ts';
+import { openFleet, openStorage } from './control.ts';
 import type { Watched } from './fleet-display.ts';
-import { type FollowOptions, type FollowParts, follow, watched } from './follow.ts';
-import { openFleet, openStorage } from './open-fleet.ts';
+import { type FollowOptions, type FollowParts, follow, keptBy, keptText, watched } from './follow.ts';
 
 /** Watches batches of the fleet, wherever they were started, as one. Returns the exit code. */
 export async function attachTo(ids: readonly string[], options: FollowOptions): Promise<number> {
@@ -72,14 +75,23 @@ async function startIfMissing(
   }
 }
 
+type KnownParts = Pick<FollowParts, 'context' | 'storage' | 'reporting'>;
+
+/** A batch of the ledger, or else of the fleet. Throws as {@link knownBatch} does. */
+export async function batchOf(
+  id: string,
+  connect: () => Promise<FleetConnection> | FleetConnection,
+  parts: KnownParts,
+): Promise<StoredBatch> {
+  const { ledger, service } = parts.reporting;
+  const own = ledger.batches.find(id).find((batch) => batch.service === service);
+  return own ?? (await knownBatch(new BatchHandle(id, (await connect()).client), parts)).stored;
+}
+
 /** A batch that this ledger does not have, or not with all runs: its plan is in the storage. */
-export async function knownBatch(
+async function knownBatch(
   handle: BatchHandle,
-  {
-    context,
-    storage,
-    reporting,
-  }: { context: CommandContext; storage: FleetStorage | undefined; reporting: Reporting },
+  { context, storage, reporting }: KnownParts,
 ): Promise<{ stored: StoredBatch; document: FleetDocument }> {
   const { ledger, service } = reporting;
   const { memo } = await handle.standing();
@@ -105,4 +117,25 @@ export async function knownBatch(
     });
   }
   return { stored: await joinBatch(found, ledger), document: found };
+}
+
+/** Brings the records of a batch into this data folder. Returns the exit code. */
+export async function pull(id: string, options: CommonOptions): Promise<number> {
+  await using context = CommandContext.open(options);
+  const { out } = context;
+  const storage = openStorage(context);
+  if (!storage) {
+    const kept = await keptBy([new BatchHandle(id, (await openFleet(context)).client)]);
+    if (options.json) out.json({ batchId: id, records: 0, kept });
+    else out.print(keptText(kept));
+    return exitCodes.done;
+  }
+  const { signal } = context.interruption({ doing: () => 'stopping; what was brought stays' });
+  const reporting = await context.reporting();
+  const { ledger } = reporting;
+  const batch = await batchOf(id, () => openFleet(context), { context, storage, reporting });
+  const records = await pullBatch(batch, { ledger, storage }, signal);
+  if (options.json) out.json({ batchId: id, records });
+  else out.print(text`brought ${plural(records, 'record')} of batch ${id}; offsite show ${id}`);
+  return exitCodes.done;
 }

@@ -8,7 +8,7 @@ import { seenWorkers } from '../../fleet/seen-workers.ts';
 import type { FleetStorage } from '../../fleet/storage/storage.ts';
 import { type WatchEvent, watchBatch } from '../../fleet/watch-batch.ts';
 import { type BatchOutcome, countNames, noneDone } from '../../fleet/workflow/messages.ts';
-import { text } from '../../text/printable.ts';
+import { type Printable, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import type { CommandContext } from '../context.ts';
 import { exitCodeOfRates, exitCodes } from '../exit-codes.ts';
@@ -20,7 +20,6 @@ import { seeWhy, summaryTable } from '../output/summary-table.ts';
 import type { CommonOptions } from '../settings.ts';
 import { writeText } from '../write-text.ts';
 import { FleetDisplay, type Watched } from './fleet-display.ts';
-import { keptBy, keptText } from './kept-records.ts';
 
 export interface FollowOptions extends CommonOptions {
   failUnder?: number | undefined;
@@ -173,4 +172,41 @@ function noteLost({ lost, lostTrials, outOfBudget }: BatchOutcome, progress: Pro
   if (outOfBudget) progress.note("the batch's budget is spent: its other trials were not run");
   if (lost > 0) progress.note(`${plural(lost, 'trial')} could not be run by any worker`);
   for (const { trial, reason } of lostTrials) progress.note(text`  ${trial}: ${reason}`);
+}
+
+/** A worker that keeps records of a batch, because the fleet has no storage. */
+interface KeptRecords {
+  /** `machine/agent/trials at a time` */
+  worker: string;
+  /** Its data folder. */
+  folder: string;
+  records: number;
+}
+
+/** Who keeps the records of batches, as the workers reported to Temporal. */
+export async function keptBy(batches: readonly BatchHandle[]): Promise<KeptRecords[]> {
+  const kept = new Map<string, KeptRecords>();
+  for (const batch of batches) {
+    const seen = new Map<string, number>();
+    for (;;) {
+      const { results } = await batch.progress(seen);
+      if (results.length === 0) break;
+      for (const { summary } of results) {
+        const { worker, folder } = summary;
+        if (folder === undefined) continue;
+        const name = JSON.stringify([worker, folder]);
+        const known = kept.get(name) ?? { worker, folder, records: 0 };
+        kept.set(name, { ...known, records: known.records + 1 });
+      }
+    }
+  }
+  return [...kept.values()];
+}
+
+export function keptText(kept: readonly KeptRecords[]): Printable {
+  if (kept.length === 0) return text`no worker keeps records of it`;
+  return stack([
+    text`the fleet has no storage, so its workers keep the records:`,
+    ...kept.map(({ worker, folder, records }) => text`  ${worker}  ${folder}  ${plural(records, 'record')}`),
+  ]);
 }

@@ -2,9 +2,6 @@ import { type OpenBatch, openBatch } from '../../agent/batch-run.ts';
 import { planParts } from '../../agent/plan-parts.ts';
 import { ciRun } from '../../api/ci-run.ts';
 import { leftOutText, plannedSuite, type TaskOptions } from '../../api/plan-suite.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
-import { fleetMessages } from '../../bounds/fleet.ts';
-import { BatchHandle } from '../../fleet/batch-handle.ts';
 import { refuseMachineParts } from '../../fleet/machine-parts.ts';
 import { rerun, voidCells } from '../../fleet/rerun.ts';
 import { startFleetBatch } from '../../fleet/start-fleet-batch.ts';
@@ -15,9 +12,9 @@ import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { openProgress } from '../output/progress.ts';
 import type { CommonOptions } from '../settings.ts';
-import { knownBatch } from './attach.ts';
+import { batchOf } from './attach.ts';
+import { openFleet, openStorage, refuseNumbers, requireService } from './control.ts';
 import { type FollowOptions, follow, watched } from './follow.ts';
-import { openFleet, openStorage, requireService } from './open-fleet.ts';
 
 export interface FleetRunOptions extends CommonOptions, TaskOptions, FollowOptions, PlacingOptions {
   detach?: true | undefined;
@@ -92,22 +89,6 @@ export interface PlacingOptions {
   slice: number;
 }
 
-/** Throws `OPTION_INVALID`. */
-export function refuseNumbers({ priority, window, slice }: PlacingOptions): void {
-  const longest = fleetMessages.count.slice;
-  const most = fleetMessages.count.open;
-  const wrong =
-    priority > 5
-      ? [`${priority} is no priority`, 'Choose one from 1, the most urgent, to 5.']
-      : window > most
-        ? [`a window of ${window} is too large`, `Choose at most ${most}: workflows keep track of each.`]
-        : slice > longest
-          ? [`${slice} trials are too many for one workflow`, `Choose at most ${longest}.`]
-          : undefined;
-  if (wrong)
-    throw new OffsiteError(wrong[0] ?? '', { code: 'OPTION_INVALID', kind: 'input', hint: wrong[1] ?? '' });
-}
-
 export interface RerunOptions extends FollowOptions, PlacingOptions {
   detach?: true | undefined;
 }
@@ -124,12 +105,9 @@ export async function rerunVoid(id: string, options: RerunOptions): Promise<numb
   const connection = await progress.step('connecting to the fleet', () => openFleet(context));
   const { client: temporal } = connection;
   const reporting = await context.reporting();
-  const { ledger, service, client } = reporting;
+  const { ledger, client } = reporting;
   const parts = { context, progress, connection, storage, reporting };
-  const stored =
-    ledger.batches.find(id).find((batch) => batch.service === service) ??
-    (await knownBatch(new BatchHandle(id, temporal), parts)).stored;
-  const batch = openBatch(stored, ledger);
+  const batch = openBatch(await batchOf(id, () => connection, parts), ledger);
   const { cells, open } = await progress.step('looking for void trials', () =>
     voidCells(batch, client, signal),
   );

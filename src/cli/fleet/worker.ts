@@ -1,6 +1,5 @@
 import { hostname } from 'node:os';
 import { Hono } from 'hono';
-import type { Logger } from 'pino';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { openControlSocket } from '../../agent/daemon/control-socket.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
@@ -15,10 +14,10 @@ import { CommandContext } from '../context.ts';
 import { daemonLog } from '../daemon/log.ts';
 import { workLog } from '../daemon/work-log.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { interruption, leftBehind } from '../interruption.ts';
+import { endInSteps, interruption } from '../interruption.ts';
 import { lastDefence } from '../last-defence.ts';
 import type { CommonOptions } from '../settings.ts';
-import { openFleet, openStorage, requireService } from './open-fleet.ts';
+import { openFleet, openStorage, requireService } from './control.ts';
 
 export interface WorkerOptions extends CommonOptions {
   concurrency?: number | undefined;
@@ -26,9 +25,6 @@ export interface WorkerOptions extends CommonOptions {
   listen?: { host: string; port: number } | undefined;
   memory?: number | undefined;
 }
-
-/** Milliseconds within which signals count as one. */
-const togetherMs = 1_000;
 
 /** Runs a worker of the fleet in this process until it ends. Returns the exit code. */
 export async function runWorker(options: WorkerOptions): Promise<number> {
@@ -88,7 +84,14 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
     },
   });
   defence.noteCrashesIn({ dataFolder, redact, crashes: workshop.ledger.crashes });
-  using _signals = obey(worker, context, log);
+  using _signals = endInSteps({
+    first: () => worker.end(),
+    second() {
+      context.end();
+      worker.end();
+    },
+    warn: (fields, message) => log.warn(fields, message),
+  });
   const routes = new Hono();
   routes.post('/drain', (asked) => asked.json({ running: worker.drain() }));
   await using opened = new AsyncDisposableStack();
@@ -114,23 +117,4 @@ async function openWorkshop(context: CommandContext) {
   // No trial runs yet, so a signal may simply end the process.
   using interrupted = interruption(context.note);
   return await context.workshop(interrupted.signal);
-}
-
-/** The first signal drains, the second gives the trials back, the third ends the process. */
-function obey(worker: FleetWorker, context: CommandContext, log: Logger): Disposable {
-  let asked = 0;
-  let last = Number.NEGATIVE_INFINITY;
-  const end = () => {
-    if (performance.now() - last < togetherMs) return;
-    last = performance.now();
-    asked++;
-    if (asked > 2) {
-      log.warn(`ended at once. ${leftBehind}`);
-      process.exit(exitCodes.interrupted);
-    }
-    if (asked === 2) context.end();
-    worker.end();
-  };
-  process.on('SIGTERM', end).on('SIGINT', end);
-  return { [Symbol.dispose]: () => void process.off('SIGTERM', end).off('SIGINT', end) };
 }

@@ -1,14 +1,88 @@
+import type { OlderSide } from '../../api/compare-to.ts';
 import { firstThrown, messageOf } from '../../base/offsite-error.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
 import { type ListedTrial, listAttempts, listTrials } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
+import { ours, type Printable, stack, text } from '../../text/printable.ts';
+import { plural } from '../../text/quantities.ts';
 import { Interrupted } from '../interruption.ts';
 import { type MergedSummary, mergedSummary } from '../output/merged-summary.ts';
+import type { Progress } from '../output/progress.ts';
 import { type SummaryDetail, storedSummary } from '../output/stored-batch.ts';
 import type { BatchSummary, Incomplete, RunSummary, UnfinishedTrial } from '../output/summary.ts';
+import { summaryTable } from '../output/summary-table.ts';
+import { type PrintParts, wantedDetail, writeGithubStep } from './print-results.ts';
+import { type AnySummary, writePages, writeReports } from './write-results.ts';
 
-export interface UnfinishedWork {
+interface Unfinished extends Omit<PrintParts, 'signal'> {
+  /** All that the command works on, with the batches that were started by now. */
+  work(): Omit<UnfinishedWork, 'thrown'>[];
+  /** The results of what is finished. */
+  finished(): readonly AnySummary[];
+  /** Whether the JSON document is a list. */
+  isList?: boolean;
+}
+
+/** Writes the test reports as soon as the signal aborts. Disposing ends that. */
+export function saveWhenInterrupted(unfinished: Unfinished, signal: AbortSignal): Disposable {
+  const { options, progress, context } = unfinished;
+  const save = (reason: unknown) => {
+    if (options.junit === undefined && options.ctrf === undefined) return;
+    const summaries = summariesOf(unfinished, reason);
+    if (summaries.length > 0) writeReports(summaries, options, context);
+  };
+  return whenInterrupted(save, signal, progress);
+}
+
+/**
+ * Prints and writes the results of a command that ended before all its trials had a result, with those that
+ * have none. Never throws: what ended the command is printed after it.
+ */
+export async function printIncompleteResults(unfinished: Unfinished, thrown: unknown): Promise<void> {
+  const { context, options, progress, older, isList = false } = unfinished;
+  try {
+    const summaries = summariesOf(unfinished, thrown);
+    if (summaries.length === 0) return;
+    if (options.json) context.out.json(isList ? summaries : summaries[0]);
+    else for (const summary of summaries) printSummary(summary, context.out);
+    if (older) progress.note(notComparedText(older));
+    writeReports(summaries, options, context);
+    // The first signal was for the trials; a second one ends the process at once.
+    await writePages(summaries, options, context, new AbortController().signal);
+    writeGithubStep(summaries, context, options);
+  } catch (error) {
+    progress.note(text`cannot print all results so far: ${messageOf(error)}`);
+  }
+}
+
+function summariesOf(unfinished: Unfinished, thrown: unknown): AnySummary[] {
+  const { workshop, options, context, work, finished } = unfinished;
+  const detail = wantedDetail(options, context.env);
+  const begun = work().flatMap((one) => incompleteSummary({ ...one, thrown }, workshop.ledger, detail) ?? []);
+  return [...finished(), ...begun];
+}
+
+function printSummary(summary: AnySummary, out: PrintParts['context']['out']): void {
+  const finished = summary.passed + summary.failed + summary.void;
+  const results = finished > 0 ? [summaryTable(summary)] : [];
+  out.print(text`\n${stack([...results, incompleteLine(summary)])}\n`);
+}
+
+/** Trials that are missing would look like a difference, so the results so far are not compared. */
+function notComparedText({ name }: OlderSide): Printable {
+  return text`not compared with ${name}: trials are missing; \`offsite resume\` takes --compare-to as well`;
+}
+
+function incompleteLine({ incomplete, ...summary }: AnySummary): Printable {
+  const finished = summary.passed + summary.failed + summary.void;
+  const { kind, why = '', unfinished = 0 } = incomplete ?? {};
+  const counts = ours(`${plural(finished, 'trial')} finished, ${unfinished} left`);
+  // What failed is printed after this.
+  return text`${kind === 'interrupted' ? why : ours('stopped')}: ${counts}`;
+}
+
+interface UnfinishedWork {
   /** What was planned; undefined for a batch that was started without a plan. */
   plan: SuitePlan | undefined;
   /** The batches that were started for it. */
@@ -21,7 +95,7 @@ export interface UnfinishedWork {
  * The results of batches so far, and the trials that have none. Undefined if no batch was started. If a suite
  * needs several batches and not all were started, the trials of the others are taken from the plan.
  */
-export function incompleteSummary(
+function incompleteSummary(
   { plan, batches, thrown }: UnfinishedWork,
   ledger: Ledger,
   detail: SummaryDetail,
@@ -82,4 +156,29 @@ function plannedRuns(plan: SuitePlan | undefined): RunSummary[] {
       trials: [],
     })),
   );
+}
+
+/**
+ * Saves results as soon as the signal aborts: a CI system that ends a job may kill this process before its
+ * sandboxes are removed. Disposing ends that.
+ *
+ * @param save gets the signal's reason
+ */
+export function whenInterrupted(
+  save: (reason: unknown) => void,
+  signal: AbortSignal,
+  progress: Pick<Progress, 'note'>,
+): Disposable {
+  const onAbort = () => saveIfPossible(() => save(signal.reason), progress);
+  signal.addEventListener('abort', onAbort, { once: true });
+  return { [Symbol.dispose]: () => signal.removeEventListener('abort', onAbort) };
+}
+
+/** Saves the results of a command that is ending. Never throws: the first error decides the exit code. */
+export function saveIfPossible(save: () => void, { note }: Pick<Progress, 'note'>): void {
+  try {
+    save();
+  } catch (error) {
+    note(text`cannot save the results so far: ${messageOf(error)}`);
+  }
 }

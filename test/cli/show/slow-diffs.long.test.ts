@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { trialDocument } from '../../../src/cli/commands/show.ts';
 import { openTrial } from '../../../src/cli/show/open-trial.ts';
 import { partsOf, storyOf } from '../../../src/cli/show/story.ts';
-import { trialDocument } from '../../../src/cli/show/trial-document.ts';
 import type { FileChange } from '../../../src/record/files.ts';
 import { plainText } from '../../../src/text/output.ts';
 import { keptLedger } from './kept-ledger.ts';

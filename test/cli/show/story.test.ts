@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { trialDocument } from '../../../src/cli/commands/show.ts';
 import { batchView, readBatch } from '../../../src/cli/show/batch-view.ts';
 import { openTrial } from '../../../src/cli/show/open-trial.ts';
 import { parts, partsOf, storyOf } from '../../../src/cli/show/story.ts';
-import { trialDocument } from '../../../src/cli/show/trial-document.ts';
 import { lastBatch } from '../../../src/ledger/find.ts';
 import { checksBeside, thresholdChanges } from '../../../src/record/checks-beside.ts';
 import type { FileChange } from '../../../src/record/files.ts';
