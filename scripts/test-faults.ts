@@ -71,14 +71,13 @@ async function inject(
 }
 
 function print(rows: ReadonlyMap<string, Row>): void {
-  const right = (title: string) => ({ title, align: 'right' as const });
   const sum = (field: keyof Row) => [...rows.values()].reduce((total, row) => total + row[field], 0);
   const cells = (row: Row) => [row.injected, row.lost, row.duplicates].map(String);
   const all: Row = { injected: sum('injected'), lost: sum('lost'), duplicates: sum('duplicates') };
   console.log(
     `\n${plainText(
       table(
-        [{ title: 'fault' }, right('injected'), right('results lost'), right('duplicates accepted')],
+        ['fault', { right: 'injected' }, { right: 'results lost' }, { right: 'duplicates accepted' }],
         [...[...rows].map(([name, row]) => [name, ...cells(row)]), ['all', ...cells(all)]],
       ),
     )}\n`,

@@ -2,7 +2,7 @@ import { lstatSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { makeFolder } from '../base/make-folder.ts';
 import { messageOf } from '../base/offsite-error.ts';
-import type { ShownArtifact } from './output/trial-details.ts';
+import type { ShownArtifact } from './output/summary.ts';
 
 /** What became of an artifact: the file it was written to, or why it was not written. */
 export type Written = { path: string } & ({ file: string } | { refused: string });

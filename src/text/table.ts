@@ -2,10 +2,8 @@ import { safeCell, space, widthOf } from './fit.ts';
 import { type Line, linesOf, Printable, type Span, type Value } from './printable.ts';
 import { needsBar } from './safe-line.ts';
 
-export interface Column {
-  title: string;
-  align?: 'left' | 'right';
-}
+/** A column by its title; one of numbers is aligned at its right. */
+type Column = string | { right: string };
 
 /** The space between columns. */
 const gap = '  ';
@@ -14,7 +12,7 @@ const gap = '  ';
 export function table(columns: readonly Column[], rows: readonly (readonly Value[])[]): Printable {
   return new Printable((redact) => {
     const cell = (value: Value = '') => safeCell(linesOf(value, redact).flat());
-    const titles = columns.map(({ title }) => cell(title));
+    const titles = columns.map((column) => cell(typeof column === 'string' ? column : column.right));
     const cells = [titles, ...rows.map((row) => columns.map((_, index) => cell(row[index])))];
     const widths = columns.map((_, index) => Math.max(...cells.map((row) => widthOf(row[index] ?? []))));
     const lines = cells.map((row) => lineOf(row, columns, widths));
@@ -28,7 +26,7 @@ function lineOf(row: readonly Line[], columns: readonly Column[], widths: readon
   return row.slice(0, last + 1).flatMap((cell, index): Span[] => {
     const spare = space((widths[index] ?? 0) - widthOf(cell));
     const before = index === 0 ? [] : [{ text: gap, ours: true }];
-    if (columns[index]?.align === 'right') return [...before, spare, ...cell];
+    if (typeof columns[index] === 'object') return [...before, spare, ...cell];
     return [...before, ...cell, ...(index === last ? [] : [spare])];
   });
 }

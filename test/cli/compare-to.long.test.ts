@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readPlan } from '../../src/agent/stored-plan.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import type { MergedSummary } from '../../src/cli/output/merged-summary.ts';
+import type { MergedSummary } from '../../src/cli/output/summary.ts';
 import { permissions } from '../../src/contract/identity.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { startRequest } from '../../src/suite/plan.ts';

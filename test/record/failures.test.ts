@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Validation } from '../../src/contract/validation.ts';
-import { failedOutputOf } from '../../src/record/failed-output.ts';
-import { failuresOf } from '../../src/record/failures.ts';
+import { failedOutputOf, failuresOf } from '../../src/record/failures.ts';
 import type { TrialResult } from '../../src/record/trial-record.ts';
 
 function result(found: Partial<TrialResult>): TrialResult {

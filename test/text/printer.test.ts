@@ -63,7 +63,7 @@ test('whatever is put into lines, blocks, tables and documents: nothing steers, 
       output.print(text`  ${styled('red', a)}${b}\n      ${lines(c)}\n    ${quoted(a)}`);
       output.print(whole(b));
       output.print(stack([text`${a} #${b}[x`, text`#${a}`, lines(b), '']));
-      const columns = [{ title: 'one' }, { title: 'two', align: 'right' as const }, { title: c }];
+      const columns = ['one', { right: 'two' }, c];
       output.print(
         table(columns, [
           [a, b, c],
@@ -143,7 +143,7 @@ test('columns of a table are aligned by what a terminal shows, hostile names inc
   ];
   const rows = plainText(
     table(
-      [{ title: 'name' }, { title: 'n' }],
+      ['name', 'n'],
       names.map((name) => [name, 'N']),
     ),
   )

@@ -36,15 +36,11 @@ function withoutSamples({ differs, result: { samples: _, ...result } }: Row) {
   return { differs, ...result };
 }
 
-const right = (title: string) => ({ title, align: 'right' as const });
 const columns = [
-  { title: 'scenario' },
-  right('minutes'),
-  right('/ ideal'),
-  right('most held'),
-  right('lost trials'),
-  right('changes/s'),
-  right('heartbeat load'),
+  'scenario',
+  ...['minutes', '/ ideal', 'most held', 'lost trials', 'changes/s', 'heartbeat load'].map((right) => ({
+    right,
+  })),
 ];
 
 function cellsOf({ differs, result }: Row): string[] {

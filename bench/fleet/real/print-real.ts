@@ -45,8 +45,6 @@ export function printMemory(rows: readonly WorkerMemory[]): void {
 }
 
 function print(title: string, columns: readonly string[], rows: string[][]): void {
-  const titles = columns.map(
-    (name, index) => ({ title: name, align: index === 0 ? 'left' : 'right' }) as const,
-  );
+  const titles = columns.map((name, index) => (index === 0 ? name : { right: name }));
   console.log(`\n${title}\n${plainText(table(titles, rows))}`);
 }

@@ -31,9 +31,7 @@ export function artifactsCommand() {
         if (options.json) return out.json(artifacts);
         if (artifacts.length === 0) return out.print('the trial left no artifacts');
         const rows = artifacts.map(({ path, byteSize, sha256 }) => [path, size(byteSize), sha256]);
-        return out.print(
-          table([{ title: 'artifact' }, { title: 'size', align: 'right' }, { title: 'sha256' }], rows),
-        );
+        return out.print(table(['artifact', { right: 'size' }, 'sha256'], rows));
       }
       const force = options.force === true;
       const read = (sha256: string) => ledger.blobs.read(sha256);

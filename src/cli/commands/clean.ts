@@ -54,7 +54,7 @@ function sweepReport({ removed, left, stuck, instances }: Swept, dryRun: boolean
     ...left.map((object) => row(object, 'kept: something else uses it')),
     ...stuck.map((object) => row(object, 'stuck: the engine did not answer; restart it')),
   ];
-  const titles = ['', 'name or id', 'what it is', 'process', 'made (UTC)', ''].map((title) => ({ title }));
+  const titles = ['', 'name or id', 'what it is', 'process', 'made (UTC)', ''];
   const counts = countsOf(removed) || 'nothing';
   const processes = instances.length === 1 ? 'process that was' : 'processes that were';
   const verb = dryRun ? 'would be removed' : 'removed';

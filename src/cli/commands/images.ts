@@ -107,11 +107,7 @@ async function withEngine(
 const byUse = (snapshots: readonly KeptSnapshot[]) => [...snapshots].sort((a, b) => a.usedAt - b.usedAt);
 
 function tableOf(rows: string[][]): Printable {
-  const titles = ['image', 'what it is', 'size', 'made (UTC)', 'last used', ''];
-  return table(
-    titles.map((title) => ({ title, align: title === 'size' ? 'right' : 'left' })),
-    rows,
-  );
+  return table(['image', 'what it is', { right: 'size' }, 'made (UTC)', 'last used', ''], rows);
 }
 
 function row({ id, name, description, bytes, createdAt, usedAt, inUse }: KeptSnapshot): string[] {

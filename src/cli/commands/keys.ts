@@ -83,12 +83,7 @@ function listCommand() {
             key.permissions.length === permissions.length ? 'everything' : key.permissions.join(', '),
           ]);
           const titles = ['key', 'organization', 'name', 'start', 'state', 'permissions'];
-          out.print(
-            table(
-              titles.map((title) => ({ title })),
-              rows,
-            ),
-          );
+          out.print(table(titles, rows));
         }
       }),
     );

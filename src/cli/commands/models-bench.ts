@@ -46,17 +46,7 @@ const widest = 30;
 /** The measured levels with a bar for the throughput of each, and what `maxParallel` should be. */
 function benchReport({ levels, recommendation, configured, used }: Bench): Printable {
   const most = Math.max(...levels.map(({ tokensPerSecond }) => tokensPerSecond));
-  const titles = [
-    'parallel',
-    'tokens/s',
-    'each',
-    'first p50',
-    'first p95',
-    'answer p50',
-    '429',
-    'errors',
-    '',
-  ];
+  const numbers = ['parallel', 'tokens/s', 'each', 'first p50', 'first p95', 'answer p50', '429', 'errors'];
   const rows = levels.map((level) => [
     level.parallel,
     `${level.estimated ? '~' : ''}${level.tokensPerSecond.toFixed(1)}`,
@@ -68,10 +58,7 @@ function benchReport({ levels, recommendation, configured, used }: Bench): Print
     level.failed,
     ours('█'.repeat(Math.round((widest * level.tokensPerSecond) / most) || 0)),
   ]);
-  const columns = titles.map((title, index) => ({
-    title,
-    align: index === titles.length - 1 ? ('left' as const) : ('right' as const),
-  }));
+  const columns = [...numbers.map((right) => ({ right })), ''];
   const failures = levels.flatMap(({ parallel, failure }) =>
     failure === undefined ? [] : [text`first failure at ${parallel}: ${failure}`],
   );

@@ -51,7 +51,7 @@ function wireName(text: string): Wire {
 function checkReport(checked: CheckedModel): Printable {
   const { examined } = checked;
   const rows = [...answerRows(checked), ...(examined ? examinedRows(examined) : [])];
-  const facts = table([{ title: 'model' }, { title: checked.model }], rows);
+  const facts = table(['model', checked.model], rows);
   return examined && examined.findings.length > 0
     ? stack([facts, '', ...examined.findings.map(findingText)])
     : facts;

@@ -63,7 +63,7 @@ function listing(models: readonly ListedModel[]): Content {
   const parallel = isLimited ? ['parallel'] : [];
   const titles = ['model', 'wire', 'where', 'key', 'prices of', ...parallel, 'aliases'];
   return table(
-    titles.map((title) => ({ title })),
+    titles,
     models.map(({ name, wires: spoken, where, key, pricesOf, maxParallel, aliases }) => [
       name,
       spoken.length === wires.length ? 'all' : spoken.join(', '),

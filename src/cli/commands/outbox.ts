@@ -146,10 +146,7 @@ function pendingTable(pending: readonly PendingReport[]): Printable {
     answer.replaceAll('\n', ' '),
   ]);
   const titles = ['id', 'service', 'trial', 'state', 'tries', 'last answer'];
-  return table(
-    titles.map((title) => ({ title })),
-    rows,
-  );
+  return table(titles, rows);
 }
 
 function parked(ledger: Ledger): PendingReport[] {

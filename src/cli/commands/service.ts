@@ -40,7 +40,7 @@ export function integrationsCommand() {
         (client, signal) => client.call('connectors.integrations', {}, { signal }),
         (integrations) =>
           table(
-            [{ title: 'id' }, { title: 'category' }, { title: 'label' }, { title: 'needs' }],
+            ['id', 'category', 'label', 'needs'],
             integrations.map(({ id, category, label, authMethods }) => [
               id,
               category,
@@ -66,7 +66,7 @@ export function casesCommand() {
           cases.length === 0
             ? 'no cases'
             : table(
-                [{ title: 'case' }, { title: 'name' }, { title: 'suite' }, { title: 'tags' }],
+                ['case', 'name', 'suite', 'tags'],
                 cases.map(({ id, name, suite, tags }) => [
                   id,
                   name ?? '',
@@ -159,7 +159,7 @@ export function evidenceCommand() {
           trials.length === 0
             ? 'no audited trials'
             : table(
-                [{ title: 'trial' }, { title: 'audited' }, { title: 'why not' }],
+                ['trial', 'audited', 'why not'],
                 trials.map(({ id, ordinal, level, reason }) => [
                   text`${id} #${ordinal}`,
                   level ?? 'no',

@@ -153,13 +153,7 @@ function platformTable(summary: PlatformSummary): Printable {
     percent(row.passRate),
   ];
   return table(
-    [
-      { title: 'run' },
-      { title: 'passed', align: 'right' },
-      { title: 'failed', align: 'right' },
-      { title: 'void', align: 'right' },
-      { title: 'pass rate', align: 'right' },
-    ],
+    ['run', { right: 'passed' }, { right: 'failed' }, { right: 'void' }, { right: 'pass rate' }],
     [
       ...summary.runs.map((run) => [text`${run.case} · ${run.variant}`, ...cells(run)]),
       ['all', ...cells(summary)],

@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
 import type { WorkEvent } from '../../agent/worker/worker-parts.ts';
 import type { Clock } from '../../base/clock.ts';
-import type { QueuedTrial } from '../../ledger/queue.ts';
-import { Activity, type ActivityEvent, type ActivityState, type NamedTrial } from '../output/activity.ts';
+import { Activity, type ActivityState, activityOf } from '../output/activity.ts';
 import { heartbeat } from '../output/progress.ts';
 
 export interface WorkLog extends Disposable {
@@ -46,33 +45,3 @@ function fieldsOf({ verdicts, running, builds, outages }: ActivityState) {
 }
 
 const round = Math.round;
-
-/** What an event of the worker changes in the display; undefined if nothing. */
-function activityOf(event: WorkEvent): ActivityEvent | undefined {
-  switch (event.kind) {
-    case 'phase':
-      return { ...event, trial: named(event.trial) };
-    case 'retried':
-    case 'put-back':
-      return { kind: 'left', trial: named(event.trial) };
-    case 'not-claimed':
-      return event.hadBegun ? { kind: 'left', trial: named(event.trial) } : undefined;
-    case 'finished': {
-      const { verdict, startedAt, finishedAt } = event.result;
-      return { kind: 'finished', trial: named(event.trial), verdict, ms: finishedAt - startedAt };
-    }
-    case 'build':
-    case 'waiting':
-    case 'resumed':
-      return event;
-    case 'begun':
-    case 'broken-harness':
-    case 'not-ready':
-    case 'unstored':
-      return undefined;
-  }
-}
-
-function named({ key, caseId, runId, ordinal }: QueuedTrial): NamedTrial {
-  return { key: String(key), case: caseId, which: `${runId} #${ordinal}` };
-}

@@ -1,5 +1,8 @@
 import type { CircuitEvent } from '../../agent/circuits.ts';
+import type { BatchEvent, BatchTrial } from '../../agent/run-batch.ts';
+import type { WorkEvent } from '../../agent/worker/worker-parts.ts';
 import type { Spent } from '../../gateway/budget.ts';
+import type { QueuedTrial } from '../../ledger/queue.ts';
 import type { PhaseName } from '../../record/cause.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
 import { type BuildEvent, isOpen, type OpenBuildState } from '../../trial/image/build-event.ts';
@@ -22,6 +25,45 @@ export type ActivityEvent =
   | { kind: 'build'; build: BuildEvent }
   | { kind: 'step'; title: string; state: 'begins' | 'ends' }
   | CircuitEvent;
+
+/** What an event of a batch or of a worker changes; undefined if nothing. */
+export function activityOf(event: BatchEvent | WorkEvent): ActivityEvent | undefined {
+  switch (event.kind) {
+    case 'started':
+      return { kind: 'planned', trials: event.trials.length, spent: event.spent };
+    case 'phase':
+      return { ...event, trial: named(event.trial) };
+    case 'retried':
+    case 'put-back':
+      return { kind: 'left', trial: named(event.trial) };
+    case 'not-claimed':
+      return event.hadBegun ? { kind: 'left', trial: named(event.trial) } : undefined;
+    case 'finished': {
+      const { verdict, startedAt, finishedAt } = event.result;
+      return { kind: 'finished', trial: named(event.trial), verdict, ms: finishedAt - startedAt };
+    }
+    case 'build':
+    case 'step':
+    case 'waiting':
+    case 'resumed':
+      return event;
+    default:
+      return undefined;
+  }
+}
+
+function named(trial: BatchTrial | QueuedTrial): NamedTrial {
+  if ('caseId' in trial) {
+    const { key, caseId, runId, ordinal } = trial;
+    return { key: String(key), case: caseId, which: `${runId} #${ordinal}` };
+  }
+  const { run, ordinal } = trial;
+  return {
+    key: `${run.id} ${ordinal}`,
+    case: run.case.request.id,
+    which: `${run.variant.name} #${ordinal}`,
+  };
+}
 
 /** What is going on at a moment. Everything in progress is listed longest first. */
 export interface ActivityState {

@@ -105,10 +105,7 @@ function tableOf(trials: ShownAudit['trials'], levels: readonly AuditLevel[]): P
       ],
     ];
   });
-  return table(
-    ['trial', 'verdict', ...levels].map((title) => ({ title })),
-    rows,
-  );
+  return table(['trial', 'verdict', ...levels], rows);
 }
 
 /** Each thing that could not be checked, once, with the number of trials. */

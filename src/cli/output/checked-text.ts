@@ -40,10 +40,7 @@ function checkTable(checked: readonly CheckedCase[]): Printable {
     ...(states.length > 1 ? [] : [[id, 'solved', ours('–'), 'the case has no solution']]),
   ]);
   const titles = ['case', 'workspace', 'verdict', 'remark'];
-  return table(
-    titles.map((title) => ({ title })),
-    rows,
-  );
+  return table(titles, rows);
 }
 
 /** What an author should know of a case, sound or not. */

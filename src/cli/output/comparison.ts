@@ -149,14 +149,7 @@ function rateTable(a: SideSummary, b: SideSummary): Printable {
     missing > 0 ? styled('yellow', missing) : '0',
   ];
   return table(
-    [
-      { title: '' },
-      { title: 'pass rate' },
-      { title: 'cases', align: 'right' },
-      { title: 'passed', align: 'right' },
-      { title: 'failed', align: 'right' },
-      { title: 'void', align: 'right' },
-    ],
+    ['', 'pass rate', { right: 'cases' }, { right: 'passed' }, { right: 'failed' }, { right: 'void' }],
     [row('A', a), row('B', b)],
   );
 }
@@ -173,7 +166,7 @@ function changesOf({ changes, mcnemar }: Comparison): Printable[] {
   const test = ours(`McNemar's test: ${shownP(mcnemar.midP)}`);
   return [
     ours(''),
-    table([{ title: 'case' }, { title: 'A passed' }, { title: 'B passed' }, { title: '' }], rows),
+    table(['case', 'A passed', 'B passed', ''], rows),
     ...(more > 0 ? [text`and ${more} more: --json lists all`] : []),
     ours(''),
     text`By majority of trials, ${worse} got worse and ${mcnemar.better} better; ${test}.`,
@@ -217,13 +210,7 @@ function passAtKTable(a: SideSummary, b: SideSummary): Part[] {
   return [
     ours(''),
     table(
-      [
-        { title: 'k', align: 'right' },
-        { title: 'A pass@k' },
-        { title: 'B pass@k' },
-        { title: 'A pass^k' },
-        { title: 'B pass^k' },
-      ],
+      [{ right: 'k' }, 'A pass@k', 'B pass@k', 'A pass^k', 'B pass^k'],
       shown.map((k) => [
         String(k),
         cell(a, k, 'any'),

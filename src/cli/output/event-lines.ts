@@ -5,8 +5,9 @@ import type { Cause } from '../../record/cause.ts';
 import { failuresOf, harnessFailure } from '../../record/failures.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
 import { usedImages } from '../../suite/dockerfile.ts';
-import { excerpt, lines, ours, type Printable, stack, styled, text } from '../../text/printable.ts';
+import { excerpt, lines, ours, type Printable, stack, text } from '../../text/printable.ts';
 import { duration, plural } from '../../text/quantities.ts';
+import { mark } from '../show/layout.ts';
 
 /**
  * Returns the line to print for an event; undefined if there is none. The failure of a prepare or an install,
@@ -205,19 +206,9 @@ function oneLine(failure: string): string {
   return first.endsWith(':') && next !== undefined ? `${first} ${next.trim()}` : first;
 }
 
-function mark(verdict: TrialResult['verdict']): Printable {
-  if (verdict === 'passed') return styled('green', ours('✓'));
-  return verdict === 'failed' ? styled('red', ours('✗')) : styled('yellow', ours('○'));
-}
-
 /** `case · variant #0` */
-export function nameOf({ run, ordinal }: BatchTrial): Printable {
+function nameOf({ run, ordinal }: BatchTrial): Printable {
   return text`${run.case.request.id} · ${run.variant.name} #${ordinal}`;
-}
-
-/** A key that is unique for each trial of a batch. */
-export function keyOf({ run, ordinal }: BatchTrial): string {
-  return `${run.id} ${ordinal}`;
 }
 
 /** Lines of npm that stand between an error and the end of its output, and say nothing about it. */

@@ -29,11 +29,11 @@ export function measureTables({ a, b, measures: differences }: Comparison): Prin
   );
   return [
     ours(''),
-    table([{ title: 'per trial' }, { title: 'A' }, { title: 'B' }], rows),
+    table(['per trial', 'A', 'B'], rows),
     ...(isCut ? [ours('?: too few trials for a bound on this side.')] : []),
     ours(''),
     table(
-      [{ title: 'B - A, by case' }, { title: 'mean' }, { title: 'median' }],
+      ['B - A, by case', 'mean', 'median'],
       used.map((measure) => {
         const { meanDifference, medianDifference, meanInterval, medianInterval } = differences[measure];
         return [

@@ -1,11 +1,11 @@
-import type { BatchEvent, BatchTrial } from '../../agent/run-batch.ts';
+import type { BatchEvent } from '../../agent/run-batch.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Content, Output } from '../../text/output.ts';
 import { ours, type Printable, text } from '../../text/printable.ts';
 import { elapsed } from '../../text/quantities.ts';
-import { Activity, type ActivityEvent, type NamedTrial } from './activity.ts';
+import { Activity, type ActivityEvent, activityOf } from './activity.ts';
 import { activityLines, trialWords, type VerdictWords } from './activity-text.ts';
-import { eventLines, keyOf } from './event-lines.ts';
+import { eventLines } from './event-lines.ts';
 import { type Display, frameOf } from './frame.ts';
 
 export interface ProgressOptions {
@@ -109,38 +109,6 @@ export class Progress implements Disposable {
   [Symbol.dispose](): void {
     this.#display[Symbol.dispose]();
   }
-}
-
-/** What a batch's event changes in the display; undefined if nothing. */
-function activityOf(event: BatchEvent): ActivityEvent | undefined {
-  switch (event.kind) {
-    case 'started':
-      return { kind: 'planned', trials: event.trials.length, spent: event.spent };
-    case 'phase':
-      return { ...event, trial: named(event.trial) };
-    case 'retried':
-    case 'put-back':
-      return { kind: 'left', trial: named(event.trial) };
-    case 'finished': {
-      const { verdict, startedAt, finishedAt } = event.result;
-      return { kind: 'finished', trial: named(event.trial), verdict, ms: finishedAt - startedAt };
-    }
-    case 'build':
-    case 'step':
-    case 'waiting':
-    case 'resumed':
-      return event;
-    case 'broken-harness':
-    case 'note':
-    case 'report':
-    case 'unstored':
-      return undefined;
-  }
-}
-
-function named(trial: BatchTrial): NamedTrial {
-  const { run, ordinal } = trial;
-  return { key: keyOf(trial), case: run.case.request.id, which: `${run.variant.name} #${ordinal}` };
 }
 
 export interface PlainParts {

@@ -62,7 +62,7 @@ export function regradeText(batch: RegradedBatch): Printable {
     hasChanged(one) ? ours(`→ ${one.now.verdict}`) : ours('the same'),
     reasonOf(one),
   ]);
-  const titles = ['trial', 'was', 'is now', 'why'].map((title) => ({ title }));
+  const titles = ['trial', 'was', 'is now', 'why'];
   const notes = [
     ...Map.groupBy(
       graded.flatMap((one) => one.notes),

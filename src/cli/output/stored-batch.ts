@@ -1,15 +1,26 @@
 import type { FinishedBatch } from '../../agent/finished-batch.ts';
 import { readPlan } from '../../agent/stored-plan.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
+import { printedText } from '../../bounds/anyone.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
-import { type ListedRun, type ListedTrial, listRuns, listTrials } from '../../ledger/find.ts';
+import { type ListedRun, type ListedTrial, listAttempts, listRuns, listTrials } from '../../ledger/find.ts';
 import { labelOf } from '../../ledger/find-target.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { listingOf } from '../../record/listing.ts';
 import { readRecord } from '../../record/read-record.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
-import { type BatchSummary, type SummarizedBatch, summarizedBatch, summaryOf, textsOf } from './summary.ts';
-import { detailsOf } from './trial-details.ts';
+import { cut } from '../../text/cut.ts';
+import {
+  type BatchSummary,
+  type ShownArtifact,
+  type ShownAttempt,
+  type StoredBlob,
+  type SummarizedBatch,
+  summarizedBatch,
+  summaryOf,
+  type TrialDetails,
+  textsOf,
+} from './summary.ts';
 
 /** A finished trial with its record, or why the record cannot be read. */
 type ReadTrial = { trial: ListedTrial } & ({ record: TrialRecord } | { unreadable: string });
@@ -98,4 +109,41 @@ export function finishedSummary(
 export function storedSummary(batch: StoredBatch, ledger: Ledger, detail: SummaryDetail): BatchSummary {
   const stored = storedBatch(ledger, batch, { details: detail === 'paths' });
   return summaryOf(stored, batch.service, ledger.outbox.pending());
+}
+
+function detailsOf(
+  ledger: Ledger,
+  { key, result = '' }: Pick<ListedTrial, 'key' | 'result'>,
+  record: TrialRecord,
+): TrialDetails {
+  const { listed } = printedText.count;
+  return {
+    verifySteps: (record.verifySteps ?? []).slice(0, listed).map((step) => {
+      const output = cut(step.output, printedText.bytes.logLine);
+      const outputTruncated = step.outputTruncated || output !== step.output;
+      const { command, exitCode, durationMs } = step;
+      return { command, exitCode, durationMs, output, outputTruncated };
+    }),
+    artifacts: artifactsOf(ledger, record).slice(0, listed),
+    attempts: attemptsOf(ledger, key),
+    record: storedBlob(ledger, result),
+  };
+}
+
+export function artifactsOf(
+  { blobs }: Ledger,
+  { artifacts = [] }: Pick<TrialRecord, 'artifacts'>,
+): ShownArtifact[] {
+  return artifacts.map((artifact) => ({ ...artifact, blob: blobs.pathOf(artifact.sha256) }));
+}
+
+export function attemptsOf(ledger: Ledger, trial: number): ShownAttempt[] {
+  return listAttempts(ledger.records, trial).map(({ result, ...attempt }) => ({
+    ...attempt,
+    ...(result !== undefined && { record: storedBlob(ledger, result) }),
+  }));
+}
+
+export function storedBlob({ blobs }: Ledger, sha256: string): StoredBlob {
+  return { sha256, path: blobs.pathOf(sha256) };
 }

@@ -30,21 +30,19 @@ export function summaryTable(summary: BatchSummary<TrialNumbers>): Printable {
   const used = rows.some(({ tokens }) => tokens !== 0);
   const versioned = rows.some(({ harnessVersion }) => harnessVersion !== undefined);
   const columns = [
-    { title: 'time', align: 'right' as const, cell: (row: Row) => duration(timeOf(row)) },
-    { title: 'commands', align: 'right' as const, cell: (row: Row) => String(row.commands) },
-    ...(used ? [{ title: 'tokens', align: 'right' as const, cell: (row: Row) => count(row.tokens) }] : []),
-    ...(priced ? [{ title: 'cost', align: 'right' as const, cell: (row: Row) => cost(row.costUsd) }] : []),
-    ...(versioned ? [{ title: 'harness', cell: (row: Row) => row.harnessVersion ?? '' }] : []),
+    { column: { right: 'time' }, cell: (row: Row) => duration(timeOf(row)) },
+    { column: { right: 'commands' }, cell: (row: Row) => String(row.commands) },
+    ...(used ? [{ column: { right: 'tokens' }, cell: (row: Row) => count(row.tokens) }] : []),
+    ...(priced ? [{ column: { right: 'cost' }, cell: (row: Row) => cost(row.costUsd) }] : []),
+    ...(versioned ? [{ column: 'harness', cell: (row: Row) => row.harnessVersion ?? '' }] : []),
   ];
   const shown = table(
     [
-      { title: 'run' },
-      { title: 'passed', align: 'right' },
-      { title: 'failed', align: 'right' },
-      { title: 'void', align: 'right' },
-      ...(missing ? [{ title: 'missing', align: 'right' as const }] : []),
-      { title: 'pass rate', align: 'right' },
-      ...columns,
+      'run',
+      ...['passed', 'failed', 'void', ...(missing ? ['missing'] : []), 'pass rate'].map((right) => ({
+        right,
+      })),
+      ...columns.map(({ column }) => column),
     ],
     rows.map((row) => [row.name, ...cells(row), ...columns.map(({ cell }) => cell(row))]),
   );

@@ -1,12 +1,11 @@
 import type { FinishedBatch } from '../../agent/finished-batch.ts';
 import { printedText } from '../../bounds/anyone.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
-import { failedOutputOf } from '../../record/failed-output.ts';
-import { failuresOf } from '../../record/failures.ts';
+import type { ListedAttempt } from '../../record/attempt.ts';
+import { failedOutputOf, failuresOf } from '../../record/failures.ts';
 import { listingOf, type TrialListing } from '../../record/listing.ts';
 import type { TrialResult } from '../../record/trial-record.ts';
 import type { SystemChanges } from '../../trial/workspace/system-changes.ts';
-import type { TrialDetails } from './trial-details.ts';
 
 /** The results of a batch, run by run. Tables need only the numbers of its trials. */
 export interface BatchSummary<Trial extends TrialNumbers = TrialSummary> {
@@ -112,6 +111,41 @@ interface TrialTexts extends Partial<TrialDetails> {
   sandboxLacks?: string[];
 }
 
+/** A blob of the data folder. */
+export interface StoredBlob {
+  sha256: string;
+  /** On this machine. */
+  path: string;
+}
+
+/** What the JSON document of a batch says about a trial in addition to its numbers. */
+export interface TrialDetails {
+  verifySteps: {
+    command: string;
+    exitCode: number;
+    durationMs?: number | undefined;
+    /** The beginning, if it is long. The record has all that was kept. */
+    output: string;
+    outputTruncated: boolean;
+  }[];
+  artifacts: ShownArtifact[];
+  attempts: ShownAttempt[];
+  /** The whole record. */
+  record: StoredBlob;
+}
+
+export interface ShownArtifact {
+  /** In the workspace. */
+  path: string;
+  byteSize: number;
+  sha256: string;
+  /** The path of the blob with the content. */
+  blob: string;
+}
+
+/** An attempt. If it does not count, `record` has what it found. */
+export type ShownAttempt = Omit<ListedAttempt, 'result'> & { record?: StoredBlob };
+
 /** What a batch has found so far. */
 export interface SummarizedBatch<Texts = TrialTexts> {
   id: string;
@@ -168,19 +202,15 @@ export function summaryOf<Texts extends object>(
   }
   const runs = batch.runs.map((run): RunSummary<TrialNumbers & Texts> => {
     const { trials, harnessVersion, notRun } = ofRuns.get(run.id) ?? { trials: [], notRun: 0 };
-    return { ...run, ...tally(trials), notRun, ...totals(trials), harnessVersion };
+    return { ...run, ...ofRun(trials), notRun, harnessVersion };
   });
   const trials = runs.flatMap((run) => run.trials);
-  const { durationMs, tokens, costUsd } = totals(trials);
   return {
     batchId: batch.id,
     service,
-    ...tally(trials),
+    ...sumsOf(trials),
     unreported: trials.filter(({ reported }) => !reported).length,
-    durationMs,
     ...elapsedOf(times),
-    tokens,
-    costUsd,
     runs,
   };
 }
@@ -233,14 +263,23 @@ export function textsOf(result: TrialResult): TrialTexts {
   };
 }
 
-function totals<Trial extends TrialNumbers>(trials: Trial[]) {
+/** What a batch and each of its runs sum up. */
+function sumsOf(trials: readonly TrialNumbers[]) {
+  const count = (verdict: string) => trials.filter((trial) => trial.verdict === verdict).length;
+  const [passed, failed] = [count('passed'), count('failed')];
   return {
+    passed,
+    failed,
+    void: count('void'),
+    passRate: passed + failed === 0 ? undefined : passed / (passed + failed),
     durationMs: trials.reduce((sum, { durationMs }) => sum + durationMs, 0),
-    commands: trials.reduce((sum, { commands }) => sum + commands, 0),
     tokens: sumOf(trials.map(({ tokens }) => tokens)),
     costUsd: sumOf(trials.map(({ costUsd }) => costUsd)),
-    trials,
   };
+}
+
+function ofRun<Trial extends TrialNumbers>(trials: Trial[]) {
+  return { ...sumsOf(trials), commands: trials.reduce((sum, { commands }) => sum + commands, 0), trials };
 }
 
 /** The sum; undefined if a part is undefined. */
@@ -248,10 +287,61 @@ function sumOf(parts: readonly (number | undefined)[]): number | undefined {
   return parts.includes(undefined) ? undefined : parts.reduce((sum = 0, part = 0) => sum + part, 0);
 }
 
-function tally(trials: readonly TrialNumbers[]) {
-  const count = (verdict: string) => trials.filter((trial) => trial.verdict === verdict).length;
-  const passed = count('passed');
-  const failed = count('failed');
-  const scored = passed + failed;
-  return { passed, failed, void: count('void'), passRate: scored === 0 ? undefined : passed / scored };
+/** The batches of one command, with the runs of the same case and variant as one. */
+export interface MergedSummary<Trial extends TrialNumbers = TrialSummary> extends BatchSummary<Trial> {
+  /** All batches; `batchId` is the first. */
+  batchIds: string[];
+  /** The id of the set that the batches are; absent for batches of `--trials auto`. */
+  set?: string;
+  runs: MergedRun<Trial>[];
+}
+
+interface MergedRun<Trial extends TrialNumbers> extends RunSummary<Trial> {
+  trials: MergedTrial<Trial>[];
+}
+
+/** Trials are renumbered, through all batches. */
+type MergedTrial<Trial> = Trial & {
+  /** The trial at the service and in the ledger. */
+  recorded: { batchId: string; runId: string; ordinal: number };
+};
+
+/** Merges the summaries of batches of one suite. There must be at least one. */
+export function mergedSummary<Trial extends TrialNumbers>(
+  summaries: readonly [BatchSummary<Trial>, ...BatchSummary<Trial>[]],
+  set?: string,
+): MergedSummary<Trial> {
+  const [first] = summaries;
+  const runs = summaries.flatMap(({ batchId, runs }) =>
+    runs.map((run): MergedRun<Trial> => {
+      const trials = run.trials.map((trial) => {
+        const { ordinal } = trial;
+        return { ...trial, recorded: { batchId, runId: run.id, ordinal } };
+      });
+      return { ...run, trials };
+    }),
+  );
+  const alike = Map.groupBy(runs, (run) => JSON.stringify([run.case, run.variant]));
+  return {
+    ...first,
+    ...sumsOf(runs.flatMap(({ trials }) => trials)),
+    ...elapsedOf(summaries),
+    unreported: summaries.reduce((sum, { unreported }) => sum + unreported, 0),
+    batchIds: summaries.map(({ batchId }) => batchId),
+    ...(set !== undefined && { set }),
+    runs: [...alike.values()].map(([run, ...more]) => mergedRun(run as MergedRun<Trial>, more)),
+  };
+}
+
+function mergedRun<Trial extends TrialNumbers>(
+  first: MergedRun<Trial>,
+  more: readonly MergedRun<Trial>[],
+): MergedRun<Trial> {
+  const all = [first, ...more];
+  const trials = all.flatMap((run) => run.trials).map((trial, ordinal) => ({ ...trial, ordinal }));
+  return {
+    ...first,
+    ...ofRun(trials),
+    notRun: all.reduce((sum, { notRun }) => sum + notRun, 0),
+  };
 }

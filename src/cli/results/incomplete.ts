@@ -7,10 +7,16 @@ import type { SuitePlan } from '../../suite/plan.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { Interrupted } from '../interruption.ts';
-import { type MergedSummary, mergedSummary } from '../output/merged-summary.ts';
 import type { Progress } from '../output/progress.ts';
 import { type SummaryDetail, storedSummary } from '../output/stored-batch.ts';
-import type { BatchSummary, Incomplete, RunSummary, UnfinishedTrial } from '../output/summary.ts';
+import {
+  type BatchSummary,
+  type Incomplete,
+  type MergedSummary,
+  mergedSummary,
+  type RunSummary,
+  type UnfinishedTrial,
+} from '../output/summary.ts';
 import { summaryTable } from '../output/summary-table.ts';
 import { type PrintParts, wantedDetail, writeGithubStep } from './print-results.ts';
 import { type AnySummary, writePages, writeReports } from './write-results.ts';

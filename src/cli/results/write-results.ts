@@ -6,8 +6,7 @@ import { lines, type Redact, text } from '../../text/printable.ts';
 import type { CommandContext } from '../context.ts';
 import { exportPage } from '../export-page.ts';
 import { type JunitBatch, type JunitTrial, junitXml } from '../output/junit.ts';
-import type { MergedSummary } from '../output/merged-summary.ts';
-import { type BatchSummary, elapsedOf } from '../output/summary.ts';
+import { type BatchSummary, elapsedOf, type MergedSummary } from '../output/summary.ts';
 import { writeText } from '../write-text.ts';
 import type { ResultOptions } from './options.ts';
 

@@ -16,9 +16,14 @@ import { fittedLine } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
 import { duration, minute, plural } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
-import { type MergedSummary, mergedSummary } from '../output/merged-summary.ts';
 import { readTrial, storedBatch, summarizedRuns } from '../output/stored-batch.ts';
-import { type BatchSummary, summaryOf, type TrialNumbers } from '../output/summary.ts';
+import {
+  type BatchSummary,
+  type MergedSummary,
+  mergedSummary,
+  summaryOf,
+  type TrialNumbers,
+} from '../output/summary.ts';
 import { summaryTable } from '../output/summary-table.ts';
 import { mark, page, wordsFor } from './layout.ts';
 
@@ -228,12 +233,7 @@ export function setView({ set, parts, summary }: ShownSet, ledger: Ledger, width
   return page([
     head,
     table(
-      [
-        { title: '' },
-        { title: 'batch' },
-        { title: 'state' },
-        ...['passed', 'failed', 'void', 'left'].map((title) => ({ title, align: 'right' as const })),
-      ],
+      ['', 'batch', 'state', ...['passed', 'failed', 'void', 'left'].map((title) => ({ right: title }))],
       parts.map((part) => rowOf(part, short)),
     ),
     summary && summaryTable(summary),

@@ -169,12 +169,7 @@ export function stepsSection(record: TrialRecord): Printable | undefined {
   const { steps } = record;
   if (!steps) return undefined;
   const ran = steps.filter(({ startedAt }) => startedAt !== undefined).length;
-  const columns = [
-    { title: '' },
-    { title: 'result' },
-    { title: 'took', align: 'right' as const },
-    { title: 'tokens', align: 'right' as const },
-  ];
+  const columns = ['', 'result', { right: 'took' }, { right: 'tokens' }];
   const body = table(
     columns,
     steps.map((step) => rowOf(step, record)),

@@ -46,11 +46,9 @@ export function modelSection(record: TrialRecord): Printable | undefined {
   const connections = connectionSections(record);
   if (exchanges.length === 0 && connections.length === 0) return undefined;
   const rows = exchanges.map((exchange) => exchangeRow(exchange, startedAt));
-  const right = (title: string) => ({ title, align: 'right' as const });
-  const columns = [
-    ...[right('after'), { title: 'model' }, right('status'), right('in'), right('cached'), right('out')],
-    ...[right('cost'), right('first byte'), right('took'), right('tries'), { title: '' }],
-  ];
+  const right = (...titles: string[]) => titles.map((title) => ({ right: title }));
+  const numbers = right('status', 'in', 'cached', 'out', 'cost', 'first byte', 'took', 'tries');
+  const columns = [...right('after'), 'model', ...numbers, ''];
   return stack([
     section('models', plural(exchanges.length, 'request'), [
       ...(rows.length === 0 ? [] : [table(columns, rows)]),

@@ -7,8 +7,7 @@ import { laterGradings } from '../../ledger/later-gradings.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { text } from '../../text/printable.ts';
 import type { CommandContext } from '../context.ts';
-import { recordOfTrial } from '../output/stored-batch.ts';
-import { artifactsOf, attemptsOf, storedBlob } from '../output/trial-details.ts';
+import { artifactsOf, attemptsOf, recordOfTrial, storedBlob } from '../output/stored-batch.ts';
 import { wordsFor } from './layout.ts';
 import type { ShownTrial } from './story.ts';
 

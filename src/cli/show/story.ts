@@ -8,7 +8,7 @@ import { oneLine } from '../../record/listing.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 import { excerpt, lines, ours, type Printable, styled, text, type Value } from '../../text/printable.ts';
 import { duration, minute, plural, size } from '../../text/quantities.ts';
-import type { TrialDetails } from '../output/trial-details.ts';
+import type { TrialDetails } from '../output/summary.ts';
 import { changesSection, type ReadText } from './changes.ts';
 import { checkSections, gradingsSection, stepsSection } from './checks.ts';
 import { firstOf, inStory, mark, page, section } from './layout.ts';

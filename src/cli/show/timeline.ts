@@ -43,13 +43,7 @@ export function timelineSection(record: TrialRecord): Printable | undefined {
           ['', styled('dim', ours(`… ${spare} more`))],
           ...rows(entries.slice(-last)),
         ];
-  const columns = [
-    { title: 'after', align: 'right' as const },
-    { title: 'what' },
-    { title: '' },
-    { title: 'took', align: 'right' as const },
-    { title: '' },
-  ];
+  const columns = [{ right: 'after' }, 'what', '', { right: 'took' }, ''];
   return section('timeline', '', [table(columns, body)]);
 }
 

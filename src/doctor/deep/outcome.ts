@@ -82,7 +82,7 @@ export interface HostileReport {
 
 /** The table of attacks, then each unexpected result with its reason, what was left out, and the counts. */
 export function printedHostile({ rows, counts }: HostileReport): Printable {
-  const titles = ['suite', 'attack', 'expected', 'seen', ''].map((title) => ({ title }));
+  const titles = ['suite', 'attack', 'expected', 'seen', ''];
   const cells = rows.map(({ suite, attack, expected, seen, broke }) => [
     suite,
     attack,
