@@ -1,8 +1,7 @@
 import { OffsiteError } from '../base/offsite-error.ts';
 import { baselineSides, compareWithBaselines, readBaselines } from '../comparison/baseline.ts';
-import { plannedCells } from '../comparison/cells.ts';
+import { blindVariants, plannedCells } from '../comparison/cells.ts';
 import { type ComparedBatches, compareBatches, comparedVariants } from '../comparison/comparison.ts';
-import { blindVariants } from '../comparison/planned.ts';
 import { type Reference, readReference, sideOf, variantsOf } from '../comparison/side.ts';
 import { type ListedBatch, listBatches, listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';

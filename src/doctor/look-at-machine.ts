@@ -4,7 +4,17 @@ import type { Engine } from '../engine/engine.ts';
 import type { Config } from '../suite/config-file.ts';
 import { configuredEngines } from '../suite/engines-config.ts';
 import type { Check, Prerequisite } from './check.ts';
-import { checksOf } from './checks/all.ts';
+import { engineClock, engineLimits, engineReachable, engineRuntime } from './checks/engine.ts';
+import { baseImage, engineDisk, leftovers, sandboxes, snapshots } from './checks/engine-content.ts';
+import { sealedSandbox } from './checks/sealed-sandbox.ts';
+import {
+  certificates,
+  configuration,
+  dataFolder,
+  modelKeys,
+  nodeVersion,
+  service,
+} from './checks/this-machine.ts';
 import { lookDeep } from './deep/look-deep.ts';
 import { attempt, examine } from './examine.ts';
 import { type DoctorReport, doctorReport } from './report.ts';
@@ -82,3 +92,26 @@ function named(all: readonly Check[], name: string | undefined): Check[] {
     check.ofEngine && name !== undefined ? { ...check, name: `${name}: ${check.name}` } : check,
   );
 }
+
+/**
+ * All checks of `offsite doctor`, in the order of the report: this machine, the service, the engine. There is
+ * a sealed sandbox of each of the runtimes.
+ */
+const checksOf = (runtimes: readonly SandboxRuntime[]): readonly Check[] => [
+  nodeVersion,
+  configuration,
+  certificates,
+  dataFolder,
+  service,
+  modelKeys,
+  engineReachable,
+  engineRuntime,
+  engineLimits,
+  engineClock,
+  engineDisk,
+  baseImage,
+  sandboxes,
+  ...runtimes.map(sealedSandbox),
+  snapshots,
+  leftovers,
+];

@@ -1,9 +1,8 @@
 import { Document, isCollection, isMap, isScalar, isSeq, parseDocument, Scalar } from 'yaml';
 import { OffsiteError } from '../base/offsite-error.ts';
-import { exactYaml } from '../suite/exact-yaml.ts';
-import { promptPlaceholder } from '../suite/placeholder.ts';
 import { SuiteFile } from '../suite/suite-file.ts';
-import { yamlFileOf } from '../suite/yaml-file.ts';
+import { promptPlaceholder } from '../suite/variables.ts';
+import { exactYaml, yamlFileOf } from '../suite/yaml-file.ts';
 import type { Change } from './read-change.ts';
 
 export interface NewCase {

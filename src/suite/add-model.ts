@@ -12,7 +12,7 @@ import {
   visit,
   type YAMLMap,
 } from 'yaml';
-import { exactYaml } from './exact-yaml.ts';
+import { exactYaml } from './yaml-file.ts';
 
 /**
  * Puts a model into the text of a configuration. Everything else stays as it is: comments, order and the

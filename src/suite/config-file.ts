@@ -9,7 +9,7 @@ import { Budget, ModelConfig } from './model-config.ts';
 import { ProfileConfig } from './profile-config.ts';
 import { ByteSize, Duration } from './quantities.ts';
 import { SandboxConfig } from './sandbox-config.ts';
-import { VariableName } from './variable-name.ts';
+import { VariableName } from './variables.ts';
 import type { YamlFile } from './yaml-file.ts';
 
 /**

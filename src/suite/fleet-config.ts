@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Duration } from './quantities.ts';
-import { VariableName } from './variable-name.ts';
+import { VariableName } from './variables.ts';
 
 const File = z.string().min(1);
 

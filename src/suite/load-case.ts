@@ -1,12 +1,13 @@
-import { basename, dirname, relative, resolve } from 'node:path';
+import { basename, dirname, posix, relative, resolve } from 'node:path';
 import type { Case, Validator } from '../contract/definition.ts';
+import type { AgentSource } from './agent-source.ts';
 import { answersOf } from './answers.ts';
-import { instructionOf } from './case-steps.ts';
+import { type CaseAgent, type CaseStep, type CaseSteps, instructionOf } from './case-steps.ts';
+import { thresholdsOf } from './case-tests.ts';
 import { workdirObstacle } from './environment.ts';
 import { FileReader } from './file-reader.ts';
 import { validatorOfChecks } from './load-checks.ts';
-import { agentOf, plannedSteps } from './load-steps.ts';
-import { type CasePart, plannedOracle, plannedTests } from './load-tests.ts';
+import { type CasePart, placedFiles, plannedOracle, plannedTests } from './load-tests.ts';
 import {
   type CaseExtras,
   freshVerify,
@@ -14,6 +15,7 @@ import {
   type PromptSource,
   type VerifyPlace,
 } from './plan.ts';
+import type { CombinedSteps, StepSource } from './steps-source.ts';
 import type { CaseSource } from './suite-file.ts';
 import type { Path, SuiteReader } from './suite-reader.ts';
 import type { Text } from './text-source.ts';
@@ -238,4 +240,60 @@ function asksJudge(source: string): boolean {
   const code = source.replaceAll(/^[ \t]*(?:\/\/|\/?\*).*$/gm, '');
   const isOwn = /function judge\b|(?:const|let|var) judge\b/.test(code);
   return !source.startsWith('#!') && !isOwn && /(?<![\w$])judge\(\s*\{/.test(code);
+}
+
+/** What the steps of a case have in common. */
+interface CommonParts {
+  agent: CaseAgent | undefined;
+  artifacts: readonly string[];
+  artifactsExcept: readonly string[];
+}
+
+/** The steps of a case with their files. What is wrong with them is reported. */
+function plannedSteps(
+  steps: readonly StepSource[],
+  { rewards, threshold }: CombinedSteps,
+  common: CommonParts,
+  part: CasePart,
+): CaseSteps {
+  const path = [...part.path, 'steps'];
+  part.reader.refuseRepeated(
+    path,
+    steps.map(({ name }) => name),
+    'name',
+  );
+  return {
+    list: steps.map((step, index) => plannedStep(step, common, { ...part, path: [...path, index] })),
+    strategy: rewards,
+    thresholds: thresholdsOf(threshold),
+  };
+}
+
+function plannedStep(step: StepSource, common: CommonParts, part: CasePart): CaseStep {
+  const { path, reader } = part;
+  const { name, instruction, folders = {}, files = {}, empties = [], setup, solution, tests } = step;
+  const { healthcheck, agent, timeout, artifacts = [], artifactsExcept = [] } = step;
+  const placed = placedFiles({ folders, files }, part);
+  if (setup !== undefined && !placed.some((file) => posix.normalize(file.path) === posix.normalize(setup)))
+    reader.report([...path, 'setup'], 'is none of the files of this step');
+  const except = [...common.artifactsExcept, ...artifactsExcept];
+  return {
+    name,
+    instruction: reader.text(instruction, [...path, 'instruction']),
+    ...{ files: placed, emptied: empties, setup, healthcheck },
+    agent: agent ? agentOf(agent, [...path, 'agent'], reader) : (common.agent ?? {}),
+    timeoutMs: timeout,
+    tests: {
+      ...plannedTests(tests, { ...part, path: [...path, 'tests'] }),
+      thresholds: { byName: tests.threshold, required: true },
+    },
+    artifacts: [...common.artifacts, ...artifacts],
+    ...(except.length > 0 && { artifactsExcept: except }),
+    ...(solution && { oracle: plannedOracle(solution, { ...part, path: [...path, 'solution'] }) }),
+  };
+}
+
+/** What a case, or one of its steps, says about its agent. */
+function agentOf({ hosts, ...agent }: AgentSource, path: Path, reader: SuiteReader): CaseAgent {
+  return { ...agent, ...(hosts && { network: { hosts, at: reader.issueAt([...path, 'hosts']) } }) };
 }

@@ -8,7 +8,6 @@ import { BadFile, type FileIssue } from './file-issues.ts';
 import { FileReader, heldKey } from './file-reader.ts';
 import type { FetchedSources } from './git/fetch-sources.ts';
 import { plannedCase } from './load-case.ts';
-import { isUnwritten } from './placeholder.ts';
 import type { PlannedCase, PromptSource, SuitePlan } from './plan.ts';
 import { findModel, type HarnessOffer, plannedVariant, unknownModel } from './planned-variant.ts';
 import { type Reach, reachedFolder } from './read-file.ts';
@@ -16,6 +15,7 @@ import { readSuite } from './read-suite.ts';
 import type { CaseSource, SuiteFile } from './suite-file.ts';
 import { SuiteReader } from './suite-reader.ts';
 import type { TasksSource } from './tasks-source.ts';
+import { isUnwritten } from './variables.ts';
 
 export interface SuiteOptions {
   /** Files and folders outside the suite's folder that it may read. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { WireName, type Wires, wires } from '../record/wires.ts';
 import { Duration } from './quantities.ts';
-import { VariableName } from './variable-name.ts';
+import { VariableName } from './variables.ts';
 
 export { type Wire, type Wires, wires } from '../record/wires.ts';
 

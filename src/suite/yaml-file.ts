@@ -29,7 +29,7 @@ export interface YamlFile<Value> {
   issue(path: Path, message: string): FileIssue;
 }
 
-export interface YamlOptions extends Pick<ReadOptions, 'reach'> {
+interface YamlOptions extends Pick<ReadOptions, 'reach'> {
   /** Whether the key `<<` merges other maps into its own, as in YAML 1.1. */
   merge?: boolean;
 }
@@ -195,3 +195,12 @@ function lastQuoted(document: Document, offset: number): { from: number; to: num
 function isQuoted({ type }: Scalar): boolean {
   return type === 'QUOTE_DOUBLE' || type === 'QUOTE_SINGLE';
 }
+
+/** Options of the library's `toString` with which it writes YAML that is read as exactly the same texts. */
+export const exactYaml = {
+  lineWidth: 0,
+  blockQuote: 'literal',
+  // Over several lines, the library writes some texts with carriage returns in a way that is read as another
+  // text.
+  doubleQuotedMinMultiLineLength: Number.POSITIVE_INFINITY,
+} as const;

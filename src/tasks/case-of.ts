@@ -7,8 +7,8 @@ import { heldKey } from '../suite/file-reader.ts';
 import { noExtras, type PlannedCase } from '../suite/plan.ts';
 import { caseEnvironment, healthcheckOf, placedOf } from './case-environment.ts';
 import { agentOf, artifactsOf, type CaseParts, oracleOf, plainPath, testsOf } from './case-parts.ts';
-import { artifactsFolder, testsFolder, verifierLogs } from './harbor/folders.ts';
-import { placedFiles } from './placed-files.ts';
+import { placedFiles } from './files-below.ts';
+import { artifactsFolder, testsFolder, verifierLogs } from './harbor/verifier.ts';
 import type { Task, TaskStep } from './task.ts';
 import { issueAt, TaskFolder } from './task-folder.ts';
 

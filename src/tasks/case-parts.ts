@@ -5,7 +5,7 @@ import type { CaseOracle, CaseTests, TestReading, Thresholds } from '../suite/ca
 import { BadFile } from '../suite/file-issues.ts';
 import type { EnvironmentParts } from '../suite/load-environment.ts';
 import type { McpServer } from '../suite/mcp-server.ts';
-import { folderOf, placedFiles } from './placed-files.ts';
+import { folderOf, placedFiles } from './files-below.ts';
 import { plainVariables } from './plain-variables.ts';
 import { wholePatch } from './swe-bench/patched-files.ts';
 import type { RewardReading, Task, TaskAgent, TaskEnvironment, TaskMcpServer, TaskNetwork } from './task.ts';

@@ -1,10 +1,9 @@
 import { Writable } from 'node:stream';
 import { styleText } from 'node:util';
-import { type Annotation, annotationLine } from './annotation.ts';
 import { ascii } from './ascii.ts';
 import { printableJson } from './escape.ts';
 import { lines, Printable, type Redact, type Span } from './printable.ts';
-import { safeLine } from './safe-line.ts';
+import { type Annotation, annotationLine, safeLine } from './safe-line.ts';
 
 /** What can be printed. A string is foreign text with any number of lines. */
 export type Content = string | Printable;

@@ -1,5 +1,5 @@
 import { hasServiceMessage, withoutNumberSigns } from './escape.ts';
-import { bar, type Line } from './printable.ts';
+import { bar, type Line, lines, linesOf, type Redact, type Value } from './printable.ts';
 
 /**
  * How a line may begin with foreign text: a letter, a number, a path; or one mark followed by something other
@@ -27,4 +27,31 @@ export function safeLine(line: Line): Line {
 
 function textOf(line: Line): string {
   return line.map(({ text }) => text).join('');
+}
+
+/** A message from Offsite to GitHub Actions. */
+export interface Annotation {
+  kind: 'error' | 'warning';
+  title: Value;
+  message: Value;
+}
+
+/** The workflow command. Foreign text is inside its title and its message, and cannot end either. */
+export function annotationLine({ kind, title, message }: Annotation, redact: Redact): string {
+  const property = data(plain(title, redact)).replaceAll(':', '%3A').replaceAll(',', '%2C');
+  return `::${kind} title=${property}::${data(plain(message, redact))}`;
+}
+
+function plain(value: Value, redact: Redact): string {
+  return linesOf(typeof value === 'string' ? lines(value) : value, redact)
+    .map((line) =>
+      safeLine(line)
+        .map(({ text }) => text)
+        .join(''),
+    )
+    .join('\n');
+}
+
+function data(text: string): string {
+  return text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
 }

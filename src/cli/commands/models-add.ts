@@ -6,7 +6,7 @@ import { checkAddress, isSecret, readAddress, readPair, usualPorts } from '../..
 import type { Asking, NewModel } from '../../setup/models/gather-model.ts';
 import { modelText } from '../../suite/add-model.ts';
 import { keyHeaders, type Wire, wires } from '../../suite/model-config.ts';
-import { variableProblem } from '../../suite/variable-name.ts';
+import { variableProblem } from '../../suite/variables.ts';
 import type { Output } from '../../text/output.ts';
 import { type Printable, quoted, stack, text } from '../../text/printable.ts';
 import { CommandContext } from '../context.ts';

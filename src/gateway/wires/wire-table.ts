@@ -14,7 +14,7 @@ import type { WireDescriptor } from './wire-descriptor.ts';
  * 2. a folder here with a `WireDescriptor` and a `translation/`; `openai-chat/` is the smallest example. Give
  *    its `requests` `names` if a member means something else there, or lets the provider act by itself;
  * 3. its line below: routes, probes, replay and metering follow from this table;
- * 4. its provider in `src/setup/models/hosted.ts` and `src/setup/offered-models.ts`, if that is public;
+ * 4. its provider in `src/setup/models/gather-model.ts` and `src/setup/offered-models.ts`, if that is public;
  * 5. `wires` of each runner whose CLI speaks it, and the configuration of that CLI. The compiler does not
  *    notice a missing configuration. All other harnesses are translated;
  * 6. `npm run generate`, and `WRITE_MATRIX=1 npm test -- test/runners/matrix.long.test.ts`. Type errors of

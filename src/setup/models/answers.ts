@@ -1,5 +1,5 @@
 import { splitAddress } from '../../suite/model-config.ts';
-import { mayBeKey } from '../../suite/variable-name.ts';
+import { mayBeKey } from '../../suite/variables.ts';
 
 /** What is wrong with the address of a model's API; undefined if nothing is. */
 export function checkAddress(given: string): string | undefined {

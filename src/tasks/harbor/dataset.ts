@@ -1,9 +1,13 @@
-import { basename, join } from 'node:path';
+import { existsSync, realpathSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { DocumentTooHeavy, parseCheckedJson } from '../../base/parse-json.ts';
 import { taskDigests, taskSets } from '../../bounds/tasks.ts';
-import type { FileIssue } from '../../suite/file-issues.ts';
-import { checkDocument } from '../document.ts';
+import { printPath } from '../../contract/errors.ts';
+import { BadFile, type FileIssue } from '../../suite/file-issues.ts';
+import { readText } from '../../suite/yaml-file.ts';
+import { checkDocument, type TaskDocument } from '../document.ts';
 import type { FoundTask } from '../located.ts';
 import { Remarks } from '../supported.ts';
 import { isBelow, issueAt, TaskFolder } from '../task-folder.ts';
@@ -75,5 +79,81 @@ function digestOf(folder: string, path: string): string | undefined {
   } catch (error) {
     if (error instanceof OffsiteError) throw error;
     return undefined;
+  }
+}
+
+const Registry = z.array(
+  z.object({
+    name: z.string().min(1),
+    version: z.string().optional(),
+    description: z.string().optional(),
+    tasks: z.array(
+      z.object({
+        name: z.string().min(1),
+        git_url: z.string().nullish(),
+        git_commit_id: z.string().nullish(),
+        path: z.string().min(1),
+      }),
+    ),
+  }),
+);
+
+/** Whether a file looks like a registry, and not like a file of another program with the same name. */
+export function isRegistry(file: string): boolean {
+  try {
+    return Array.isArray(parseCheckedJson(readJson(file)));
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The tasks that an older registry names. Those that are folders beside it can be read. The others would have
+ * to be fetched. Throws {@link BadFile}.
+ */
+export function readRegistry(file: string): { tasks: FoundTask[]; notes: FileIssue[] } {
+  const remarks = new Remarks();
+  const document = jsonDocument(file);
+  const registry = checkDocument(document, Registry, remarks);
+  const folder = dirname(file);
+  const count = registry.reduce((sum, { tasks }) => sum + tasks.length, 0);
+  if (count > taskSets.count.tasks)
+    throw new BadFile([issueAt(file, `has more than ${taskSets.count.tasks} tasks`)]);
+  const tasks = registry.flatMap(({ tasks }, set) =>
+    tasks.map(({ name, path, git_url: url, git_commit_id: commit }, index): FoundTask => {
+      const place = join(folder, path);
+      const id = basename(name);
+      if (isBelow(folder, place) && isTaskIn(folder, place)) return { id, format: 'harbor', place };
+      const from = [url, commit, path].filter((part) => part != null).join(' ');
+      return { id, format: 'harbor', place, absent: document.issue([set, 'tasks', index], from) };
+    }),
+  );
+  return { tasks, notes: remarks.notes };
+}
+
+/** Whether a folder is a task, and no link leads from it to elsewhere. */
+function isTaskIn(folder: string, place: string): boolean {
+  return existsSync(join(place, 'task.toml')) && isBelow(realpathSync(folder), realpathSync(place));
+}
+
+function readJson(file: string): string {
+  const folder = new TaskFolder(dirname(file));
+  // Throws for a link that leads elsewhere.
+  folder.kind(basename(file));
+  return readText(file, { reach: folder.reach, maximumBytes: taskSets.bytes.json });
+}
+
+/** JSON has no positions here: its issues name the path of the value. */
+function jsonDocument(file: string): TaskDocument {
+  const issue: TaskDocument['issue'] = (path, message) => ({
+    ...issueAt(file, message),
+    path: printPath(path),
+  });
+  try {
+    return { file, value: parseCheckedJson(readJson(file)), issue };
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof DocumentTooHeavy)
+      throw new BadFile([issueAt(file, messageOf(error))]);
+    throw error;
   }
 }

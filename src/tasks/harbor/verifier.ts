@@ -2,11 +2,10 @@ import { BadFile } from '../../suite/file-issues.ts';
 import type { CollectHook, PlacedFolder, TaskEnvironment, TaskVerifier } from '../task.ts';
 import type { Path } from '../unknown-keys.ts';
 import { readEnvironment } from './environment.ts';
-import { testsFolder, verifierLogs } from './folders.ts';
 import { type HarborSource, readNetwork, readVariables } from './source.ts';
 import type { TaskToml, VerifierTable } from './task-toml.ts';
 
-export interface VerifierRequest {
+interface VerifierRequest {
   toml: TaskToml;
   /** The table of the step, if it is one of a task with several. */
   step: { table: VerifierTable; path: Path; folder: readonly string[] } | undefined;
@@ -116,3 +115,14 @@ function readTests(
   }
   return tests;
 }
+
+/** Folders in containers, by agreement of the format. */
+
+/** Where tests are put, or are in an image that is made for them. */
+export const testsFolder = '/tests';
+
+/** Where tests write rewards. */
+export const verifierLogs = '/logs/verifier';
+
+/** Whatever is left there is an artifact. */
+export const artifactsFolder = '/logs/artifacts';

@@ -1,6 +1,6 @@
 import { rewards } from '../../bounds/tasks.ts';
 import { plainLines } from '../plain-output.ts';
-import { type NamedResult, NamedResults } from './named-results.ts';
+import { type NamedResult, NamedResults } from './resolved.ts';
 
 /** The results of tests by their names, or why there are none. */
 export type ReadLog = { kind: 'results'; results: NamedResults } | { kind: 'none'; problem: string };

@@ -1,11 +1,9 @@
-import type { NamedResult } from './named-results.ts';
-
 interface NamedTests {
   failToPass: readonly string[];
   passToPass: readonly string[];
 }
 
-export interface Resolution {
+interface Resolution {
   /** Whether all tests that count have passed. */
   resolved: boolean;
   /** The tests that count and did not pass. A test without a result is among them. */
@@ -28,4 +26,33 @@ export function resolution(
   ];
   const counting = failToPass.length + passToPass.length;
   return { resolved: counting > 0 && failed.length === 0, failed, counting };
+}
+
+export type NamedResult = 'passed' | 'skipped' | 'failed';
+
+const order: readonly NamedResult[] = ['passed', 'skipped', 'failed'];
+
+/**
+ * The results of tests by their names. Of several results of one name the worst counts. Rows name tests up to
+ * the first blank, so a name with blanks counts under its first word too.
+ */
+export class NamedResults {
+  readonly #results = new Map<string, NamedResult>();
+
+  add(name: string, result: NamedResult): void {
+    const [word = name] = name.split(/\s/, 1);
+    for (const each of new Set([name, word])) {
+      const known = this.#results.get(each);
+      if (known === undefined || order.indexOf(known) < order.indexOf(result))
+        this.#results.set(each, result);
+    }
+  }
+
+  get size(): number {
+    return this.#results.size;
+  }
+
+  of(name: string): NamedResult | undefined {
+    return this.#results.get(name);
+  }
 }
