@@ -61,6 +61,7 @@ export function openExchange(
   const follow = () => stopping.abort(client.reason);
   const copy = copyOf(full);
   let meter: Meter | undefined;
+  let translation: Transcoder | undefined;
   let release: (() => void) | undefined;
   let heldByDecoder = 0;
   let wholeRead = false;
@@ -163,7 +164,8 @@ export function openExchange(
     else if (exchange.failure === undefined) record.failures.delete(role);
   };
 
-  const take = (bytes: Buffer, transcoder: Transcoder | undefined) => {
+  /** Call it after the translation has read these bytes: the meter may share its reading. */
+  const take = (bytes: Buffer) => {
     exchange.firstByteAt ??= clock.now();
     exchange.responseBytes += bytes.length;
     meter?.chunk(bytes);
@@ -171,7 +173,7 @@ export function openExchange(
     // Callers in this process read the whole answer before they use it.
     const read = ask.from === 'process' ? exchange.responseBytes : 0;
     return hold.resize(
-      heldBy(ask) + heldByDecoder + copy.size + (meter?.held() ?? 0) + (transcoder?.held() ?? 0) + read,
+      heldBy(ask) + heldByDecoder + copy.size + (meter?.held() ?? 0) + (translation?.held() ?? 0) + read,
       stopping.signal,
     );
   };
@@ -197,7 +199,7 @@ export function openExchange(
       if (replayed) exchange.replayed = replayed;
       if (status >= 300) entry.use = 'free';
       const type = String(headers['content-type'] ?? '');
-      meter = meterOf(request.wire, status, type);
+      meter = meterOf(request.wire, status, type, () => translation?.stream?.());
     },
     rejected(error) {
       const { aborted, reason } = stopping.signal;
@@ -213,20 +215,22 @@ export function openExchange(
       }
     },
     async *passed(body, transcoder) {
+      translation = transcoder;
       const redacted = model.redaction.stream();
       try {
         for await (const chunk of transcoder ? untilOver(body, transcoder) : body) {
           const bytes = redacted.push(chunk);
           if (bytes.length === 0) continue;
-          const room = take(bytes, transcoder);
           const out = transcoder ? transcoder.push(bytes) : bytes;
+          const room = take(bytes);
           if (room) await room;
           if (out.length > 0) yield out;
           throwIfBroken(transcoder);
         }
         const rest = redacted.end();
-        if (rest.length > 0) await take(rest, transcoder);
-        const last = transcoder ? Buffer.concat([transcoder.push(rest), transcoder.end()]) : rest;
+        const pushed = transcoder ? transcoder.push(rest) : rest;
+        if (rest.length > 0) await take(rest);
+        const last = transcoder ? Buffer.concat([pushed, transcoder.end()]) : rest;
         if (last.length > 0) yield last;
         throwIfBroken(transcoder);
         wholeRead = true;

@@ -7,7 +7,7 @@ import type { Usage } from '../contract/report.ts';
 import type { Wire } from '../suite/model-config.ts';
 import { isBlank, isDocument, isEvents } from './event-feed.ts';
 import { faultIn } from './standing.ts';
-import { answerStream } from './translation/answer-stream.ts';
+import { type AnswerStream, answerStream } from './translation/answer-stream.ts';
 import { callIds } from './translation/call-ids.ts';
 import { Losses } from './translation/losses.ts';
 import type { NeutralUsage } from './translation/neutral-answer.ts';
@@ -56,10 +56,18 @@ const nothing: Reading = {
  * A meter for an answer of this status and content type. Servers send streams and documents under any type,
  * so its first bytes decide.
  */
-export function meterOf(wire: Wire, status: number, contentType: string): Meter {
+export function meterOf(
+  wire: Wire,
+  status: number,
+  contentType: string,
+  /** The reading of a translation that has read the same bytes. */
+  translated: () => AnswerStream | undefined = () => undefined,
+): Meter {
   if (status >= 300) return errorMeter(wire);
   const isJson = /^application\/([\w.-]+\+)?json\b/.test(contentType);
   return meterByContent((beginning) => {
+    const stream = translated();
+    if (stream) return { chunk: () => undefined, held: () => 0, end: () => endOf(stream) };
     if (isDocument(beginning)) return documentMeter(wire);
     if (isEvents(beginning) || contentType.startsWith('text/event-stream')) return streamMeter(wire);
     return isJson ? documentMeter(wire) : foreignMeter(wire);
@@ -134,10 +142,14 @@ function streamMeter(wire: Wire): Meter {
     held: () => stream.held(),
     end() {
       stream.feed(decoder.end());
-      stream.end();
-      return { ...readingOf(stream.steps, stream.problem()), events: stream.events() };
+      return endOf(stream);
     },
   };
+}
+
+function endOf(stream: AnswerStream): Reading {
+  stream.end();
+  return { ...readingOf(stream.steps, stream.problem()), events: stream.events() };
 }
 
 function documentMeter(wire: Wire): Meter {

@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { isObject, type JsonObject } from '../wires/lenient.ts';
+import type { Losses } from './losses.ts';
+import type { Piece } from './neutral-answer.ts';
 import { eventObject } from './read-answers.ts';
+import type { StreamSteps } from './stream-steps.ts';
 
 /** A text that no server can guess, so no event contains it. */
 const place = randomUUID();
@@ -19,24 +22,43 @@ interface Frame {
 /**
  * Reads the data of a stream's events. Most of them differ in one text alone, such as the next word of the
  * answer. Once two events have shown what is around that text, later ones are not parsed: their text is put
- * into the same object. So an object is valid only until the next event is read. The result is the same as
- * with parsing: a text without quotes, backslashes and control characters needs no decoding.
+ * into the same object. And if reading two such events in turn said their texts to `steps` and nothing else,
+ * then the next ones are not read either: their text is said. The result is the same as with parsing: a text
+ * without quotes, backslashes and control characters needs no decoding.
  *
- * @returns a function that reads the data of the next event; throws `UnreadableAnswer`
+ * @param take reads an event, which is valid only until the next one
+ * @returns a function that reads the data of the next event, and the name of its `event` line; throws
+ * `UnreadableAnswer`
  */
-export function eventObjects(): (data: string) => JsonObject {
+export function eventReader(
+  steps: StreamSteps,
+  losses: Losses,
+  take: (event: JsonObject, name: string | undefined) => void,
+): (data: string, name?: string) => void {
   let last = '';
   let frame: Frame | undefined;
-  return (data) => {
+  /** What the last event said, if it was like the one before and said its text alone. */
+  let said: (Piece & { name: string | undefined; isSure: boolean }) | undefined;
+  return (data, name) => {
     const text = frame && textIn(frame, data);
     if (frame && text !== undefined) {
+      const before = said?.name === name ? said : undefined;
+      if (before?.isSure) return steps.text(before.type, text);
+      const { event } = frame;
       frame.put(text);
-      return frame.event;
+      const lost = losses.times;
+      const piece = steps.onlyPiece(() => take(event, name));
+      const isAlone = piece?.text === text && losses.times === lost;
+      // One text alone could be that of another place, which happens to be the same.
+      const isSure = before !== undefined && before.text !== text;
+      said = isAlone ? { ...piece, name, isSure } : undefined;
+      return;
     }
+    said = undefined;
     const event = eventObject(data);
     frame = data.length <= small ? (frameOf(last, data) ?? frame) : frame;
     last = data;
-    return event;
+    take(event, name);
   };
 }
 

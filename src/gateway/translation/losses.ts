@@ -52,6 +52,7 @@ export class Losses {
   readonly #found = new Map<string, Loss>();
   readonly #mode: TranslationMode;
   readonly #model: string;
+  #times = 0;
 
   constructor(mode: TranslationMode, model: string) {
     this.#mode = mode;
@@ -66,8 +67,14 @@ export class Losses {
     this.record(path, kind);
   }
 
+  /** How often something was recorded. */
+  get times(): number {
+    return this.#times;
+  }
+
   /** Records a loss of an answer: it has arrived, so it cannot be refused any more. */
   record(path: string, kind: LossKind): void {
+    this.#times += 1;
     const known = this.#found.get(path);
     if (known) known.times += 1;
     else if (this.#found.size < modelRequests.count.losses) this.#found.set(path, { path, kind, times: 1 });

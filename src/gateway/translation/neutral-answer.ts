@@ -29,6 +29,12 @@ export const NeutralAnswer = z.object({
 });
 export type NeutralAnswer = z.infer<typeof NeutralAnswer>;
 
+/** A piece of a text. */
+export interface Piece {
+  type: 'text' | 'refusal' | 'reasoning';
+  text: string;
+}
+
 /**
  * A step of a streamed answer. Parts follow each other: text, reasoning and refusals as pieces, a call from
  * `call` to `callEnd`. The last event of a successful answer is an `end`. If the model reports an error, the
@@ -36,7 +42,7 @@ export type NeutralAnswer = z.infer<typeof NeutralAnswer>;
  */
 export type NeutralEvent =
   | { type: 'start'; id: string | undefined; model: string | undefined; usage?: NeutralUsage }
-  | { type: 'text' | 'refusal' | 'reasoning'; text: string }
+  | Piece
   /** Ends a part of reasoning. */
   | { type: 'signature'; signature: string; redacted?: true }
   | { type: 'call'; id: string; name: string }

@@ -2,7 +2,7 @@ import { modelAnswers } from '../../bounds/model.ts';
 import type { ModelError } from '../wires/model-error.ts';
 import type { CallIds } from './call-ids.ts';
 import { CallPieces } from './call-pieces.ts';
-import type { NeutralEvent, NeutralStop, NeutralUsage } from './neutral-answer.ts';
+import type { NeutralEvent, NeutralStop, NeutralUsage, Piece } from './neutral-answer.ts';
 import { UnreadableAnswer } from './unreadable-answer.ts';
 
 /**
@@ -26,6 +26,8 @@ export class StreamSteps {
   #refusal: UnreadableAnswer | undefined;
   #called = false;
   #refused = false;
+  /** What was said since {@link onlyPiece} began; null if that was more than one piece of text. */
+  #said: Piece | null | undefined;
 
   constructor(ids: CallIds, emit: (event: NeutralEvent) => void) {
     this.#ids = ids;
@@ -71,6 +73,7 @@ export class StreamSteps {
     this.#model ??= short(model || undefined);
     if (this.#begun) return;
     this.#begun = true;
+    this.#said = null;
     this.#emit({ type: 'start', id: short(id), model: short(model), ...(usage && { usage }) });
   }
 
@@ -81,16 +84,27 @@ export class StreamSteps {
 
   /** The answer has something that the neutral form cannot say, so its end becomes this error. */
   refuse(message: string): void {
+    this.#said = null;
     this.#refusal ??= new UnreadableAnswer(message);
   }
 
-  text(type: 'text' | 'refusal' | 'reasoning', text: string): void {
+  text(type: Piece['type'], text: string): void {
     if (text === '') return;
     this.#refused ||= type === 'refusal';
-    this.#add({ type, text }, text.length);
+    const piece = { type, text };
+    this.#said = this.#said === undefined ? piece : null;
+    this.#add(piece, text.length);
+  }
+
+  /** What `read` said, if that was one piece of text alone. Counts that are the same again say nothing. */
+  onlyPiece(read: () => void): Piece | undefined {
+    this.#said = undefined;
+    read();
+    return this.#said ?? undefined;
   }
 
   signature(signature: string, redacted: boolean): void {
+    this.#said = null;
     this.#add({ type: 'signature', signature, ...(redacted && { redacted: true }) }, signature.length);
   }
 
@@ -100,11 +114,13 @@ export class StreamSteps {
       ids: this.#ids,
       emit: (event) => this.#emit(event),
       changed: (characters) => {
+        this.#said = null;
         this.#keep(characters);
         this.#tell(false);
       },
     });
     this.#called = true;
+    this.#said = null;
     this.#add(call, 0);
     return call;
   }

@@ -1,3 +1,4 @@
+import type { AnswerStream } from './answer-stream.ts';
 import type { UnreadableAnswer } from './unreadable-answer.ts';
 
 /** Turns the bytes of a model's answer into those for its client. */
@@ -10,6 +11,8 @@ export interface Transcoder {
   problem(): UnreadableAnswer | undefined;
   /** Whether the model has said the end of its answer, and its client has it. */
   isOver?(): boolean;
+  /** Its reading of a stream, once the beginning has shown that it is one. */
+  stream?(): AnswerStream | undefined;
   /** Bytes that it keeps. */
   held(): number;
 }

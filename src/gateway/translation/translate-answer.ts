@@ -108,6 +108,7 @@ function transcoderByContent(choose: (beginning: string) => Transcoder): Transco
     },
     problem: () => chosen?.problem(),
     isOver: () => chosen?.isOver?.() ?? false,
+    stream: () => chosen?.stream?.(),
     held: () => chosen?.held() ?? beginning.length,
   };
 }

@@ -22,6 +22,7 @@ export function streamTranscoder(
 ): Transcoder {
   let out: string[] = [];
   let failed: UnreadableAnswer | undefined;
+  let isTelling = false;
   const writer = client.writeStream(asked, (event) => out.push(bytesOfEvent(event)));
   const pieces = new JoinedPieces((event) => writer.take(event));
   const stream = answerStream(model, {
@@ -31,7 +32,11 @@ export function streamTranscoder(
       modelAnswers.bytes.translated,
       getHeapStatistics().heap_size_limit * modelAnswers.bytes.eventOfHeap,
     ),
-    emit: (event) => pieces.take(event),
+    emit(event) {
+      // After a failure the stream is read for what else it says about itself, but no more is told.
+      if (isTelling || (failed ?? stream.problem()) === undefined) attempt(() => pieces.take(event));
+    },
+    readsOn: true,
   });
   const attempt = (step: () => void) => {
     try {
@@ -45,8 +50,11 @@ export function streamTranscoder(
     attempt(() => pieces.flush());
     failed ??= stream.problem();
     const { message } = failed ?? {};
-    if (message !== undefined)
-      attempt(() => stream.steps.tellFailure({ message, codes: [], isOverload: false }));
+    if (message !== undefined) {
+      isTelling = true;
+      stream.steps.tellFailure({ message, codes: [], isOverload: false });
+      isTelling = false;
+    }
     const bytes = Buffer.from(out.join(''));
     out = [];
     return bytes;
@@ -59,11 +67,12 @@ export function streamTranscoder(
     },
     end() {
       stream.feed(decode());
-      if (!failed) stream.end();
+      stream.end();
       return takeWritten();
     },
     problem: () => failed,
     isOver: () => stream.steps.over && !failed,
+    stream: () => stream,
     held: () => stream.held() + writer.held(),
   };
 }

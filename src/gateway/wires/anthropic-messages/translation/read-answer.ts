@@ -1,5 +1,5 @@
 import type { CallPieces } from '../../../translation/call-pieces.ts';
-import { eventObjects } from '../../../translation/event-objects.ts';
+import { eventReader } from '../../../translation/event-objects.ts';
 import { disorder, incomplete, NoAnswer, stopOf } from '../../../translation/read-answers.ts';
 import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
@@ -24,7 +24,6 @@ interface Block {
  * answer is read as its blocks.
  */
 export const read: WireTranslation['read'] = (steps, losses) => {
-  const objectOf = eventObjects();
   const counts: Record<string, unknown> = {};
   const blocks: Block[] = [];
   let isSaid = false;
@@ -106,34 +105,37 @@ export const read: WireTranslation['read'] = (steps, losses) => {
     steps.end(stopOf(stops, stop?.reason, losses, 'answer.stop_reason'), stop?.sequence);
   };
 
+  const readEvent = eventReader(steps, losses, (event, name) => {
+    const { type = name } = event;
+    const failure = readError(event.error);
+    if (type === 'error' || failure.message !== undefined)
+      return steps.failure(failure.message === undefined ? readErrorBody(event) : failure);
+    if (type === 'message_start') {
+      const { message } = event;
+      if (!isObject(message) || (started !== undefined && started !== message.id))
+        throw disorder('message_start');
+      started = message.id;
+      // Its output tokens cover only the beginning of the answer.
+      count({ ...Object(message.usage), output_tokens: undefined });
+      return steps.start(stringIn(message, 'id'), stringIn(message, 'model'), steps.usage);
+    }
+    if (!ofMessage.has(type)) return;
+    // llama.cpp leaves the beginning out if its first piece is half a character.
+    if (type === 'content_block_start') begin(event.content_block, event.index);
+    else if (type === 'content_block_delta' && isObject(event.delta)) more(event.delta, event.index);
+    else if (type === 'content_block_stop') endBlock(event.index);
+    else if (type === 'message_delta') {
+      stopWith(event.delta);
+      count(event.usage);
+    } else if (type === 'message_stop') finish();
+  });
+
   return {
     event(data, name) {
       if (steps.over || data.trim() === '') return;
       isTold ||= data.trim() === '[DONE]';
       if (isTold) return;
-      const event = objectOf(data);
-      const { type = name } = event;
-      const failure = readError(event.error);
-      if (type === 'error' || failure.message !== undefined)
-        return steps.failure(failure.message === undefined ? readErrorBody(event) : failure);
-      if (type === 'message_start') {
-        const { message } = event;
-        if (!isObject(message) || (started !== undefined && started !== message.id))
-          throw disorder('message_start');
-        started = message.id;
-        // Its output tokens cover only the beginning of the answer.
-        count({ ...Object(message.usage), output_tokens: undefined });
-        return steps.start(stringIn(message, 'id'), stringIn(message, 'model'), steps.usage);
-      }
-      if (!ofMessage.has(type)) return;
-      // llama.cpp leaves the beginning out if its first piece is half a character.
-      if (type === 'content_block_start') begin(event.content_block, event.index);
-      else if (type === 'content_block_delta' && isObject(event.delta)) more(event.delta, event.index);
-      else if (type === 'content_block_stop') endBlock(event.index);
-      else if (type === 'message_delta') {
-        stopWith(event.delta);
-        count(event.usage);
-      } else if (type === 'message_stop') finish();
+      readEvent(data, name);
     },
     end() {
       if (steps.over) return;

@@ -1,4 +1,4 @@
-import { eventObjects } from '../../../translation/event-objects.ts';
+import { eventReader } from '../../../translation/event-objects.ts';
 import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
 import { incomplete, NoAnswer, stopOf } from '../../../translation/read-answers.ts';
 import type { Stops } from '../../../translation/stops.ts';
@@ -10,7 +10,6 @@ import { fields } from '../../reply.ts';
 
 /** Reads the chunks of a stream. A whole answer is read as its only chunk. */
 export const read: WireTranslation['read'] = (steps, losses) => {
-  const objectOf = eventObjects();
   let reason: unknown;
 
   const part = (part: JsonObject) => {
@@ -41,12 +40,13 @@ export const read: WireTranslation['read'] = (steps, losses) => {
     reason = candidate?.finishReason || reason;
   };
 
+  const readEvent = eventReader(steps, losses, take);
   const finish = () => steps.end(stopOf(stops, reason, losses, 'answer.finishReason'));
 
   return {
     event(data) {
       if (steps.over || data.trim() === '' || data.trim() === '[DONE]') return;
-      take(objectOf(data));
+      readEvent(data);
     },
     end() {
       if (steps.over) return;

@@ -1,4 +1,4 @@
-import { eventObjects } from '../../../translation/event-objects.ts';
+import { eventReader } from '../../../translation/event-objects.ts';
 import { incomplete, NoAnswer, stopOf } from '../../../translation/read-answers.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { words } from '../../accepted.ts';
@@ -14,7 +14,6 @@ const known = new Set([...words('role content refusal tool_calls function_call')
 
 /** Reads the chunks of a stream. A whole answer is read as its only chunk. */
 export const read: WireTranslation['read'] = (steps, losses) => {
-  const objectOf = eventObjects();
   const called = callsOf(steps);
   let reason: unknown;
   let hasContent = false;
@@ -67,11 +66,12 @@ export const read: WireTranslation['read'] = (steps, losses) => {
     steps.end(stopOf(stops, reason, losses, 'answer.finish_reason'));
   };
 
+  const readEvent = eventReader(steps, losses, take);
   return {
     event(data) {
       if (steps.over || data.trim() === '') return;
       if (data.trim() === '[DONE]') return end(true);
-      take(objectOf(data));
+      readEvent(data);
     },
     // Not every server ends with [DONE].
     end: () => end(false),
