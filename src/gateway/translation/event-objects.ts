@@ -63,9 +63,11 @@ export function eventReader(
 }
 
 function textIn({ before, after }: Frame, data: string): string | undefined {
-  if (data.length > small || data.length < before.length + after.length) return undefined;
-  if (!data.startsWith(before) || !data.endsWith(after)) return undefined;
-  const text = data.slice(before.length, data.length - after.length);
+  const end = data.length - after.length;
+  if (data.length > small || end < before.length) return undefined;
+  // This compares whole words of memory; startsWith compares each character.
+  if (data.slice(0, before.length) !== before || data.slice(end) !== after) return undefined;
+  const text = data.slice(before.length, end);
   return plain.test(text) ? text : undefined;
 }
 
