@@ -17,7 +17,7 @@ import {
 } from './plan.ts';
 import type { CombinedSteps, StepSource } from './steps-source.ts';
 import type { CaseSource } from './suite-file.ts';
-import type { Path, SuiteReader } from './suite-reader.ts';
+import type { SuiteReader } from './suite-reader.ts';
 import type { Text } from './text-source.ts';
 import {
   countNames,
@@ -26,6 +26,7 @@ import {
   tooLongForEnvironment,
   type Variables,
 } from './variables.ts';
+import type { Path } from './yaml-file.ts';
 
 /** A case of a suite file with the files that it names. Its problems are reported. */
 export function plannedCase(

@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs';
 import type { Validator } from '../contract/definition.ts';
 import type { CheckSource } from './checks-source.ts';
 import type { CaseSource } from './suite-file.ts';
-import type { Path, SuiteReader } from './suite-reader.ts';
+import type { SuiteReader } from './suite-reader.ts';
 import type { Variables } from './variables.ts';
+import type { Path } from './yaml-file.ts';
 
 const module = readFileSync(new URL('./checks-validator.mjs', import.meta.url), 'utf8');
 

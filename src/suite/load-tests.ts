@@ -10,8 +10,9 @@ import {
 import type { PlacedFile } from './environment.ts';
 import { BadFile } from './file-issues.ts';
 import type { FileReader } from './file-reader.ts';
-import type { Path, SuiteReader } from './suite-reader.ts';
+import type { SuiteReader } from './suite-reader.ts';
 import { NamesFile, type OracleSource, type TestNames, type TestsSource } from './tests-source.ts';
+import type { Path } from './yaml-file.ts';
 
 /** Where a part of a case is, and what its files are read with. */
 export interface CasePart {

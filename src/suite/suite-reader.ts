@@ -11,10 +11,7 @@ import { readFile } from './read-file.ts';
 import type { CaseSource, SuiteFile } from './suite-file.ts';
 import type { Text } from './text-source.ts';
 import { expandVariables, type Variables } from './variables.ts';
-import type { YamlFile } from './yaml-file.ts';
-
-/** The keys and indices that lead to a value of the suite file. */
-export type Path = (string | number)[];
+import type { Path, YamlFile } from './yaml-file.ts';
 
 /** Reads what one suite file names, and collects the problems with their places. */
 export class SuiteReader {

@@ -1,8 +1,6 @@
 import type { FileIssue } from './file-issues.ts';
 import { type CaseSource, SuiteFile, type VariantSource } from './suite-file.ts';
-import { readYamlFile } from './yaml-file.ts';
-
-type Path = (string | number)[];
+import { type Path, readYamlFile } from './yaml-file.ts';
 
 /** `sent` with the request; `local` to this machine; `unused` by trials. */
 type Fields<Source> = Readonly<Record<keyof Source & string, 'sent' | 'local' | 'unused'>>;

@@ -19,7 +19,8 @@ import { type ReadOptions, readFile } from './read-file.ts';
 import { schemaProblems } from './schema-problems.ts';
 import { boundsProblem, documentProblem, type YamlProblem } from './yaml-bounds.ts';
 
-type Path = readonly (string | number)[];
+/** The keys and indices that lead to a value of a file. */
+export type Path = readonly (string | number)[];
 
 /** A YAML file that matches a schema, with a way to find the position of a value. */
 export interface YamlFile<Value> {

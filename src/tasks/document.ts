@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { taskSets } from '../bounds/tasks.ts';
 import { BadFile, type FileIssue, hasNul } from '../suite/file-issues.ts';
 import { schemaProblems } from '../suite/schema-problems.ts';
+import type { Path } from '../suite/yaml-file.ts';
 import type { Remarks } from './supported.ts';
-import { type Path, unknownKeys } from './unknown-keys.ts';
+import { unknownKeys } from './unknown-keys.ts';
 
 /** What a file of a task says, with a way to find the position of each key. */
 export interface TaskDocument {

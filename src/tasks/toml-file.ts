@@ -3,9 +3,9 @@ import { taskSets } from '../bounds/tasks.ts';
 import { printPath } from '../contract/errors.ts';
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import type { ReadOptions } from '../suite/read-file.ts';
+import type { Path } from '../suite/yaml-file.ts';
 import { readText } from '../suite/yaml-file.ts';
 import type { TaskDocument } from './document.ts';
-import type { Path } from './unknown-keys.ts';
 
 /**
  * Reads a file in TOML 1.0. Dates are texts, as they are written. Throws {@link BadFile} at the position of

@@ -1,7 +1,5 @@
 import { z } from 'zod';
-
-/** The keys and indices that lead to a value. */
-export type Path = readonly (string | number)[];
+import type { Path } from '../suite/yaml-file.ts';
 
 /** A key of a value that the schema does not know, or marks as deprecated. */
 export interface KeyRemark {

@@ -1,5 +1,6 @@
 import { stringify } from 'yaml';
 import { parseForeignJson } from '../../base/parse-json.ts';
+import type { Judgment, Validation } from '../../contract/validation.ts';
 import type { CheckBeside } from '../../record/checks-beside.ts';
 import { hasPassed, lowJudgments, reachesThreshold, scoreText } from '../../record/failures.ts';
 import type { LaterGrading } from '../../record/later-grading.ts';
@@ -25,8 +26,6 @@ import { firstLine, firstOf, inFull, inStory, mark, section } from './layout.ts'
 const most = { failed: 3, passed: 3 };
 
 type Step = NonNullable<TrialRecord['verifySteps']>[number];
-type Validation = NonNullable<TrialRecord['validations']>[number];
-type Judgment = NonNullable<TrialRecord['judgments']>[number];
 
 /**
  * The sections of verify, validations and judgments.

@@ -1,7 +1,7 @@
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { yamlFiles } from '../../bounds/suite.ts';
 import { printPath } from '../../contract/errors.ts';
-import type { Path } from '../unknown-keys.ts';
+import type { Path } from '../../suite/yaml-file.ts';
 
 /** Stands for a folder of the host that the format's own program mounts for logs. */
 export const hostLogs = 'offsite:logs';

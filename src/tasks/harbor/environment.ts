@@ -1,6 +1,7 @@
 import { MiB } from '../../bounds/channel.ts';
 import { isSharedFolder } from '../../suite/environment.ts';
 import { BadFile } from '../../suite/file-issues.ts';
+import type { Path } from '../../suite/yaml-file.ts';
 import { hostLogs, mainImage } from '../compose/interpolate.ts';
 import { healthcheckOfMain } from '../compose/main-healthcheck.ts';
 import { readCompose } from '../compose/read-compose.ts';
@@ -14,7 +15,6 @@ import type {
   TaskService,
 } from '../task.ts';
 import { issueAt } from '../task-folder.ts';
-import type { Path } from '../unknown-keys.ts';
 import { type HarborSource, readNetwork, readVariables } from './source.ts';
 import type { EnvironmentTable, HealthcheckTable } from './task-toml.ts';
 

@@ -1,12 +1,12 @@
 import { basename, posix } from 'node:path';
 import { BadFile } from '../../suite/file-issues.ts';
+import type { Path } from '../../suite/yaml-file.ts';
 import { checkDocument } from '../document.ts';
 import { filesBelow, ignorePatterns } from '../files-below.ts';
 import { Remarks } from '../supported.ts';
 import type { Task, TaskAgent, TaskArtifact, TaskSolution, TaskStep, TaskVerifier } from '../task.ts';
 import { issueAt, TaskFolder } from '../task-folder.ts';
 import { readTomlFile } from '../toml-file.ts';
-import type { Path } from '../unknown-keys.ts';
 import { healthcheckOf, readEnvironment } from './environment.ts';
 import { type HarborSource, readNetwork, readVariables } from './source.ts';
 import {

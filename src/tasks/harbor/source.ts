@@ -1,10 +1,10 @@
 import type { FileIssue } from '../../suite/file-issues.ts';
 import { isHostPattern } from '../../suite/hosts/host-pattern.ts';
+import type { Path } from '../../suite/yaml-file.ts';
 import type { TaskDocument } from '../document.ts';
 import type { Remarks } from '../supported.ts';
 import type { TaskNetwork, TaskVariable } from '../task.ts';
 import type { TaskFolder } from '../task-folder.ts';
-import type { Path } from '../unknown-keys.ts';
 
 /** What a reader of a task's parts works with. */
 export interface HarborSource {

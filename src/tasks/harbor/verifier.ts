@@ -1,6 +1,6 @@
 import { BadFile } from '../../suite/file-issues.ts';
+import type { Path } from '../../suite/yaml-file.ts';
 import type { CollectHook, PlacedFolder, TaskEnvironment, TaskVerifier } from '../task.ts';
-import type { Path } from '../unknown-keys.ts';
 import { readEnvironment } from './environment.ts';
 import { type HarborSource, readNetwork, readVariables } from './source.ts';
 import type { TaskToml, VerifierTable } from './task-toml.ts';

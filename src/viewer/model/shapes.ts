@@ -10,8 +10,6 @@ import type { TrialRecord } from '../../record/trial-record.ts';
  * milliseconds.
  */
 
-export type Verdict = TrialRecord['verdict'];
-
 /** Identity of a batch. */
 export interface BatchName {
   /** The ledger's key, which addresses the batch in URLs. */
@@ -54,7 +52,7 @@ export interface TrialRow {
   ordinal: number;
   state: 'queued' | 'running' | 'finished';
   /** Absent until the trial is finished. */
-  verdict?: Verdict | undefined;
+  verdict?: TrialRecord['verdict'] | undefined;
   cause?: CauseOfRow | undefined;
   /** Absent if it was never audited. */
   audit?: AuditMark | undefined;
