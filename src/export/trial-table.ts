@@ -57,6 +57,22 @@ export const columns: Readonly<Record<string, Column>> = {
       return record.verdict === 'passed' || reason === undefined ? undefined : oneLine(reason);
     },
   },
+  score: {
+    type: 'number',
+    about: 'the mean of the scores of its judges and of the rewards of its tests',
+    of: ({ record: { judgments = [] } }) => {
+      const scores = judgments.flatMap(({ score }) => score ?? []);
+      return scores.length === 0 ? undefined : scores.reduce((sum, one) => sum + one, 0) / scores.length;
+    },
+  },
+  scores: {
+    type: 'text',
+    about: 'each of them by its name, as JSON',
+    of: ({ record: { judgments = [] } }) => {
+      const scores = judgments.flatMap(({ name, score }) => (score === undefined ? [] : [[name, score]]));
+      return scores.length === 0 ? undefined : JSON.stringify(Object.fromEntries(scores));
+    },
+  },
   attempts: { type: 'count', about: 'attempts, with the one that counts', of: (one) => one.attempts.length },
   replayed: {
     type: 'flag',

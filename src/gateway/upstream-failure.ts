@@ -11,13 +11,13 @@ interface FailureKind {
 
 /** The first that fits is used. The names of OpenSSL's certificate errors have no common form. */
 const kinds: readonly FailureKind[] = [
-  { codes: /^ECONNREFUSED$/, hint: 'Check that it is running there, and its baseUrl in offsite.yaml.' },
+  { codes: /^ECONNREFUSED$/, hint: 'Check that it is running there, and its baseUrl.' },
   { codes: /^ENOTFOUND$/, hint: 'Check the host name of its baseUrl, and the network.' },
   { codes: /^EAI_AGAIN$/, hint: 'Check the network: DNS lookups fail.' },
   { codes: /^UND_ERR_HEADERS_TIMEOUT$/, hint: 'Its headersTimeout in offsite.yaml may be too short.' },
   {
     codes: /ALTNAME|HOSTNAME_MISMATCH/,
-    hint: 'Its certificate is for other names: set baseUrl in offsite.yaml to one of these.',
+    hint: 'Its certificate is for other names: set baseUrl to one of these.',
     isPermanent: true,
   },
   {

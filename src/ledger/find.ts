@@ -138,13 +138,23 @@ function regradedTrials(records: Records): Map<BatchKey, Regraded> {
   );
 }
 
+/** Batches that have ended, also only those of one suite, without one of them. */
+export interface EndedBatches {
+  ended: true;
+  suite?: string;
+  except?: BatchKey;
+}
+
 /** The batch that was started last. Throws `BATCH_UNKNOWN` if the ledger has none. */
 export function lastBatch(records: Records): StoredBatch;
 /** The batch that was started last, of those that have ended; undefined if none has. */
-export function lastBatch(records: Records, which: { ended: true }): StoredBatch | undefined;
-export function lastBatch(records: Records, which?: { ended: true }): StoredBatch | undefined {
-  const ended = which ? "WHERE state = 'finished'" : '';
-  const row = records.get(`SELECT * FROM batches ${ended} ORDER BY started_at DESC, key DESC LIMIT 1`);
+export function lastBatch(records: Records, which: EndedBatches): StoredBatch | undefined;
+export function lastBatch(records: Records, which?: EndedBatches): StoredBatch | undefined {
+  const row = records.get(
+    `SELECT * FROM batches WHERE (?1 OR state = 'finished') AND suite = coalesce(?2, suite) AND key <> ?3
+       ORDER BY started_at DESC, key DESC LIMIT 1`,
+    ...[which ? 0 : 1, which?.suite ?? null, which?.except ?? 0],
+  );
   if (row) return batchOf(row);
   if (which) return undefined;
   throw new OffsiteError('the data folder has no batch', {

@@ -138,6 +138,12 @@ async function compared(...args: string[]): Promise<ComparedBatches> {
 }
 
 describe('offsite compare', () => {
+  test('takes the last two batches of a suite if none is named', async () => {
+    const { stdout, stderr } = await compare();
+    expect(stderr).toMatch(/^batch batch_three of \S+, the last one\n$/);
+    expect(stdout).toBe((await compare('batch_two', 'batch_three')).stdout);
+  });
+
   test('says in one sentence that B is worse, by how much, and which cases got worse', async () => {
     const short = await compare('bef', 'wor');
     expect(short.stdout).toMatch(

@@ -34,11 +34,11 @@ describe('a table', () => {
       'batch_1,"Suite, the ""first""",embedded,run_large,hello,large,0,m-large,codex',
     );
     expect(rows[0]).toContain(
-      'failed,false,,,"verify: test -f hello exited 1: Error: ""no"", none",2,false,',
+      'failed,false,,,"verify: test -f hello exited 1: Error: ""no"", none",0.4,"{""taste"":0.4}",2,false,',
     );
     expect(rows[0]).toContain('2026-03-12T14:14:00.007Z,2026-03-12T14:14:09.130Z,9123,5000,2000,,390,1,');
     expect(rows[0]).toContain('1000,50,600,100,1050,0.0123456789,1,1,1,1');
-    expect(rows[2]).toContain('void,,infrastructure,sandbox,the engine went away,1,false,');
+    expect(rows[2]).toContain('void,,infrastructure,sandbox,the engine went away,,,1,false,');
   });
 
   test('has its columns in the reference', () => {
@@ -57,7 +57,7 @@ describe('a table', () => {
     expect(rows[0]).toMatchObject({
       ...{ suite: 'Suite, the "first"', ordinal: 0n, passed: false, total_tokens: 1_050n },
       ...{ started_at: new Date('2026-03-12T14:14:00.007Z'), duration_ms: 9_123, cost_usd: 0.0123456789 },
-      ...{ cause: null },
+      ...{ cause: null, score: 0.4, scores: '{"taste":0.4}' },
     });
     expect(rows.map(({ passed }) => passed)).toEqual([false, true, null, true]);
   });

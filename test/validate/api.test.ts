@@ -53,12 +53,14 @@ describe('a validation', () => {
       validate('own message', () => assert.deepEqual({ a: 1, b: 2 }, { a: 1, b: 3 }, 'not the same'));
       validate('node', () => assert.equal('left', 'right'));
       validate('a library', () => { throw Object.assign(new Error('expected 1 to be 2'), { actual: 1, expected: 2 }); });
-      validate('no error', () => { throw 'a text'; });`);
+      validate('no error', () => { throw 'a text'; });
+      validate('a condition', () => assert.ok(0, 'there is no text'));`);
     const messages = validations.map(({ message }) => message);
     expect(messages[0]).toMatch(/^not the same\n.*\+ actual - expected.*\n\+ +b: 2\n- +b: 3/s);
     expect(messages[1]).toMatch(/'left' !== 'right'|\+ actual - expected/);
     expect(messages[2]).toBe('expected 1 to be 2\n\n+ actual - expected\n+ 1\n- 2');
     expect(messages[3]).toBe("'a text'");
+    expect(messages[4]).toBe('there is no text');
   });
 
   test('past its own deadline comes to no verdict, which is a failure of the grading, and the next one runs', async () => {

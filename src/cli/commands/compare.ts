@@ -4,6 +4,7 @@ import { compareWithBaselines, readBaselines } from '../../comparison/baseline.t
 import { cellsOf } from '../../comparison/cells.ts';
 import { type ComparedBatches, compareBatches } from '../../comparison/comparison.ts';
 import { readReference } from '../../comparison/side.ts';
+import type { StoredBatch } from '../../ledger/batches.ts';
 import { lastBatch, lastWord } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { text } from '../../text/printable.ts';
@@ -19,9 +20,9 @@ export function compareCommand() {
   return withService(new Command('compare'))
     .description('compare two batches or variants on this machine: is one better, or is it noise?')
     .argument(
-      '<a>',
+      '[a]',
       'BATCH, BATCH:VARIANT or BATCH+BATCH, the older one unless --baseline; ids may be cut short; ' +
-        '`last`: the last batch; :VARIANT: a variant of it',
+        '`last`: the last batch; :VARIANT: a variant of it (default: the batch of its suite before it)',
     )
     .argument('[b]', 'the newer one (default: the last batch)')
     .option('--baseline', "compare one batch with the service's baseline of its cases and variants")
@@ -38,7 +39,11 @@ interface CompareOptions extends CommonOptions, RegressionGates {
   details?: true | undefined;
 }
 
-async function compare(a: string, b: string | undefined, options: CompareOptions): Promise<number> {
+async function compare(
+  given: string | undefined,
+  b: string | undefined,
+  options: CompareOptions,
+): Promise<number> {
   if (options.baseline && b !== undefined) {
     throw new OffsiteError('--baseline compares one batch, but two are named', {
       code: 'OPTION_CONFLICT',
@@ -47,7 +52,9 @@ async function compare(a: string, b: string | undefined, options: CompareOptions
     });
   }
   await using context = CommandContext.open(options);
-  const newer = b ?? (options.baseline ? undefined : lastFinished(context));
+  const last = b === undefined && !options.baseline ? lastFinished(context) : undefined;
+  const newer = b ?? last?.id;
+  const a = given ?? (last ? batchBefore(context, last).id : lastWord);
   const compared = options.baseline
     ? await comparedWithBaseline(context, a)
     : comparedBatches(context.ledger(), a, newer);
@@ -58,8 +65,8 @@ async function compare(a: string, b: string | undefined, options: CompareOptions
   return hasRegression(compared, options) ? exitCodes.belowThreshold : exitCodes.done;
 }
 
-/** The id of the last batch that has ended: one that still runs has only its quickest trials. */
-function lastFinished(context: CommandContext): string {
+/** The last batch that has ended: one that still runs has only its quickest trials. */
+function lastFinished(context: CommandContext): StoredBatch {
   const { records } = context.ledger();
   const last = lastBatch(records);
   const ended = lastBatch(records, { ended: true }) ?? last;
@@ -68,7 +75,18 @@ function lastFinished(context: CommandContext): string {
     context.err.print(
       text`batch ${last.id} of ${last.suite} started later and still runs: it is not compared`,
     );
-  return ended.id;
+  return ended;
+}
+
+/** The batch of the same suite that ended before another one. */
+function batchBefore(context: CommandContext, { key, id, suite }: StoredBatch): StoredBatch {
+  const before = lastBatch(context.ledger().records, { ended: true, suite, except: key });
+  if (before) return before;
+  throw new OffsiteError(`batch ${id} is the first of ${suite}, so there is none to compare it with`, {
+    code: 'BATCH_UNKNOWN',
+    kind: 'input',
+    hint: 'Compare its variants, as in `offsite compare :ONE :OTHER`, or name another batch.',
+  });
 }
 
 function comparedBatches(ledger: Ledger, a: string, b: string | undefined): ComparedBatches {

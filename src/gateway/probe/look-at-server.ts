@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { serverFacts } from '../../bounds/model.ts';
 import { type HttpModel, ModelConfig, type Wire } from '../../suite/model-config.ts';
 import type { GatewayParts } from '../gateway-parts.ts';
@@ -20,6 +20,8 @@ export interface ServerLook {
   models: ServerModel[];
   /** The wires it has routes for, in the order in which a configuration lists them. */
   wires: Wire[];
+  /** Why no wire was found: the connection broke when a route was asked for. */
+  broken?: string | undefined;
   /** Whether it answers only with a key. */
   needsKey: boolean;
 }
@@ -52,16 +54,16 @@ export async function lookAtServer(given: string, options: LookOptions): Promise
   // Routes that name a model cannot be asked for.
   if (list?.wire.targetOf)
     return { baseUrl: listed, server: undefined, models: list.models, wires: [list.wire.name], needsKey };
-  const [{ baseUrl, routes }, server] = await Promise.all([
+  const [{ baseUrl, routes, broken }, server] = await Promise.all([
     options.withoutWires
-      ? { baseUrl: listed, routes: new Map<Wire, HasRoute>() }
+      ? { baseUrl: listed, routes: new Map<Wire, HasRoute>(), broken: undefined }
       : findRoutes(list ? [listed] : [listed, trimmed(given)], below.ask),
     knownServer(below.ask(rootOf(listed))),
   ]);
   const wires = wiresIn(routes, list);
   if (!list && !server && wires.length === 0 && !needsKey) throw noServer(given, answer);
   const models = server?.models?.length ? server.models : (list?.models ?? []);
-  return { baseUrl, server, models, wires, needsKey };
+  return { baseUrl, server, models, wires, needsKey, ...(wires.length === 0 && broken && { broken }) };
 }
 
 /** Asks a server at one address after another over the same settings. */
@@ -121,7 +123,7 @@ async function findList(given: string, below: (baseUrl: string) => AskServer): P
 /** The first base URL that has any route, or the first. */
 async function findRoutes(bases: readonly string[], below: (baseUrl: string) => AskServer) {
   const all = await Promise.all(
-    [...new Set(bases)].map(async (baseUrl) => ({ baseUrl, routes: await routesOf(below(baseUrl)) })),
+    [...new Set(bases)].map(async (baseUrl) => ({ baseUrl, ...(await routesOf(below(baseUrl))) })),
   );
   const best = all.find(({ routes }) => [...routes.values()].includes('yes')) ?? all[0];
   if (!best) throw new Error('no address was asked');
@@ -183,15 +185,21 @@ const noRoute = '/offsite-asks-for-no-route';
  * Which wires have a route at a base URL. The request is no valid one of any wire, so no model runs: a server
  * that has the route complains about the request.
  */
-async function routesOf(ask: AskServer): Promise<Map<Wire, HasRoute>> {
+async function routesOf(
+  ask: AskServer,
+): Promise<{ routes: Map<Wire, HasRoute>; broken: string | undefined }> {
+  let broken: string | undefined;
   const answerOf = (path: string, wire: Wire) =>
-    ask({ path, wire, body: { max_tokens: 1 } }).catch(() => undefined);
+    ask({ path, wire, body: { max_tokens: 1 } }).catch((error: unknown) => {
+      if (path !== noRoute) broken ??= `POST ${path}: ${messageOf(error)}`;
+      return undefined;
+    });
   const none = await answerOf(noRoute, usualWire.name);
   const found = wiresToAsk.map(
     async ({ name, endpoints: [{ path }] }) =>
       [name, hasRoute(await answerOf(path, name), none, path)] as const,
   );
-  return new Map(await Promise.all(found));
+  return { routes: new Map(await Promise.all(found)), broken };
 }
 
 function hasRoute(answer: ServerAnswer | undefined, none: ServerAnswer | undefined, path: string): HasRoute {

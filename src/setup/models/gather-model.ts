@@ -197,8 +197,10 @@ async function wiresOf(
 ): Promise<Wire[]> {
   if (hosted) return [...hosted.wires];
   if (look && look.wires.length > 0) return look.wires;
-  if (!asking)
-    throw missing('which wire it speaks: its server does not say', `--wire with ${wires.join(', or ')}`);
+  if (!asking) {
+    const why = look?.broken ?? 'its server does not say';
+    throw missing(`which wire it speaks: ${why}`, `--wire with ${wires.join(', or ')}`);
+  }
   const choices = allWires.map(({ title, name }): Choice<Wire[]> => ({ title, chosen: [name] }));
   return asking.choose('Which API does it have', choices);
 }

@@ -12,6 +12,8 @@ export function messageOf(error: unknown): string {
   // Node generated the message in its short form, which shows both values already.
   if ('generatedMessage' in error && error.generatedMessage === true) return message;
   if (actual === undefined && expected === undefined) return message;
+  // `assert.ok` compares with true, which says nothing.
+  if ('operator' in error && error.operator === '==' && expected === true) return message;
   return `${message}\n\n${title}\n${difference(actual, expected)}`;
 }
 

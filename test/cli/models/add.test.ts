@@ -47,6 +47,16 @@ describe('models add, an address as people have it', () => {
     for (const wire of wires) expect(stderr).toContain(wire);
   });
 
+  test('of a server that breaks the connection when a wire is asked for: what broke is said', async () => {
+    const routes = { 'GET /v1/models': ok({ data: [{ id: 'x' }] }) };
+    await using server = await serverOf(routes, (response) => response.destroy());
+    const { place } = placed();
+    using _ = place;
+    const url = `http://127.0.0.1:${server.port}`;
+    const { stderr } = await modelsIn(place, ['add', 'm', '--base-url', url, '--model', 'x', '--yes']);
+    expect(stderr).toMatch(/which wire it speaks: POST \/chat\/completions: .*127\.0\.0\.1:\d+ failed: /);
+  });
+
   test.each(['/v1/chat/completions', '/v1/models', '/v1/', '/v1/responses/'])('with %s', async (path) => {
     await using server = await serverOf(llamaCppRoutes);
     const { place, read } = placed();
