@@ -1,7 +1,7 @@
 import { type Cli, cliSession } from '../../src/harness/cli-session.ts';
 import { driverLines } from '../../src/harness/driver-lines.ts';
 import { liteLlmDefaults, liteLlmModel } from '../../src/harness/lite-llm.ts';
-import { mcpEntry } from '../../src/harness/mcp-entry.ts';
+import { mcpEntry } from '../../src/harness/program-environment.ts';
 import {
   driverCommand,
   driverFiles,

@@ -9,9 +9,9 @@ import type { OpenStart } from '../ledger/starts.ts';
 import { listingOf } from '../record/listing.ts';
 import { recordOf, type TrialResult } from '../record/trial-record.ts';
 import { reportOf } from '../trial/report.ts';
-import { notResumable, type OpenBatch, type OpenRun, openBatch } from './batch-run.ts';
+import { type BatchRun, notResumable, type OpenBatch, openBatch } from './batch-run.ts';
 import type { Claims } from './claims.ts';
-import { NotClaimed } from './not-claimed.ts';
+import { NotClaimed } from './lease.ts';
 import { pullSetups } from './pull.ts';
 import { lostBatch, type Resumable } from './resume-batch.ts';
 
@@ -152,7 +152,7 @@ async function voidBatch(
 /** Stores a trial as void, with its report. Returns false if another agent has the trial. */
 async function voidTrial(
   { key, ordinal }: { key: number; ordinal: number },
-  run: OpenRun,
+  run: BatchRun,
   { ledger, claims, clock }: AbandonParts,
   signal: AbortSignal,
 ): Promise<boolean> {

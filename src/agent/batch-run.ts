@@ -10,6 +10,11 @@ export interface BatchRun {
   case: PlannedCase;
   variant: PlannedVariant;
   taskIndex: number;
+  key: RunKey;
+  /** The blob with the pulled setup; undefined until the setup is pulled. */
+  setup: string | undefined;
+  /** The service's id of the run's variant, if it is known. */
+  variantId?: string | undefined;
 }
 
 /** A run as the service named it when it started the batch. */
@@ -25,19 +30,15 @@ export interface OpenBatch {
   id: string;
   plan: SuitePlan;
   prompt: string;
-  runs: OpenRun[];
-}
-
-export interface OpenRun extends BatchRun {
-  key: RunKey;
-  /** The blob with the pulled setup; undefined until the setup is pulled. */
-  setup: string | undefined;
-  /** The service's id of the run's variant, if it is known. */
-  variantId?: string | undefined;
+  runs: BatchRun[];
 }
 
 /** Finds what was planned for a run. Throws `RUN_UNKNOWN` if nothing was. */
-export function batchRun(plan: SuitePlan, started: StartedRun, taskIndex: number): BatchRun {
+export function plannedRun(
+  plan: SuitePlan,
+  started: StartedRun,
+  taskIndex: number,
+): Pick<BatchRun, 'id' | 'case' | 'variant' | 'taskIndex'> {
   const planned = plan.cases.find(({ request }) => request.id === started.caseId);
   const variant = plan.variants[started.variantIndex];
   if (!planned || !variant) {
@@ -58,7 +59,7 @@ export function openBatch(stored: StoredBatch, ledger: Ledger): OpenBatch {
   if (stored.plan === undefined) throw notResumable(`batch ${stored.id}`);
   const { plan, prompt } = readPlan(ledger.blobs.readJson(stored.plan));
   const runs = ledger.batches.runs(stored.key).map(({ key, taskIndex, setup, variantId, ...run }) => {
-    return { ...batchRun(plan, run, taskIndex), key, setup, variantId };
+    return { ...plannedRun(plan, run, taskIndex), key, setup, variantId };
   });
   return { key: stored.key, id: stored.id, plan, prompt, runs };
 }

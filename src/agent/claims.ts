@@ -5,8 +5,7 @@ import type { Client } from '../client/client.ts';
 import type { Offer } from '../client/offer.ts';
 import { Conflict, NotFound } from '../client/refusal.ts';
 import type { QueuedTrial } from '../ledger/queue.ts';
-import { KeptLease, type Lease, type LeaseParts, noLease } from './lease.ts';
-import { NotClaimed, notClaimed } from './not-claimed.ts';
+import { KeptLease, type Lease, type LeaseParts, NotClaimed, noLease, notClaimed } from './lease.ts';
 
 /** A trial as a service knows it. Its `origin` decides what to do while the service cannot be asked. */
 export type ClaimedTrial = Pick<QueuedTrial, 'runId' | 'ordinal' | 'origin'>;

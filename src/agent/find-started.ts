@@ -1,6 +1,7 @@
 import { foundRuns } from '../bounds/service.ts';
 import type { Client } from '../client/client.ts';
 import type { ListedRun } from '../client/pages/run-parts.ts';
+import type { Ledger } from '../ledger/ledger.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import type { StartedRun } from './batch-run.ts';
 
@@ -100,4 +101,24 @@ function fits({ suite, trials }: ListedRun, plan: SuitePlan): boolean {
   if (suite && suite.id !== plan.suite.id) return false;
   // A service may list a trial only after the trial is recorded.
   return (trials?.length ?? 0) <= plan.trials;
+}
+
+/**
+ * Whether a batch that the ledger does not know may be one that a process of this data folder is starting
+ * now: the service has the batch, but its id is not in the ledger yet. Ask again later.
+ *
+ * @param startedAt when the service started the batch, in epoch milliseconds, if that is known
+ */
+export function mayBeBeingStarted(
+  ledger: Ledger,
+  service: string,
+  startedAt = Number.POSITIVE_INFINITY,
+): boolean {
+  return ledger.starts.open().some((start) => {
+    if (start.service !== service || startedAt < start.askedAt - foundRuns.time.clockDifference) return false;
+    // If the lock is free, the process is dead and nobody owns the batch.
+    const lock = ledger.takeLock(start.lock);
+    lock?.[Symbol.dispose]();
+    return lock === undefined;
+  });
 }

@@ -13,8 +13,7 @@ import type { TrialSpec } from '../trial/spec.ts';
 import type { TrialParts } from '../trial/trial-parts.ts';
 import type { Admission } from './admission.ts';
 import type { Circuits } from './circuits.ts';
-import { type Lease, noLease } from './lease.ts';
-import { NotClaimed } from './not-claimed.ts';
+import { type Lease, NotClaimed, noLease } from './lease.ts';
 import {
   brokenHarnessWarning,
   crashedTooOften,

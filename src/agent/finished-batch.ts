@@ -1,8 +1,8 @@
 import type { Ledger } from '../ledger/ledger.ts';
+import type { CommandEntry } from '../record/harness.ts';
 import { readRecord } from '../record/read-record.ts';
 import type { TrialResult } from '../record/trial-record.ts';
 import type { BatchRun, OpenBatch } from './batch-run.ts';
-import { lightResult } from './light-result.ts';
 
 export interface FinishedTrial {
   run: BatchRun;
@@ -37,4 +37,35 @@ export function finishedBatch(
     return { run, ordinal: trial.ordinal, result };
   });
   return { id, runs, trials };
+}
+
+/** A result without its large parts; numbers, names and verdicts stay. The ledger has the whole result. */
+export function lightResult(result: TrialResult): TrialResult {
+  const { trajectory, derivedTrajectory, verifySteps, validations, models, cause } = result;
+  return {
+    ...result,
+    subject: undefined,
+    events: undefined,
+    harnessOutput: undefined,
+    changes: undefined,
+    finalMessage: undefined,
+    trajectory: trajectory?.map(withoutOutput),
+    derivedTrajectory: derivedTrajectory?.map(withoutOutput),
+    verifySteps: verifySteps?.map((step) => ({ ...step, output: '' })),
+    validations: validations?.map(({ index, name, message, exitCode, startedAt, durationMs, id }) => ({
+      index,
+      name,
+      message,
+      exitCode,
+      startedAt,
+      durationMs,
+      id,
+    })),
+    models: models && { ...models, exchanges: [], connections: [] },
+    cause: cause && { ...cause, output: undefined },
+  };
+}
+
+function withoutOutput({ output: _, ...entry }: CommandEntry): CommandEntry {
+  return entry;
 }

@@ -3,7 +3,7 @@ import type { Client } from '../client/client.ts';
 import type { ListedRun } from '../client/pages/run-parts.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { PulledRun } from '../ledger/queue.ts';
-import type { OpenBatch, OpenRun } from './batch-run.ts';
+import type { BatchRun, OpenBatch } from './batch-run.ts';
 
 interface PullParts {
   client: Client;
@@ -38,7 +38,7 @@ export async function missingSetups(
 }
 
 async function pulledRun(
-  run: OpenRun,
+  run: BatchRun,
   record: ListedRun<'setup'>,
   trials: number,
   ledger: Ledger,

@@ -9,7 +9,7 @@ import { passedEnvironment, refuseKeys } from '../trial/host-environment.ts';
 import { checkModels } from '../trial/models.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import type { BatchContexts } from './batch-contexts.ts';
-import type { OpenBatch, OpenRun } from './batch-run.ts';
+import type { BatchRun, OpenBatch } from './batch-run.ts';
 import type { ConfigRevision } from './config-revision.ts';
 import { checkOnEngines, type SomeEngines } from './engines/check.ts';
 import { ownTrialSpec } from './trial-spec.ts';
@@ -174,7 +174,7 @@ export function noUserModel(caseId: string): OffsiteError {
 }
 
 /** What was planned for a run of a batch. */
-type PlannedRun = Pick<OpenRun, 'case' | 'variant' | 'taskIndex'> & { batch: OpenBatch };
+type PlannedRun = Pick<BatchRun, 'case' | 'variant' | 'taskIndex'> & { batch: OpenBatch };
 
 function plannedSpec(trial: QueuedTrial, { batch, ...run }: PlannedRun, { ledger }: SpecParts): TrialSpec {
   const { prompt, id: batchId, plan } = batch;

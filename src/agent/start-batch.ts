@@ -10,7 +10,7 @@ import { platformService } from '../ledger/platform.ts';
 import type { OpenStart, PartKey } from '../ledger/starts.ts';
 import { planFacts, runDetails, type SuitePlan, startRequest } from '../suite/plan.ts';
 import { expandVariables } from '../suite/variables.ts';
-import { batchRun, type OpenBatch, type StartedRun } from './batch-run.ts';
+import { type OpenBatch, plannedRun, type StartedRun } from './batch-run.ts';
 import { findStarted } from './find-started.ts';
 import { type KnownPlan, storedPlan } from './stored-plan.ts';
 
@@ -151,7 +151,7 @@ export async function lookFor(
 /** Puts a started batch into the ledger. */
 export function recordBatch(known: KnownPlan, start: OpenStart, started: Started, ledger: Ledger): OpenBatch {
   const { plan, prompt } = known;
-  const runs = started.runs.map((run, taskIndex) => ({ ...batchRun(plan, run, taskIndex), ...run }));
+  const runs = started.runs.map((run, taskIndex) => ({ ...plannedRun(plan, run, taskIndex), ...run }));
   const added = ledger.batches.add({
     service: start.service,
     id: started.id,

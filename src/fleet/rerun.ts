@@ -1,4 +1,4 @@
-import type { OpenBatch, OpenRun } from '../agent/batch-run.ts';
+import type { BatchRun, OpenBatch } from '../agent/batch-run.ts';
 import type { Client } from '../client/client.ts';
 import { fleetLock } from '../ledger/fleet-tasks.ts';
 import { runDetails } from '../suite/plan.ts';
@@ -7,7 +7,7 @@ import { type FleetStart, startWorkflow } from './start-fleet-batch.ts';
 
 /** A case on a variant whose newest run has trials without a verdict. */
 export interface VoidCell {
-  planned: OpenRun;
+  planned: BatchRun;
   /** The service's id of the variant. */
   variantId: string;
   /** How many. */
@@ -24,7 +24,7 @@ export async function voidCells(
   signal: AbortSignal,
 ): Promise<{ cells: VoidCell[]; open: number }> {
   const known = new Map(batch.runs.map((run) => [run.id, run]));
-  const newest = new Map<string, { variantId: string; trials: { status: string }[]; planned?: OpenRun }>();
+  const newest = new Map<string, { variantId: string; trials: { status: string }[]; planned?: BatchRun }>();
   for (const caseId of new Set(batch.runs.map((run) => run.case.request.id))) {
     for await (const { id, batchId, variant, trials = [] } of client.runs({ caseId }, { signal })) {
       if (variant === undefined || (batchId !== batch.id && !known.has(id))) continue;
@@ -75,7 +75,7 @@ async function started(
 ): Promise<Rerun> {
   const { client, ledger, service } = parts;
   const trials = new Map<string, number>();
-  const runs: OpenRun[] = [];
+  const runs: BatchRun[] = [];
   for (const { planned, variantId, trials: count } of cells) {
     const { request } = planned.case;
     const cellKey = `${request.id}:${variantId}`;

@@ -1,6 +1,5 @@
 import { needlesOf } from '../redaction/needles.ts';
-import { Redactor } from '../redaction/redactor.ts';
-import { shortest } from '../redaction/shortest.ts';
+import { Redactor, shortest } from '../redaction/redactor.ts';
 
 /** Keeps a key out of everything that leaves the gateway. */
 export interface Redaction extends Pick<Redactor, 'text' | 'stream'> {

@@ -1,5 +1,5 @@
 import { allWires } from '../gateway/wires/wire-table.ts';
-import { mcpEntry } from './mcp-entry.ts';
+import { type McpServer, transportOf } from '../suite/mcp-server.ts';
 import type { HarnessContext, ModelAccess } from './runner.ts';
 
 /** The environment of a profile's `run` script: the model's, the tool servers', and the trial's own. */
@@ -23,4 +23,11 @@ function serverEnvironment({ mcpServers }: HarnessContext['profile']): Record<st
   const servers = Object.entries(mcpServers).map(([name, server]) => [name, mcpEntry(server)]);
   if (servers.length === 0) return {};
   return { OFFSITE_MCP_SERVERS: JSON.stringify({ mcpServers: Object.fromEntries(servers) }) };
+}
+
+/** A tool server as most clients have it: `{command, args, env}` or `{type, url, headers}`. */
+export function mcpEntry(server: McpServer): unknown {
+  if (!('url' in server)) return server;
+  const { url, headers } = server;
+  return { type: transportOf(server), url, ...(headers && { headers }) };
 }

@@ -1,6 +1,5 @@
-import { Redactor } from './redactor.ts';
+import { Redactor, shortest } from './redactor.ts';
 import { Scanner } from './scanner.ts';
-import { shortest } from './shortest.ts';
 
 /** Where a text holds a key. Line and column count from 1. */
 export interface KeyInText {

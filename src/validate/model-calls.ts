@@ -3,9 +3,9 @@ import { type Deadline, startDeadline } from '../base/deadline.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Judgment, Validation } from '../contract/validation.ts';
 import type { GradingFailure } from './grading-failure.ts';
-import { answer } from './judge/answer.ts';
-import type { AskModel, RecordedAsk } from './judge/ask-model.ts';
+import { type Asking, type AskModel, askRecorded, type RecordedAsk } from './judge/ask-model.ts';
 import { judge } from './judge/judge.ts';
+import { fencedMaterial } from './judge/material.ts';
 import { AnswerRequest, JudgeRequest, readAsk } from './judge/requests.ts';
 import { capturedText } from './record.ts';
 import type { SandboxedAsk, SandboxedReply } from './sandboxed/records.ts';
@@ -150,4 +150,25 @@ function failureOf(error: unknown, ask: SandboxedAsk): GradingFailure {
   if (!(error instanceof OffsiteError)) throw error;
   const message = `${ask.method}() of "${ask.validation}" failed: ${error.message}`;
   return { kind: 'broken', message, ask, ...(error.kind === 'input' && { isWrong: true as const }) };
+}
+
+/**
+ * Returns a model's answer, as text, to a validator's question. Throws the same errors as {@link
+ * askRecorded}.
+ */
+async function answer(request: AnswerRequest, asking: Asking): Promise<string> {
+  const { prompt, material, model, temperature, seed } = request;
+  const fenced = Object.keys(material).length > 0 ? fencedMaterial(material) : undefined;
+  const { text, stopped } = await askRecorded(
+    {
+      model,
+      ...(fenced && { system: `${prompt}\n\n${fenced.instruction}` }),
+      messages: [{ from: 'user', text: fenced ? fenced.text : prompt }],
+      temperature,
+      seed,
+    },
+    asking,
+  );
+  if (stopped !== 'refused') return text;
+  throw new OffsiteError('the model refused to answer', { code: 'MODEL_REFUSED', kind: 'infrastructure' });
 }

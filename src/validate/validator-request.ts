@@ -5,7 +5,7 @@ import type { Judgment, Validation } from '../contract/validation.ts';
 import type { Container } from '../engine/container.ts';
 import type { GradingFailure } from './grading-failure.ts';
 import type { AskModel } from './judge/ask-model.ts';
-import type { WorkSandbox } from './work/work-sandbox.ts';
+import type { WorkSandbox } from './work/work.ts';
 
 export interface ValidatorRequest {
   /** The container that it runs in. No harness ran in it, and it has a copy of the graded workspace. */

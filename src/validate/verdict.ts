@@ -1,5 +1,5 @@
 import type { VerifyStep } from '../contract/report.ts';
-import type { Judgment, ReportedValidation } from '../contract/validation.ts';
+import type { Judgment, ReportedValidation, Validation } from '../contract/validation.ts';
 import { reachesThreshold } from '../record/failures.ts';
 
 export interface Findings {
@@ -20,4 +20,32 @@ export function verdictOf({ verifySteps, validations, judgments }: Findings): 'p
   ];
   if (checks.length === 0) return 'void';
   return checks.every(Boolean) ? 'passed' : 'failed';
+}
+
+/** The result of a check that Offsite adds to the checks of the case. */
+export interface IntegrityFinding {
+  kind: 'protected' | 'tampering';
+  name: string;
+  /** What is wrong. Undefined if nothing is. */
+  problem: string | undefined;
+}
+
+/** Returns the finding as a validation, so that readers of the record see it with the others. */
+export function integrityValidation(
+  { kind, name, problem }: IntegrityFinding,
+  { index, at }: { index: number; at: number },
+): Validation {
+  const passed = problem === undefined;
+  return {
+    id: `validation-${index}`,
+    index,
+    name,
+    kind,
+    status: passed ? 'passed' : 'failed',
+    startedAt: at,
+    durationMs: 0,
+    exitCode: passed ? 0 : 1,
+    truncated: false,
+    ...(!passed && { message: problem }),
+  };
 }

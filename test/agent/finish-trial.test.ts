@@ -5,7 +5,7 @@ import { Admission } from '../../src/agent/admission.ts';
 import { Circuits } from '../../src/agent/circuits.ts';
 import { ServiceClaims } from '../../src/agent/claims.ts';
 import { type AttemptEvent, type AttemptParts, finishTrial } from '../../src/agent/finish-trial.ts';
-import { NotClaimed } from '../../src/agent/not-claimed.ts';
+import { NotClaimed } from '../../src/agent/lease.ts';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { OffsiteError } from '../../src/base/offsite-error.ts';
 import { createClient } from '../../src/client/client.ts';

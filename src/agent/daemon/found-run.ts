@@ -3,7 +3,7 @@ import type { RunKey } from '../../ledger/batches.ts';
 import type { FoundRun } from '../../ledger/found-runs.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { daemonLock } from '../../ledger/queue.ts';
-import { mayBeBeingStarted } from '../being-started.ts';
+import { mayBeBeingStarted } from '../find-started.ts';
 import type { FoundRunDetails } from '../specify.ts';
 
 /**

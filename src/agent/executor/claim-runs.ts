@@ -3,7 +3,7 @@ import type { RunKey } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { platformLock, platformService } from '../../ledger/platform.ts';
 import type { OpenPlatformRun } from '../../service/platform.ts';
-import { mayBeBeingStarted } from '../being-started.ts';
+import { mayBeBeingStarted } from '../find-started.ts';
 import type { FoundRunDetails } from '../specify.ts';
 
 const scope = { service: platformService, lock: platformLock };

@@ -1,7 +1,6 @@
 import type { Admission } from '../admission.ts';
 import type { Claims } from '../claims.ts';
-import type { Lease } from '../lease.ts';
-import { NotClaimed } from '../not-claimed.ts';
+import { type Lease, NotClaimed } from '../lease.ts';
 import { sizeOfTrial } from '../trial-size.ts';
 import type { Flight, WorkedTrial } from './flight.ts';
 import type { Gate } from './gate.ts';

@@ -8,7 +8,7 @@ import type { Claims } from '../claims.ts';
 import type { ConfigRevisions } from '../config-revision.ts';
 import type { SomeEngines } from '../engines/check.ts';
 import type { AttemptEvent } from '../finish-trial.ts';
-import type { NotClaimed } from '../not-claimed.ts';
+import type { NotClaimed } from '../lease.ts';
 import type { NotReady } from '../specify.ts';
 
 /** Attempts of a trial that fails through no fault of the agent's. */

@@ -11,7 +11,7 @@ import type { CircuitEvent } from '../circuits.ts';
 import { noClaims } from '../claims.ts';
 import { areSeveral, enginesOf, FitCheck } from '../engines/check.ts';
 import { type EngineStatus, Engines } from '../engines/engines.ts';
-import type { NotClaimed } from '../not-claimed.ts';
+import type { NotClaimed } from '../lease.ts';
 import { MachineCheck } from '../specify.ts';
 import { roomOf } from '../trial-size.ts';
 import { Ahead } from './ahead.ts';

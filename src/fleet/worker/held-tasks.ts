@@ -1,4 +1,4 @@
-import { NotClaimed } from '../../agent/not-claimed.ts';
+import { NotClaimed } from '../../agent/lease.ts';
 import type { Worker } from '../../agent/worker/worker.ts';
 import type { WorkEvent } from '../../agent/worker/worker-parts.ts';
 import type { TrialKey } from '../../ledger/batches.ts';

@@ -1,4 +1,4 @@
-import { NotClaimed } from '../../agent/not-claimed.ts';
+import { NotClaimed } from '../../agent/lease.ts';
 import { pause } from '../../base/abortable.ts';
 import type { Clock } from '../../base/clock.ts';
 

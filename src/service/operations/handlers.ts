@@ -25,9 +25,8 @@ import { holds, type Lease } from '../store/leases.ts';
 import type { Call, Change, JsonPieces, Steps } from './call.ts';
 import { readMarks } from './evidence.ts';
 import { reportTrial } from './report-trial.ts';
-import { rerunCell } from './rerun-cell.ts';
 import { listRuns } from './runs-list.ts';
-import { startBatch } from './start.ts';
+import { rerunCell, startBatch } from './start.ts';
 
 type Request<Name extends OperationName> = z.output<(typeof operations)[Name]['request']>;
 

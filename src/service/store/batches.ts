@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Case, Suite, Trigger } from '../../contract/definition.ts';
 import type { RunVariant } from '../../contract/record.ts';
 import { newIdentifier, runIdentifier } from '../identifiers.ts';
-import type { RunFilter } from './run-pages.ts';
+import type { RunFilter } from './runs.ts';
 
 export interface NewBatch {
   organization: number;

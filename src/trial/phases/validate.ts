@@ -1,8 +1,7 @@
 import type { Validation } from '../../contract/validation.ts';
 import type { Cause } from '../../record/cause.ts';
 import type { GradingFailure } from '../../validate/grading-failure.ts';
-import { type IntegrityFinding, integrityValidation } from '../../validate/integrity.ts';
-import { verdictOf } from '../../validate/verdict.ts';
+import { type IntegrityFinding, integrityValidation, verdictOf } from '../../validate/verdict.ts';
 import type { ValidatorSpec } from '../spec.ts';
 import { protectedState, protectionOf } from '../workspace/protected.ts';
 import { shownPaths } from '../workspace/system-changes.ts';

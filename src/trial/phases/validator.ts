@@ -6,7 +6,7 @@ import type { Sandbox } from '../../suite/plan.ts';
 import { variablesAsEnvironment } from '../../suite/variables.ts';
 import { runValidator } from '../../validate/validator.ts';
 import type { ValidatorRun } from '../../validate/validator-request.ts';
-import type { WorkSandbox } from '../../validate/work/work-sandbox.ts';
+import type { WorkSandbox } from '../../validate/work/work.ts';
 import { copyWorkspace } from '../../validate/workspace-copy.ts';
 import { gradingEnvironment } from '../environment.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';

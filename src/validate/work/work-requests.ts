@@ -6,8 +6,7 @@ import { PathRoom } from '../../engine/changes/path-room.ts';
 import type { Container } from '../../engine/container.ts';
 import type { RunResult } from '../sandboxed/api.ts';
 import type { SandboxedEndWork, SandboxedLook, SandboxedReply, SandboxedRun } from '../sandboxed/records.ts';
-import type { Work } from './work.ts';
-import type { WorkSandbox } from './work-sandbox.ts';
+import type { Work, WorkSandbox } from './work.ts';
 
 interface WorkRequestsContext {
   folder: string;

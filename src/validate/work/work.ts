@@ -4,9 +4,9 @@ import { posix } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { workForValidator } from '../../bounds/grading.ts';
+import type { Container } from '../../engine/container.ts';
 import type { RunOptions, RunResult } from '../sandboxed/api.ts';
 import { execUser, users } from '../users.ts';
-import type { WorkSandbox } from './work-sandbox.ts';
 
 const endWork = readFileSync(new URL('./end-work.sh', import.meta.url), 'utf8');
 
@@ -206,3 +206,15 @@ class Head {
     return Buffer.concat(this.#chunks).toString();
   }
 }
+
+/**
+ * The sandbox in which a validator's `run` starts programs.
+ *
+ * - `beside`: in the validator's own sandbox, as another user. `nobody`: the workspace is given to the user
+ * nobody. `own`: in a sandbox without root, the work runs as the sandbox's own user, who owns the workspace
+ * already.
+ * - `apart`: in another sandbox, the one the agent worked in, as that sandbox's user.
+ */
+export type WorkSandbox =
+  | { kind: 'beside'; container: Container; user: 'nobody' | { own: string } }
+  | { kind: 'apart'; container: Container };
