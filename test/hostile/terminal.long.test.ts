@@ -473,6 +473,7 @@ const trials: Record<string, () => Promise<Ended[]>> = {
   'service cases': () => asked('service', 'cases', '--suite', name(attacks.stop)),
   'service runs': () => asked('service', 'runs', name(attacks.lineStop)),
   'service rerun': () => asked('service', 'rerun', name(attacks.stop), hostileName),
+  'service evidence': () => asked('service', 'evidence', name(attacks.stop)),
   'service prompts': () => bare(['service', 'prompts']),
   'service prompts get': () => asked('service', 'prompts', 'get', hostileName),
   'service prompts promote': () =>
