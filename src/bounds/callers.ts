@@ -18,7 +18,10 @@ export const serviceRequests = channel({
       32 * KiB,
       'a body that is read in one step; for a larger one, others are served between steps',
     ),
-    id: characters(1_000, 'an id, or the name of a model; lists and indexes are sorted by them'),
+    id: characters(
+      1_000,
+      'an id or a name; lists and indexes are sorted by ids, and a name is stored once a case',
+    ),
     prompt: characters(MiB, 'the content of a prompt, which is stored and sent in one step'),
     number: characters(1_000, 'a number in a body'),
     name: characters(200, 'a name in an answer that refuses a request'),

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { serviceRequests } from '../bounds/callers.ts';
-import { Identifier } from './primitives.ts';
+import { Identifier, Name } from './primitives.ts';
 
 /** Schemas of an evaluation's definition, as `evals.start` carries it. */
 
 export const Suite = z.strictObject({
   id: Identifier,
-  name: z.string(),
+  name: Name,
   prompt: z.string().meta({ description: 'The prompt the cases share.' }),
 });
 export type Suite = z.infer<typeof Suite>;
@@ -31,7 +31,7 @@ const SimulatedUser = z.strictObject({
 
 export const Case = z.strictObject({
   id: Identifier,
-  name: z.string(),
+  name: Name,
   user: SimulatedUser.optional(),
   prepare: z.strictObject({ name: z.string(), source: z.string() }).optional(),
   source: z.strictObject({ kind: z.literal('empty') }).optional(),

@@ -13,6 +13,9 @@ export const Identifier = z
     message: 'must be well-formed text without NUL',
   });
 
+/** The name of a suite or a case, for people. Each case of a batch is stored with that of its suite. */
+export const Name = z.string().max(serviceRequests.bytes.id);
+
 /**
  * A string for which the specification does not list all values. `known` are the values that this service
  * writes. Others are accepted.

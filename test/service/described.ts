@@ -63,6 +63,14 @@ export const id = scalar(
   '\ud800',
   'x'.repeat(1_001),
 );
+/** The name of a suite or a case: of at most 1,000 characters, which the specification leaves open. */
+export const name = scalar(
+  texts.filter((one) => one.length <= 1_000),
+  'x'.repeat(1_001),
+  7,
+  null,
+);
+
 /** A text that is neither empty nor long. */
 export const filled = scalar(
   texts.filter((one) => one !== '' && one.length <= 1_000),

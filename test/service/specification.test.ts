@@ -13,6 +13,7 @@ import {
   id,
   integer,
   list,
+  name,
   number,
   object,
   only,
@@ -30,7 +31,7 @@ import { openTestService, startRequest, type TestService, withoutContradictions 
 const suiteCase = object(
   {
     id,
-    name: text,
+    name,
     user: object({ kind: only('simulated'), goal: text, prompt: text }),
     prepare: object({ name: text, source: text }),
     source: object({ kind: only('empty') }),
@@ -59,7 +60,7 @@ const variant = object(
 const start = object(
   {
     cases: list(suiteCase, 1, 100),
-    suite: object({ id, name: text, prompt: text }),
+    suite: object({ id, name, prompt: text }),
     trials: between(1, 10),
     variants: list(variant, 1, 20),
     local: flag,
