@@ -89,10 +89,10 @@ function refuseGrading(entry: CaseSource, path: Path, reader: SuiteReader): void
   const isVerified = verify !== undefined || isValidated;
   if (validator && (checks || judge))
     reader.report([...path, 'validator'], 'replaces checks and judge; remove either it or those');
-  if (tests && isVerified)
+  if (tests && (verify !== undefined || validator))
     reader.report(
       [...path, 'tests'],
-      'replaces verify, checks, judge and validator; remove either it or those',
+      'replaces verify and validator; remove either it or those (checks and a judge may stand beside it)',
     );
   if (!tests && !isVerified && !steps)
     reader.report(
@@ -156,10 +156,16 @@ function extrasOf(entry: CaseSource, part: CasePart): CaseExtras {
   };
 }
 
-function environmentOf({ environment, source, tests, steps }: CaseSource, path: Path, reader: SuiteReader) {
+function environmentOf(
+  { environment, source, tests, checks, judge, steps }: CaseSource,
+  path: Path,
+  reader: SuiteReader,
+) {
   const planned = reader.environment(environment, path);
+  // Tests alone need no sandbox whose workspace is emptied.
+  const isKept = tests && !checks && !judge;
   const { workdir } = planned;
-  const obstacle = workdir === undefined || tests || steps ? undefined : workdirObstacle(workdir);
+  const obstacle = workdir === undefined || isKept || steps ? undefined : workdirObstacle(workdir);
   if (obstacle !== undefined)
     reader.reportOnce([...(environment ? path : []), 'environment', 'workdir'], `${workdir}: ${obstacle}`);
   const repository = reader.repository(source, path);

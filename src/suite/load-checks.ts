@@ -17,12 +17,12 @@ const nameCharacters = 100;
  * @param path of the case
  */
 export function validatorOfChecks(
-  { checks = [], judge = [] }: Pick<CaseSource, 'checks' | 'judge'>,
+  { checks = [], judge = [], tests }: Pick<CaseSource, 'checks' | 'judge' | 'tests'>,
   variables: Variables,
   path: Path,
   reader: SuiteReader,
 ): Validator {
-  const taken = new Set<string>();
+  const taken = new Set(tests && ['tests']);
   for (const [index, check] of checks.entries())
     refuseCheck(check, variables, [...path, 'checks', index], reader);
   const judges = [judge].flat().map((one, index) => {

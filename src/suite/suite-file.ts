@@ -164,10 +164,10 @@ const CaseSource = z.strictObject({
     description: 'A script with one command per line. Each command is a verify step.',
   }),
   checks: z.array(CheckSource).min(1).optional().meta({
-    description: 'Simple checks of files, values and commands, in place of a validator.',
+    description: 'Simple checks of files, values and commands, in place of a validator; also beside tests.',
   }),
   judge: JudgeSources.optional().meta({
-    description: 'A model that judges the work by a rubric, in place of a validator.',
+    description: 'A model that judges the work by a rubric, in place of a validator; also beside tests.',
   }),
   validator: ValidatorSource.optional().meta({
     description: 'A program that grades the work and names what it checked.',

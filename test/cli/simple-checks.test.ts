@@ -64,3 +64,49 @@ test('checks and judges of a case hold for a solution, and say what is wrong wit
   ]);
   expect(result.judgments).toMatchObject([{ name: 'judge', score: 0.2, threshold: 0.7 }]);
 });
+
+test('checks and judges beside tests, and the tests: all must hold', { timeout: 180_000 }, async () => {
+  using place = openPlace();
+  const turns = [{ when: { user: 'told kindly' }, repeat: true, text: '{"reason": "Kind.", "score": 0.9}' }];
+  place.write('judge.yaml', JSON.stringify({ turns, otherwise: '{"reason": "Not kind.", "score": 0.2}' }));
+  // The tests remove what the judge reads, so it is asked before.
+  place.write('grade.sh', 'grep -qs told told.txt; echo $((1 - $?)) > /logs/reward.txt; rm -f told.txt');
+  const graded = (id: string, act: string, where: object) => ({
+    ...{ id, variables: { act }, solution: 'echo told kindly > told.txt' },
+    tests: {
+      ...{ files: { '/tests/grade.sh': 'grade.sh' }, command: ['bash', '/tests/grade.sh'], ...where },
+      rewards: { json: '/logs/reward.json', text: '/logs/reward.txt' },
+    },
+    checks: [{ file: 'told.txt' }],
+    judge: { rubric: 'Is it kind?', threshold: 0.7, model: 'kind' },
+  });
+  const fresh = { in: 'fresh', brings: 'workspace' };
+  const suite = place.suite({
+    cases: [
+      graded('unkind', 'echo told > told.txt', fresh),
+      graded('untested', 'echo "toLD kindly" > told.txt', fresh),
+      graded('both', 'echo told kindly > told.txt', {}),
+    ],
+    config: { models: { kind: { scripted: 'judge.yaml' } } },
+  });
+  const checked = await offsite(place, ['check', suite]);
+  expect(checked.exitCode, checked.stdout + checked.stderr).toBe(0);
+  const run = await offsite(place, ['run', suite, '--json']);
+  const results = (JSON.parse(run.stdout).runs as { trials: [{ record: { path: string } }] }[]).map(
+    ({ trials: [{ record }] }): TrialResult & { fingerprint?: object } =>
+      JSON.parse(readFileSync(record.path, 'utf8')),
+  );
+  const seen = results.map(({ verdict, validations = [], judgments = [], cause }) => [
+    verdict,
+    cause?.message,
+    validations.map(({ index, name, status }) => `${index} ${name} ${status}`),
+    judgments.map(({ score }) => score),
+  ]);
+  const both = ['0 told.txt exists passed', '1 judge passed'];
+  expect(seen).toEqual([
+    ['failed', undefined, [...both, '2 tests passed'], [0.2, 1]],
+    ['failed', undefined, [...both, '2 tests failed'], [0.2, 0]],
+    ['passed', undefined, [...both, '2 tests passed'], [0.9, 1]],
+  ]);
+  expect(Object.keys(results[0]?.fingerprint ?? {})).toEqual(expect.arrayContaining(['tests', 'validator']));
+});

@@ -493,7 +493,14 @@ test('what is wrong with a check or a judge is said where it stands', () => {
     ['checks: [{ json: a }]', 'cases[0].checks[0]: says nothing about the value'],
     ['checks: [{ run: a, exitcode: 1 }]', /cases\[0\]\.checks\[0\]\.?.*exitcode/],
     ['checks: [{ file: a }], validator: { source: b }', 'cases[0].validator: replaces checks and judge'],
-    ['checks: [{ file: a }], tests: { command: [b], prints: pytest }', /cases\[0\]\.tests: .*checks/],
+    [
+      'validator: { source: b }, tests: { command: [b], prints: pytest }',
+      /cases\[0\]\.tests: replaces verify and validator; .*checks and a judge may stand beside it/,
+    ],
+    [
+      'checks: [{ file: a }], tests: { command: [b], prints: pytest }, environment: { workdir: /tmp }',
+      /workdir: \/tmp: it has files of other programs/,
+    ],
     ['judge: { rubric: r }', 'cases[0].judge.threshold'],
     ['judge: { rubric: r, threshold: 1 }', 'cases[0].judge: needs a model'],
     ['judge: [{ rubric: r, threshold: 1, model: n }]', 'cases[0].judge: "n" is not a model'],

@@ -11,7 +11,7 @@ import type { Found, Phase, PhaseInput } from './phase.ts';
 import { type Tested, tested } from './tests.ts';
 import { type Validated, validated } from './validator.ts';
 
-/** Runs the case's validator or its tests, adds the integrity findings, and decides the verdict. */
+/** Runs the case's validator and its tests, adds the integrity findings, and decides the verdict. */
 export const validate: Phase = { name: 'validate', run };
 
 async function run(input: PhaseInput): Promise<Found> {
@@ -49,8 +49,19 @@ async function run(input: PhaseInput): Promise<Found> {
 
 async function checked(input: PhaseInput): Promise<Validated | Tested> {
   const { tests, validator } = input.spec;
-  if (tests) return tested(tests, input);
-  return validator ? validated(validator, input) : { kind: 'ran', ...nothing };
+  if (!validator) return tests ? tested(tests, input) : { kind: 'ran', ...nothing };
+  // Before the tests, because these may change what the agent left.
+  const first = await validated(validator, input);
+  if (!tests || first.kind === 'refused' || first.failure) return first;
+  const then = await tested(tests, input);
+  if (then.kind === 'refused') return then;
+  const next = Math.max(-1, ...first.validations.map(({ index }) => index)) + 1;
+  const moved = then.validations.map((one) => ({ ...one, index: next, id: `validation-${next}` }));
+  return {
+    ...then,
+    validations: [...first.validations, ...moved],
+    judgments: [...first.judgments, ...then.judgments],
+  };
 }
 
 /** Protected files that the work changed while the validator ran it: later checks read the changed files. */
