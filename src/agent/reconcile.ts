@@ -150,7 +150,7 @@ async function reconcileRun(
     const has = inLedger(trial);
     if (has === undefined || (has === 'open' && !open)) continue;
     // The record may be older than an answer that came meanwhile.
-    if (has === 'delivered' && trial.since >= askedAt) continue;
+    if (has === 'delivered' && trial.since > askedAt) continue;
     const { state, listed } = trialIn(record, trial.ordinal, () =>
       trial.state === undefined ? undefined : outbox.body(trial.trial),
     );

@@ -15,6 +15,8 @@ export interface FlakyService extends AsyncDisposable {
   env: { OFFSITE_URL: string; OFFSITE_API_KEY: string };
   /** Operations that are down. */
   down: Set<string>;
+  /** Operations that the front answers with success, without asking the service. */
+  swallowed: Set<string>;
   /** Operations that are refused, and the conflicts they get. */
   refuse: Map<string, { _tag: 'Conflict'; message: string }>;
   /** Changes answers on their way. */
@@ -34,6 +36,7 @@ export async function openFlakyService(place: Place): Promise<FlakyService> {
   let service = open();
   const { secret } = service.createKey({ organization: 'Acme', permissions });
   const down = new Set<string>();
+  const swallowed = new Set<string>();
   const refuse: FlakyService['refuse'] = new Map();
   const asked: string[] = [];
   const server = createServer(async (request, response) => {
@@ -43,9 +46,11 @@ export async function openFlakyService(place: Place): Promise<FlakyService> {
     const refusal = refuse.get(operation);
     const answer = down.has(operation)
       ? Response.json({ _tag: 'Unavailable', message: 'down for repairs' }, { status: 503 })
-      : refusal
-        ? Response.json(refusal, { status: 409 })
-        : await service.fetch(forward(request, body));
+      : swallowed.has(operation)
+        ? Response.json({})
+        : refusal
+          ? Response.json(refusal, { status: 409 })
+          : await service.fetch(forward(request, body));
     const said = await answer.text();
     const retryAfter = answer.headers.get('retry-after');
     response.writeHead(answer.status, {
@@ -60,6 +65,7 @@ export async function openFlakyService(place: Place): Promise<FlakyService> {
     alter: undefined,
     env: { OFFSITE_URL: url, OFFSITE_API_KEY: secret },
     down,
+    swallowed,
     refuse,
     asked,
     async ask(operation, body) {

@@ -31,6 +31,19 @@ test('a service that was restored from an older backup gets the results again', 
   expect((await listed()).runs[0]?.trials.map(({ status }) => status)).toEqual(['reported', 'reported']);
 });
 
+test('`outbox send` believes the service, not an answer of something between', async () => {
+  using place = openPlace();
+  await using service = await openFlakyService(place);
+  const { env } = service;
+  service.down.add('evals.reportTrial');
+  await offsite(place, ['run', place.suite({ cases: [{ id: 'one', verify: 'true' }] })], { env });
+  service.down.clear();
+  service.swallowed.add('evals.reportTrial');
+  const { exitCode, stdout } = await offsite(place, ['data', 'outbox', 'send'], { env });
+  expect(exitCode).toBe(3);
+  expect(stdout).toContain('queued');
+});
+
 test('a ledger that was restored from its backup takes what the service has, and runs nothing again', async () => {
   using place = openPlace();
   await using service = await openFlakyService(place);

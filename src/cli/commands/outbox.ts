@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
 import { deliverLeftovers, queueLost } from '../../agent/delivery.ts';
 import { platformDelivery } from '../../agent/executor/platform-delivery.ts';
+import { reconcileDelivered } from '../../agent/reconcile.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
@@ -106,22 +107,26 @@ async function send(options: CommonOptions): Promise<void> {
   await using context = CommandContext.open(options);
   const { signal } = context.interruption();
   const reporting = await context.reporting();
-  const looked = await queueLost(reporting, signal, context.note).catch((error: unknown) => {
+  const { ledger, client, service } = reporting;
+  const failed = (error: unknown) => {
     signal.throwIfAborted();
-    return { error };
-  });
-  await deliverLeftovers(reporting, signal, context.note);
+    return { again: 0, error };
+  };
+  const before = await queueLost(reporting, signal, context.note).catch(failed);
+  // An answer is a hint: what was delivered now is looked at as well.
+  const isSent = (await deliverLeftovers(reporting, signal, context.note)) > 0;
+  const parts = { client, ledger, note: context.note };
+  const after = isSent ? await reconcileDelivered(service, parts, signal).catch(failed) : before;
   const { platform } = await context.service();
   if (platform) {
-    const { ledger } = reporting;
     const delivery = platformDelivery(ledger, platform, context.clock);
     await deliverLeftovers({ ledger, delivery, service: platformService }, signal, context.note);
   }
-  const left = reporting.ledger.outbox.pending();
+  const left = ledger.outbox.pending();
   print(left, options.json);
   // Without the service's records, nobody knows whether it has what it accepted.
-  if ('error' in looked) throw looked.error;
-  if (left.length > 0 || looked.again > 0) process.exitCode = exitCodes.infrastructure;
+  if ('error' in after) throw after.error;
+  if (left.length > 0 || before.again + after.again > 0) process.exitCode = exitCodes.infrastructure;
 }
 
 async function withLedger(options: CommonOptions, work: (ledger: Ledger) => void): Promise<void> {
