@@ -6,9 +6,11 @@ import { systemClock } from '../../src/base/clock.ts';
 import { createClient } from '../../src/client/client.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { dropBeforeAnswer, json, type Step, scriptedService } from '../client/scripted-service.ts';
-import { folder } from '../each-folder.ts';
+import { eachFolder, folder } from '../each-folder.ts';
 import { queueTrial } from '../ledger/queue-trial.ts';
 import { handClock, settled } from './test-clock.ts';
+
+eachFolder();
 
 const success = json(200, {});
 const broken = json(500, { _tag: 'InternalError', message: 'sorry' });

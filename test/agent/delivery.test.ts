@@ -6,8 +6,10 @@ import type { ReportedTrial } from '../../src/contract/report.ts';
 import { listTrials } from '../../src/ledger/find.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { json, type ScriptedService, type Step, scriptedService, text } from '../client/scripted-service.ts';
-import { folder } from '../each-folder.ts';
+import { eachFolder, folder } from '../each-folder.ts';
 import { queueTrial } from '../ledger/queue-trial.ts';
+
+eachFolder();
 
 const report: ReportedTrial = {
   caseName: 'A',

@@ -19,9 +19,11 @@ import { ModelConfig } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';
 import { Sandboxes } from '../../src/trial/sandboxes.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
-import { folder } from '../each-folder.ts';
+import { eachFolder, folder } from '../each-folder.ts';
 import { fixtureCli } from '../trial/fixture-cli.ts';
 import { specOf } from '../trial/trial-bench.ts';
+
+eachFolder();
 
 /**
  * What becomes of trials, as a batch has it: each is asked to be finished at once, and `concurrency` run at a

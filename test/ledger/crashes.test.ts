@@ -3,8 +3,10 @@ import { crashedTooOften } from '../../src/agent/not-run.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { defects } from '../../src/bounds/anyone.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
-import { folder } from '../each-folder.ts';
+import { eachFolder, folder } from '../each-folder.ts';
 import { queueTrial } from './queue-trial.ts';
+
+eachFolder();
 
 function openBatch(ledger: Ledger) {
   const run = { id: 'run', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', details: {} };

@@ -21,9 +21,11 @@ import { openDatabase } from '../../src/ledger/database.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { migrations } from '../../src/ledger/migrations.ts';
 import { pruneLedger } from '../../src/ledger/prune.ts';
-import { folder } from '../each-folder.ts';
+import { eachFolder, folder } from '../each-folder.ts';
 import { byRoot } from '../needs.ts';
 import { queueTrial } from './queue-trial.ts';
+
+eachFolder();
 
 const asRoot = (program: string, ...args: string[]) => void execFileSync(program, args);
 

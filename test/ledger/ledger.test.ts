@@ -8,8 +8,10 @@ import { BlobStore } from '../../src/ledger/blobs.ts';
 import { openDatabase } from '../../src/ledger/database.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
-import { folder } from '../each-folder.ts';
+import { eachFolder, folder } from '../each-folder.ts';
 import { queueTrial } from './queue-trial.ts';
+
+eachFolder();
 
 const clock: Clock = { ...systemClock, now: () => 1_000 };
 const report: ReportedTrial = {

@@ -5,7 +5,9 @@ import { stringify } from 'yaml';
 import type { Config } from '../../src/suite/config-file.ts';
 import { defaultBudgetsText } from '../../src/suite/default-budgets.ts';
 import { loadConfig } from '../../src/suite/load-config.ts';
-import { folder } from '../each-folder.ts';
+import { eachFolder, folder } from '../each-folder.ts';
+
+eachFolder();
 
 const api = { wire: 'openai-chat', baseUrl: 'http://127.0.0.1:9/v1' };
 const free = { ...api, model: 'free' };

@@ -2,8 +2,10 @@ import { truncateSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
-import { folder, write } from '../each-folder.ts';
+import { eachFolder, folder, write } from '../each-folder.ts';
 import { problemsOf } from './problems-of.ts';
+
+eachFolder();
 
 function load(one: string, prompt = '{{instruction}}') {
   const suite =

@@ -5,8 +5,10 @@ import { describe, expect, test } from 'vitest';
 import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
 import { startRequest } from '../../src/suite/plan.ts';
-import { folder, write } from '../each-folder.ts';
+import { eachFolder, folder, write } from '../each-folder.ts';
 import { problemsOf } from './problems-of.ts';
+
+eachFolder();
 
 function load(suite: string, config = 'profiles:\n  p: { run: "true" }\n') {
   write('offsite.yaml', config);

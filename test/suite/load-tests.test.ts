@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
-import { folder, write } from '../each-folder.ts';
+import { eachFolder, folder, write } from '../each-folder.ts';
 import { problemsOf } from './problems-of.ts';
+
+eachFolder();
 
 function load(one: string) {
   const suite = `suite: { id: s, prompt: go }\nvariants: [{ model: m, harness: any }]\ncases:\n  - id: a\n${one}`;
@@ -53,7 +55,7 @@ test('tests are refused with their place', () => {
     /suite\.yaml:5:\d+: cases\[0\]\.tests: expected rewards, prints or named, one of them/,
   );
   expect(problems('    tests: { command: [a], prints: pytest }\n    verify: "true"\n')).toContain(
-    'cases[0].tests: replaces verify, checks, judge and validator',
+    'cases[0].tests: replaces verify and validator',
   );
   for (const path of ['/', '/etc', '/usr', '/proc/x', 'tests', '/a/../etc'])
     expect(problems(`    tests: { command: [a], prints: pytest, folders: { "${path}": t } }\n`)).toContain(

@@ -2,8 +2,10 @@ import { expect, test } from 'vitest';
 import { readPlan, storedPlan } from '../../src/agent/stored-plan.ts';
 import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
-import { folder, write } from '../each-folder.ts';
+import { eachFolder, folder, write } from '../each-folder.ts';
 import { problemsOf } from './problems-of.ts';
+
+eachFolder();
 
 const head =
   'suite: { id: s, prompt: x }\nvariants: [{ model: none, harness: command, profile: p }]\n' +

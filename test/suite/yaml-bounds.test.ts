@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { readYamlFile } from '../../src/suite/yaml-file.ts';
-import { folder } from '../each-folder.ts';
+import { eachFolder, folder } from '../each-folder.ts';
+
+eachFolder();
 
 function read(text: string): unknown {
   const file = join(folder, 'a.yaml');

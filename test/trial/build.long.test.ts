@@ -10,10 +10,12 @@ import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
 import { hostEnvironmentOf } from '../../src/trial/host-environment.ts';
 import type { BuildEvent } from '../../src/trial/image/build-event.ts';
-import { folder, write } from '../each-folder.ts';
+import { eachFolder, folder, write } from '../each-folder.ts';
 import { dockerOf } from '../engine/docker-of.ts';
 import { testImage } from './test-image.ts';
 import { openTrialBench, type TrialBench } from './trial-bench.ts';
+
+eachFolder();
 
 const certificate = `-----BEGIN CERTIFICATE-----\nof this host ${crypto.randomUUID()}\n-----END CERTIFICATE-----\n`;
 const proxy = `http://user:${crypto.randomUUID()}@proxy.example:8080`;
