@@ -22,7 +22,8 @@ export function streamTranscoder(
 ): Transcoder {
   let out: string[] = [];
   let failed: UnreadableAnswer | undefined;
-  let isTelling = false;
+  let hasBegun = false;
+  let isTold = false;
   const writer = client.writeStream(asked, (event) => out.push(bytesOfEvent(event)));
   const pieces = new JoinedPieces((event) => writer.take(event));
   const stream = answerStream(model, {
@@ -34,7 +35,7 @@ export function streamTranscoder(
     ),
     emit(event) {
       // After a failure the stream is read for what else it says about itself, but no more is told.
-      if (isTelling || (failed ?? stream.problem()) === undefined) attempt(() => pieces.take(event));
+      if ((failed ?? stream.problem()) === undefined) tell(event);
     },
     readsOn: true,
   });
@@ -45,15 +46,19 @@ export function streamTranscoder(
       failed ??= error instanceof UnreadableAnswer ? error : new UnreadableAnswer(messageOf(error));
     }
   };
+  const tell = (event: NeutralEvent) => {
+    hasBegun ||= event.type === 'start';
+    isTold ||= event.type === 'end' || event.type === 'failure';
+    attempt(() => pieces.take(event));
+  };
   /** What the client gets: first what came before a failure, then its words. */
   const takeWritten = () => {
     attempt(() => pieces.flush());
     failed ??= stream.problem();
-    const { message } = failed ?? {};
-    if (message !== undefined) {
-      isTelling = true;
-      stream.steps.tellFailure({ message, codes: [], isOverload: false });
-      isTelling = false;
+    // The steps may have ended since the failure, so what the client was told decides.
+    if (failed && !isTold) {
+      if (!hasBegun) tell({ type: 'start', id: undefined, model: undefined });
+      tell({ type: 'failure', message: failed.message, code: undefined, overloaded: false });
     }
     const bytes = Buffer.from(out.join(''));
     out = [];

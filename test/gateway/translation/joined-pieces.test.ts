@@ -37,3 +37,14 @@ test('what came before an event that cannot be read is told, in the same push, a
   expect(stream.problem()?.message).toContain('garbage');
   expect(stream.push(chunk({ content: 'more' })).toString()).toBe('');
 });
+
+test('the client is told what cannot be read, also if the end of the answer arrives with it', () => {
+  const stream = transcoder();
+  const garbage = Buffer.from('data: garbage\n\n');
+  const ready = stream.push(
+    Buffer.concat([...words, garbage, chunk({}, 'stop'), Buffer.from('data: [DONE]\n\n')]),
+  );
+  expect(ready.toString()).toContain('an event is not a JSON object: garbage');
+  expect(ready.toString()).not.toContain('message_stop');
+  expect(stream.problem()?.message).toContain('garbage');
+});
