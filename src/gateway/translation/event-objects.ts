@@ -44,6 +44,7 @@ export function eventReader(
     if (frame && text !== undefined) {
       const before = said?.name === name ? said : undefined;
       if (before?.isSure) return steps.text(before.type, text);
+      said = undefined;
       const { event } = frame;
       frame.put(text);
       const lost = losses.times;
@@ -51,7 +52,7 @@ export function eventReader(
       const isAlone = piece?.text === text && losses.times === lost;
       // One text alone could be that of another place, which happens to be the same.
       const isSure = before !== undefined && before.text !== text;
-      said = isAlone ? { ...piece, name, isSure } : undefined;
+      if (isAlone) said = { ...piece, name, isSure };
       return;
     }
     said = undefined;
