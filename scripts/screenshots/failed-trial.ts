@@ -1,6 +1,6 @@
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import type { HarnessEvent } from '../../src/record/harness.ts';
-import type { TrialResult } from '../../src/record/trial-record.ts';
+import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
 
 const before = String.raw`module.exports = function parse(text) {
   const match = /^(-?\d?\.?\d+) *(ms|s|m|h|d)?$/i.exec(text);
@@ -57,7 +57,7 @@ const messages: [number, string][] = [
 const requests = [2, 11, 17, 28, 43, 51, 60, 68];
 
 /** The result of a trial whose agent fixed one input and broke another. */
-export async function failedTrial(ledger: Ledger, start: number): Promise<TrialResult> {
+export async function failedTrial(ledger: Ledger, start: number): Promise<TrialRecord> {
   const at = (seconds: number) => start + Math.round(seconds * 1_000);
   const kept = async (text: string) => (await ledger.blobs.put(Buffer.from(text))).sha256;
   const file = async (text: string) => ({
@@ -82,6 +82,7 @@ export async function failedTrial(ledger: Ledger, start: number): Promise<TrialR
   ).map((name) => exchanges.reduce((sum, { usage }) => sum + usage[name], 0));
   const usage = usageOf(inputTokens ?? 0, outputTokens ?? 0, cached ?? 0);
   return {
+    version: recordVersion,
     verdict: 'failed',
     subject: {
       ...{ caseName: 'negative-durations', ordinal: 1, model: 'small', harness: 'bash' },
@@ -124,9 +125,10 @@ export async function failedTrial(ledger: Ledger, start: number): Promise<TrialR
 }
 
 /** The result of a trial of which a picture shows only the verdict, the time and the cost. */
-export function shortTrial(start: number, durationMs: number, passed: boolean, tokens: number): TrialResult {
+export function shortTrial(start: number, durationMs: number, passed: boolean, tokens: number): TrialRecord {
   const usage = usageOf(Math.round(tokens * 0.9), Math.round(tokens * 0.1), Math.round(tokens * 0.5));
   return {
+    version: recordVersion,
     verdict: passed ? 'passed' : 'failed',
     ...{ startedAt: start, finishedAt: start + durationMs },
     phases: [{ name: 'harness', startedAt: start, durationMs: durationMs * 0.8 }],

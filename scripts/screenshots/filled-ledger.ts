@@ -2,7 +2,7 @@ import type { BatchKey, NewBatch, TrialKey } from '../../src/ledger/batches.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import type { Cause } from '../../src/record/cause.ts';
 import { listingOf } from '../../src/record/listing.ts';
-import { recordOf, type TrialResult } from '../../src/record/trial-record.ts';
+import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { randomIndex } from '../../src/stats/random.ts';
 import { failedTrial, shortTrial } from './failed-trial.ts';
 
@@ -173,14 +173,14 @@ function addBatch(ledger: Ledger, { id, repeats, ...batch }: Batch, planned: rea
 }
 
 /** Eight trials run at a time, so that the next one begins before this one ends. */
-async function finish(ledger: Ledger, clock: SetClock, trial: TrialKey, result: TrialResult): Promise<void> {
+async function finish(ledger: Ledger, clock: SetClock, trial: TrialKey, result: TrialRecord): Promise<void> {
   const began = clock.at;
   const { verdict, cause, startedAt, finishedAt } = result;
   const attempt = ledger.trials.beginAttempt(trial);
   clock.at += finishedAt - startedAt;
   const outcome = { passed: verdict === 'passed' };
   const report = { caseName: 'any', ordinal: 0, taskIndex: 0, events: [], outcome };
-  const record = recordOf(result);
+  const record = result;
   await ledger.trials.finish(attempt, { verdict, cause, result: record, listing: listingOf(record), report });
   clock.at = began + Math.round((finishedAt - startedAt) / 8);
 }

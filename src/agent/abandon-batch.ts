@@ -7,7 +7,7 @@ import { daemonLock } from '../ledger/queue.ts';
 import { lockOfSet, type StoredSet } from '../ledger/sets.ts';
 import type { OpenStart } from '../ledger/starts.ts';
 import { listingOf } from '../record/listing.ts';
-import { recordOf, type TrialResult } from '../record/trial-record.ts';
+import { recordVersion, type TrialRecord } from '../record/trial-record.ts';
 import { reportOf } from '../trial/report.ts';
 import { type BatchRun, notResumable, type OpenBatch, openBatch } from './batch-run.ts';
 import type { Claims } from './claims.ts';
@@ -166,7 +166,7 @@ async function voidTrial(
     const subject = { caseName, taskIndex, ordinal, model: variant.model, sessionId };
     const { verdict, cause } = result;
     await ledger.trials.finish(attempt, {
-      ...{ verdict, cause, result: recordOf(result), lease: lease.number },
+      ...{ verdict, cause, result, lease: lease.number },
       report: (record) => reportOf(result, { ...subject, record }),
       listing: listingOf(result),
     });
@@ -179,9 +179,10 @@ async function voidTrial(
 }
 
 /** @param hadBegun whether an attempt was interrupted: what the attempt used is lost with its process */
-function resultOfAbandoned(now: number, hadBegun: boolean): TrialResult {
+function resultOfAbandoned(now: number, hadBegun: boolean): TrialRecord {
   const began = hadBegun ? 'it was interrupted, and ' : 'it did not run: ';
   return {
+    version: recordVersion,
     verdict: 'void',
     cause: {
       ...{ kind: 'infrastructure', phase: 'sandbox' },

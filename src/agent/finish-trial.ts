@@ -6,7 +6,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { BegunAttempt } from '../record/attempt.ts';
 import type { Cause, PhaseName } from '../record/cause.ts';
 import { listingOf } from '../record/listing.ts';
-import { recordOf, type TrialResult } from '../record/trial-record.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
 import { reportOf } from '../trial/report.ts';
 import { runTrial } from '../trial/run-trial.ts';
 import type { TrialSpec } from '../trial/spec.ts';
@@ -29,7 +29,7 @@ export type AttemptEvent =
   | { kind: 'unstored'; message: string }
   /** Its harness did not work. `position` counts such trials of its variant, from 1. */
   | { kind: 'broken-harness'; position: number; message: string }
-  | { kind: 'finished'; result: TrialResult };
+  | { kind: 'finished'; result: TrialRecord };
 
 /** What the attempts of a trial need. */
 export interface AttemptParts extends Omit<TrialParts, 'blobs' | 'keep'> {
@@ -76,7 +76,7 @@ export async function finishTrial(
   signals: AttemptSignals,
   observe: (event: AttemptEvent) => void,
   begun: () => void = () => undefined,
-): Promise<TrialResult> {
+): Promise<TrialRecord> {
   const { ledger, clock, random, attempts } = parts;
   for (let failed = ledger.trials.failedAttempts(key); ; ) {
     const last = failed + 1 >= attempts;
@@ -91,7 +91,7 @@ export async function finishTrial(
 }
 
 type Attempted =
-  | { kind: 'stands'; result: TrialResult }
+  | { kind: 'stands'; result: TrialRecord }
   | { kind: 'failed' | 'outage'; attempt: BegunAttempt; cause: Cause };
 
 async function attemptTrial(
@@ -118,7 +118,7 @@ async function attemptTrial(
   const failure = given ? undefined : failureOf(result);
   const outage = failure !== undefined && (await passage?.failed(failure, result.models, signal)) === true;
   if (failure && (outage || !parts.last)) {
-    await ledger.trials.abandonAttempt(attempt, outage ? 'outage' : 'void', failure, recordOf(result));
+    await ledger.trials.abandonAttempt(attempt, outage ? 'outage' : 'void', failure, result);
     await ledger.workspaces.discard(result.left);
     return { kind: outage ? 'outage' : 'failed', attempt, cause: failure };
   }
@@ -138,7 +138,7 @@ async function attemptTrial(
       ledger.trials.finish(attempt, {
         verdict,
         cause,
-        result: recordOf(result),
+        result,
         fingerprint: result.fingerprint,
         listing: listingOf(result),
         report: (record) => reportOf(result, { ...subject, record }),
@@ -161,7 +161,7 @@ async function attemptTrial(
 async function confirmLease(
   lease: Lease,
   attempt: BegunAttempt,
-  result: TrialResult,
+  result: TrialRecord,
   { ledger }: AttemptParts,
   signal: AbortSignal,
 ): Promise<void> {
@@ -169,7 +169,7 @@ async function confirmLease(
     await lease.confirm(signal);
   } catch (error) {
     const cause = { kind: 'infrastructure', message: messageOf(error) };
-    await ledger.trials.abandonAttempt(attempt, 'lost', cause, recordOf(result));
+    await ledger.trials.abandonAttempt(attempt, 'lost', cause, result);
     throw error;
   }
 }
@@ -180,7 +180,7 @@ async function runAttempt(
   parts: AttemptParts,
   signal: AbortSignal,
   observe: (event: AttemptEvent) => void,
-): Promise<TrialResult> {
+): Promise<TrialRecord> {
   const { ledger, workspaceBudget = 0 } = parts;
   const keep = workspaceBudget > 0 ? { store: ledger.workspaces, budget: workspaceBudget } : undefined;
   try {
@@ -196,7 +196,7 @@ async function runAttempt(
 }
 
 /** Why an attempt failed through no fault of the agent's; undefined if the result is final. */
-function failureOf({ verdict, cause }: TrialResult): Cause | undefined {
+function failureOf({ verdict, cause }: TrialRecord): Cause | undefined {
   if (verdict !== 'void') return undefined;
   const { kind, phase } = cause ?? {};
   // A harness that ended before anybody could say why: no agent is known to have acted.

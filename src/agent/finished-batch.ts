@@ -1,14 +1,14 @@
 import type { Ledger } from '../ledger/ledger.ts';
 import type { CommandEntry } from '../record/harness.ts';
 import { readRecord } from '../record/read-record.ts';
-import type { TrialResult } from '../record/trial-record.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
 import type { BatchRun, OpenBatch } from './batch-run.ts';
 
 export interface FinishedTrial {
   run: BatchRun;
   ordinal: number;
   /** Without the texts, which the ledger has: a batch may have very many trials. */
-  result: TrialResult;
+  result: TrialRecord;
 }
 
 export interface FinishedBatch {
@@ -26,7 +26,7 @@ export interface FinishedBatch {
 export function finishedBatch(
   { key, id, runs }: OpenBatch,
   { queue, blobs }: Ledger,
-  known: ReadonlyMap<number, TrialResult> = new Map(),
+  known: ReadonlyMap<number, TrialRecord> = new Map(),
 ): FinishedBatch {
   const byKey = new Map(runs.map((run) => [run.key, run]));
   const trials = queue.ofBatch(key).map((trial): FinishedTrial => {
@@ -40,7 +40,7 @@ export function finishedBatch(
 }
 
 /** A result without its large parts; numbers, names and verdicts stay. The ledger has the whole result. */
-export function lightResult(result: TrialResult): TrialResult {
+export function lightResult(result: TrialRecord): TrialRecord {
   const { trajectory, derivedTrajectory, verifySteps, validations, models, cause } = result;
   return {
     ...result,

@@ -6,7 +6,7 @@ import type { TrialKey } from '../ledger/batches.ts';
 import type { CrashCount } from '../ledger/crashes.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Cause } from '../record/cause.ts';
-import type { TrialResult } from '../record/trial-record.ts';
+import { recordVersion, type TrialRecord } from '../record/trial-record.ts';
 import type { Sandboxes } from '../trial/sandboxes.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 
@@ -35,7 +35,7 @@ export function isStopped(ledger: Ledger, trial: TrialKey): boolean {
 export function resultWithoutBudget(
   spec: TrialSpec,
   parts: { clock: Clock; sandboxes: Sandboxes; budgets: { batch: BudgetAccount | undefined } },
-): TrialResult | undefined {
+): TrialRecord | undefined {
   const { batch } = parts.budgets;
   const asksModel = spec.modelConfig !== undefined && spec.replay === undefined;
   const spent = batch && asksModel ? spentMessage(batch, parts.clock) : undefined;
@@ -44,7 +44,7 @@ export function resultWithoutBudget(
 }
 
 /** The result of a trial that does not run. Gives up the sandbox that was started ahead for it. */
-export function resultOfStopped(spec: TrialSpec, parts: { clock: Clock; sandboxes: Sandboxes }): TrialResult {
+export function resultOfStopped(spec: TrialSpec, parts: { clock: Clock; sandboxes: Sandboxes }): TrialRecord {
   const failure = `${spec.harness} ended with an error before it asked its model anything`;
   const message = `not run: the variant was stopped after ${mostBroken} trials in which ${failure}`;
   return notRun(spec, parts, { kind: 'harness', phase: 'harness', message });
@@ -54,10 +54,11 @@ function notRun(
   spec: TrialSpec,
   { clock, sandboxes }: { clock: Clock; sandboxes: Sandboxes },
   cause: Cause,
-): TrialResult {
+): TrialRecord {
   sandboxes.forget(spec);
   const now = clock.now();
   return {
+    version: recordVersion,
     verdict: 'void',
     cause,
     notRun: true,
@@ -104,7 +105,7 @@ function shown(lines: readonly string[]): readonly string[] {
 export function crashedTooOften(
   { errors, deaths, detail }: CrashCount,
   now: number,
-): TrialResult | undefined {
+): TrialRecord | undefined {
   if (errors < defects.count.crashes && deaths < defects.count.deaths) return undefined;
   const where = detail === undefined ? '' : `; please report ${detail}`;
   const message =
@@ -112,6 +113,7 @@ export function crashedTooOften(
       ? `Offsite itself failed ${errors} times while it ran this trial; the trial is not tried again${where}`
       : `Offsite's process died ${deaths} times while it ran this trial; the trial is not tried again`;
   return {
+    version: recordVersion,
     verdict: 'void',
     cause: { kind: 'infrastructure', phase: 'sandbox', message },
     startedAt: now,

@@ -10,7 +10,7 @@ import type { Cause, PhaseName } from '../record/cause.ts';
 import { type ThresholdChange, thresholdChanges } from '../record/checks-beside.ts';
 import { failuresOf } from '../record/failures.ts';
 import { readRecord } from '../record/read-record.ts';
-import { recordOf, type TrialRecord, type TrialResult } from '../record/trial-record.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
 import type { CaseEnvironment } from '../suite/environment.ts';
 import { environmentContent } from '../suite/environment-content.ts';
 import type { PlannedCase, SuitePlan } from '../suite/plan.ts';
@@ -191,7 +191,7 @@ export interface RegradedVerdict {
   durationMs: number;
 }
 
-function outcomeOf(result: TrialResult): RegradedVerdict {
+function outcomeOf(result: TrialRecord): RegradedVerdict {
   const { verdict, cause, startedAt, finishedAt } = result;
   return {
     verdict,
@@ -252,7 +252,7 @@ async function regrade(
   );
   const grading = await ledger.gradings.add(trial.key, {
     verdict: now.verdict,
-    record: recordOf(now),
+    record: now,
     basis,
   });
   const regraded = {
@@ -273,7 +273,7 @@ export async function gradeAgain(
   { ledger, suite, elsewhere = [], ...parts }: GradingParts,
   signal: AbortSignal,
   onPhase: (phase: PhaseName) => void,
-): Promise<{ record: TrialRecord; now: TrialResult }> {
+): Promise<{ record: TrialRecord; now: TrialRecord }> {
   signal.throwIfAborted();
   const recordBlob = trial.result ?? '';
   const record = readRecord(ledger.blobs.readJson(recordBlob));

@@ -1,6 +1,6 @@
 import type { ListedRun, ServiceTrial } from '../client/pages/run-parts.ts';
 import type { Verdict } from '../ledger/trials.ts';
-import type { TrialResult } from '../record/trial-record.ts';
+import { recordVersion, type TrialRecord } from '../record/trial-record.ts';
 
 /**
  * The result of a trial that the service has and this ledger lacks, for example because the ledger was
@@ -9,13 +9,14 @@ import type { TrialResult } from '../record/trial-record.ts';
 export function resultFromService(
   run: ListedRun<'results'>,
   trial: ServiceTrial,
-): { verdict: Verdict; result: TrialResult } {
+): { verdict: Verdict; result: TrialRecord } {
   const verdict = verdictOf(run, trial);
   const at = Date.parse(run.finishedAt ?? run.startedAt ?? '') || 0;
   const { sandboxId, exitCode, filesChanged, artifacts, verifySteps } = trial;
   return {
     verdict: verdict ?? 'void',
     result: {
+      version: recordVersion,
       verdict: verdict ?? 'void',
       fromService: true,
       ...(verdict === undefined && {

@@ -6,7 +6,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { PendingReport } from '../ledger/outbox.ts';
 import { platformLock, platformService } from '../ledger/platform.ts';
 import type { PartKey } from '../ledger/starts.ts';
-import type { TrialResult } from '../record/trial-record.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import type { BuildEvent } from '../trial/image/build-event.ts';
 import type { BatchRun, OpenBatch } from './batch-run.ts';
@@ -225,7 +225,7 @@ async function step<Result>(
 /** Reports what happens to a batch, in terms of its plan. */
 class BatchProgress {
   /** The results of the trials that this process finished, by trial key. */
-  readonly results = new Map<number, TrialResult>();
+  readonly results = new Map<number, TrialRecord>();
   readonly #observe: (event: BatchEvent) => void;
   readonly #byKey: Map<number, BatchRun>;
   readonly #byId: Map<string, BatchRun>;

@@ -3,7 +3,7 @@ import { isCount } from '../gateway/replay/recorded-exchange.ts';
 import { withoutVolatile } from '../gateway/replay/volatile.ts';
 import type { FileChange } from '../record/files.ts';
 import { commandsOf } from '../record/timeline.ts';
-import type { TrialRecord, TrialResult } from '../record/trial-record.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
 import { runTrial } from '../trial/run-trial.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import type { LookAgain } from './audit-batch.ts';
@@ -65,7 +65,7 @@ function replayObstacle(
     : `its harness could reach more than its model (network: ${open}), and those answers were not recorded`;
 }
 
-function compare(record: TrialRecord, now: TrialResult, checks: Checks): void {
+function compare(record: TrialRecord, now: TrialRecord, checks: Checks): void {
   if (now.cause?.kind === 'replay')
     checks.contradicted(
       'models.exchanges',
@@ -92,7 +92,7 @@ function countOf({ models }: Pick<TrialRecord, 'models'>): string {
   return `${asked.filter(({ role }) => role === 'agent').length} requests`;
 }
 
-function commands(record: TrialResult): { command: string; exitCode?: number | undefined }[] {
+function commands(record: TrialRecord): { command: string; exitCode?: number | undefined }[] {
   return (commandsOf(record) ?? []).map(({ command, exitCode }) => ({
     command: withoutVolatile(command),
     exitCode,
@@ -100,7 +100,7 @@ function commands(record: TrialResult): { command: string; exitCode?: number | u
 }
 
 /** What the agent left, by path. Modes may depend on the machine, and times are not recorded. */
-function changes({ changes = [] }: TrialResult): Record<string, unknown> {
+function changes({ changes = [] }: TrialRecord): Record<string, unknown> {
   const left = (change: FileChange) => {
     const { type, byteSize, content, linkTarget } = change.after ?? {};
     return { kind: change.kind, type, byteSize, content, linkTarget };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Cause } from '../record/cause.ts';
-import type { TrialResult } from '../record/trial-record.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
 import { joined, ours, type Printable, text } from '../text/printable.ts';
 import { plural } from '../text/quantities.ts';
 
@@ -66,7 +66,7 @@ export interface CheckedCase {
   /** The states without a result, if the check was stopped. */
   unfinished?: { state: CheckedState['state']; why: string }[];
   /** The images that the configuration uses in place of those that the case names. */
-  mappedImages?: TrialResult['mappedImages'];
+  mappedImages?: TrialRecord['mappedImages'];
 }
 
 /** One line: `3 of 3 cases are sound`, or how many are not, and which. */

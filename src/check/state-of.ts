@@ -1,13 +1,13 @@
 import type { Judgment } from '../contract/validation.ts';
 import type { PhaseName } from '../record/cause.ts';
 import { failuresOf, reachesThreshold, scoreText } from '../record/failures.ts';
-import type { TrialResult } from '../record/trial-record.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
 import { duration } from '../text/quantities.ts';
 import type { CheckedState } from './checked-state.ts';
 
 /** How one grading of a state ended. */
 export type Grading =
-  | { kind: 'graded'; result: TrialResult }
+  | { kind: 'graded'; result: TrialRecord }
   /** The case's time was used up in this phase; undefined if the grading had not begun. */
   | { kind: 'stopped'; phase: PhaseName | undefined; limitMs: number };
 
@@ -59,7 +59,7 @@ function shownJudgment(judgment: Judgment): NonNullable<CheckedState['judgments'
 }
 
 /** Whether a grading has the result that a sound case has in this state. */
-export function isExpected(state: CheckedState['state'], result: TrialResult): boolean {
+export function isExpected(state: CheckedState['state'], result: TrialRecord): boolean {
   if (state === 'solved') return result.verdict === 'passed';
   // Where bash cannot read the command, the step fails whatever an agent does.
   return result.verdict === 'failed' && !result.verifySteps?.some(({ unreadable }) => unreadable);
@@ -68,17 +68,17 @@ export function isExpected(state: CheckedState['state'], result: TrialResult): b
 /**
  * Said of an untouched state that is graded without a verdict: so is the work of an agent that fails.
  */
-function leavesOut(state: CheckedState['state'], { verdict, cause }: TrialResult): string {
+function leavesOut(state: CheckedState['state'], { verdict, cause }: TrialRecord): string {
   if (state === 'solved' || verdict !== 'void' || cause?.kind !== 'grading') return '';
   return ', so what is not done has no verdict: let the tests write a reward of 0 for it';
 }
 
-function notesOf({ events = [] }: TrialResult): string[] {
+function notesOf({ events = [] }: TrialRecord): string[] {
   return events.flatMap((event) => (event.kind === 'note' ? [event.text] : []));
 }
 
 /** The commands of the solution that failed. Undefined if none did, as in the untouched state. */
-function failedCommands({ trajectory = [] }: TrialResult): string | undefined {
+function failedCommands({ trajectory = [] }: TrialRecord): string | undefined {
   const failed = trajectory.filter(({ exitCode = 0 }) => exitCode !== 0);
   const texts = failed.map(
     ({ command, exitCode, output = '' }) => `${command}: exit code ${exitCode}\n${output}`,
@@ -87,7 +87,7 @@ function failedCommands({ trajectory = [] }: TrialResult): string | undefined {
 }
 
 /** The names of the checks whose results differ. */
-function differing(results: readonly TrialResult[]): string[] {
+function differing(results: readonly TrialRecord[]): string[] {
   const outcomes = new Map<string, Set<boolean>>();
   const add = (name: string, passed: boolean) =>
     outcomes.set(name, (outcomes.get(name) ?? new Set<boolean>()).add(passed));
@@ -103,7 +103,7 @@ function differing(results: readonly TrialResult[]): string[] {
  * The most useful output of a grading that did not pass, in whole lines: the output of what failed before the
  * checks, or else the message and output of each check that failed. Undefined if nothing was printed.
  */
-function printedBy(result: TrialResult): string | undefined {
+function printedBy(result: TrialRecord): string | undefined {
   const { cause, validations = [], verifySteps = [], judgments = [] } = result;
   const steps = verifySteps.filter(({ exitCode }) => exitCode !== 0).map(({ output }) => output);
   const logsOf = ({ logs = [] }: (typeof validations)[number]) =>
@@ -118,7 +118,7 @@ function printedBy(result: TrialResult): string | undefined {
 }
 
 /** Why a grading did not pass, in one line; undefined if it passed. */
-function reasonOf(result: TrialResult): string | undefined {
+function reasonOf(result: TrialRecord): string | undefined {
   return result.cause?.message ?? failuresOf(result)[0];
 }
 

@@ -3,7 +3,7 @@ import { OffsiteError } from '../base/offsite-error.ts';
 import { parseCheckedJson } from '../base/parse-json.ts';
 import { foreignLogs } from '../bounds/anyone.ts';
 import type { Usage } from '../contract/report.ts';
-import type { TrialRecord, TrialResult } from '../record/trial-record.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
 
 /** What the readers of logs of other programs share. All that they read is untrusted. */
 
@@ -21,7 +21,7 @@ export interface ForeignTrial {
   variant: string;
   /** From 0. */
   ordinal: number;
-  result: TrialResult;
+  result: TrialRecord;
 }
 
 /**

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { foreignLogs } from '../bounds/anyone.ts';
 import { Usage } from '../contract/report.ts';
-import type { TrialResult } from '../record/trial-record.ts';
+import { recordVersion, type TrialRecord } from '../record/trial-record.ts';
 import { readFile } from '../suite/read-file.ts';
 import {
   cutText,
@@ -132,7 +132,7 @@ async function* trialsOf(folder: string, names: readonly string[], read: Read): 
   }
 }
 
-function resultOf(result: Result, trajectory: z.infer<typeof Trajectory> | undefined): TrialResult {
+function resultOf(result: Result, trajectory: z.infer<typeof Trajectory> | undefined): TrialRecord {
   const { agent_info: agent, agent_result, started_at, finished_at, agent_execution, verifier } = result;
   const startedAt = timeIn(started_at) ?? 0;
   const finishedAt = Math.max(startedAt, timeIn(finished_at) ?? startedAt);
@@ -155,6 +155,7 @@ function resultOf(result: Result, trajectory: z.infer<typeof Trajectory> | undef
   const prompt = textOf(steps.find(({ source }) => source === 'user')?.message);
   const unmeasured = usage === undefined || agent_result?.metadata?.offsite?.usage === null;
   return {
+    version: recordVersion,
     ...gradingOf(result),
     ...{ startedAt, finishedAt, phases },
     subject: {
@@ -168,7 +169,7 @@ function resultOf(result: Result, trajectory: z.infer<typeof Trajectory> | undef
   };
 }
 
-function gradingOf(result: Result): Pick<TrialResult, 'verdict' | 'cause' | 'validations'> {
+function gradingOf(result: Result): Pick<TrialRecord, 'verdict' | 'cause' | 'validations'> {
   const steps = result.step_results ?? [];
   const rewards =
     result.verifier_result?.rewards ??
@@ -220,9 +221,9 @@ function usageOf({ agent_result, step_results }: Result): Usage | undefined {
 function transcriptOf(
   steps: readonly z.infer<typeof Trajectory>['steps'][number][],
   startedAt: number,
-): Pick<TrialResult, 'events' | 'trajectory'> {
-  const events: NonNullable<TrialResult['events']> = [];
-  const trajectory: NonNullable<TrialResult['trajectory']> = [];
+): Pick<TrialRecord, 'events' | 'trajectory'> {
+  const events: NonNullable<TrialRecord['events']> = [];
+  const trajectory: NonNullable<TrialRecord['trajectory']> = [];
   let at = startedAt;
   for (const { source, timestamp, message, tool_calls, observation } of steps) {
     at = timeIn(timestamp) ?? at;

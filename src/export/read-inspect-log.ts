@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { unionOf } from '../base/intervals.ts';
 import type { Usage } from '../contract/report.ts';
 import { Cause } from '../record/cause.ts';
-import type { TrialResult } from '../record/trial-record.ts';
+import { recordVersion, type TrialRecord } from '../record/trial-record.ts';
 import {
   cutText,
   type ForeignLog,
@@ -125,7 +125,7 @@ function variantOf({ eval: { solver, model } }: Header): string {
   return solver ? `${solver}:${model}` : model;
 }
 
-function resultOf(sample: Sample, header: Header): TrialResult {
+function resultOf(sample: Sample, header: Header): TrialRecord {
   const { metadata, started_at, completed_at, total_time, output } = sample;
   const events = firstEvents(sample.events ?? []);
   const startedAt = timeIn(started_at) ?? timeIn(header.eval.created) ?? 0;
@@ -135,6 +135,7 @@ function resultOf(sample: Sample, header: Header): TrialResult {
   const version = metadata?.harness_version;
   const calls = events.filter(({ event, role }) => event === 'model' && (role ?? 'agent') === 'agent');
   return {
+    version: recordVersion,
     ...graded,
     ...{ startedAt, finishedAt: Math.max(startedAt, finishedAt), phases: [] },
     subject: {
@@ -167,13 +168,13 @@ function resultOf(sample: Sample, header: Header): TrialResult {
 function gradingOf(
   sample: Sample,
   { results }: Header,
-): Pick<TrialResult, 'verdict' | 'cause' | 'validations' | 'judgments'> {
+): Pick<TrialRecord, 'verdict' | 'cause' | 'validations' | 'judgments'> {
   const scores = Object.entries(sample.scores ?? {});
   const wanted = results?.headline?.scorer ?? results?.scores?.[0]?.name ?? verdictScorer;
   const deciding = scores.find(([name]) => name === wanted) ?? scores[0];
   const others = scores.filter((one) => one !== deciding);
   const judgments = others.flatMap(
-    ([name, { value, explanation }]): NonNullable<TrialResult['judgments']> => {
+    ([name, { value, explanation }]): NonNullable<TrialRecord['judgments']> => {
       const reason = explanation == null ? {} : { reason: cutText(explanation) };
       if (typeof value === 'number') return [{ name, score: value, ...reason }];
       return typeof value === 'string' ? [{ name, choice: cutText(value), ...reason }] : [];
@@ -200,9 +201,9 @@ function transcriptOf(
   { messages }: Sample,
   events: readonly z.infer<typeof Event>[],
   startedAt: number,
-): Pick<TrialResult, 'events' | 'trajectory'> {
-  const told: NonNullable<TrialResult['events']> = [];
-  const commands: NonNullable<TrialResult['trajectory']> = [];
+): Pick<TrialRecord, 'events' | 'trajectory'> {
+  const told: NonNullable<TrialRecord['events']> = [];
+  const commands: NonNullable<TrialRecord['trajectory']> = [];
   for (const event of events) {
     const at = timeIn(event.timestamp) ?? startedAt;
     const finishedAt = timeIn(event.completed);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { OffsiteError } from '../base/offsite-error.ts';
-import { recordOf, TrialRecord, type TrialResult } from '../record/trial-record.ts';
+import { TrialRecord } from '../record/trial-record.ts';
 import type { StoredBatch } from './batches.ts';
 import { addCarriedBatch, type CarriedTrial } from './carried-batch.ts';
 import type { Ledger } from './ledger.ts';
@@ -39,7 +39,7 @@ interface ImportedTrial {
   caseId: string;
   variant: string;
   ordinal: number;
-  result: TrialResult;
+  result: TrialRecord;
 }
 
 /**
@@ -55,7 +55,7 @@ export async function storeForeignBatch(
   const hash = createHash('sha256');
   for await (const { caseId, variant, ordinal: given, result } of trials) {
     requireReadable(result, `trial ${given} of ${caseId}`);
-    const record = await ledger.blobs.putJson(recordOf(result));
+    const record = await ledger.blobs.putJson(result);
     hash.update(JSON.stringify([caseId, variant, given, record]));
     const key = JSON.stringify([caseId, variant]);
     const run = runs.get(key) ?? { caseId, variant, trials: new Map() };
@@ -90,8 +90,8 @@ export async function storeForeignBatch(
 }
 
 /** Numbers of a log can add up to one that JSON does not have: nobody could read that record again. */
-function requireReadable(result: TrialResult, name: string): void {
-  const [issue] = TrialRecord.safeParse(recordOf(result)).error?.issues ?? [];
+function requireReadable(result: TrialRecord, name: string): void {
+  const [issue] = TrialRecord.safeParse(result).error?.issues ?? [];
   if (!issue) return;
   throw new OffsiteError(`${name} cannot be stored: ${issue.path.join('.')}: ${issue.message}`, {
     code: 'LOG_UNREADABLE',

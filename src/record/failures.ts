@@ -1,6 +1,6 @@
 import { printedText } from '../bounds/anyone.ts';
 import type { Judgment, Validation } from '../contract/validation.ts';
-import type { TrialResult } from './trial-record.ts';
+import type { TrialRecord } from './trial-record.ts';
 
 /** How many characters to show of what a program printed or a judge said. */
 const shownCharacters = 200;
@@ -37,7 +37,7 @@ function namesError(line: string): boolean {
  * Why a trial failed: one line for each verify step, validation and judgment that failed, and then how the
  * harness ended, if it did not end as it should.
  */
-export function failuresOf(result: TrialResult): string[] {
+export function failuresOf(result: TrialRecord): string[] {
   const ending = harnessFailure(result);
   return [...failedChecks(result), ...(ending === undefined ? [] : [ending])];
 }
@@ -46,7 +46,7 @@ export function failuresOf(result: TrialResult): string[] {
  * How the harness of a trial that did not pass ended, with what it printed. Undefined if it ended by itself
  * with exit code 0, or if the trial's cause says how it ended.
  */
-export function harnessFailure(result: TrialResult): string | undefined {
+export function harnessFailure(result: TrialRecord): string | undefined {
   const { verdict, harness, cause } = result;
   if (!harness || verdict === 'passed' || cause?.phase === 'harness') return undefined;
   switch (harness.ended) {
@@ -64,13 +64,13 @@ export function harnessFailure(result: TrialResult): string | undefined {
 }
 
 /** The exit code, with the command that ended so, if the harness is a script of a profile. */
-function exitText({ harnessTellsCommands, trajectory, harnessOutput }: TrialResult, code: number): string {
+function exitText({ harnessTellsCommands, trajectory, harnessOutput }: TrialRecord, code: number): string {
   const last = harnessTellsCommands === false ? trajectory?.at(-1) : undefined;
   if (last === undefined) return `exited ${code}${reasonSuffix(harnessOutput)}`;
   return `${firstLine(last.command, commandCharacters)} exited ${code}${reasonSuffix(last.output)}`;
 }
 
-function failedChecks({ verifySteps = [], validations = [], judgments = [] }: TrialResult): string[] {
+function failedChecks({ verifySteps = [], validations = [], judgments = [] }: TrialRecord): string[] {
   const steps = verifySteps
     .filter(({ exitCode }) => exitCode !== 0)
     // Steps that cannot be read come first: no work makes them pass.
@@ -286,7 +286,7 @@ function failedTests(lines: readonly string[]): FailedTest[] {
  * The last lines of what the failed verify steps and validations of a trial printed, and what made it void.
  * Empty for none.
  */
-export function failedOutputOf({ verifySteps = [], validations = [], cause }: TrialResult): string {
+export function failedOutputOf({ verifySteps = [], validations = [], cause }: TrialRecord): string {
   const steps = verifySteps.filter(({ exitCode }) => exitCode !== 0).map(({ output }) => output);
   const failed = validations.filter(({ exitCode = 0 }) => exitCode !== 0).map(printedBy);
   return [...steps, ...failed, cause?.output ?? ''].map(lastLines).filter(Boolean).join('\n\n');

@@ -1,7 +1,7 @@
 import type { Cause } from './cause.ts';
 import { failuresOf } from './failures.ts';
 import { commandsOf } from './timeline.ts';
-import type { TrialResult } from './trial-record.ts';
+import type { TrialRecord } from './trial-record.ts';
 import { usageOf } from './usage.ts';
 
 /**
@@ -23,14 +23,14 @@ export interface TrialListing {
   failures: number;
   notRun?: true | undefined;
   harnessVersion?: string | undefined;
-  verifiedIn?: TrialResult['verifiedIn'];
-  validatedIn?: TrialResult['validatedIn'];
+  verifiedIn?: TrialRecord['verifiedIn'];
+  validatedIn?: TrialRecord['validatedIn'];
   systemChanges?: { unexpected: { count: number } } | undefined;
-  mappedImages?: TrialResult['mappedImages'];
-  replay?: TrialResult['replay'];
+  mappedImages?: TrialRecord['mappedImages'];
+  replay?: TrialRecord['replay'];
 }
 
-export function listingOf(result: TrialResult): TrialListing {
+export function listingOf(result: TrialRecord): TrialListing {
   const { startedAt, finishedAt, cause, systemChanges } = result;
   const { notRun, harnessVersion, verifiedIn, validatedIn, mappedImages, replay } = result;
   const usage = usageOf(result);

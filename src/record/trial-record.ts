@@ -223,12 +223,6 @@ export const TrialRecord = z.object({
 });
 
 export type TrialRecord = z.infer<typeof TrialRecord>;
-/** A record before it is stored. */
-export type TrialResult = Omit<TrialRecord, 'version'>;
-/** The record as it is stored. */
-export function recordOf(result: TrialResult): TrialRecord {
-  return { version: recordVersion, ...result };
-}
 
 /** The phases of a trial, in order. */
 export type PhaseTiming = TrialRecord['phases'][number];

@@ -1,5 +1,5 @@
 import { pathLists } from '../bounds/sandbox.ts';
-import type { TrialResult } from '../record/trial-record.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
 
 /**
  * The lists of paths as a record keeps them. If some paths are left out, the counts say how many there were.
@@ -8,8 +8,8 @@ import type { TrialResult } from '../record/trial-record.ts';
 export function keptPaths({
   filesChanged,
   artifactsOmitted,
-}: Partial<TrialResult>): Pick<
-  TrialResult,
+}: Partial<TrialRecord>): Pick<
+  TrialRecord,
   'filesChanged' | 'filesChangedCount' | 'artifactsOmitted' | 'artifactsOmittedCount'
 > {
   return {

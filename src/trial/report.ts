@@ -5,7 +5,7 @@ import { usageFields } from '../contract/usage.ts';
 import type { Blob } from '../ledger/blobs.ts';
 import type { CommandEntry } from '../record/harness.ts';
 import { commandsOf } from '../record/timeline.ts';
-import type { TrialResult } from '../record/trial-record.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
 import { usageOf } from '../record/usage.ts';
 import { reportedForm } from '../validate/record.ts';
 import { captured } from '../validate/texts.ts';
@@ -27,7 +27,7 @@ export interface ReportSubject {
  * fields that are missing. The outputs of steps and the changed files stay in the ledger, because the wire
  * has no field for them.
  */
-export function reportOf(result: TrialResult, subject: ReportSubject): ReportedTrial {
+export function reportOf(result: TrialRecord, subject: ReportSubject): ReportedTrial {
   const trajectory = commandsOf(result) ?? [];
   const report: ReportedTrial = {
     caseName: subject.caseName,
@@ -59,7 +59,7 @@ export function reportOf(result: TrialResult, subject: ReportSubject): ReportedT
 const timesByArrival = { _tag: 'TimesByArrival', fields: ['sandboxMs'] };
 
 /** The name of the model, marked so that nobody takes recorded answers for new ones. */
-function markedModel(model: string, { replay }: TrialResult): string {
+function markedModel(model: string, { replay }: TrialRecord): string {
   if (!replay) return model;
   if (replay.answered === 0) return model;
   return `${model} (${replay.live === undefined ? 'replayed' : 'partly replayed'})`;
@@ -80,7 +80,7 @@ function reportable(commands: readonly CommandEntry[]): readonly TrajectoryEntry
   });
 }
 
-function outcomeOf(result: TrialResult, record: Blob | undefined): ReportedOutcome {
+function outcomeOf(result: TrialRecord, record: Blob | undefined): ReportedOutcome {
   const trajectory = commandsOf(result);
   const usage = usageOf(result) ?? {};
   const unmeasured = usageFields.filter((field) => usage[field] === undefined);

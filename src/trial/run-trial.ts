@@ -1,7 +1,7 @@
 import { steadyClock } from '../base/clock.ts';
 import type { ModelAccount } from '../gateway/gateway.ts';
 import type { PhaseName } from '../record/cause.ts';
-import type { TrialResult } from '../record/trial-record.ts';
+import { recordVersion, type TrialRecord } from '../record/trial-record.ts';
 import { agentUsage } from '../record/usage.ts';
 import type { PlannedSource } from '../suite/git/git-source.ts';
 import { profileVersion } from '../suite/profile-version.ts';
@@ -31,7 +31,7 @@ export async function runTrial(
   given: TrialParts,
   signal: AbortSignal,
   onPhase: (phase: PhaseName) => void,
-): Promise<TrialResult> {
+): Promise<TrialRecord> {
   const clock = steadyClock(given.clock);
   const parts = { ...given, clock };
   const { sandboxes } = parts;
@@ -89,6 +89,7 @@ export async function runTrial(
     ...(spec.environment.source && { source: sourceOf(spec.environment.source) }),
     verdict: 'void',
     ...result,
+    version: recordVersion,
     ...keptPaths(found),
     startedAt,
     finishedAt: clock.now(),
@@ -129,7 +130,7 @@ const compared = ['inputTokens', 'outputTokens'] as const;
  * One line for each count of the harness that differs from ours: its token counts from the gateway's, its
  * command count from the commands in its stream.
  */
-function disagreements({ harnessCounts, trajectory }: Partial<TrialResult>, account: ModelAccount): string[] {
+function disagreements({ harnessCounts, trajectory }: Partial<TrialRecord>, account: ModelAccount): string[] {
   const usage = agentUsage(account);
   const tokens = compared.flatMap((field) => {
     const said = harnessCounts?.usage?.[field];

@@ -1,7 +1,7 @@
 import type { Kit } from '../engine/changes/kit.ts';
 import type { Container } from '../engine/container.ts';
 import type { EnvironmentStep, UsedImage } from '../record/environment.ts';
-import type { TrialResult } from '../record/trial-record.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
 import type { ModelPort } from './model-port.ts';
 import type { ServiceAccess, TrialServices } from './services/trial-services.ts';
 import type { WorkspaceState } from './workspace/read-workspace.ts';
@@ -68,7 +68,7 @@ export function sandboxFacts({
   environment,
   startUp,
   lacks,
-}: StartedSandbox): Partial<TrialResult> {
+}: StartedSandbox): Partial<TrialRecord> {
   return {
     sandboxId: container.id,
     imageId,

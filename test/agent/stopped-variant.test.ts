@@ -14,7 +14,7 @@ import { scriptedUpstream } from '../../src/gateway/scripted/scripted-upstream.t
 import type { TrialKey } from '../../src/ledger/batches.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { daemonLock } from '../../src/ledger/queue.ts';
-import type { TrialResult } from '../../src/record/trial-record.ts';
+import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';
 import { Sandboxes } from '../../src/trial/sandboxes.ts';
@@ -31,7 +31,7 @@ eachFolder();
  */
 interface Bench extends AsyncDisposable {
   ledger: Ledger;
-  finish(trials: readonly { key: TrialKey; run: string }[]): Promise<TrialResult[]>;
+  finish(trials: readonly { key: TrialKey; run: string }[]): Promise<TrialRecord[]>;
   observed: AttemptEvent[];
   begun: () => number;
 }
@@ -113,7 +113,7 @@ function queue(ledger: Ledger, variants: string[], trials: number, id = 'batch')
 const broken = 'echo no such option >&2; exit 2';
 const working = `eval "$ASK"; echo '{"type":"end"}'`;
 const of = (keys: readonly TrialKey[] = [], run: string) => keys.map((key) => ({ key, run }));
-const kindsOf = (results: readonly TrialResult[]) =>
+const kindsOf = (results: readonly TrialRecord[]) =>
   results.map(({ verdict, cause, notRun }) => [verdict, cause?.kind, notRun === true]);
 
 const brokenOne = ['void', 'harness', false];

@@ -5,7 +5,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import type { ComparedBatches } from '../../src/comparison/comparison.ts';
 import { permissions } from '../../src/contract/identity.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
-import { recordOf } from '../../src/record/trial-record.ts';
+
 import { runVariants } from '../../src/service/record/variant.ts';
 import { noExtras } from '../../src/suite/plan.ts';
 import { testPlatform, trialRecord } from '../service/test-platform.ts';
@@ -60,7 +60,7 @@ async function add(
   });
   const runs = ledger.batches.runs(key);
   ledger.queue.add(runs.map((run) => ({ run: run.key, setup: undefined, ordinals: [0, 1] })));
-  const result = recordOf({ verdict, startedAt: 0, finishedAt: 1, phases: [], modelUnmeasured: false });
+  const result = { verdict, startedAt: 0, finishedAt: 1, phases: [], modelUnmeasured: false };
   const report = { caseName: 'c', ordinal: 0, taskIndex: 0, events: [], outcome: {} };
   for (const trial of ledger.queue.ofBatch(key)) {
     await ledger.trials.finish(ledger.trials.beginAttempt(trial.key), { verdict, result, report });

@@ -3,7 +3,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import type { ComparedBatches } from '../../src/comparison/comparison.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import type { Verdict } from '../../src/ledger/trials.ts';
-import { recordOf, type TrialRecord } from '../../src/record/trial-record.ts';
+import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
 import { noExtras } from '../../src/suite/plan.ts';
 import { offsite } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
@@ -127,7 +127,15 @@ function resultOf({ seconds = 1, costUsd }: Cell, verdict: Verdict, ordinal: num
     usage: [{ role: 'agent' as const, model: 'm', requests: 1, usage }],
   };
   const finishedAt = 1_000 * seconds + ordinal;
-  return recordOf({ verdict, startedAt: 0, finishedAt, phases: [], models, modelUnmeasured: false });
+  return {
+    version: recordVersion,
+    verdict,
+    startedAt: 0,
+    finishedAt,
+    phases: [],
+    models,
+    modelUnmeasured: false,
+  };
 }
 
 const compare = (...args: string[]) => offsite(place, ['compare', ...args]);

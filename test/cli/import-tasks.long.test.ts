@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
-import type { TrialResult } from '../../src/record/trial-record.ts';
+import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { unittestCommand, writeSweRow } from '../trial/swe-row.ts';
 import { offsite } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
@@ -75,7 +75,7 @@ async function outcomesOf(place: Place, ...args: string[]): Promise<Record<strin
   return Object.fromEntries(
     runs.map(({ case: id, trials: [trial] }) => {
       if (!trial) throw new Error(`${id} has no trial`);
-      const result: TrialResult = JSON.parse(readFileSync(trial.record.path, 'utf8'));
+      const result: TrialRecord = JSON.parse(readFileSync(trial.record.path, 'utf8'));
       const { judgments, validations = [], steps = [], artifacts = [], validatedIn } = result;
       return [
         id,

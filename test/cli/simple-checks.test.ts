@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import type { TrialResult } from '../../src/record/trial-record.ts';
+import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { offsite } from './offsite.ts';
 import { openPlace } from './place.ts';
 
@@ -46,7 +46,7 @@ test('checks and judges of a case hold for a solution, and say what is wrong wit
   expect(checked.exitCode, checked.stdout + checked.stderr).toBe(0);
   const run = await offsite(place, ['run', suite, '--json']);
   const [trial] = JSON.parse(run.stdout).runs[0].trials;
-  const result: TrialResult = JSON.parse(readFileSync(trial.record.path, 'utf8'));
+  const result: TrialRecord = JSON.parse(readFileSync(trial.record.path, 'utf8'));
   expect(result.verdict, JSON.stringify([result.cause, result.validations])).toBe('failed');
   const seen = result.validations?.map(({ name, status, message }) => `${name}: ${message ?? status}`);
   expect(seen).toEqual([
@@ -93,7 +93,7 @@ test('checks and judges beside tests, and the tests: all must hold', { timeout: 
   expect(checked.exitCode, checked.stdout + checked.stderr).toBe(0);
   const run = await offsite(place, ['run', suite, '--json']);
   const results = (JSON.parse(run.stdout).runs as { trials: [{ record: { path: string } }] }[]).map(
-    ({ trials: [{ record }] }): TrialResult & { fingerprint?: object } =>
+    ({ trials: [{ record }] }): TrialRecord & { fingerprint?: object } =>
       JSON.parse(readFileSync(record.path, 'utf8')),
   );
   const seen = results.map(({ verdict, validations = [], judgments = [], cause }) => [

@@ -3,7 +3,7 @@ import type { WorkEvent } from '../../src/agent/worker/worker-parts.ts';
 import { daemonLog } from '../../src/cli/daemon/log.ts';
 import { type WorkLog, workLog } from '../../src/cli/daemon/work-log.ts';
 import type { QueuedTrial } from '../../src/ledger/queue.ts';
-import type { TrialResult } from '../../src/record/trial-record.ts';
+import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { Output } from '../../src/text/output.ts';
 import { handClock } from '../agent/test-clock.ts';
 import { harmIn, hostileName } from '../hostile/hostile-text.ts';
@@ -66,7 +66,7 @@ test('it is silent while nothing is in progress, however long', async () => {
   work.observe(building('prepare of a'));
   work.observe(building('prepare of a', 'built'));
   work.observe({ kind: 'phase', trial: trial(1), phase: 'verify' });
-  const result = { verdict: 'passed', startedAt: 0, finishedAt: 1 } as TrialResult;
+  const result = { verdict: 'passed', startedAt: 0, finishedAt: 1 } as TrialRecord;
   work.observe({ kind: 'finished', trial: trial(1), result });
   work.observe({ kind: 'phase', trial: trial(2), phase: 'verify' });
   work.observe({ kind: 'put-back', trial: trial(2), error: new Error('full'), isNews: true });

@@ -1,12 +1,18 @@
 import { expect, test } from 'vitest';
-import type { TrialResult } from '../../src/record/trial-record.ts';
+import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
 import { reportOf } from '../../src/trial/report.ts';
 import { reportedTrial } from './strict.ts';
 
 const subject = { caseName: 'A', taskIndex: 1, ordinal: 0, model: 'none', sessionId: 's' };
 const times = { startedAt: 1, finishedAt: 2 };
-const cutOff: TrialResult = { verdict: 'void', ...times, phases: [], modelUnmeasured: true };
-const finished: TrialResult = {
+const cutOff: TrialRecord = {
+  version: recordVersion,
+  verdict: 'void',
+  ...times,
+  phases: [],
+  modelUnmeasured: true,
+};
+const finished: TrialRecord = {
   ...cutOff,
   verdict: 'passed',
   sandboxId: 'c1',
@@ -21,7 +27,7 @@ const finished: TrialResult = {
 const validation = { id: 'v', index: 0, name: 'v', startedAt: 1, durationMs: 1, exitCode: 0 };
 const text = { text: 'x', format: 'text', state: 'captured' };
 
-test.for<[string, TrialResult]>([
+test.for<[string, TrialRecord]>([
   ['that was cut off before it had a sandbox', cutOff],
   ['that was cut off while it ran', { ...cutOff, sandboxId: 'c1' }],
   ['whose harness timed out', { ...finished, harness: { ended: 'timed-out', afterMs: 5 } }],

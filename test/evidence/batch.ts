@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { storedPlan } from '../../src/agent/stored-plan.ts';
 import type { BatchKey } from '../../src/ledger/batches.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
-import { recordOf, type TrialResult } from '../../src/record/trial-record.ts';
+import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
 import { noExtras, profileOf, type SuitePlan } from '../../src/suite/plan.ts';
 import { reportOf } from '../../src/trial/report.ts';
 
@@ -75,7 +75,7 @@ export async function fillBatch(ledger: Ledger, { kilobytes = 1 } = {}): Promise
     if (index === 1) {
       const cause = { kind: 'infrastructure', phase: 'sandbox', message: 'the engine went away' } as const;
       const first = trials.beginAttempt(trial);
-      await trials.abandonAttempt(first, 'void', cause, recordOf({ ...base, verdict: 'void', cause }));
+      await trials.abandonAttempt(first, 'void', cause, { ...base, verdict: 'void', cause });
     }
     const attempt = trials.beginAttempt(trial);
     const artifact = await blobs.put(randomBytes(kilobytes * 1024));
@@ -87,7 +87,8 @@ export async function fillBatch(ledger: Ledger, { kilobytes = 1 } = {}): Promise
       byteSize: 10,
       storedSize: archive.byteSize,
     } as const;
-    const result: TrialResult = {
+    const result: TrialRecord = {
+      version: recordVersion,
       ...base,
       verdict: index % 2 === 0 ? 'passed' : 'failed',
       startedAt: 1_000_000 + index,
@@ -104,13 +105,13 @@ export async function fillBatch(ledger: Ledger, { kilobytes = 1 } = {}): Promise
     };
     const subject = { caseName, ordinal, taskIndex: 0, model: 'm', sessionId: `${run}/${ordinal}` };
     await trials.finish(attempt, {
-      ...{ verdict: result.verdict, result: recordOf(result), fingerprint: result.fingerprint, left },
+      ...{ verdict: result.verdict, result, fingerprint: result.fingerprint, left },
       report: (record) => reportOf(result, { ...subject, record }),
     });
     if (index === 2)
       await ledger.gradings.add(trial, {
         verdict: 'failed',
-        record: recordOf({ ...result, verdict: 'failed' }),
+        record: { ...result, verdict: 'failed' },
         basis: 'b',
       });
   }

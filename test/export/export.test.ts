@@ -11,7 +11,7 @@ import { openFolder, writeExport } from '../../src/export/write-export.ts';
 import { findBatch, lastBatch } from '../../src/ledger/find.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { ExportedTrial } from '../../src/record/exported-trial.ts';
-import { recordOf, type TrialResult } from '../../src/record/trial-record.ts';
+import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
 
 let folder: string;
@@ -43,14 +43,14 @@ async function fill(): Promise<void> {
   const spoilt = { kind: 'infrastructure', phase: 'sandbox', message: 'the engine went away' } as const;
   const first = ledger.trials.beginAttempt(failed.key);
   const result = { ...base, verdict: 'void', cause: spoilt } as const;
-  await ledger.trials.abandonAttempt(first, 'void', spoilt, recordOf(result));
-  const results: [typeof failed, TrialResult][] = [
+  await ledger.trials.abandonAttempt(first, 'void', spoilt, result);
+  const results: [typeof failed, TrialRecord][] = [
     [failed, { ...failing, changes: [changed(after)] }],
-    [passed, { ...base, verdict: 'passed' }],
+    [passed, { version: recordVersion, ...base, verdict: 'passed' }],
   ];
   for (const [trial, found] of results) {
     const attempt = ledger.trials.beginAttempt(trial.key);
-    await ledger.trials.finish(attempt, { verdict: found.verdict, result: recordOf(found), report });
+    await ledger.trials.finish(attempt, { verdict: found.verdict, result: found, report });
   }
   ledger.trials.beginAttempt(running.key);
 }
@@ -62,7 +62,8 @@ const changed = (content: string) => ({
   after: { type: 'file', mode: 0o644, byteSize: 6, content },
 });
 
-const failing: TrialResult = {
+const failing: TrialRecord = {
+  version: recordVersion,
   ...base,
   verdict: 'failed',
   phases: [
@@ -163,11 +164,11 @@ test('a key that was told after the record was stored is in no part of it, not e
   const [run] = ledger.batches.runs(batch);
   ledger.queue.add([{ run: run?.key ?? 0, setup: undefined, ordinals: [0] }]);
   const attempt = ledger.trials.beginAttempt(ledger.queue.ofBatch(batch)[0]?.key ?? 0);
-  const events: TrialResult['events'] = [
+  const events: TrialRecord['events'] = [
     { kind: 'tool', at: 1, name: 'read', input: { [key]: `${'x'.repeat(10_000)}${key}` } },
   ];
-  const found: TrialResult = { ...base, verdict: 'passed', events };
-  await ledger.trials.finish(attempt, { verdict: 'passed', result: recordOf(found), report });
+  const found: TrialRecord = { version: recordVersion, ...base, verdict: 'passed', events };
+  await ledger.trials.finish(attempt, { verdict: 'passed', result: found, report });
   using later = new Ledger(folder, systemClock, { redactor: new Redactor([key]) });
   const [exported] = exportedTrials(later, findBatch(later.records, 'batch_2'));
   expect(JSON.stringify(exported)).toContain('[redacted]');

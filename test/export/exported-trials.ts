@@ -1,5 +1,5 @@
 import type { ExportedTrial } from '../../src/record/exported-trial.ts';
-import { recordOf, type TrialResult } from '../../src/record/trial-record.ts';
+import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
 
 /** Trials of a batch with two variants, as the export reads them: with all that a record may hold, or little. */
 
@@ -19,7 +19,8 @@ const usage = {
 
 const base = { startedAt: at, finishedAt: at + 9_123, phases: [], modelUnmeasured: false };
 
-const worked: TrialResult = {
+const worked: TrialRecord = {
+  version: recordVersion,
   ...base,
   verdict: 'failed',
   subject: {
@@ -86,7 +87,7 @@ const lost = { kind: 'infrastructure', phase: 'sandbox', message: 'the engine we
 function trial(
   variant: string,
   ordinal: number,
-  found: TrialResult,
+  found: TrialRecord,
   attempts: ExportedTrial['attempts'] = [],
 ) {
   const counted = { number: attempts.length + 1, startedAt: found.startedAt, ending: found.verdict };
@@ -94,7 +95,7 @@ function trial(
     version: 1 as const,
     batch: { id: 'batch_1', service: 'embedded', suite: 'Suite, the "first"', startedAt: at },
     run: { id: `run_${variant}`, caseId: 'hello', caseName: 'Hello, world', variant },
-    ...{ ordinal, attempts: [...attempts, counted], record: recordOf(found) },
+    ...{ ordinal, attempts: [...attempts, counted], record: found },
   } satisfies ExportedTrial;
 }
 
@@ -102,6 +103,11 @@ function trial(
 export const exported: readonly ExportedTrial[] = [
   trial('large', 0, worked, [{ number: 1, startedAt: at - 5_000, ending: 'void', cause: lost }]),
   trial('large', 1, { ...worked, verdict: 'passed', finishedAt: at + 4_001, verifySteps: [], judgments: [] }),
-  trial('small/fast', 0, { ...base, verdict: 'void', cause: lost }),
-  trial('small/fast', 1, { ...base, verdict: 'passed', harness: { ended: 'timed-out', afterMs: 9_000 } }),
+  trial('small/fast', 0, { version: recordVersion, ...base, verdict: 'void', cause: lost }),
+  trial('small/fast', 1, {
+    version: recordVersion,
+    ...base,
+    verdict: 'passed',
+    harness: { ended: 'timed-out', afterMs: 9_000 },
+  }),
 ];

@@ -10,11 +10,12 @@ import { Ledger } from '../../src/ledger/ledger.ts';
 import { completeListings, listingsOf } from '../../src/ledger/listings.ts';
 import { migrations } from '../../src/ledger/migrations.ts';
 import { listingOf } from '../../src/record/listing.ts';
-import { recordOf, type TrialResult } from '../../src/record/trial-record.ts';
+import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
 import { fillBatch } from '../viewer/filled-ledger.ts';
 
 const usage = { totalTokens: 700, costUsd: 0.25 };
-const failed: TrialResult = {
+const failed: TrialRecord = {
+  version: recordVersion,
   ...{ verdict: 'failed', startedAt: 1_000, finishedAt: 4_000, phases: [], modelUnmeasured: false },
   models: {
     ...{ exchanges: [], connections: [], modelMs: 0, agent: { acted: true } },
@@ -34,7 +35,7 @@ test('what lists show is stored when a trial ends: sums need no record', async (
   await fillBatch(ledger, { id: 'b', cases: ['one'], variants: ['v'], found: () => undefined });
   const attempt = ledger.trials.beginAttempt(ledger.queue.ofBatch(1)[0]?.key ?? 0);
   const listing = listingOf(failed);
-  await ledger.trials.finish(attempt, { verdict: 'failed', result: recordOf(failed), listing, report });
+  await ledger.trials.finish(attempt, { verdict: 'failed', result: failed, listing, report });
   const [stored] = listingsOf(ledger, 1).values();
   expect(stored).toEqual(JSON.parse(JSON.stringify(listing)));
   expect(stored).toMatchObject({ failure: 'verify: npm test exited 1: no', failures: 1, totalTokens: 700 });

@@ -8,7 +8,7 @@ import { checkLedger } from '../../src/ledger/check.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { pruneLedger } from '../../src/ledger/prune.ts';
 import type { LeftState } from '../../src/record/files.ts';
-import { recordOf } from '../../src/record/trial-record.ts';
+
 import { passed } from '../cli/show/kept-ledger.ts';
 
 const never = new AbortController().signal;
@@ -41,7 +41,7 @@ async function finished(id: string, content: string): Promise<{ key: number; lef
   const report = { caseName: 'c', ordinal: 0, taskIndex: 0, events: [], outcome: {} };
   await ledger.trials.finish(attempt, {
     verdict: 'passed',
-    result: recordOf({ ...passed, left }),
+    result: { ...passed, left },
     report,
     left,
   });
@@ -107,7 +107,7 @@ test('later gradings are kept beside a result, and go with their batch', async (
   const before = ledger.trials.result(key);
   const given = {
     verdict: 'failed',
-    record: recordOf({ ...passed, verdict: 'failed' }),
+    record: { ...passed, verdict: 'failed' },
     basis: 'b',
   } as const;
   const { result } = await ledger.gradings.add(key, given);

@@ -1,10 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import type { Validation } from '../../src/contract/validation.ts';
 import { failedOutputOf, failuresOf } from '../../src/record/failures.ts';
-import type { TrialResult } from '../../src/record/trial-record.ts';
+import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
 
-function result(found: Partial<TrialResult>): TrialResult {
-  return { verdict: 'failed', startedAt: 0, finishedAt: 1, phases: [], modelUnmeasured: false, ...found };
+function result(found: Partial<TrialRecord>): TrialRecord {
+  return {
+    verdict: 'failed',
+    startedAt: 0,
+    finishedAt: 1,
+    phases: [],
+    modelUnmeasured: false,
+    ...found,
+    version: recordVersion,
+  };
 }
 
 const step = (command: string, exitCode: number, output = '') => ({
@@ -160,7 +168,7 @@ test('what Offsite itself found comes first: then the other checks prove nothing
 });
 
 describe('a failed trial says how its harness ended:', () => {
-  const endings: [Partial<TrialResult>, string | undefined][] = [
+  const endings: [Partial<TrialRecord>, string | undefined][] = [
     [{ harness: { ended: 'exited', exitCode: 0 } }, undefined],
     [
       { harness: { ended: 'exited', exitCode: 2 }, harnessOutput: 'Error: no\n' },

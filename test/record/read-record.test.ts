@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import { readRecord } from '../../src/record/read-record.ts';
-import { recordOf, recordVersion, type TrialResult } from '../../src/record/trial-record.ts';
+import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
 
-const result: TrialResult = {
+const result: TrialRecord = {
+  version: recordVersion,
   verdict: 'failed',
   startedAt: 1_000,
   finishedAt: 5_000,
@@ -18,6 +19,7 @@ const stored = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 /** A record as it was before records had versions, with a failed request and a refused connection. */
 const unversioned = {
   ...result,
+  version: undefined,
   models: {
     exchanges: [
       {
@@ -40,7 +42,7 @@ const unversioned = {
 };
 
 test('a record is read as it was written', () => {
-  expect(readRecord(stored(recordOf(result)))).toEqual({ version: recordVersion, ...result });
+  expect(readRecord(stored(result))).toEqual(result);
 });
 
 test('a record without a version is brought up to date', () => {
@@ -56,18 +58,18 @@ const nested = (levels: number): unknown => JSON.parse(`${'['.repeat(levels)}${'
 
 test('a record of a tool whose input is as deep as a harness may report it is read', () => {
   const tool = { kind: 'tool' as const, at: 1_200, name: 'edit', input: nested(256) };
-  expect(readRecord(stored(recordOf({ ...result, events: [tool] }))).events).toEqual([tool]);
+  expect(readRecord(stored({ ...result, events: [tool] })).events).toEqual([tool]);
 });
 
 test.each([600, 3_000, 100_000])('a record of %d levels is unreadable, and says so', (levels) => {
   const tool = { kind: 'tool', at: 1_200, name: 'edit', input: nested(levels) };
-  const read = () => readRecord({ ...recordOf(result), events: [tool] }, 'trial 3');
+  const read = () => readRecord({ ...result, events: [tool] }, 'trial 3');
   expect(read).toThrowError('trial 3 cannot be read: it has more than 512 levels');
   expect(read).toThrowError(expect.objectContaining({ code: 'RECORD_UNREADABLE' }));
 });
 
 test('a record of a newer Offsite is refused, and says so', () => {
-  const newer = { ...recordOf(result), version: recordVersion + 1 };
+  const newer = { ...result, version: recordVersion + 1 };
   const read = () => readRecord(newer, 'trial 3');
   expect(read).toThrowError(/^trial 3 was written by a newer Offsite/);
   expect(read).toThrowError(expect.objectContaining({ code: 'RECORD_NEWER', kind: 'input' }));

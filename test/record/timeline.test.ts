@@ -1,32 +1,31 @@
 import { expect, test } from 'vitest';
 import { timelineOf } from '../../src/record/timeline.ts';
-import { recordOf } from '../../src/record/trial-record.ts';
+import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
 
 test('a timeline holds everything in the order it began, with what failed', () => {
   const command = (name: string, startedAtMillis: number | undefined, exitCode: number) => ({
     ...{ _tag: 'command' as const, command: name, exitCode },
     ...(startedAtMillis !== undefined && { startedAtMillis, finishedAtMillis: startedAtMillis + 5 }),
   });
-  const entries = timelineOf(
-    recordOf({
-      verdict: 'failed',
-      startedAt: 0,
-      finishedAt: 100,
-      phases: [
-        { name: 'sandbox', startedAt: 0, durationMs: 10 },
-        { name: 'harness', startedAt: 10, durationMs: 50 },
-        { name: 'verify', startedAt: 60, durationMs: 40 },
-      ],
-      trajectory: [command('first', 20, 0), command('untimed', undefined, 1), command('last', 40, 0)],
-      events: [
-        { kind: 'message', at: 30, text: '\n  two\nlines' },
-        { kind: 'tool', at: 35, name: 'read', input: {}, failed: true },
-      ],
-      verifySteps: [{ command: 'test -f a \\\n  -a -f b', exitCode: 1, output: '', outputTruncated: false }],
-      validations: [{ id: 'v', index: 0, name: 'works', exitCode: 0, startedAt: 90, durationMs: 3 }],
-      modelUnmeasured: false,
-    }),
-  );
+  const entries = timelineOf({
+    version: recordVersion,
+    verdict: 'failed',
+    startedAt: 0,
+    finishedAt: 100,
+    phases: [
+      { name: 'sandbox', startedAt: 0, durationMs: 10 },
+      { name: 'harness', startedAt: 10, durationMs: 50 },
+      { name: 'verify', startedAt: 60, durationMs: 40 },
+    ],
+    trajectory: [command('first', 20, 0), command('untimed', undefined, 1), command('last', 40, 0)],
+    events: [
+      { kind: 'message', at: 30, text: '\n  two\nlines' },
+      { kind: 'tool', at: 35, name: 'read', input: {}, failed: true },
+    ],
+    verifySteps: [{ command: 'test -f a \\\n  -a -f b', exitCode: 1, output: '', outputTruncated: false }],
+    validations: [{ id: 'v', index: 0, name: 'works', exitCode: 0, startedAt: 90, durationMs: 3 }],
+    modelUnmeasured: false,
+  });
   expect(entries.map(({ kind, at, title, failed }) => [kind, at, title, failed])).toEqual([
     ['phase', 0, 'sandbox', false],
     ['phase', 10, 'harness', false],
@@ -44,16 +43,18 @@ test('a timeline holds everything in the order it began, with what failed', () =
 
 test('commands that only the model traffic shows stand for those that a harness does not report', () => {
   const entry = (command: string) => ({ _tag: 'command' as const, command, startedAtMillis: 1 });
-  const record = recordOf({
+  const record: TrialRecord = {
+    version: recordVersion,
     ...{ verdict: 'passed', startedAt: 0, finishedAt: 9, phases: [], modelUnmeasured: false },
     ...{ trajectory: [entry('./run')], derivedTrajectory: [entry('ls')], harnessTellsCommands: false },
-  });
+  };
   expect(timelineOf(record).map(({ title }) => title)).toEqual(['ls']);
 });
 
 test('the phases of steps say which step, and only that of a failed step has failed', () => {
   const cause = { kind: 'agent' as const, phase: 'harness' as const, message: 'too slow' };
-  const record = recordOf({
+  const record: TrialRecord = {
+    version: recordVersion,
     verdict: 'failed',
     cause: { ...cause, message: 'step two: too slow' },
     ...{ startedAt: 0, finishedAt: 40, modelUnmeasured: false },
@@ -67,7 +68,7 @@ test('the phases of steps say which step, and only that of a failed step has fai
       { name: 'harness', step: 'two', startedAt: 10, durationMs: 5 },
       { name: 'validate', step: 'two', startedAt: 15, durationMs: 5 },
     ],
-  });
+  };
   expect(timelineOf(record).map(({ title, failed }) => [title, failed])).toEqual([
     ['harness of one', false],
     ['harness of two', true],

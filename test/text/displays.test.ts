@@ -10,7 +10,7 @@ import { frameOf, type Size } from '../../src/cli/output/frame.ts';
 import { liveDisplay } from '../../src/cli/output/live-display.ts';
 import { Progress } from '../../src/cli/output/progress.ts';
 import { summarizedBatch, summaryOf } from '../../src/cli/output/summary.ts';
-import type { TrialResult } from '../../src/record/trial-record.ts';
+import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { type Content, Output } from '../../src/text/output.ts';
 import { keptPaths } from '../../src/trial/kept-paths.ts';
 import { attacks, harmIn, hostileName, hostileText } from '../hostile/hostile-text.ts';
@@ -33,7 +33,7 @@ const trial = {
 } as unknown as BatchTrial;
 
 const cause = { kind: 'model', phase: 'harness', message: attacks.lineStop, output: hostileText } as const;
-const result = { verdict: 'void', cause, startedAt: 0, finishedAt: 1 } as TrialResult;
+const result = { verdict: 'void', cause, startedAt: 0, finishedAt: 1 } as TrialRecord;
 
 const events: BatchEvent[] = [
   { kind: 'phase', trial, phase: 'harness' },
@@ -97,7 +97,7 @@ describe('of a trial that changed 300,000 files', () => {
   });
 
   test('the JSON document names the first ones, says how many there are, and that it is cut', () => {
-    const whole = { ...result, ...keptPaths({ filesChanged: paths }) } as TrialResult;
+    const whole = { ...result, ...keptPaths({ filesChanged: paths }) } as TrialRecord;
     const batch = { id: 'b', runs: [trial.run], trials: [{ ...trial, result: whole }] };
     const [run] = summaryOf(summarizedBatch(batch), 's', []).runs;
     expect(run?.trials[0]).toMatchObject({ filesChangedCount: 300_000, filesChangedTruncated: true });

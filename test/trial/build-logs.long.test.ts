@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
-import type { TrialResult } from '../../src/record/trial-record.ts';
+import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
 import { openTrialBench } from './trial-bench.ts';
 
 /** The steps of a trial's environment, with what they printed. */
-function stepsOf(ledger: Ledger, { environment = [] }: TrialResult) {
+function stepsOf(ledger: Ledger, { environment = [] }: TrialRecord) {
   return environment.map(({ log, image, phase, description }) => ({
     ...{ phase, description, isSnapshot: image !== undefined },
     log: log === undefined ? undefined : ledger.blobs.read(log).toString(),

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { TrialResult } from '../../src/record/trial-record.ts';
+import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { openTrialBench, type TrialBench } from './trial-bench.ts';
 
 /** What is there before the harness works. */
@@ -35,7 +35,7 @@ printf 'a\\0c' > binary-edited; printf 'now\\0' > binary-new
 head -c 300000 /dev/zero | tr '\\0' x > large-new; echo short > large-edited`;
 
 let bench: TrialBench;
-let result: TrialResult;
+let result: TrialRecord;
 beforeAll(async () => {
   bench = await openTrialBench();
   result = await bench.trial(run, {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hostNetwork } from '../../src/gateway/hosts/network.ts';
-import type { TrialResult } from '../../src/record/trial-record.ts';
+import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { agentSandbox, caseSandbox } from '../../src/suite/case-network.ts';
 import type { CaseTests } from '../../src/suite/case-tests.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
@@ -103,7 +103,7 @@ function tests(script: string, change: Partial<CaseTests> = {}): CaseTests {
   };
 }
 
-const saidBy = ({ validations }: TrialResult) => validations?.[0]?.logs?.[0]?.value?.text;
+const saidBy = ({ validations }: TrialRecord) => validations?.[0]?.logs?.[0]?.value?.text;
 const modelPath = 'http://127.0.0.1:19734/v1/chat/completions';
 const hasModel = { model: 'one', modelConfig: models.one };
 

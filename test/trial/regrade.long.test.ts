@@ -10,7 +10,7 @@ import { openGateway } from '../../src/gateway/open-gateway.ts';
 import { scriptedUpstream } from '../../src/gateway/scripted/scripted-upstream.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import type { KeptWorkspace } from '../../src/ledger/workspaces.ts';
-import { recordOf, type TrialResult } from '../../src/record/trial-record.ts';
+import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
 import type { CaseTests } from '../../src/suite/case-tests.ts';
 import { noEnvironment } from '../../src/suite/environment.ts';
@@ -64,7 +64,7 @@ function trial(run: string, change: Partial<TrialSpec>, sandbox: Partial<TrialSp
   return runTrial(spec, { ...parts(), keep }, never, () => undefined);
 }
 
-function keptOf({ left }: TrialResult): KeptWorkspace {
+function keptOf({ left }: TrialRecord): KeptWorkspace {
   if (!left || left.kind === 'not-kept') throw new Error(`not kept: ${left?.why}`);
   const name = left.kind === 'archive' ? left.sha256 : left.kind === 'image' ? left.imageId : undefined;
   const byteSize = left.kind === 'archive' ? left.byteSize : 0;
@@ -72,11 +72,11 @@ function keptOf({ left }: TrialResult): KeptWorkspace {
 }
 
 /** Grades what a trial left. Its harness would break the grading if it ran. */
-function regrade(result: TrialResult, change: Partial<TrialSpec>, kept = keptOf(result)) {
+function regrade(result: TrialRecord, change: Partial<TrialSpec>, kept = keptOf(result)) {
   const spec = specOf('rm -rf /workspace/*', change);
   const left = {
     spec,
-    record: recordOf(result),
+    record: result,
     recordBlob: '0'.repeat(64),
     kept,
     suite: undefined,

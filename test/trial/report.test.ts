@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ReportedTrial, type TrajectoryEntry } from '../../src/contract/report.ts';
-import type { TrialResult } from '../../src/record/trial-record.ts';
+import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
 import { busyMs, reportOf } from '../../src/trial/report.ts';
 
 const subject = { caseName: 'A', taskIndex: 1, ordinal: 0, model: 'none', sessionId: 's' };
-const empty: TrialResult = {
+const empty: TrialRecord = {
+  version: recordVersion,
   verdict: 'void',
   startedAt: 1,
   finishedAt: 2,

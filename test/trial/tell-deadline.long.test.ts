@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openBudget } from '../../src/gateway/budget.ts';
-import type { TrialResult } from '../../src/record/trial-record.ts';
+import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';
 import { profileVersion } from '../../src/suite/profile-version.ts';
@@ -65,7 +65,7 @@ function trial(more: Partial<TrialSpec>) {
 }
 
 /** The bodies of what the agent's model was asked. */
-function requestsOf(result: TrialResult): string[] {
+function requestsOf(result: TrialRecord): string[] {
   const bodies = result.models?.exchanges.filter(({ role }) => role === 'agent') ?? [];
   return bodies.map(({ requestBody }) => bench.blobs.read(requestBody ?? '').toString());
 }

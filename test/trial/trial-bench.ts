@@ -11,7 +11,7 @@ import { openGateway } from '../../src/gateway/open-gateway.ts';
 import { scriptedUpstream } from '../../src/gateway/scripted/scripted-upstream.ts';
 import { BlobStore } from '../../src/ledger/blobs.ts';
 import type { BuildLogs } from '../../src/ledger/build-logs.ts';
-import type { TrialResult } from '../../src/record/trial-record.ts';
+import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { noEnvironment, sandboxIn } from '../../src/suite/environment.ts';
 import type { ModelConfig } from '../../src/suite/model-config.ts';
 import { freshVerify, profileOf } from '../../src/suite/plan.ts';
@@ -32,7 +32,7 @@ export interface TrialBench extends AsyncDisposable {
     run: string,
     change?: Partial<TrialSpec>,
     sandbox?: Partial<TrialSpec['sandbox']>,
-  ): Promise<TrialResult>;
+  ): Promise<TrialRecord>;
 }
 
 interface BenchParts {

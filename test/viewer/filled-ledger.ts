@@ -2,10 +2,10 @@ import type { BatchKey, TrialKey } from '../../src/ledger/batches.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import type { StartKey } from '../../src/ledger/starts.ts';
 import type { Cause } from '../../src/record/cause.ts';
-import { recordOf, type TrialResult } from '../../src/record/trial-record.ts';
+import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
 
 /** What a trial of a test's ledger found. */
-export type Found = Partial<TrialResult> & Pick<TrialResult, 'verdict'>;
+export type Found = Partial<TrialRecord> & Pick<TrialRecord, 'verdict'>;
 
 export interface BatchToFill {
   id: string;
@@ -22,8 +22,15 @@ export interface BatchToFill {
 const report = { caseName: 'A', ordinal: 0, taskIndex: 0, events: [], outcome: { passed: true } };
 
 /** A whole record of what a trial found. Its times begin at 1 000 000. */
-function result(found: Found): TrialResult {
-  return { startedAt: 1_000_000, finishedAt: 1_060_000, phases: [], modelUnmeasured: false, ...found };
+function result(found: Found): TrialRecord {
+  return {
+    startedAt: 1_000_000,
+    finishedAt: 1_060_000,
+    phases: [],
+    modelUnmeasured: false,
+    ...found,
+    version: recordVersion,
+  };
 }
 
 /** Fills a ledger with a batch, by the ways of the program itself. */
@@ -52,7 +59,7 @@ export async function fillBatch(ledger: Ledger, batch: BatchToFill): Promise<Bat
 export async function finishTrial(ledger: Ledger, trial: TrialKey, found: Found): Promise<void> {
   const attempt = ledger.trials.beginAttempt(trial);
   await ledger.trials.finish(attempt, {
-    ...{ verdict: found.verdict, cause: found.cause, result: recordOf(result(found)), report },
+    ...{ verdict: found.verdict, cause: found.cause, result: result(found), report },
     fingerprint: found.fingerprint,
   });
 }
@@ -60,5 +67,5 @@ export async function finishTrial(ledger: Ledger, trial: TrialKey, found: Found)
 /** Ends an attempt of a trial that is tried again. */
 export async function failAttempt(ledger: Ledger, trial: TrialKey, cause: Cause): Promise<void> {
   const attempt = ledger.trials.beginAttempt(trial);
-  await ledger.trials.abandonAttempt(attempt, 'void', cause, recordOf(result({ verdict: 'void', cause })));
+  await ledger.trials.abandonAttempt(attempt, 'void', cause, result({ verdict: 'void', cause }));
 }

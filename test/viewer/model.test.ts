@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { recordOf } from '../../src/record/trial-record.ts';
+import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
+
 import { cutMiddle, cutRecord, valueAt } from '../../src/viewer/model/cut-record.ts';
 import { entryDetails } from '../../src/viewer/model/entry.ts';
 import { explain } from '../../src/viewer/model/explain.ts';
@@ -115,10 +116,11 @@ test.each([
 ])('an entry says what a validation found once: %s', (message, labels) => {
   const error = { text: 'AssertionError: a is missing\n    at check.ts:3' };
   const validation = { id: 'v0', index: 0, name: 'has a', exitCode: 1, durationMs: 1, message, error };
-  const record = recordOf({
+  const record: TrialRecord = {
+    version: recordVersion,
     ...{ verdict: 'failed', startedAt: 0, finishedAt: 1, phases: [], modelUnmeasured: false },
     validations: [{ ...validation, status: 'failed' }],
-  });
+  };
   const { texts } = entryDetails(record, {
     kind: 'validation',
     index: 0,
@@ -130,14 +132,15 @@ test.each([
 });
 
 describe('a cut record', () => {
-  const record = recordOf({
+  const record: TrialRecord = {
+    version: recordVersion,
     ...{ verdict: 'passed', startedAt: 0, finishedAt: 1, phases: [], modelUnmeasured: false },
     events: Array.from({ length: 3_000 }, (_, index) => ({
       ...{ kind: 'tool' as const, at: index, name: 'write' },
       input: { 'a/b~c': 'x'.repeat(5_000), list: [index] },
       output: `${index} ${'y'.repeat(20_000)} end`,
     })),
-  });
+  };
 
   test('has a bounded size, and names what it lacks', () => {
     const { record: shown, cuts } = cutRecord(record);
@@ -175,24 +178,30 @@ describe('whose fault it is:', () => {
     ['grading', false],
   ] as const)('the cause %s', (kind, isAgents) => {
     const cause = { kind, phase: 'harness' as const, message: 'it broke' };
-    const { fault, reasons, isAgents: is } = explain(recordOf({ ...base, verdict: 'void', cause }));
+    const {
+      fault,
+      reasons,
+      isAgents: is,
+    } = explain({ version: recordVersion, ...base, verdict: 'void', cause });
     expect(is).toBe(isAgents);
     expect(fault).toMatch(isAgents ? /This is the agent's fault/ : /This is not the agent's fault/);
     expect(reasons).toEqual(['harness: it broke']);
   });
 
   test('a failed check, and how the harness ended', () => {
-    const { isAgents, reasons } = explain(
-      recordOf({
-        ...{ ...base, verdict: 'failed', harness: { ended: 'timed-out', afterMs: 60_000 } },
-        verifySteps: [{ command: 'make', exitCode: 2, output: '', outputTruncated: false }],
-      }),
-    );
+    const { isAgents, reasons } = explain({
+      version: recordVersion,
+      ...{ ...base, verdict: 'failed', harness: { ended: 'timed-out', afterMs: 60_000 } },
+      verifySteps: [{ command: 'make', exitCode: 2, output: '', outputTruncated: false }],
+    });
     expect(isAgents).toBe(true);
     expect(reasons).toEqual(['verify: make exited 2', 'harness: ended after 60 s: its time was up']);
   });
 
   test('nothing, for a trial that passed', () => {
-    expect(explain(recordOf({ ...base, verdict: 'passed' }))).toEqual({ isAgents: false, reasons: [] });
+    expect(explain({ version: recordVersion, ...base, verdict: 'passed' })).toEqual({
+      isAgents: false,
+      reasons: [],
+    });
   });
 });

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { TrialResult } from '../../record/trial-record.ts';
+import type { TrialRecord } from '../../record/trial-record.ts';
 import type { DaemonStatus } from './status.ts';
 
 /** Seconds, from a trial that does nothing to one that works for hours. */
@@ -110,7 +110,7 @@ export class Metrics {
   readonly counts = { passed: 0, failed: 0, void: 0 };
 
   /** Counts a finished trial. */
-  finished({ verdict, cause, phases, models, engine }: TrialResult): void {
+  finished({ verdict, cause, phases, models, engine }: TrialRecord): void {
     this.counts[verdict]++;
     if (engine !== undefined) this.#finishedOn.inc({ engine, verdict });
     this.#finished.inc({ verdict, cause: cause?.kind ?? 'none' });

@@ -3,7 +3,7 @@ import type { BatchTrial } from '../../agent/run-batch.ts';
 import type { WatchEvent } from '../../fleet/watch-batch.ts';
 import { type BatchOutcome, type TrialSummary, trialName } from '../../fleet/workflow/messages.ts';
 import { PhaseName } from '../../record/cause.ts';
-import type { TrialResult } from '../../record/trial-record.ts';
+import { recordVersion, type TrialRecord } from '../../record/trial-record.ts';
 import { type Printable, text } from '../../text/printable.ts';
 import type { Progress } from '../output/progress.ts';
 import { waits } from './status-text.ts';
@@ -89,7 +89,8 @@ export class FleetDisplay {
     const trial = this.#trials.get(name);
     if (!trial) return;
     for (const held of this.#held.values()) held.delete(name);
-    const result: TrialResult = {
+    const result: TrialRecord = {
+      version: recordVersion,
       verdict: verdict === 'elsewhere' ? 'void' : verdict,
       ...(cause !== undefined && {
         cause: { kind: 'infrastructure', phase: 'harness', message: `${cause}: the record says more` },

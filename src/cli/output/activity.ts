@@ -4,7 +4,7 @@ import type { WorkEvent } from '../../agent/worker/worker-parts.ts';
 import type { Spent } from '../../gateway/budget.ts';
 import type { QueuedTrial } from '../../ledger/queue.ts';
 import type { PhaseName } from '../../record/cause.ts';
-import type { TrialResult } from '../../record/trial-record.ts';
+import type { TrialRecord } from '../../record/trial-record.ts';
 import { type BuildEvent, isOpen, type OpenBuildState } from '../../trial/image/build-event.ts';
 
 /** A trial as a display names it. The texts are foreign. */
@@ -21,7 +21,7 @@ export type ActivityEvent =
   | { kind: 'phase'; trial: NamedTrial; phase: PhaseName }
   /** The trial no longer runs, and will run again. */
   | { kind: 'left'; trial: NamedTrial }
-  | { kind: 'finished'; trial: NamedTrial; verdict: TrialResult['verdict']; ms: number }
+  | { kind: 'finished'; trial: NamedTrial; verdict: TrialRecord['verdict']; ms: number }
   | { kind: 'build'; build: BuildEvent }
   | { kind: 'step'; title: string; state: 'begins' | 'ends' }
   | CircuitEvent;
@@ -71,7 +71,7 @@ export interface ActivityState {
   forMs: number;
   planned: number;
   done: number;
-  verdicts: Record<TrialResult['verdict'], number>;
+  verdicts: Record<TrialRecord['verdict'], number>;
   spent: Spent;
   /** Undefined if nothing was measured yet, and while trials wait for something that is down. */
   leftMs: number | undefined;

@@ -3,7 +3,7 @@ import type { BatchEvent, BatchTrial } from '../../agent/run-batch.ts';
 import { printedText } from '../../bounds/anyone.ts';
 import type { Cause } from '../../record/cause.ts';
 import { failuresOf, harnessFailure } from '../../record/failures.ts';
-import type { TrialResult } from '../../record/trial-record.ts';
+import type { TrialRecord } from '../../record/trial-record.ts';
 import { usedImages } from '../../suite/dockerfile.ts';
 import { excerpt, lines, ours, type Printable, stack, text } from '../../text/printable.ts';
 import { duration, plural } from '../../text/quantities.ts';
@@ -160,7 +160,7 @@ interface HowFinished {
 
 function finishedLine(
   trial: BatchTrial,
-  result: TrialResult,
+  result: TrialRecord,
   { isPrinted, isExpected }: HowFinished,
 ): Printable {
   const { verdict, cause, finishedAt, startedAt, engine } = result;
@@ -192,7 +192,7 @@ function causeLines({ kind, phase, message, output = '' }: Cause): Printable {
  * Why a trial failed: the first reason, how the harness ended if that was not as it should, and how many more
  * reasons there are.
  */
-function failureLines(result: TrialResult): Printable[] {
+function failureLines(result: TrialRecord): Printable[] {
   const reasons = failuresOf(result);
   const shown = reasons.filter((reason, index) => index === 0 || reason === harnessFailure(result));
   const more = reasons.length - shown.length;

@@ -4,7 +4,7 @@ import type { PendingReport } from '../../ledger/outbox.ts';
 import type { ListedAttempt } from '../../record/attempt.ts';
 import { failedOutputOf, failuresOf } from '../../record/failures.ts';
 import { listingOf, type TrialListing } from '../../record/listing.ts';
-import type { TrialResult } from '../../record/trial-record.ts';
+import type { TrialRecord } from '../../record/trial-record.ts';
 import type { SystemChanges } from '../../trial/workspace/system-changes.ts';
 
 /** The results of a batch, run by run. Tables need only the numbers of its trials. */
@@ -86,9 +86,9 @@ export interface TrialNumbers {
   validatedIn?: 'fresh' | 'same';
   systemChanges?: { unexpected: { count: number } };
   /** Images that the configuration replaces by others; absent if it replaces none. */
-  mappedImages?: TrialResult['mappedImages'];
+  mappedImages?: TrialRecord['mappedImages'];
   /** Set if recorded answers took the place of models: it is not a live result. */
-  replay?: TrialResult['replay'];
+  replay?: TrialRecord['replay'];
 }
 
 export type TrialSummary = TrialNumbers & TrialTexts;
@@ -157,7 +157,7 @@ export interface SummarizedBatch<Texts = TrialTexts> {
 interface SummarizedTrial<Texts> {
   runId: string;
   ordinal: number;
-  verdict: TrialResult['verdict'];
+  verdict: TrialRecord['verdict'];
   listing: TrialListing;
   texts: Texts;
 }
@@ -243,7 +243,7 @@ function numbersOf(listing: TrialListing): Omit<TrialNumbers, 'ordinal' | 'verdi
   };
 }
 
-export function textsOf(result: TrialResult): TrialTexts {
+export function textsOf(result: TrialRecord): TrialTexts {
   const { cause } = result;
   const failures = failuresOf(result);
   const filesChanged = (result.filesChanged ?? []).slice(0, printedText.count.listed);

@@ -1,7 +1,7 @@
 import { steadyClock } from '../../base/clock.ts';
 import type { KeptWorkspace, Workspaces } from '../../ledger/workspaces.ts';
 import type { Cause, PhaseName } from '../../record/cause.ts';
-import type { TrialRecord, TrialResult } from '../../record/trial-record.ts';
+import { recordVersion, type TrialRecord } from '../../record/trial-record.ts';
 import type { PlannedReplay } from '../../suite/plan.ts';
 import { causeOf } from '../failure.ts';
 import { fingerprintOf } from '../fingerprint.ts';
@@ -73,7 +73,7 @@ export async function regradeTrial(
   given: RegradeParts,
   signal: AbortSignal,
   onPhase: (phase: PhaseName) => void,
-): Promise<TrialResult> {
+): Promise<TrialRecord> {
   const clock = steadyClock(given.clock);
   const parts = { ...given, clock };
   const { sandboxes } = parts;
@@ -82,7 +82,7 @@ export async function regradeTrial(
   const startedAt = clock.now();
   const timer = new PhaseTimer(clock, onPhase);
   const notes = [...left.notes, ...(needsServices(spec) ? [startedAnew] : [])];
-  let facts: Partial<TrialResult> = {};
+  let facts: Partial<TrialRecord> = {};
   let found: Found = {};
   await using models = sessionOf(spec, parts);
   try {
@@ -125,6 +125,7 @@ export async function regradeTrial(
     ...facts,
     verdict: 'void',
     ...ofGrading(result),
+    version: recordVersion,
     ...keptPaths(found),
     startedAt,
     finishedAt: clock.now(),
@@ -179,7 +180,7 @@ function ofGrading({
   finalMessage,
   models,
   ...rest
-}: Partial<TrialResult>): Partial<TrialResult> {
+}: Partial<TrialRecord>): Partial<TrialRecord> {
   return rest;
 }
 

@@ -3,7 +3,7 @@ import { commandOutput } from '../../bounds/sandbox.ts';
 import type { Container } from '../../engine/container.ts';
 import type { BudgetLeft } from '../../gateway/gateway.ts';
 import type { CommandSource, Runner, TimeLeft } from '../../harness/runner.ts';
-import type { TrialResult } from '../../record/trial-record.ts';
+import type { TrialRecord } from '../../record/trial-record.ts';
 import { mcpObstacle } from '../../suite/planned-variant.ts';
 import { asUser } from '../as-user.ts';
 import { type Conversation, converse } from '../conversation.ts';
@@ -20,7 +20,7 @@ import type { Phase, PhaseInput } from './phase.ts';
 /** Runs the harness and ends all of its processes. */
 export const harness: Phase = { name: 'harness', run };
 
-async function run(input: PhaseInput): Promise<Partial<TrialResult>> {
+async function run(input: PhaseInput): Promise<Partial<TrialRecord>> {
   const { spec, parts, container, port, models, step, signal } = input;
   const runner = parts.runners.find(({ name }) => name === spec.harness);
   if (!runner) {
@@ -139,7 +139,7 @@ function commandsOf(
   { trajectory, isCut }: Conversation,
   source: CommandSource,
   models: TrialModels | undefined,
-): Partial<TrialResult> {
+): Partial<TrialRecord> {
   if (source === 'none') return {};
   const derivedIsCut = source === 'traffic' && models?.derived.isCut === true;
   return {

@@ -1,7 +1,7 @@
 import type { Kit } from '../../engine/changes/kit.ts';
 import type { Container } from '../../engine/container.ts';
 import type { PhaseName } from '../../record/cause.ts';
-import type { TrialResult } from '../../record/trial-record.ts';
+import type { TrialRecord } from '../../record/trial-record.ts';
 import type { SandboxedAsk } from '../../validate/sandboxed/records.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
 import type { AgentUsers } from '../as-user.ts';
@@ -15,7 +15,7 @@ import type { TrialParts } from '../trial-parts.ts';
 import type { WorkspaceState } from '../workspace/read-workspace.ts';
 
 /** What a trial's phases have found so far: the growing result, and values that only later phases need. */
-export interface Found extends Partial<TrialResult> {
+export interface Found extends Partial<TrialRecord> {
   /** What to copy from the workspace to a fresh sandbox. */
   carry?: Carry;
   /** Protected files that differ from what prepare made. */

@@ -1,7 +1,7 @@
 import { programOutput } from '../../bounds/grading.ts';
 import type { Container } from '../../engine/container.ts';
 import type { HostConnection } from '../../gateway/gateway.ts';
-import type { TrialResult } from '../../record/trial-record.ts';
+import type { TrialRecord } from '../../record/trial-record.ts';
 import type { CaseTests, FreshTests } from '../../suite/case-tests.ts';
 import type { ValidatorRun } from '../../validate/validator-request.ts';
 import { gradingEnvironment } from '../environment.ts';
@@ -22,7 +22,7 @@ export type Tested =
   | ({
       kind: 'ran';
       /** What the agent had changed outside the workspace, if the tests ran in its sandbox. */
-      systemChanges?: TrialResult['systemChanges'];
+      systemChanges?: TrialRecord['systemChanges'];
       /** Absolute paths of what could not be brought to where the tests ran. */
       leftOut?: readonly string[];
     } & TestsRun)
@@ -118,7 +118,7 @@ async function run(
 async function changesOf(
   { emptied }: CaseTests,
   { container, kit, restored, signal }: PhaseInput,
-): Promise<TrialResult['systemChanges']> {
+): Promise<TrialRecord['systemChanges']> {
   const place = { in: 'same' as const, keep: [], ignore: logs };
   const { kept, unexpected } = await systemChanges(container, {
     ...{ kit, place, signal },

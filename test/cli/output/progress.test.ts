@@ -6,7 +6,7 @@ import { frameOf } from '../../../src/cli/output/frame.ts';
 import { liveDisplay } from '../../../src/cli/output/live-display.ts';
 import { Progress, plainDisplay } from '../../../src/cli/output/progress.ts';
 import type { Cause } from '../../../src/record/cause.ts';
-import type { TrialResult } from '../../../src/record/trial-record.ts';
+import type { TrialRecord } from '../../../src/record/trial-record.ts';
 import { Output } from '../../../src/text/output.ts';
 import { handClock } from '../../agent/test-clock.ts';
 import { TerminalScreen } from './terminal-screen.ts';
@@ -30,7 +30,7 @@ function voided(trial: BatchTrial, given: Cause): BatchEvent {
   return {
     kind: 'finished',
     trial,
-    result: { verdict: 'void', cause: given, startedAt: 0, finishedAt: 1 } as TrialResult,
+    result: { verdict: 'void', cause: given, startedAt: 0, finishedAt: 1 } as TrialRecord,
   };
 }
 function failed(id: string, what: string, given: Cause): BatchEvent {
@@ -113,7 +113,7 @@ test('a batch is followed from its start to its last report', () => {
     spent: { tokens: 7 },
     running: [{ phase: 'harness' }],
   });
-  const result = { verdict: 'passed', startedAt: 0, finishedAt: 1 } as TrialResult;
+  const result = { verdict: 'passed', startedAt: 0, finishedAt: 1 } as TrialRecord;
   for (const trial of trials) progress.event({ kind: 'finished', trial, result });
   progress.event({ kind: 'step', title: 'delivering the last reports', state: 'begins' });
   expect(activity.state()).toMatchObject({ done: 2, running: [], steps: [{}] });

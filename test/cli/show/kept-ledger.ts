@@ -3,18 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../../src/base/clock.ts';
 import { Ledger } from '../../../src/ledger/ledger.ts';
-import { recordOf, type TrialResult } from '../../../src/record/trial-record.ts';
+import { recordVersion, type TrialRecord } from '../../../src/record/trial-record.ts';
 
 /** A ledger in a folder of its own, which is removed at the end. */
 export interface KeptLedger extends Disposable {
   ledger: Ledger;
   folder: string;
   /** Adds a batch with one run for each name; each trial of a run has the result at its place. */
-  add(id: string, runs: Record<string, (Partial<TrialResult> | undefined)[]>): Promise<void>;
+  add(id: string, runs: Record<string, (Partial<TrialRecord> | undefined)[]>): Promise<void>;
 }
 
 /** The smallest result of a trial that passed. */
-export const passed: TrialResult = {
+export const passed: TrialRecord = {
+  version: recordVersion,
   verdict: 'passed',
   startedAt: Date.UTC(2026, 0, 2, 3, 4, 5),
   finishedAt: Date.UTC(2026, 0, 2, 3, 4, 7),
@@ -60,7 +61,7 @@ export function keptLedger(): KeptLedger {
           };
           await ledger.trials.finish(ledger.trials.beginAttempt(trial.key), {
             ...{ verdict: result.verdict, cause: result.cause, report },
-            result: recordOf(result),
+            result,
           });
         }
       }

@@ -6,7 +6,7 @@ import { parts, partsOf, storyOf } from '../../../src/cli/show/story.ts';
 import { lastBatch } from '../../../src/ledger/find.ts';
 import { checksBeside, thresholdChanges } from '../../../src/record/checks-beside.ts';
 import type { FileChange } from '../../../src/record/files.ts';
-import type { TrialResult } from '../../../src/record/trial-record.ts';
+import type { TrialRecord } from '../../../src/record/trial-record.ts';
 import { Output, plainText } from '../../../src/text/output.ts';
 import { harmIn, hostileName, hostileText } from '../../hostile/hostile-text.ts';
 import { type KeptLedger, keptLedger, passed } from './kept-ledger.ts';
@@ -14,7 +14,7 @@ import { type KeptLedger, keptLedger, passed } from './kept-ledger.ts';
 const at = passed.startedAt;
 const longOutput = Array.from({ length: 500 }, (_, index) => `line ${index}`).join('\n');
 
-const failed: Partial<TrialResult> = {
+const failed: Partial<TrialRecord> = {
   verdict: 'failed',
   verifySteps: [
     { command: 'npm ci', exitCode: 0, output: 'fine', outputTruncated: false, durationMs: 30 },
@@ -46,7 +46,7 @@ const failed: Partial<TrialResult> = {
   events: [{ kind: 'message', at: at + 100, text: 'I will look\nat it' }],
 };
 
-async function story(kept: KeptLedger, result: Partial<TrialResult>): Promise<string> {
+async function story(kept: KeptLedger, result: Partial<TrialRecord>): Promise<string> {
   await kept.add('batch_one', { a: [result] });
   return plainText(storyOf(openTrial(kept.ledger, 'a#0')));
 }
@@ -326,7 +326,7 @@ test('nothing that a trial brings steers a terminal or a CI system, and a line o
   const put = async (text: string) => (await kept.ledger.blobs.put(Buffer.from(text))).sha256;
   const content = await put(huge);
   const after = { type: 'file' as const, mode: 0o644, byteSize: 1, content };
-  const result: Partial<TrialResult> = {
+  const result: Partial<TrialRecord> = {
     verdict: 'failed',
     cause: { kind: 'agent', phase: 'harness', message: hostile, output: huge },
     verifySteps: [{ command: hostile, exitCode: 1, output: huge, outputTruncated: true }],
@@ -437,8 +437,8 @@ test('names of steps, rewards and hosts steer no terminal', async () => {
   const times = { startedAt: at, finishedAt: at };
   const connection = { ...times, host: hostile, port: 1, sentBytes: 0, receivedBytes: 0, failure: hostile };
   const subject = { ...failed.subject, hosts: [hostile], testsHosts: [hostile] };
-  const result: Partial<TrialResult> = {
-    ...{ verdict: 'failed', subject: subject as NonNullable<TrialResult['subject']> },
+  const result: Partial<TrialRecord> = {
+    ...{ verdict: 'failed', subject: subject as NonNullable<TrialRecord['subject']> },
     steps: [{ ...times, name: hostile, verdict: 'passed', rewards: { [hostileName]: 0 } }, { name: hostile }],
     judgments: [{ name: `${hostile}: ${hostile}`, score: 0 }],
     models: { ...account, connections: [connection] },
@@ -469,7 +469,7 @@ test('a step has a mark only for what it had to reach, and the hosts of agent an
   await kept.add('batch_steps', {
     one: [
       {
-        ...{ verdict: 'failed', subject: withTimeLeft as NonNullable<TrialResult['subject']> },
+        ...{ verdict: 'failed', subject: withTimeLeft as NonNullable<TrialRecord['subject']> },
         models: {
           ...account,
           connections: [connection, { ...connection, failure: 'refused' }],

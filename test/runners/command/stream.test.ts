@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { command } from '../../../runners/command/runner.ts';
 import { streams } from '../../../runners/streams.ts';
 import { timelineSection } from '../../../src/cli/show/timeline.ts';
-import { recordOf } from '../../../src/record/trial-record.ts';
+
 import { ModelConfig } from '../../../src/suite/model-config.ts';
 import { type Profile, profileOf } from '../../../src/suite/plan.ts';
 import { StreamLine } from '../../../src/suite/stream-line.ts';
@@ -142,7 +142,7 @@ echo '{"type":"result","id":"a","exitCode":0}'`;
     expect(outcome.sandboxMs).toBeGreaterThan(500);
     expect(events).toContainEqual({ _tag: 'TimesByArrival', fields: ['sandboxMs'] });
     expect(JSON.stringify(events)).not.toContain('timesBy');
-    expect(plainText(timelineSection(recordOf(result)) ?? ours(''))).toMatch(/command +sleep 1 +about \d/);
+    expect(plainText(timelineSection(result) ?? ours(''))).toMatch(/command +sleep 1 +about \d/);
   });
 
   test.each([
