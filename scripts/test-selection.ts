@@ -1,10 +1,14 @@
-import { existsSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, globSync } from 'node:fs';
 
 /**
  * Tests whose files end in this are the long form of what shorter tests show once: every harness, every
  * fault, every format. They take most of the time of all tests.
  */
 const longTests = '**/*.long.test.ts';
+
+/** `--long-part` runs one part of the long tests: five commits in a row run all of them. */
+const longParts = 5;
 
 /**
  * The files of short tests share processes: starting a process and reading the modules again takes half a
@@ -17,6 +21,8 @@ export interface TestSelection {
   vitestArgs: string[];
   /** Whether the long tests are left out. */
   isShort: boolean;
+  /** Whether a part of the long tests runs after the short ones. */
+  hasLongPart: boolean;
 }
 
 /**
@@ -24,9 +30,23 @@ export interface TestSelection {
  * otherwise every test but the long ones. All other arguments are vitest's.
  */
 export function testSelection(args: readonly string[]): TestSelection {
-  const others = args.filter((argument) => argument !== '--all');
-  const isShort = others.length === args.length && !others.some(namesTests);
-  return { vitestArgs: isShort ? [...others, `--exclude=${longTests}`, inSharedProcesses] : others, isShort };
+  const others = args.filter((argument) => argument !== '--all' && argument !== '--long-part');
+  const isShort = !args.includes('--all') && !others.some(namesTests);
+  return {
+    vitestArgs: isShort ? [...others, `--exclude=${longTests}`, inSharedProcesses] : others,
+    isShort,
+    hasLongPart: isShort && args.includes('--long-part'),
+  };
+}
+
+/** The files of the long tests that are this commit's part. */
+export function longPart(commits: number, files = globSync(`test/${longTests}`)): string[] {
+  return files.toSorted().filter((_, index) => index % longParts === commits % longParts);
+}
+
+/** How many commits lead to the one that is checked out. */
+export function countCommits(): number {
+  return Number(execFileSync('git', ['rev-list', '--count', 'HEAD'], { encoding: 'utf8' }));
 }
 
 /** Vitest takes a part of a path as well as a whole one. */

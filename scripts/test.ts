@@ -1,6 +1,7 @@
 // Sets up the machine, checks the code, then tests it. Arguments go to vitest.
 //
-// Without `--all`, and without files, the long tests are left out: test-selection.ts says which.
+// Without `--all`, and without files, the long tests are left out: test-selection.ts says which. `--long-part`
+// runs a fifth of them after the others, another fifth for the next commit.
 //
 // `--engine NAME` runs only the tests that need an engine, against another one, and no checks of the code:
 // `npm test -- --engine docker-28 [--record] [FILES ...]`. `node scripts/engine.ts` lists the names. Several
@@ -15,11 +16,11 @@ import { setUp } from './set-up/set-up.ts';
 import { objectStore, temporal } from './set-up/test-servers.ts';
 import { ensureProgram } from './set-up/wheel-program.ts';
 import { summaryLine, type TestCount } from './test-count.ts';
-import { testSelection } from './test-selection.ts';
+import { countCommits, longPart, testSelection } from './test-selection.ts';
 import { titled } from './titled.ts';
 import { runTests } from './vitest.ts';
 
-let count: TestCount = { passed: 0, failed: 1 }; // until vitest has reported its count
+let count: TestCount | undefined; // until vitest has reported its count
 
 await runScript(
   async (signal) => {
@@ -31,7 +32,7 @@ await runScript(
       count = sofar;
     });
   },
-  () => summaryLine(count),
+  () => summaryLine(count ?? { passed: 0, failed: 1 }),
 );
 
 async function runAll(args: readonly string[], signal: AbortSignal): Promise<number> {
@@ -40,14 +41,25 @@ async function runAll(args: readonly string[], signal: AbortSignal): Promise<num
   if (prepared.status === 'rejected') throw prepared.reason;
   if (checked.status === 'rejected') throw checked.reason;
   if (checked.value !== 0) return checked.value;
-  const { vitestArgs, isShort } = testSelection(args);
-  return titled(isShort ? 'Tests but the long ones (vitest)' : 'Tests (vitest)', async () => {
-    const env = isShort ? { ...process.env, OFFSITE_TESTS: 'short' } : process.env;
-    const run = await runTests(vitestArgs, signal, env);
-    count = run.count;
-    if (isShort) console.log('\nThe long tests were left out: `npm test -- --all` runs them too.');
-    return run.exitCode;
-  });
+  const { vitestArgs, isShort, hasLongPart } = testSelection(args);
+  const title = isShort ? 'Tests but the long ones (vitest)' : 'Tests (vitest)';
+  const env = isShort ? { ...process.env, OFFSITE_TESTS: 'short' } : process.env;
+  const exitCode = await titled(title, () => runCounted(vitestArgs, signal, env));
+  if (hasLongPart) {
+    const part = longPart(countCommits());
+    const ofPart = await titled('A fifth of the long tests (vitest)', () => runCounted(part, signal));
+    return exitCode || ofPart;
+  }
+  if (isShort) console.log('\nThe long tests were left out: `npm test -- --all` runs them too.');
+  return exitCode;
+}
+
+/** Adds what the tests came to to the count of this process. */
+async function runCounted(args: readonly string[], signal: AbortSignal, env?: NodeJS.ProcessEnv) {
+  const run = await runTests(args, signal, env);
+  const { passed, failed } = count ?? { passed: 0, failed: 0 };
+  count = { passed: passed + run.count.passed, failed: failed + run.count.failed };
+  return run.exitCode;
 }
 
 async function prepare(signal: AbortSignal): Promise<void> {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { testSelection } from '../../scripts/test-selection.ts';
+import { longPart, testSelection } from '../../scripts/test-selection.ts';
 
 const short = ['--exclude=**/*.long.test.ts', '--no-isolate'];
 
@@ -12,5 +12,13 @@ test.each([
   [['test/cli/replay'], ['test/cli/replay'], false],
   [['test'], ['test'], false],
 ])('npm test -- %j runs vitest with %j', (args, vitestArgs, isShort) => {
-  expect(testSelection(args)).toEqual({ vitestArgs, isShort });
+  expect(testSelection(args)).toEqual({ vitestArgs, isShort, hasLongPart: false });
+});
+
+test('a part of the long tests runs after the short ones, and five commits in a row run all of them', () => {
+  expect(testSelection(['--long-part'])).toEqual({ vitestArgs: short, isShort: true, hasLongPart: true });
+  const files = ['g', 'f', 'e', 'd', 'c', 'b', 'a'];
+  const parts = [1604, 1605, 1606, 1607, 1608].map((commits) => longPart(commits, files));
+  expect(parts.map((part) => part.length).toSorted()).toEqual([1, 1, 1, 2, 2]);
+  expect(parts.flat().toSorted()).toEqual(files.toSorted());
 });
