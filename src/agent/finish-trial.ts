@@ -43,6 +43,8 @@ export interface AttemptParts extends Omit<TrialParts, 'blobs' | 'keep'> {
   random: () => number;
   /** Attempts of a trial that fails through no fault of the agent's. */
   attempts: number;
+  /** Milliseconds that trials wait for a model that is down. */
+  patienceMs: number;
   /**
    * Claims the trial for an attempt that has its permit. Rejects with `NotClaimed` if the trial must not run
    * now. If not given, nobody else can run the trial.
@@ -116,8 +118,12 @@ async function attemptTrial(
   const leased = AbortSignal.any([signal, lease.lost]);
   const result = given ?? (await runAttempt(spec, attempt, parts, leased, observe));
   const failure = given ? undefined : failureOf(result);
-  const outage = failure !== undefined && (await passage?.failed(failure, result.models, signal)) === true;
-  if (failure && (outage || !parts.last)) {
+  // Further attempts would find nobody either. Who waits without end waits for the model to be started.
+  const absent =
+    failure !== undefined && Number.isFinite(parts.patienceMs) && parts.gateway.isAbsent(modelsOf(spec));
+  const outage =
+    !absent && failure !== undefined && (await passage?.failed(failure, result.models, signal)) === true;
+  if (failure && (outage || !(parts.last || absent))) {
     await ledger.trials.abandonAttempt(attempt, outage ? 'outage' : 'void', failure, result);
     await ledger.workspaces.discard(result.left);
     return { kind: outage ? 'outage' : 'failed', attempt, cause: failure };
@@ -155,6 +161,11 @@ async function attemptTrial(
   const message = brokenHarnessWarning(position, spec, cause);
   if (message !== undefined) observe({ kind: 'broken-harness', position, message });
   return { kind: 'stands', result };
+}
+
+/** All models that a trial may ask. */
+function modelsOf({ model, user, judges }: TrialSpec): string[] {
+  return [model, ...(user ? [user.model] : []), ...judges];
 }
 
 /** Rejects if another agent has the trial; the attempt keeps what it found then, and is not reported. */

@@ -26,6 +26,8 @@ export const modelAnswers = channel({
   },
   time: {
     connect: milliseconds(30_000, 'until a connection is open'),
+    // A server that was started just before the trials listens by then.
+    start: milliseconds(20_000, 'until a server on this machine listens that has not listened before'),
     retryWait: milliseconds(20_000, 'between two attempts'),
     // If a model asks for a longer wait, its client gets the error at once.
     retryAfter: milliseconds(120_000, 'that a model may ask to wait before the next attempt'),

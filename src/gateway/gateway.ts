@@ -16,6 +16,8 @@ export interface Gateway extends AsyncDisposable {
   open(request: SessionRequest): GatewaySession;
   /** The limit of a configured model, if it adapts. */
   limitOf(model: string): ModelLimit | undefined;
+  /** Whether one of these models is on this machine, and nothing listens there, also after a short wait. */
+  isAbsent(models: readonly string[]): boolean;
   /** The limits that adapt, of the models that have been asked. */
   limits(): readonly ModelLimit[];
 }

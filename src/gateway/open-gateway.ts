@@ -41,6 +41,8 @@ export function openGateway(options: GatewayOptions): Gateway {
       const config = Object.hasOwn(parts.models, name) ? parts.models[name] : undefined;
       return config && 'baseUrl' in config ? limitOf(name, config, parts) : undefined;
     },
+    isAbsent: (asked) =>
+      asked.some((name) => served.get(ownName(name, parts.models))?.presence?.isAbsent === true),
     limits: () => parts.limits.all(),
     open(request) {
       const session = openSession(request, parts, replayingModels(request, parts, serve));

@@ -48,6 +48,7 @@ export async function send(parts: SendParts, request: UpstreamRequest, signal: A
     try {
       admit();
       const answer = await model.upstream.send(request, signal);
+      model.presence?.answered();
       const assessment = await assess(request.wire, answer, { last, lastRefusal: last && !isExcused }, clock);
       if (assessment._tag === 'pass') {
         if (answer.status < 500 && answer.status !== 429) permit.answered();
@@ -66,13 +67,24 @@ export async function send(parts: SendParts, request: UpstreamRequest, signal: A
       permit.release();
       if (signal.aborted || error instanceof GatewayRefusal) throw error;
       if (error instanceof UpstreamFailure && error.isPermanent) throw error;
-      permit.backOff(undefined, messageOf(error));
-      if (last) throw error;
+      const missed = absenceOf(error, model);
+      if (missed === 0 || (missed === undefined && last)) throw error;
       failed(messageOf(error));
+      if (missed === undefined) permit.backOff(undefined, messageOf(error));
+      else {
+        wait = missed;
+        attempt -= 1;
+      }
     }
     permit.release();
     if (wait > 0) await clock.sleep(wait, signal);
   }
+}
+
+/** How many milliseconds to wait for a server that does not listen; see {@link Presence.missed}. */
+function absenceOf(error: unknown, { presence }: ServedModel): number | undefined {
+  if (!(error instanceof UpstreamFailure) || !error.nobodyListens) return undefined;
+  return presence?.missed(messageOf(error));
 }
 
 /**

@@ -16,6 +16,7 @@ import { type ModelLimit, ModelLimits } from './limits/model-limits.ts';
 import { fittedUpstream } from './options/fitted-upstream.ts';
 import { refusedOptions } from './options/refused-options.ts';
 import { type Pacing, type PacingParts, pacing } from './pacing.ts';
+import { Presence } from './presence.ts';
 import { type Redaction, redactionOf } from './redaction.ts';
 import type { Recording } from './replay/recording.ts';
 import type { Upstream } from './upstream.ts';
@@ -31,6 +32,8 @@ export interface ServedModel extends AsyncDisposable {
   upstreamName: string;
   upstream: Upstream;
   pacing: Pacing;
+  /** Set for a model that is reached over HTTP. */
+  presence?: Presence | undefined;
   redaction: Redaction;
   /** Set if recorded answers come first. */
   recording?: Recording | undefined;
@@ -86,6 +89,7 @@ export function serveModel(name: string, config: ModelConfig, parts: ServingPart
       refusedOptions(name, config, parts),
     ),
     pacing: pacingOf(name, config, parts),
+    presence: new Presence(parts.clock, (message) => parts.note?.(`the model ${name}: ${message}`)),
     redaction,
     [Symbol.asyncDispose]: () => connections[Symbol.asyncDispose](),
   };

@@ -1,3 +1,4 @@
+import { isLoopback } from '../base/loopback.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Redaction } from './redaction.ts';
 
@@ -52,6 +53,8 @@ const kinds: readonly FailureKind[] = [
 /** The connection to a model's API failed. */
 export class UpstreamFailure extends OffsiteError {
   readonly isPermanent: boolean;
+  /** Whether this machine says that none of its programs listens there. */
+  readonly nobodyListens: boolean;
 
   /**
    * Does not keep the error itself: undici attaches headers and bytes of the answer to some errors, and both
@@ -61,13 +64,16 @@ export class UpstreamFailure extends OffsiteError {
     const codes = codesOf(thrown);
     const kind = kinds.find((each) => codes.some((code) => each.codes.test(code)));
     const described = redaction.text(describe(thrown)).slice(0, 300);
-    super(`the connection to ${origin} failed: ${described}`, {
+    const nobodyListens = codes.includes('ECONNREFUSED') && isLoopback(new URL(origin).hostname);
+    const what = nobodyListens ? `nothing listens at ${origin}` : `the connection to ${origin} failed`;
+    super(`${what}: ${described}`, {
       code: 'MODEL_UNREACHABLE',
       kind: 'infrastructure',
       hint: kind?.hint ?? 'Check its baseUrl and the network.',
       cause: Object.assign(new Error(described), { code: codes[0] }),
     });
     this.isPermanent = kind?.isPermanent ?? false;
+    this.nobodyListens = nobodyListens;
   }
 }
 

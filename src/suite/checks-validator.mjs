@@ -107,10 +107,7 @@ async function ask({ rubric, files, threshold, model, votes }, context) {
   const paths = files === undefined ? context.filesChanged : await matching(files, context);
   const material = await texts(paths, context);
   if (files === undefined && finalMessage?.trim()) material['the last message'] = finalMessage;
-  assert.ok(
-    Object.keys(material).length > 0,
-    `there is no text to judge${files ? ` in ${files.join(', ')}` : ''}`,
-  );
+  assert.ok(Object.keys(material).length > 0, nothingToJudge(files, paths, context));
   await context.judge({
     ...{ rubric: expanded(rubric, variables), material, threshold },
     ...(model !== undefined && { models: [model] }),
@@ -118,18 +115,30 @@ async function ask({ rubric, files, threshold, model, votes }, context) {
   });
 }
 
+/** Why a judge is not asked. It says which files there are, because a glob with a typo matches none. */
+function nothingToJudge(files, paths, { filesChanged }) {
+  const changed =
+    filesChanged.length === 0 ? 'no file changed' : `changed: ${shown(filesChanged.join(', '))}`;
+  if (files === undefined) return `there is no text to judge; ${changed}`;
+  const globs = files.join(', ');
+  if (paths.length > 0) return `there is no text to judge: what matches ${globs} has no text`;
+  return `there is no text to judge: no file matches ${globs}, the files of the judge; ${changed}`;
+}
+
 async function matching(globs, { files, variables }) {
-  const found = await Promise.all(globs.map((glob) => files(expanded(glob, variables))));
+  const found = await Promise.all(
+    globs.map((glob) => files(expanded(glob, variables).replace(/^(\.\/)+/, ''))),
+  );
   return [...new Set(found.flat())];
 }
 
-/** The texts of files, as far as the limit allows. Binary files and files that are gone are left out. */
+/** The texts of files, as far as the limit allows. Files that are binary, gone or blank are left out. */
 async function texts(paths, { read, log }) {
   const material = {};
   let left = materialLimit;
   for (const path of paths) {
     const text = await read(path).catch(() => undefined);
-    if (text === undefined || text.includes('\0')) continue;
+    if (text === undefined || text.trim() === '' || text.includes('\0')) continue;
     if (text.length > left) log(`not shown to the judge, because there is too much: ${path}`);
     else {
       material[path] = text;

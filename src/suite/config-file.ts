@@ -194,6 +194,8 @@ export type Config = Omit<z.infer<typeof ConfigFile>, 'budgets'> & {
   budgets: Budgets;
   /** The file that was read. Undefined if there is none and all values are defaults. */
   file: string | undefined;
+  /** Without a file: the folders in which it was looked for. */
+  searched?: readonly string[];
   /** Reports a problem at a position in that file. */
   issue?: YamlFile<unknown>['issue'];
 };

@@ -17,7 +17,7 @@ export interface ConfigSearch {
  * Throws an `input` error if a named file does not exist.
  */
 export function findConfig(options: ConfigSearch): string | undefined {
-  const { env, suiteFolder } = options;
+  const { env } = options;
   const named = options.named ?? env.OFFSITE_CONFIG;
   if (named !== undefined && !existsSync(named)) {
     throw new OffsiteError(`the configuration file ${named} does not exist`, {
@@ -26,13 +26,18 @@ export function findConfig(options: ConfigSearch): string | undefined {
       hint: 'The path comes from --config or OFFSITE_CONFIG. Correct it or remove it.',
     });
   }
+  return (
+    named ??
+    configFolders(options)
+      .map((folder) => join(folder, 'offsite.yaml'))
+      .find((path) => existsSync(path))
+  );
+}
+
+/** The folders in which a configuration that nobody named is looked for, in this order. */
+export function configFolders({ suiteFolder, env }: ConfigSearch): string[] {
   const userFolder = env.XDG_CONFIG_HOME || join(homedir(), '.config');
-  const folders = [
-    ...(suiteFolder === undefined ? [] : upwards(suiteFolder)),
-    '.',
-    join(userFolder, 'offsite'),
-  ];
-  return named ?? folders.map((folder) => join(folder, 'offsite.yaml')).find((path) => existsSync(path));
+  return [...(suiteFolder === undefined ? [] : upwards(suiteFolder)), '.', join(userFolder, 'offsite')];
 }
 
 /** A folder, and if it is in a git repository, those above it that are too. */

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { Validator } from '../contract/definition.ts';
-import type { CheckSource } from './checks-source.ts';
+import type { CheckSource, JudgeSource } from './checks-source.ts';
 import type { CaseSource } from './suite-file.ts';
 import type { SuiteReader } from './suite-reader.ts';
-import type { Variables } from './variables.ts';
+import { expandVariables, type Variables } from './variables.ts';
 import type { Path } from './yaml-file.ts';
 
 const module = readFileSync(new URL('./checks-validator.mjs', import.meta.url), 'utf8');
@@ -32,7 +32,13 @@ export function validatorOfChecks(
         at,
         'needs a model: name one of offsite.yaml here as `model`, or in the `judges` of the suite',
       );
-    const rubric = reader.script(one.rubric, variables, [...at, 'rubric']);
+    const rubric = rubricOf(one, variables, at, reader);
+    for (const [place, glob] of (one.files ?? []).entries())
+      if (/^\/|(^|\/)\.\.(\/|$)/.test(glob))
+        reader.report(
+          [...at, 'files', place],
+          'leads out of the workspace: expected a glob in it, such as src/**',
+        );
     return { ...one, rubric, name: unusedName(one.name ?? 'judge', taken) };
   });
   const named = checks.map((check) => ({ ...check, name: unusedName(check.name ?? nameOf(check), taken) }));
@@ -40,6 +46,21 @@ export function validatorOfChecks(
   // The validator expands variables itself: in JSON, a value with quotes would end its text.
   const content = JSON.stringify({ checks: named, judges }, null, 2).replaceAll('{{', '{\\u007b');
   return { name: 'checks', source: module, manifest, sourceFiles: [{ path: 'checks.json', content }] };
+}
+
+function rubricOf(
+  { rubric: source }: JudgeSource,
+  variables: Variables,
+  at: Path,
+  reader: SuiteReader,
+): string {
+  const path = [...at, 'rubric'];
+  const known = reader.issues.length;
+  const rubric = reader.script(source, variables, path);
+  // A file that cannot be read is reported already.
+  if (reader.issues.length === known && expandVariables(rubric, variables, 'keep').trim() === '')
+    reader.report(path, 'is empty: say what is good and what is not');
+  return rubric;
 }
 
 function refuseCheck(check: CheckSource, variables: Variables, path: Path, reader: SuiteReader): void {

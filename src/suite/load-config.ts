@@ -2,7 +2,7 @@ import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { type Config, ConfigFile } from './config-file.ts';
 import { withDefaultBudgets } from './default-budgets.ts';
-import { type ConfigSearch, findConfig } from './find-config.ts';
+import { type ConfigSearch, configFolders, findConfig } from './find-config.ts';
 import { readYamlFile } from './yaml-file.ts';
 
 /** A file may have only comments. */
@@ -10,12 +10,15 @@ const ConfigOrNothing = z.preprocess((value) => value ?? {}, ConfigFile);
 
 /**
  * Finds and reads `offsite.yaml`. Reads the named file, or the one in `OFFSITE_CONFIG`. If neither is given,
- * it reads the first that exists beside the suite, in the working folder, or in the user's config folder.
+ * it reads the first that exists where {@link configFolders} says.
  * Files are not merged. Throws an `input` error if a named file does not exist.
  */
 export function loadConfig(options: ConfigSearch): Config {
   const file = findConfig(options);
-  if (file === undefined) return { ...ConfigFile.parse({}), file };
+  if (file === undefined) {
+    const searched = [...new Set(configFolders(options).map((folder) => resolve(folder)))];
+    return { ...ConfigFile.parse({}), file, searched };
+  }
   const { value: config, issue } = readYamlFile(file, ConfigOrNothing);
   const absolute = (path: string | undefined) =>
     path === undefined ? undefined : resolve(dirname(file), path);

@@ -56,8 +56,7 @@ export function plannedVariant(
   const sandboxConfig = sandboxOf(config, sandbox);
   if (!sandboxConfig) report('sandbox', unknownSandbox(sandbox, config));
   if (variant.profile !== undefined && !config.profiles[variant.profile]) {
-    const near = orNearest(variant.profile, Object.keys(config.profiles));
-    report('profile', `"${variant.profile}" is not a profile of ${fileOf(config)}${near}`);
+    report('profile', notIn(config, variant.profile, 'a profile', Object.keys(config.profiles)));
   }
   if (userModel !== undefined && !findModel(userModel, config)) {
     report('userModel', unknownModel(userModel, config));
@@ -105,16 +104,24 @@ export function findModel(model: string, { models }: Config): ModelConfig | unde
 }
 
 export function unknownModel(model: string, config: Config): string {
-  return `"${model}" is not a model of ${fileOf(config)}${orNearest(model, Object.keys(config.models))}`;
+  return notIn(config, model, 'a model', Object.keys(config.models));
 }
 
 function unknownSandbox(sandbox: string, config: Config): string {
   const names = [...new Set(['local', ...Object.keys(config.sandboxes)])];
-  return `"${sandbox}" is not a sandbox of ${fileOf(config)}${orNearest(sandbox, names)}`;
+  return notIn(config, sandbox, 'a sandbox', names);
 }
 
-function fileOf({ file }: Config): string {
-  return file ?? 'offsite.yaml (which does not exist)';
+/** Said of a name that the configuration does not have, and where that was looked for if there is none. */
+function notIn(
+  { file, searched = [] }: Config,
+  name: string,
+  what: string,
+  names: readonly string[],
+): string {
+  if (file !== undefined) return `"${name}" is not ${what} of ${file}${orNearest(name, names)}`;
+  const folders = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(searched);
+  return `"${name}" is not ${what}: there is no offsite.yaml in ${folders}; name it with --config FILE`;
 }
 
 /** Why a harness cannot use its model. Undefined if it can, or needs none. */

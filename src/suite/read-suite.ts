@@ -22,6 +22,8 @@ export function readSuite(file: string): ReadSuite {
     return { yaml: readYamlFile(file, SuiteFile), issues: [] };
   } catch (error) {
     if (!(error instanceof BadFile)) throw error;
+    const foreign = foreignIssue(file);
+    if (foreign) throw new BadFile([foreign]);
     const yaml = soundRest(file, error.issues);
     if (!yaml) throw error;
     return { yaml, issues: error.issues };
@@ -35,6 +37,21 @@ export function schemaIssues(file: string): readonly FileIssue[] {
   } catch (error) {
     return error instanceof BadFile ? error.issues : [];
   }
+}
+
+/** What to say of a file of another program, in place of a problem for each of its keys. */
+function foreignIssue(file: string): FileIssue | undefined {
+  const whole = readWhole(file);
+  const has = (key: string) => whole !== undefined && Object.hasOwn(whole.value, key);
+  if (!whole || has('suite') || has('variants')) return undefined;
+  const isOfPromptfoo =
+    (has('prompts') && (has('providers') || has('tests'))) || (has('providers') && has('tests'));
+  if (!isOfPromptfoo) return undefined;
+  return whole.issue(
+    [],
+    'is a configuration of promptfoo, not a suite: `offsite init` writes a first suite here, and in it ' +
+      'prompts become suite.prompt, providers become variants, tests become cases, and llm-rubric becomes judge',
+  );
 }
 
 const lists = ['cases', 'variants'] as const;

@@ -21,6 +21,7 @@ import type { TrialSpec } from '../../src/trial/spec.ts';
 import { openFlakyService } from '../cli/flaky-service.ts';
 import { openPlace } from '../cli/place.ts';
 import { eachFolder, folder } from '../each-folder.ts';
+import { gatewayClock } from '../gateway/gateway-clock.ts';
 import { testUpstream } from '../gateway/test-upstream.ts';
 import { queueTrial } from '../ledger/queue-trial.ts';
 import { startRequest } from '../service/test-service.ts';
@@ -40,7 +41,13 @@ function unused(): never {
   throw new Error('a trial without a model needs no gateway');
 }
 
-const noGateway = { open: unused, limitOf: () => undefined, limits: () => [], [Symbol.asyncDispose]: unused };
+const noGateway = {
+  open: unused,
+  limitOf: () => undefined,
+  isAbsent: () => false,
+  limits: () => [],
+  [Symbol.asyncDispose]: unused,
+};
 
 /** The real engine, which refuses to create the first `failures` containers that are asked of it. */
 function failing(engine: Engine, failures: number): Engine {
@@ -115,6 +122,7 @@ async function finish(
     circuits,
     random: Math.random,
     attempts,
+    patienceMs: 600_000,
     claim,
   };
   const { signal } = new AbortController();
@@ -180,6 +188,32 @@ test('a trial whose harness ended before its model answered is run again, and no
   const { result, observed } = await finish(spec, 0, { attempts: 2, gateway });
   expect(result).toMatchObject({ verdict: 'void', cause: { kind: 'unknown', phase: 'harness' } });
   expect(observed).toMatchObject([{ kind: 'retried' }, { kind: 'finished' }]);
+});
+
+test('a trial of a model that nothing listens for is void after one attempt', async () => {
+  const server = await testUpstream(() => undefined);
+  await server[Symbol.asyncDispose]();
+  const notes: string[] = [];
+  const modelConfig = ModelConfig.parse({ wire: 'openai-chat', baseUrl: server.url });
+  await using gateway = openGateway({
+    ...{ models: { gone: modelConfig }, env: {}, clock: gatewayClock(Date.now()) },
+    note: (message) => notes.push(message),
+    scripted: () => {
+      throw new Error('no scripted model here');
+    },
+  });
+  const spec = specOf('', { model: 'gone', modelConfig, harness: 'bash', verify: 'false' });
+  const { result, observed } = await finish(spec, 0, { gateway });
+  expect(observed).toMatchObject([{ kind: 'finished' }]);
+  expect(result).toMatchObject({ verdict: 'void', cause: { kind: 'model', phase: 'harness' } });
+  const { origin } = new URL(server.url);
+  expect(result?.cause?.message).toContain(`nothing listens at ${origin}`);
+  expect(result?.cause?.message).toContain('Check that its server runs');
+  expect(notes).toEqual([
+    expect.stringMatching(
+      `the model gone: nothing listens at ${origin}.*; waiting up to 20.0 s, in case it is starting`,
+    ),
+  ]);
 });
 
 test('a trial whose infrastructure keeps failing is void, and reported as void rather than failed', async () => {

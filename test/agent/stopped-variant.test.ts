@@ -58,6 +58,7 @@ async function openBench(concurrency: number, batch?: BudgetAccount): Promise<Be
   const parts: AttemptParts = {
     ...{ sandboxes, runners: all, clock: systemClock, ledger, gateway, random: () => 0, attempts: 3 },
     budgets: { trial: {}, batch },
+    patienceMs: 60_000,
     admission: new Admission({
       clock: systemClock,
       concurrency,

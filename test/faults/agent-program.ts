@@ -72,6 +72,7 @@ const parts: BatchParts = {
     gateway: {
       open: unused,
       limitOf: () => undefined,
+      isAbsent: () => false,
       limits: () => [],
       [Symbol.asyncDispose]: async () => undefined,
     },

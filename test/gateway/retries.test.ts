@@ -4,7 +4,7 @@ import { pacing } from '../../src/gateway/pacing.ts';
 import { gatewayClock } from './gateway-clock.ts';
 import { place, question, sessionRequest } from './gateway-fixture.ts';
 import { sandboxOf } from './sandbox.ts';
-import { chatAnswer, json, type Step } from './test-upstream.ts';
+import { chatAnswer, json, type Step, type TestUpstream, testUpstreamAt } from './test-upstream.ts';
 
 const good = json(200, chatAnswer);
 const limited = json(429, { error: { message: 'slow down' } }, { 'retry-after': '7' });
@@ -77,6 +77,21 @@ test('an unreachable model is an infrastructure failure, answered in the wire wi
   const account = await at.session.account();
   expect(account.failure).toContain('ECONNREFUSED');
   expect(account.usage).toMatchObject([{ usage: {} }]);
+});
+
+test('a server that listens a moment later than it is asked gets the request', async () => {
+  const clock = gatewayClock();
+  const begun: Promise<TestUpstream>[] = [];
+  const sleep: typeof clock.sleep = async (ms, signal) => {
+    if (ms === 1_000) begun.push(testUpstreamAt(at.upstream.port, good));
+    await Promise.all(begun);
+    await clock.sleep(ms, signal);
+  };
+  await using at = await place({ gateway: { clock: { ...clock, sleep } } }, good);
+  await at.upstream[Symbol.asyncDispose]();
+  expect(await at.sandbox.ask({ headers: at.agent, body: question })).toMatchObject({ status: 200 });
+  expect(begun).toHaveLength(1);
+  await using _ = await begun[0];
 });
 
 test('bytes that are not HTTP are a connection that failed', async () => {

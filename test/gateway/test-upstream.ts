@@ -21,7 +21,12 @@ export interface TestUpstream extends AsyncDisposable {
 }
 
 /** A real HTTP server on this machine: answers each request with the next step; the last step repeats. */
-export async function testUpstream(...steps: Step[]): Promise<TestUpstream> {
+export function testUpstream(...steps: Step[]): Promise<TestUpstream> {
+  return testUpstreamAt(0, ...steps);
+}
+
+/** The same at a port. */
+export async function testUpstreamAt(wanted: number, ...steps: Step[]): Promise<TestUpstream> {
   const open = new Set<Socket>();
   const received: Received[] = [];
   const server = createServer(async (request, response) => {
@@ -44,7 +49,7 @@ export async function testUpstream(...steps: Step[]): Promise<TestUpstream> {
     socket.on('error', () => undefined);
     socket.on('close', () => open.delete(socket));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(wanted, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {
     port,

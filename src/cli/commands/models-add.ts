@@ -173,7 +173,7 @@ function openAsking(out: Output): Asking | undefined {
   };
   return {
     text: asked,
-    async choose(question, choices) {
+    async choose(question, choices, typed = () => undefined) {
       const [first] = choices;
       if (!first) throw new Error('there is nothing to choose');
       out.print(stack(choices.map(({ title }, index) => text`  ${index + 1}) ${title}`)));
@@ -181,9 +181,11 @@ function openAsking(out: Output): Asking | undefined {
       const answer = await asked(question, {
         preset: '1',
         problem: (given) =>
-          isNumber(given) ? undefined : `please answer with a number from 1 to ${choices.length}`,
+          isNumber(given) || typed(given) !== undefined
+            ? undefined
+            : `please answer with a number from 1 to ${choices.length}`,
       });
-      return (choices[Number(answer) - 1] ?? first).chosen;
+      return choices[Number(answer) - 1]?.chosen ?? typed(answer) ?? first.chosen;
     },
     async confirm(question) {
       const yes = ['y', 'yes'];

@@ -13,20 +13,25 @@ import { modelsCheckCommand } from './models-check.ts';
 
 /** @param clock times the waits between the tries of `check` */
 export function modelsCommand(clock: Clock = systemClock, terminal: Terminal = openTerminal()) {
-  return withConfigAndData(new Command('models'))
-    .description('list the models of offsite.yaml, and whether their keys are set')
+  return new Command('models')
+    .description('list, add and try the models of offsite.yaml')
+    .addCommand(modelsListCommand(terminal), { isDefault: true })
+    .addCommand(modelsAddCommand(clock, terminal))
+    .addCommand(modelsCheckCommand(clock, terminal))
+    .addCommand(modelsBenchCommand(clock, terminal));
+}
+
+function modelsListCommand(terminal: Terminal) {
+  return withConfigAndData(new Command('list'))
+    .description('list the models, and whether their keys are set (what `models` alone does)')
     .option('--json', 'print one JSON document on stdout')
-    .enablePositionalOptions()
     .action((options) => {
       const { env } = process;
       const config = loadConfig({ named: options.config, env });
       const models = listed(config, env);
       if (options.json) terminal.out.json(models);
       else terminal.out.print(listing(models));
-    })
-    .addCommand(modelsAddCommand(clock, terminal))
-    .addCommand(modelsCheckCommand(clock, terminal))
-    .addCommand(modelsBenchCommand(clock, terminal));
+    });
 }
 
 interface ListedModel {

@@ -21,8 +21,16 @@ export interface Asking extends Disposable {
     question: Value,
     options?: { preset?: string; problem?(answer: string): string | undefined },
   ): Promise<string>;
-  /** An empty answer chooses the first. */
-  choose<Chosen>(question: Value, choices: readonly Choice<Chosen>[]): Promise<Chosen>;
+  /**
+   * An empty answer chooses the first.
+   *
+   * @param typed what an answer means that is no number; undefined if it means nothing
+   */
+  choose<Chosen>(
+    question: Value,
+    choices: readonly Choice<Chosen>[],
+    typed?: (answer: string) => Chosen | undefined,
+  ): Promise<Chosen>;
   /** An empty answer is yes. */
   confirm(question: Value): Promise<boolean>;
 }
@@ -88,7 +96,7 @@ export async function gatherModel(
   const look = isEnough ? first : await looked(address, { ...settings, apiKeyEnv }, parts);
   if (look?.needsKey && !isGiven && !asking) throw keyNeeded(apiKeyEnv);
   const wire = given.wire ?? wires ?? (await wiresOf(look, hosted, asking));
-  const served = id === undefined ? await chooseModel(look, asking) : named(id, look, parts);
+  const served = id === undefined ? await chooseModel(look, given.name, asking) : named(id, look, parts);
   const name = given.name ?? (await nameFor(served.id, asking));
   const baseUrl = look?.baseUrl ?? address;
   return {
@@ -119,12 +127,11 @@ async function findServer(given: GivenModel, parts: GatherParts): Promise<FoundS
   const { asking } = parts;
   if (!asking)
     throw missing('the address of the model', '--base-url URL, or --local for a server on this machine');
-  const elsewhere = async () => {
-    const { baseUrl, query } = readAddress(
-      await asking.text('base URL of the API', { problem: checkAddress }),
-    );
+  const at = (given: string) => async () => {
+    const { baseUrl, query } = readAddress(given);
     return { address: baseUrl, query };
   };
+  const elsewhere = async () => at(await asking.text('base URL of the API', { problem: checkAddress }))();
   const choices: Choice<() => Promise<FoundServer>>[] = [
     { title: 'a server on this machine', chosen: () => nearby(given, parts) },
     { title: 'a server at another address', chosen: elsewhere },
@@ -132,7 +139,8 @@ async function findServer(given: GivenModel, parts: GatherParts): Promise<FoundS
       .filter(({ own }) => !own)
       .map(({ title, baseUrl }) => ({ title, chosen: async () => ({ address: baseUrl }) })),
   ];
-  return (await asking.choose('Where is the model', choices))();
+  const typed = (answer: string) => (checkAddress(answer) === undefined ? at(answer) : undefined);
+  return (await asking.choose('Where is the model? A number, or the address of its API', choices, typed))();
 }
 
 async function nearby({ ports }: GivenModel, { asking, note, ...parts }: GatherParts): Promise<FoundServer> {
@@ -208,10 +216,17 @@ async function wiresOf(
 /** How many models are shown to choose from, and named in a message. */
 const shownModels = 40;
 
-async function chooseModel(look: ServerLook | undefined, asking: Asking | undefined): Promise<ServerModel> {
+/** @param name the name for suites, which may be the one at the API too */
+async function chooseModel(
+  look: ServerLook | undefined,
+  name: string | undefined,
+  asking: Asking | undefined,
+): Promise<ServerModel> {
   const models = look?.models ?? [];
   const [only] = models;
   if (only && models.length === 1) return only;
+  const same = models.find(({ id }) => id === name);
+  if (same) return same;
   if (!asking) {
     const names = models.slice(0, shownModels).map(({ id }) => id);
     const more = models.length > names.length ? `, and ${models.length - names.length} more` : '';
@@ -226,6 +241,7 @@ async function chooseModel(look: ServerLook | undefined, asking: Asking | undefi
   const known = new Map(models.map((model) => [model.id, model]));
   const isKnown = (id: string) => known.size === 0 || known.has(id);
   const id = await asking.text("the model's name at the API", {
+    ...(name !== undefined && known.size === 0 && { preset: name }),
     problem: (answer) => (isKnown(answer) ? undefined : notServed(answer, models)),
   });
   return known.get(id) ?? { id };

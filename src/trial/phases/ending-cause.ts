@@ -172,8 +172,8 @@ function modelMessage(ending: HarnessEnding, problem: string, account: ModelAcco
     const message = "the model's context is too small for the first request of this harness";
     return `${message}: ${lastFailure}\nRaise the context that its server holds.`;
   }
-  const status = account?.exchanges.findLast(({ role }) => role === 'agent')?.status;
-  return withHint(ending.ended === 'exited' ? lastFailure : withServersWords(problem, lastFailure), status);
+  const last = account?.exchanges.findLast(({ role }) => role === 'agent');
+  return withHint(ending.ended === 'exited' ? lastFailure : withServersWords(problem, lastFailure), last);
 }
 
 /** The CLI's own message may be a guess, so what the server said comes first. */
@@ -186,6 +186,9 @@ function withServersWords(message: string, failure: string | undefined): string 
 /** Statuses that last until somebody changes the configuration. */
 const wrongSettings: ReadonlySet<number | undefined> = new Set([401, 403, 404]);
 
-function withHint(message: string, status: number | undefined): string {
-  return status !== undefined && wrongSettings.has(status) ? `${message}\n${hintFor(status)}` : message;
+function withHint(message: string, last: ModelAccount['exchanges'][number] | undefined): string {
+  const { status, firstByteAt } = last ?? {};
+  if (status !== undefined && wrongSettings.has(status)) return `${message}\n${hintFor(status)}`;
+  if (status !== 502 || firstByteAt !== undefined) return message;
+  return `${message}\nCheck that its server runs, and the baseUrl of the model in offsite.yaml.`;
 }

@@ -5,6 +5,8 @@ export interface Mistake {
   files?: Record<string, string>;
   /** Default: `run suite.yaml`. */
   args?: string[];
+  /** The folder that it runs in, relative to the project. Default: the project. */
+  from?: string;
   /**
    * All lines, except those that depend on the machine. `PROJECT` is the folder of the project, `HOME` the
    * one above it.

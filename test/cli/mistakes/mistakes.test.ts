@@ -19,13 +19,13 @@ const tables = {
   'the configuration': inConfigurations,
 };
 
-async function printedFor({ files, args = ['run', 'suite.yaml'] }: Mistake) {
+async function printedFor({ files, args = ['run', 'suite.yaml'], from = '.' }: Mistake) {
   using place = openPlace();
   for (const [name, text] of Object.entries({ ...soundProject, ...files })) place.write(name, text);
   const project = join(place.folder, 'project');
   mkdirSync(project, { recursive: true });
   const env = { OFFSITE_HOME: place.dataFolder, HOME: place.folder };
-  const inside = { ...place, folder: project };
+  const inside = { ...place, folder: join(project, from) };
   const { exitCode, stdout, stderr } = await offsite(inside, args, { env, dataFolder: null });
   const lines = stderr.replaceAll(project, 'PROJECT').replaceAll(place.folder, 'HOME').trimEnd().split('\n');
   return { exitCode, stdout, printed: lines.filter((line) => !ofTheMachine.test(line)) };

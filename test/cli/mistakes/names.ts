@@ -23,6 +23,24 @@ cases:
     printed: ['suite.yaml:3:7: variants[0].model: "m" is not a model of offsite.yaml; there is none'],
   },
   {
+    mistake: 'a configuration above the suite where there is no git',
+    files: {
+      'evals/suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: bash }
+cases:
+  - id: a
+    verify: "true"
+`,
+      '../elsewhere/x': '',
+    },
+    args: ['run', '../project/evals/suite.yaml'],
+    from: '../elsewhere',
+    printed: [
+      '../project/evals/suite.yaml:3:7: variants[0].model: "m" is not a model: there is no offsite.yaml in PROJECT/evals, HOME/elsewhere or HOME/.config/offsite; name it with --config FILE',
+    ],
+  },
+  {
     mistake: 'a harness with a typo',
     files: {
       'suite.yaml': `suite: { id: s, prompt: "Do it." }

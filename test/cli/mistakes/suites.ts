@@ -237,6 +237,42 @@ cases:
     printed: ['suite.yaml:6:5: cases[0].artifacts: expected a list, but this is a text'],
   },
   {
+    mistake: 'a configuration of promptfoo',
+    files: {
+      'suite.yaml': `prompts: ["Say {{word}}"]
+providers: [openai:gpt]
+tests:
+  - vars: { word: hello }
+    assert: [{ type: contains, value: hello }]
+`,
+    },
+    printed: [
+      'suite.yaml:1:1: is a configuration of promptfoo, not a suite: `offsite init` writes a first suite here, and in it prompts become suite.prompt, providers become variants, tests become cases, and llm-rubric becomes judge',
+    ],
+  },
+  {
+    mistake: 'rubrics that say nothing, and files of a judge outside the workspace',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: bash }
+judges: [m]
+cases:
+  - id: a
+    judge: { rubric: " ", threshold: 0.5 }
+  - id: b
+    variables: { what: "" }
+    judge: [{ rubric: "{{what}}", threshold: 0.5, files: [out.md, /out.md, ../out.md] }]
+`,
+    },
+    printed: [
+      'suite.yaml:7:14: cases[0].judge.rubric: is empty: say what is good and what is not',
+      'suite.yaml:10:15: cases[1].judge[0].rubric: is empty: say what is good and what is not',
+      'suite.yaml:10:67: cases[1].judge[0].files[1]: leads out of the workspace: expected a glob in it, such as src/**',
+      'suite.yaml:10:76: cases[1].judge[0].files[2]: leads out of the workspace: expected a glob in it, such as src/**',
+    ],
+  },
+  {
     mistake: 'a placeholder that nobody has replaced',
     files: {
       'suite.yaml': `suite: { id: s, prompt: "Do it." }

@@ -380,7 +380,7 @@ describe('models add, with a person', { timeout: 90_000 }, () => {
       });
       running.type(`${keys}\r`);
     };
-    await answer(/Where is the model \[1\]:/, '');
+    await answer(/Where is the model\? .* \[1\]:/, '');
     await answer(/2\) llama3\.2:latest\s+Which model \[1\]:/, '7');
     await answer(/a number from 1 to 2\s+Which model \[1\]:/, '2');
     await answer(/name for suites \[llama3\.2-latest\]:/, 'small');
