@@ -4,8 +4,8 @@
 
 import { OffsiteError } from '../src/base/offsite-error.ts';
 import { hostileSuites } from '../src/doctor/deep/attacks.ts';
+import { runHostile } from '../src/doctor/deep/look-deep.ts';
 import { printedHostile } from '../src/doctor/deep/outcome.ts';
-import { runHostile } from '../src/doctor/deep/run-hostile.ts';
 import { unmetWishes } from '../src/engine/capabilities.ts';
 import { plainText } from '../src/text/output.ts';
 import { plural } from '../src/text/quantities.ts';

@@ -12,12 +12,16 @@ import {
 } from '@agentclientprotocol/sdk';
 import { z } from 'zod';
 import { startDeadline } from '../../src/base/deadline.ts';
+import { messageOf } from '../../src/base/offsite-error.ts';
 import { acpMessages, harnessLines } from '../../src/bounds/sandbox.ts';
+import type { ExecResult } from '../../src/engine/exec/exec-request.ts';
+import { cliEnding } from '../../src/harness/cli-ending.ts';
 import { modelFailure } from '../../src/harness/model-failure.ts';
 import { RecordRoom } from '../../src/harness/record-room.ts';
 import type {
   CommandSource,
   HarnessContext,
+  HarnessEnding,
   HarnessRun,
   HarnessSession,
   TurnLimits,
@@ -26,7 +30,6 @@ import { shownOutput } from '../../src/harness/streamed-turn.ts';
 import { TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
 import { type McpServer, transportOf } from '../../src/suite/mcp-server.ts';
 import { type AcpProgram, AgentProcess, noTimeoutMs } from './agent-process.ts';
-import { endingOf, type PromptOutcome, statusOf, textOf } from './endings.ts';
 import { AcpMessages } from './messages.ts';
 import { Terminals } from './terminals.ts';
 import { Updates } from './updates.ts';
@@ -256,4 +259,75 @@ function permit({ options }: RequestPermissionRequest) {
   return option === undefined
     ? { outcome: { outcome: 'cancelled' as const } }
     : { outcome: { outcome: 'selected' as const, optionId: option.optionId } };
+}
+
+/** How the work of a turn ended. */
+type PromptOutcome =
+  /** The agent reported the end of the turn. */
+  | { how: 'answered'; status: TurnStatus }
+  /** Its process ended without an answer. */
+  | { how: 'ended'; result: ExecResult }
+  /** No more messages can be exchanged with it. */
+  | { how: 'broken'; reason: string }
+  | { how: 'timed-out' | 'canceled' };
+
+const label = 'the agent';
+
+const stopMessages: Readonly<Record<string, string>> = {
+  max_tokens: 'an answer of its model reached the limit of tokens',
+  max_turn_requests: 'it reached its limit of requests to its model',
+  refusal: 'its model refused to continue',
+  cancelled: 'it cancelled its turn itself',
+};
+
+/** The status that a stop reason of the protocol stands for. */
+function statusOf(stopReason: string): TurnStatus {
+  if (stopReason === 'end_turn') return { kind: 'done' };
+  const message = stopMessages[stopReason] ?? `it stopped for an unknown reason: ${stopReason}`;
+  return { kind: 'agent-failed', message };
+}
+
+/** What an agent says of an error, with its details. */
+function textOf(error: unknown): string {
+  const message = messageOf(error);
+  if (!(error instanceof RequestError) || error.data === undefined || error.data === null) return message;
+  const data = typeof error.data === 'string' ? error.data : JSON.stringify(error.data);
+  return `${message}: ${data}`.slice(0, harnessLines.bytes.lastMessage);
+}
+
+/** The ending of a turn. There is an exit code only if the agent's process ended by itself. */
+function endingOf(outcome: PromptOutcome, limits: TurnLimits): HarnessEnding {
+  switch (outcome.how) {
+    case 'answered':
+      return endingOfStatus(outcome.status);
+    case 'ended':
+      return cliEnding(
+        label,
+        outcome.result,
+        { status: { kind: 'started' }, problem: undefined, unread: undefined },
+        limits,
+      );
+    case 'broken':
+      return { ended: 'agent-failed', message: `${label} ${outcome.reason}` };
+    case 'timed-out':
+      return { ended: 'timed-out', afterMs: limits.timeoutMs };
+    case 'canceled': {
+      const { reason } = limits.stop;
+      return {
+        ended: 'stopped',
+        message: reason instanceof Error ? reason.message : 'the agent was stopped',
+      };
+    }
+  }
+}
+
+function endingOfStatus(status: TurnStatus): HarnessEnding {
+  switch (status.kind) {
+    case 'agent-failed':
+    case 'model-failed':
+    case 'runner-broke':
+      return { ended: status.kind, message: status.message.slice(0, harnessLines.bytes.lastMessage) };
+    default:
+      return { ended: 'exited', exitCode: 0 };
+  }
 }

@@ -4,7 +4,7 @@ import { mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findHostProgram, runHostProgram, withSystemPath } from '../../src/base/host-program.ts';
-import { installDebianPackages } from '../../src/base-image/install-debian-packages.ts';
+import { installDebianPackages } from '../../src/base-image/build-from-debian.ts';
 import type { EngineGround } from './test-engine.ts';
 
 /** A file system of another Debian, with an engine that this machine's own Debian does not have. */

@@ -1,8 +1,7 @@
 import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runHostProgram } from '../../src/base/host-program.ts';
-import type { PythonCli } from '../../src/harness/python-cli.ts';
-import { filesOptions, requirementsOf, uv } from '../../src/harness/python-packages.ts';
+import { filesOptions, type PythonCli, requirementsOf, uv } from '../../src/harness/python-cli.ts';
 import type { Processor } from './lock-text.ts';
 
 /** The Python and the C library of each release of Debian, which keeps their versions. */

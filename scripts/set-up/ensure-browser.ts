@@ -1,7 +1,7 @@
 import { systemClock } from '../../src/base/clock.ts';
 import { findHostProgram } from '../../src/base/host-program.ts';
 import { OffsiteError } from '../../src/base/offsite-error.ts';
-import { installDebianPackages } from '../../src/base-image/install-debian-packages.ts';
+import { installDebianPackages } from '../../src/base-image/build-from-debian.ts';
 import { announcer } from './announcer.ts';
 
 const programs = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];

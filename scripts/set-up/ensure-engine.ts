@@ -3,7 +3,7 @@ import type { Clock } from '../../src/base/clock.ts';
 import { findHostProgram } from '../../src/base/host-program.ts';
 import { OffsiteError } from '../../src/base/offsite-error.ts';
 import type { During } from '../../src/base/progress.ts';
-import { installDebianPackages } from '../../src/base-image/install-debian-packages.ts';
+import { installDebianPackages } from '../../src/base-image/build-from-debian.ts';
 import { type Connection, type ConnectRequest, connect } from '../../src/engine/connection/connect.ts';
 import { EngineUnreachable } from '../../src/engine/connection/unreachable.ts';
 import { systemEngine } from './engine-home.ts';

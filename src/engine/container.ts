@@ -1,18 +1,19 @@
 import type { Duplex, Readable } from 'node:stream';
+import { OffsiteError } from '../base/offsite-error.ts';
 import { Semaphore } from '../base/semaphore.ts';
-import { type Carried, type CarryRequest, carryBetween } from './archive/carry.ts';
-import { copyBetween } from './archive/copy.ts';
+import { keptWorkspaces } from '../bounds/sandbox.ts';
+import { type Carried, type CarryRequest, carryBetween, carryWith } from './archive/carry.ts';
 import type { ArchivedEntry, NewEntries } from './archive/entries.ts';
 import { kindOfPath, type PathKind } from './archive/path-kind.ts';
 import { putEntries } from './archive/put.ts';
 import { type CopyLimits, openArchive, type RawArchive, unpackArchive } from './archive/raw-archive.ts';
 import { readArchive } from './archive/read.ts';
+import { type MaybeSparse, tarInstead } from './archive/sparse.ts';
 import type { FindTar } from './archive/tar-program.ts';
 import { isUntouched, type LayerRequest, layerPaths } from './changes/layer-paths.ts';
-import { commitContainer } from './container/commit.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
-import { disconnectContainer } from './container/disconnect.ts';
-import { diskUse, hasHoles, imageBytes, isDiskVisible } from './container/disk-use.ts';
+import { diskReserveReached, isReserveReached } from './container/disk-space.ts';
+import { diskUse, hasHoles, imageBytes, isDiskVisible, spaceOf } from './container/disk-use.ts';
 import { type DiskWatch, watchDisk, whileFilling } from './container/disk-watch.ts';
 import { hostFactsOf } from './container/host-facts.ts';
 import { type KillAllResult, killAll } from './container/kill-all.ts';
@@ -24,6 +25,7 @@ import type { RuntimeFacts } from './container/runtime-probe.ts';
 import type { ExecRequest, ExecResult } from './exec/exec-request.ts';
 import { execute } from './exec/execute.ts';
 import { type ContainerTerminal, openTerminal, type TerminalRequest } from './exec/terminal.ts';
+import { snapshotLabels } from './labels.ts';
 import type { OwnFiles } from './own-files/volume.ts';
 import type { AttachRequest, CommitImage, FilesystemChange } from './port/containers.ts';
 import type { EnginePort } from './port/engine-port.ts';
@@ -107,7 +109,7 @@ export interface Container extends AsyncDisposable {
   archive(path: string, signal?: AbortSignal, maxBytes?: number): AsyncIterable<ArchivedEntry>;
   /**
    * Copies a folder unchanged to the same path of another container of this engine. Two round trips; see
-   * copy.ts.
+   * {@link copyBetween}.
    */
   copyTo(other: Container, path: string, limits: CopyLimits): Promise<void>;
   /**
@@ -236,4 +238,82 @@ export function containerOf(
     remove,
     [Symbol.asyncDispose]: () => remove().catch(ignoreRemovalFailure),
   };
+}
+
+/**
+ * Copies a folder from one container to the same path of another. It streams the engine's archive back to the
+ * engine unchanged, so owners, modes, links, names and times (to the second) are kept. Nothing is unpacked
+ * here. Existing files in the target stay unless they have the same name. Files with holes are copied as
+ * carry.ts does it. Throws `ENGINE_NOT_FOUND`; `ENGINE_NO_FOLDER` for anything but a folder, including a
+ * symlink to one; `ENGINE_TOO_LARGE`.
+ */
+async function copyBetween(from: MaybeSparse, to: string, path: string, limits: CopyLimits): Promise<void> {
+  try {
+    using source = await openArchive(from, path, limits);
+    if (!source.isFolder) throw noFolder(path);
+    await unpackArchive(from.port, { id: to, path }, source.archive, limits.signal);
+  } catch (error) {
+    const tar = await tarInstead(error, from);
+    const all = { keeps: () => true, links: 'all', maxEntries: Number.POSITIVE_INFINITY } as const;
+    await carryWith(tar, from, to, path, { ...all, ...limits });
+  }
+}
+
+function noFolder(path: string): OffsiteError {
+  return new OffsiteError(`${path} is not a folder`, { code: 'ENGINE_NO_FOLDER', kind: 'infrastructure' });
+}
+
+/**
+ * Disconnects a running container from every network, so that only its loopback is left; open connections are
+ * cut. It stays disconnected when it is started again. Three round trips.
+ */
+async function disconnectContainer(
+  { port: { containers }, id }: RunningContainer,
+  signal?: AbortSignal,
+): Promise<void> {
+  const { networks } = await containers.state(id, signal);
+  for (const network of networks) await containers.disconnect(id, network, signal);
+  const left = (await containers.state(id, signal)).networks;
+  if (left.length === 0) return;
+  throw new OffsiteError(`The engine left a container on its network (${left.join(', ')}).`, {
+    code: 'ENGINE_CANNOT_ENFORCE',
+    kind: 'infrastructure',
+  });
+}
+
+/**
+ * Creates an image of the container's files and resolves with its id. The container is not paused, so nothing
+ * but init should run in it. An image has no holes, and nothing ends an engine that makes one. So this throws
+ * `IMAGE_TOO_LARGE` if the files are far longer than the container's disk limit, and `DISK_FULL` if the image
+ * would take of the machine's own reserve.
+ */
+async function commitContainer(
+  container: RunningContainer,
+  image: CommitImage,
+  signal?: AbortSignal,
+): Promise<string> {
+  const { port, id, diskBytes } = container;
+  if (diskBytes !== undefined) {
+    const bytes = await imageBytes(container, signal);
+    if (bytes > Math.max(diskBytes, keptWorkspaces.bytes.image)) throw imageTooLarge(bytes);
+    const space = await spaceOf(container, signal);
+    if (space && isReserveReached({ ...space, freeBytes: space.freeBytes - bytes })) {
+      const [folder = ''] = (await hostFactsOf(container)).storage;
+      throw diskReserveReached(folder, space, `an image would take ${Math.ceil(bytes / 2 ** 20)} MiB`);
+    }
+  }
+  const labels = { ...image.labels, ...snapshotLabels(port.clock.now()) };
+  return port.containers.commit(id, { ...image, labels }, signal);
+}
+
+function imageTooLarge(bytes: number): OffsiteError {
+  const gibibytes = Math.floor(bytes / 2 ** 30);
+  return new OffsiteError(
+    `its files have ${gibibytes} GiB, and an image cannot keep the holes of sparse files`,
+    {
+      code: 'IMAGE_TOO_LARGE',
+      kind: 'input',
+      hint: 'Make sparse files shorter, or make them where they are needed.',
+    },
+  );
 }

@@ -8,7 +8,7 @@ const Name = z
 
 const addresses = 'ssh://user@host, tcp://host:2376 or unix:///path';
 
-/** An address as `engine/connection/reach.ts` takes it. */
+/** An address as `engine/connection/connect.ts` takes it. */
 const form = /^(?:unix|npipe):\/\/.|^(?:ssh|tcp|https?):\/\/[^/]/;
 
 export const EngineAddress = z.string().regex(form, `expected an address: ${addresses}`);

@@ -6,8 +6,7 @@ import { type CaseAgent, type CaseStep, type CaseSteps, instructionOf } from './
 import { thresholdsOf } from './case-tests.ts';
 import { workdirObstacle } from './environment.ts';
 import { FileReader } from './file-reader.ts';
-import { validatorOfChecks } from './load-checks.ts';
-import { type CasePart, placedFiles, plannedOracle, plannedTests } from './load-tests.ts';
+import { type CasePart, placedFiles, plannedOracle, plannedTests, validatorOfChecks } from './load-tests.ts';
 import {
   type CaseExtras,
   freshVerify,

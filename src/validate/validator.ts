@@ -31,9 +31,9 @@ export async function runValidator(request: ValidatorRequest): Promise<Validator
  * after a build, like this file.
  */
 const extension = extname(new URL(import.meta.url).pathname);
-const sandboxed = [
-  ...['api', 'attempt', 'failure-text', 'host', 'logs', 'main', 'records', 'run', 'workspace'],
-].map((name) => `validate/sandboxed/${name}${extension}`);
+const sandboxed = [...['api', 'attempt', 'host', 'main', 'records', 'run']].map(
+  (name) => `validate/sandboxed/${name}${extension}`,
+);
 const ours = [...sandboxed, `bounds/channel${extension}`, `bounds/grading${extension}`].map((path) => ({
   path,
   content: readFileSync(new URL(`../${path}`, import.meta.url)),

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, test } from 'vitest';
 import { hostCertificates } from '../../src/api/host-certificates.ts';
-import { fetchNode } from '../../src/base-image/fetch-node.ts';
+import { fetchNode } from '../../src/base-image/build-from-debian.ts';
 import { baseImageRecipe } from '../../src/base-image/recipe.ts';
 
 const { node, npm } = baseImageRecipe;

@@ -53,7 +53,7 @@ const own = [
   'src/doctor/',
   'src/engine/container/remove.ts',
   // How many users are asked who owns what.
-  'src/engine/podman/attributes.ts',
+  'src/engine/podman/archives.ts',
   'src/engine/snapshot/',
   // How much memory a trial counts as at least, where a fleet places it.
   'src/fleet/placement/needs.ts',

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CarryRequest } from '../../src/engine/archive/carry.ts';
-import { leadsInside } from '../../src/engine/archive/leads-inside.ts';
+import { type CarryRequest, leadsInside } from '../../src/engine/archive/carry.ts';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { shell, startedContainer, testEngine } from './engine-fixture.ts';

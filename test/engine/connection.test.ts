@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connectEngine } from '../../src/engine/connect.ts';
-import { candidates } from '../../src/engine/connection/candidates.ts';
+import { candidates } from '../../src/engine/connection/connect.ts';
 import { engineSocket } from './engine-socket.ts';
 
 let home: string;

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { loginFor } from '../../src/engine/pull/registry-login.ts';
+import { loginFor } from '../../src/engine/pull/obtain-image.ts';
 
 let folder: string;
 beforeAll(() => {

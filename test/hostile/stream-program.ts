@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { AcpMessages } from '../../runners/acp/messages.ts';
 import { Updates } from '../../runners/acp/updates.ts';
 import { claudeCodeLines } from '../../runners/claude-code/stream.ts';
-import { jsonlStream } from '../../runners/command/jsonl.ts';
+import { jsonlStream } from '../../runners/command/runner.ts';
 import { piLines } from '../../runners/pi/stream.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { settleHeap } from '../../src/base/heap.ts';

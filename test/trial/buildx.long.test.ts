@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { findCli } from '../../src/engine/build/docker-cli.ts';
+import { findCli } from '../../src/engine/build/find-builder.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import { engineSocket } from '../engine/engine-socket.ts';
 import { needs } from '../needs.ts';

@@ -1,13 +1,18 @@
+import { mkdir, mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import { unmetWishes } from '../../engine/capabilities.ts';
 import { conformanceChecks } from '../../engine/conformance/checks.ts';
 import type { Engine } from '../../engine/engine.ts';
+import { plainRuntimes } from '../../engine/port/plain-runtimes.ts';
 import { plural } from '../../text/quantities.ts';
 import type { UsedRuntime } from '../runtimes.ts';
+import { type Attack, attacksOf, type HostileSuite, hostileSuites } from './attacks.ts';
 import { type ConformanceReport, runConformance } from './conformance.ts';
-import type { HostileReport } from './outcome.ts';
-import { runHostile } from './run-hostile.ts';
-import type { NamedHost } from './run-suite.ts';
+import { type AttackRow, countsOf, type HostileReport, rowOf, rowOfLeftOut, type Seen } from './outcome.ts';
+import { filesWithKey, holdsKey, newPlantedKey } from './planted-key.ts';
+import { type NamedHost, runSuite, type SuiteRun } from './run-suite.ts';
 
 /** Hostile agents that were not run. This fails: nobody knows whether they are held. */
 export interface HostileNotRun {
@@ -79,4 +84,96 @@ async function hostileOn(
     signal,
     onSuite: (suite, attacks) => note(`hostile agents: ${suite}, ${plural(attacks, 'case')}`),
   });
+}
+
+/** Characters that control a terminal or change the direction of its text, except line breaks and tabs. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const steering = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/;
+
+function steers(text: string): boolean {
+  return steering.test(text);
+}
+
+interface HostileRequest {
+  /** Which attacks to run. */
+  chosen: (attack: Attack) => boolean;
+  /** The runtime of all sandboxes. */
+  used: UsedRuntime;
+  env: NodeJS.ProcessEnv;
+  engine: NamedHost | undefined;
+  signal: AbortSignal;
+  /** Called before each suite, with the number of its attacks. */
+  onSuite?: (suite: string, attacks: number) => void;
+}
+
+/**
+ * Runs the hostile suites on this machine's engine, in a temporary data folder. Attacks on the machine's own
+ * kernel are left out where sandboxes may have another one.
+ */
+export async function runHostile(request: HostileRequest): Promise<HostileReport> {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'offsite-hostile-'));
+  const dataFolder = join(folder.path, 'data');
+  await mkdir(dataFolder, { mode: 0o700 });
+  const plantedKey = newPlantedKey();
+  const hasMachineKernel = plainRuntimes.includes(request.used.name);
+  const rows: AttackRow[] = [];
+  const runs: (SuiteRun & { suite: HostileSuite })[] = [];
+  for (const suite of hostileSuites) {
+    const chosen = attacksOf(suite).filter(request.chosen);
+    const attacks = chosen.filter(({ isOfMachineKernel }) => hasMachineKernel || !isOfMachineKernel);
+    const leftOut = chosen.filter((attack) => !attacks.includes(attack));
+    if (attacks.length > 0) {
+      request.onSuite?.(suite, attacks.length);
+      const places = { folder: join(folder.path, suite), dataFolder };
+      const run = await runSuite({ ...request, ...places, suite, attacks, plantedKey });
+      runs.push({ ...run, suite });
+      rows.push(...attacks.map((attack) => attackRow(attack, run)));
+    }
+    rows.push(...leftOut.map((attack) => rowOfLeftOut(attack, whyLeftOut(request.used))));
+  }
+  rows.push(...runs.map(processRow), terminalRow(runs), await keyRow(runs, dataFolder, plantedKey));
+  const counts = countsOf(rows);
+  return { held: Object.values(counts).every((count) => count === 0), counts, rows };
+}
+
+function whyLeftOut({ name }: UsedRuntime): string {
+  return `attacks on the machine's own kernel; with the runtime ${name}, sandboxes may have another`;
+}
+
+function attackRow(attack: Attack, { summary }: SuiteRun): AttackRow {
+  const trial = summary?.runs.find((run) => run.case === attack.id)?.trials[0];
+  const seen = (trial?.verdict ?? 'nothing') as Seen;
+  return rowOf(attack, seen, trial?.cause?.message ?? trial?.failures[0]);
+}
+
+function processRow({ suite, summary, ended, stderr }: SuiteRun & { suite: HostileSuite }): AttackRow {
+  const attack = `Offsite itself reaches the end of ${suite}`;
+  const asExpected = { suite: 'all', attack, expected: 'yes' };
+  // Even with a summary, Offsite may have failed while it cleaned up.
+  if (summary !== undefined && /^exit code [03]$/.test(ended) && !stderr.includes('a defect of Offsite'))
+    return { ...asExpected, seen: 'yes' };
+  return {
+    ...asExpected,
+    seen: ended,
+    broke: 'crashes',
+    reason: stderr.trim().split('\n').slice(-12).join('\n'),
+  };
+}
+
+/** A terminal may show the output, so it must contain no control characters except line breaks and tabs. */
+function terminalRow(runs: readonly SuiteRun[]): AttackRow {
+  const attack = "commands for the reader's terminal in what Offsite prints";
+  const found = runs.some(({ stdout, stderr }) => steers(stdout) || steers(stderr));
+  const asExpected = { suite: 'all', attack, expected: 'none' };
+  return found ? { ...asExpected, seen: 'some', broke: 'leaked' } : { ...asExpected, seen: 'none' };
+}
+
+async function keyRow(runs: readonly SuiteRun[], dataFolder: string, key: string): Promise<AttackRow> {
+  const attack = "the machine's key in what Offsite prints and keeps";
+  const printed = runs.filter(({ stdout, stderr }) => holdsKey(Buffer.from(stdout + stderr), key));
+  const kept = await filesWithKey(dataFolder, key);
+  const found = [...printed.map(() => 'the output'), ...kept];
+  const asExpected = { suite: 'all', attack, expected: 'nowhere' };
+  if (found.length === 0) return { ...asExpected, seen: 'nowhere' };
+  return { ...asExpected, seen: found.join(', '), broke: 'leaked' };
 }

@@ -1,13 +1,10 @@
 import type { ConformanceCheck } from './check.ts';
-import { commandChecks } from './commands.ts';
+import { commandChecks, terminalChecks } from './commands.ts';
 import { containerChecks } from './containers.ts';
 import { fileChecks } from './files.ts';
-import { imageChecks } from './images.ts';
+import { imageChecks, volumeChecks } from './images.ts';
 import { limitChecks } from './limits.ts';
-import { serviceChecks } from './services.ts';
-import { terminalChecks } from './terminals.ts';
-import { volumeChecks } from './volumes.ts';
-import { wallChecks } from './walls.ts';
+import { serviceChecks, wallChecks } from './walls.ts';
 
 /** What any engine must do for Offsite. The tests run these, and so does `offsite doctor --deep`. */
 export const conformanceChecks: readonly ConformanceCheck[] = [

@@ -1,3 +1,5 @@
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { openClient } from '../docker/client.ts';
@@ -7,9 +9,10 @@ import { openPodman } from '../podman/open.ts';
 import type { EnginePort, OpenEngine } from '../port/engine-port.ts';
 import { isEngineFailure } from '../port/failure.ts';
 import type { EngineAddress, EngineCandidate } from './address.ts';
-import { candidates } from './candidates.ts';
-import { reach } from './reach.ts';
+import { configFolder, contextCandidate, currentContext } from './docker-context.ts';
 import { SshFailure } from './ssh-failure.ts';
+import { forwardOverSsh, type ReachOptions } from './ssh-forward.ts';
+import { readTlsFolder } from './tls-folder.ts';
 import { EngineUnreachable, type TriedEngine } from './unreachable.ts';
 
 export interface Connection {
@@ -84,10 +87,10 @@ async function connectTo(candidate: EngineCandidate, request: ConnectRequest): P
  * Asks the engine at an address whether it is Docker or Podman, and connects to it as that. Throws a
  * `connection` failure, or `ENGINE_TOO_OLD`.
  *
- * To add an engine with Docker's API: its socket in `candidates.ts`, features that it reports in another
+ * To add an engine with Docker's API: its socket in `candidates`, features that it reports in another
  * way in `engine/docker/facts.ts`, answers that differ beside their requests in `engine/docker/`, and
  * other requests by `engine/docker/negotiate.ts`, as for Podman. With another API: its address in
- * `address.ts`, `reach.ts` and `candidates.ts`; its choice here, before Docker's version is asked; its
+ * `address.ts`, `reach` and `candidates`; its choice here, before Docker's version is asked; its
  * name in `product` of `engine/port/capabilities.ts`; and a folder beside `engine/docker/` that makes an
  * `OpenEngine`, limits each answer, throws the failures of `engine/port/failure.ts` and ends requests
  * with `ending.ts`. It is complete when `offsite doctor --deep` and `npm test -- --engine NAME` pass.
@@ -99,5 +102,98 @@ async function openEngine(address: EngineAddress, clock: Clock, signal?: AbortSi
     return await (isPodman ? openPodman : openDocker)(address, clock, apiVersion);
   } finally {
     client.close();
+  }
+}
+
+/**
+ * The addresses where an engine may listen. If the user names one, it is the only candidate: the configured
+ * host, then DOCKER_HOST, DOCKER_CONTEXT, the `docker` CLI's current context, and CONTAINER_HOST, which is
+ * Podman's. Otherwise the usual sockets, the most common one first.
+ *
+ * @param certificates the folder for the configured host; default: the one that the environment names
+ */
+export async function candidates(
+  host: string | undefined,
+  env: NodeJS.ProcessEnv,
+  certificates?: string,
+): Promise<EngineCandidate[]> {
+  if (host !== undefined) {
+    const tls = certificates === undefined ? await tlsFromEnv(env) : await readTlsFolder(certificates);
+    return [{ host, source: 'the configured host', isNamed: true, tls }];
+  }
+  if (env.DOCKER_HOST) {
+    return [{ host: env.DOCKER_HOST, source: 'DOCKER_HOST', isNamed: true, tls: await tlsFromEnv(env) }];
+  }
+  const context = await currentContext(env);
+  if (context !== undefined) return [await contextCandidate(context, env)];
+  if (env.CONTAINER_HOST) {
+    return [{ host: env.CONTAINER_HOST, source: 'CONTAINER_HOST', isNamed: true }];
+  }
+  return usualSockets(env);
+}
+
+/** As the `docker` CLI reads it: any value of DOCKER_TLS_VERIFY turns TLS on. */
+async function tlsFromEnv(env: NodeJS.ProcessEnv) {
+  if (!env.DOCKER_TLS_VERIFY) return undefined;
+  return readTlsFolder(env.DOCKER_CERT_PATH ?? configFolder(env));
+}
+
+function usualSockets(env: NodeJS.ProcessEnv): EngineCandidate[] {
+  if (process.platform === 'win32') {
+    return [{ host: 'npipe:////./pipe/docker_engine', source: 'the default pipe', isNamed: false }];
+  }
+  const home = env.HOME ?? userInfo().homedir;
+  const runtime = env.XDG_RUNTIME_DIR ?? `/run/user/${userInfo().uid}`;
+  return [
+    { path: '/var/run/docker.sock', source: 'the default socket' },
+    { path: join(home, '.docker/run/docker.sock'), source: 'Docker Desktop' },
+    { path: join(runtime, 'docker.sock'), source: 'rootless Docker' },
+    { path: join(home, '.colima/default/docker.sock'), source: 'Colima' },
+    { path: join(runtime, 'podman/podman.sock'), source: 'rootless Podman' },
+    { path: '/run/podman/podman.sock', source: 'Podman' },
+  ].map(({ path, source }) => ({ host: `unix://${path}`, source, isNamed: false }));
+}
+
+interface ReachedEngine {
+  address: EngineAddress;
+  /** Why a request failed, if the forwarding can tell. */
+  failure(): Promise<OffsiteError | undefined>;
+  /** Stops the forwarding, if there is one. */
+  close(): Promise<void>;
+}
+
+/** Turns a candidate's URL into an address to connect to; for `ssh://` this starts the forwarding. */
+async function reach(candidate: EngineCandidate, options: ReachOptions): Promise<ReachedEngine> {
+  const { host, tls } = candidate;
+  const direct = { failure: async () => undefined, close: async () => undefined };
+  // Do not use the URL parser here: it does not know pipes and would decode the path.
+  const path = /^(?:unix|npipe):\/\/(.+)$/.exec(host)?.[1];
+  if (path !== undefined) return { address: { kind: 'socket', path }, ...direct };
+
+  const url = URL.canParse(host) ? new URL(host) : undefined;
+  switch (url?.hostname ? url.protocol : undefined) {
+    case 'tcp:':
+    case 'http:':
+    case 'https:': {
+      const secure = tls !== undefined || url?.protocol === 'https:';
+      const port = Number(url?.port || (secure ? 2376 : 2375));
+      const hostname = (url?.hostname ?? '').replace(/^\[|\]$/g, '');
+      return {
+        address: secure
+          ? { kind: 'https', host: hostname, port, tls: tls ?? {} }
+          : { kind: 'http', host: hostname, port },
+        ...direct,
+      };
+    }
+    case 'ssh:': {
+      const forward = await forwardOverSsh(url as URL, options);
+      return { ...forward, address: { kind: 'socket', path: forward.socketPath } };
+    }
+    default:
+      throw new OffsiteError(`Not an engine's address: ${host} (${candidate.source})`, {
+        code: 'ENGINE_BAD_ADDRESS',
+        kind: 'input',
+        hint: 'Write unix:///path, tcp://host:port or ssh://user@host.',
+      });
   }
 }

@@ -1,15 +1,19 @@
 import { posix } from 'node:path';
 import type { Readable } from 'node:stream';
+import { ByteStore } from '../../base/byte-store.ts';
+import { startDeadline } from '../../base/deadline.ts';
 import { parseForeignJson } from '../../base/parse-json.ts';
+import { pathLists } from '../../bounds/sandbox.ts';
+import type { TarHeader } from '../archive/tar-header.ts';
 import { tarArchive } from '../archive/write-archive.ts';
+import { longestPathList, tooManyPaths } from '../changes/path-room.ts';
 import type { DockerClient } from '../docker/client.ts';
+import { containerDamaged } from '../failure.ts';
 import type { ContainerPort } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { engineFailure } from '../port/failure.ts';
-import { attributesAt, withAttributes } from './attributes.ts';
 import { head } from './bare-request.ts';
-
-import { withFolderName } from './rewrite.ts';
+import { rewritten, streamFrom, withFolderName } from './rewrite.ts';
 
 type ArchivePort = Pick<ContainerPort, 'getArchive' | 'isFolder'>;
 
@@ -61,4 +65,105 @@ async function statOf(client: DockerClient, id: string, path: string, signal: Ab
 /** An archive of the link alone, as other engines give it. */
 function linkArchive(path: string, { linkTarget }: Stat): Readable {
   return tarArchive([{ name: posix.basename(path), linkTarget }]);
+}
+
+type Attributes = Pick<TarHeader, 'uid' | 'gid' | 'modifiedAt'>;
+
+/** By path relative to the archived path, as bytes in latin1; '' is the archived path itself. */
+type AttributesByPath = ReadonlyMap<string, Attributes>;
+
+/** The most users that the list is requested as. */
+const mostUsers = 4;
+
+/**
+ * Prints every path below `$1`, then in the same order its owner and its time. Works with the `stat` of GNU
+ * and of busybox.
+ */
+const list = `find "$1" -print0; first=$?; printf '\\0'
+find "$1" -exec stat -c '%u:%g:%Y' {} + || exit
+exit $first`;
+
+/**
+ * Asks a running container for the owners and times of all that is at a path. Programs of the container list
+ * them: an attacker who could replace these programs could also change the owners and times. Paths that none
+ * of its users may read are missing. Three round trips, and three more for each user that hides something
+ * from root.
+ */
+async function attributesAt(
+  port: EnginePort,
+  id: string,
+  path: string,
+  signal: AbortSignal | undefined,
+): Promise<AttributesByPath> {
+  const known = new Map<string, Attributes>();
+  // Root without capabilities may not see what another user hides, but that user may.
+  const users = ['0:0'];
+  for (let next = 0; next < Math.min(users.length, mostUsers); next++) {
+    const { bytes, exitCode } = await printed(port, id, { path, user: users[next], signal });
+    readAttributes(bytes, path, known);
+    if (exitCode === 0) break;
+    for (const { uid, gid } of known.values()) {
+      if (users.length === mostUsers) break;
+      if (!users.includes(`${uid}:${gid}`)) users.push(`${uid}:${gid}`);
+    }
+  }
+  return known;
+}
+
+async function printed(
+  port: EnginePort,
+  id: string,
+  { path, user, signal }: { path: string; user: string | undefined; signal: AbortSignal | undefined },
+): Promise<{ bytes: Buffer; exitCode: number | null }> {
+  const store = new ByteStore();
+  const flooded = Promise.withResolvers<never>();
+  flooded.promise.catch(() => undefined);
+  const opened = await port.containers.exec(id, {
+    argv: ['/bin/sh', '-c', list, 'offsite', path],
+    env: { LC_ALL: 'C', PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
+    user,
+    cwd: '/',
+    onPiece({ stream, bytes }) {
+      if (stream !== 'stdout') return;
+      if (store.size + bytes.length > longestPathList()) flooded.reject(tooManyPaths());
+      else store.add(bytes);
+    },
+    signal,
+  });
+  if (!opened.started) throw containerDamaged(`The container cannot run /bin/sh: ${opened.message}`);
+  using exec = opened.exec;
+  using deadline = startDeadline(port.clock, pathLists.time.listing, signal);
+  const late = await Promise.race([exec.streamEnded, flooded.promise, deadline.reached]);
+  signal?.throwIfAborted();
+  if (late !== undefined) throw containerDamaged('The owners and times of files were not listed in time.');
+  return { bytes: store.take(), exitCode: (await exec.inspect()).exitCode };
+}
+
+function readAttributes(bytes: Buffer, path: string, known: Map<string, Attributes>): void {
+  const end = bytes.indexOf('\0\0');
+  if (end === -1) return;
+  const paths = bytes.toString('latin1', 0, end).split('\0');
+  const lines = bytes.toString('latin1', end + 2).split('\n');
+  // Something was created or deleted between the two lists.
+  if (lines.length - 1 !== paths.length) return;
+  const root = Buffer.from(path).toString('latin1');
+  paths.forEach((full, index) => {
+    const [uid = Number.NaN, gid = Number.NaN, seconds = Number.NaN] = (lines[index] ?? '')
+      .split(':')
+      .map(Number);
+    if (!(uid >= 0 && gid >= 0 && Number.isInteger(seconds))) return;
+    known.set(full.slice(root.length).replace(/^\/+/, ''), { uid, gid, modifiedAt: seconds * 1000 });
+  });
+}
+
+/**
+ * The same archive with these owners and times; an entry that is not in `known` keeps those that the engine
+ * gave. Capabilities of files are left out.
+ */
+function withAttributes(source: Readable, known: AttributesByPath): Readable {
+  const change = (header: TarHeader): TarHeader => {
+    const parts = header.name.toString('latin1').split('/').filter(Boolean);
+    return { ...header, ...known.get(parts.slice(1).join('/')) };
+  };
+  return streamFrom(source, rewritten(source, change));
 }

@@ -1,16 +1,28 @@
+import type { Duplex } from 'node:stream';
+import { engineAnswers } from '../../bounds/sandbox.ts';
+import { readArchive } from '../archive/read.ts';
+import { ProgramStream } from '../docker/attach.ts';
 import type { DockerClient } from '../docker/client.ts';
 import { dockerContainers } from '../docker/containers.ts';
+import { openExec as openAsDocker } from '../docker/exec.ts';
+import { engineMessage, engineStatus } from '../docker/failure.ts';
 import { storageOf } from '../docker/state.ts';
-import type { ContainerEvent, ContainerPort, ContainerState } from '../port/containers.ts';
+import type {
+  AttachRequest,
+  CommandColumn,
+  ContainerEvent,
+  ContainerPort,
+  ContainerState,
+  EngineProcess,
+} from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
+import type { ExecCommand, OpenedExec, OutputPiece } from '../port/exec.ts';
 import { plainRuntimes } from '../port/plain-runtimes.ts';
 import { podmanArchives } from './archives.ts';
-import { attachProgram } from './attach.ts';
+import { hijack } from './bare-request.ts';
 import { createContainer, kernelMounts, type PodmanService } from './create.ts';
-import { openExec } from './exec.ts';
 import { filterFiles } from './filters.ts';
 import { imageId } from './names.ts';
-import { listProcesses } from './processes.ts';
 
 /** Containers by Podman's own API where its Docker API differs from Docker's. */
 export function podmanContainers(
@@ -104,3 +116,142 @@ function layerOf({ GraphDriver, OCIRuntime = '', Mounts }: Inspected): string | 
     !(Mounts ?? []).some(({ Destination, RW }) => RW && !kernelMounts.includes(Destination));
   return isWhole ? GraphDriver.Data?.UpperDir : undefined;
 }
+
+/** Connects to the standard streams of a container's program. One round trip. */
+async function attachProgram(
+  client: DockerClient,
+  id: string,
+  { onStderr, waitsForReader, signal }: AttachRequest,
+): Promise<Duplex> {
+  const path = `/containers/${id}/attach?stream=true&stdin=true&stdout=true&stderr=true`;
+  const socket = await client.call(
+    'attaching to a container',
+    (abortSignal) => hijack(client, path, abortSignal),
+    { signal },
+  );
+  return new ProgramStream(socket, onStderr, waitsForReader);
+}
+
+/**
+ * Podman reads `/proc` itself for these columns. For any other it would run the container's own `ps`, which
+ * an agent may have replaced.
+ */
+async function listProcesses(
+  client: DockerClient,
+  port: EnginePort,
+  id: string,
+  column: CommandColumn,
+): Promise<EngineProcess[] | undefined> {
+  const path = `/containers/${id}/top?ps_args=hpid,user,state,${column}&`;
+  const answer = await client.ask<{ Processes?: string[][] }>('listing processes', { method: 'GET', path });
+  // If Podman fails after it has sent the headers, there is no list.
+  if (answer.Processes === undefined) return undefined;
+  const users = answer.Processes.map(([, user = '']) => user);
+  const ids = users.every(isNumber) ? new Map<string, number>() : await userIds(port, id);
+  return answer.Processes.map(([pid, user = '', state = '', command = '']) => ({
+    pid: Number(pid),
+    uid: isNumber(user) ? Number(user) : (ids.get(user) ?? Number.NaN),
+    state,
+    command,
+  }));
+}
+
+function isNumber(user: string): boolean {
+  return /^\d+$/.test(user);
+}
+
+/**
+ * Podman names users as the container's `/etc/passwd` does. If an agent has falsified that file, its
+ * processes survive the kill by user, and a restart ends them.
+ */
+async function userIds(port: EnginePort, id: string): Promise<Map<string, number>> {
+  const ids = new Map([['root', 0]]);
+  for await (const entry of readArchive({ port, id }, '/etc/passwd', undefined, engineAnswers.bytes.users)) {
+    const chunks: Buffer[] = [];
+    for await (const chunk of entry.content()) chunks.push(chunk);
+    for (const line of Buffer.concat(chunks).toString().split('\n')) {
+      const [name = '', , uid = ''] = line.split(':');
+      if (!ids.has(name) && /^\d+$/.test(uid)) ids.set(name, Number(uid));
+    }
+  }
+  return ids;
+}
+
+/** What Podman answers if the container has no such user. */
+const noUser = /unable to find (?:user|group) /;
+
+/**
+ * Runs a command, reads the input that the command does not read, and ends after both. If a command ends
+ * while some of its input is on the way, Podman's connection to it is reset: the end of the output is lost,
+ * and Podman's error is in its place. A missing program ends with 127, as in a shell. The shell says nothing
+ * of its own, and neither it nor its `cat` ends by a signal to the command's process group, other than KILL.
+ * `command -p` takes no program of the workspace.
+ */
+const readInput = [
+  '/bin/sh',
+  '-c',
+  `exec 3>&2 2> /dev/null
+trap : HUP INT QUIT USR1 USR2 ALRM TERM
+{ trap '' HUP INT QUIT USR1 USR2 ALRM TERM; command -p cat; command -p cat > /dev/null; } | "$@" 2>&3 3>&-`,
+  'sh',
+];
+
+/** A stream may stay open until the command has ended. */
+function argvOf({ argv, stdin, readsInput }: ExecCommand): readonly string[] {
+  const isWhole = typeof stdin === 'string' || Buffer.isBuffer(stdin);
+  return isWhole && !readsInput ? [...readInput, ...argv] : argv;
+}
+
+/**
+ * Starts a command. If Podman cannot start a command, it reports the reason in the command's standard error.
+ * It drops the id of a process that has ended, so nothing else distinguishes such a command from one that
+ * ran.
+ */
+async function openExec(
+  client: DockerClient,
+  containerId: string,
+  command: ExecCommand,
+): Promise<OpenedExec> {
+  const beginning = new Beginning();
+  const onPiece = (piece: OutputPiece) => {
+    beginning.take(piece);
+    command.onPiece(piece);
+  };
+  try {
+    const opened = await openAsDocker(client, containerId, { ...command, argv: argvOf(command), onPiece });
+    if (!opened.started) return opened;
+    const { exec } = opened;
+    const inspect = async () => {
+      const state = await exec.inspect();
+      const neverStarted = !state.running && beginning.tellsFailure(state.exitCode);
+      return { ...state, neverStarted };
+    };
+    return { started: true, exec: { ...exec, inspect } };
+  } catch (thrown) {
+    const message = engineMessage(thrown);
+    if (engineStatus(thrown) !== 500 || !noUser.test(message)) throw thrown;
+    return { started: false, message };
+  }
+}
+
+/** Characters of what a command printed first. */
+const kept = 4096;
+
+/** What a command printed first to its standard error, if it printed nothing to its standard output. */
+class Beginning {
+  #stderr = '';
+  #isPlain = true;
+
+  take({ stream, bytes }: OutputPiece): void {
+    if (stream === 'stdout') this.#isPlain = false;
+    else if (this.#stderr.length < kept) this.#stderr += bytes.toString('latin1', 0, kept);
+  }
+
+  tellsFailure(exitCode: number | null): boolean {
+    return this.#isPlain && [125, 126, 127].includes(exitCode ?? 0) && failure.test(this.#stderr);
+  }
+}
+
+/** `Error: ` and what the runtime said, then one of Podman's causes. */
+const failure =
+  /^Error: .*: (?:OCI runtime attempted to invoke a command that was not found|OCI permission denied|OCI runtime error)\n/;

@@ -1,23 +1,28 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { Metrics } from '../../agent/daemon/metrics.ts';
+import { Delivery, type DeliveryParts } from '../../agent/delivery.ts';
 import { Watchdog } from '../../agent/loop.ts';
+import type { Sent } from '../../agent/outbox-delivery.ts';
 import { openDelivery, openWork, watchedLoop } from '../../agent/work-loop.ts';
 import type { Worker } from '../../agent/worker/worker.ts';
-import type { WorkerParts } from '../../agent/worker/worker-parts.ts';
+import type { WorkEvent, WorkerParts } from '../../agent/worker/worker-parts.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { Client } from '../../client/client.ts';
-import { fleetLock } from '../../ledger/fleet-tasks.ts';
+import type { TrialKey } from '../../ledger/batches.ts';
+import { type FleetTask, fleetLock } from '../../ledger/fleet-tasks.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { PendingReport } from '../../ledger/outbox.ts';
 import type { FleetConnection } from '../connect.ts';
 import { Contexts } from '../contexts.ts';
 import { profileOf, type WorkerProfile } from '../placement/worker-profile.ts';
 import type { FleetStorage } from '../storage/storage.ts';
+import { type TrialSummary, trialName } from '../workflow/messages.ts';
 import { Documents } from './documents.ts';
-import { EngineWatch } from './engine-watch.ts';
-import { FleetDelivery } from './fleet-delivery.ts';
 import { FleetLook } from './fleet-look.ts';
 import { FollowedQueues } from './followed-queues.ts';
 import { Polls } from './polls.ts';
+import { storeRecord } from './store-record.ts';
 import { TaskRunner } from './task-runner.ts';
 import { Tasks } from './tasks.ts';
 
@@ -223,5 +228,124 @@ function requireStorage(storage: FleetStorage | undefined): FleetStorage {
   throw new OffsiteError('queued runs reach workers through a storage, and this worker has none', {
     code: 'FLEET_STORAGE_MISSING',
     kind: 'infrastructure',
+  });
+}
+
+interface EngineWatchParts {
+  worker: Worker;
+  tasks: TaskRunner;
+  polls: Polls;
+  /** Ends the watch. */
+  signal: AbortSignal;
+}
+
+/** While the engine does not answer, other workers run what this one holds, and it takes nothing more. */
+class EngineWatch {
+  readonly #parts: EngineWatchParts;
+  #isDown = false;
+
+  constructor(parts: EngineWatchParts) {
+    this.#parts = parts;
+  }
+
+  observe(event: WorkEvent): void {
+    const { worker, tasks, polls, signal } = this.#parts;
+    if (event.kind === 'put-back')
+      void worker.suspectEngine(messageOf(event.error), signal).catch(() => undefined);
+    if (event.kind !== 'waiting' || !worker.isEngineDown || this.#isDown) return;
+    this.#isDown = true;
+    polls.hold(true);
+    void tasks.engineFails(event.reason);
+    const works = () => {
+      this.#isDown = false;
+      tasks.engineWorks();
+      polls.hold(false);
+    };
+    // Trials that were given back cannot notice that the engine works again.
+    worker.engineAnswers(signal).then(works, () => undefined);
+  }
+}
+
+interface FleetDeliveryParts extends DeliveryParts {
+  ledger: Ledger;
+  storage: FleetStorage | undefined;
+  tasks: Tasks;
+  /** How other machines know this worker. */
+  worker: string;
+  /** Called when Temporal has accepted a trial's result. */
+  accepted(trial: TrialKey): void;
+}
+
+/**
+ * Hands results over in three steps, each of which can be repeated: the record to the storage, the completion
+ * to Temporal, the report to the Eval Service. Only a worker whose completion was accepted reports the trial.
+ */
+class FleetDelivery extends Delivery {
+  readonly #parts: FleetDeliveryParts;
+
+  constructor(parts: FleetDeliveryParts) {
+    super(parts);
+    this.#parts = parts;
+  }
+
+  protected override async send(report: PendingReport, signal: AbortSignal): Promise<Sent> {
+    try {
+      await this.#complete(report);
+    } catch (error) {
+      if (error instanceof TaskTaken) return { kind: 'superseded', answer: error.message };
+      throw error;
+    }
+    signal.throwIfAborted();
+    return super.send(report, signal);
+  }
+
+  async #complete(report: PendingReport): Promise<void> {
+    const { ledger, tasks, storage, accepted } = this.#parts;
+    const { trial, batchId: batch, runId: run, ordinal } = report;
+    const task = ledger.fleetTasks.of(trial);
+    // Other commands may have filled this outbox too.
+    if (!task || task.isAccepted) return;
+    const summary = await storeRecord(trial, this.#parts);
+    const answer = await tasks.complete(task.token, summary).catch(asOutage);
+    if (answer === 'refused') await this.#requireOwn(report, task, summary);
+    if (summary.record !== undefined)
+      await storage?.addResult(batch, { run, ordinal, record: summary.record });
+    ledger.fleetTasks.accept(trial);
+    accepted(trial);
+  }
+
+  /**
+   * Returns if the refused result is nevertheless the trial's result: its completion was accepted before, and
+   * the answer was lost. Throws {@link TaskTaken} otherwise.
+   */
+  async #requireOwn(
+    report: PendingReport,
+    { workflow, workflowRun }: FleetTask,
+    own: TrialSummary,
+  ): Promise<void> {
+    const { batchId, runId: run, ordinal } = report;
+    const name = trialName({ run, ordinal });
+    const outcome = await this.#parts.tasks
+      .outcome({ workflowId: workflow ?? batchId, runId: workflowRun }, name)
+      .catch(asOutage);
+    if (outcome?.record === own.record && outcome?.worker === own.worker) return;
+    throw new TaskTaken(`trial ${name} was given to another worker, or its batch was canceled`);
+  }
+}
+
+/** Temporal has given the trial to another worker. */
+class TaskTaken extends OffsiteError {
+  override readonly name = 'TaskTaken';
+
+  constructor(message: string) {
+    super(message, { code: 'FLEET_TASK_TAKEN', kind: 'infrastructure' });
+  }
+}
+
+function asOutage(error: unknown): never {
+  throw new OffsiteError(`the Temporal server did not take a result: ${messageOf(error)}`, {
+    code: 'FLEET_UNREACHABLE',
+    kind: 'infrastructure',
+    cause: error,
   });
 }

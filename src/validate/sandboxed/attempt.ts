@@ -1,12 +1,13 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { readdir, readFile, realpath } from 'node:fs/promises';
+import { matchesGlob, relative, resolve, sep } from 'node:path';
+import * as util from 'node:util';
 import { format, inspect } from 'node:util';
 import { validatorRecords } from '../../bounds/grading.ts';
 import type { JudgeResult, RegisteredValidation, TrajectoryCommand, ValidationContext } from './api.ts';
-import { describe, messageOf } from './failure-text.ts';
 import { AskFailed, type Host } from './host.ts';
-import { type LogCapture, Logs } from './logs.ts';
 import type { SandboxedText, SandboxedValidation } from './records.ts';
 import { runOwn, runWork } from './run.ts';
-import { filesInside, matching, readInside } from './workspace.ts';
 
 /** Runs one validation until it has a verdict or its deadline passes. */
 export async function attempt(
@@ -140,4 +141,110 @@ function refuseLarge(material: string | Record<string, string> | undefined): voi
   throw new Error(
     `the material has ${characters} characters, but the limit is ${validatorRecords.bytes.material}`,
   );
+}
+
+/**
+ * Reads a file of the workspace. Refuses a file outside the workspace: it is not the agent's work, and it may
+ * hold what the validator expects.
+ */
+async function readInside(workspace: string, path: string): Promise<string> {
+  const [root, file] = await Promise.all([realpath(workspace), realpath(resolve(workspace, path))]);
+  if (!file.startsWith(`${root}${sep}`)) throw new Error(`${path} leads out of the workspace`);
+  return readFile(file, 'utf8');
+}
+
+/**
+ * Paths of the files below the workspace, sorted, including hidden ones. Links are listed but not followed.
+ */
+async function filesInside(workspace: string): Promise<string[]> {
+  const entries = await readdir(workspace, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => relative(workspace, resolve(entry.parentPath, entry.name)))
+    .sort();
+}
+
+/** The paths that match a glob. Without a glob, all paths. */
+function matching(paths: readonly string[], pattern: string | undefined): string[] {
+  return paths.filter((path) => pattern === undefined || matchesGlob(path, pattern));
+}
+
+/**
+ * The message of a failed check: its error's message. If the error compares two values and its message does
+ * not show the difference, the difference is added.
+ */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return util.inspect(error);
+  const { message } = error;
+  if (!('actual' in error && 'expected' in error) || message.includes(title)) return message;
+  const { actual, expected } = error;
+  // Node generated the message in its short form, which shows both values already.
+  if ('generatedMessage' in error && error.generatedMessage === true) return message;
+  if (actual === undefined && expected === undefined) return message;
+  // `assert.ok` compares with true, which says nothing.
+  if ('operator' in error && error.operator === '==' && expected === true) return message;
+  return `${message}\n\n${title}\n${difference(actual, expected)}`;
+}
+
+/** The heading of a difference, as in Node's own assertions. */
+const title = '+ actual - expected';
+
+/** The error with its stack and its causes. */
+export function describe(error: unknown): string {
+  return util.inspect(error, { depth: 4, maxStringLength: 10_000 });
+}
+
+function difference(actual: unknown, expected: unknown): string {
+  const actualLines = printed(actual).split('\n');
+  const expectedLines = printed(expected).split('\n');
+  // The sandbox's own Node may be too old to have `util.diff`.
+  const changes: readonly (readonly [number, string])[] =
+    typeof util.diff === 'function'
+      ? util.diff(actualLines, expectedLines)
+      : [
+          ...actualLines.map((line) => [1, line] as const),
+          ...expectedLines.map((line) => [-1, line] as const),
+        ];
+  return changes.map(([kind, line]) => `${kind === 0 ? ' ' : kind > 0 ? '+' : '-'} ${line}`).join('\n');
+}
+
+function printed(value: unknown): string {
+  return util.inspect(value, { depth: 10, sorted: true, maxArrayLength: 200, maxStringLength: 10_000 });
+}
+
+/** The text that a validation prints, up to a limit. */
+class Logs {
+  readonly kept: { at: number; level: string; text: string }[] = [];
+  #room = validatorRecords.bytes.logs;
+  cut = false;
+
+  keep(level: string, text: string): void {
+    if (this.#room > 0) this.kept.push({ at: Date.now(), level, text: text.slice(0, this.#room) });
+    if (text.length > this.#room) this.cut = true;
+    // An empty line counts too. Otherwise their number would have no limit.
+    this.#room = Math.max(0, this.#room - text.length - 1);
+  }
+}
+
+/**
+ * Adds printed text to the logs of the validation that prints it, even if its deadline has passed and the
+ * next one runs.
+ */
+export class LogCapture {
+  readonly #running = new AsyncLocalStorage<Logs>();
+
+  /** Captures everything that is written to `stream` from now on. */
+  take(stream: NodeJS.WriteStream, level: string): void {
+    stream.write = (chunk: unknown, ...rest: unknown[]): boolean => {
+      const text = chunk instanceof Uint8Array ? Buffer.from(chunk).toString() : String(chunk);
+      this.#running.getStore()?.keep(level, text);
+      const callback = rest.find((argument) => typeof argument === 'function');
+      callback?.();
+      return true;
+    };
+  }
+
+  during<Result>(logs: Logs, work: () => Result): Result {
+    return this.#running.run(logs, work);
+  }
 }

@@ -3,10 +3,8 @@
  * validations.
  */
 import { registered } from './api.ts';
-import { attempt } from './attempt.ts';
-import { describe } from './failure-text.ts';
+import { attempt, describe, LogCapture } from './attempt.ts';
 import { Host } from './host.ts';
-import { LogCapture } from './logs.ts';
 
 // The command line contains the path of the validator's folder, which the work must not find.
 process.title = 'validator';

@@ -1,7 +1,6 @@
 import { render } from 'preact';
 import { App, NoAccess } from './app.tsx';
-import { httpSource } from './data/http-source.ts';
-import { takeToken } from './data/token.ts';
+import { httpSource, takeToken } from './data/http-source.ts';
 import { applyTheme } from './theme.ts';
 
 applyTheme();

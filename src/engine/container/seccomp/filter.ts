@@ -1,9 +1,220 @@
 import type { Capabilities } from '../../port/capabilities.ts';
 import { plainRuntimes } from '../../port/plain-runtimes.ts';
 import type { ContainerSpec } from '../container-spec.ts';
-import { absentCalls, programCalls, sandboxCalls } from './calls.ts';
-import { allow, equals, errors, masked, type Rule, refuse } from './rule.ts';
-import { programSockets, sandboxSockets } from './sockets.ts';
+
+/** One condition on an argument of a call, which the kernel compares as 64 bits without a sign. */
+interface Condition {
+  index: number;
+  op: 'SCMP_CMP_EQ' | 'SCMP_CMP_NE' | 'SCMP_CMP_GT' | 'SCMP_CMP_MASKED_EQ';
+  value: number;
+  /** For `SCMP_CMP_MASKED_EQ`: the required value of those bits that are set in `value`. */
+  valueTwo?: number;
+}
+
+/**
+ * What happens to some calls if all conditions hold, in the engine's form. Rules for the same call must not
+ * overlap.
+ */
+interface Rule {
+  names: readonly string[];
+  action: 'SCMP_ACT_ALLOW' | 'SCMP_ACT_ERRNO';
+  args?: Condition[];
+  /** The number of the error that the caller sees. */
+  errnoRet?: number;
+}
+
+/** Error numbers, the same on all Linux architectures that Offsite supports. */
+const errors = {
+  EPERM: 1,
+  ENOSYS: 38,
+  EPROTONOSUPPORT: 93,
+  EOPNOTSUPP: 95,
+  EAFNOSUPPORT: 97,
+} as const;
+
+function allow(names: readonly string[], ...args: Condition[]): Rule {
+  return { names, action: 'SCMP_ACT_ALLOW', ...(args.length > 0 && { args }) };
+}
+
+function refuse(error: keyof typeof errors, names: readonly string[], ...args: Condition[]): Rule {
+  return { names, action: 'SCMP_ACT_ERRNO', errnoRet: errors[error], ...(args.length > 0 && { args }) };
+}
+
+function equals(index: number, value: number): Condition {
+  return { index, op: 'SCMP_CMP_EQ', value };
+}
+
+/** Holds if the argument's bits under `mask` equal those of `value`. */
+function masked(index: number, mask: number, value: number): Condition {
+  return { index, op: 'SCMP_CMP_MASKED_EQ', value: mask, valueTwo: value };
+}
+
+/**
+ * The system calls that programs need, by purpose, under the names of Linux on 64-bit machines. A name that a
+ * machine's kernel does not have is harmless. Calls that no list names are refused: a call that Linux adds
+ * tomorrow is refused until somebody adds it here. The lists contain no call that the engine's default filter
+ * (Docker's) refuses to a container without capabilities.
+ */
+
+const streams = names(`
+  close close_range dup dup2 dup3 fcntl ioctl lseek pipe pipe2 pread64 preadv preadv2 read readv
+  sendfile splice tee vmsplice write writev`);
+
+const reading = names(`
+  access cachestat chdir faccessat faccessat2 fadvise64 fchdir fgetxattr flistxattr flock fstat fstatfs
+  getcwd getdents getdents64 getxattr getxattrat lgetxattr listxattr listxattrat llistxattr lstat
+  newfstatat open openat openat2 readahead readlink readlinkat stat statfs statx umask`);
+
+const changing = names(`
+  chmod chown copy_file_range creat fchmod fchmodat fchmodat2 fchown fchownat fdatasync
+  fremovexattr fsetxattr fsync ftruncate futimesat lchown link linkat lremovexattr lsetxattr mkdir
+  mkdirat mknod mknodat pwrite64 pwritev pwritev2 removexattr removexattrat rename renameat renameat2
+  rmdir setxattr setxattrat symlink symlinkat sync sync_file_range syncfs truncate unlink unlinkat utime
+  utimensat utimes`);
+
+const watching = names('inotify_add_watch inotify_init inotify_init1 inotify_rm_watch');
+
+const memory = names(`
+  brk madvise map_shadow_stack membarrier memfd_create mincore mlock mlock2 mlockall mmap mprotect
+  mremap mseal msync munlock munlockall munmap pkey_alloc pkey_free pkey_mprotect remap_file_pages`);
+
+const waiting = names(`
+  epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_pwait2 epoll_wait eventfd eventfd2 futex
+  futex_requeue futex_wait futex_waitv futex_wake get_robust_list poll ppoll pselect6 select
+  set_robust_list`);
+
+const time = names(`
+  alarm clock_getres clock_gettime clock_nanosleep getitimer gettimeofday nanosleep setitimer time
+  timer_create timer_delete timer_getoverrun timer_gettime timer_settime timerfd_create timerfd_gettime
+  timerfd_settime times`);
+
+const signals = names(`
+  kill pause pidfd_open pidfd_send_signal restart_syscall rt_sigaction rt_sigpending rt_sigprocmask
+  rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo sigaltstack signalfd
+  signalfd4 tgkill tkill`);
+
+/** `clone` makes threads as well as processes; filter.ts forbids creating namespaces with it. */
+const running = names(`
+  arch_prctl capget execve execveat exit exit_group getcpu getpgid getpgrp getpid getppid getpriority
+  getrandom getrlimit getrusage getsid gettid prctl riscv_hwprobe rseq sched_get_priority_max
+  sched_get_priority_min sched_getaffinity sched_getattr sched_getparam sched_getscheduler
+  sched_rr_get_interval sched_setaffinity sched_yield set_tid_address sysinfo uname uretprobe`);
+
+const starting = names(`
+  capset fork ioprio_get ioprio_set landlock_add_rule landlock_create_ruleset landlock_restrict_self
+  process_mrelease sched_setattr sched_setparam sched_setscheduler seccomp setpgid setpriority setrlimit
+  setsid vfork wait4 waitid`);
+
+const readingIdentity = names('getegid geteuid getgid getgroups getresgid getresuid getuid');
+
+const changingIdentity = names(
+  'setfsgid setfsuid setgid setgroups setregid setresgid setresuid setreuid setuid',
+);
+
+/** Operations on sockets; which sockets a program may create is said below. */
+const connections = names(`
+  accept accept4 bind connect getpeername getsockname getsockopt listen recvfrom recvmmsg recvmsg
+  sendmmsg sendmsg sendto setsockopt shutdown`);
+
+const exchange = names(`
+  io_cancel io_destroy io_getevents io_pgetevents io_setup io_submit mq_getsetattr mq_notify mq_open
+  mq_timedreceive mq_timedsend mq_unlink msgctl msgget msgrcv msgsnd semctl semget semop semtimedop
+  shmat shmctl shmdt shmget`);
+
+/**
+ * Debuggers and leak checkers need these, and refusing them would not help: a process that may trace another
+ * can also write its memory through /proc. The kernel allows both only for processes of the same user inside
+ * the sandbox.
+ */
+const tracing = names('process_vm_readv process_vm_writev ptrace');
+
+const sandboxCalls: readonly string[] = [
+  ...[streams, reading, changing, watching, memory, waiting, time, signals, running, starting],
+  ...[readingIdentity, changingIdentity, connections, exchange, tracing],
+].flat();
+
+/**
+ * For Offsite's own program that reads files and serves connections: it changes no file, starts no process
+ * and traces none.
+ */
+const programCalls: readonly string[] = [
+  ...[streams, reading, memory, waiting, time, signals, running, readingIdentity, connections],
+].flat();
+
+/**
+ * Calls that libraries try but can do without: they fail as if the kernel did not have them. Filters cannot
+ * read `clone3`'s flags. The others are newer than most kernels, or bypass filters, as `io_uring` does.
+ */
+const absentCalls: readonly string[] = names(`
+  clone3 file_getattr file_setattr io_uring_enter io_uring_register io_uring_setup listmount listns
+  lsm_get_self_attr lsm_list_modules lsm_set_self_attr memfd_secret name_to_handle_at open_tree_attr
+  rseq_slice_yield statmount`);
+
+function names(text: string): string[] {
+  return text.trim().split(/\s+/);
+}
+
+const families = { unix: 1, inet: 2, inet6: 10, netlink: 16 } as const;
+const types = { stream: 1, datagram: 2 } as const;
+/** The bits of a socket's type, without its flags (SOCK_NONBLOCK, SOCK_CLOEXEC). */
+const typeBits = 0xf;
+/** 0 is the default protocol: TCP for streams, UDP for datagrams. */
+const protocols = {
+  stream: [0, 6],
+  datagram: { inet: [0, 17, 1], inet6: [0, 17, 58] },
+} as const;
+
+const isFamily = (family: number) => equals(0, family);
+const isType = (type: number) => masked(1, typeBits, type);
+const isProtocol = (protocol: number) => equals(2, protocol);
+
+const streamsOver = (family: 'inet' | 'inet6'): Rule[] =>
+  protocols.stream.map((protocol) =>
+    allow(['socket'], isFamily(families[family]), isType(types.stream), isProtocol(protocol)),
+  );
+
+const datagramsOver = (family: 'inet' | 'inet6'): Rule[] =>
+  protocols.datagram[family].map((protocol) =>
+    allow(['socket'], isFamily(families[family]), isType(types.datagram), isProtocol(protocol)),
+  );
+
+/**
+ * The sockets that a sandbox may create: families unix, inet, inet6 and netlink. For inet and inet6 only TCP,
+ * UDP and echo (ping): other types or protocols make the kernel load modules that are rarely reviewed. For
+ * netlink only what lists interfaces and routes. For any other family the call fails as if the kernel did not
+ * know the family, which programs can handle.
+ */
+const sandboxSockets: readonly Rule[] = [
+  allow(['socket'], isFamily(families.unix)),
+  ...(['inet', 'inet6'] as const).flatMap((family) => [...streamsOver(family), ...datagramsOver(family)]),
+  allow(['socket'], isFamily(families.netlink), isProtocol(0)),
+  refuse('EPROTONOSUPPORT', ['socket'], isFamily(families.netlink), {
+    index: 2,
+    op: 'SCMP_CMP_NE',
+    value: 0,
+  }),
+  ...otherFamilies(Object.values(families)),
+  allow(['socketpair'], isFamily(families.unix)),
+  refuse('EAFNOSUPPORT', ['socketpair'], { index: 0, op: 'SCMP_CMP_NE', value: families.unix }),
+];
+
+/** Only TCP over IPv4. */
+const programSockets: readonly Rule[] = [...streamsOver('inet'), ...otherFamilies([families.inet])];
+
+/**
+ * Refuses every family but `known`. A rule cannot have two conditions on one argument, so the gaps are listed
+ * one by one.
+ */
+function otherFamilies(known: readonly number[]): Rule[] {
+  const last = Math.max(...known);
+  const gaps = Array.from({ length: last }, (_, family) => family).filter(
+    (family) => !known.includes(family),
+  );
+  return [
+    ...gaps.map((family) => refuse('EAFNOSUPPORT', ['socket'], isFamily(family))),
+    refuse('EAFNOSUPPORT', ['socket'], { index: 0, op: 'SCMP_CMP_GT', value: last }),
+  ];
+}
 
 /**
  * `sandbox`: for containers that run anything. `program`: for containers that run one program of Offsite's.

@@ -1,6 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { EnvironmentStep } from '../../../record/environment.ts';
+import type { LaterGrading } from '../../../record/later-grading.ts';
+import type { HostConnection } from '../../../record/model-account.ts';
 import type { TrialRecord } from '../../../record/trial-record.ts';
 import type { TrialPage } from '../../model/shapes.ts';
 import { BlobText, LongText } from '../parts/blob-text.tsx';
@@ -12,9 +14,8 @@ import { Artifacts } from './artifacts.tsx';
 import { Attempts } from './attempts.tsx';
 import { Changes } from './changes.tsx';
 import { Checks } from './checks.tsx';
-import { Gradings } from './gradings.tsx';
 import { useLoadValue, useRecord } from './record-context.ts';
-import { Task } from './task.tsx';
+import { RecordText } from './record-text.tsx';
 import { Timeline } from './timeline.tsx';
 
 interface Tab {
@@ -205,4 +206,135 @@ function Part({ name, value }: { name: string; value: unknown }) {
 function Json({ value, name }: { value: unknown; name: string }) {
   const text = useMemo(() => JSON.stringify(value, null, 2), [value]);
   return <LongText text={text} label={name} />;
+}
+
+/** The later gradings of a trial, newest first, each beside the first one. */
+function Gradings({ page }: { page: TrialPage }) {
+  const first = page.trial.verdict ?? 'void';
+  return (
+    <div class="scroll-pane">
+      {page.gradings.toReversed().map((grading) => (
+        <Grading key={grading.gradedAt} grading={grading} first={first} />
+      ))}
+    </div>
+  );
+}
+
+function Grading({ grading, first }: { grading: LaterGrading; first: string }) {
+  const { gradedAt, verdict, suite, notes, cause, checks, unreadable } = grading;
+  return (
+    <section class="grading" aria-label={`Grading of ${when(gradedAt)}`}>
+      <p>
+        <b>{when(gradedAt)}</b> <span class="tag">{first}</span> <span aria-hidden="true">→</span>{' '}
+        <span class="tag">{verdict}</span>{' '}
+        <span class="dim">{suite === undefined ? 'as the batch was planned' : `by ${line(suite)}`}</span>
+      </p>
+      {cause && (
+        <p>
+          {line(cause.kind)}, in {line(cause.phase)}: {line(cause.message)}
+        </p>
+      )}
+      {unreadable !== undefined && <p role="alert">{line(unreadable)}</p>}
+      {notes.map((note) => (
+        <p key={note} class="note">
+          {line(note)}
+        </p>
+      ))}
+      {checks.length > 0 && (
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Check</th>
+              <th scope="col">In the trial</th>
+              <th scope="col">Graded again</th>
+            </tr>
+          </thead>
+          <tbody>
+            {checks.map(({ kind, name, was, now, changed }, index) => (
+              <tr key={index}>
+                <td>
+                  <span class="dim">{kind}</span> {changed ? <b>{line(name)}</b> : line(name)}
+                </td>
+                <td>{line(was ?? 'none')}</td>
+                <td>{line(now ?? 'none')}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  );
+}
+
+/** What the trial was asked to do, and the setup that it ran with. */
+function Task() {
+  const { record } = useRecord();
+  const { subject, harnessVersion, finalMessage, turns, sandboxId, imageId, disagreements, sandboxLacks } =
+    record;
+  const mapped = record.mappedImages?.map(({ name, usedInstead }) => `${usedInstead} in place of ${name}`);
+  const digests = record.images?.flatMap(({ name, digest }) => (digest ? [`${name}@${digest}`] : []));
+  const { replay } = record;
+  const replayed = replay && `recorded answers of ${replay.of} took the place of a model`;
+  const facts = [
+    ['Model', subject?.model],
+    ['Not a live result', replayed],
+    ['Harness', [subject?.harness, harnessVersion].filter((part) => part !== undefined).join(' ')],
+    ['Profile', subject?.profile],
+    ['Image', subject?.image],
+    ['Digests', digests?.join(', ')],
+    ['Images that the configuration replaces', mapped?.join(', ')],
+    ['Workspace', record.workspace],
+    ['Source', record.source && `${record.source.commit} of ${record.source.url}`],
+    ['Network', subject?.network],
+    ['Hosts that the agent may reach', reached(subject?.hosts, record.models?.connections)],
+    ['Hosts that the tests may reach', reached(subject?.testsHosts, record.testsConnections)],
+    ['Messages to the harness', turns === undefined ? undefined : String(turns)],
+    ['Engine', record.engine],
+    ['Sandbox', sandboxId?.slice(0, 12)],
+    ['Made from', imageId?.replace('sha256:', '').slice(0, 12)],
+    ['Services', record.services?.map(({ name, image }) => `${name}: ${image}`).join(', ')],
+    ['Limits that the engine could not apply', sandboxLacks?.join(', ')],
+    ['What the harness did not get', record.deviations?.join(', ')],
+  ].filter((fact): fact is [string, string] => Boolean(fact[1]));
+  return (
+    <div class="scroll-pane">
+      <h2>What was tried</h2>
+      <dl class="facts">
+        {facts.map(([label, value]) => (
+          <div key={label}>
+            <dt>{label}</dt>
+            <dd>{line(value)}</dd>
+          </div>
+        ))}
+      </dl>
+      {disagreements && disagreements.length > 0 && (
+        <>
+          <h3>Where the harness's counts differ from Offsite's</h3>
+          <ul>
+            {disagreements.map((each) => (
+              <li key={each}>{line(each)}</li>
+            ))}
+          </ul>
+        </>
+      )}
+      {subject && <RecordText label="Prompt" pointer="/subject/prompt" text={subject.prompt} />}
+      {finalMessage !== undefined && (
+        <RecordText label="Final message of the agent" pointer="/finalMessage" text={finalMessage} />
+      )}
+      {subject?.verify !== undefined && (
+        <RecordText label="Verify script" pointer="/subject/verify" text={subject.verify} />
+      )}
+    </div>
+  );
+}
+
+/** Hosts with the number of connections to them; undefined if there was nothing to reach. */
+function reached(
+  hosts: readonly string[] = [],
+  connections: readonly HostConnection[] = [],
+): string | undefined {
+  if (hosts.length === 0 && connections.length === 0) return undefined;
+  const failed = connections.filter(({ failure }) => failure !== undefined).length;
+  const counted = `${plural(connections.length, 'connection')}${failed > 0 ? `, ${failed} failed` : ''}`;
+  return `${hosts.length === 0 ? 'none' : hosts.join(', ')} (${counted})`;
 }
