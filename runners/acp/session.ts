@@ -16,8 +16,6 @@ import { messageOf } from '../../src/base/offsite-error.ts';
 import { acpMessages, harnessLines } from '../../src/bounds/sandbox.ts';
 import type { ExecResult } from '../../src/engine/exec/exec-request.ts';
 import { cliEnding } from '../../src/harness/cli-ending.ts';
-import { modelFailure } from '../../src/harness/model-failure.ts';
-import { RecordRoom } from '../../src/harness/record-room.ts';
 import type {
   CommandSource,
   HarnessContext,
@@ -27,7 +25,7 @@ import type {
   TurnLimits,
 } from '../../src/harness/runner.ts';
 import { shownOutput } from '../../src/harness/streamed-turn.ts';
-import { TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
+import { modelFailure, RecordRoom, TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
 import { type McpServer, transportOf } from '../../src/suite/mcp-server.ts';
 import { type AcpProgram, AgentProcess, noTimeoutMs } from './agent-process.ts';
 import { AcpMessages } from './messages.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { acpMessages } from '../../src/bounds/sandbox.ts';
-import { beginningOf } from '../../src/harness/beginning-of.ts';
+import { beginningOf } from '../../src/harness/cli-stream.ts';
 import type { TurnRecord } from '../../src/harness/turn-record.ts';
 import type { CommandEntry } from '../../src/record/harness.ts';
 

@@ -7,8 +7,12 @@ import {
   pythonInstall,
   pythonVersionFile,
 } from '../../src/harness/python-cli.ts';
-import { requireModel } from '../../src/harness/require-model.ts';
-import type { HarnessContext, ModelAccess, Runner } from '../../src/harness/runner.ts';
+import {
+  type HarnessContext,
+  type ModelAccess,
+  type Runner,
+  requireModel,
+} from '../../src/harness/runner.ts';
 import { pythonVersions } from '../versions.ts';
 
 /** aider. Its model calls no tools: it writes edits into its answers. */

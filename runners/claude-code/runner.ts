@@ -1,8 +1,12 @@
 import { type Cli, cliSession } from '../../src/harness/cli-session.ts';
 import { npmInstall, programPath, versionFile } from '../../src/harness/npm-cli.ts';
 import { mcpEntry } from '../../src/harness/program-environment.ts';
-import { requireModel } from '../../src/harness/require-model.ts';
-import type { HarnessContext, ModelAccess, Runner } from '../../src/harness/runner.ts';
+import {
+  type HarnessContext,
+  type ModelAccess,
+  type Runner,
+  requireModel,
+} from '../../src/harness/runner.ts';
 import { versions } from '../versions.ts';
 import { claudeCodeLines } from './stream.ts';
 

@@ -3,8 +3,7 @@ import { commandOutput } from '../../src/bounds/sandbox.ts';
 import { OutputCapture } from '../../src/engine/exec/output-capture.ts';
 import type { LineTaker, StreamReader } from '../../src/harness/cli-stream.ts';
 import type { CommandOutcome } from '../../src/harness/message-lines.ts';
-import { modelFailure } from '../../src/harness/model-failure.ts';
-import type { TurnRecord, TurnStatus } from '../../src/harness/turn-record.ts';
+import { modelFailure, type TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
 
 const Hook = z.object({ hookEventName: z.string(), taskId: z.string() });
 const Line = z.object({

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { LineTaker } from '../../src/harness/cli-stream.ts';
-import { modelFailure } from '../../src/harness/model-failure.ts';
-import type { TurnRecord } from '../../src/harness/turn-record.ts';
+import { modelFailure, type TurnRecord } from '../../src/harness/turn-record.ts';
 
 const Thread = z.object({ thread_id: z.string() });
 const Item = z.looseObject({ id: z.string(), type: z.string(), status: z.string().optional() });

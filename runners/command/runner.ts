@@ -3,7 +3,6 @@ import type { TrajectoryEntry } from '../../src/contract/report.ts';
 import type { ScriptResult, ScriptStep } from '../../src/engine/script/script-request.ts';
 import { endedBySignal } from '../../src/harness/cli-ending.ts';
 import type { LineTaker, StreamReader } from '../../src/harness/cli-stream.ts';
-import { modelFailure } from '../../src/harness/model-failure.ts';
 import { programEnvironment } from '../../src/harness/program-environment.ts';
 import type {
   CommandSource,
@@ -14,7 +13,7 @@ import type {
   TurnLimits,
 } from '../../src/harness/runner.ts';
 import { shownOutput, streamedTurn } from '../../src/harness/streamed-turn.ts';
-import { TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
+import { modelFailure, TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
 import { StreamLine } from '../../src/suite/stream-line.ts';
 import { streams } from '../streams.ts';
 

@@ -1,7 +1,11 @@
 import { type Cli, cliSession } from '../../src/harness/cli-session.ts';
 import { harnessFolder, npmInstall, programPath, versionFile } from '../../src/harness/npm-cli.ts';
-import { requireModel } from '../../src/harness/require-model.ts';
-import type { HarnessContext, ModelAccess, Runner } from '../../src/harness/runner.ts';
+import {
+  type HarnessContext,
+  type ModelAccess,
+  type Runner,
+  requireModel,
+} from '../../src/harness/runner.ts';
 import { type McpServer, transportOf } from '../../src/suite/mcp-server.ts';
 import { versions } from '../versions.ts';
 import { copilotStream } from './stream.ts';

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { commandOutput } from '../../src/bounds/sandbox.ts';
 import { OutputCapture } from '../../src/engine/exec/output-capture.ts';
 import type { LineTaker, StreamReader } from '../../src/harness/cli-stream.ts';
-import { modelFailure } from '../../src/harness/model-failure.ts';
-import type { TurnRecord, TurnStatus } from '../../src/harness/turn-record.ts';
+import { modelFailure, type TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
 
 const Line = z.object({
   timestamp: z.iso.datetime().transform((text) => Date.parse(text)),

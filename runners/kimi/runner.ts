@@ -1,6 +1,10 @@
 import { npmInstall, programPath } from '../../src/harness/npm-cli.ts';
-import { requireModel } from '../../src/harness/require-model.ts';
-import type { HarnessContext, ModelAccess, Runner } from '../../src/harness/runner.ts';
+import {
+  type HarnessContext,
+  type ModelAccess,
+  type Runner,
+  requireModel,
+} from '../../src/harness/runner.ts';
 import type { AcpProgram } from '../acp/agent-process.ts';
 import { acpSession } from '../acp/lazy-session.ts';
 import { versions } from '../versions.ts';

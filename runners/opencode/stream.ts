@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { LineTaker } from '../../src/harness/cli-stream.ts';
-import { modelFailure } from '../../src/harness/model-failure.ts';
-import type { TurnRecord, TurnStatus } from '../../src/harness/turn-record.ts';
+import { modelFailure, type TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
 
 const Line = z.object({ sessionID: z.string(), timestamp: z.number() });
 const Spoken = z.object({ part: z.object({ text: z.string() }) });

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { LineTaker, StreamReader } from '../../src/harness/cli-stream.ts';
 import { type CommandOutcome, type CommandResult, messageLines } from '../../src/harness/message-lines.ts';
-import { modelFailure } from '../../src/harness/model-failure.ts';
-import type { TurnRecord, TurnStatus } from '../../src/harness/turn-record.ts';
+import { modelFailure, type TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
 
 const System = z.looseObject({ subtype: z.string() });
 const Init = z.object({ session_id: z.string(), qwen_code_version: z.string().optional() });

@@ -8,7 +8,7 @@ import { loadSuite, type SuiteOptions } from '../suite/load-suite.ts';
 import type { PlannedVariant, SuitePlan } from '../suite/plan.ts';
 import { type HarnessOffer, mcpObstacle, plannedVariant } from '../suite/planned-variant.ts';
 import type { RowTest, TasksSource } from '../suite/tasks-source.ts';
-import { networkObstacles } from '../tasks/network-obstacles.ts';
+import { networkObstacles } from '../tasks/needs.ts';
 import { type LeftOut, planTasks } from '../tasks/plan-tasks.ts';
 import { selectTasks } from '../tasks/selection.ts';
 import { orNearest } from '../text/nearest.ts';

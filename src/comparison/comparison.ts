@@ -1,10 +1,15 @@
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { type ChangedPart, fingerprintChanges } from '../record/fingerprint.ts';
-import { compareMeasures, compareRates, directionOf, type MeasureComparison } from '../stats/compare.ts';
+import {
+  compareMeasures,
+  compareRates,
+  directionOf,
+  type McNemar,
+  type MeasureComparison,
+} from '../stats/compare.ts';
 import { couldBeWorse } from '../stats/detectable.ts';
 import { usualConfidence } from '../stats/interval.ts';
-import type { McNemar } from '../stats/mcnemar.ts';
 import { type PassRate, passRate } from '../stats/pass-rate.ts';
 import { type Quantile, quantile } from '../stats/quantile.ts';
 import { type Noise, noiseOf, type PassAtK, passAtEachK } from '../stats/repeats.ts';

@@ -74,3 +74,17 @@ export const StartResponse = z.strictObject({
   runs: z.array(z.strictObject({ id: z.string(), caseId: z.string(), variantIndex: z.number() })),
 });
 export type StartResponse = z.infer<typeof StartResponse>;
+
+/**
+ * The case with the defaults of its missing fields. A part without a default (a user, a script) stays
+ * missing.
+ */
+export function wholeCase({ validator, ...request }: Case): Case {
+  return {
+    source: { kind: 'empty' },
+    tags: [],
+    variables: {},
+    ...request,
+    ...(validator && { validator: { capture: true, manifest: [], sourceFiles: [], ...validator } }),
+  };
+}

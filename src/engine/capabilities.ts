@@ -1,9 +1,7 @@
 import { OffsiteError } from '../base/offsite-error.ts';
-import type { ContainerSpec } from './container/container-spec.ts';
-import { isRoot } from './container/is-root.ts';
+import { type ContainerSpec, isRoot } from './container/container-spec.ts';
 import { filterObstacle } from './container/seccomp/filter.ts';
-import type { Capabilities } from './port/capabilities.ts';
-import { otherPlainRuntime } from './port/plain-runtimes.ts';
+import { type Capabilities, otherPlainRuntime } from './port/capabilities.ts';
 
 /** Something that a sandbox requires and an engine does not have. */
 interface Lack {

@@ -1,6 +1,5 @@
 import { createdLabel, instanceLabel, ownedLabel, parentLabel, roleLabel, volumeLabel } from './labels.ts';
-import type { EnginePort } from './port/engine-port.ts';
-import type { ListedObject, ObjectKind } from './port/objects.ts';
+import type { EnginePort, ListedObject, ObjectKind } from './port/engine-port.ts';
 
 /** Something on the engine that an Offsite process created. */
 export interface OwnedObject {

@@ -1,7 +1,7 @@
 import { startDeadline } from '../base/deadline.ts';
 import { serviceOutput } from '../bounds/sandbox.ts';
 import type { NewEntry } from './archive/entries.ts';
-import type { PathKind } from './archive/path-kind.ts';
+import type { PathKind } from './archive/read.ts';
 import type { ContainerSpec, ServiceProgram } from './container/container-spec.ts';
 import type { DiskWatch } from './container/disk-watch.ts';
 import type { Container } from './container.ts';

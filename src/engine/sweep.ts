@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 import { abortable } from '../base/abortable.ts';
 import { startDeadline } from '../base/deadline.ts';
 import { removeContainer } from './container/remove.ts';
-import { graceMs, hasEnded, isDead, isMarker, reconnectMs } from './liveness.ts';
+import { graceMs, hasEnded, isDead, isMarker, reconnectMs } from './liveness-marker.ts';
 import {
   containersOf,
   incompleteVolumes,
@@ -12,7 +12,7 @@ import {
 } from './owned-objects.ts';
 import type { EnginePort } from './port/engine-port.ts';
 import { isEngineFailure } from './port/failure.ts';
-import { longestBuildMs } from './snapshot/other-build.ts';
+import { longestBuildMs } from './snapshot/build.ts';
 
 /** What a sweep found. */
 export interface Swept {
@@ -40,7 +40,7 @@ export interface SweepOptions {
 /**
  * Removes what dead instances left on this engine (containers, networks, volumes), snapshots that lost their
  * name, and volumes that were never completed, but never what a living instance owns. An instance lives while
- * its marker runs; see liveness.ts.
+ * its marker runs; see liveness-marker.ts.
  */
 export async function sweepDead(
   port: EnginePort,

@@ -1,6 +1,7 @@
 import { storedPlan } from '../agent/stored-plan.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { fleetStorage } from '../bounds/fleet.ts';
+import type { Client } from '../client/client.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import { fleetLock } from '../ledger/fleet-tasks.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -57,4 +58,22 @@ async function pullContents(
     if (ledger.blobs.stat(named) === undefined && (await storage.has(named)))
       await ledger.blobs.put(await storage.get(named));
   }
+}
+
+/** For how many of a batch's trials the Eval Service has results. */
+export async function countReported(
+  runs: readonly { id: string; caseId: string }[],
+  client: Pick<Client, 'runs'>,
+  signal: AbortSignal,
+): Promise<number> {
+  let count = 0;
+  for (const [caseId, ofCase] of Map.groupBy(runs, (run) => run.caseId)) {
+    const wanted = new Set(ofCase.map(({ id }) => id));
+    for await (const { id, trials = [] } of client.runs({ caseId }, { signal })) {
+      if (!wanted.delete(id)) continue;
+      count += trials.filter(({ status }) => status !== 'queued' && status !== 'running').length;
+      if (wanted.size === 0) break;
+    }
+  }
+  return count;
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import type { Usage } from '../contract/report.ts';
-import type { ReplayedExchange } from '../record/replayed-exchange.ts';
+import type { ReplayedExchange } from '../record/model-account.ts';
 import type { Budget, Wire } from '../suite/model-config.ts';
 import type { ChatAnswer, ChatRequest } from './chat/chat.ts';
 import type { ModelLimit } from './limits/model-limits.ts';

@@ -1,4 +1,4 @@
-import type { ReplayedExchange } from '../record/replayed-exchange.ts';
+import type { ReplayedExchange } from '../record/model-account.ts';
 import type { Wire } from '../suite/model-config.ts';
 
 /** One request to a model, in the form of its wire. */

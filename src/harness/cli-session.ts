@@ -1,10 +1,9 @@
 import type { Usage } from '../contract/report.ts';
 import { type LaunchFile, launchCommand } from './cli-launch.ts';
 import type { StreamReader } from './cli-stream.ts';
-import { RecordRoom } from './record-room.ts';
 import type { HarnessContext, HarnessRun, HarnessSession, TurnLimits } from './runner.ts';
 import { streamedTurn } from './streamed-turn.ts';
-import { TurnRecord, usageSince } from './turn-record.ts';
+import { RecordRoom, TurnRecord, usageSince } from './turn-record.ts';
 
 /**
  * A CLI that reads a message from stdin, prints one JSON object per line, and exits at the end of its turn.

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { LineReader } from '../base/line-reader.ts';
 import { DocumentTooDeep, DocumentTooHeavy, longestDocument, parseCheckedJson } from '../base/parse-json.ts';
 import { harnessLines } from '../bounds/sandbox.ts';
-import { beginningOf } from './beginning-of.ts';
 import type { TurnRecord, TurnStatus } from './turn-record.ts';
 
 /**
@@ -116,4 +115,13 @@ export function parsedLine(line: string): Record<string, unknown> | Unread | und
 /** A line as it is shown in a note. */
 export function excerpt(line: string): string {
   return line.length <= harnessLines.bytes.note ? line : `${beginningOf(line, harnessLines.bytes.note)} …`;
+}
+
+/**
+ * The first characters of a text. They are a copy: a part of a string keeps the whole string in memory.
+ */
+export function beginningOf(text: string, characters: number): string {
+  return text.length <= characters
+    ? text
+    : Buffer.from(text.slice(0, characters), 'utf16le').toString('utf16le');
 }

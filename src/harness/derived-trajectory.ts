@@ -4,7 +4,7 @@ import { anything, isObject, object, parsed } from '../gateway/wires/lenient.ts'
 import type { RequestedCall } from '../gateway/wires/model-request.ts';
 import { wireTable } from '../gateway/wires/wire-table.ts';
 import type { CommandEntry } from '../record/harness.ts';
-import { beginningOf } from './beginning-of.ts';
+import { beginningOf } from './cli-stream.ts';
 
 /** The commands of a tool call: one, or a list of them, each with its result once a later request has it. */
 interface Call {

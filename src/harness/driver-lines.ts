@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { LineTaker } from './cli-stream.ts';
-import { modelFailure } from './model-failure.ts';
-import type { TurnRecord, TurnStatus } from './turn-record.ts';
+import { modelFailure, type TurnRecord, type TurnStatus } from './turn-record.ts';
 
 const Begin = z.object({ session: z.string() });
 const Text = z.object({ text: z.string() });

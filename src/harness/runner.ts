@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import type { Usage } from '../contract/report.ts';
 import type { Container } from '../engine/container.ts';
 import type { ChatAnswer, ChatRequest } from '../gateway/chat/chat.ts';
@@ -6,7 +7,7 @@ import type { CommandEntry } from '../record/harness.ts';
 import type { McpTransport } from '../suite/mcp-server.ts';
 import type { Wire } from '../suite/model-config.ts';
 import type { Profile } from '../suite/plan.ts';
-import type { StreamOffer } from '../suite/stream-obstacles.ts';
+import type { StreamOffer } from '../suite/stream-line.ts';
 
 /** The definition of one harness, as each folder under `runners/` exports it. */
 export interface Runner {
@@ -180,3 +181,13 @@ export type HarnessEvent =
       output?: string | undefined;
       failed?: boolean | undefined;
     };
+
+/** Returns the model of a harness that needs one. Throws an `input` error if there is none. */
+export function requireModel(label: string, { model }: HarnessContext): ModelAccess {
+  if (model !== undefined) return model;
+  throw new OffsiteError(`${label} needs a model, but no model is configured that its sandbox can reach`, {
+    code: 'MODEL_NEEDED',
+    kind: 'input',
+    hint: 'Describe the model under models in offsite.yaml, and use a sandbox whose network is not none.',
+  });
+}

@@ -1,8 +1,8 @@
-import { commandOutput } from '../bounds/sandbox.ts';
+import { getHeapStatistics } from 'node:v8';
+import { commandOutput, harnessLines } from '../bounds/sandbox.ts';
 import type { Usage } from '../contract/report.ts';
 import { OutputCapture } from '../engine/exec/output-capture.ts';
 import type { CommandEntry } from '../record/harness.ts';
-import { RecordRoom } from './record-room.ts';
 import type { HarnessEvent } from './runner.ts';
 
 /** What a harness has reported so far about the outcome of its turn. */
@@ -232,4 +232,56 @@ function cut(text: string): { text: string; truncated: boolean } {
   const capture = new OutputCapture(commandOutput.bytes.kept);
   capture.push(Buffer.from(text));
   return capture.result();
+}
+
+/**
+ * Providers report only in words that a conversation is too long for the model: OpenAI's
+ * `context_length_exceeded` and "maximum context length", Anthropic's "prompt is too long", and the CLIs'
+ * versions of these.
+ */
+export function saysTooLong(message: string): boolean {
+  return /context[_ ](length|window|size)|maximum context|prompt is too long/i.test(message);
+}
+
+/**
+ * The status of a harness that gave up after an error of its model. If the conversation became too long for
+ * the model, that is the agent's failure.
+ */
+export function modelFailure(message: string): TurnStatus {
+  return { kind: saysTooLong(message) ? 'agent-failed' : 'model-failed', message };
+}
+
+/**
+ * The maximum number of characters in the record of one conversation. With a small heap it is less: {@link
+ * heapPart} of the heap.
+ */
+const recordedChars = harnessLines.bytes.recorded;
+/**
+ * Storing a trial keeps several copies of its record in memory, and several trials may be stored at a time.
+ */
+const heapPart = 1 / 64;
+/** The characters that an entry counts for in addition to its texts. */
+const entryChars = 200;
+
+/**
+ * The limit on what is recorded of a harness, over all turns of a conversation. The agent decides how much
+ * its harness prints, so the record needs a limit.
+ */
+export class RecordRoom {
+  #left = Math.min(recordedChars, Math.floor(getHeapStatistics().heap_size_limit * heapPart));
+
+  /**
+   * Reserves room for another entry with the given number of characters. Returns false if there is not
+   * enough.
+   */
+  takeEntry(chars: number): boolean {
+    return this.take(chars + entryChars);
+  }
+
+  /** Reserves room for more characters of an existing entry. Returns false if there is not enough. */
+  take(chars: number): boolean {
+    if (chars > this.#left) return false;
+    this.#left -= chars;
+    return true;
+  }
 }

@@ -1,8 +1,8 @@
 import { OffsiteError } from '../base/offsite-error.ts';
 import { printedText } from '../bounds/anyone.ts';
+import type { LaterGrading } from '../record/audit.ts';
 import { checksBeside } from '../record/checks-beside.ts';
 import { failuresOf } from '../record/failures.ts';
-import type { LaterGrading } from '../record/later-grading.ts';
 import { readRecord } from '../record/read-record.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { cut } from '../text/cut.ts';

@@ -1,3 +1,7 @@
+import type { Cause } from './cause.ts';
+import type { CheckBeside } from './checks-beside.ts';
+import type { TrialRecord } from './trial-record.ts';
+
 /** How far somebody else can check a result, each level with all before it. */
 export const auditLevels = ['intact', 'consistent', 'regraded', 'replayed'] as const;
 export type AuditLevel = (typeof auditLevels)[number];
@@ -48,4 +52,22 @@ export function auditStanding({ levels }: Pick<TrialAudit, 'levels'>): AuditStan
   if (levels.some(({ state }) => state === 'contradicted')) return 'contradicted';
   const end = levels.findIndex(({ level, state }, index) => state !== 'held' || level !== auditLevels[index]);
   return (end === -1 ? levels.at(-1) : levels[end - 1])?.level ?? 'none';
+}
+
+/** A later grading of a trial, beside the first one. */
+export interface LaterGrading {
+  /** Epoch milliseconds. */
+  gradedAt: number;
+  verdict: TrialRecord['verdict'];
+  /** The suite file that said how to grade; absent for the plan of the batch. */
+  suite?: string | undefined;
+  notes: string[];
+  cause?: Pick<Cause, 'kind' | 'phase' | 'message'> | undefined;
+  /** One line for each check that failed. */
+  failures: string[];
+  checks: CheckBeside[];
+  /** The sha256 of the blob with its record. */
+  record: string;
+  /** Why the record cannot be read. */
+  unreadable?: string | undefined;
 }

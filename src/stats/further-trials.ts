@@ -1,6 +1,6 @@
 import { type CaseVerdicts, caseRate, mean, scoredTrials } from './cases.ts';
 import { usualConfidence } from './interval.ts';
-import { halfWidthFor } from './these-cases.ts';
+import { halfWidthFor } from './repeats.ts';
 
 export interface FurtherTrialsOptions {
   /** The wanted half width of the interval, from 0 to 1: 0.05 is ±5 points. */

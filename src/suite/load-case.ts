@@ -14,8 +14,7 @@ import {
   type PromptSource,
   type VerifyPlace,
 } from './plan.ts';
-import type { CombinedSteps, StepSource } from './steps-source.ts';
-import type { CaseSource } from './suite-file.ts';
+import type { CaseSource, CombinedSteps, StepSource } from './suite-file.ts';
 import type { SuiteReader } from './suite-reader.ts';
 import type { Text } from './text-source.ts';
 import {

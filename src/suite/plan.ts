@@ -1,5 +1,4 @@
-import type { Case, StartRequest } from '../contract/definition.ts';
-import { wholeCase } from '../contract/whole-case.ts';
+import { type Case, type StartRequest, wholeCase } from '../contract/definition.ts';
 import type { CaseAgent, CaseSteps } from './case-steps.ts';
 import type { Answer, CaseOracle, CaseTests } from './case-tests.ts';
 import { type CaseEnvironment, noEnvironment } from './environment.ts';

@@ -9,7 +9,7 @@ import { type McpServer, type McpTransport, transportOf } from './mcp-server.ts'
 import type { ModelConfig, Wire } from './model-config.ts';
 import { type PlannedVariant, type Profile, profileOf } from './plan.ts';
 import { SandboxConfig } from './sandbox-config.ts';
-import { type StreamOffer, streamObstacles } from './stream-obstacles.ts';
+import { type StreamOffer, streamObstacles } from './stream-line.ts';
 import type { VariantSource } from './suite-file.ts';
 import type { Text } from './text-source.ts';
 

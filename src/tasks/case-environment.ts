@@ -4,8 +4,8 @@ import type { FileIssue } from '../suite/file-issues.ts';
 import { type EnvironmentParts, plannedEnvironment } from '../suite/load-environment.ts';
 import { schemaProblems } from '../suite/schema-problems.ts';
 import type { StartUp } from '../suite/start-up.ts';
+import { plainVariables } from './case-parts.ts';
 import { mountedFiles, serviceSources, withMounts } from './case-services.ts';
-import { plainVariables } from './plain-variables.ts';
 import type { Task, TaskEnvironment, TaskHealthcheck, TaskStartUp } from './task.ts';
 import { issueAt } from './task-folder.ts';
 

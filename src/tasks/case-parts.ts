@@ -6,9 +6,16 @@ import { BadFile } from '../suite/file-issues.ts';
 import type { EnvironmentParts } from '../suite/load-environment.ts';
 import type { McpServer } from '../suite/mcp-server.ts';
 import { folderOf, placedFiles } from './files-below.ts';
-import { plainVariables } from './plain-variables.ts';
 import { wholePatch } from './swe-bench/patched-files.ts';
-import type { RewardReading, Task, TaskAgent, TaskEnvironment, TaskMcpServer, TaskNetwork } from './task.ts';
+import type {
+  RewardReading,
+  Task,
+  TaskAgent,
+  TaskEnvironment,
+  TaskMcpServer,
+  TaskNetwork,
+  TaskVariable,
+} from './task.ts';
 import { issueAt, TaskFolder } from './task-folder.ts';
 
 /** The parts of a case that a task has once, or once for each of its steps. */
@@ -115,4 +122,10 @@ function withBelow(glob: string): string[] {
 
 export function plainPath(path: string): string {
   return posix.normalize(path).replace(/\/$/, '');
+}
+
+/** Variables of the machine are not passed on: those without a default are obstacles of the task. */
+export function plainVariables(given: Readonly<Record<string, TaskVariable>>): Record<string, string> {
+  const plain = (value: TaskVariable) => (typeof value === 'string' ? value : (value.otherwise ?? ''));
+  return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, plain(value)]));
 }

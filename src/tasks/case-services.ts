@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import type { PlacedFile } from '../suite/environment.ts';
 import { schemaProblems } from '../suite/schema-problems.ts';
 import { type PlannedService, type ServiceSource, Services } from '../suite/services.ts';
-import { plainVariables } from './plain-variables.ts';
+import { plainVariables } from './case-parts.ts';
 import type { ContainerSource, ServiceFile, ServiceHealthcheck, TaskService } from './task.ts';
 
 /** The services of a task as a suite would name them. What is wrong with them is reported. */

@@ -1,9 +1,10 @@
 import { OffsiteError } from '../base/offsite-error.ts';
+import { networkProblems } from '../suite/case-network.ts';
 import { usedImages } from '../suite/dockerfile.ts';
 import { type Frontend, namedFrontend, plainDockerfile, unmetNeeds } from '../suite/dockerfile-features.ts';
 import type { CaseEnvironment, PlannedBuild } from '../suite/environment.ts';
 import type { FileIssue } from '../suite/file-issues.ts';
-import type { PlannedCase } from '../suite/plan.ts';
+import type { PlannedCase, Sandbox } from '../suite/plan.ts';
 import { type Obstacle, Remarks } from './supported.ts';
 import { issueAt } from './task-folder.ts';
 
@@ -92,5 +93,19 @@ export async function machineObstacles(
     for (const { line, message } of unmetNeeds(plainDockerfile(dockerfile, used).text, used))
       remarks.uses('builder', { ...issueAt(file, message), line });
   }
+  return remarks.obstacles;
+}
+
+/** Which hosts a task asks for that a sandbox does not permit, each place once. */
+export function networkObstacles(
+  { local }: PlannedCase,
+  sandbox: Pick<Sandbox, 'network' | 'hosts'>,
+): readonly Obstacle[] {
+  const remarks = new Remarks();
+  for (const { kind, at, hosts } of networkProblems(local, sandbox))
+    remarks.uses(kind === 'missing' ? 'unpermitted-host' : 'mixed-networks', {
+      ...at,
+      message: hosts.join(', '),
+    });
   return remarks.obstacles;
 }

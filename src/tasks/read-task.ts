@@ -3,7 +3,7 @@ import { OffsiteError } from '../base/offsite-error.ts';
 import { imageSettings } from '../suite/dockerfile.ts';
 import { isSharedFolder, workdirObstacle } from '../suite/environment.ts';
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
-import { taskDigest } from './harbor/digest.ts';
+import { taskDigest } from './harbor/dataset.ts';
 import { readHarborTask } from './harbor/read-harbor.ts';
 import type { FoundTask } from './located.ts';
 import { Remarks } from './supported.ts';

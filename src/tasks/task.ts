@@ -186,7 +186,7 @@ export type RewardReading =
   | { kind: 'reward-files'; json: string; text: string }
   /** What the verifier prints; see `terminal-bench/`. */
   | { kind: 'printed-tests'; parser: 'pytest' | 'swebench' }
-  /** Named tests; see `swe-bench/resolved.ts`. */
+  /** Named tests; see `swe-bench/log-parsers.ts`. */
   | {
       kind: 'named-tests';
       testPatch: string;

@@ -7,8 +7,7 @@ import type { CommandEntry } from '../record/harness.ts';
 import { commandsOf } from '../record/timeline.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { usageOf } from '../record/usage.ts';
-import { reportedForm } from '../validate/record.ts';
-import { captured } from '../validate/texts.ts';
+import { captured, reportedForm } from '../validate/record.ts';
 import { recordPath } from './artifacts.ts';
 
 export interface ReportSubject {

@@ -5,8 +5,7 @@ import type { Judgment, Validation } from '../contract/validation.ts';
 import type { GradingFailure } from './grading-failure.ts';
 import { type Asking, type AskModel, askRecorded, type RecordedAsk } from './judge/ask-model.ts';
 import { judge } from './judge/judge.ts';
-import { fencedMaterial } from './judge/material.ts';
-import { AnswerRequest, JudgeRequest, readAsk } from './judge/requests.ts';
+import { AnswerRequest, fencedMaterial, JudgeRequest, readAsk } from './judge/requests.ts';
 import { capturedText } from './record.ts';
 import type { SandboxedAsk, SandboxedReply } from './sandboxed/records.ts';
 

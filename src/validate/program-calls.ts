@@ -7,8 +7,7 @@ import { MiB } from '../bounds/channel.ts';
 import { workForValidator } from '../bounds/grading.ts';
 import type { NewEntry } from '../engine/archive/entries.ts';
 import type { Container } from '../engine/container.ts';
-import { execUser, users } from './users.ts';
-import { ownFile } from './validator-folder.ts';
+import { execUser, ownFile, users } from './validator-folder.ts';
 import type { Work } from './work/work.ts';
 
 const offsiteRun = readFileSync(new URL('./offsite-run.sh', import.meta.url), 'utf8');

@@ -5,15 +5,13 @@ import { programOutput, workForValidator } from '../bounds/grading.ts';
 import type { Validation } from '../contract/validation.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
 import { reasonSuffix } from '../record/failures.ts';
-import type { TestReport } from './formats/reported-test.ts';
+import type { TestReport } from './formats/junit.ts';
 import { readTestReport } from './formats/test-report.ts';
 import { processFailure } from './grading-failure.ts';
 import { matchManifest } from './manifest.ts';
 import { CallsRefused, ProgramCalls } from './program-calls.ts';
-import { capturedText } from './record.ts';
-import { captured } from './texts.ts';
-import { execUser, users } from './users.ts';
-import { ownFile, ownFolders, validatorFolder } from './validator-folder.ts';
+import { captured, capturedText } from './record.ts';
+import { execUser, ownFile, ownFolders, users, validatorFolder } from './validator-folder.ts';
 import type { ValidatorRequest, ValidatorRun } from './validator-request.ts';
 import { Work } from './work/work.ts';
 

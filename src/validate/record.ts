@@ -1,5 +1,5 @@
+import { validatorRecords } from '../bounds/grading.ts';
 import type { CapturedText, ReportedText, ReportedValidation, Validation } from '../contract/validation.ts';
-import { captured } from './texts.ts';
 
 /** A text as the full record stores it, shortened by {@link captured}. */
 export function capturedText(text: string, format: 'text' | 'json' = 'text'): CapturedText {
@@ -74,4 +74,13 @@ function omitted<Name extends string>(texts: Texts<Name>): Texts<Name> {
     text === undefined ? [] : [[name, { text: '', format: text.format, state: 'omitted' }]],
   );
   return Object.fromEntries(gone);
+}
+
+/** A text as the record stores it. The middle is cut out if the text has more than `room` characters. */
+export function captured(text: string, room: number = validatorRecords.bytes.kept): ReportedText {
+  if (text.length <= room) return { text: text.toWellFormed(), truncated: false };
+  const half = Math.floor(room / 2);
+  const cut = text.length - 2 * half;
+  const kept = `${text.slice(0, half)}\n[… ${cut} characters left out …]\n${text.slice(text.length - half)}`;
+  return { text: kept.toWellFormed(), truncated: true };
 }

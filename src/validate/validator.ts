@@ -4,8 +4,7 @@ import { validatorGit } from './git-settings.ts';
 import { ModuleConversation } from './module-conversation.ts';
 import { runProgram } from './program.ts';
 import { judgmentWithoutContent, withoutContent } from './record.ts';
-import { execUser, users } from './users.ts';
-import { ownFile, ownFolders, validatorFolder } from './validator-folder.ts';
+import { execUser, ownFile, ownFolders, users, validatorFolder } from './validator-folder.ts';
 import type { ValidatorRequest, ValidatorRun } from './validator-request.ts';
 import { Work } from './work/work.ts';
 

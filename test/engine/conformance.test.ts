@@ -4,7 +4,7 @@ import { examineConformance } from '../../src/engine/conformance/check.ts';
 import { commandChecks } from '../../src/engine/conformance/commands.ts';
 import { wallChecks } from '../../src/engine/conformance/walls.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import { plainRuntimes } from '../../src/engine/port/plain-runtimes.ts';
+import { plainRuntimes } from '../../src/engine/port/capabilities.ts';
 import { dockerOf } from './docker-of.ts';
 import { testEngine } from './engine-fixture.ts';
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { changedContents } from '../../src/engine/changes/changed-contents.ts';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import { plainRuntimes } from '../../src/engine/port/plain-runtimes.ts';
+import { plainRuntimes } from '../../src/engine/port/capabilities.ts';
 import { dockerOf } from './docker-of.ts';
 import { shell, startedContainer, testEngine } from './engine-fixture.ts';
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runtimeProbe } from '../../src/engine/container/runtime-probe.ts';
 import type { Engine } from '../../src/engine/engine.ts';
+import { plainRuntimes } from '../../src/engine/port/capabilities.ts';
 import type { ContainerPort } from '../../src/engine/port/containers.ts';
 import { engineFailure } from '../../src/engine/port/failure.ts';
-import { plainRuntimes } from '../../src/engine/port/plain-runtimes.ts';
 import { startedContainer, testEngine, testSpec } from './engine-fixture.ts';
 
 let engine: Engine;

@@ -6,8 +6,13 @@ import { parse, stringify } from 'yaml';
 import { runners } from '../../runners/index.ts';
 import { attacksOf, hostileFolder, hostileSuites } from '../../src/doctor/deep/attacks.ts';
 import { runHostile } from '../../src/doctor/deep/look-deep.ts';
-import { countsOf, printedHostile, rowOf } from '../../src/doctor/deep/outcome.ts';
-import { filesWithKey, newPlantedKey } from '../../src/doctor/deep/planted-key.ts';
+import {
+  countsOf,
+  filesWithKey,
+  newPlantedKey,
+  printedHostile,
+  rowOf,
+} from '../../src/doctor/deep/outcome.ts';
 import { configWith } from '../../src/doctor/deep/run-suite.ts';
 import type { SandboxRuntime, UsedRuntime } from '../../src/doctor/runtimes.ts';
 import { unmetWishes } from '../../src/engine/capabilities.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { cliEnding } from '../../src/harness/cli-ending.ts';
-import { modelFailure } from '../../src/harness/model-failure.ts';
-import type { TurnStatus } from '../../src/harness/turn-record.ts';
+import { modelFailure, type TurnStatus } from '../../src/harness/turn-record.ts';
 import { exited } from './recorded-streams.ts';
 
 const stop = AbortSignal.abort(new Error('the budget is spent'));

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { CaseVerdicts } from '../../src/stats/cases.ts';
+import { mcnemar } from '../../src/stats/compare.ts';
 import { binomial, normalCdf, normalQuantile, studentQuantile } from '../../src/stats/distributions.ts';
-import { mcnemar } from '../../src/stats/mcnemar.ts';
 import { effectiveTrials, passRate, wilsonInterval } from '../../src/stats/pass-rate.ts';
 import { randomIndex } from '../../src/stats/random.ts';
 import { noiseOf, passAtEachK, passAtK, passHatK } from '../../src/stats/repeats.ts';

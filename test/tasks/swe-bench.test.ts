@@ -4,8 +4,7 @@ import type { TasksSource } from '../../src/suite/tasks-source.ts';
 import { findTasks } from '../../src/tasks/find-tasks.ts';
 import { planTasks } from '../../src/tasks/plan-tasks.ts';
 import { readTask } from '../../src/tasks/read-task.ts';
-import { logParsers } from '../../src/tasks/swe-bench/log-parsers.ts';
-import { type NamedResult, resolution } from '../../src/tasks/swe-bench/resolved.ts';
+import { logParsers, type NamedResult, resolution } from '../../src/tasks/swe-bench/log-parsers.ts';
 import { openTaskSet, type TaskSetFolder, taskOf } from './task-set.ts';
 
 let set: TaskSetFolder;

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { cliSession } from '../../src/harness/cli-session.ts';
 import type { LineTaker } from '../../src/harness/cli-stream.ts';
-import { requireModel } from '../../src/harness/require-model.ts';
-import type { Runner } from '../../src/harness/runner.ts';
+import { type Runner, requireModel } from '../../src/harness/runner.ts';
 import type { TurnRecord } from '../../src/harness/turn-record.ts';
 
 const EndLine = z.object({

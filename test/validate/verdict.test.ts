@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { validatorRecords } from '../../src/bounds/grading.ts';
 import { matchManifest } from '../../src/validate/manifest.ts';
-import { withoutContent } from '../../src/validate/record.ts';
-import { captured } from '../../src/validate/texts.ts';
+import { captured, withoutContent } from '../../src/validate/record.ts';
 import { verdictOf } from '../../src/validate/verdict.ts';
 
 const validation = (exitCode?: number) => ({

@@ -5,9 +5,7 @@ import { cutMiddle, cutRecord, valueAt } from '../../src/viewer/model/cut-record
 import { entryDetails } from '../../src/viewer/model/entry.ts';
 import { explain } from '../../src/viewer/model/explain.ts';
 import { fieldOf, parseFilter, withField } from '../../src/viewer/model/filter.ts';
-import type { GridTrial } from '../../src/viewer/model/grid.ts';
-import { gridOf } from '../../src/viewer/model/grid.ts';
-import { passRates } from '../../src/viewer/model/pass-rates.ts';
+import { type GridTrial, gridOf, passRates } from '../../src/viewer/model/grid.ts';
 
 const trial: GridTrial = {
   ...{ key: 1, caseId: 'case_1', caseName: 'Fix add', variant: 'codex expert', ordinal: 0, attempts: 2 },

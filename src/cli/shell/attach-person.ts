@@ -3,7 +3,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { listenTo } from '../../base/foreign-traffic.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';
 import type { ContainerTerminal, TerminalEnd } from '../../engine/exec/terminal.ts';
-import type { TerminalSize } from '../../engine/port/terminal.ts';
+import type { TerminalSize } from '../../engine/port/exec.ts';
 import type { Output } from '../../text/output.ts';
 import type { PersonsTerminal } from '../terminal.ts';
 

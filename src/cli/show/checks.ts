@@ -1,9 +1,9 @@
 import { stringify } from 'yaml';
 import { parseForeignJson } from '../../base/parse-json.ts';
 import type { Judgment, Validation } from '../../contract/validation.ts';
+import type { LaterGrading } from '../../record/audit.ts';
 import type { CheckBeside } from '../../record/checks-beside.ts';
 import { hasPassed, lowJudgments, reachesThreshold, scoreText } from '../../record/failures.ts';
-import type { LaterGrading } from '../../record/later-grading.ts';
 import { type StepStanding, stepRewards, stepRewardText, stepStanding } from '../../record/step-standing.ts';
 import type { StepResult, TrialRecord } from '../../record/trial-record.ts';
 import { stepUsage } from '../../record/usage.ts';

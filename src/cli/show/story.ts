@@ -1,9 +1,8 @@
 import type { StoredBatch } from '../../ledger/batches.ts';
 import type { ListedRun, ListedTrial } from '../../ledger/find.ts';
-import type { AuditMark, TrialAudit } from '../../record/audit.ts';
+import type { AuditMark, LaterGrading, TrialAudit } from '../../record/audit.ts';
 import type { ServiceRecord } from '../../record/environment.ts';
 import { failuresOf } from '../../record/failures.ts';
-import type { LaterGrading } from '../../record/later-grading.ts';
 import { oneLine } from '../../record/listing.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 import { excerpt, lines, ours, type Printable, styled, text, type Value } from '../../text/printable.ts';

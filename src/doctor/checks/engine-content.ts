@@ -1,7 +1,7 @@
 import { baseImageName, baseImageRecipe } from '../../base-image/recipe.ts';
 import { assertEnforceable } from '../../engine/capabilities.ts';
 import { engineSpace } from '../../engine/container/disk-space.ts';
-import { graceMs, isMarker } from '../../engine/liveness.ts';
+import { graceMs, isMarker } from '../../engine/liveness-marker.ts';
 import { ownedContainers } from '../../engine/owned-objects.ts';
 import { exceeds, mostSnapshots } from '../../engine/snapshot/eviction.ts';
 import { listedSnapshots, snapshotRepository } from '../../engine/snapshot/kept-snapshots.ts';

@@ -1,5 +1,4 @@
-import type { Capabilities } from '../../engine/port/capabilities.ts';
-import { otherPlainRuntime, plainRuntimes } from '../../engine/port/plain-runtimes.ts';
+import { type Capabilities, otherPlainRuntime, plainRuntimes } from '../../engine/port/capabilities.ts';
 import { duration } from '../../text/quantities.ts';
 import { type Check, engineCheck } from '../check.ts';
 import { failureOf } from '../examine.ts';

@@ -2,7 +2,7 @@ import { baseImageName, baseImageRecipe } from '../../base-image/recipe.ts';
 import { unmetWishes } from '../../engine/capabilities.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Engine } from '../../engine/engine.ts';
-import { plainRuntimes } from '../../engine/port/plain-runtimes.ts';
+import { plainRuntimes } from '../../engine/port/capabilities.ts';
 import { type Check, engineCheck, type Finding } from '../check.ts';
 import type { SandboxRuntime } from '../runtimes.ts';
 

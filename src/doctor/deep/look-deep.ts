@@ -5,13 +5,22 @@ import type { Clock } from '../../base/clock.ts';
 import { unmetWishes } from '../../engine/capabilities.ts';
 import { conformanceChecks } from '../../engine/conformance/checks.ts';
 import type { Engine } from '../../engine/engine.ts';
-import { plainRuntimes } from '../../engine/port/plain-runtimes.ts';
+import { plainRuntimes } from '../../engine/port/capabilities.ts';
 import { plural } from '../../text/quantities.ts';
 import type { UsedRuntime } from '../runtimes.ts';
 import { type Attack, attacksOf, type HostileSuite, hostileSuites } from './attacks.ts';
 import { type ConformanceReport, runConformance } from './conformance.ts';
-import { type AttackRow, countsOf, type HostileReport, rowOf, rowOfLeftOut, type Seen } from './outcome.ts';
-import { filesWithKey, holdsKey, newPlantedKey } from './planted-key.ts';
+import {
+  type AttackRow,
+  countsOf,
+  filesWithKey,
+  type HostileReport,
+  holdsKey,
+  newPlantedKey,
+  rowOf,
+  rowOfLeftOut,
+  type Seen,
+} from './outcome.ts';
 import { type NamedHost, runSuite, type SuiteRun } from './run-suite.ts';
 
 /** Hostile agents that were not run. This fails: nobody knows whether they are held. */

@@ -5,7 +5,7 @@ import { parse, stringify } from 'yaml';
 import { programFile } from '../../base/version.ts';
 import type { SandboxRuntime } from '../runtimes.ts';
 import { type Attack, type HostileSuite, hostileFolder } from './attacks.ts';
-import { keyVariable } from './planted-key.ts';
+import { keyVariable } from './outcome.ts';
 
 /** Milliseconds for a suite, long enough to end only a suite that hangs. */
 const longestMs = 30 * 60_000;

@@ -3,7 +3,8 @@ import { startDeadline } from '../../base/deadline.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { archives } from '../../bounds/sandbox.ts';
 import { PathRoom } from '../changes/path-room.ts';
-import { connectionFailure } from '../port/failure.ts';
+import type { RunningContainer } from '../container/running-container.ts';
+import { connectionFailure, isEngineFailure } from '../port/failure.ts';
 import { DeclaredBytes } from './declared-bytes.ts';
 import type { ArchivedEntry, ArchivedType } from './entries.ts';
 import { nameText } from './names.ts';
@@ -139,4 +140,20 @@ function innerPath(name: Buffer): string {
     );
   }
   return parts.slice(1).join('/');
+}
+
+export type PathKind = 'folder' | 'nothing' | 'other';
+
+/** What lies at an absolute path. */
+export async function kindOfPath(
+  { port, id }: RunningContainer,
+  path: string,
+  signal?: AbortSignal,
+): Promise<PathKind> {
+  try {
+    return (await port.containers.isFolder(id, path, signal)) ? 'folder' : 'other';
+  } catch (error) {
+    if (isEngineFailure(error, 'not-found')) return 'nothing';
+    throw error;
+  }
 }

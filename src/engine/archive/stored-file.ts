@@ -2,8 +2,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import { ignoreRemovalFailure, removeContainer } from '../container/remove.ts';
 import type { ContainerRequest } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
-import { putEntries } from './put.ts';
 import { readArchive } from './read.ts';
+import { putEntries } from './write-archive.ts';
 
 /** A file that many containers share, in a volume. */
 export interface StoredFile {

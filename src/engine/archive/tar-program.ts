@@ -6,10 +6,9 @@ import { OffsiteError } from '../../base/offsite-error.ts';
 import { archives } from '../../bounds/sandbox.ts';
 import { ignoreRemovalFailure, removeContainer } from '../container/remove.ts';
 import { ownershipLabels } from '../labels.ts';
-import type { Capabilities } from '../port/capabilities.ts';
+import { type Capabilities, otherPlainRuntime } from '../port/capabilities.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { connectionFailure, engineFailure } from '../port/failure.ts';
-import { otherPlainRuntime } from '../port/plain-runtimes.ts';
 
 /**
  * GNU tar, which knows holes: an engine reads each as zeros, and writes zeros as blocks. It runs from

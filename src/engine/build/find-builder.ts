@@ -9,8 +9,7 @@ import { OffsiteError } from '../../base/offsite-error.ts';
 import { tarArchive, type WrittenEntry } from '../archive/write-archive.ts';
 import type { Capabilities } from '../port/capabilities.ts';
 import type { EnginePort } from '../port/engine-port.ts';
-import { notBuilt, tookTooLong } from './failure.ts';
-import type { ImageBuild, ImageBuilder } from './image-builder.ts';
+import { type ImageBuild, type ImageBuilder, notBuilt, tookTooLong } from './image-builder.ts';
 
 /** BuildKit where the engine has it and a docker CLI can reach it; otherwise the classic builder. */
 export async function findBuilder(

@@ -1,3 +1,5 @@
+import { OffsiteError } from '../../base/offsite-error.ts';
+
 /** A file or folder of a context. */
 export interface ContextMember {
   /** Relative to the context, with `/`. */
@@ -41,4 +43,15 @@ export interface ImageBuilder {
    * `IMAGE_BUILD_TIMEOUT`.
    */
   build(request: ImageBuild): Promise<void>;
+}
+
+export function notBuilt(message: string): OffsiteError {
+  return new OffsiteError(message, { code: 'IMAGE_NOT_BUILT', kind: 'input' });
+}
+
+export function tookTooLong(timeoutMs: number): OffsiteError {
+  return new OffsiteError(`it was stopped after ${timeoutMs / 1000} s`, {
+    code: 'IMAGE_BUILD_TIMEOUT',
+    kind: 'input',
+  });
 }

@@ -3,8 +3,7 @@ import { opendir } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { pathLists } from '../../bounds/sandbox.ts';
 import { nameText } from '../archive/names.ts';
-import { hostFactsOf } from '../container/host-facts.ts';
-import type { RunningContainer } from '../container/running-container.ts';
+import { hostFactsOf, type RunningContainer } from '../container/running-container.ts';
 import { PathRoom } from './path-room.ts';
 
 export interface LayerRequest {

@@ -1,8 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { Engine } from '../engine.ts';
-import { NotChecked, Unmet } from './expect.ts';
-import { type Testbed, testbedOn } from './testbed.ts';
+import { NotChecked, type Testbed, testbedOn, Unmet } from './testbed.ts';
 
 /** One thing that an engine must do for Offsite. */
 export interface ConformanceCheck {

@@ -1,9 +1,7 @@
 import { once } from 'node:events';
-import type { OpenExec } from '../port/exec.ts';
-import type { OpenTerminal } from '../port/terminal.ts';
+import type { OpenExec, OpenTerminal } from '../port/exec.ts';
 import type { ConformanceCheck } from './check.ts';
-import { failsAs, holds, killed, same, Unmet } from './expect.ts';
-import type { Testbed } from './testbed.ts';
+import { failsAs, holds, killed, same, type Testbed, Unmet } from './testbed.ts';
 
 /** Running commands in a container. */
 export const commandChecks: readonly ConformanceCheck[] = [

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { ConformanceCheck } from './check.ts';
-import { failsAs, holds, NotChecked, same } from './expect.ts';
+import { failsAs, holds, NotChecked, same } from './testbed.ts';
 
 /** Making, ending, listing and attaching to containers. */
 export const containerChecks: readonly ConformanceCheck[] = [

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import { tarEntries } from '../archive/tar-entries.ts';
 import { tarArchive } from '../archive/write-archive.ts';
 import type { ConformanceCheck } from './check.ts';
-import { failsAs, holds, NotChecked, same } from './expect.ts';
+import { failsAs, holds, NotChecked, same } from './testbed.ts';
 
 /** An archive of one folder, with entries that an engine may get wrong. */
 function archive(): Readable {

@@ -1,8 +1,7 @@
 import { readArchive } from '../archive/read.ts';
 import { createdLabel, instanceLabel, ownedLabel, parentLabel, roleLabel } from '../labels.ts';
 import type { ConformanceCheck } from './check.ts';
-import { failsAs, holds, NotChecked, same } from './expect.ts';
-import type { Testbed } from './testbed.ts';
+import { failsAs, holds, NotChecked, same, type Testbed } from './testbed.ts';
 
 /**
  * A snapshot of a container that wrote a file. Removed when disposed of; a sweep finds it if this process

@@ -1,7 +1,6 @@
 import { isEngineFailure } from '../port/failure.ts';
 import type { ConformanceCheck } from './check.ts';
-import { holds, killed, same } from './expect.ts';
-import type { Probe, Ran, Testbed } from './testbed.ts';
+import { holds, killed, type Probe, type Ran, same, type Testbed } from './testbed.ts';
 
 const MiB = 2 ** 20;
 

@@ -9,10 +9,9 @@ import { openPodman } from '../podman/open.ts';
 import type { EnginePort, OpenEngine } from '../port/engine-port.ts';
 import { isEngineFailure } from '../port/failure.ts';
 import type { EngineAddress, EngineCandidate } from './address.ts';
-import { configFolder, contextCandidate, currentContext } from './docker-context.ts';
+import { configFolder, contextCandidate, currentContext, readTlsFolder } from './docker-context.ts';
 import { SshFailure } from './ssh-failure.ts';
 import { forwardOverSsh, type ReachOptions } from './ssh-forward.ts';
-import { readTlsFolder } from './tls-folder.ts';
 import { EngineUnreachable, type TriedEngine } from './unreachable.ts';
 
 export interface Connection {

@@ -3,8 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { OffsiteError } from '../../base/offsite-error.ts';
-import type { EngineCandidate } from './address.ts';
-import { readTlsFolder } from './tls-folder.ts';
+import type { EngineCandidate, TlsMaterial } from './address.ts';
 
 /** Where the `docker` CLI keeps its settings. */
 export function configFolder(env: NodeJS.ProcessEnv): string {
@@ -76,4 +75,33 @@ function unreadable(path: string, cause: unknown): OffsiteError {
     hint: 'Fix the file, or set DOCKER_HOST.',
     cause,
   });
+}
+
+/**
+ * Reads those of `ca.pem`, `cert.pem` and `key.pem` that exist: a server with a public certificate needs no
+ * `ca.pem`.
+ */
+export async function readTlsFolder(folder: string): Promise<TlsMaterial> {
+  const [ca, cert, key] = await Promise.all(
+    ['ca.pem', 'cert.pem', 'key.pem'].map((name) => readIfThere(join(folder, name))),
+  );
+  return {
+    ...(ca === undefined ? {} : { ca }),
+    ...(cert === undefined ? {} : { cert }),
+    ...(key === undefined ? {} : { key }),
+  };
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw new OffsiteError(`Cannot read the certificate ${path}`, {
+      code: 'ENGINE_CERTIFICATE',
+      kind: 'input',
+      hint: 'Check DOCKER_CERT_PATH and the permissions of the file.',
+      cause: error,
+    });
+  }
 }

@@ -1,6 +1,5 @@
-import type { Capabilities } from '../port/capabilities.ts';
+import { type Capabilities, otherPlainRuntime, plainRuntimes } from '../port/capabilities.ts';
 import type { ContainerRequest } from '../port/containers.ts';
-import { otherPlainRuntime, plainRuntimes } from '../port/plain-runtimes.ts';
 import type { ContainerSpec } from './container-spec.ts';
 import { hostName, ownAddress, writeHosts } from './hosts-file.ts';
 import { filterFor } from './seccomp/filter.ts';

@@ -73,3 +73,12 @@ export interface ContainerSpec {
   /** An OCI runtime the engine knows, such as `runsc`; default: the engine's. */
   runtime?: string | undefined;
 }
+
+/**
+ * Whether a user is root. `user` is in the engine's form: name or id, a group after a colon. No user means
+ * root.
+ */
+export function isRoot(user: string | undefined): boolean {
+  const name = user?.split(':')[0];
+  return name === undefined || name === '' || name === 'root' || Number(name) === 0;
+}

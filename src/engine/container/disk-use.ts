@@ -3,8 +3,7 @@ import { execa } from 'execa';
 import { archives, diskMeasure } from '../../bounds/sandbox.ts';
 import { type DiskSpace, diskSpace } from './disk-space.ts';
 import { readGroupFile } from './group-file.ts';
-import { hostFactsOf } from './host-facts.ts';
-import type { RunningContainer } from './running-container.ts';
+import { hostFactsOf, type RunningContainer } from './running-container.ts';
 
 /** Linux's magic number for tmpfs, from statfs(2). Its files are in memory, which has its own limit. */
 const tmpfs = 0x01021994;

@@ -3,8 +3,7 @@ import { diskMeasure } from '../../bounds/sandbox.ts';
 import { areFilesShort, type DiskSpace, diskReserveReached, isReserveReached } from './disk-space.ts';
 import { diskUse, fastKill, fileCount, isDiskVisible, processIds, spaceOf } from './disk-use.ts';
 import { freeze } from './group-file.ts';
-import { hostFactsOf } from './host-facts.ts';
-import type { RunningContainer } from './running-container.ts';
+import { hostFactsOf, type RunningContainer } from './running-container.ts';
 
 export interface DiskWatch extends Disposable {
   /**

@@ -1,6 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { hostFactsOf } from './host-facts.ts';
-import type { RunningContainer } from './running-container.ts';
+import { hostFactsOf, type RunningContainer } from './running-container.ts';
 
 /** A file of a container's control group, by its name in each version. */
 interface GroupFile {

@@ -1,7 +1,6 @@
-import { putEntries } from '../archive/put.ts';
+import { putEntries } from '../archive/write-archive.ts';
 import type { EnginePort } from '../port/engine-port.ts';
-import type { ContainerSpec } from './container-spec.ts';
-import { isRoot } from './is-root.ts';
+import { type ContainerSpec, isRoot } from './container-spec.ts';
 
 /** The host name of every container. */
 export const hostName = 'sandbox';

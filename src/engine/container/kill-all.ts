@@ -4,10 +4,9 @@ import { runQuietly } from '../exec/run-quietly.ts';
 import { containerDamaged } from '../failure.ts';
 import { isEngineFailure } from '../port/failure.ts';
 import { readGroupFile } from './group-file.ts';
-import { isNotedAsEnded } from './noted-end.ts';
 import { expectOwnEnd, stopWatching } from './own-end.ts';
 import { type ContainerProcess, processesByEngine } from './processes.ts';
-import type { RunningContainer } from './running-container.ts';
+import { isNotedAsEnded, type RunningContainer } from './running-container.ts';
 
 const pollMs = 20;
 const alonePollMs = 3;

@@ -3,8 +3,7 @@ import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { processEnds } from '../../bounds/sandbox.ts';
 import { containerDamaged } from '../failure.ts';
 import { watchEnd } from './end-watch.ts';
-import { isNotedAsEnded } from './noted-end.ts';
-import type { RunningContainer } from './running-container.ts';
+import { isNotedAsEnded, type RunningContainer } from './running-container.ts';
 
 /**
  * From the next start on, processes in the container may be able to end it; see `canEndItself`. No round trip

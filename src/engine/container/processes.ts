@@ -1,7 +1,6 @@
 import { runQuietly } from '../exec/run-quietly.ts';
 import type { CommandColumn, EngineProcess } from '../port/containers.ts';
-import { hostFactsOf } from './host-facts.ts';
-import type { RunningContainer } from './running-container.ts';
+import { hostFactsOf, type RunningContainer } from './running-container.ts';
 
 /**
  * `pid` is that of the engine's machine if the engine lists processes, otherwise the container's.

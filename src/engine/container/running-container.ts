@@ -1,4 +1,5 @@
 import type { Semaphore } from '../../base/semaphore.ts';
+import { processEnds } from '../../bounds/sandbox.ts';
 import type { FindTar } from '../archive/tar-program.ts';
 import type { ContainerState } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
@@ -69,4 +70,30 @@ export interface RunningContainer {
   readonly reportsEvents: boolean;
   /** Set before a start from which on it can end itself; undefined if the engine reports no events. */
   ends: EndWatch | undefined;
+}
+
+/** One round trip the first time, after a restart, and before the container runs. */
+export async function hostFactsOf(container: RunningContainer, signal?: AbortSignal): Promise<HostFacts> {
+  if (container.hostFacts) return container.hostFacts;
+  const facts = await container.port.containers.state(container.id, signal);
+  if (facts.initPid > 0) container.hostFacts = facts;
+  return facts;
+}
+
+const pollMs = 100;
+
+/**
+ * Whether the engine knows that the container does not run. It may notice the end a moment later than a
+ * request that fails because of it.
+ */
+export async function isNotedAsEnded({ port, id }: RunningContainer): Promise<boolean> {
+  const { clock, containers } = port;
+  for (
+    const until = clock.now() + processEnds.time.containerNoted;
+    (await containers.state(id)).isRunning;
+    await clock.sleep(pollMs)
+  ) {
+    if (clock.now() > until) return false;
+  }
+  return true;
 }

@@ -1,5 +1,5 @@
+import type { ListedObject, ObjectKind } from '../port/engine-port.ts';
 import { engineFailure } from '../port/failure.ts';
-import type { ListedObject, ObjectKind } from '../port/objects.ts';
 import type { DockerClient } from './client.ts';
 import { engineStatus } from './failure.ts';
 

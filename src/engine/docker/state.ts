@@ -1,6 +1,6 @@
+import { plainRuntimes } from '../port/capabilities.ts';
 import type { ContainerState } from '../port/containers.ts';
 import { engineFailure } from '../port/failure.ts';
-import { plainRuntimes } from '../port/plain-runtimes.ts';
 import type { DockerClient } from './client.ts';
 
 interface Inspected extends MountedFiles {

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type Docker from 'dockerode';
 import { listenTo } from '../../base/foreign-traffic.ts';
-import type { OpenedTerminal, TerminalCommand, TerminalSize } from '../port/terminal.ts';
+import type { OpenedTerminal, TerminalCommand, TerminalSize } from '../port/exec.ts';
 import type { DockerClient } from './client.ts';
 import { refusedStart } from './exec.ts';
 

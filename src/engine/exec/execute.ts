@@ -5,14 +5,12 @@ import { watchDisk } from '../container/disk-watch.ts';
 import { type CommandLife, withContainer } from '../container/own-end.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import type { ExecState, OpenExec, OutputStream } from '../port/exec.ts';
-import { endExec } from './end-exec.ts';
+import { endExec, execTag, type TaggedExec, tagExec } from './end-exec.ts';
 import type { ExecFacts, ExecRequest, ExecResult } from './exec-request.ts';
-import { execTag, type TaggedExec, tagExec } from './exec-tag.ts';
 import { finalState, killedExitCode, knownExitCode } from './exit-code.ts';
-import { watchLoss } from './loss-watch.ts';
 import { oomKilledSinceLastAsked } from './oom.ts';
 import { OutputCapture } from './output-capture.ts';
-import { assertContainerOutlived, assertContainerRuns } from './stopped-container.ts';
+import { assertContainerOutlived, assertContainerRuns, watchLoss } from './stopped-container.ts';
 
 interface Course {
   output: Record<OutputStream, OutputCapture>;

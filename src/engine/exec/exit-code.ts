@@ -1,7 +1,7 @@
 import type { RunningContainer } from '../container/running-container.ts';
 import type { ExecState, OpenExec } from '../port/exec.ts';
 import { execLost } from '../port/failure.ts';
-import { execTag, type TaggedExec } from './exec-tag.ts';
+import { execTag, type TaggedExec } from './end-exec.ts';
 import { runQuietly } from './run-quietly.ts';
 
 /** The engine may need a moment to record the exit of a process whose output has ended. */

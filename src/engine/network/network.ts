@@ -6,8 +6,7 @@ import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { serviceNetworks } from '../../bounds/suite.ts';
 import type { ContainerSpec } from '../container/container-spec.ts';
 import type { Container } from '../container.ts';
-import type { Capabilities } from '../port/capabilities.ts';
-import { plainRuntimes } from '../port/plain-runtimes.ts';
+import { type Capabilities, plainRuntimes } from '../port/capabilities.ts';
 
 /** Makes a bridge. Then it adds to it each interface whose name it reads, and prints the name. */
 const hubScript = `set -e

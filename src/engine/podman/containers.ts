@@ -7,6 +7,7 @@ import { dockerContainers } from '../docker/containers.ts';
 import { openExec as openAsDocker } from '../docker/exec.ts';
 import { engineMessage, engineStatus } from '../docker/failure.ts';
 import { storageOf } from '../docker/state.ts';
+import { plainRuntimes } from '../port/capabilities.ts';
 import type {
   AttachRequest,
   CommandColumn,
@@ -17,7 +18,6 @@ import type {
 } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import type { ExecCommand, OpenedExec, OutputPiece } from '../port/exec.ts';
-import { plainRuntimes } from '../port/plain-runtimes.ts';
 import { podmanArchives } from './archives.ts';
 import { hijack } from './bare-request.ts';
 import { createContainer, kernelMounts, type PodmanService } from './create.ts';

@@ -9,9 +9,8 @@ import {
   removeObject as removeAsDocker,
 } from '../docker/objects.ts';
 import type { Capabilities } from '../port/capabilities.ts';
-import type { EnginePort, OpenEngine } from '../port/engine-port.ts';
+import type { EnginePort, ListedObject, ObjectKind, OpenEngine } from '../port/engine-port.ts';
 import { type EngineFailureKind, isEngineFailure } from '../port/failure.ts';
-import type { ListedObject, ObjectKind } from '../port/objects.ts';
 import { podmanContainers } from './containers.ts';
 import type { PodmanService } from './create.ts';
 import { podmanImages } from './images.ts';

@@ -1,6 +1,5 @@
 import type { Duplex, Readable } from 'node:stream';
-import type { ExecCommand, OpenedExec } from './exec.ts';
-import type { OpenedTerminal, TerminalCommand } from './terminal.ts';
+import type { ExecCommand, OpenedExec, OpenedTerminal, TerminalCommand } from './exec.ts';
 
 /**
  * A container to create. It has no health check, log, core dumps, new privileges or restarts, and the engine

@@ -2,7 +2,6 @@ import type { Clock } from '../../base/clock.ts';
 import type { Capabilities } from './capabilities.ts';
 import type { ContainerPort } from './containers.ts';
 import type { ImagePort } from './images.ts';
-import type { ListedObject, ObjectKind } from './objects.ts';
 
 /**
  * Everything that Offsite needs from a container engine. `docker/` and `podman/` implement it. The
@@ -39,4 +38,21 @@ export interface OpenEngine {
   beginEnding(): void;
   /** Closes idle connections. */
   close(): void;
+}
+
+export type ObjectKind = 'container' | 'network' | 'volume';
+
+/** Something that an engine keeps and that carries labels. */
+export interface ListedObject {
+  kind: ObjectKind;
+  /** For a volume, its name. */
+  id: string;
+  name: string;
+  labels: Readonly<Record<string, string>>;
+  /** Epoch milliseconds of the engine's clock. */
+  createdAt: number;
+  /** A container's: `created`, `running`, `exited`, ... */
+  state?: string;
+  /** A container's: the image it is made of. */
+  imageId?: string;
 }

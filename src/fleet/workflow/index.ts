@@ -23,8 +23,7 @@ import {
 } from './messages.ts';
 import { serve } from './serve.ts';
 import { Slices } from './slices.ts';
-import { runTrial, type TrialSettings } from './trial-activity.ts';
-import { Trials } from './trials.ts';
+import { runTrial, type TrialSettings, Trials } from './trials.ts';
 
 // What a worker's bundle of workflows contains.
 export { offsitePoll } from './poll.ts';

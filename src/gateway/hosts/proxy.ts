@@ -12,9 +12,14 @@ import type { Clock } from '../../base/clock.ts';
 import { startDeadline } from '../../base/deadline.ts';
 import { messageOf } from '../../base/offsite-error.ts';
 import { hostConnections } from '../../bounds/sandbox.ts';
-import { canonical, isPublic } from '../../suite/hosts/addresses.ts';
-import { type Authority, hostHeader, readAuthority } from '../../suite/hosts/authority.ts';
-import type { AllowList } from '../../suite/hosts/host-pattern.ts';
+import {
+  type AllowList,
+  type Authority,
+  canonical,
+  hostHeader,
+  isPublic,
+  readAuthority,
+} from '../../suite/hosts/host-pattern.ts';
 import { answerText, errorForClient, pass } from '../answer.ts';
 import { endToEnd, toHost } from '../end-to-end-headers.ts';
 import type { HostConnection } from '../gateway.ts';

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/offsite-error.ts';
-import type { ReplayedExchange } from '../../record/replayed-exchange.ts';
+import type { ReplayedExchange } from '../../record/model-account.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import { GatewayRefusal } from '../refusal.ts';
 import { estimateTokens } from '../scripted/answer.ts';

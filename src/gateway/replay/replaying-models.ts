@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
-import type { ReplayedExchange } from '../../record/replayed-exchange.ts';
+import type { ReplayedExchange } from '../../record/model-account.ts';
 import { ModelConfig } from '../../suite/model-config.ts';
 import type { SessionReplay, SessionRequest } from '../gateway.ts';
 import type { GatewayParts } from '../gateway-parts.ts';

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../base/canonical-json.ts';
-import type { Case, Variant } from '../../contract/definition.ts';
-import { wholeCase } from '../../contract/whole-case.ts';
+import { type Case, type Variant, wholeCase } from '../../contract/definition.ts';
 
 /** The hash of a case for one variant. */
 export type DefinitionHash = (variant: Variant | undefined) => string;

@@ -5,14 +5,12 @@ import { isSharedFolder } from '../../suite/environment.ts';
 import { BadFile } from '../../suite/file-issues.ts';
 import { schemaProblems } from '../../suite/schema-problems.ts';
 import { isIdle } from '../../suite/start-up.ts';
-import type { Path } from '../../suite/yaml-file.ts';
-import { readYamlFile } from '../../suite/yaml-file.ts';
-import type { TaskService } from '../task.ts';
+import { type Path, readYamlFile } from '../../suite/yaml-file.ts';
+import type { TaskHealthcheck, TaskService } from '../task.ts';
 import { unknownKeys } from '../unknown-keys.ts';
-import { ComposeFile, type ServiceTable } from './compose-file.ts';
+import { ComposeFile, type ComposeRequest, type ComposeSource, type ServiceTable } from './compose-file.ts';
 import { interpolated } from './interpolate.ts';
 import { readService } from './service.ts';
-import type { ComposeRequest, ComposeSource } from './source.ts';
 
 interface Composed {
   main: TaskService;
@@ -254,4 +252,12 @@ function hasCapability(name: string): boolean {
 /** Offsite sets it for all containers. */
 function isNoNewPrivileges(option: string): boolean {
   return /^no-new-privileges([:=]true)?$/.test(option);
+}
+
+/** The healthcheck that a compose file has for the main container, whose command bash runs. */
+export function healthcheckOfMain({ healthcheck }: TaskService): TaskHealthcheck | undefined {
+  if (!healthcheck || healthcheck === 'none') return undefined;
+  const { command, ...times } = healthcheck;
+  const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
+  return { ...times, command: typeof command === 'string' ? command : command.map(quoted).join(' ') };
 }

@@ -3,9 +3,8 @@ import { resolve } from 'node:path';
 import { BadFile, type FileIssue } from '../../suite/file-issues.ts';
 import type { ContainerSource, ServiceFile, TaskService, TaskVariable } from '../task.ts';
 import { isBelow } from '../task-folder.ts';
-import type { ServiceTable } from './compose-file.ts';
+import type { ComposeSource, ServiceTable } from './compose-file.ts';
 import { hostLogs, interpolated, mainImage } from './interpolate.ts';
-import type { ComposeSource } from './source.ts';
 
 /**
  * A service of a compose file.

@@ -3,8 +3,7 @@ import { isSharedFolder } from '../../suite/environment.ts';
 import { BadFile } from '../../suite/file-issues.ts';
 import type { Path } from '../../suite/yaml-file.ts';
 import { hostLogs, mainImage } from '../compose/interpolate.ts';
-import { healthcheckOfMain } from '../compose/main-healthcheck.ts';
-import { readCompose } from '../compose/read-compose.ts';
+import { healthcheckOfMain, readCompose } from '../compose/read-compose.ts';
 import type { Feature } from '../supported.ts';
 import type {
   ContainerSource,

@@ -1,7 +1,6 @@
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { messageOf } from '../../base/offsite-error.ts';
 import { cut } from '../../text/cut.ts';
-import type { ReportedTest, TestReport } from './reported-test.ts';
 
 /** An element may occur once or several times. Attributes are strings. */
 export type Element = { [name: string]: Element[] | string | undefined };
@@ -82,3 +81,23 @@ function children(element: Element, name: string): Element[] {
 function text(value: Element[] | string | undefined): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
+
+/** One test in a report that a program printed. */
+export interface ReportedTest {
+  name: string;
+  /** A skipped test counts as passed, as its report intends. The message says that it was skipped. */
+  passed: boolean;
+  message?: string;
+  durationMs?: number;
+  /** Further text of the report about this test. */
+  detail?: string;
+}
+
+/**
+ * A test report that a program printed: TAP, JUnit XML or CTRF JSON. The beginning of the output decides
+ * which.
+ */
+export type TestReport =
+  | { format: 'tap' | 'junit' | 'ctrf'; tests: ReportedTest[] }
+  /** The output begins like a report but cannot be read as one. */
+  | { format: 'tap' | 'junit' | 'ctrf'; problem: string };

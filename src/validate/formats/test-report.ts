@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DocumentTooHeavy, parseCheckedJson } from '../../base/parse-json.ts';
-import type { ReportedTest, TestReport } from './reported-test.ts';
+import type { ReportedTest, TestReport } from './junit.ts';
 
 /** Reads a program's output as a test report. Undefined if the output is not a report. */
 export async function readTestReport(stdout: string): Promise<TestReport | undefined> {

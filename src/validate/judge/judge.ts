@@ -3,11 +3,10 @@ import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { validatorRecords } from '../../bounds/grading.ts';
 import type { Judgment } from '../../contract/validation.ts';
 import type { ChatRequest } from '../../gateway/chat/chat.ts';
+import { captured } from '../record.ts';
 import { structuredAnswer } from '../structured-answer.ts';
-import { captured } from '../texts.ts';
 import { type Asking, askRecorded } from './ask-model.ts';
-import { fencedMaterial } from './material.ts';
-import type { JudgeRequest } from './requests.ts';
+import { fencedMaterial, type JudgeRequest } from './requests.ts';
 
 interface Judged {
   judgment: Judgment;

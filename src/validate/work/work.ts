@@ -6,7 +6,7 @@ import { OffsiteError } from '../../base/offsite-error.ts';
 import { workForValidator } from '../../bounds/grading.ts';
 import type { Container } from '../../engine/container.ts';
 import type { RunOptions, RunResult } from '../sandboxed/api.ts';
-import { execUser, users } from '../users.ts';
+import { execUser, users } from '../validator-folder.ts';
 
 const endWork = readFileSync(new URL('./end-work.sh', import.meta.url), 'utf8');
 

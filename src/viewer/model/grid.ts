@@ -1,4 +1,4 @@
-import type { TrialFigures, TrialRow } from './shapes.ts';
+import type { BatchRow, TrialFigures, TrialRow } from './shapes.ts';
 
 /** A trial with its summary, once that is known. */
 export interface GridTrial extends TrialRow {
@@ -57,4 +57,26 @@ export function tallyOf(trials: readonly Pick<TrialRow, 'verdict'>[]): Tally {
 /** The share of passed trials among those that passed or failed; undefined if there are none. */
 export function passRate({ passed, failed }: Pick<Tally, 'passed' | 'failed'>): number | undefined {
   return passed + failed === 0 ? undefined : passed / (passed + failed);
+}
+
+/** The pass rates of all batches of a suite, oldest first. */
+export interface SuiteRates {
+  suite: string;
+  points: { batch: BatchRow; rate: number }[];
+}
+
+/** The suites with a batch that has a verdict; the suite with the newest batch first. */
+export function passRates(batches: readonly BatchRow[]): SuiteRates[] {
+  const suites = new Map<string, SuiteRates>();
+  for (const batch of batches) {
+    const rate = passRate(batch);
+    if (rate === undefined) continue;
+    const suite = suites.get(batch.suite) ?? { suite: batch.suite, points: [] };
+    suites.set(batch.suite, suite);
+    suite.points.push({ batch, rate });
+  }
+  const sorted = [...suites.values()];
+  for (const { points } of sorted) points.sort((one, other) => one.batch.startedAt - other.batch.startedAt);
+  const newest = ({ points }: SuiteRates) => points.at(-1)?.batch.startedAt ?? 0;
+  return sorted.sort((one, other) => newest(other) - newest(one));
 }

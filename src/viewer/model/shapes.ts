@@ -1,8 +1,8 @@
+import { platformService } from '../../ledger/platform.ts';
 import type { Attempt } from '../../record/attempt.ts';
-import type { AuditMark } from '../../record/audit.ts';
+import type { AuditMark, LaterGrading } from '../../record/audit.ts';
 import type { Cause } from '../../record/cause.ts';
 import type { KnownFingerprint } from '../../record/fingerprint.ts';
-import type { LaterGrading } from '../../record/later-grading.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 
 /**
@@ -137,4 +137,14 @@ export interface LedgerEvent {
   trials: number[];
   /** Events before this one were lost: anything may have changed. */
   missed?: boolean | undefined;
+}
+
+/** Which batch of which set: `2 of 3 of set_0123456789abcdef`. */
+export function partText({ id, number, of }: NonNullable<BatchName['set']>): string {
+  return `${number} of ${of} of ${id}`;
+}
+
+/** Whether the embedded service ran the batch itself, as a platform does. */
+export function isPlatforms(service: string): boolean {
+  return service === platformService;
 }

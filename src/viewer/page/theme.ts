@@ -1,5 +1,3 @@
-import { keep, kept } from './kept.ts';
-
 const key = 'offsite-theme';
 
 export type Theme = 'system' | 'light' | 'dark';
@@ -26,4 +24,24 @@ export function nextTheme(): Theme {
   const next = themes[(themes.indexOf(currentTheme()) + 1) % themes.length] ?? 'system';
   applyTheme(next);
   return next;
+}
+
+/** What the browser keeps for this page. Its settings may forbid that. */
+
+export function kept(key: string): string | undefined {
+  try {
+    return localStorage.getItem(key) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** @param value undefined removes it */
+export function keep(key: string, value: string | undefined): void {
+  try {
+    if (value === undefined) localStorage.removeItem(key);
+    else localStorage.setItem(key, value);
+  } catch {
+    // The choice then holds until the page is closed.
+  }
 }

@@ -4,8 +4,7 @@ import { listAttempts } from '../../ledger/find.ts';
 import { laterGradings } from '../../ledger/later-gradings.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { trialByKey } from '../../ledger/trial-rows.ts';
-import type { AuditMark } from '../../record/audit.ts';
-import type { LaterGrading } from '../../record/later-grading.ts';
+import type { AuditMark, LaterGrading } from '../../record/audit.ts';
 import {
   type CutLimits,
   cutMiddle,

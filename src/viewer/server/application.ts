@@ -1,3 +1,4 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Context, Hono } from 'hono';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
@@ -9,7 +10,6 @@ import type { LedgerEvent } from '../model/shapes.ts';
 import { readBatch, readBatches, readSummaries } from '../read/batches.ts';
 import { RecordReader } from '../read/record-reader.ts';
 import { readTrial, readValue } from '../read/trial.ts';
-import type { Access } from './access.ts';
 import type { PageFiles } from './page-files.ts';
 
 interface ViewerParts {
@@ -208,3 +208,29 @@ const securityHeaders: Readonly<Record<string, string>> = {
   'cross-origin-resource-policy': 'same-origin',
   'cache-control': 'no-store',
 };
+
+/** Decides who may read: those who have the token. */
+export class Access {
+  readonly token = randomBytes(24).toString('base64url');
+  readonly #used = Promise.withResolvers<void>();
+  /** Resolves when the token is used for the first time. */
+  readonly used = this.#used.promise;
+
+  /** Whether a request carries the token. */
+  isGranted(request: Request): boolean {
+    const isGranted = isSame(bearerOf(request), this.token);
+    if (isGranted) this.#used.resolve();
+    return isGranted;
+  }
+}
+
+function bearerOf(request: Request): string {
+  return /^Bearer (.+)$/.exec(request.headers.get('authorization') ?? '')?.[1] ?? '';
+}
+
+/** Compares in constant time, so that the time does not reveal how much of a guess is right. */
+function isSame(one: string, other: string): boolean {
+  return timingSafeEqual(digest(one), digest(other));
+}
+
+const digest = (text: string) => createHash('sha256').update(text).digest();

@@ -2,8 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Redactor } from '../../redaction/redactor.ts';
 import { listen } from '../../service/listen.ts';
-import { Access } from './access.ts';
-import { createApplication } from './application.ts';
+import { Access, createApplication } from './application.ts';
 import { pageFiles } from './page-files.ts';
 
 export interface ViewerOptions {

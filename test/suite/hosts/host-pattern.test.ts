@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest';
-import { isPublic } from '../../../src/suite/hosts/addresses.ts';
-import { readAuthority } from '../../../src/suite/hosts/authority.ts';
-import { allowList, permittedBy } from '../../../src/suite/hosts/host-pattern.ts';
+import { allowList, isPublic, permittedBy, readAuthority } from '../../../src/suite/hosts/host-pattern.ts';
 
 const allows = (patterns: string[], asked: string) => {
   const authority = readAuthority(asked, 80);

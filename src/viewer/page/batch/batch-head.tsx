@@ -1,9 +1,7 @@
 import { passRate } from '../../../stats/pass-rate.ts';
 import { caseVerdicts } from '../../model/compare.ts';
 import { type GridTrial, tallyOf } from '../../model/grid.ts';
-import { partText } from '../../model/part-text.ts';
-import { isPlatforms } from '../../model/platform.ts';
-import type { BatchRow, Exported } from '../../model/shapes.ts';
+import { type BatchRow, type Exported, isPlatforms, partText } from '../../model/shapes.ts';
 import { line } from '../parts/foreign.ts';
 import { Heading } from '../parts/heading.tsx';
 import { ago, cost, count, duration, percent, when } from '../parts/quantities.ts';

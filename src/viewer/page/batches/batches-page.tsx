@@ -1,9 +1,6 @@
 import { useState } from 'preact/hooks';
-import { passRate } from '../../model/grid.ts';
-import { partText } from '../../model/part-text.ts';
-import { passRates } from '../../model/pass-rates.ts';
-import { isPlatforms } from '../../model/platform.ts';
-import type { BatchInList } from '../../model/shapes.ts';
+import { passRate, passRates } from '../../model/grid.ts';
+import { type BatchInList, isPlatforms, partText } from '../../model/shapes.ts';
 import { useLoaded } from '../data/source.tsx';
 import { FilterBox } from '../parts/filter-box.tsx';
 import { line } from '../parts/foreign.ts';

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
-import type { SuiteRates } from '../../model/pass-rates.ts';
+import type { SuiteRates } from '../../model/grid.ts';
 import { line } from '../parts/foreign.ts';
 import { percent, when } from '../parts/quantities.ts';
 import { addressOf, go, setQuery } from '../router.ts';

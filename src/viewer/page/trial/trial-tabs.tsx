@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { LaterGrading } from '../../../record/audit.ts';
 import type { EnvironmentStep } from '../../../record/environment.ts';
-import type { LaterGrading } from '../../../record/later-grading.ts';
 import type { HostConnection } from '../../../record/model-account.ts';
 import type { TrialRecord } from '../../../record/trial-record.ts';
 import type { TrialPage } from '../../model/shapes.ts';
