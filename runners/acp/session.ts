@@ -19,13 +19,13 @@ import { cliEnding } from '../../src/harness/cli-ending.ts';
 import type {
   CommandSource,
   HarnessContext,
-  HarnessEnding,
   HarnessRun,
   HarnessSession,
   TurnLimits,
 } from '../../src/harness/runner.ts';
 import { shownOutput } from '../../src/harness/streamed-turn.ts';
 import { modelFailure, RecordRoom, TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
+import type { HarnessEnding } from '../../src/record/harness.ts';
 import { type McpServer, transportOf } from '../../src/suite/mcp-server.ts';
 import { type AcpProgram, AgentProcess, noTimeoutMs } from './agent-process.ts';
 import { AcpMessages } from './messages.ts';

@@ -5,12 +5,12 @@ import type { ExecResult } from '../../src/engine/exec/exec-request.ts';
 import type { ChatAnswer, ChatMessage, ChatTool, ToolCall } from '../../src/gateway/chat/chat.ts';
 import type {
   HarnessContext,
-  HarnessEnding,
   HarnessRun,
   ModelAccess,
   Runner,
   TurnLimits,
 } from '../../src/harness/runner.ts';
+import type { HarnessEnding } from '../../src/record/harness.ts';
 
 /**
  * Offsite's own minimal agent: a model with a shell. The loop runs in this process, and only its commands run

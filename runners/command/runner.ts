@@ -7,13 +7,13 @@ import { programEnvironment } from '../../src/harness/program-environment.ts';
 import type {
   CommandSource,
   HarnessContext,
-  HarnessEnding,
   HarnessRun,
   Runner,
   TurnLimits,
 } from '../../src/harness/runner.ts';
 import { shownOutput, streamedTurn } from '../../src/harness/streamed-turn.ts';
 import { modelFailure, TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
+import type { HarnessEnding } from '../../src/record/harness.ts';
 import { StreamLine } from '../../src/suite/stream-line.ts';
 import { streams } from '../streams.ts';
 

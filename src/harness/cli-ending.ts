@@ -1,7 +1,8 @@
 import { harnessLines } from '../bounds/sandbox.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
+import type { HarnessEnding } from '../record/harness.ts';
 import type { CliStream } from './cli-stream.ts';
-import type { HarnessEnding, TurnLimits } from './runner.ts';
+import type { TurnLimits } from './runner.ts';
 import type { TurnStatus } from './turn-record.ts';
 
 /**

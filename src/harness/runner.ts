@@ -3,7 +3,7 @@ import { OffsiteError } from '../base/offsite-error.ts';
 import type { Usage } from '../contract/report.ts';
 import type { Container } from '../engine/container.ts';
 import type { ChatAnswer, ChatRequest } from '../gateway/chat/chat.ts';
-import type { CommandEntry } from '../record/harness.ts';
+import type { CommandEntry, HarnessEnding, HarnessEvent } from '../record/harness.ts';
 import type { McpTransport } from '../suite/mcp-server.ts';
 import type { Wire } from '../suite/model-config.ts';
 import type { Profile } from '../suite/plan.ts';
@@ -150,37 +150,6 @@ export interface HarnessRun {
   /** Its own count of this turn's commands, if its stream reports a count in addition to the commands. */
   commandCount?: number | undefined;
 }
-
-/** How a turn ended. The exit code does not decide the verdict. */
-export type HarnessEnding =
-  | { ended: 'exited'; exitCode: number }
-  /** The harness says that it gave up or reached one of its own limits. */
-  | { ended: 'agent-failed'; message: string; exitCode?: number | undefined }
-  /** All attempts to reach its model failed or were answered with errors. */
-  | { ended: 'model-failed'; message: string; exitCode?: number | undefined }
-  /** It crashed, or it printed output that no known version prints. Nothing is known about the agent. */
-  | { ended: 'runner-broke'; message: string; exitCode?: number | undefined }
-  | { ended: 'timed-out'; afterMs: number }
-  /** The signal `stop` ended it. */
-  | { ended: 'stopped'; message: string }
-  /** It wrote more than the sandbox allows. */
-  | { ended: 'out-of-disk' }
-  | { ended: 'out-of-memory' };
-
-/** Times are epoch milliseconds. */
-export type HarnessEvent =
-  | { kind: 'user' | 'message' | 'note'; at: number; text: string }
-  | {
-      kind: 'tool';
-      at: number;
-      finishedAt?: number | undefined;
-      /** Set if both times are only those of arrival. */
-      timesBy?: 'arrival' | undefined;
-      name: string;
-      input: unknown;
-      output?: string | undefined;
-      failed?: boolean | undefined;
-    };
 
 /** Returns the model of a harness that needs one. Throws an `input` error if there is none. */
 export function requireModel(label: string, { model }: HarnessContext): ModelAccess {

@@ -2,8 +2,7 @@ import { getHeapStatistics } from 'node:v8';
 import { commandOutput, harnessLines } from '../bounds/sandbox.ts';
 import type { Usage } from '../contract/report.ts';
 import { OutputCapture } from '../engine/exec/output-capture.ts';
-import type { CommandEntry } from '../record/harness.ts';
-import type { HarnessEvent } from './runner.ts';
+import type { CommandEntry, HarnessEvent } from '../record/harness.ts';
 
 /** What a harness has reported so far about the outcome of its turn. */
 export type TurnStatus =

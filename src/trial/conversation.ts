@@ -1,13 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Usage } from '../contract/report.ts';
-import type {
-  HarnessEnding,
-  HarnessEvent,
-  HarnessRun,
-  HarnessSession,
-  TurnLimits,
-} from '../harness/runner.ts';
-import type { CommandEntry } from '../record/harness.ts';
+import type { HarnessRun, HarnessSession, TurnLimits } from '../harness/runner.ts';
+import type { CommandEntry, HarnessEnding, HarnessEvent } from '../record/harness.ts';
 
 /** Answers the harness: says something more, or ends the conversation and gives a reason. */
 export type Answerer = (

@@ -5,8 +5,8 @@ import { OutputCapture } from '../../src/engine/exec/output-capture.ts';
 import { cliEnding } from '../../src/harness/cli-ending.ts';
 import { cliStream } from '../../src/harness/cli-stream.ts';
 import { driverLines } from '../../src/harness/driver-lines.ts';
-import type { HarnessEnding } from '../../src/harness/runner.ts';
 import { TurnRecord } from '../../src/harness/turn-record.ts';
+import type { HarnessEnding } from '../../src/record/harness.ts';
 
 /** The streams in fixtures/ were printed by the real CLIs, at the versions that are pinned. */
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { HarnessEnding } from '../../src/harness/runner.ts';
+import type { HarnessEnding } from '../../src/record/harness.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import { endingCause } from '../../src/trial/phases/ending-cause.ts';
 import type { PhaseInput } from '../../src/trial/phases/phase.ts';
