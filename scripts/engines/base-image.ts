@@ -1,7 +1,6 @@
 import { systemClock } from '../../src/base/clock.ts';
 import { baseImageName, baseImageRecipe } from '../../src/base-image/recipe.ts';
-import { connect } from '../../src/engine/connection/connect.ts';
-import { EngineUnreachable } from '../../src/engine/connection/unreachable.ts';
+import { connect, EngineUnreachable } from '../../src/engine/connection/connect.ts';
 import { clientOf } from './client-of.ts';
 import type { EngineGround } from './test-engine.ts';
 

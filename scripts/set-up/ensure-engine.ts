@@ -4,8 +4,12 @@ import { findHostProgram } from '../../src/base/host-program.ts';
 import { OffsiteError } from '../../src/base/offsite-error.ts';
 import type { During } from '../../src/base/progress.ts';
 import { installDebianPackages } from '../../src/base-image/build-from-debian.ts';
-import { type Connection, type ConnectRequest, connect } from '../../src/engine/connection/connect.ts';
-import { EngineUnreachable } from '../../src/engine/connection/unreachable.ts';
+import {
+  type Connection,
+  type ConnectRequest,
+  connect,
+  EngineUnreachable,
+} from '../../src/engine/connection/connect.ts';
 import { systemEngine } from './engine-home.ts';
 import { type Machine, planEngine } from './installation.ts';
 import { startEngine } from './start-engine.ts';

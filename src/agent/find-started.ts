@@ -1,6 +1,6 @@
 import { foundRuns } from '../bounds/service.ts';
 import type { Client } from '../client/client.ts';
-import type { ListedRun } from '../client/pages/run-parts.ts';
+import type { ListedRun } from '../client/pages/page-reader.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import type { StartedRun } from './batch-run.ts';

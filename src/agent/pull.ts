@@ -1,6 +1,6 @@
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Client } from '../client/client.ts';
-import type { ListedRun } from '../client/pages/run-parts.ts';
+import type { ListedRun } from '../client/pages/page-reader.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { PulledRun } from '../ledger/queue.ts';
 import type { BatchRun, OpenBatch } from './batch-run.ts';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Client } from '../client/client.ts';
-import type { ListedRun, ServiceTrial } from '../client/pages/run-parts.ts';
+import type { ListedRun, ServiceTrial } from '../client/pages/page-reader.ts';
 import { NotFound } from '../client/refusal.ts';
 import type { ReportedTrial } from '../contract/report.ts';
 import type { RunKey } from '../ledger/batches.ts';

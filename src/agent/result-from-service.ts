@@ -1,4 +1,4 @@
-import type { ListedRun, ServiceTrial } from '../client/pages/run-parts.ts';
+import type { ListedRun, ServiceTrial } from '../client/pages/page-reader.ts';
 import type { Verdict } from '../ledger/trials.ts';
 import { recordVersion, type TrialRecord } from '../record/trial-record.ts';
 

@@ -1,8 +1,10 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createHash, hash, randomUUID } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Context } from '../api/context.ts';
 import { makeFolder } from '../base/make-folder.ts';
 import { parseCheckedJson } from '../base/parse-json.ts';
+import type { Engine } from '../engine/engine.ts';
 import { openDataFolder } from '../ledger/data-folder.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import { usedImages } from '../suite/dockerfile.ts';
@@ -13,9 +15,13 @@ import {
   testsContent,
   testsInContent,
 } from '../suite/environment-content.ts';
+import { type ModelConfig, whereOf } from '../suite/model-config.ts';
+import type { SuitePlan } from '../suite/plan.ts';
+import { type Printable, text } from '../text/printable.ts';
+import { passedEnvironment } from '../trial/host-environment.ts';
 import type { TrialSpec } from '../trial/spec.ts';
-import type { StateToCheck } from './check-spec.ts';
-import { CheckedState } from './checked-state.ts';
+import { type StateToCheck, statesOf } from './check-spec.ts';
+import { CheckedState, isUndecided, namesText } from './checked-state.ts';
 
 export interface KeptChecksOptions {
   redactor: Redactor;
@@ -162,4 +168,45 @@ function hashOf(value: unknown): string {
   };
   add(value);
   return hash.digest('hex');
+}
+
+/** What earlier checks with the same variables, certificates and judges found. */
+export async function keptChecks(
+  context: Context,
+  plan: SuitePlan,
+  { engine, again, signal }: { engine: Engine; again: boolean; signal: AbortSignal },
+): Promise<KeptChecks> {
+  const { dataFolder, redactor, config, host, clock } = context;
+  const { sandbox } = plan.variants[0] ?? {};
+  if (!sandbox) throw new Error('a suite has at least one variant');
+  const judges = plan.judges.map((name) => [config.models[name], hashOfAnswers(config.models[name])]);
+  return new KeptChecks(dataFolder, {
+    ...{ redactor, again, now: clock.now() },
+    settings: [passedEnvironment(sandbox, host), await context.certificates(), judges],
+    imageId: async (name) => (await engine.findImage(name, signal))?.id,
+  });
+}
+
+/** The hash of the file that a model answers from. With a changed file, the judge is another one. */
+function hashOfAnswers(model: ModelConfig | undefined): string | undefined {
+  if (!model || 'baseUrl' in model) return undefined;
+  return hash('sha256', readFileSync(whereOf(model)));
+}
+
+/** What to say before a run of cases that the last check of the same cases called not sound. */
+export async function unsoundText(
+  context: Context,
+  plan: SuitePlan,
+  given: { engine: Engine; signal: AbortSignal },
+): Promise<Printable | undefined> {
+  if (!existsSync(join(context.dataFolder, 'checks'))) return undefined;
+  const kept = await keptChecks(context, plan, { ...given, again: false });
+  const unsound: string[] = [];
+  for (const planned of plan.cases) {
+    const found = statesOf(plan, planned).map(async (state) => kept.find(await kept.keyOf(state, 1)));
+    const states = (await Promise.all(found)).filter((state) => state !== undefined);
+    if (states.some((state) => !state.asExpected && !isUndecided(state))) unsound.push(planned.request.id);
+  }
+  if (unsound.length === 0) return undefined;
+  return text`the last check called these cases not sound: ${namesText(unsound)}; \`offsite check\` says why`;
 }

@@ -9,8 +9,7 @@ import type { Connections } from './connections.ts';
 import { type CallContext, ConnectionFailure, DeadlineExceeded, UnknownOutcome } from './errors.ts';
 import { exchange } from './exchange.ts';
 import type { CallOptions, ClientLog, Deadlines, RetryLimits, SentFile } from './options.ts';
-import { largestPage, type PageParts } from './pages/page-reader.ts';
-import type { RunParts } from './pages/run-parts.ts';
+import { largestPage, type PageParts, type RunParts } from './pages/page-reader.ts';
 import { encodeRequest } from './request.ts';
 import { type RetryBudget, waitBefore } from './retry.ts';
 

@@ -15,8 +15,7 @@ import {
   type SentFile,
 } from './options.ts';
 import { listRuns, type PageNumbering, pageOf, type ReadPage } from './pages/list-runs.ts';
-import type { PageParts, RunsPage } from './pages/page-reader.ts';
-import type { ListedRun, RunParts } from './pages/run-parts.ts';
+import type { ListedRun, PageParts, RunParts, RunsPage } from './pages/page-reader.ts';
 import { retryBudget } from './retry.ts';
 
 /** A client of an Eval Service. Disposing ends the calls in flight and closes the connections. */

@@ -1,4 +1,4 @@
-import { EngineUnreachable, type TriedEngine } from '../engine/connection/unreachable.ts';
+import { EngineUnreachable, type TriedEngine } from '../engine/connection/connect.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Capabilities } from '../engine/port/capabilities.ts';
 import { lines, ours, type Printable, stack, styled, text, type Value } from '../text/printable.ts';

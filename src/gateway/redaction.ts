@@ -1,5 +1,5 @@
-import { needlesOf } from '../redaction/needles.ts';
 import { Redactor, shortest } from '../redaction/redactor.ts';
+import { needlesOf } from '../redaction/scanner.ts';
 
 /** Keeps a key out of everything that leaves the gateway. */
 export interface Redaction extends Pick<Redactor, 'text' | 'stream'> {

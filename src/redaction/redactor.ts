@@ -29,7 +29,7 @@ export interface StreamSearch {
 const nothing = Buffer.alloc(0);
 
 /**
- * Removes known secrets from what Offsite keeps, logs, reports and answers, in each way that `needles.ts`
+ * Removes known secrets from what Offsite keeps, logs, reports and answers, in each way that `scanner.ts`
  * lists. Content without a secret stays the same, byte for byte.
  */
 export class Redactor {

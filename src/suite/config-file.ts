@@ -1,13 +1,11 @@
 import { z } from 'zod';
 import { DaemonConfig } from './daemon-config.ts';
-import type { Budgets } from './default-budgets.ts';
 import { EngineAddress, EngineList, engineListIssue } from './engines-config.ts';
 import { FleetConfig } from './fleet-config.ts';
 import { isHostPattern } from './hosts/host-pattern.ts';
-import { Label } from './labels.ts';
 import { McpServer } from './mcp-server.ts';
-import { Budget, ModelConfig } from './model-config.ts';
-import { ByteSize, Duration } from './quantities.ts';
+import { Budget, defaultUsd, ModelConfig } from './model-config.ts';
+import { ByteSize, Duration, Label } from './quantities.ts';
 import { SandboxConfig } from './sandbox-config.ts';
 import { Text } from './text-source.ts';
 import { fitsEnvironment, tooLongForEnvironment, VariableName } from './variables.ts';
@@ -273,3 +271,37 @@ export type Config = Omit<z.infer<typeof ConfigFile>, 'budgets'> & {
   /** Reports a problem at a position in that file. */
   issue?: YamlFile<unknown>['issue'];
 };
+
+interface Budgets {
+  trial: Budget;
+  judges?: Budget | undefined;
+  batch: Budget;
+}
+
+/** Limits budgets in USD that the file does not limit, if a model has prices. */
+export function withDefaultBudgets(
+  { trial, judges, batch }: Budgets,
+  models: Readonly<Record<string, ModelConfig>>,
+): Budgets {
+  const isPriced = Object.values(models).some((model) => !('scripted' in model) && model.prices);
+  const limited = ({ usd, ...budget }: Budget, preset: number): Budget => {
+    if (usd === Number.POSITIVE_INFINITY) return budget;
+    if (usd !== undefined) return { usd, ...budget };
+    return isPriced ? { usd: preset, usdIsDefault: true, ...budget } : budget;
+  };
+  return {
+    trial: limited(trial, defaultUsd.trial),
+    ...(judges && { judges: limited(judges, defaultUsd.trial) }),
+    batch: limited(batch, defaultUsd.batch),
+  };
+}
+
+/** What to print about limits that nobody set; undefined if there are none. */
+export function defaultBudgetsText({ trial, batch }: Budgets): string | undefined {
+  const limits = [
+    ...(trial.usdIsDefault ? [`${trial.usd} USD for the models of a trial (budgets.trial.usd)`] : []),
+    ...(batch.usdIsDefault ? [`${batch.usd} USD for those of a batch (budgets.batch.usd)`] : []),
+  ];
+  if (limits.length === 0) return undefined;
+  return `limited by default: ${limits.join(' and ')}; set these in offsite.yaml, or \`unlimited\``;
+}

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { z } from 'zod';
-import { Label } from './labels.ts';
+import { Label } from './quantities.ts';
 
 const Name = z
   .string()

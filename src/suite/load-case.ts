@@ -5,7 +5,6 @@ import { answersOf } from './answers.ts';
 import { type CaseAgent, type CaseStep, type CaseSteps, instructionOf } from './case-steps.ts';
 import { thresholdsOf } from './case-tests.ts';
 import { workdirObstacle } from './environment.ts';
-import { FileReader } from './file-reader.ts';
 import { type CasePart, placedFiles, plannedOracle, plannedTests, validatorOfChecks } from './load-tests.ts';
 import {
   type CaseExtras,
@@ -14,6 +13,7 @@ import {
   type PromptSource,
   type VerifyPlace,
 } from './plan.ts';
+import { FileReader } from './read-file.ts';
 import type { CaseSource, CombinedSteps, StepSource } from './suite-file.ts';
 import type { SuiteReader } from './suite-reader.ts';
 import type { Text } from './text-source.ts';

@@ -1,7 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
-import { type Config, ConfigFile } from './config-file.ts';
-import { withDefaultBudgets } from './default-budgets.ts';
+import { type Config, ConfigFile, withDefaultBudgets } from './config-file.ts';
 import { type ConfigSearch, configFolders, findConfig } from './find-config.ts';
 import { readYamlFile } from './yaml-file.ts';
 

@@ -6,8 +6,7 @@ import { type ContextEntry, contextEntries, contextHash, neverInContexts } from 
 import { dockerfileProblems } from './dockerfile.ts';
 import type { CaseEnvironment, EnvironmentSource, PlacedFile, PlannedBuild } from './environment.ts';
 import { BadFile, type FileIssue } from './file-issues.ts';
-import { type FileReader, heldKey } from './file-reader.ts';
-import { type Reach, reachedFolder } from './read-file.ts';
+import { type FileReader, heldKey, type Reach, reachedFolder } from './read-file.ts';
 import { dependenciesOf, type PlannedService, type ServiceSource } from './services.ts';
 
 /** What environments are read with. */

@@ -12,7 +12,7 @@ import {
 import type { CheckSource, JudgeSource } from './checks-source.ts';
 import type { PlacedFile } from './environment.ts';
 import { BadFile } from './file-issues.ts';
-import type { FileReader } from './file-reader.ts';
+import type { FileReader } from './read-file.ts';
 import type { CaseSource } from './suite-file.ts';
 import type { SuiteReader } from './suite-reader.ts';
 import { NamesFile, type OracleSource, type TestNames, type TestsSource } from './tests-source.ts';

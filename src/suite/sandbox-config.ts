@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { Label } from './labels.ts';
-import { ByteSize, Duration, MemorySize } from './quantities.ts';
+import { ByteSize, Duration, Label, MemorySize } from './quantities.ts';
 
 /** Where trials run, and with which limits: `sandboxes` of `offsite.yaml`. */
 export const SandboxConfig = z.strictObject({

@@ -1,9 +1,13 @@
 import { dirname, join } from 'node:path';
-import { type CaseEnvironment, EnvironmentSource, type PlacedFile } from '../suite/environment.ts';
+import {
+  type CaseEnvironment,
+  EnvironmentSource,
+  type PlacedFile,
+  type StartUp,
+} from '../suite/environment.ts';
 import type { FileIssue } from '../suite/file-issues.ts';
 import { type EnvironmentParts, plannedEnvironment } from '../suite/load-environment.ts';
 import { schemaProblems } from '../suite/schema-problems.ts';
-import type { StartUp } from '../suite/start-up.ts';
 import { plainVariables } from './case-parts.ts';
 import { mountedFiles, serviceSources, withMounts } from './case-services.ts';
 import type { Task, TaskEnvironment, TaskHealthcheck, TaskStartUp } from './task.ts';

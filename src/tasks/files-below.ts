@@ -4,7 +4,7 @@ import ignore from 'ignore';
 import { taskDigests } from '../bounds/tasks.ts';
 import type { PlacedFile } from '../suite/environment.ts';
 import { BadFile } from '../suite/file-issues.ts';
-import type { FileReader } from '../suite/file-reader.ts';
+import type { FileReader } from '../suite/read-file.ts';
 import type { PlacedFolder } from './task.ts';
 import { issueAt, type TaskFolder } from './task-folder.ts';
 

@@ -1,11 +1,10 @@
 import type { FileIssue } from '../suite/file-issues.ts';
 import type { Sandbox } from '../suite/plan.ts';
-import { findTasks } from './find-tasks.ts';
+import { findTasks, selectTasks, type TaskSelection } from './find-tasks.ts';
 import type { FoundTask } from './located.ts';
 import { type Machine, machineObstacles, needsOf, networkObstacles, type TaskNeeds } from './needs.ts';
 import { plannedCase, type TaskPlanParts } from './plan-tasks.ts';
 import { type ReadTask, readTask } from './read-task.ts';
-import { selectTasks, type TaskSelection } from './selection.ts';
 import type { Note, Obstacle } from './supported.ts';
 import type { RowSetup } from './swe-bench/setup.ts';
 import type { RewardReading, Task, TaskFormat } from './task.ts';

@@ -1,15 +1,14 @@
 import { realpathSync } from 'node:fs';
 import { type Thresholds, thresholdsOf } from '../suite/case-tests.ts';
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
-import { FileReader } from '../suite/file-reader.ts';
 import type { EnvironmentParts } from '../suite/load-environment.ts';
 import type { PlannedCase } from '../suite/plan.ts';
+import { FileReader } from '../suite/read-file.ts';
 import type { TasksSource } from '../suite/tasks-source.ts';
 import { caseOf } from './case-of.ts';
-import { findTasks } from './find-tasks.ts';
+import { findTasks, selectTasks } from './find-tasks.ts';
 import type { FoundTask } from './located.ts';
 import { readTask } from './read-task.ts';
-import { selectTasks } from './selection.ts';
 import type { Task } from './task.ts';
 
 export interface TaskPlanParts extends Pick<EnvironmentParts, 'images' | 'keys'> {

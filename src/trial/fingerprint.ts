@@ -8,7 +8,7 @@ import {
   testsContent,
   testsInContent,
 } from '../suite/environment-content.ts';
-import { profileVersion } from '../suite/profile-version.ts';
+import { profileVersion } from '../suite/planned-variant.ts';
 import type { TrialSpec } from './spec.ts';
 
 /**

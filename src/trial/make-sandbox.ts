@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { ContainerSpec } from '../engine/container/container-spec.ts';
 import type { Container } from '../engine/container.ts';
-import { startUpOf } from '../suite/start-up.ts';
+import { startUpOf } from '../suite/environment.ts';
 import { containerSpec, engineNetwork } from './container-spec.ts';
 import { TrialFailure } from './failure.ts';
 import { requireHealth } from './healthcheck.ts';

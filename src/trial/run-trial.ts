@@ -4,7 +4,7 @@ import type { PhaseName } from '../record/cause.ts';
 import { recordVersion, type TrialRecord } from '../record/trial-record.ts';
 import { agentUsage } from '../record/usage.ts';
 import type { PlannedSource } from '../suite/git/git-source.ts';
-import { profileVersion } from '../suite/profile-version.ts';
+import { profileVersion } from '../suite/planned-variant.ts';
 import { causeOf } from './failure.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { GradingSandboxes } from './grading-sandboxes.ts';

@@ -5,13 +5,16 @@ import pLimit from 'p-limit';
 import { workForValidator } from '../bounds/grading.ts';
 import type { Validation } from '../contract/validation.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
-import { type GradingFailure, processFailure } from './grading-failure.ts';
-import { matchManifest } from './manifest.ts';
 import { type CallsOfValidation, ModelCalls } from './model-calls.ts';
-import { captured, capturedText } from './record.ts';
+import { captured, capturedText, matchManifest } from './record.ts';
 import { RecordReader } from './record-reader.ts';
 import type { SandboxedOrder, SandboxedRecord, SandboxedValidation } from './sandboxed/records.ts';
-import type { ValidatorRequest, ValidatorRun } from './validator-request.ts';
+import {
+  type GradingFailure,
+  processFailure,
+  type ValidatorRequest,
+  type ValidatorRun,
+} from './validator-request.ts';
 import type { Work } from './work/work.ts';
 import { WorkRequests } from './work/work-requests.ts';
 

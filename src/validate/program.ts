@@ -7,12 +7,10 @@ import type { ExecResult } from '../engine/exec/exec-request.ts';
 import { reasonSuffix } from '../record/failures.ts';
 import type { TestReport } from './formats/junit.ts';
 import { readTestReport } from './formats/test-report.ts';
-import { processFailure } from './grading-failure.ts';
-import { matchManifest } from './manifest.ts';
 import { CallsRefused, ProgramCalls } from './program-calls.ts';
-import { captured, capturedText } from './record.ts';
+import { captured, capturedText, matchManifest } from './record.ts';
 import { execUser, ownFile, ownFolders, users, validatorFolder } from './validator-folder.ts';
-import type { ValidatorRequest, ValidatorRun } from './validator-request.ts';
+import { processFailure, type ValidatorRequest, type ValidatorRun } from './validator-request.ts';
 import { Work } from './work/work.ts';
 
 /**

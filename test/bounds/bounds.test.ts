@@ -66,7 +66,7 @@ const own = [
   'src/text/nearest.ts',
   'src/suite/quantities.ts',
   'src/suite/schema-problems.ts',
-  'src/suite/yaml-bounds.ts',
+  'src/suite/yaml-file.ts',
   'src/suite/yaml-file.ts',
   'src/ledger/reserve.ts',
   // How a key may be written to be found.

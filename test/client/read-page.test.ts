@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { RunParts } from '../../src/client/pages/run-parts.ts';
+import type { RunParts } from '../../src/client/pages/page-reader.ts';
 import { clientOf } from './client-of.ts';
 import { json, scriptedService, text } from './scripted-service.ts';
 

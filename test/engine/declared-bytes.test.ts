@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { pack } from 'tar-stream';
 import { expect, test } from 'vitest';
-import { DeclaredBytes } from '../../src/engine/archive/declared-bytes.ts';
+import { DeclaredBytes } from '../../src/engine/archive/raw-archive.ts';
 
 interface File {
   name: string;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createWithin } from '../../src/engine/container/disk-quota.ts';
+import { createWithin } from '../../src/engine/container/create.ts';
 import { removeContainer } from '../../src/engine/container/remove.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import { ownershipLabels } from '../../src/engine/labels.ts';
+import { ownershipLabels } from '../../src/engine/owned-objects.ts';
 import type { ContainerRequest } from '../../src/engine/port/containers.ts';
 import { testEngine, testSpec } from './engine-fixture.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { MarkReader, type ScriptPiece } from '../../src/engine/script/mark-reader.ts';
+import { MarkReader, type ScriptPiece } from '../../src/engine/script/step-recorder.ts';
 
 const secretMark = 'aab';
 

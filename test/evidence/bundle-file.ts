@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
-import { tarEntries } from '../../src/engine/archive/tar-entries.ts';
-import type { TarHeader } from '../../src/engine/archive/tar-header.ts';
+import { type TarHeader, tarEntries } from '../../src/engine/archive/tar-entries.ts';
 import { archiveEnd, tarHeader } from '../../src/engine/archive/write-archive.ts';
 import { type Signing, unsigned } from '../../src/evidence/envelope.ts';
 import { entryOf, type Statement, subjectsOf } from '../../src/evidence/statement.ts';

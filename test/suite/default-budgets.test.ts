@@ -2,8 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import type { Config } from '../../src/suite/config-file.ts';
-import { defaultBudgetsText } from '../../src/suite/default-budgets.ts';
+import { type Config, defaultBudgetsText } from '../../src/suite/config-file.ts';
 import { loadConfig } from '../../src/suite/load-config.ts';
 import { eachFolder, folder } from '../each-folder.ts';
 

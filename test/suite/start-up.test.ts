@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isIdle, startUpOf } from '../../src/suite/start-up.ts';
+import { isIdle, startUpOf } from '../../src/suite/environment.ts';
 
 const image = { entrypoint: ['/entry', '-x'], command: ['serve'] };
 const idle = ['sh', '-c', 'sleep infinity'];

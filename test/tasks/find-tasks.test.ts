@@ -2,10 +2,9 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { findTasks } from '../../src/tasks/find-tasks.ts';
+import { findTasks, selectTasks } from '../../src/tasks/find-tasks.ts';
 import { taskDigest } from '../../src/tasks/harbor/dataset.ts';
 import { readTask } from '../../src/tasks/read-task.ts';
-import { selectTasks } from '../../src/tasks/selection.ts';
 import { issuesOf, notesOf, openTaskSet, type TaskSetFolder, taskOf } from './task-set.ts';
 
 let set: TaskSetFolder;

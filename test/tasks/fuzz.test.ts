@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { withoutCanary } from '../../src/tasks/harbor/read-harbor.ts';
 import { readRewards } from '../../src/tasks/harbor/reward.ts';
 import { readTask } from '../../src/tasks/read-task.ts';
-import { printedTestParsers } from '../../src/tasks/terminal-bench/printed-tests.ts';
+import { printedTestParsers } from '../../src/tasks/swe-bench/log-parsers.ts';
 import { runs } from '../short-tests.ts';
 import { openTaskSet, type TaskSetFolder } from './task-set.ts';
 

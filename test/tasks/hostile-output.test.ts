@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { logParsers } from '../../src/tasks/swe-bench/log-parsers.ts';
-import { printedTestParsers } from '../../src/tasks/terminal-bench/printed-tests.ts';
+import { logParsers, printedTestParsers } from '../../src/tasks/swe-bench/log-parsers.ts';
 import { junitElements } from '../../src/validate/formats/junit.ts';
 
 const summary = '=== short test summary info ===\n';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { allPassed, parsePytest, printedTestParsers } from '../../src/tasks/terminal-bench/printed-tests.ts';
+import { allPassed, parsePytest, printedTestParsers } from '../../src/tasks/swe-bench/log-parsers.ts';
 import { issuesOf, notesOf, obstaclesOf, openTaskSet, type TaskSetFolder, taskOf } from './task-set.ts';
 
 let set: TaskSetFolder;

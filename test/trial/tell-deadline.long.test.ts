@@ -6,7 +6,7 @@ import { openBudget } from '../../src/gateway/budget.ts';
 import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';
-import { profileVersion } from '../../src/suite/profile-version.ts';
+import { profileVersion } from '../../src/suite/planned-variant.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
 import { openTrialBench, type TrialBench, timeouts } from './trial-bench.ts';
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { validatorRecords } from '../../src/bounds/grading.ts';
-import { matchManifest } from '../../src/validate/manifest.ts';
-import { captured, withoutContent } from '../../src/validate/record.ts';
+import { captured, matchManifest, withoutContent } from '../../src/validate/record.ts';
 import { verdictOf } from '../../src/validate/verdict.ts';
 
 const validation = (exitCode?: number) => ({

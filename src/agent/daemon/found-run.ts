@@ -1,4 +1,4 @@
-import type { ListedRun } from '../../client/pages/run-parts.ts';
+import type { ListedRun } from '../../client/pages/page-reader.ts';
 import type { RunKey } from '../../ledger/batches.ts';
 import type { FoundRun } from '../../ledger/found-runs.ts';
 import type { Ledger } from '../../ledger/ledger.ts';

@@ -1,5 +1,5 @@
 import type { Client } from '../../client/client.ts';
-import type { ListedRun } from '../../client/pages/run-parts.ts';
+import type { ListedRun } from '../../client/pages/page-reader.ts';
 import { NotFound } from '../../client/refusal.ts';
 import { limits } from '../../contract/definition.ts';
 import { mayHaveWork, queuedOrdinals } from './found-run.ts';

@@ -4,7 +4,7 @@ import { startDeadline } from '../../base/deadline.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { foundRuns } from '../../bounds/service.ts';
 import type { Client } from '../../client/client.ts';
-import type { ListedRun } from '../../client/pages/run-parts.ts';
+import type { ListedRun } from '../../client/pages/page-reader.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { isUnclear, syncRun } from './found-run.ts';
 import { casesOf, lookAtCase } from './look.ts';

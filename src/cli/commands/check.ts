@@ -6,7 +6,7 @@ import { placedFailure } from '../../api/run.ts';
 import { checkCases } from '../../check/check-cases.ts';
 import { statesOf } from '../../check/check-spec.ts';
 import { type CheckedCase, type CheckedState, isUndecided } from '../../check/checked-state.ts';
-import { keptChecks } from '../../check/last-check.ts';
+import { keptChecks } from '../../check/kept-checks.ts';
 import { openBudget } from '../../gateway/budget.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import { text } from '../../text/printable.ts';

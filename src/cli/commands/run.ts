@@ -7,7 +7,7 @@ import type { Workshop } from '../../api/context.ts';
 import { leftOutText } from '../../api/plan-suite.ts';
 import { planRun, type RunChoice, readyRun } from '../../api/run.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
-import { unsoundText } from '../../check/last-check.ts';
+import { unsoundText } from '../../check/kept-checks.ts';
 import { limits } from '../../contract/definition.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
 import type { SuitePlan } from '../../suite/plan.ts';

@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings';
-import type { ListedRun } from '../../client/pages/run-parts.ts';
+import type { ListedRun } from '../../client/pages/page-reader.ts';
 import { findBatchRun, shortBatchIds, shortRunId } from '../../ledger/find.ts';
 import { fittedRows } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';

@@ -7,6 +7,7 @@ import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import { printFileIssue } from '../../suite/file-issues.ts';
 import { sandboxOf } from '../../suite/planned-variant.ts';
 import { taskFormats } from '../../suite/tasks-source.ts';
+import type { TaskSelection } from '../../tasks/find-tasks.ts';
 import {
   countTasks,
   type ListedTask,
@@ -15,7 +16,6 @@ import {
   type TaskCounts,
 } from '../../tasks/list-tasks.ts';
 import type { Machine } from '../../tasks/needs.ts';
-import type { TaskSelection } from '../../tasks/selection.ts';
 import { explanation } from '../../tasks/supported.ts';
 import type { TaskFormat } from '../../tasks/task.ts';
 import { fittedRows } from '../../text/fit.ts';

@@ -2,8 +2,7 @@ import { OffsiteError } from '../../base/offsite-error.ts';
 import { serviceAnswers } from '../../bounds/service.ts';
 import type { RequestOf } from '../../contract/operations.ts';
 import { Conflict, DecodeRefusal, NotFound } from '../refusal.ts';
-import type { RunsPage } from './page-reader.ts';
-import type { ListedRun, RunParts } from './run-parts.ts';
+import type { ListedRun, RunParts, RunsPage } from './page-reader.ts';
 
 type PageRequest = RequestOf<'evals.runs.list'>;
 

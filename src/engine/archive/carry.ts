@@ -4,13 +4,11 @@ import { startDeadline } from '../../base/deadline.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { archives } from '../../bounds/sandbox.ts';
 import { PathRoom } from '../changes/path-room.ts';
-import { DeclaredBytes } from './declared-bytes.ts';
 import { nameText } from './names.ts';
-import { unpackArchive } from './raw-archive.ts';
+import { DeclaredBytes, unpackArchive } from './raw-archive.ts';
 import { typeOf } from './read.ts';
 import { HoleWatch, type MaybeSparse, tarInstead } from './sparse.ts';
-import { paddingOf, tarEntries } from './tar-entries.ts';
-import type { TarHeader } from './tar-header.ts';
+import { paddingOf, type TarHeader, tarEntries } from './tar-entries.ts';
 import type { TarProgram } from './tar-program.ts';
 import { archiveEnd, tarHeader } from './write-archive.ts';
 

@@ -5,12 +5,11 @@ import { archives } from '../../bounds/sandbox.ts';
 import { PathRoom } from '../changes/path-room.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { connectionFailure, isEngineFailure } from '../port/failure.ts';
-import { DeclaredBytes } from './declared-bytes.ts';
 import type { ArchivedEntry, ArchivedType } from './entries.ts';
 import { nameText } from './names.ts';
+import { DeclaredBytes } from './raw-archive.ts';
 import { HoleWatch, type MaybeSparse, tarInstead, withHoles } from './sparse.ts';
-import { type TarEntry, tarEntries } from './tar-entries.ts';
-import type { TarHeader } from './tar-header.ts';
+import { type TarEntry, type TarHeader, tarEntries } from './tar-entries.ts';
 
 /** By type flag. `7` is a contiguous file; systems without these treat it as a plain file. */
 const typesByName: Readonly<Record<string, ArchivedType>> = {

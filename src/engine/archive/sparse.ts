@@ -1,8 +1,7 @@
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { archives } from '../../bounds/sandbox.ts';
 import type { RunningContainer } from '../container/running-container.ts';
-import { ByteReader } from './tar-entries.ts';
-import { blockBytes } from './tar-header.ts';
+import { ByteReader, blockBytes } from './tar-entries.ts';
 import type { TarProgram } from './tar-program.ts';
 
 /** A container whose files may have holes. */

@@ -5,7 +5,7 @@ import { startDeadline } from '../../base/deadline.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { archives } from '../../bounds/sandbox.ts';
 import { ignoreRemovalFailure, removeContainer } from '../container/remove.ts';
-import { ownershipLabels } from '../labels.ts';
+import { ownershipLabels } from '../owned-objects.ts';
 import { type Capabilities, otherPlainRuntime } from '../port/capabilities.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { connectionFailure, engineFailure } from '../port/failure.ts';

@@ -2,8 +2,7 @@ import { Readable } from 'node:stream';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import type { NewEntries, NewEntry } from './entries.ts';
-import { paddingOf } from './tar-entries.ts';
-import { blockBytes, type TarHeader } from './tar-header.ts';
+import { blockBytes, paddingOf, type TarHeader } from './tar-entries.ts';
 
 /** An entry of an archive that Offsite makes. Unless it says otherwise, it is of root, and from now. */
 export interface WrittenEntry extends Partial<Pick<TarHeader, 'mode' | 'uid' | 'gid' | 'modifiedAt'>> {

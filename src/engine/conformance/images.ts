@@ -1,5 +1,5 @@
 import { readArchive } from '../archive/read.ts';
-import { createdLabel, instanceLabel, ownedLabel, parentLabel, roleLabel } from '../labels.ts';
+import { createdLabel, instanceLabel, ownedLabel, parentLabel, roleLabel } from '../owned-objects.ts';
 import type { ConformanceCheck } from './check.ts';
 import { failsAs, holds, NotChecked, same, type Testbed } from './testbed.ts';
 

@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import { startDeadline } from '../../base/deadline.ts';
 import { removeContainer } from '../container/remove.ts';
 import type { Engine } from '../engine.ts';
-import { ownershipLabels } from '../labels.ts';
+import { ownershipLabels } from '../owned-objects.ts';
 import { type Capabilities, plainRuntimes } from '../port/capabilities.ts';
 import type { ContainerRequest } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';

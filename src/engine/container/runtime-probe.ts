@@ -3,7 +3,7 @@ import { startDeadline } from '../../base/deadline.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';
 import { putEntries } from '../archive/write-archive.ts';
-import { ownershipLabels } from '../labels.ts';
+import { ownershipLabels } from '../owned-objects.ts';
 import { type Capabilities, plainRuntimes } from '../port/capabilities.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { isEngineFailure } from '../port/failure.ts';

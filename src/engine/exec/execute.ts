@@ -7,8 +7,7 @@ import type { RunningContainer } from '../container/running-container.ts';
 import type { ExecState, OpenExec, OutputStream } from '../port/exec.ts';
 import { endExec, execTag, type TaggedExec, tagExec } from './end-exec.ts';
 import type { ExecFacts, ExecRequest, ExecResult } from './exec-request.ts';
-import { finalState, killedExitCode, knownExitCode } from './exit-code.ts';
-import { oomKilledSinceLastAsked } from './oom.ts';
+import { finalState, killedExitCode, knownExitCode, oomKilledSinceLastAsked } from './exit-code.ts';
 import { OutputCapture } from './output-capture.ts';
 import { assertContainerOutlived, assertContainerRuns, watchLoss } from './stopped-container.ts';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { type StoredFile, storedFiles } from '../archive/stored-file.ts';
-import { ownedLabel, ownershipLabels } from '../labels.ts';
+import { ownedLabel, ownershipLabels } from '../owned-objects.ts';
 import type { Capabilities } from '../port/capabilities.ts';
 import type { Mount } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';

@@ -8,14 +8,18 @@ import { watchDisk } from '../container/disk-watch.ts';
 import { type CommandLife, withContainer } from '../container/own-end.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { endExec, execTag, type TaggedExec, tagExec } from '../exec/end-exec.ts';
-import { finalState, killedExitCode, knownExitCode } from '../exec/exit-code.ts';
-import { noteOomKills, oomKilledSinceLastAsked } from '../exec/oom.ts';
+import {
+  finalState,
+  killedExitCode,
+  knownExitCode,
+  noteOomKills,
+  oomKilledSinceLastAsked,
+} from '../exec/exit-code.ts';
 import { assertContainerOutlived, assertContainerRuns, watchLoss } from '../exec/stopped-container.ts';
 import type { OpenExec } from '../port/exec.ts';
 import { execLost } from '../port/failure.ts';
-import { MarkReader } from './mark-reader.ts';
 import type { ScriptRequest, ScriptResult } from './script-request.ts';
-import { type ScriptOver, StepRecorder } from './step-recorder.ts';
+import { MarkReader, type ScriptOver, StepRecorder } from './step-recorder.ts';
 
 /** On a small heap, the outputs of a script's steps may take this fraction of it. */
 const heapPartOfOutput = 1 / 32;

@@ -5,9 +5,14 @@ import type { ContainerSpec } from '../container/container-spec.ts';
 import type { CreateOptions } from '../container/create.ts';
 import { removeContainer } from '../container/remove.ts';
 import type { Container } from '../container.ts';
-import { createdLabel, descriptionLabel, parentLabel, snapshotLabels } from '../labels.ts';
 import { isDead } from '../liveness-marker.ts';
-import { ownedContainers } from '../owned-objects.ts';
+import {
+  createdLabel,
+  descriptionLabel,
+  ownedContainers,
+  parentLabel,
+  snapshotLabels,
+} from '../owned-objects.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { isEngineFailure } from '../port/failure.ts';
 import type { ImageRequest, SnapshotRequest } from './snapshot-request.ts';

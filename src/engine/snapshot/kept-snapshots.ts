@@ -6,7 +6,7 @@ import {
   roleLabel,
   volumeBytesLabel,
   volumeLabel,
-} from '../labels.ts';
+} from '../owned-objects.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import type { ListedImage } from '../port/images.ts';
 

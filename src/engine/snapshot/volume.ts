@@ -1,6 +1,12 @@
 import { OffsiteError } from '../../base/offsite-error.ts';
 import type { Container } from '../container.ts';
-import { descriptionLabel, parentLabel, volumeBytesLabel, volumeLabel, volumeLabels } from '../labels.ts';
+import {
+  descriptionLabel,
+  parentLabel,
+  volumeBytesLabel,
+  volumeLabel,
+  volumeLabels,
+} from '../owned-objects.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { type Builder, type Built, lockSpec, takeTurn } from './build.ts';
 import type { VolumeRequest } from './snapshot-request.ts';

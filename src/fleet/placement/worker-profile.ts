@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { fleetMessages } from '../../bounds/fleet.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Config } from '../../suite/config-file.ts';
-import { architecture } from '../../suite/labels.ts';
 import type { HarnessOffer } from '../../suite/planned-variant.ts';
+import { architecture } from '../../suite/quantities.ts';
 import { fleetFormat } from '../format.ts';
 
 const Name = z.string().max(fleetMessages.bytes.text);

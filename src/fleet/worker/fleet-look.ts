@@ -11,7 +11,7 @@ import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { fleetMessages } from '../../bounds/fleet.ts';
 import { foundRuns } from '../../bounds/service.ts';
 import type { Client } from '../../client/client.ts';
-import type { ListedRun } from '../../client/pages/run-parts.ts';
+import type { ListedRun } from '../../client/pages/page-reader.ts';
 import type { Config } from '../../suite/config-file.ts';
 import type { HarnessOffer } from '../../suite/planned-variant.ts';
 import type { FleetConnection } from '../connect.ts';

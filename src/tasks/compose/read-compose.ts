@@ -1,13 +1,12 @@
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { taskSets } from '../../bounds/tasks.ts';
-import { isSharedFolder } from '../../suite/environment.ts';
+import { isIdle, isSharedFolder } from '../../suite/environment.ts';
 import { BadFile } from '../../suite/file-issues.ts';
 import { schemaProblems } from '../../suite/schema-problems.ts';
-import { isIdle } from '../../suite/start-up.ts';
 import { type Path, readYamlFile } from '../../suite/yaml-file.ts';
+import { unknownKeys } from '../document.ts';
 import type { TaskHealthcheck, TaskService } from '../task.ts';
-import { unknownKeys } from '../unknown-keys.ts';
 import { ComposeFile, type ComposeRequest, type ComposeSource, type ServiceTable } from './compose-file.ts';
 import { interpolated } from './interpolate.ts';
 import { readService } from './service.ts';

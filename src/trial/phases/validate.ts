@@ -1,6 +1,6 @@
 import type { Validation } from '../../contract/validation.ts';
 import type { Cause } from '../../record/cause.ts';
-import type { GradingFailure } from '../../validate/grading-failure.ts';
+import type { GradingFailure } from '../../validate/validator-request.ts';
 import { type IntegrityFinding, integrityValidation, verdictOf } from '../../validate/verdict.ts';
 import type { ValidatorSpec } from '../spec.ts';
 import { protectedState, protectionOf } from '../workspace/protected.ts';

@@ -5,12 +5,15 @@ import type { ExecResult } from '../../engine/exec/exec-request.ts';
 import { reachesThreshold } from '../../record/failures.ts';
 import type { CaseTests, TestReading, Thresholds } from '../../suite/case-tests.ts';
 import type { Rewards } from '../../tasks/harbor/reward.ts';
-import { logParsers, NamedResults, resolution } from '../../tasks/swe-bench/log-parsers.ts';
-import { printedTestParsers } from '../../tasks/terminal-bench/printed-tests.ts';
+import {
+  logParsers,
+  NamedResults,
+  printedTestParsers,
+  resolution,
+} from '../../tasks/swe-bench/log-parsers.ts';
 import { junitElements, outcomeOf } from '../../validate/formats/junit.ts';
-import type { GradingFailure } from '../../validate/grading-failure.ts';
 import { capturedText } from '../../validate/record.ts';
-import type { ValidatorRun } from '../../validate/validator-request.ts';
+import type { GradingFailure, ValidatorRun } from '../../validate/validator-request.ts';
 import { fileAt, NotReadable, writtenRewards } from './written-rewards.ts';
 
 /**
