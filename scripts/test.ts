@@ -1,7 +1,7 @@
 // Sets up the machine, checks the code, then tests it. Arguments go to vitest.
 //
-// Without `--all`, and without files, the long tests are left out: test-selection.ts says which. `--long-part`
-// runs a fifth of them after the others, another fifth for the next commit.
+// Without `--all`, and without files, the long tests are left out: test-selection.ts says which.
+// `--long-part` runs a fifth of them after the others, another fifth for the next commit.
 //
 // `--engine NAME` runs only the tests that need an engine, against another one, and no checks of the code:
 // `npm test -- --engine docker-28 [--record] [FILES ...]`. `node scripts/engine.ts` lists the names. Several

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, type OptionValues } from '@commander-js/extra-typings';
-import { readAge, readByteSize, readDuration } from '../suite/quantities.ts';
+import { readAge, readByteSize, readDuration } from '../suite/units.ts';
 
 /** Adds the options that name the configuration and the data folder. */
 export function withConfigAndData<Arguments extends unknown[], Options extends OptionValues>(
