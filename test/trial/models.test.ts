@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { openBudget } from '../../src/gateway/budget.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
@@ -158,4 +158,50 @@ test('a trial that spends its budget ends with that, and is graded by what it di
   expect(result).toMatchObject({ verdict: 'passed', cause: { kind: 'agent', phase: 'harness' } });
   expect(result.cause?.message).toMatch(/budget/);
   expect(result.trajectory).toHaveLength(1);
+});
+
+test('the commands of the last exchange are known, although the harness ended before it was kept', async () => {
+  const kept = ModelConfig.parse({ ...models.worker, record: 'full' });
+  const ended = Promise.withResolvers<void>();
+  await using slow = await openTrialBench({
+    models: { worker: kept },
+    engine: {
+      ...bench.engine,
+      capabilities: bench.engine.capabilities,
+      async createContainer(spec, signal) {
+        const container = await bench.engine.createContainer(spec, signal);
+        const killAll: typeof container.killAll = async (given) => {
+          const killed = await container.killAll(given);
+          // After what follows at once.
+          setImmediate(ended.resolve);
+          return killed;
+        };
+        return { ...container, killAll };
+      },
+    },
+  });
+  const { put } = slow.blobs;
+  vi.spyOn(slow.blobs, 'put').mockImplementation(async (content) => {
+    if (content instanceof Buffer && content.includes('make all')) await ended.promise;
+    return put.call(slow.blobs, content);
+  });
+  const call = {
+    id: 'c1',
+    type: 'function',
+    function: { name: 'shell', arguments: '{"command":"make all"}' },
+  };
+  const messages = [
+    { role: 'user', content: 'go' },
+    { role: 'assistant', content: null, tool_calls: [call] },
+    { role: 'tool', tool_call_id: 'c1', content: 'ok' },
+  ];
+  const result = await slow.trial(
+    ask('/chat/completions', { model: 'worker', messages }),
+    on('worker', {
+      harness: 'command',
+      modelConfig: kept,
+      verify: 'true',
+    }),
+  );
+  expect(result.derivedTrajectory).toMatchObject([{ command: 'make all', output: 'ok' }]);
 });

@@ -36,12 +36,17 @@ export async function requireRunnable(
 ): Promise<void> {
   if (start.id === installed.imageId) return;
   const key = `${installed.mount.volume} runs in ${start.id}`;
-  const failure = failures.get(key);
-  if (failure) throw failure;
+  const refuseKnown = () => {
+    const failure = failures.get(key);
+    if (failure) throw failure;
+  };
+  refuseKnown();
   if (known.has(key)) return;
   const obstacle = await obstacleIn(engine, spec, start, { ...installed, node: program.node }, signal);
   known.set(key, '');
   if (obstacle === undefined) return;
+  // Another trial may have told it meanwhile.
+  refuseKnown();
   const { place } = spec.environment.image ?? spec.environment.build ?? {};
   const where = place ?? `sandbox ${spec.sandbox.name}`;
   const { harnessImage = relayImage } = spec.sandbox;

@@ -84,11 +84,9 @@ async function run(input: PhaseInput): Promise<Partial<TrialRecord>> {
   // harness did then.
   port?.relay.lost.throwIfAborted();
   const source = session.commandsFrom ?? (runner.reportsCommands ? 'report' : 'traffic');
-  return {
-    ...foundOf(conversation, source, input),
-    ...(deviations.length > 0 && { deviations }),
-    cause: await endingCause(runner, conversation, input),
-  };
+  // Waits until the last exchange is kept, which also shows its commands.
+  const cause = await endingCause(runner, conversation, input);
+  return { ...foundOf(conversation, source, input), ...(deviations.length > 0 && { deviations }), cause };
 }
 
 /** The sandbox as the harness's user has it, and a folder for the harness's own files. */
