@@ -28,16 +28,17 @@ export class Checks {
     return this.#contradictions.length > 0;
   }
 
-  /** @param isReached false if nothing could be compared */
-  level(level: AuditLevel, isReached = true): AuditedLevel {
-    const state = this.isContradicted ? 'contradicted' : isReached ? 'held' : 'not reached';
-    return { level, state, contradictions: this.#contradictions, unchecked: [...this.#unchecked] };
+  /** @param lacks what kept the level from being reached; not given if it was reached */
+  level(level: AuditLevel, lacks?: AuditedLevel['lacks']): AuditedLevel {
+    const found = { contradictions: this.#contradictions, unchecked: [...this.#unchecked] };
+    if (this.isContradicted) return { level, state: 'contradicted', ...found };
+    return lacks ? { level, state: 'not reached', ...found, lacks } : { level, state: 'held', ...found };
   }
 }
 
-/** A level that was not reached for one reason. */
+/** A level that was not reached for one reason, which lies in the evidence. */
 export function notReached(level: AuditLevel, why: string): AuditedLevel {
-  return { level, state: 'not reached', contradictions: [], unchecked: [why] };
+  return { level, state: 'not reached', contradictions: [], unchecked: [why], lacks: 'evidence' };
 }
 
 interface Difference {

@@ -39,7 +39,7 @@ export async function consistentLevel(audited: AuditedTrial, parts: ConsistentPa
     checks.contradicted('verdict', 'what was not run has no verdict', 'void', record.verdict);
   if (record.fromService || record.notRun) {
     checks.missed(record.notRun ? 'it was not run' : 'the record is what the service shows of it');
-    return checks.level('consistent', false);
+    return checks.level('consistent', 'evidence');
   }
   checkVerdict(record, checks);
   const isOfDefinition = checkDefinition(audited, checks);
@@ -53,7 +53,7 @@ export async function consistentLevel(audited: AuditedTrial, parts: ConsistentPa
   checkTrajectoryFile(record, read, checks);
   await checkKeptFiles(record, trial.key, parts.ledger, checks);
   checkTraffic(record, typeof spec === 'string' ? undefined : spec, read, checks);
-  return checks.level('consistent', isOfDefinition);
+  return checks.level('consistent', isOfDefinition ? undefined : 'evidence');
 }
 
 /** The verdict follows from the checks, or a cause explains why there is none. */

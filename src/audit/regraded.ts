@@ -49,12 +49,12 @@ export function regradedLevel(parts: RegradedParts): LookAgain {
     // Without a verdict here, nothing is known of the other one.
     if (now.verdict === 'void') {
       checks.missed(`grading gave no verdict here: ${now.cause?.message ?? 'nothing was checked'}`);
-      return checks.level('regraded', false);
+      return checks.level('regraded', 'machine');
     }
     checks.same('verdict', 'what the trial left has the same verdict', now.verdict, record.verdict);
     for (const { kind, name, was = 'none', now: found = 'none', changed } of checksBeside(record, now))
       if (changed) checks.contradicted(`${kind} ${name}`, 'each check ends as it did', found, was);
-    return checks.level('regraded', image === undefined);
+    return checks.level('regraded', image === undefined ? undefined : 'machine');
   };
 }
 

@@ -44,7 +44,7 @@ export function replayedLevel(parts: Omit<RegradedParts, 'askJudges'>): LookAgai
       now.cause.kind !== record.cause?.kind
     ) {
       checks.missed(`it did not run here: ${now.cause.message}`);
-      return checks.level('replayed', false);
+      return checks.level('replayed', 'machine');
     }
     compare(record, now, checks);
     return checks.level('replayed');

@@ -5,10 +5,11 @@ import { createZstdDecompress } from 'node:zlib';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { evidenceBundles } from '../bounds/anyone.ts';
-import { type TarEntry, tarEntries } from '../engine/archive/tar-entries.ts';
+import { ByteReader, type TarEntry, tarEntries } from '../engine/archive/tar-entries.ts';
 import { Documents, type EvidenceFinding } from './documents.ts';
 import { type EvidenceSignature, signatureOf, unwrapped } from './envelope.ts';
 import { type Content, entryOf, namedTrials, Statement, subjectsOf } from './statement.ts';
+import { isOneFrame } from './zstd-frame.ts';
 
 /** The name of a bundle's first entry. */
 export const statementEntry = 'statement.json';
@@ -69,7 +70,8 @@ export async function readEvidence(
   try {
     signal.throwIfAborted();
     const { size: byteSize } = await stat(file);
-    const entries = tarEntries(expanded);
+    const bytes = new ByteReader(expanded);
+    const entries = tarEntries(bytes);
     entry = statementEntry;
     const first = (await entries.next()).value;
     if (!first || nameOf(first) !== statementEntry) throw refuse('it is not the first entry');
@@ -105,6 +107,9 @@ export async function readEvidence(
       else if (read.text !== undefined) documents.add(content, read.text);
     }
     for (const dropped of contents.slice(next)) documents.dropped(dropped);
+    entry = 'its end';
+    if (!(await bytes.endsWithZeros(recordBytes)) || !(await isOneFrame(file)))
+      throw refuse('something follows');
     return {
       statement,
       digest: createHash('sha256').update(payload).digest('hex'),
@@ -129,6 +134,9 @@ export async function readEvidence(
     expanded.destroy();
   }
 }
+
+/** Archives are filled up to a whole record of tar. */
+const recordBytes = 20 * 512;
 
 /** A failure of the folder that contents are written to, which is no fault of the bundle. */
 export class SinkFailure extends Error {}

@@ -26,6 +26,8 @@ export interface AuditedLevel {
   contradictions: Contradiction[];
   /** What could not be checked, or was checked in another way, one line each. */
   unchecked: string[];
+  /** What a level that was not reached lacks: something in the evidence, or something on the machine. */
+  lacks?: 'evidence' | 'machine' | undefined;
 }
 
 /** What audits of a trial found, each level as it was looked at last. */

@@ -117,6 +117,26 @@ function longer(by: number): Entry[] {
   return [first, { ...second, content: Buffer.concat([second.content, Buffer.alloc(by)]) }, ...rest];
 }
 
+test('an archive that was filled up to a whole record is read as it is', async () => {
+  const filled = Buffer.concat([tarOf(entries), Buffer.alloc(8 * 512)]);
+  expect((await open(zstdCompressSync(filled))).findings).toEqual([]);
+});
+
+test.each<[string, () => Buffer]>([
+  ['bytes after the end of the archive', () => zstdCompressSync(Buffer.concat([tarOf(entries), content]))],
+  ['zeros without end', () => zstdCompressSync(Buffer.concat([tarOf(entries), Buffer.alloc(2 ** 24)]))],
+  ['a second archive', () => zstdCompressSync(Buffer.concat([tarOf(entries), tarOf(entries)]))],
+  ['a byte after the compressed archive', () => Buffer.concat([readFileSync(whole), content])],
+  ['a second one, compressed', () => Buffer.concat([readFileSync(whole), readFileSync(whole)])],
+  [
+    'what zstd skips',
+    () => Buffer.concat([readFileSync(whole), Buffer.from('502a4d180400000001020304', 'hex')]),
+  ],
+])('%s: a bundle that something follows is refused', async (_, change) => {
+  writeFileSync(file(), change());
+  await refused(/its end: something follows$/);
+});
+
 test.each(['-1', 'NaN', '1e300', '99999999999999999999', '0.5', '9007199254740991'])(
   'a header that says its content has %s bytes is refused',
   async (size) => {

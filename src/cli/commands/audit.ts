@@ -27,7 +27,7 @@ import { Sandboxes } from '../../trial/sandboxes.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { withConfigAndData } from '../options.ts';
-import { auditDocument, auditText, contradictedCount } from '../output/audit.ts';
+import { auditDocument, auditText, contradictedCount, reachedCount } from '../output/audit.ts';
 import { openProgress } from '../output/progress.ts';
 import type { CommonOptions } from '../settings.ts';
 import { announcedTarget } from '../show/open-trial.ts';
@@ -102,7 +102,9 @@ async function audit(what: string | undefined, options: AuditOptions): Promise<n
   const shown = { batchId: batch.id, level, signature, whole: ofBatch, trials };
   if (options.json) out.json(auditDocument(shown, committedBy(ledger, batch)));
   else out.print(auditText(shown));
-  return contradictedCount(shown) > 0 ? exitCodes.belowThreshold : exitCodes.done;
+  if (contradictedCount(shown) > 0) return exitCodes.belowThreshold;
+  // Nothing was found only because nothing could be looked at.
+  return reachedCount(shown) > 0 ? exitCodes.done : exitCodes.infrastructure;
 }
 
 /** Trials whose contents are read at the same time. */

@@ -45,6 +45,12 @@ export function contradictedCount({ whole, trials }: Pick<ShownAudit, 'whole' | 
   return own + (whole.state === 'contradicted' ? 1 : 0);
 }
 
+/** How many trials reached the level that was asked for. */
+export function reachedCount({ trials, level }: Pick<ShownAudit, 'trials' | 'level'>): number {
+  const isHeld = (one: AuditedLevel) => one.level === level && one.state === 'held';
+  return trials.filter(({ audit }) => audit.levels.some(isHeld)).length;
+}
+
 /** Who signed it, then each contradiction with its place, a row for each trial, and what was not checked. */
 export function auditText(shown: ShownAudit): Printable {
   const { whole, trials, signature, level } = shown;
@@ -59,9 +65,7 @@ export function auditText(shown: ShownAudit): Printable {
   ].map(({ name, path, says, expected, found }) =>
     stack([text`${name}: ${path}`, text`  not so: ${ours(says)}; expected ${expected}, found ${found}`]),
   );
-  const held = trials.filter(({ audit }) =>
-    audit.levels.some((one) => one.level === level && one.state === 'held'),
-  ).length;
+  const held = reachedCount(shown);
   const next = held > 0 ? auditLevels[levels.length] : undefined;
   return stack([
     ...(signature === undefined ? [] : [text`${signature}`, ours('')]),
@@ -75,7 +79,20 @@ export function auditText(shown: ShownAudit): Printable {
         `${level}: ${held} of ${plural(trials.length, 'trial')}`,
     ),
     ...(next === undefined ? [] : [ours(`further: --level ${next}`)]),
+    ...(held === 0 && contradictions.length === 0 ? [unreachedText(shown)] : []),
   ]);
+}
+
+/** Of no trial: on whose side that is. */
+function unreachedText({ trials, level }: ShownAudit): Printable {
+  const lacks = trials.flatMap(({ audit }) => audit.levels.flatMap((one) => one.lacks ?? []));
+  const here = lacks.filter((one) => one === 'machine').length;
+  const what = `no trial reached ${level}`;
+  if (trials.length === 0) return ours(`${what}: none has a result`);
+  if (here === 0) return ours(`${what}: the evidence lacks what that needs; its owner can say more`);
+  if (here === lacks.length)
+    return ours(`${what}: this machine lacks what that needs; the evidence may hold on another one`);
+  return ours(`${what}: ${here} for a reason of this machine, the others for one of the evidence`);
 }
 
 /** Somebody else's evidence can contradict itself at any number of places. */

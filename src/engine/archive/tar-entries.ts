@@ -38,6 +38,17 @@ export class ByteReader {
     for (let left = count; left > 0; ) left -= (await this.some(left)).length;
   }
 
+  /** Whether at most so many bytes follow, all of them zero. */
+  async endsWithZeros(most: number): Promise<boolean> {
+    for (let left = most; ; ) {
+      left -= this.#current.length;
+      if (left < 0 || this.#current.some((byte) => byte !== 0)) return false;
+      const { value, done } = await this.#chunks.next();
+      if (done) return true;
+      this.#current = value;
+    }
+  }
+
   #take(count: number): Buffer {
     const taken = this.#current.subarray(0, count);
     this.#current = this.#current.subarray(count);
@@ -58,9 +69,11 @@ type Amendments = Partial<Pick<TarHeader, 'name' | 'linkName' | 'size' | 'uid' |
  * Reads a tar archive entry by entry, as it arrives. Unread content is skipped when the next entry is
  * requested. Throws if the archive is damaged, or ends before its end marker. Names stay bytes here:
  * libraries decode them as UTF-8, which maps different invalid names to the same text.
+ *
+ * @param source a reader stands behind the end marker afterwards
  */
-export async function* tarEntries(source: AsyncIterable<Buffer>): AsyncGenerator<TarEntry> {
-  const bytes = new ByteReader(source);
+export async function* tarEntries(source: AsyncIterable<Buffer> | ByteReader): AsyncGenerator<TarEntry> {
+  const bytes = source instanceof ByteReader ? source : new ByteReader(source);
   let amendments: Amendments = {};
   for (;;) {
     const plain = readTarHeader(await bytes.exactly(blockBytes));

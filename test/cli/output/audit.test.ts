@@ -43,3 +43,30 @@ test('of very many contradictions the first ones are printed, and how many there
   expect(lines.filter((one) => one.includes('it is; expected'))).toHaveLength(printedText.count.lines);
   expect(lines).toContain(`and ${5_000 - printedText.count.lines} more: --json lists all`);
 });
+
+function endOf(levels: Partial<AuditedLevel>[]): string {
+  let text = '';
+  const out = new Output({ write: (characters) => (text += characters) });
+  const shown = levels.map((given, ordinal) => {
+    const plain = {
+      level: 'regraded' as const,
+      contradictions: [],
+      unchecked: [],
+      state: 'not reached' as const,
+    };
+    return { trial: trialOf(ordinal), audit: { at: 0, levels: [{ ...plain, ...given }] } };
+  });
+  const whole = { state: 'held' as const, contradictions: [], unchecked: [] };
+  out.print(auditText({ batchId: 'b', level: 'regraded', signature: undefined, whole, trials: shown }));
+  return text.trim().split('\n').at(-1) ?? '';
+}
+
+test('where no trial reached the level, the end says on whose side the reason is', () => {
+  expect(endOf([{ lacks: 'evidence' }])).toBe(
+    'no trial reached regraded: the evidence lacks what that needs; its owner can say more',
+  );
+  expect(endOf([{ lacks: 'machine' }, { lacks: 'machine' }])).toMatch(/: this machine lacks what that needs/);
+  expect(endOf([{ lacks: 'machine' }, { lacks: 'evidence' }])).toMatch(/: 1 for a reason of this machine/);
+  expect(endOf([])).toBe('no trial reached regraded: none has a result');
+  expect(endOf([{ state: 'held' }, { lacks: 'evidence' }])).toBe('further: --level replayed');
+});
