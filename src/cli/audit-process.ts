@@ -1,4 +1,4 @@
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { execa } from 'execa';
 import { z } from 'zod';
 import { parseForeignJson } from '../base/parse-json.ts';
@@ -31,35 +31,62 @@ const Document = z.object({
   ),
 });
 
+/** How an audit ends that says what it found. */
+const found: readonly unknown[] = [exitCodes.done, exitCodes.belowThreshold, exitCodes.infrastructure];
+
+/** What the audit's process needs to reach the engine of the executor. None of it is a key of a model. */
+const forEngine = [
+  ...['HOME', 'XDG_RUNTIME_DIR', 'SSH_AUTH_SOCK', 'CONTAINER_HOST', 'DOCKER_CERT_PATH'],
+  ...['DOCKER_CONFIG', 'DOCKER_CONTEXT', 'DOCKER_HOST', 'DOCKER_TLS_VERIFY'],
+];
+
 /**
  * Audits with this Offsite's `offsite audit`, in a process of its own: whatever is in the file delays and
- * ends only that process, which has no key, no configuration and no data folder of this machine.
+ * ends only that process, which has no key and no data folder of this machine.
+ *
+ * @param executor how platform batches run here: with it, evidence is graded again on the same engine.
+ *   Without it, the process reads no configuration and reaches no engine.
  */
-export function auditorHere(env: NodeJS.ProcessEnv): Auditor {
+export function auditorHere(
+  env: NodeJS.ProcessEnv,
+  executor?: { config: string | undefined } | undefined,
+): Auditor {
+  const config = executor?.config === undefined ? [] : ['--config', resolve(executor.config)];
+  const passed = executor ? forEngine.map((name) => [name, env[name]]) : [];
+  const ranAt = async (level: 'consistent' | 'regraded', file: string, signal: AbortSignal) => {
+    const folder = dirname(file);
+    const args = ['audit', basename(file), '--level', level, '--json', ...config];
+    const {
+      exitCode,
+      stdout,
+      stderr,
+      signal: killedBy,
+    } = await execa(process.execPath, [programFile(), ...args, '--data-folder', join(folder, level)], {
+      cwd: folder,
+      extendEnv: false,
+      env: { HOME: folder, ...Object.fromEntries(passed), PATH: env.PATH, TMPDIR: folder, NO_COLOR: '1' },
+      cancelSignal: signal,
+      forceKillAfterDelay: 1_000,
+      stdin: 'ignore',
+      reject: false,
+      maxBuffer: sentEvidence.bytes.found,
+    });
+    signal.throwIfAborted();
+    if (found.includes(exitCode) && stdout !== '')
+      return evidenceOf(Document.parse(parseForeignJson(stdout)));
+    const [message = ''] = stderr.replace(/^error: /, '').split('\n');
+    if (exitCode === exitCodes.badInput) throw refuseBody([{ _tag: 'Type', path: [], message }]);
+    if (exitCode === exitCodes.infrastructure && level === 'regraded') return message;
+    throw new Error(`an audit ended with ${exitCode ?? killedBy}: ${stderr.slice(-2_000)}`);
+  };
   return {
     async audit(file, signal) {
-      const folder = dirname(file);
-      const args = ['audit', basename(file), '--level', 'consistent', '--json'];
-      const ran = await execa(
-        process.execPath,
-        [programFile(), ...args, '--data-folder', join(folder, 'data')],
-        {
-          cwd: folder,
-          extendEnv: false,
-          env: { PATH: env.PATH, HOME: folder, TMPDIR: folder, NO_COLOR: '1' },
-          cancelSignal: signal,
-          forceKillAfterDelay: 1_000,
-          stdin: 'ignore',
-          reject: false,
-          maxBuffer: sentEvidence.bytes.found,
-        },
-      );
-      signal.throwIfAborted();
-      if (ran.exitCode === exitCodes.done || ran.exitCode === exitCodes.belowThreshold)
-        return evidenceOf(Document.parse(parseForeignJson(ran.stdout)));
-      const [message = ''] = ran.stderr.replace(/^error: /, '').split('\n');
-      if (ran.exitCode === exitCodes.badInput) throw refuseBody([{ _tag: 'Type', path: [], message }]);
-      throw new Error(`an audit ended with ${ran.exitCode ?? ran.signal}: ${ran.stderr.slice(-2_000)}`);
+      const regraded = executor ? await ranAt('regraded', file, signal) : 'nothing runs trials here';
+      if (typeof regraded !== 'string') return regraded;
+      const audited = await ranAt('consistent', file, signal);
+      if (typeof audited === 'string') throw new Error(audited);
+      const why = `it was not graded again: ${regraded}`;
+      return { ...audited, trials: audited.trials.map((one) => ({ ...one, reason: one.reason ?? why })) };
     },
   };
 }
@@ -68,8 +95,9 @@ function evidenceOf({ whole, trials }: z.infer<typeof Document>): AuditedEvidenc
   return {
     contradiction: whole.state === 'contradicted' ? `the batch: ${firstOf([whole])}` : undefined,
     trials: trials.map(({ runId, ordinal, standing, levels, committed }) => {
-      const level = standing === 'consistent' ? standing : undefined;
-      return { runId, ordinal, level, ...committed, reason: level ? undefined : firstOf(levels) };
+      const level = standing === 'consistent' || standing === 'regraded' ? standing : undefined;
+      const reason = firstOf(levels.filter(({ state }) => state !== 'held'));
+      return { runId, ordinal, level, ...committed, reason };
     }),
   };
 }

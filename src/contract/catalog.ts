@@ -87,10 +87,10 @@ export const Baseline = z.strictObject({
       description:
         'Where the pass rate of further trials of this case would be (Wilson). Absent if none is scored.',
     }),
-  runs: z
-    .array(BaselineRun)
-    .max(baselineLimits.runs)
-    .meta({ description: 'All runs that count, newest first. Reported runs never do.' }),
+  runs: z.array(BaselineRun).max(baselineLimits.runs).meta({
+    description:
+      'All runs that count, newest first. A reported one is among them only if the owner of the service says so.',
+  }),
   notCounted: z.strictObject({
     sameDefinition: z.number().meta({ description: 'Runs that are older, or have no ended trial.' }),
     otherProfiles: z.number().meta({ description: 'Runs with another profile than the newest one.' }),

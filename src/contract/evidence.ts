@@ -12,11 +12,14 @@ export type EvidenceRequest = z.infer<typeof EvidenceRequest>;
 const AuditedTrial = z.strictObject({
   id: z.string().meta({ description: 'The run.' }),
   ordinal: Count,
-  level: openValue('consistent').optional().meta({
+  level: openValue('consistent', 'regraded').optional().meta({
     description: 'How far the service itself could follow the trial. Present on a trial that is marked.',
   }),
   auditedAt: DateTime.optional().meta({ description: 'When it was marked last.' }),
-  reason: z.string().optional().meta({ description: 'Why a trial of the evidence was not marked.' }),
+  reason: z
+    .string()
+    .optional()
+    .meta({ description: 'Why a trial of the evidence was not marked, or marked no further.' }),
 });
 export type AuditedTrial = z.infer<typeof AuditedTrial>;
 

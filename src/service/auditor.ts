@@ -13,8 +13,8 @@ export interface AuditedEvidence {
     runId: string;
     ordinal: number;
     /** Undefined if it, or a level before it, does not hold. */
-    level: 'consistent' | undefined;
-    /** Why there is no level. */
+    level: 'consistent' | 'regraded' | undefined;
+    /** Why there is no level, or none above `consistent`. */
     reason: string | undefined;
     /** The sha256 of its record. */
     record?: string | undefined;

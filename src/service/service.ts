@@ -24,6 +24,8 @@ export interface ServiceOptions {
   platform?: Platform;
   /** Audits evidence that is sent. Without it, evidence is refused. */
   auditor?: Auditor;
+  /** Whether reported trials whose evidence was graded again here count for baselines. Default: no. */
+  countsAudited?: boolean;
   /** Logs one line per request, without keys. Without it, nothing is logged. */
   log?: Logger;
 }
@@ -57,12 +59,13 @@ export function openService({
   integrations,
   platform,
   auditor,
+  countsAudited,
   log,
 }: ServiceOptions): Service {
   const database = openDatabase(join(dataFolder, serviceDatabase), migrations);
   // In KiB. With SQLite's default of 2 MiB, a large database reads its indexes from the file again and again.
   database.exec('PRAGMA cache_size = -65536');
-  const stores = createStores(database, () => clock.now());
+  const stores = createStores(database, () => clock.now(), countsAudited);
   const writer = createWriter(database);
   const inProgress = new Set<string>();
   const application = createApplication({

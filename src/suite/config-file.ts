@@ -202,6 +202,19 @@ export const ConfigFile = z
     concurrency: z.int().min(1).optional().meta({
       description: "How many trials run at a time. Default: as many as the engine's cores and memory allow.",
     }),
+    baselines: z
+      .strictObject({
+        audited: z
+          .literal('regraded')
+          .optional()
+          .meta({
+            description:
+              'regraded: reported trials count for baselines if `offsite serve` graded their evidence again. ' +
+              'Default: reported trials never count.',
+          }),
+      })
+      .prefault({})
+      .meta({ description: 'What counts for the baselines of `offsite serve`.' }),
     daemon: DaemonConfig.prefault({}).meta({ description: 'Settings of `offsite daemon`.' }),
     fleet: FleetConfig.prefault({}).meta({ description: 'Settings of `offsite fleet`.' }),
     profiles: z

@@ -35,8 +35,8 @@ afterAll(async () => {
 
 const own = () => ({ OFFSITE_API_KEY: key, OFFSITE_URL: url });
 
-async function ask(operation: string, body: object): Promise<unknown> {
-  const answer = await fetch(`${url}/v1/${operation}`, {
+async function ask(operation: string, body: object, at = url): Promise<unknown> {
+  const answer = await fetch(`${at}/v1/${operation}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
@@ -144,3 +144,58 @@ test('the service of another owner, who never had the report, marks nothing', {
 async function runs(caseId: string): Promise<{ id: string }[]> {
   return ((await ask('evals.runs.list', { caseId })) as { runs: { id: string }[] }).runs;
 }
+
+test('a service that runs trials grades the evidence again, and counts it for baselines if its owner says so', {
+  timeout: 240_000,
+}, async () => {
+  using there = openPlace();
+  const dataFolder = join(there.folder, 'service');
+  const config = there.write('counting.yaml', 'baselines: { audited: regraded }\n');
+  const serve = async (...args: string[]) => {
+    const running = start(there, ['serve', '--port', '0', '--quiet', ...args], {
+      dataFolder,
+      env: { OFFSITE_API_KEY: key },
+    });
+    return { running, url: (await running.printed(/http:\S+?(?=;)/))[0] };
+  };
+  const stop = async ({ running }: Awaited<ReturnType<typeof serve>>) => {
+    running.kill('SIGTERM');
+    await running.ended;
+  };
+  const baselineAt = async (url: string) => (await ask('evals.baseline', { caseId: 'good' }, url)) as object;
+  const counting = await serve('--config', config);
+  const env = { OFFSITE_API_KEY: key, OFFSITE_URL: counting.url };
+  const file = join(there.folder, 'evidence.tar.zst');
+  try {
+    const verify = 'grep hi a.txt';
+    const cases = [{ id: 'good', variables: { act: 'echo hi > a.txt' }, verify }];
+    expect(await offsite(there, ['run', there.suite({ cases, trials: 2 })], { env })).toMatchObject({
+      exitCode: 0,
+    });
+    expect(await baselineAt(counting.url)).toEqual({ baselines: [], more: 0 });
+    await offsite(there, ['export', '--evidence', file], {});
+    const sent = await offsite(there, ['service', 'evidence', file, '--json'], { env });
+    const { trials } = JSON.parse(sent.stdout || expect.fail(sent.stderr));
+    expect(trials).toMatchObject([{ level: 'regraded' }, { level: 'regraded' }]);
+    expect(await baselineAt(counting.url)).toMatchObject({
+      baselines: [{ distribution: { trials: 2, passed: 2 }, runs: [{ passed: 2 }] }],
+    });
+  } finally {
+    await stop(counting);
+  }
+  // Without an executor, a second audit goes less far, and takes nothing back.
+  const other = await serve('--no-executor');
+  try {
+    const again = { ...env, OFFSITE_URL: other.url };
+    const { stdout } = await offsite(there, ['service', 'evidence', file, '--json'], { env: again });
+    const why = 'it was not graded again: nothing runs trials here';
+    expect(JSON.parse(stdout).trials[0]).toMatchObject({ level: 'consistent', reason: why });
+    const { trials } = (await ask('evals.evidence', { id: JSON.parse(stdout).trials[0].id }, other.url)) as {
+      trials: { level: string }[];
+    };
+    expect(trials.map(({ level }) => level)).toEqual(['regraded', 'regraded']);
+    expect(await baselineAt(other.url)).toEqual({ baselines: [], more: 0 });
+  } finally {
+    await stop(other);
+  }
+});

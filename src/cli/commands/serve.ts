@@ -47,7 +47,7 @@ async function serve(options: ServeOptions): Promise<void> {
   // In a bundle, only the default of a CommonJS package is there for an `import()`.
   const { default: pino } = await import('pino');
   await using context = CommandContext.open({ config: options.config, dataFolder: options.data });
-  const { env, dataFolder, clock, runners, redact, out, err } = context;
+  const { env, config, dataFolder, clock, runners, redact, out, err } = context;
   const written = logDestination(err);
   const destination = {
     write(line: string) {
@@ -67,7 +67,8 @@ async function serve(options: ServeOptions): Promise<void> {
   await using service = openService({
     ...{ dataFolder, clock, log },
     integrations: integrationsOf(runners),
-    auditor: auditorHere(env),
+    auditor: auditorHere(env, executor && { config: config.file }),
+    countsAudited: config.baselines.audited === 'regraded',
     ...(executor && { platform: executor }),
   });
   if (env.OFFSITE_API_KEY) {

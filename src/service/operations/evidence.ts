@@ -40,7 +40,7 @@ export type TakeEvidence = (
 /**
  * A trial is marked if the audit follows it, and its evidence is about what the service has: the same report,
  * which names the sha256 of the record, and the setup and the model of the run. A mark is never taken back,
- * because none of these can change. Baselines do not look at marks.
+ * because none of these can change.
  *
  * @param auditor without it, evidence is refused
  */
@@ -139,9 +139,13 @@ async function marked(
   };
   const answered = trials.map((trial): AuditedTrial => {
     const { runId: id, ordinal, level } = trial;
-    const reason = reasonAgainst(trial);
-    if (reason === undefined) return { id, ordinal, level, auditedAt: isoTime(now) };
-    return { id, ordinal, reason: cut(reason, sentEvidence.bytes.reason) };
+    const against = reasonAgainst(trial);
+    const reason = against ?? trial.reason;
+    return {
+      ...{ id, ordinal },
+      ...(against === undefined && { level, auditedAt: isoTime(now) }),
+      ...(reason !== undefined && { reason: cut(reason, sentEvidence.bytes.reason) }),
+    };
   });
   await writer.write(() => {
     for (const mark of marks) mark();

@@ -182,7 +182,8 @@ function noVersion(id: string, version: number): string {
 /**
  * The baselines of a case, one for each suite and variant. A baseline is made of the newest platform runs of
  * the cell's newest definition and profile, because other definitions ask or check something else, and with
- * another profile it is another agent. Reported trials never enter it.
+ * another profile it is another agent. Reported trials enter it only if the owner says so, and their evidence
+ * was graded again here.
  */
 function readBaselines(
   call: Call,
@@ -199,13 +200,13 @@ function readBaselines(
 }
 
 function baselineOf({ stores, principal }: Call, { newest, ...cell }: BaselineCell): Baseline {
-  const { baselines, trials, platform } = stores;
+  const { baselines, platform } = stores;
   const organization = principal.organizationKey;
   const newestRuns = baselines.runs(organization, { newest, ...cell }, baselineLimits.runs);
   const runs = ofOneProfile(newestRuns.map((run) => ({ ...run, ...versionsOf(platform.facts(run.key)) })));
   const counts = baselines.counts(organization, { newest, ...cell });
-  const ended = runs.map((run) => [...trials.summaries(run.key).values()]);
-  const planned = runs.reduce((sum, run) => sum + run.trials, 0);
+  const ended = runs.map((run) => countedOf(run, stores));
+  const planned = runs.reduce((sum, run, at) => sum + (run.local ? (ended[at]?.length ?? 0) : run.trials), 0);
   const distribution = distributionOf(planned, ended.flat());
   const { passed, scored } = distribution;
   return {
@@ -221,6 +222,14 @@ function baselineOf({ stores, principal }: Call, { newest, ...cell }: BaselineCe
       otherDefinitions: counts.all - counts.sameDefinition,
     },
   };
+}
+
+/** The ended trials of a run that count: of a reported one, those whose evidence was graded again here. */
+function countedOf({ key, local }: BaselineRunRow, { trials, audits }: Call['stores']) {
+  const summaries = trials.summaries(key);
+  if (!local) return [...summaries.values()];
+  const marks = audits.marks(key);
+  return [...summaries].flatMap(([ordinal, one]) => (marks.get(ordinal)?.level === 'regraded' ? [one] : []));
 }
 
 type VersionedRun = BaselineRunRow & Pick<Baseline['runs'][number], 'harnessVersion' | 'profileVersion'>;

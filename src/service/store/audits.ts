@@ -26,6 +26,7 @@ export interface Committed {
 export interface AuditStore {
   /** What the report of a trial commits to; undefined if it has not been reported. */
   committed(run: number, ordinal: number): Committed | undefined;
+  /** A trial keeps the highest level that it had. */
   mark(run: number, ordinal: number, mark: AuditMark): void;
   /** By ordinal. */
   marks(run: number): Map<number, AuditMark>;
@@ -36,9 +37,16 @@ export function createAuditStore(database: DatabaseSync): AuditStore {
     `SELECT record, leftovers, (SELECT model FROM runs WHERE runs.key = trials.key / 16) AS model
      FROM trials WHERE key = ?`,
   );
+  // An audit that went less far takes nothing back.
   const put = database.prepare(
     `INSERT INTO audited_trials (key, level, audited_at) VALUES (?, ?, ?)
-     ON CONFLICT DO UPDATE SET level = excluded.level, audited_at = excluded.audited_at`,
+     ON CONFLICT DO UPDATE SET level = excluded.level, audited_at = excluded.audited_at
+     WHERE level != 'regraded' OR excluded.level = 'regraded'`,
+  );
+  const count = database.prepare(
+    `UPDATE runs SET suite_id =
+       (SELECT json_extract(suite_name, '$.id') FROM batches WHERE batches.key = runs.batch)
+     WHERE key = ? AND suite_id IS NULL`,
   );
   const selectMarks = database.prepare(
     `SELECT key, level, audited_at FROM audited_trials WHERE key BETWEEN ${keysOfRun('?1')} ORDER BY key`,
@@ -60,6 +68,7 @@ export function createAuditStore(database: DatabaseSync): AuditStore {
     },
     mark(run, ordinal, { level, auditedAt }) {
       put.run(keyOf(run, ordinal), level, auditedAt);
+      if (level === 'regraded') count.run(run);
     },
     marks: (run) =>
       new Map(

@@ -1,9 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Baseline } from '../../contract/catalog.ts';
+import { keysOfRun } from './trials.ts';
 
-/** A cell of a case with an ended trial of a platform run. */
+/** A cell of a case with an ended trial that counts. */
 export interface BaselineCell extends Pick<Baseline, 'suite' | 'case' | 'variant' | 'definitionHash'> {
-  /** The newest run with an ended trial, which gives the other fields. */
+  /** The newest run with such a trial, which gives the other fields. */
   newest: number;
 }
 
@@ -14,54 +15,69 @@ export interface BaselineRunRow {
   /** Epoch milliseconds. */
   startedAt: number;
   trials: number;
+  /** Whether its trials were reported. Only those whose evidence was graded again here count. */
+  local: boolean;
 }
 
-/** What baselines are made of: the platform runs of a cell. A reported run is never among them. */
+/**
+ * What baselines are made of: the platform runs of a cell, and, if the owner says so, reported runs with
+ * trials whose evidence was graded again here.
+ */
 export interface BaselineStore {
   /** The newest first; of one suite, if it is given. */
   cells(organization: number, of: { caseId: string; suiteId: string | undefined }): BaselineCell[];
-  /** The runs of the cell's definition that have an ended trial, newest first. */
+  /** The runs of the cell's definition that have a trial that counts, newest first. */
   runs(organization: number, cell: BaselineCell, limit: number): BaselineRunRow[];
-  /** How many platform runs the cell has, ended or not. */
+  /** How many such runs the cell has, ended or not. */
   counts(organization: number, cell: BaselineCell): { sameDefinition: number; all: number };
 }
 
-export function createBaselineStore(database: DatabaseSync): BaselineStore {
-  const hasEnded = `EXISTS (SELECT 1 FROM completed_trials AS ended
-    WHERE ended.key BETWEEN runs.key * 16 AND runs.key * 16 + 15)`;
-  const ofCell =
-    'FROM runs WHERE organization = ? AND case_id = ? AND suite_id = ? AND variant_id = ? AND local = 0';
-  const selectCells = database.prepare(
-    `SELECT DISTINCT suite_id, variant_id FROM runs
-     WHERE organization = ? AND case_id = ? AND suite_id IS NOT NULL AND local = 0`,
-  );
-  const selectNewest = database.prepare(`SELECT key ${ofCell} AND ${hasEnded} ORDER BY key DESC LIMIT 1`);
+/** @param isAudited whether reported runs count, too */
+export function createBaselineStore(database: DatabaseSync, isAudited: boolean): BaselineStore {
+  const of = 'FROM runs WHERE organization = ? AND case_id = ?';
+  // Each kind of run has an index of its own. A reported run has a suite's id once a trial of it counts.
+  const kinds = (isAudited ? ['platform', 'reported'] : ['platform']).map((kind) => {
+    const isKind = kind === 'platform' ? 'local = 0' : 'local = 1 AND suite_id IS NOT NULL';
+    const hasEnded =
+      kind === 'platform'
+        ? `EXISTS (SELECT 1 FROM completed_trials AS ended WHERE ended.key BETWEEN ${keysOfRun('runs.key')})`
+        : 'true';
+    const ofCell = `${of} AND suite_id = ? AND variant_id = ? AND ${isKind}`;
+    return {
+      cells: database.prepare(
+        `SELECT DISTINCT suite_id, variant_id ${of} AND suite_id IS NOT NULL AND ${isKind}`,
+      ),
+      newest: database.prepare(`SELECT key ${ofCell} AND ${hasEnded} ORDER BY key DESC LIMIT 1`),
+      runs: database.prepare(
+        `SELECT runs.key, runs.id, runs.started_at, runs.trials, runs.local,
+           (SELECT id FROM batches WHERE batches.key = runs.batch) AS batchId
+         ${ofCell} AND definition_hash = ? AND ${hasEnded} ORDER BY key DESC LIMIT ?`,
+      ),
+      countDefinition: database.prepare(`SELECT count(*) AS runs ${ofCell} AND definition_hash = ?`),
+      countAll: database.prepare(`SELECT count(*) AS runs ${ofCell}`),
+    };
+  });
   const selectNames = database.prepare(
     `SELECT runs.variant, runs.definition_hash, batches.suite_name, batch_cases.case_name
      FROM runs JOIN batches ON batches.key = runs.batch JOIN batch_cases ON batch_cases.key = runs.batch_case
      WHERE runs.key = ?`,
   );
-  const selectRuns = database.prepare(
-    `SELECT runs.key, runs.id, runs.started_at, runs.trials,
-       (SELECT id FROM batches WHERE batches.key = runs.batch) AS batchId
-     ${ofCell} AND definition_hash = ? AND ${hasEnded} ORDER BY key DESC LIMIT ?`,
-  );
-  const countDefinition = database.prepare(`SELECT count(*) AS runs ${ofCell} AND definition_hash = ?`);
-  const countAll = database.prepare(`SELECT count(*) AS runs ${ofCell}`);
   const idsOf = (organization: number, cell: BaselineCell) =>
     [organization, cell.case.id, cell.suite.id, cell.variant.id] as const;
-
-  function newestOf(organization: number, caseId: string, row: Record<string, unknown>): number | undefined {
-    const found = selectNewest.get(organization, caseId, String(row.suite_id), String(row.variant_id));
-    return found && Number(found.key);
-  }
+  const sum = (numbers: unknown[]) => numbers.reduce((all: number, one) => all + Number(one), 0);
 
   return {
     cells(organization, { caseId, suiteId }) {
-      return selectCells
-        .all(organization, caseId)
-        .filter((row) => suiteId === undefined || row.suite_id === suiteId)
-        .flatMap((row) => newestOf(organization, caseId, row) ?? [])
+      const newest = new Map<string, number>();
+      for (const { cells, newest: select } of kinds)
+        for (const row of cells.all(organization, caseId)) {
+          if (suiteId !== undefined && row.suite_id !== suiteId) continue;
+          const ids = [String(row.suite_id), String(row.variant_id)] as const;
+          const found = Number(select.get(organization, caseId, ...ids)?.key ?? 0);
+          const cell = JSON.stringify(ids);
+          if (found > (newest.get(cell) ?? 0)) newest.set(cell, found);
+        }
+      return [...newest.values()]
         .sort((one, other) => other - one)
         .map((newest) => {
           const row = selectNames.get(newest);
@@ -75,18 +91,25 @@ export function createBaselineStore(database: DatabaseSync): BaselineStore {
         });
     },
     runs: (organization, cell, limit) =>
-      selectRuns.all(...idsOf(organization, cell), cell.definitionHash, limit).map((row) => ({
-        key: Number(row.key),
-        id: String(row.id),
-        batchId: String(row.batchId),
-        startedAt: Number(row.started_at),
-        trials: Number(row.trials),
-      })),
+      kinds
+        .flatMap(({ runs }) => runs.all(...idsOf(organization, cell), cell.definitionHash, limit))
+        .map((row) => ({
+          key: Number(row.key),
+          id: String(row.id),
+          batchId: String(row.batchId),
+          startedAt: Number(row.started_at),
+          trials: Number(row.trials),
+          local: row.local === 1,
+        }))
+        .sort((one, other) => other.key - one.key)
+        .slice(0, limit),
     counts(organization, cell) {
       const ids = idsOf(organization, cell);
       return {
-        sameDefinition: Number(countDefinition.get(...ids, cell.definitionHash)?.runs),
-        all: Number(countAll.get(...ids)?.runs),
+        sameDefinition: sum(
+          kinds.map(({ countDefinition }) => countDefinition.get(...ids, cell.definitionHash)?.runs),
+        ),
+        all: sum(kinds.map(({ countAll }) => countAll.get(...ids)?.runs)),
       };
     },
   };

@@ -195,4 +195,10 @@ export const migrations: readonly string[] = [
     audited_at INTEGER NOT NULL
   ) STRICT;
   `,
+  `
+  -- A reported run gets a suite's id once the evidence of a trial of it was graded again here. Such runs count
+  -- for baselines if the owner says so.
+  CREATE INDEX audited_runs_of_baseline ON runs (organization, case_id, suite_id, variant_id)
+    WHERE local = 1 AND suite_id IS NOT NULL;
+  `,
 ];

@@ -24,7 +24,8 @@ export interface Stores {
   prompts: PromptStore;
 }
 
-export function createStores(database: DatabaseSync, now: () => number): Stores {
+/** @param isAudited whether trials whose evidence was graded again here count for baselines */
+export function createStores(database: DatabaseSync, now: () => number, isAudited = false): Stores {
   return {
     keys: createKeyStore(database, now),
     batches: createBatchStore(database),
@@ -32,7 +33,7 @@ export function createStores(database: DatabaseSync, now: () => number): Stores 
     trials: createTrialStore(database),
     platform: createPlatformStore(database),
     audits: createAuditStore(database),
-    baselines: createBaselineStore(database),
+    baselines: createBaselineStore(database, isAudited),
     leases: createLeaseStore(database),
     cases: createCaseStore(database),
     prompts: createPromptStore(database),
