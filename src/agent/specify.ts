@@ -179,8 +179,8 @@ type PlannedRun = Pick<BatchRun, 'case' | 'variant' | 'taskIndex'> & { batch: Op
 function plannedSpec(trial: QueuedTrial, { batch, ...run }: PlannedRun, { ledger }: SpecParts): TrialSpec {
   const { prompt, id: batchId, plan } = batch;
   const record = recordOf(trial, ledger);
-  const { judges, replay } = plan;
-  return ownTrialSpec({ ...run, record, prompt, batchId, judges, replay }, trial.ordinal);
+  const { judges, replay, answers } = plan;
+  return ownTrialSpec({ ...run, record, prompt, batchId, judges, replay, answers }, trial.ordinal);
 }
 
 function recordOf({ runId, setup }: QueuedTrial, ledger: Ledger): Pick<RunRecord, 'id' | 'setup'> {

@@ -3,7 +3,7 @@ import { receiving } from '../contract/receiving.ts';
 import { type RunRecord, Setup } from '../contract/record.ts';
 import { agentSandbox, caseSandbox, testsHosts } from '../suite/case-network.ts';
 import type { CaseAgent, CaseSteps } from '../suite/case-steps.ts';
-import type { CaseTests } from '../suite/case-tests.ts';
+import type { Answer, CaseTests } from '../suite/case-tests.ts';
 import { type CaseEnvironment, noEnvironment, sandboxIn } from '../suite/environment.ts';
 import {
   freshVerify,
@@ -30,6 +30,8 @@ export interface OwnRun {
   /** The models that validators may call. */
   judges: string[];
   replay?: PlannedReplay | undefined;
+  /** What grades and solves any case of the suite. */
+  answers?: readonly Answer[] | undefined;
 }
 
 /**
@@ -109,10 +111,17 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
     profile: variant.profile,
     sandbox,
     environment,
-    ...(details.answers && { answers: details.answers }),
+    ...((details.answers || run.answers) && { answers: hiddenFrom(run) }),
     // A row is about the state of its repository at one commit.
     ...(details.tests?.fresh?.brought.kind === 'workspace' && { hidesLaterCommits: true }),
   };
+}
+
+/** What no agent of the case may find: its own answers, and those of other cases that it does not give. */
+function hiddenFrom({ case: { local }, answers = [] }: OwnRun): Answer[] {
+  const own = local.answers ?? [];
+  const known = new Set([...own.map(({ sha256 }) => sha256), ...(local.given ?? [])]);
+  return [...own, ...answers.filter(({ sha256 }) => !known.has(sha256))];
 }
 
 /** The part without its network settings: the spec already says what the part may reach. */
@@ -154,7 +163,7 @@ function trialSteps(
 
 /** What to do in a trial of a case, as a plan has it, without asking a service. */
 export function plannedTrialSpec(
-  { suite, judges }: Pick<SuitePlan, 'suite' | 'judges'>,
+  { suite, judges, answers }: Pick<SuitePlan, 'suite' | 'judges' | 'answers'>,
   {
     case: planned,
     variant,
@@ -172,7 +181,7 @@ export function plannedTrialSpec(
     validatorFiles: validator?.sourceFiles,
   };
   return ownTrialSpec(
-    { record: { id, setup }, taskIndex: 0, case: planned, variant, prompt, batchId: id, judges },
+    { record: { id, setup }, taskIndex: 0, case: planned, variant, prompt, batchId: id, judges, answers },
     ordinal,
   );
 }

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { OffsiteError } from '../base/offsite-error.ts';
+import { answersOfSuite } from '../suite/answers.ts';
 import type { Config } from '../suite/config-file.ts';
 import { type FileIssue, printFileIssue } from '../suite/file-issues.ts';
 import { type FetchedSources, fetchSources } from '../suite/git/fetch-sources.ts';
@@ -123,7 +124,15 @@ export async function plannedSuite(
   const cases = casesOf({ ...chosen, ...rowSetupOf(options) });
   const id = basename(path) || 'tasks';
   const prompt = { kind: 'text' as const, text: '{{instruction}}' };
-  const plan = { file: path, suite: { id, name: id, prompt }, trials: 1, cases, variants, judges: [] };
+  const plan = {
+    file: path,
+    suite: { id, name: id, prompt },
+    trials: 1,
+    cases,
+    variants,
+    judges: [],
+    answers: answersOfSuite(cases),
+  };
   return checked(fitted({ plan, leftOut }), options);
 }
 

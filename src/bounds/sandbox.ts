@@ -287,11 +287,19 @@ export const visibleAnswers = channel({
   over: 'the search of a prepared sandbox for files that grade or solve its case, and for later commits',
   bytes: {
     smallest: bytes(20, 'a file that is searched for; anything shorter may be there by chance'),
+    archive: bytes(
+      128 * MiB,
+      'an archive that is unpacked to be searched, and each file that it is unpacked to',
+    ),
     output: bytes(1 * MiB, 'what the search prints'),
   },
-  time: { search: milliseconds(5 * 60_000, 'the search, once for each prepared image') },
+  time: {
+    search: milliseconds(5 * 60_000, 'the search, once for each prepared image'),
+    archives: milliseconds(60_000, 'until no more archives are unpacked; results say which were not'),
+  },
   count: {
     answers: times(10_000, 'files that are searched for'),
+    archives: times(500, 'archives of an image, or in another archive, that are unpacked'),
     shown: times(5, 'commits and files that a message names'),
   },
 });

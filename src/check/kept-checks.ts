@@ -140,7 +140,7 @@ function ownParts({
   return {
     ...spec,
     profile: { ...profile, name: undefined },
-    answers: answers.filter(({ isSuite }) => !isSuite),
+    answers: answers.filter(({ ofSuite }) => !ofSuite),
     environment: environmentContent(environment),
     tests: tests && testsContent(tests),
     steps: steps && stepsContent(steps),

@@ -19,27 +19,20 @@ export interface Hiding {
   givenFolders?: readonly string[] | undefined;
 }
 
-/**
- * What grades and solves a case. A file that the author also gives to the agent is none: one that is named,
- * or a copy of it in a folder or in the build context. The file itself in such a folder is no copy: it was
- * swept in. Throws as `contextEntries` does.
- */
-export function answersOf(
-  { request, local }: PlannedCase,
-  { own, suite, givenFiles = [], givenFolders = [] }: Hiding,
-): Answer[] {
+/** What grades and solves a case, without what it gives to the agent. Throws as `contextEntries` does. */
+export function answersOf({ request, local }: PlannedCase, hiding: Hiding): Answer[] {
   const { verify, validator } = request;
   const found: [string, Buffer | string | undefined][] = [
-    ['the solution', local.solution],
-    ['the verify script', verify],
-    ['the validator', validator?.source],
+    ...inForms('the solution', local.solution),
+    ...inForms('the verify script', verify),
+    ...inForms('the validator', validator?.source),
     ...(validator?.sourceFiles ?? []).map((file): [string, string] => [
       `${file.path} of the validator`,
       file.content,
     ]),
     ...filesOf(local),
     ...(local.steps?.list ?? []).flatMap(filesOf),
-    [suiteName, suite],
+    [suiteName, hiding.suite],
   ];
   const answers = new Map<string, Answer>();
   for (const [name, content] of found) {
@@ -49,15 +42,67 @@ export function answersOf(
     const answer = answerOf(name, bytes);
     if (!answers.has(answer.sha256)) answers.set(answer.sha256, answer);
   }
-  for (const file of givenFiles) if ('content' in file) answers.delete(sha256Of(file.content));
+  for (const sha256 of givenBy({ local }, hiding, sizesOf(answers.values()))) answers.delete(sha256);
+  return [...answers.values()].slice(0, visibleAnswers.count.answers);
+}
+
+/**
+ * A script with other ends of lines, and with or without the last one, is as good: YAML and editors change
+ * them.
+ */
+function inForms(name: string, text: string | undefined): [string, string][] {
+  if (text === undefined) return [];
+  const plain = text.replaceAll('\r\n', '\n').trimEnd();
+  const forms = [text, plain, `${plain}\n`, `${plain}\n`.replaceAll('\n', '\r\n')];
+  return forms.map((form) => [name, form]);
+}
+
+/**
+ * What grades and solves any case of a suite, once. No agent may find that of another case, unless its own
+ * case gives it the file.
+ */
+export function answersOfSuite(cases: readonly PlannedCase[]): Answer[] {
+  if (cases.length < 2) return [];
+  const all = new Map<string, Answer>();
+  for (const { request, local } of cases)
+    for (const { name, ...answer } of local.answers ?? [])
+      if (!answer.ofSuite && !all.has(answer.sha256))
+        all.set(answer.sha256, { ...answer, name: `${name} of case ${request.id}`, ofSuite: true });
+  return [...all.values()].slice(0, visibleAnswers.count.answers);
+}
+
+/** The cases of a suite, each with the answers of others that it gives to its agent itself. */
+export function withGiven(cases: readonly { planned: PlannedCase; hiding: Hiding }[]): PlannedCase[] {
+  const answers = answersOfSuite(cases.map(({ planned }) => planned));
+  const [sizes, known] = [sizesOf(answers), new Set(answers.map(({ sha256 }) => sha256))];
+  return cases.map(({ planned, hiding }) => {
+    const given = [...new Set(givenBy(planned, hiding, sizes))].filter((sha256) => known.has(sha256));
+    return given.length === 0 ? planned : { ...planned, local: { ...planned.local, given } };
+  });
+}
+
+function sizesOf(answers: Iterable<Answer>): Set<number> {
+  return new Set([...answers].map(({ size }) => size));
+}
+
+/**
+ * The hashes of files of these sizes that the author gives to the agent: those that are named, and copies in
+ * a folder or in the build context. A file that grades or solves is no copy there: it was swept in.
+ */
+function* givenBy(
+  { local }: Pick<PlannedCase, 'local'>,
+  { own, givenFiles = [], givenFolders = [] }: Hiding,
+  sizes: ReadonlySet<number>,
+): Generator<string> {
+  if (sizes.size === 0) return;
+  for (const file of givenFiles)
+    if ('content' in file && sizes.has(file.content.length)) yield sha256Of(file.content);
   const { build } = local.environment;
   const contexts = [
     ...givenFolders.map((folder) => ({ folder, ignore: '' })),
     ...(build ? [build.context] : []),
   ];
-  const sizes = new Set([...answers.values()].map(({ size }) => size));
-  if (sizes.size > 0) for (const sha256 of copiesIn(contexts, own, sizes)) answers.delete(sha256);
-  return [...answers.values()].slice(0, visibleAnswers.count.answers);
+  yield* copiesIn(contexts, own, sizes);
 }
 
 function filesOf({ tests, oracle }: { tests?: CaseTests | undefined; oracle?: CaseOracle | undefined }) {
@@ -79,8 +124,8 @@ function placed(files: readonly PlacedFile[] = [], of: string): [string, Buffer]
 function answerOf(name: string, content: Buffer): Answer {
   const blob = Buffer.concat([Buffer.from(`blob ${content.length}\0`), content]);
   const blobs = ['sha1', 'sha256'].map((algorithm) => createHash(algorithm).update(blob).digest('hex'));
-  const isSuite = name === suiteName ? { isSuite: true as const } : {};
-  return { name, ...isSuite, size: content.length, sha256: sha256Of(content), blobs };
+  const ofSuite = name === suiteName ? { ofSuite: true as const } : {};
+  return { name, ...ofSuite, size: content.length, sha256: sha256Of(content), blobs };
 }
 
 const suiteName = 'the suite file';

@@ -122,8 +122,8 @@ export interface Answer {
   name: string;
   size: number;
   sha256: string;
-  /** Whether it is the file of the whole suite, which any edit of another case changes. */
-  isSuite?: true | undefined;
+  /** Whether it is the suite file, or belongs to another case: an edit of another case changes it. */
+  ofSuite?: true | undefined;
   /** The ids that it has in git, in repositories of SHA-1 and of SHA-256. */
   blobs: string[];
 }

@@ -1,7 +1,7 @@
 import { basename, dirname, posix, relative, resolve } from 'node:path';
 import type { Case, Validator } from '../contract/definition.ts';
 import type { AgentSource } from './agent-source.ts';
-import { answersOf } from './answers.ts';
+import { answersOf, type Hiding } from './answers.ts';
 import { type CaseAgent, type CaseStep, type CaseSteps, instructionOf } from './case-steps.ts';
 import { thresholdsOf } from './case-tests.ts';
 import { workdirObstacle } from './environment.ts';
@@ -26,13 +26,13 @@ import {
 } from './variables.ts';
 import type { Path } from './yaml-file.ts';
 
-/** A case of a suite file with the files that it names. Its problems are reported. */
+/** A case of a suite file with the files that it names, and what to hide of it. Its problems are reported. */
 export function plannedCase(
   entry: CaseSource,
   index: number,
   prompt: PromptSource,
   reader: SuiteReader,
-): PlannedCase {
+): { planned: PlannedCase; hiding: Hiding } {
   const path = ['cases', index];
   const { reach, keys } = reader.parts;
   // Each case may have as many bytes as the texts of the suite together.
@@ -72,13 +72,13 @@ export function plannedCase(
     refuseLoneUser([...path, 'user'], reader);
   }
   const planned = { request, local: extras };
-  // With a problem, files may be missing.
-  if (reader.issues.length > 0) return planned;
   const { files = {}, folders = {} } = entry.environment ?? reader.source.environment ?? {};
   const givenFiles = extras.environment.files?.filter((file) => Object.hasOwn(files, file.path));
   const givenFolders = Object.values(folders).map((folder) => resolve(reader.parts.folder, folder));
-  const answers = answersOf(planned, { ...reader.own, givenFiles, givenFolders });
-  return { request, local: { ...extras, answers } };
+  const hiding = { ...reader.own, givenFiles, givenFolders };
+  // With a problem, files may be missing.
+  if (reader.issues.length > 0) return { planned, hiding };
+  return { planned: { request, local: { ...extras, answers: answersOf(planned, hiding) } }, hiding };
 }
 
 function refuseGrading(entry: CaseSource, path: Path, reader: SuiteReader): void {

@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
+import { answersOfSuite, withGiven } from './answers.ts';
 import { judgesOf } from './checks-source.ts';
 import type { Config } from './config-file.ts';
 import { BadFile, type FileIssue } from './file-issues.ts';
@@ -54,7 +55,7 @@ export function loadSuite(
   const { cases: entries = [] } = source;
   const cases = source.tasks
     ? tasksOf(source.tasks, prompt, reader, planTasks)
-    : entries.map((entry, index) => plannedCase(entry, index, prompt, reader));
+    : casesOf(entries, prompt, reader);
   if (!unwritten) refuseUnwritten(prompt, entries, reader);
   const meetsUser = entries.some(({ user }) => user !== undefined);
   const variants = source.variants.map((variant, index) =>
@@ -83,6 +84,7 @@ export function loadSuite(
     suite: { id: source.suite.id, name: source.suite.name ?? source.suite.id, prompt },
     trials: source.trials,
     cases,
+    answers: answersOfSuite(cases),
     variants: variants.filter((variant) => variant !== undefined),
     judges,
   };
@@ -94,6 +96,12 @@ export function loadSuite(
     throw new BadFile([yaml.issue(path, heldKey(held.name))]);
   }
   return plan;
+}
+
+function casesOf(entries: readonly CaseSource[], prompt: PromptSource, reader: SuiteReader): PlannedCase[] {
+  const cases = entries.map((entry, index) => plannedCase(entry, index, prompt, reader));
+  // With a problem, files may be missing.
+  return reader.issues.length > 0 ? cases.map(({ planned }) => planned) : withGiven(cases);
 }
 
 /** The used scripted models whose file is missing, at their places in the configuration. */

@@ -16,6 +16,8 @@ export interface SuitePlan {
   suite: { id: string; name: string; prompt: PromptSource };
   trials: number;
   cases: PlannedCase[];
+  /** What grades and solves any of its cases, also those that a person left out. */
+  answers?: Answer[] | undefined;
   /** How many cases the suite has, if a person chose some of them. */
   suiteCases?: number | undefined;
   variants: PlannedVariant[];
@@ -88,6 +90,8 @@ export interface CaseExtras {
   environment: CaseEnvironment;
   /** What no agent may find in its sandbox. Undefined in a plan that an older Offsite stored. */
   answers?: Answer[] | undefined;
+  /** Hashes of the suite's answers that this case gives to its agent. */
+  given?: string[] | undefined;
   agent?: CaseAgent | undefined;
   /** In place of verify and validator. */
   tests?: CaseTests | undefined;

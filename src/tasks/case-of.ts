@@ -1,7 +1,8 @@
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
-import { answersOf } from '../suite/answers.ts';
+import { answersOf, type Hiding } from '../suite/answers.ts';
 import { type CaseStep, type CaseSteps, instructionOf } from '../suite/case-steps.ts';
 import type { FreshTests } from '../suite/case-tests.ts';
+import type { CaseEnvironment } from '../suite/environment.ts';
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import { noExtras, type PlannedCase } from '../suite/plan.ts';
 import { heldKey } from '../suite/read-file.ts';
@@ -58,12 +59,15 @@ export function caseOf(task: Task, parts: CaseParts): PlannedCase {
   const held = parts.keys?.findIn(given);
   if (held) issues.push(issueAt(task.place, heldKey(held.name)));
   if (issues.length > 0) throw new BadFile(issues);
+  const answers = answersOf(planned, hidingOf(task, environment));
+  return { ...planned, local: { ...planned.local, answers } };
+}
+
+/** What no agent of the task may find, and what it is given. */
+export function hidingOf(task: Task, environment: CaseEnvironment): Hiding {
   const { files, folders } = placedOf(task.environment);
   const givenFiles = environment.files?.filter(({ path }) => Object.hasOwn(files, path));
-  const answers = answersOf(planned, {
-    ...{ own: ownFiles(task), givenFiles, givenFolders: Object.values(folders) },
-  });
-  return { ...planned, local: { ...planned.local, answers } };
+  return { own: ownFiles(task), givenFiles, givenFolders: Object.values(folders) };
 }
 
 /** The files and folders that grade and solve a task. */

@@ -1,11 +1,12 @@
 import { realpathSync } from 'node:fs';
+import { type Hiding, withGiven } from '../suite/answers.ts';
 import { type Thresholds, thresholdsOf } from '../suite/case-tests.ts';
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import type { EnvironmentParts } from '../suite/load-environment.ts';
 import type { PlannedCase } from '../suite/plan.ts';
 import { FileReader } from '../suite/read-file.ts';
 import type { TasksSource } from '../suite/tasks-source.ts';
-import { caseOf } from './case-of.ts';
+import { caseOf, hidingOf } from './case-of.ts';
 import { findTasks, selectTasks } from './find-tasks.ts';
 import type { FoundTask } from './located.ts';
 import { readTask } from './read-task.ts';
@@ -39,15 +40,18 @@ export type TaskOrLeftOut =
  * task at the path, or none of a name that is asked for.
  */
 export function planTasks(source: TasksSource, parts: TaskPlanParts): PlannedTasks {
-  const planned: PlannedTasks = { cases: [], leftOut: [] };
+  const cases: { planned: PlannedCase; hiding: Hiding }[] = [];
+  const leftOut: LeftOut[] = [];
   for (const each of plannedTasks(source, parts)) {
-    if (each.kind === 'case') planned.cases.push(each.planned);
-    else {
-      const { kind, ...leftOut } = each;
-      planned.leftOut.push(leftOut);
+    if (each.kind === 'case') {
+      const { task, planned } = each;
+      cases.push({ planned, hiding: hidingOf(task, planned.local.environment) });
+    } else {
+      const { kind, ...left } = each;
+      leftOut.push(left);
     }
   }
-  return planned;
+  return { cases: withGiven(cases), leftOut };
 }
 
 /** The same one after another, so that a caller need not hold the files of all tasks. */

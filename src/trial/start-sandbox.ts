@@ -8,7 +8,14 @@ import type { StartImage } from './image/start-image.ts';
 import type { GivenParts, SandboxMaker } from './make-sandbox.ts';
 import type { TrialSpec } from './spec.ts';
 import { removeSandbox, type StartedSandbox } from './started-sandbox.ts';
-import { refuseVisible, searchKey, searchOf, searchVisible, type Visible } from './visible-answers.ts';
+import {
+  refuseVisible,
+  searchKey,
+  searchOf,
+  searchVisible,
+  unsearched,
+  type Visible,
+} from './visible-answers.ts';
 import { keepTexts } from './workspace/file-texts.ts';
 import {
   readWorkspace,
@@ -55,7 +62,7 @@ export class SandboxStarter {
     });
     const { imageId, container } = made;
     try {
-      const missing = given.grades ? undefined : await this.#refuseVisible(spec, made, signal);
+      const unseen = given.grades ? undefined : await this.#refuseVisible(spec, made, signal);
       const read = () => readWorkspace(container, signal, keepTexts(this.#texts));
       // What runs there may have written to the workspace.
       const isItsOwn = preparedHere || made.startUp !== undefined;
@@ -66,9 +73,7 @@ export class SandboxStarter {
       const lacks = [
         ...unmetWishes(spec.sandbox, this.#engine.capabilities),
         ...openTo(start),
-        ...(missing === undefined
-          ? []
-          : [`a search for the solution and the tests of its case: the image has no ${missing}`]),
+        ...(unseen === undefined ? [] : [`a search for the solution and the tests of its case${unseen}`]),
         ...((await this.#seesDisk.of('', signal, () => container.seesDisk(signal)))
           ? []
           : [uncountedDisk(container)]),
@@ -85,7 +90,7 @@ export class SandboxStarter {
 
   /**
    * Throws a TrialFailure if an agent could find what grades or solves its case. Each image is searched once.
-   * Resolves with a program that the image lacks for that.
+   * Resolves with what could not be searched, and why.
    */
   async #refuseVisible(
     spec: TrialSpec,
@@ -97,7 +102,7 @@ export class SandboxStarter {
     const look = () => searchVisible(container, search, signal);
     const visible = await this.#visible.of(`${imageId} ${searchKey(search)}`, signal, look);
     refuseVisible(visible);
-    return visible.missing;
+    return unsearched(visible);
   }
 
   async #kit(

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { visibleAnswers } from '../bounds/sandbox.ts';
 import type { Container } from '../engine/container.ts';
 import type { Answer } from '../suite/case-tests.ts';
@@ -6,6 +7,8 @@ import { plural } from '../text/quantities.ts';
 import { gitSettings } from '../validate/git-settings.ts';
 import { TrialFailure } from './failure.ts';
 import type { TrialSpec } from './spec.ts';
+
+const script = readFileSync(new URL('./visible-answers.sh', import.meta.url), 'utf8');
 
 /** What an agent could find in its sandbox. */
 export interface Visible {
@@ -15,6 +18,8 @@ export interface Visible {
   commits: { count: number; shown: string[]; repository: string } | undefined;
   /** Paths of bundles that have other commits than the history of HEAD. */
   bundles: string[];
+  /** Files that hold others, and could not be searched. */
+  unread: string[];
   /** A program that the search needs and the image does not have. */
   missing: string | undefined;
 }
@@ -46,8 +51,8 @@ export function searchKey({ answers, laterCommits, base }: Search): string {
 
 /**
  * Looks in a started sandbox in which no harness has run: at the contents of files of the right sizes, and in
- * git repositories, also at what only their history has. One command. In an image without git, repositories
- * are not searched; the agent has no git there either.
+ * git repositories, also at what only their history has; all that inside archives, too. One command. In an
+ * image without git, repositories are not searched; the agent has no git there either.
  */
 export async function searchVisible(
   container: Container,
@@ -80,18 +85,27 @@ export async function searchVisible(
 function readFound(text: string, answers: readonly Answer[]): Visible {
   const found = new Map<string, Visible['answers'][number]>();
   const shown: string[] = [];
-  const visible: Visible = { answers: [], commits: undefined, bundles: [], missing: undefined };
+  const archives = new Map<string, string>();
+  // Archives are unpacked into folders that are gone now.
+  const placeOf = (path: string): string => {
+    const [folder, archive] = [...archives].find(([each]) => path.startsWith(`${each}/`)) ?? [];
+    return folder === undefined ? path : `${path.slice(folder.length + 1)} in ${placeOf(archive ?? '')}`;
+  };
+  const visible: Visible = { answers: [], commits: undefined, bundles: [], unread: [], missing: undefined };
   for (const line of text.split('\n')) {
-    const [, kind, value = '', rest = ''] =
-      /^(file|blob|commits|commit|bundle|missing) (\S*)(?: +(.*))?$/.exec(line) ?? [];
+    const [, kind, value = '', path = ''] =
+      /^(file|blob|commits|commit|bundle|unpacked|unread|missing) (\S*)(?: +(.*))?$/.exec(line) ?? [];
     const answer = answers.find(({ sha256, blobs }) => sha256 === value || blobs.includes(value));
-    if (answer && kind === 'file') found.set(rest, { answer, at: rest });
+    const place = placeOf(path);
+    if (answer && kind === 'file') found.set(place, { answer, at: place });
     if (answer && kind === 'blob')
-      found.set(`${rest} ${value}`, { answer, at: `git object ${value} of ${rest}` });
-    if (kind === 'commit') shown.push(`${value.slice(0, 12)} ${rest.slice(0, 80)}`);
+      found.set(`${place} ${value}`, { answer, at: `git object ${value} of ${place}` });
+    if (kind === 'commit') shown.push(`${value.slice(0, 12)} ${path.slice(0, 80)}`);
     if (kind === 'commits')
-      visible.commits = { count: Number(value), shown: shown.splice(0), repository: rest };
-    if (kind === 'bundle') visible.bundles.push(rest);
+      visible.commits = { count: Number(value), shown: shown.splice(0), repository: place };
+    if (kind === 'bundle') visible.bundles.push(place);
+    if (kind === 'unpacked') archives.set(value, path);
+    if (kind === 'unread') visible.unread.push(place);
     if (kind === 'missing') visible.missing = value;
   }
   const inOrder = [...found.values()].toSorted(
@@ -100,79 +114,26 @@ function readFound(text: string, answers: readonly Answer[]): Visible {
   return { ...visible, answers: inOrder };
 }
 
-/** Folders of the system. A workspace in one of them is searched all the same. */
-const systemFolders = 'proc sys dev usr lib lib64 bin sbin etc var run boot offsite'.split(' ');
-
 /**
- * Prints `file HASH PATH`, `blob ID REPOSITORY`, `commit ID SUBJECT`, `commits COUNT REPOSITORY`, `bundle -
- * PATH` or `missing PROGRAM`, and at last `searched`. All numbers and hashes are ours, so nothing needs
- * quotes.
+ * What `visible-answers.sh` reads, and the script. All numbers and hashes are ours, so nothing needs quotes.
  */
-function searchScript({ answers, laterCommits: findsLater }: Search): string {
+function searchScript({ answers, laterCommits }: Search): string {
   const sizes = [...new Set(answers.map(({ size }) => size))].map((size) => `-size ${size}c`).join(' -o ');
-  const pruned = systemFolders.map((name) => `-path /${name}`).join(' -o ');
   return `
-set -f
-w=$1; base=$2
-for program in find grep head sed sha256sum sort tr uniq wc; do
-  command -v $program > /dev/null || { echo "missing $program"; echo searched; exit 0; }
-done
-# Runs find on the workspace, and then on everything else but the system.
-everywhere() {
-  find "$w" -xdev -path '*.git/objects' -prune -o "$@" 2> /dev/null < /dev/null
-  find / -xdev \\( ${pruned} -o -path "$w" -o -path '*.git/objects' \\) -prune -o "$@" 2> /dev/null < /dev/null
-}
-${
-  answers.length === 0
-    ? ''
-    : `everywhere -type f \\( ${sizes} \\) -exec sha256sum {} + | sed 's/^\\\\//' | grep -F -f /dev/fd/3 3<< 'END' | sed 's/^/file /'
+sizes='${sizes}'
+known() { grep -F -f /dev/fd/3 3<< 'END'
 ${answers.map(({ sha256 }) => sha256).join('\n')}
-END`
+END
 }
-command -v git > /dev/null || { echo searched; exit 0; }
-head=$(git -C "$w" rev-parse -q --verify HEAD 2> /dev/null)
-after=$([ -n "$base" ] && git -C "$w" show -s --format=%ct "$base^{commit}" 2> /dev/null)
-after=\${after:-0}
-# A repository has a folder "objects" beside a file "HEAD".
-find "$w" / -xdev \\( ${pruned} -o -path '*.git/objects/*' \\) -prune -o -type d -name objects -print 2> /dev/null < /dev/null | sort -u |
-while IFS= read -r objects; do
-  g=\${objects%/objects}
-  [ -f "$g/HEAD" ] || continue
-  git --git-dir="$g" cat-file --batch-check='%(objectname)' 2> /dev/null << 'END' | grep -v ' ' | while read -r id; do echo "blob $id $g"; done
+ids() { cat << 'END'
 ${answers.flatMap(({ blobs }) => blobs).join('\n')}
 END
-${findsLater ? laterCommits : ''}
-done
-${findsLater ? laterBundles : ''}
-echo searched
-`;
 }
-
-/** Also those that no branch, tag or reflog names. Other repositories count if they have the same commit. */
-const laterCommits = `
-  [ -n "$head" ] && git --git-dir="$g" cat-file -e "$head" 2> /dev/null < /dev/null || continue
-  later=$({ git --git-dir="$g" rev-list "$head"; git --git-dir="$g" cat-file --batch-all-objects --unordered \\
-    --batch-check='%(objecttype) %(objectname)' | sed -n 's/^commit //p'; } 2> /dev/null < /dev/null | sort | uniq -u)
-  [ -n "$later" ] || continue
-  echo "$later" | git --git-dir="$g" log --stdin --not "$head" --format='%ct %H %s' 2> /dev/null | {
-    n=0
-    while read -r at id subject; do
-      [ "$at" -ge "$after" ] || continue
-      n=$((n + 1))
-      [ $n -le ${visibleAnswers.count.shown} ] && echo "commit $id $subject"
-    done
-    [ $n -eq 0 ] || echo "commits $n $g"
-  }`;
-
-const laterBundles = `
-[ -n "$head" ] && everywhere -type f -name '*.bundle' -print | while IFS= read -r bundle; do
-  case "$(head -c 16 "$bundle" | tr -d '\\0')" in '# v2 git bundle'* | '# v3 git bundle'*) ;; *) continue ;; esac
-  git -C "$w" bundle list-heads "$bundle" 2> /dev/null < /dev/null | while read -r id _; do
-    git -C "$w" merge-base --is-ancestor "$id" "$head" 2> /dev/null < /dev/null && continue
-    at=$(git -C "$w" show -s --format=%ct "$id^{commit}" 2> /dev/null < /dev/null)
-    [ "\${at:-$after}" -lt "$after" ] || echo other
-  done | grep -q other && echo "bundle - $bundle"
-done`;
+later=${laterCommits ? 'yes' : ''}
+most_bytes=${visibleAnswers.bytes.archive} most_archives=${visibleAnswers.count.archives}
+most_seconds=${visibleAnswers.time.archives / 1000} most_shown=${visibleAnswers.count.shown}
+${script}`;
+}
 
 /** The commits that are not in the history of HEAD, and the bundles that have such ones. */
 export function laterIn({ commits, bundles }: Pick<Visible, 'commits' | 'bundles'>): string[] {
@@ -182,6 +143,14 @@ export function laterIn({ commits, bundles }: Pick<Visible, 'commits' | 'bundles
       : []),
     ...bundles.map((path) => `the bundle ${path}`),
   ];
+}
+
+/** What the search could not look at; undefined if it looked at everything. */
+export function unsearched({ unread, missing }: Pick<Visible, 'unread' | 'missing'>): string | undefined {
+  if (missing !== undefined) return `: the image has no ${missing}`;
+  const [first, ...more] = unread;
+  if (first === undefined) return undefined;
+  return ` in ${first}${more.length > 0 ? ` and ${plural(more.length, 'more archive')}` : ''}, which cannot be unpacked there`;
 }
 
 /** Throws a {@link TrialFailure} of kind `task` if an agent could find what it must not. */

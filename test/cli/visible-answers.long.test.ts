@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { offsite } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
@@ -70,6 +71,75 @@ describe('an agent must not find what grades or solves its case', { timeout: 240
     expect(exitCode).toBe(1);
     expect(untouched.cause).toMatch(/could read the solution at git object [0-9a-f]{40} of \/app\/\.git/);
     expect(untouched.output).toMatch(/the verify script: git object/);
+  });
+
+  const commit = 'git add . && git commit -qm one';
+  test.each([
+    ['a tar with another name', 'tar cf ../x.bin .', 'solve.sh in /app/x.bin'],
+    [
+      'a zip in a tar.gz',
+      'python3 -m zipfile -c x.zip solve.sh && tar czf ../x.tgz x.zip',
+      'solve.sh in x.zip',
+    ],
+    [
+      'a file of xz',
+      "python3 -c \"import lzma as l; l.open('../x', 'w').write(open('solve.sh', 'rb').read())\"",
+      '/app/x',
+    ],
+    [
+      'a packed repository in a tar.gz',
+      `${repository.slice(4)}${commit} && git gc -q && tar czf ../x.tgz .git`,
+      'of .git in',
+    ],
+    [
+      'a pack alone',
+      `${repository.slice(4)}${commit} && git gc -q && cp .git/objects/pack/*.pack ../x`,
+      'of /app/x',
+    ],
+    [
+      'a bundle with another name',
+      `${repository.slice(4)}${commit} && git bundle create -q ../x --all`,
+      'of /app/x',
+    ],
+    ['another end of its lines', "sed 's/$/\\r/' solve.sh > ../x", 'the solution at /app/x'],
+  ])('a solution is found in %s', async (_, pack, where) => {
+    const suite = suiteWith(`COPY cases /app/cases\nRUN cd cases && ${pack} && cd .. && rm -r cases\n`);
+    const { exitCode, untouched } = await checked(suite);
+    expect(exitCode, untouched.cause).toBe(1);
+    expect(untouched.cause).toContain('an agent could read the solution at');
+    expect(untouched.cause).toContain(where);
+  });
+
+  test('the solution of another case is found, unless the case gives it to the agent itself', async () => {
+    place.write('solve.sh', solve);
+    const one = { solution: { file: 'solve.sh' }, verify: 'grep -qx forty-two answer.txt' };
+    const other = { solution: 'touch other', verify: 'test -f other' };
+    const files = { 'start.sh': 'solve.sh' };
+    const suite = place.suite({
+      cases: [
+        { id: 'one', ...one },
+        { id: 'finds', prepare: `printf '${solve.trimEnd()}' > old`, ...other },
+        { id: 'gets', environment: { files }, ...other },
+      ],
+    });
+    const { stdout } = await offsite(place, ['check', suite, '--json']);
+    const states = JSON.parse(stdout).cases.map((each: { states: unknown[] }) => each.states[0]);
+    expect(states.map(({ verdicts }: { verdicts: string[] }) => verdicts)).toEqual([
+      ['failed'],
+      ['void'],
+      ['failed'],
+    ]);
+    expect(states[1].cause).toContain('could read the solution of case one at /workspace/old');
+  });
+
+  test('an archive that cannot be opened there is named in the result', async () => {
+    const file = String.raw`printf '7z\274\257\047\034 nothing that is read' > /app/old.7z`;
+    const suite = suiteWith(`RUN ${file}\n`, { variables: { act: 'touch ran' } });
+    const { stdout } = await offsite(place, ['run', suite, '--json']);
+    const { path } = JSON.parse(stdout).runs[0].trials[0].record;
+    expect(JSON.parse(readFileSync(path, 'utf8')).sandboxLacks).toContainEqual(
+      expect.stringContaining('in /app/old.7z, which cannot be unpacked there'),
+    );
   });
 
   test('a file that the case itself gives to the agent may be there, and so may a copy in the build context', async () => {
