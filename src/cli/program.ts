@@ -46,6 +46,7 @@ export async function runProgram(given: readonly string[]): Promise<number> {
   inheritSettings(program);
   try {
     refuseUnknown(program, argv);
+    refuseOptionAsValue(program, argv);
     await program.parseAsync(argv, { from: 'user' });
     return Number(process.exitCode ?? exitCodes.done);
   } catch (error) {
@@ -107,6 +108,28 @@ function refuseUnknown(program: Command, argv: readonly string[]): void {
       above.error(`error: unknown command '${word}'${meant}`, { code: 'commander.unknownCommand' });
     }
     above = below as Command;
+  }
+}
+
+/**
+ * Refuses an option in the place of another one's value, which commander would take: `--data-folder --json`
+ * would make a folder of that name.
+ */
+function refuseOptionAsValue(program: Command, argv: readonly string[]): void {
+  let command = program;
+  for (const [index, word] of argv.entries()) {
+    if (word === '--') return;
+    const below = command.commands.find((one) => one.name() === word);
+    if (below) command = below as Command;
+    const option = command.options.find(({ long, short }) => word === long || word === short);
+    const next = argv[index + 1];
+    if (!option?.required || next === undefined) continue;
+    const [name = ''] = next.split('=');
+    const isOption = command.options.some(({ long, short }) => name === long || name === short);
+    if (!isOption && !/^--[a-z][\w-]*$/i.test(name) && !['-h', '-V'].includes(name)) continue;
+    const place = `word ${index + 2} after offsite, "${next}", stands where ${word} has its value`;
+    const meant = `(If it is the value: ${word}=${next})`;
+    command.error(`error: ${place}\n${meant}`, { code: 'commander.optionMissingArgument' });
   }
 }
 

@@ -58,6 +58,16 @@ cases:
     ['a rate that is none', ['run', 'suite.yaml', '--fail-under', '7'], 'a number from 0 to 1'],
     ['a concurrency that is none', ['run', 'suite.yaml', '-c', '0'], 'a whole number from 1'],
     ['a command that there is not', ['walk'], "unknown command 'walk'"],
+    [
+      'an option as a value',
+      ['run', 'suite.yaml', '--data-folder', '--json'],
+      'word 4 after offsite, "--json"',
+    ],
+    [
+      'an option as one of several',
+      ['check', 'suite.yaml', '--exclude', 'a', '--include', '-h'],
+      'where --include',
+    ],
   ])('%s', async (_, args, message) => {
     using place = openPlace();
     const { exitCode, stdout, stderr } = await offsite(place, args);
