@@ -14,10 +14,11 @@ import type { Platform, PlatformTrials } from '../service/platform.ts';
 import { openService } from '../service/service.ts';
 import type { Config } from '../suite/config-file.ts';
 import { type HostEnvironment, namedKeys } from '../trial/host-environment.ts';
+import { transportTo } from './service-in-process.ts';
 
 export interface ServiceAccess extends AsyncDisposable {
   client: Client;
-  /** The service's name in the ledger: its address, or `embedded`, because its address changes each time. */
+  /** The service's name in the ledger: its address, or `embedded`. */
   name: string;
   /** The embedded service's platform batches. */
   platform?: PlatformTrials | undefined;
@@ -44,8 +45,8 @@ export const localOrganization = 'Local';
 
 /**
  * Opens the Eval Service that `OFFSITE_URL` and `OFFSITE_API_KEY` or `offsite.yaml` configure. Without a
- * configuration, starts the embedded one in this process, on loopback. Throws an `input` error if an address
- * is configured without a key.
+ * configuration, opens the embedded one in this process. Throws an `input` error if an address is configured
+ * without a key.
  */
 export async function accessService(settings: ServiceSettings): Promise<ServiceAccess> {
   const { config, env } = settings;
@@ -99,10 +100,12 @@ async function openEmbeddedService(settings: ServiceSettings): Promise<ServiceAc
   try {
     const apiKey = machineKey(dataFolder);
     service.seedKey(apiKey, { organization: localOrganization, permissions, name: 'this machine' });
-    const { url } = await service.listen();
-    const client = createClient({ url, apiKey, clock, keys: keysWith(settings, apiKey) });
+    const keys = keysWith(settings, apiKey);
+    const transport = transportTo(service);
+    const client = createClient({ url: 'http://localhost', transport, apiKey, clock, keys });
     return {
-      client,
+      // It has every operation of the contract.
+      client: { ...client, offers: async () => 'offered' },
       name: embeddedService,
       platform: service.platform,
       async [Symbol.asyncDispose]() {

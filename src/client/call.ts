@@ -5,9 +5,8 @@ import type { KnownKeys } from '../redaction/known-keys.ts';
 import type { Address } from './address.ts';
 import { oversizedAnswer, type RequestOutcome, readAnswer } from './answer.ts';
 import type { Quote } from './api-key.ts';
-import type { Connections } from './connections.ts';
 import { type CallContext, ConnectionFailure, DeadlineExceeded, UnknownOutcome } from './errors.ts';
-import { exchange } from './exchange.ts';
+import type { Transport } from './exchange.ts';
 import type { CallOptions, ClientLog, Deadlines, RetryLimits, SentFile } from './options.ts';
 import { largestPage, type PageParts, type RunParts } from './pages/page-reader.ts';
 import { encodeRequest } from './request.ts';
@@ -16,7 +15,7 @@ import { type RetryBudget, waitBefore } from './retry.ts';
 /** What all calls of a client share. */
 export interface CallParts {
   address: Address;
-  connections: Connections;
+  transport: Transport;
   apiKey: string;
   quote: Quote;
   keys: KnownKeys;
@@ -86,7 +85,7 @@ export async function call(
 type Stopped = { _tag: 'stopped'; error: unknown; acted: boolean };
 
 async function attempt(
-  { address, connections, apiKey, quote, clock, deadlines }: CallParts,
+  { address, transport, apiKey, quote, clock, deadlines }: CallParts,
   context: CallContext,
   body: string | SentFile,
   whole: Deadline,
@@ -101,8 +100,7 @@ async function attempt(
     [whole.signal],
     () => new DeadlineExceeded('attempt', attemptMs, context),
   );
-  const exchanged = await exchange(
-    operations[operation].repeatable ? connections.kept : connections.fresh,
+  const exchanged = await transport.exchange(
     {
       origin: address.origin,
       path: address.pathOf(operation),
@@ -117,6 +115,7 @@ async function attempt(
       body: typeof body === 'string' ? body : body.open(),
     },
     {
+      repeatable: operations[operation].repeatable,
       signal: limit.signal,
       progress: pageParts && limit.renew,
       maximumBytes: pageParts && largestPage(),

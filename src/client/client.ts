@@ -5,7 +5,7 @@ import { KnownKeys } from '../redaction/known-keys.ts';
 import { parseAddress } from './address.ts';
 import { checkApiKey, quoteWithout } from './api-key.ts';
 import { type CallParts, call } from './call.ts';
-import { openConnections } from './connections.ts';
+import { httpTransport } from './connections.ts';
 import { askOffer, type Offer } from './offer.ts';
 import {
   type CallOptions,
@@ -72,12 +72,12 @@ export function createClient(options: ClientOptions): Client {
   const address = parseAddress(url, insecureHttp);
   const deadlines = { ...defaultDeadlines, ...options.deadlines };
   const limits = { ...defaultRetryLimits, ...options.retry };
-  const connections = openConnections(address, options, deadlines.connect);
+  const transport = options.transport ?? httpTransport(address, options, deadlines.connect);
   const closing = new AbortController();
   const numbering: PageNumbering = { first: 1, isKnown: false };
   const parts: CallParts = {
     address,
-    connections,
+    transport,
     apiKey,
     quote: quoteWithout(apiKey),
     keys: options.keys ?? new KnownKeys([['the API key', apiKey]]),
@@ -95,7 +95,7 @@ export function createClient(options: ClientOptions): Client {
     options: PageOptions<Parts> = {},
   ) => (await call(parts, 'evals.runs.list', request, options, options)) as ReadPage<Parts>;
   return {
-    origin: address.origin,
+    origin: transport.origin,
     async call<Name extends OperationName>(name: Name, request: RequestOf<Name>, options: CallOptions = {}) {
       return (await call(parts, name, request, options)) as ResponseOf<Name>;
     },
@@ -105,8 +105,8 @@ export function createClient(options: ClientOptions): Client {
     page: (request, options) => pageOf((asked) => readPage(asked, options), request, numbering),
     runs: (filter, options) => listRuns((request) => readPage(request, options), filter, numbering),
     async [Symbol.asyncDispose]() {
-      closing.abort(closed(address.origin));
-      await connections[Symbol.asyncDispose]();
+      closing.abort(closed(transport.origin));
+      await transport[Symbol.asyncDispose]();
     },
   };
 }

@@ -3,6 +3,7 @@ import { createSecureContext, getCACertificates, type SecureContext } from 'node
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Address } from './address.ts';
+import { exchange, type Transport } from './exchange.ts';
 import type { ClientOptions } from './options.ts';
 
 export interface Connections extends AsyncDisposable {
@@ -14,6 +15,20 @@ export interface Connections extends AsyncDisposable {
    * repeated.
    */
   fresh: Dispatcher;
+}
+
+/** Sends requests over HTTP. Opens nothing yet. */
+export function httpTransport(
+  address: Address,
+  options: Pick<ClientOptions, 'caBundle' | 'env'>,
+  connectMs: number,
+): Transport {
+  const { kept, fresh, [Symbol.asyncDispose]: close } = openConnections(address, options, connectMs);
+  return {
+    origin: address.origin,
+    exchange: (request, { repeatable, ...limits }) => exchange(repeatable ? kept : fresh, request, limits),
+    [Symbol.asyncDispose]: close,
+  };
 }
 
 /**

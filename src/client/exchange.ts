@@ -37,6 +37,18 @@ export interface ExchangeOptions {
   maximumBytes?: number | undefined;
 }
 
+/** The way of requests to a service. */
+export interface Transport extends AsyncDisposable {
+  /** The service, for messages. */
+  readonly origin: string;
+  /**
+   * Sends one request and collects the answer. Never rejects.
+   *
+   * @param options.repeatable whether the service may get the request twice
+   */
+  exchange(request: ExchangeRequest, options: ExchangeOptions & { repeatable: boolean }): Promise<Exchange>;
+}
+
 /**
  * Sends one request and collects the answer. Never rejects. Does not follow redirects. If `signal` aborts,
  * the connection is closed, and a request that still waits for a connection is never written.

@@ -4,8 +4,7 @@ import { parseForeignJson } from '../base/parse-json.ts';
 import { serviceDescription } from '../bounds/service.ts';
 import type { OperationName } from '../contract/operations.ts';
 import type { Address } from './address.ts';
-import type { Connections } from './connections.ts';
-import { exchange } from './exchange.ts';
+import type { Transport } from './exchange.ts';
 
 /**
  * Whether a service has an operation that the specification does not have. `absent` is certain. `unclear`: it
@@ -15,7 +14,7 @@ export type Offer = 'offered' | 'absent' | 'unclear' | 'unreachable';
 
 interface OfferParts {
   address: Address;
-  connections: Connections;
+  transport: Transport;
   clock: Clock;
   /** Aborts when the client is closed. */
   closing: AbortSignal;
@@ -26,17 +25,16 @@ interface OfferParts {
  * document, so anything else that a service sends there is not a failure. Rejects only if a signal aborts.
  */
 export async function askOffer(
-  { address, connections, clock, closing }: OfferParts,
+  { address, transport, clock, closing }: OfferParts,
   operation: OperationName,
   signal?: AbortSignal,
 ): Promise<Offer> {
   using limit = startDeadline(clock, serviceDescription.time.answer, [closing, signal]);
   const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'offsite' };
   const get = () =>
-    exchange(
-      connections.kept,
+    transport.exchange(
       { origin: address.origin, path: address.descriptionPath, method: 'GET', headers },
-      { signal: limit.signal, maximumBytes: serviceDescription.bytes.document },
+      { repeatable: true, signal: limit.signal, maximumBytes: serviceDescription.bytes.document },
     );
   let answer = await get();
   // The service may have just closed a kept connection.

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '../base/clock.ts';
 import { serviceAnswers } from '../bounds/service.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
+import type { Transport } from './exchange.ts';
 
 /** Receives a client's log; a pino logger fits. */
 export interface ClientLog {
@@ -45,6 +46,8 @@ export interface ClientOptions {
   /** The service's base address, without `/v1`. */
   url: string;
   apiKey: string;
+  /** Default: over HTTP. */
+  transport?: Transport;
   clock: Clock;
   /** Returns a number from 0 (inclusive) to 1 (exclusive); used for jitter. */
   random?: () => number;

@@ -1,5 +1,3 @@
-import type { Context } from 'hono';
-import { Hono } from 'hono';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
 import type { Clock } from '../base/clock.ts';
@@ -20,6 +18,7 @@ import { boundedLists } from './request/bounded-lists.ts';
 import { issuesOf } from './request/issues.ts';
 import { readBody } from './request/read-body.ts';
 import { parseJson } from './request/request-json.ts';
+import type { ServiceAnswer, ServiceRequest } from './request/service-request.ts';
 import { createShares, type Shares } from './request/shares.ts';
 import type { Principal } from './store/keys.ts';
 import type { Stores } from './store/stores.ts';
@@ -40,51 +39,53 @@ export interface ApplicationParts {
   log: Logger | undefined;
 }
 
-const requests = Object.fromEntries(
-  Object.entries(operations).map(([name, { request }]) => [name, boundedLists(request)]),
-) as Record<OperationName, z.ZodType>;
+/** The schemas of the requests that were asked so far. */
+const requests = new Map<OperationName, z.ZodType>();
 
-interface Environment {
-  Variables: { requestId: string; principal?: Principal };
+/** What is known of a request while it is answered. */
+interface Asked {
+  request: ServiceRequest;
+  /** Without its query. */
+  path: string;
+  requestId: string;
+  principal?: Principal;
 }
 
-/** The HTTP side of the service: POST /v1/<operation>, and two documents that need no key. */
-export function createApplication(parts: ApplicationParts): Hono<Environment> {
+/** Answers requests: POST /v1/<operation>, and two documents that need no key. Never rejects. */
+export function createApplication(
+  parts: ApplicationParts,
+): (request: ServiceRequest) => Promise<ServiceAnswer> {
   const { clock, log } = parts;
-  const application = new Hono<Environment>();
   const shares = createShares(clock);
   const takeEvidence = takesEvidence(parts.auditor, parts.writer);
-  const description = JSON.stringify(openApiDocument());
+  let description: string | undefined;
 
-  application.use(async (context, next) => {
+  async function route(asked: Asked): Promise<ServiceAnswer['body']> {
+    const { request, path } = asked;
+    const [, name] = /^\/v1\/([^/]+)$/.exec(path) ?? [];
+    if (name !== undefined) return answer(asked, name, { ...parts, shares, takeEvidence });
+    if (path !== '/openapi.json' && path !== resourceMetadataPath)
+      throw refuse(404, 'There is nothing here; operations are at /v1/<operation>.');
+    allowOnly(['GET', 'HEAD'], request.method);
+    if (path === resourceMetadataPath) return JSON.stringify(resourceMetadata(request));
+    description ??= JSON.stringify(openApiDocument());
+    return description;
+  }
+
+  return async (request) => {
     const startedAt = clock.now();
-    context.set('requestId', newIdentifier('req'));
-    await next();
-    logRequest(log, context, clock.now() - startedAt);
-  });
-
-  application.all('/v1/:operation', (context) =>
-    answer(context, context.req.param('operation'), { ...parts, shares, takeEvidence }),
-  );
-  application.all('/openapi.json', (context) => {
-    allowOnly(['GET', 'HEAD'], context.req.method);
-    return json(context, description);
-  });
-  application.all(resourceMetadataPath, (context) => {
-    allowOnly(['GET', 'HEAD'], context.req.method);
-    return json(context, JSON.stringify(resourceMetadata(context.req.raw)));
-  });
-  application.notFound((context) =>
-    failed(context, refuse(404, 'There is nothing here; operations are at /v1/<operation>.')),
-  );
-  application.onError((error, context) => {
-    if (error instanceof ApiError) return failed(context, error);
-    const requestId = context.get('requestId');
-    log?.error({ requestId, path: printablePath(context), err: error }, 'a request failed');
-    const message = `The service failed. Its log has the details under ${requestId}.`;
-    return json(context, JSON.stringify({ _tag: 'InternalError', message }), 500);
-  });
-  return application;
+    const asked: Asked = {
+      request,
+      path: new URL(request.url).pathname,
+      requestId: newIdentifier('req'),
+    };
+    const answered = await route(asked).then(
+      (body) => json(asked, body),
+      (error: unknown) => failed(asked, error, log),
+    );
+    logRequest(log, asked, answered.status, clock.now() - startedAt);
+    return answered;
+  };
 }
 
 /**
@@ -92,15 +93,16 @@ export function createApplication(parts: ApplicationParts): Hono<Environment> {
  * who the caller is, whether they may use it, what they ask.
  */
 async function answer(
-  context: Context<Environment>,
+  asked: Asked,
   name: string,
   parts: ApplicationParts & { shares: Shares; takeEvidence: TakeEvidence },
-): Promise<Response> {
+): Promise<ServiceAnswer['body']> {
   if (!isOperation(name)) throw refuse(404, `There is no operation ${JSON.stringify(name)}.`);
-  allowOnly(['POST'], context.req.method);
+  const { request } = asked;
+  allowOnly(['POST'], request.method);
   const { stores, writer, inProgress, integrations, platform, clock, shares } = parts;
-  const principal = authenticate(context.req.raw, stores.keys);
-  context.set('principal', principal);
+  const principal = authenticate(request, stores.keys);
+  asked.principal = principal;
   const operation = operations[name];
   authorize(principal, operation.permission);
   const most = operation.permission?.endsWith(':write')
@@ -109,32 +111,32 @@ async function answer(
   using share = new DisposableStack();
   const { hold } = share.use(shares.enter(principal.keyId));
   const file = 'file' in operation ? operation.file : undefined;
-  if (file && hasType(context, file.types)) {
+  if (file && hasType(request, file.types)) {
     authorize(principal, file.permission);
     const call = { stores, principal, now: clock.now() };
-    return json(context, JSON.stringify(await parts.takeEvidence(call, context.req.raw)));
+    return JSON.stringify(await parts.takeEvidence(call, request));
   }
   const isOptional = 'bodyOptional' in operation;
-  const text = await readBody(context.req.raw, { limit: most, isOptional, hold });
+  const text = await readBody(request, { limit: most, isOptional, hold });
   const turn = () => shares.turn(principal.keyId, text.length);
   const isLarge = text.length > serviceRequests.bytes.step;
   // Others are served between the steps of a large request.
   const pause = isLarge ? turn : () => Promise.resolve();
   await turn();
-  const asked = text === '' && isOptional ? {} : parseJson(text);
+  const given = text === '' && isOptional ? {} : parseJson(text);
   await pause();
   const decoded = isLarge
-    ? await boundedLists<z.ZodType>(operation.request, turn).safeParseAsync(asked)
-    : requests[name].safeParse(asked);
-  if (!decoded.success) throw refuseBody(issuesOf(decoded.error, asked));
+    ? await boundedLists<z.ZodType>(operation.request, turn).safeParseAsync(given)
+    : schemaOf(name).safeParse(given);
+  if (!decoded.success) throw refuseBody(issuesOf(decoded.error, given));
 
   const handler = handlers[name];
   const call = { stores, principal, inProgress, integrations, now: clock.now() };
   // The table pairs each name with its own request; TypeScript cannot follow a name that it does not know.
-  const request = decoded.data as never;
+  const data = decoded.data as never;
   if (!handler.writes) {
-    const response: object = handler.answer(call, request);
-    if (!('pieces' in response)) return json(context, JSON.stringify(response));
+    const response: object = handler.answer(call, data);
+    if (!('pieces' in response)) return JSON.stringify(response);
     const held = share.move();
     let began = clock.now();
     const nextPiece = async () => {
@@ -142,14 +144,13 @@ async function answer(
       await shares.turn(principal.keyId, Number.POSITIVE_INFINITY);
       began = clock.now();
     };
-    const body = await bodyOf(response.pieces as Iterable<Piece>, nextPiece, {
+    return await bodyOf(response.pieces as Iterable<Piece>, nextPiece, {
       // If nobody reads it, it holds one piece.
       streams: () => hold(pieceSizes.record),
       ended: () => held.dispose(),
     });
-    return json(context, body);
   }
-  const steps: Steps<Change<object>> = handler.prepare(call, request);
+  const steps: Steps<Change<object>> = handler.prepare(call, data);
   const { batch, change, isLarge: isLargeChange = isLarge } = await paced(steps, pause);
   const accepted = batch && (await acceptedBy(platform, batch));
   if (isLargeChange) await shares.turn(principal.keyId, Number.POSITIVE_INFINITY);
@@ -158,7 +159,7 @@ async function answer(
   if (isLargeChange) writer.flush();
   const response = await written;
   accepted?.queued();
-  return json(context, JSON.stringify(response));
+  return JSON.stringify(response);
 }
 
 /** Takes the steps, and waits for `pause` between them. */
@@ -188,8 +189,14 @@ function isOperation(name: string): name is OperationName {
   return Object.hasOwn(operations, name);
 }
 
-function hasType({ req }: Context<Environment>, types: readonly string[]): boolean {
-  return types.includes((req.header('content-type') ?? '').trim().toLowerCase());
+function schemaOf(name: OperationName): z.ZodType {
+  const schema = requests.get(name) ?? boundedLists<z.ZodType>(operations[name].request);
+  requests.set(name, schema);
+  return schema;
+}
+
+function hasType({ headers }: ServiceRequest, types: readonly string[]): boolean {
+  return types.includes((headers.get('content-type') ?? '').trim().toLowerCase());
 }
 
 function allowOnly(methods: string[], method: string): void {
@@ -197,33 +204,38 @@ function allowOnly(methods: string[], method: string): void {
   throw refuse(405, `Use ${methods[0]} here.`, { allow: methods.join(', ') });
 }
 
-function failed(context: Context<Environment>, { status, body, headers }: ApiError): Response {
-  return json(context, JSON.stringify(body), status, headers);
+function failed(asked: Asked, error: unknown, log: Logger | undefined): ServiceAnswer {
+  if (error instanceof ApiError) return json(asked, JSON.stringify(error.body), error.status, error.headers);
+  const { requestId } = asked;
+  log?.error({ requestId, path: printablePath(asked), err: error }, 'a request failed');
+  const message = `The service failed. Its log has the details under ${requestId}.`;
+  return json(asked, JSON.stringify({ _tag: 'InternalError', message }), 500);
 }
 
 function json(
-  context: Context<Environment>,
-  body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>,
-  status: 200 | ApiError['status'] | 500 = 200,
-  headers: Readonly<Record<string, string>> = {},
-): Response {
-  return context.body(body, status, {
+  { requestId }: Asked,
+  body: ServiceAnswer['body'],
+  status = 200,
+  more: Readonly<Record<string, string>> = {},
+): ServiceAnswer {
+  const headers = {
     'content-type': 'application/json',
     'cache-control': 'no-store',
-    'x-request-id': context.get('requestId'),
-    ...headers,
-  });
+    'x-request-id': requestId,
+    ...more,
+  };
+  return { status, headers, body };
 }
 
 /** Never logs headers and bodies, so that no key is logged. A key's id shows whose request it was. */
-function logRequest(log: Logger | undefined, context: Context<Environment>, durationMs: number): void {
-  const principal = context.get('principal');
+function logRequest(log: Logger | undefined, asked: Asked, status: number, durationMs: number): void {
+  const { requestId, request, principal } = asked;
   log?.info(
     {
-      requestId: context.get('requestId'),
-      method: context.req.method,
-      path: printablePath(context),
-      status: context.res.status,
+      requestId,
+      method: request.method,
+      path: printablePath(asked),
+      status,
       durationMs,
       organization: principal?.organization.slug,
       key: principal?.keyId,
@@ -232,7 +244,7 @@ function logRequest(log: Logger | undefined, context: Context<Environment>, dura
   );
 }
 
-/** The path without its query, and without a key that a caller put into it. */
-function printablePath(context: Context<Environment>): string {
-  return context.req.path.slice(0, 200).replace(/ofs_[\w-]{6,}/g, 'ofs_[redacted]');
+/** The path, without a key that a caller put into it. */
+function printablePath({ path }: Asked): string {
+  return path.slice(0, 200).replace(/ofs_[\w-]{6,}/g, 'ofs_[redacted]');
 }

@@ -6,9 +6,10 @@ import type { Integration } from '../contract/catalog.ts';
 import { openDatabase } from '../ledger/database.ts';
 import { createApplication } from './application.ts';
 import type { Auditor } from './auditor.ts';
-import { type Listener, type ListenOptions, listen } from './listen.ts';
+import type { Listener, ListenOptions } from './listen.ts';
 import type { Platform, PlatformTrials } from './platform.ts';
 import { createPlatformTrials } from './platform-trials.ts';
+import type { ServiceAnswer, ServiceRequest } from './request/service-request.ts';
 import type { KeyEntry, KeyPurpose } from './store/keys.ts';
 import { migrations } from './store/migrations.ts';
 import { createStores } from './store/stores.ts';
@@ -34,7 +35,8 @@ export interface ServiceOptions {
 export interface Service extends AsyncDisposable {
   /** Answers requests over HTTP, by default on any free port of the loopback address. */
   listen(options?: ListenOptions): Promise<{ url: string; port: number }>;
-  /** Answers a request in this process. */
+  /** Answers a request of this process. Never rejects. */
+  answer(request: ServiceRequest): Promise<ServiceAnswer>;
   fetch(request: Request): Promise<Response>;
   /** Adds a key with a given secret; changes nothing if it exists. */
   seedKey(secret: string, purpose: KeyPurpose): KeyEntry;
@@ -68,7 +70,7 @@ export function openService({
   const stores = createStores(database, () => clock.now(), countsAudited);
   const writer = createWriter(database);
   const inProgress = new Set<string>();
-  const application = createApplication({
+  const answer = createApplication({
     stores,
     writer,
     inProgress,
@@ -78,7 +80,10 @@ export function openService({
     clock,
     log,
   });
-  const fetch = async (request: Request) => application.fetch(request);
+  const fetch = async (request: Request) => {
+    const { body, ...head } = await answer(request);
+    return new Response(request.method === 'HEAD' ? null : body, head);
+  };
   const listeners: Listener[] = [];
   let closing: Promise<void> | undefined;
 
@@ -95,10 +100,12 @@ export function openService({
 
   return {
     async listen(options = {}) {
+      const { listen } = await import('./listen.ts');
       const listener = await listen(fetch, options, clock);
       listeners.push(listener);
       return { url: listener.url, port: listener.port };
     },
+    answer,
     fetch,
     seedKey: stores.keys.seed,
     createKey: stores.keys.create,

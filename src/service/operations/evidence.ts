@@ -13,6 +13,7 @@ import type { AuditedEvidence, Auditor } from '../auditor.ts';
 import { digestOfSetup } from '../record/digests.ts';
 import { isoTime } from '../record/run-record.ts';
 import { setupOf } from '../record/setup.ts';
+import type { ServiceRequest } from '../request/service-request.ts';
 import type { Stores } from '../store/stores.ts';
 import type { Writer } from '../store/writer.ts';
 import type { Call } from './call.ts';
@@ -34,7 +35,7 @@ export function readMarks(
 /** Takes evidence from requests, one at a time. */
 export type TakeEvidence = (
   call: Pick<Call, 'stores' | 'principal' | 'now'>,
-  request: Request,
+  request: ServiceRequest,
 ) => Promise<EvidenceResponse>;
 
 /**
@@ -67,7 +68,7 @@ export function takesEvidence(auditor: Auditor | undefined, writer: Writer): Tak
 }
 
 /** Writes the body to a file, piece by piece. */
-async function save({ headers, body }: Request, file: string): Promise<void> {
+async function save({ headers, body }: ServiceRequest, file: string): Promise<void> {
   const most = sentEvidence.bytes.file;
   const tooLarge = () => refuse(413, `The evidence has more than ${most} bytes.`, { connection: 'close' });
   const announced = headers.get('content-length');

@@ -1,4 +1,5 @@
 import { refuse, refuseBody } from '../api-error.ts';
+import type { ServiceRequest } from './service-request.ts';
 
 /**
  * The request's body as text. Refuses a body that is not uncompressed UTF-8 JSON (415), has more than `limit`
@@ -7,7 +8,7 @@ import { refuse, refuseBody } from '../api-error.ts';
  * known.
  */
 export async function readBody(
-  request: Request,
+  request: ServiceRequest,
   { limit, isOptional, hold }: { limit: number; isOptional: boolean; hold: (bytes: number) => void },
 ): Promise<string> {
   const type = request.headers.get('content-type');
@@ -34,7 +35,7 @@ export async function readBody(
 }
 
 /** Reads a body of unknown length up to its first byte. */
-async function isEmpty({ headers, body }: Request): Promise<boolean> {
+async function isEmpty({ headers, body }: ServiceRequest): Promise<boolean> {
   const announced = headers.get('content-length');
   if (announced !== null || !body) return Number(announced) === 0;
   const reader = body.getReader();
@@ -56,7 +57,7 @@ function checkContentType(header: string | null): void {
   throw refuse(415, 'The body must have Content-Type: application/json (UTF-8).');
 }
 
-async function readWhole(request: Request): Promise<Uint8Array> {
+async function readWhole(request: ServiceRequest): Promise<Uint8Array> {
   try {
     return new Uint8Array(await request.arrayBuffer());
   } catch {
@@ -66,7 +67,7 @@ async function readWhole(request: Request): Promise<Uint8Array> {
 
 /** Reads a body of unknown length, up to the limit. */
 async function readStream(
-  request: Request,
+  request: ServiceRequest,
   limit: number,
   hold: (bytes: number) => void,
 ): Promise<Uint8Array> {
