@@ -99,15 +99,15 @@ const countsImage = ['btrfs', 'zfs', 'devicemapper'];
 
 /**
  * Creates containers with a quota of the engine's storage, a little above their disk limit, where it has
- * quotas: xfs with project quotas, btrfs, zfs. Which storage has them only shows when the engine refuses the
- * first container that asks for one; from then on, none asks.
+ * quotas: xfs with project quotas, btrfs, zfs. Where that is not known, it only shows when the engine refuses
+ * the first container that asks for one; from then on, none asks.
  */
 export function createWithin(
   port: EnginePort,
-  { storageDriver, imageStore }: Pick<Capabilities, 'storageDriver' | 'imageStore'>,
+  { storageDriver, imageStore, diskQuota }: Pick<Capabilities, 'storageDriver' | 'imageStore' | 'diskQuota'>,
 ): CreateWithin {
   // With containerd's store, an engine takes the option and does nothing.
-  let isRefused = imageStore === 'containerd';
+  let isRefused = imageStore === 'containerd' || diskQuota === 'no';
   const images = new Map<string, number>();
   const bytesOf = async (imageId: string, signal: AbortSignal | undefined) => {
     const bytes = images.get(imageId) ?? (await port.images.find(imageId, signal))?.bytes ?? 0;

@@ -96,5 +96,7 @@ function imageStore({ DriverStatus }: Info): Capabilities['imageStore'] {
 function diskQuota({ Driver, DriverStatus }: Info): Capabilities['diskQuota'] {
   if (['btrfs', 'zfs', 'devicemapper'].includes(Driver)) return 'yes';
   const below = DriverStatus?.find(([name]) => name === 'Backing Filesystem')?.[1];
-  return Driver === 'overlay2' && below === 'xfs' ? 'unknown' : 'no';
+  const isOnXfs = below === 'xfs' && ['overlay2', 'overlay'].includes(Driver);
+  // `vfs` does not say what is below it.
+  return isOnXfs || Driver === 'vfs' ? 'unknown' : 'no';
 }
