@@ -45,8 +45,10 @@ export async function runTrial(
   try {
     models = openModels(spec, parts);
     opened.use(models?.session);
-    const sandbox = await timer.run('sandbox', () => sandboxes.take(spec, signal));
     using held = new DisposableStack();
+    held.defer(() => sandboxes.forget(spec));
+    sandboxes.startAhead(spec, signal);
+    const sandbox = await timer.run('sandbox', () => sandboxes.take(spec, signal));
     held.defer(() => sandboxes.giveBack(sandbox));
     services = sandbox.services;
     found = { ...sandboxFacts(sandbox), images: sandbox.images };

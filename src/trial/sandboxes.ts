@@ -32,7 +32,7 @@ export interface SandboxOptions {
 /**
  * The sandboxes of a batch's trials. Starting and removing a container are the two most expensive operations
  * of an engine, so both can happen while other trials run: `startAhead` starts a sandbox before its trial
- * starts, and `giveBack` does not wait. Disposing removes the sandboxes that were not taken and waits for all
+ * starts, with those that grade it, and `giveBack` does not wait. Disposing removes the sandboxes that were not taken and waits for all
  * removals.
  */
 export class Sandboxes implements AsyncDisposable {
@@ -46,6 +46,11 @@ export class Sandboxes implements AsyncDisposable {
   /** The texts of the workspaces that prepare left. */
   readonly texts = new TextPack();
   readonly #ahead = new Map<TrialSpec, Promise<StartedSandbox>>();
+  /** Sandboxes for grading that were started ahead, and what stops those that still start. */
+  readonly #gradersAhead = new Map<
+    TrialSpec,
+    { started: Promise<StartedSandbox>[]; stop: AbortController }
+  >();
   readonly #removals = new Set<Promise<void>>();
 
   /** @param extraCertificates the host's extra certificates, for install and prepare */
@@ -85,7 +90,7 @@ export class Sandboxes implements AsyncDisposable {
 
   /**
    * Returns another sandbox of the same image, without a harness or network access, except to the services of
-   * its trial.
+   * its trial: one that `startAhead` started, if there is one.
    *
    * @param services those of the trial; default: new ones, if the case has some
    */
@@ -94,6 +99,10 @@ export class Sandboxes implements AsyncDisposable {
     signal: AbortSignal,
     services: TrialServices | undefined,
   ): Promise<StartedSandbox> {
+    return this.#gradersAhead.get(spec)?.started.pop() ?? this.#startForGrading(spec, signal, services);
+  }
+
+  #startForGrading(spec: TrialSpec, signal: AbortSignal, services: TrialServices | undefined) {
     const sandbox = { ...spec.sandbox, network: 'none' as const };
     return this.#starter.start({ ...spec, sandbox }, signal, { grades: true, services });
   }
@@ -130,22 +139,38 @@ export class Sandboxes implements AsyncDisposable {
     return this.#maker.prepare(spec, signal, options);
   }
 
-  /** Starts the sandbox of a trial that will run soon. An error is thrown to the caller of `take`. */
+  /**
+   * Starts the sandbox of a trial that will run soon, and those in which it is graded, unless that was done.
+   * If the trial has services, its graders wait for them. An error is thrown to who takes the sandbox.
+   */
   startAhead(spec: TrialSpec, signal: AbortSignal): void {
-    const starting = this.#starter.start(spec, signal);
+    if (this.#ahead.has(spec)) return;
+    // First, so that what is wrong with its image is found once.
+    const prepared = this.prepare(spec, signal);
+    const started = prepared.then(() => this.#starter.start(spec, signal));
+    this.#ahead.set(spec, started);
+    const isAlone = (spec.environment.services ?? []).length === 0;
+    const stop = new AbortController();
+    const either = AbortSignal.any([signal, stop.signal]);
+    const graders = Array.from({ length: isAlone ? gradersOf(spec) : 0 }, () =>
+      prepared.then(() => this.#startForGrading(spec, either, undefined)),
+    );
+    this.#gradersAhead.set(spec, { started: graders, stop });
     // Without this, a failure that nobody awaits yet would end the process.
-    starting.catch(() => undefined);
-    this.#ahead.set(spec, starting);
+    for (const each of [started, ...graders]) each.catch(() => undefined);
   }
 
   /**
-   * Releases the sandbox that was started ahead for a trial, if there is one. Call this if the trial will not
-   * run.
+   * Releases the sandboxes that were started ahead for a trial and not taken. Call this if it will take no
+   * more.
    */
   forget(spec: TrialSpec): void {
     const ahead = this.#ahead.get(spec);
     this.#ahead.delete(spec);
-    if (ahead) this.giveBack(ahead);
+    const graders = this.#gradersAhead.get(spec);
+    this.#gradersAhead.delete(spec);
+    graders?.stop.abort();
+    for (const each of [ahead ?? [], graders?.started ?? []].flat()) this.giveBack(each);
   }
 
   /** Releases a sandbox, even one that is still starting. It is removed in the background. */
@@ -163,12 +188,16 @@ export class Sandboxes implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const untaken = [...this.#ahead.values()];
-    this.#ahead.clear();
-    for (const sandbox of untaken) this.giveBack(sandbox);
+    for (const spec of new Set([...this.#ahead.keys(), ...this.#gradersAhead.keys()])) this.forget(spec);
     await Promise.all(this.#removals);
     this.texts[Symbol.dispose]();
   }
+}
+
+/** In how many fresh sandboxes of its own environment a trial is graded. */
+function gradersOf({ verify, verifyPlace, validator, tests, testsIn }: TrialSpec): number {
+  const places = [verify !== undefined && verifyPlace.in === 'fresh', validator, tests?.fresh && !testsIn];
+  return places.filter(Boolean).length;
 }
 
 function keptIsGone(): OffsiteError {

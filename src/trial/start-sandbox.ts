@@ -62,11 +62,14 @@ export class SandboxStarter {
     });
     const { imageId, container } = made;
     try {
-      const unseen = given.grades ? undefined : await this.#refuseVisible(spec, made, signal);
       const read = () => readWorkspace(container, signal, keepTexts(this.#texts));
       // What runs there may have written to the workspace.
       const isItsOwn = preparedHere || made.startUp !== undefined;
-      const before = isItsOwn ? await read() : await this.#baselines.of(imageId, signal, read);
+      const [unseen, before, isDiskSeen] = await Promise.all([
+        given.grades ? undefined : this.#refuseVisible(spec, made, signal),
+        isItsOwn ? read() : this.#baselines.of(imageId, signal, read),
+        this.#seesDisk.of('', signal, () => container.seesDisk(signal)),
+      ]);
       const count = () => workspaceBytes(container, signal);
       const preparedBytes =
         before === 'large' ? await this.#preparedBytes.of(imageId, signal, count) : smallWorkspace;
@@ -74,9 +77,7 @@ export class SandboxStarter {
         ...unmetWishes(spec.sandbox, this.#engine.capabilities),
         ...openTo(start),
         ...(unseen === undefined ? [] : [`a search for the solution and the tests of its case${unseen}`]),
-        ...((await this.#seesDisk.of('', signal, () => container.seesDisk(signal)))
-          ? []
-          : [uncountedDisk(container)]),
+        ...(isDiskSeen ? [] : [uncountedDisk(container)]),
       ];
       const kit = await this.#kit(spec, start.id, container, signal);
       const { user, closedEnv } = start;

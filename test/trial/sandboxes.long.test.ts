@@ -10,7 +10,7 @@ import { Sandboxes, type SandboxOptions } from '../../src/trial/sandboxes.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
 import { dockerOf } from '../engine/docker-of.ts';
 import { markerRuns, removeRepository, testEngine, until } from '../engine/engine-fixture.ts';
-import { specOf } from './trial-bench.ts';
+import { specOf, validator } from './trial-bench.ts';
 
 const snapshots = { repository: `offsite-test/${randomUUID()}` };
 let engine: Engine;
@@ -91,6 +91,29 @@ setsid sleep 4321 > /dev/null 2>&1 &`;
     expect(await printed(container, 'cat /proc/net/dev')).toContain('eth0:');
     sandboxes.giveBack(sandbox);
   });
+});
+
+test('the sandboxes that grade a trial start beside its own, and none stays if they are not needed', async () => {
+  await using own = await connectEngine({ instance: `test-${randomUUID()}`, snapshots });
+  await using sandboxes = new Sandboxes(own, undefined);
+  const spec = specOf('', { verify: 'true', validator: validator('') });
+  const filters = { label: [`offsite.instance=${own.instance}`, 'offsite.role=container'] };
+  const there = async () => (await dockerOf(own).listContainers({ all: true, filters })).length;
+  sandboxes.startAhead(spec, never);
+  await until(async () => (await there()) === 3);
+  const trial = await sandboxes.take(spec, never);
+  const grader = await sandboxes.takeForGrading(spec, never, undefined);
+  expect(await there()).toBe(3);
+  sandboxes.forget(spec);
+  await until(async () => (await there()) === 2);
+  for (const each of [trial, grader]) sandboxes.giveBack(each);
+  await sandboxes.removalsEnded();
+  expect(await there()).toBe(0);
+  // Also where they have just begun to start.
+  sandboxes.startAhead(spec, never);
+  sandboxes.forget(spec);
+  await sandboxes.removalsEnded();
+  expect(await there()).toBe(0);
 });
 
 test('install that leaves a process running is an error of the profile, which says so', async () => {
