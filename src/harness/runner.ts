@@ -49,7 +49,7 @@ export interface Runner {
   open(context: HarnessContext): HarnessSession;
 }
 
-/** What a harness gets to work with. The container is started, and its relay listens. */
+/** What a harness gets to work with. The container is started, and its relay, if it has one, listens. */
 export interface HarnessContext {
   container: Container;
   profile: Profile;
@@ -76,7 +76,7 @@ export interface ModelAccess {
   name: string;
   /** The runner's first wire that the model also speaks. */
   wire: Wire;
-  /** `http://127.0.0.1:PORT`, without `/v1`. */
+  /** `http://127.0.0.1:PORT`, without `/v1`. Empty for a harness of this process. */
   origin: string;
   /** Takes the place of a key. It is worthless outside this trial, but still must not appear in argv. */
   token: string;

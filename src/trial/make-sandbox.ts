@@ -176,7 +176,7 @@ export class SandboxMaker {
     network: ContainerSpec['network'],
     signal: AbortSignal,
   ): Promise<ModelPort | undefined> {
-    if (!needsPort(spec)) return undefined;
+    if (!needsPort(spec, this.#parts.runners)) return undefined;
     const image = await this.#relayImage(signal);
     const request = { network, image, labels: labelsOf(spec), clock: this.#clock };
     return openPort(this.#parts.engine, request, signal);

@@ -4,18 +4,22 @@ import type { ModelAccess, Runner } from '../harness/runner.ts';
 import { type Wire, type Wires, wiresOf } from '../suite/model-config.ts';
 import type { TrialSpec } from './spec.ts';
 
-/** How the runner's harness reaches the variant's model. Undefined if the model is not configured. */
+/**
+ * How the runner's harness reaches the variant's model. Undefined if the model is not configured, or if the
+ * sandbox may not reach it.
+ */
 export function modelAccess(
   runner: Runner,
-  { model, modelConfig }: TrialSpec,
-  relay: Relay,
+  { model, modelConfig, sandbox }: TrialSpec,
+  relay: Relay | undefined,
   session: GatewaySession,
 ): ModelAccess | undefined {
-  if (!modelConfig) return undefined;
+  const mayAsk = relay !== undefined || (runner.wires === 'any' && sandbox.network !== 'none');
+  if (!modelConfig || !mayAsk) return undefined;
   return {
     name: model,
     wire: sharedWire(runner, wiresOf(modelConfig)),
-    origin: relay.origin,
+    origin: relay?.origin ?? '',
     token: session.token('agent'),
     contextWindow: modelConfig.contextWindow,
     maxOutputTokens: modelConfig.maxOutputTokens,

@@ -4,6 +4,7 @@ import { plainAnswer } from '../gateway/relay/plain-answer.ts';
 import type { Relay, RelayHandler } from '../gateway/relay/relay.ts';
 import type { SidecarRequest } from '../gateway/relay/sidecar.ts';
 import { startRelay } from '../gateway/relay/start-relay.ts';
+import type { Runner } from '../harness/runner.ts';
 import type { TrialSpec } from './spec.ts';
 
 /** The image of every relay. It has the Node that a relay needs, which a sandbox's own image may not have. */
@@ -19,12 +20,20 @@ export interface ModelPort extends AsyncDisposable {
   routeTo(handler: RelayHandler | undefined): void;
 }
 
-/** Whether a trial's sandbox may reach anything through the gateway. */
-export function needsPort({ modelConfig, sandbox, testsHosts = [], steps }: TrialSpec): boolean {
+/**
+ * Whether anything in a trial's sandbox is to reach something through the gateway. A harness of this process
+ * asks its model without one.
+ */
+export function needsPort(
+  { harness, modelConfig, sandbox, testsHosts = [], steps }: TrialSpec,
+  runners: readonly Runner[],
+): boolean {
   const hosts = [...testsHosts, ...(steps?.list ?? []).flatMap((step) => step.testsHosts ?? [])];
   if (hosts.length > 0) return true;
   if (sandbox.network === 'none') return false;
-  return modelConfig !== undefined || (sandbox.network === 'allowlist' && sandbox.hosts.length > 0);
+  if (sandbox.network === 'allowlist' && sandbox.hosts.length > 0) return true;
+  const runsHere = runners.some(({ name, wires }) => name === harness && wires === 'any');
+  return modelConfig !== undefined && !runsHere;
 }
 
 /** The id of the image that relays run in. Throws `IMAGE_MISSING`. */

@@ -11,12 +11,9 @@ import { openTrialBench, type TrialBench } from '../trial/trial-bench.ts';
  * The agent opens a port for the service, waits for what it found, and looks whether its own relay answers.
  */
 const agent = `
-turns:
-  - run: |
-      node -e "require('net').createServer((s) => s.end('hi')).listen(8000, '0.0.0.0')" > /dev/null 2>&1 &
-      until curl -sf db/found > found; do sleep 0.2; done; cat found
-  - run: curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:${relayPort}/v1/models > relay; cat relay
-  - text: Done.
+node -e "require('net').createServer((s) => s.end('hi')).listen(8000, '0.0.0.0')" > /dev/null 2>&1 &
+until curl -sf db/found > found; do sleep 0.2; done
+curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:${relayPort}/v1/models > relay
 `;
 
 /** A service that the agent has taken over: it connects wherever it can, and serves what came of it. */
@@ -47,8 +44,8 @@ let bench: TrialBench;
 let model: ModelConfig;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'offsite-hostile-services-'));
-  writeFileSync(join(folder, 'agent.yaml'), agent);
-  model = ModelConfig.parse({ scripted: join(folder, 'agent.yaml') });
+  writeFileSync(join(folder, 'model.yaml'), 'turns: [{ text: Nobody asks. }]');
+  model = ModelConfig.parse({ scripted: join(folder, 'model.yaml') });
   bench = await openTrialBench({ models: { model } });
 }, 120_000);
 afterAll(async () => {
@@ -67,11 +64,10 @@ test('a service that the agent has taken over reaches the sandbox, but not its m
   const relays = [`sandbox ${relayPort}`, `127.0.0.1 ${relayPort}`, `main ${relayPort}`];
   const targets = ['sandbox 8000', ...relays, ...outside, 'example.com 80', '10.213.0.1 22'];
   const result = await bench.trial(
-    '',
+    agent,
     {
       model: 'model',
       modelConfig: model,
-      harness: 'bash',
       artifacts: ['found', 'relay'],
       environment: {
         ...noEnvironment,

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { openBudget } from '../../src/gateway/budget.ts';
+import { relayPort } from '../../src/gateway/relay/relay.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
 import { openTrialBench, type TrialBench } from './trial-bench.ts';
@@ -14,6 +15,11 @@ turns:
   - run: "false"
   - text: It is made.
     usage: { input: 1000, output: 100, cacheRead: 400 }
+`,
+  looking: `
+turns:
+  - run: curl -s http://127.0.0.1:${relayPort}/v1/models || echo nobody
+  - text: Nobody is there.
 `,
   failing: 'turns: [{ trouble: { error: { status: 400, message: "no such luck" } } }]\n',
   asking: `
@@ -125,6 +131,12 @@ describe.concurrent('a trial with a model', () => {
   test('named by an alias is the same model', async () => {
     const spec = on('worker', { model: 'worker-alias' });
     expect(await bench.trial('', spec)).toMatchObject({ verdict: 'passed' });
+  });
+
+  test('that is asked from outside its sandbox has no way to it in there', async () => {
+    const { trajectory, verdict } = await bench.trial('', on('looking', { verify: 'true' }));
+    expect(trajectory?.[0]?.output).toBe('nobody\n');
+    expect(verdict).toBe('passed');
   });
 
   test('reaches nothing at all where the sandbox has network none', async () => {

@@ -54,7 +54,7 @@ async function run(input: PhaseInput): Promise<Partial<TrialRecord>> {
     env,
     workspace: container.workingDir,
     home,
-    model: port && models && modelAccess(runner, spec, port.relay, models.session),
+    model: models && modelAccess(runner, spec, port?.relay, models.session),
     clock: parts.clock,
   });
   const budgetLeft = () => models?.session.left() ?? {};
