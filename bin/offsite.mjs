@@ -9,6 +9,8 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 
 const neededNode = 24;
+/** The bundled program. */
+const program = new URL('../dist/', import.meta.url).href;
 
 if (Number.parseInt(process.versions.node, 10) >= neededNode) {
   // Reading the program takes most of a short command's time, so later starts use a compiled one. We name the folder,
@@ -19,9 +21,21 @@ if (Number.parseInt(process.versions.node, 10) >= neededNode) {
   );
   // A checkout runs its sources, whatever an earlier build left in `dist`; the package has only that.
   const sources = new URL('../src/cli/main.ts', import.meta.url);
-  await import(existsSync(sources) ? sources : new URL('../dist/src/cli/main.js', import.meta.url));
+  const isCheckout = existsSync(sources);
+  if (!isCheckout) module.registerHooks({ resolve: resolvePart });
+  await import(isCheckout ? sources : new URL('./src/cli/main.js', program));
 } else {
   await startUnder(await ownNode());
+}
+
+/**
+ * Says where a part of the bundled program is. There are up to 200 of them, and Node would look at the disk for each
+ * one, which takes longer than to load it.
+ */
+function resolvePart(specifier, context, next) {
+  if (!context.parentURL?.startsWith(program) || !/^\.\.?\/.*\.js$/.test(specifier))
+    return next(specifier, context);
+  return { url: new URL(specifier, context.parentURL).href, format: 'module', shortCircuit: true };
 }
 
 /** The Node of a checkout; undefined if there is none. */

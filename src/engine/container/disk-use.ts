@@ -1,5 +1,6 @@
+import { spawn } from 'node:child_process';
 import { type FileHandle, open, opendir, stat, statfs } from 'node:fs/promises';
-import { execa } from 'execa';
+import { text } from 'node:stream/consumers';
 import { archives, diskMeasure } from '../../bounds/sandbox.ts';
 import { type DiskSpace, diskSpace } from './disk-space.ts';
 import { readGroupFile } from './group-file.ts';
@@ -72,8 +73,10 @@ export async function hasHoles(
   container: RunningContainer,
   signal?: AbortSignal,
 ): Promise<boolean | undefined> {
-  const lengths = await sumOf(container, ['-k', '--apparent-size'], signal);
-  const blocks = await sumOf(container, ['-k'], signal);
+  const [lengths, blocks] = await Promise.all([
+    sumOf(container, ['-k', '--apparent-size'], signal),
+    sumOf(container, ['-k'], signal),
+  ]);
   if (lengths === undefined || blocks === undefined) return undefined;
   return (lengths - blocks) * 1024 > archives.bytes.dense;
 }
@@ -90,15 +93,16 @@ async function sumOf(
   const { storage } = await hostFactsOf(container, signal);
   const [layer] = storage;
   if (layer === undefined || process.getuid?.() !== 0) return undefined;
-  const { stdout } = await execa('du', ['-s', ...options, ...storage], {
-    stdin: 'ignore',
-    stderr: 'ignore',
-    reject: false,
+  const program = spawn('du', ['-s', ...options, ...storage], {
+    stdio: ['ignore', 'pipe', 'ignore'],
     timeout: diskMeasure.time.measure,
-    ...(signal && { cancelSignal: signal }),
+    signal,
   });
+  // If it cannot run, or must not run any more, it says nothing.
+  program.on('error', () => undefined);
+  const said = await text(program.stdout).catch(() => '');
   signal?.throwIfAborted();
-  const sums = (stdout ?? '').split('\n').map((line) => /^(\d+)\t(.*)$/s.exec(line) ?? []);
+  const sums = said.split('\n').map((line) => /^(\d+)\t(.*)$/s.exec(line) ?? []);
   if (!sums.some(([, , path]) => path === layer)) return undefined;
   return sums.reduce((total, [, sum]) => total + Number(sum ?? 0), 0);
 }
