@@ -1,7 +1,7 @@
 import { runners } from '../../runners/index.ts';
 import { ConfigRevisions } from '../../src/agent/config-revision.ts';
-import { Delivery } from '../../src/agent/delivery.ts';
 import { runBatch } from '../../src/agent/run-batch.ts';
+import { ServiceSender } from '../../src/agent/sender.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { createClient } from '../../src/client/client.ts';
 import { permissions } from '../../src/contract/identity.ts';
@@ -34,12 +34,12 @@ export async function openAgent(
   const { url } = await service.listen();
   const client = createClient({ url, apiKey, clock });
   const ledger = new Ledger(dataFolder, clock);
-  const delivery = new Delivery({ client, ledger, clock, warn: console.error });
+  const sender = new ServiceSender({ client, ledger, warn: console.error });
   const parts = {
     engine,
     client,
     ledger,
-    delivery,
+    sender,
     runners,
     clock,
     service: 'embedded',

@@ -1,16 +1,19 @@
 import { isDeepStrictEqual } from 'node:util';
+import { OffsiteError } from '../base/offsite-error.ts';
+import { versionOf } from '../base/version.ts';
 import type { Client } from '../client/client.ts';
 import type { ListedRun, ServiceTrial } from '../client/pages/page-reader.ts';
 import { NotFound } from '../client/refusal.ts';
 import type { ReportedTrial } from '../contract/report.ts';
-import type { RunKey } from '../ledger/batches.ts';
+import type { TrialKey } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { TrialReport } from '../ledger/outbox.ts';
+import type { KnownRun, PendingReport, TrialReport } from '../ledger/outbox.ts';
 import { resultFromService } from './result-from-service.ts';
 
 /**
- * What the ledger has of a trial. `sent` is `queued`, and the service may have got the report already.
- * `taken` has only what the service showed: there is no report of it.
+ * What the ledger has of a trial. `sent`: the service may have the report, because it accepted it or because an
+ * answer was lost. `delivered`: the service has shown the result. `taken` has only what the service showed:
+ * there is no report of it.
  */
 export type InLedger = 'open' | 'queued' | 'sent' | 'parked' | 'delivered' | 'superseded' | 'taken';
 
@@ -78,23 +81,29 @@ export const actions: Readonly<Record<InLedger, Readonly<Record<AtService, Actio
   taken: { open: 'run', ours: 'none', other: 'none', bare: 'none', absent: 'none', unclear: 'none' },
 };
 
-/** A run of the ledger, as the service knows it. */
-export interface KnownRun {
-  key: RunKey;
-  id: string;
-  caseId: string;
-}
+/** What became of a report. */
+export type Delivered =
+  /** The service has answered. What its record shows decides what the answer meant. */
+  | { kind: 'sent' }
+  /** The service shows the result. `note` says more, if it is not the usual way. */
+  | { kind: 'delivered'; note?: string }
+  /** The service has another result of the trial. */
+  | { kind: 'superseded'; answer: string }
+  /** The report is still in the outbox: `queued` is sent again later, `parked` needs a change first. */
+  | { kind: 'kept'; state: 'queued' | 'parked'; answer: string };
 
 export interface ReconcileParts {
   client: Client;
   ledger: Ledger;
   /** Receives messages for the user. */
   note(message: string): void;
+  /** Receives what became of each report that was pending. */
+  observe?(report: PendingReport, delivered: Delivered): void;
 }
 
 /** How many trials changed. */
 export interface Reconciled {
-  /** Reports that the service had, and that are queued again. */
+  /** Reports whose results the service had shown, and that are queued again. */
   lost: number;
   taken: number;
   superseded: number;
@@ -141,7 +150,7 @@ function trials(count: number): string {
 async function reconcileRun(
   run: KnownRun,
   record: ListedRun<'results'> | undefined,
-  { ledger }: ReconcileParts,
+  { ledger, observe }: ReconcileParts,
   total: Reconciled,
   { open, askedAt }: { open: boolean; askedAt: number },
 ): Promise<void> {
@@ -149,11 +158,14 @@ async function reconcileRun(
   for (const trial of outbox.ofRun(run.key)) {
     const has = inLedger(trial);
     if (has === undefined || (has === 'open' && !open)) continue;
-    // The record may be older than an answer that came meanwhile.
-    if (has === 'delivered' && trial.since > askedAt) continue;
+    // The record may be older than an answer that came meanwhile. A later time is of a clock that was set back.
+    const isNewer = trial.since > askedAt && trial.since <= ledger.records.now();
+    if ((has === 'sent' || has === 'delivered') && isNewer) continue;
     const { state, listed } = trialIn(record, trial.ordinal, () =>
-      trial.state === undefined ? undefined : outbox.body(trial.trial),
+      trial.state === undefined ? undefined : readBody(trial.trial, ledger),
     );
+    const report = outbox.ofTrial(trial.trial);
+    const became = (delivered: Delivered) => report && observe?.(report, delivered);
     switch (actions[has][state]) {
       case 'take': {
         const { verdict, result } = resultFromService(record as ListedRun<'results'>, listed as ServiceTrial);
@@ -167,39 +179,85 @@ async function reconcileRun(
         total.again++;
         break;
       case 'send':
+        if (report?.state === 'sent') {
+          const answer = `${report.answer ?? 'the service accepted it'}; ${shownOf(state, listed)}`;
+          outbox.deferred(trial.trial, answer, ledger.records.now() + unseenMs(report.tries));
+          became({ kind: 'kept', state: 'queued', answer });
+        } else if (has === 'delivered' || has === 'superseded') {
+          outbox.sendAgain(trial.trial);
+          total.lost++;
+        }
         // What is queued already keeps its turn.
-        if (has !== 'delivered' && has !== 'superseded') break;
-        outbox.sendAgain(trial.trial);
-        total.lost++;
         break;
       case 'deliver':
         outbox.delivered(trial.trial);
+        became({ kind: 'delivered', ...(state === 'bare' && { note: shownOf(state, listed) }) });
         break;
-      case 'supersede':
-        outbox.superseded(trial.trial, otherResult(listed));
-        total.superseded++;
+      case 'supersede': {
+        const answer = otherResult(listed);
+        outbox.superseded(trial.trial, answer);
+        if (has === 'delivered') total.superseded++;
+        else became({ kind: 'superseded', answer });
         break;
+      }
       default:
     }
   }
 }
 
+function readBody(trial: TrialKey, { outbox }: Ledger): ReportedTrial | 'unreadable' {
+  try {
+    return outbox.body(trial);
+  } catch (error) {
+    if (isUnreadable(error)) return 'unreadable';
+    throw error;
+  }
+}
+
+/** Whether our own disk has lost a report. */
+export function isUnreadable(error: unknown): boolean {
+  return error instanceof OffsiteError && (error.code === 'BLOB_DAMAGED' || error.code === 'BLOB_MISSING');
+}
+
+/** Milliseconds until a report is sent again that was sent so often, and that the service does not show. */
+function unseenMs(tries: number): number {
+  if (tries <= 2) return tries <= 1 ? 0 : 2_000;
+  return Math.min(10 * 60_000, 60_000 * 2 ** Math.min(tries - 3, 10));
+}
+
+function shownOf(state: AtService, listed: ServiceTrial | undefined): string {
+  if (state === 'bare') return 'the service shows no content to compare';
+  if (state === 'absent') return 'it does not list the run';
+  if (state === 'open') return 'it lists the trial without a result';
+  return listed
+    ? `it shows the status ${listed.status}, which Offsite does not know`
+    : 'it lists no trials of the run';
+}
+
 function inLedger({ state, sent, isOpen, isTaken }: TrialReport): InLedger | undefined {
   if (state === undefined) return isOpen ? 'open' : isTaken ? 'taken' : undefined;
-  return state === 'queued' && sent ? 'sent' : state;
+  // A report that was refused at once did not arrive; the service was asked for its record because of that.
+  return state === 'queued' || state === 'sent' ? (sent ? 'sent' : 'queued') : state;
 }
 
 /**
- * Compares the reports that a service accepted last with its records, until a page of runs shows all of them:
- * a service that was restored from a backup lacks what came after it.
+ * Finds reports that must be sent although nothing new has ended. The service refused them a day ago, or by its
+ * answer to another version of Offsite; or it has lost the results: one that was restored from a backup lacks
+ * what came after it. The last results are compared first, until a page of runs shows all of them. Rejects if
+ * the service cannot be asked.
  */
-export async function reconcileDelivered(
+export async function reconcileEarlier(
   service: string,
   parts: ReconcileParts,
   signal: AbortSignal | undefined,
 ): Promise<Reconciled> {
+  const { ledger, note } = parts;
+  const before = ledger.records.now() - refusedMs;
+  const offered = ledger.outbox.offerAgain(service, { before, version: versionOf() });
+  if (offered > 0)
+    note(`offers ${offered} refused ${offered === 1 ? 'result' : 'results'} to the service again`);
   const total: Reconciled = { lost: 0, taken: 0, superseded: 0, again: 0 };
-  const { outbox } = parts.ledger;
+  const { outbox } = ledger;
   for (let skip = 0; ; ) {
     const runs = outbox.lastDelivered(service, runsAtATime, skip);
     if (runs.length === 0) return total;
@@ -214,6 +272,8 @@ export async function reconcileDelivered(
   }
 }
 
+/** Milliseconds after which a refused report is offered to the service again. */
+const refusedMs = 24 * 60 * 60_000;
 const runsAtATime = 20;
 
 /** The service's records of runs; undefined for those that it does not list. */
@@ -252,7 +312,7 @@ export interface ObservedTrial {
 export function trialIn(
   run: ListedRun<'results'> | undefined,
   ordinal: number,
-  report: () => ReportedTrial | undefined,
+  report: () => ReportedTrial | 'unreadable' | undefined,
 ): ObservedTrial {
   if (run === undefined) return { state: 'absent', listed: undefined };
   if (run.trials === undefined) return { state: 'unclear', listed: undefined };
@@ -262,6 +322,7 @@ export function trialIn(
   const known = recordedStatuses.has(listed.status);
   if (!known && !hasContent(listed)) return { state: 'unclear', listed };
   const own = report();
+  if (own === 'unreadable') return { state: 'bare', listed };
   return { state: own === undefined ? 'other' : compared(listed, own), listed };
 }
 

@@ -13,13 +13,13 @@ import type { BatchRun, OpenBatch } from './batch-run.ts';
 import type { CircuitEvent } from './circuits.ts';
 import type { Claims } from './claims.ts';
 import type { ConfigRevisions } from './config-revision.ts';
-import { DeliveryLoop, type Grace } from './delivery-loop.ts';
+import { Delivery, type Grace } from './delivery.ts';
 import { checkOnEngines, type SomeEngines } from './engines/check.ts';
 import type { AttemptEvent } from './finish-trial.ts';
 import { type FinishedBatch, finishedBatch, lightResult } from './finished-batch.ts';
-import type { Delivered, OutboxDelivery } from './outbox-delivery.ts';
 import { pullSetups } from './pull.ts';
-import { reconcile } from './reconcile.ts';
+import { type Delivered, reconcile } from './reconcile.ts';
+import type { Sender } from './sender.ts';
 import { resolvePrompt, startBatch } from './start-batch.ts';
 import type { KnownPlan } from './stored-plan.ts';
 import { Worker } from './worker/worker.ts';
@@ -32,7 +32,7 @@ export interface BatchParts extends SomeEngines {
   extraCertificates: Buffer | undefined;
   client: Client;
   ledger: Ledger;
-  delivery: OutboxDelivery;
+  sender: Sender;
   /** The service's name in the ledger. */
   service: string;
   /** If not given, no other agent can run the batch's trials. */
@@ -78,7 +78,7 @@ export type BatchEvent =
   | (AttemptEvent & { trial: BatchTrial })
   /** The trial no longer runs and is queued again. */
   | { kind: 'put-back'; trial: BatchTrial }
-  | { kind: 'report'; trial: BatchTrial; delivered: Delivered }
+  | { kind: 'report'; trial: BatchTrial; delivered: Exclude<Delivered, { kind: 'sent' }> }
   | { kind: 'note'; message: string }
   | CircuitEvent;
 
@@ -140,11 +140,11 @@ export async function workOffBatch(
   ledger.reserve.take();
   await step('getting the setups of the runs', observe, () => pullSetups(batch, parts, signal));
   // The ledger may have been restored from a backup, and the service may have the results of open trials.
-  if (isResumed) await readBack(batch, parts, signal, observe, { open: true });
+  if (isResumed) await readBack(batch, parts, signal, observe);
   const progress = new BatchProgress(batch, observe);
   const all = ledger.queue.ofBatch(batch.key);
   const queued = all.filter(({ result }) => result === undefined);
-  await using loop = new DeliveryLoop({
+  await using delivery = new Delivery({
     ...parts,
     batch: batch.key,
     observe: (report, delivered) => progress.reported(report, delivered),
@@ -161,7 +161,7 @@ export async function workOffBatch(
       onFailure: 'stop',
       observe: (event) => {
         progress.worked(event);
-        if (event.kind === 'finished') loop.wake();
+        if (event.kind === 'finished') delivery.wake();
       },
     });
     observe({
@@ -173,12 +173,7 @@ export async function workOffBatch(
     });
     await worker.workOff(signal);
   }
-  const drain = () => step('delivering the last reports', observe, () => loop.drain(limits.grace, signal));
-  // An answer is a hint: the results are where they belong once the service shows them.
-  if ((await drain()) === 0) {
-    const isLost = await readBack(batch, parts, signal, observe, { open: false });
-    if (isLost && (await drain()) === 0) await readBack(batch, parts, signal, observe, { open: false });
-  }
+  await step('delivering the last reports', observe, () => delivery.drain(limits.grace, signal));
   progress.throwRefused();
   if (ledger.reserve.spent) {
     const happened = `the disk of ${ledger.dataFolder} was full`;
@@ -187,25 +182,18 @@ export async function workOffBatch(
   return finishedBatch(batch, ledger, progress.results);
 }
 
-/**
- * Compares the ledger with the service's records of a batch. Resolves with whether the service lacks results
- * that it had accepted; they are queued again then.
- */
+/** Takes what the service has of a batch and the ledger lacks. */
 async function readBack(
-  { runs }: OpenBatch,
-  { client, ledger, service }: BatchParts,
+  { key }: OpenBatch,
+  { ledger, sender: { client } }: BatchParts,
   signal: AbortSignal,
   observe: (event: BatchEvent) => void,
-  how: { open: boolean },
-): Promise<boolean> {
-  // The service of this process hands its results over itself.
-  if (service === platformService) return false;
-  const known = runs.map(({ key, id, case: { request } }) => ({ key, id, caseId: request.id }));
+): Promise<void> {
+  if (!client) return;
   const note = (message: string) => observe({ kind: 'note', message });
-  const { lost } = await step('reading what the service has', observe, () =>
-    reconcile(known, { client, ledger, note }, signal, how),
+  await step('reading what the service has', observe, () =>
+    reconcile(ledger.batches.runs(key), { client, ledger, note }, signal, { open: true }),
   );
-  return lost > 0;
 }
 
 /** Does a part of the work that is no trial, and reports its beginning and its end. */
@@ -297,7 +285,7 @@ class BatchProgress {
   /** Reports each delivery once when it is deferred, and again when it is delivered or refused for good. */
   reported(report: PendingReport, delivered: Delivered): void {
     const run = this.#byId.get(report.runId);
-    if (!run) return;
+    if (!run || delivered.kind === 'sent') return;
     if (delivered.kind === 'kept' && delivered.state === 'queued') {
       if (this.#deferred.has(report.trial)) return;
       this.#deferred.add(report.trial);

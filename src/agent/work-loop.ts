@@ -3,13 +3,12 @@ import type { Clock } from '../base/clock.ts';
 import { isExpected, messageOf } from '../base/offsite-error.ts';
 import { foundRuns } from '../bounds/service.ts';
 import type { TrialKey } from '../ledger/batches.ts';
-import type { Ledger } from '../ledger/ledger.ts';
 import type { PendingReport } from '../ledger/outbox.ts';
 import type { Metrics } from './daemon/metrics.ts';
 import { observeWork } from './daemon/observe-work.ts';
-import { DeliveryLoop } from './delivery-loop.ts';
+import { Delivery, type DeliveryParts } from './delivery.ts';
 import { Loop, type Watchdog } from './loop.ts';
-import type { Delivered, OutboxDelivery } from './outbox-delivery.ts';
+import type { Delivered } from './reconcile.ts';
 import { Worker } from './worker/worker.ts';
 import { usualAttempts, type WorkerParts } from './worker/worker-parts.ts';
 
@@ -80,31 +79,24 @@ export function watchedLoop(
   return new Loop({ name, clock, watchdog, stepMs: foundRuns.time.step, failed, step: round });
 }
 
-export interface DeliverParts {
-  ledger: Ledger;
-  delivery: OutboxDelivery;
-  /** The service's name in the ledger. */
-  service: string;
-  clock: Clock;
-  watchdog?: Watchdog | undefined;
+export interface WatchedDeliveryParts extends Omit<DeliveryParts, 'observe' | 'note'> {
   metrics: Metrics;
   log: Logger;
-  check?: ((signal: AbortSignal) => Promise<void>) | undefined;
   /** What is done with a result, for the log: it is reported to a service, or recorded by this process. */
   verb?: 'report' | 'record';
-  /** Receives each delivery, besides the log. */
-  delivered?: ((report: PendingReport) => void) | undefined;
+  /** Receives the report of each result that was delivered, or waits, besides the log. */
+  observed?: ((report: PendingReport) => void) | undefined;
   /** Receives each trial whose report does not count, because another agent's does. */
   superseded?: ((trial: TrialKey) => void) | undefined;
 }
 
 /** Starts a loop that delivers the outbox, watched and logged. */
-export function openDelivery(parts: DeliverParts): DeliveryLoop {
-  return new DeliveryLoop({
+export function openDelivery(parts: WatchedDeliveryParts): Delivery {
+  return new Delivery({
     ...parts,
     observe(report, delivered) {
       observeDelivery(report, delivered, parts);
-      parts.delivered?.(report);
+      parts.observed?.(report);
     },
     note: (message) => parts.log.warn({ reason: message }, 'the outbox has trouble'),
   });
@@ -113,9 +105,13 @@ export function openDelivery(parts: DeliverParts): DeliveryLoop {
 function observeDelivery(
   { trial, batchId, runId, caseId, ordinal }: PendingReport,
   delivered: Delivered,
-  { log, metrics, verb = 'report', superseded }: DeliverParts,
+  { log, metrics, verb = 'report', superseded }: WatchedDeliveryParts,
 ): void {
   const names = { batch: batchId, run: runId, case: caseId, trial: ordinal };
+  if (delivered.kind === 'sent') {
+    metrics.reports.inc({ outcome: 'sent' });
+    return;
+  }
   if (delivered.kind === 'delivered') {
     metrics.reports.inc({ outcome: 'delivered' });
     log.info({ ...names, reason: delivered.note }, `${verb}ed a trial`);

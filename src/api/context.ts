@@ -2,9 +2,9 @@ import { dirname } from 'node:path';
 import { runners } from '../../runners/index.ts';
 import { type Claims, ServiceClaims } from '../agent/claims.ts';
 import type { ConfigRevision } from '../agent/config-revision.ts';
-import { Delivery } from '../agent/delivery.ts';
 import type { SomeEngines } from '../agent/engines/check.ts';
 import { concurrencyOn, trialsOn } from '../agent/engines/trials-at-a-time.ts';
+import { type Sender, ServiceSender } from '../agent/sender.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { Client } from '../client/client.ts';
 import type { Runner } from '../harness/runner.ts';
@@ -59,7 +59,8 @@ interface RevisionOptions {
 export interface Reporting {
   ledger: Ledger;
   client: Client;
-  delivery: Delivery;
+  clock: Clock;
+  sender: Sender;
   /** The service's name in the ledger. */
   service: string;
 }
@@ -207,12 +208,8 @@ export class Context implements AsyncDisposable {
     const ledger = this.ledger();
     const { client, name: service } = await this.service();
     const warn = (message: string) => this.note(message);
-    return {
-      ledger,
-      client,
-      service,
-      delivery: new Delivery({ client, ledger, clock: this.clock, warn }),
-    };
+    const sender = new ServiceSender({ client, ledger, warn });
+    return { ledger, client, clock: this.clock, service, sender };
   }
 
   /** The engines for trials, once there is room for results. Call it once. */

@@ -59,6 +59,11 @@ export async function planRun(
   return { ...planned, plan };
 }
 
+export interface FinishedRun extends FinishedBatches {
+  /** Results of earlier batches that the service does not show. */
+  leftovers: number;
+}
+
 /** A planned suite with everything that its trials need. Disposing closes its gateway. */
 export interface ReadyRun extends AsyncDisposable {
   workshop: Workshop;
@@ -69,7 +74,7 @@ export interface ReadyRun extends AsyncDisposable {
    * Runs the trials, in as many batches as the cases need, then delivers what earlier runs left. Rejects as
    * `runBatch` does; `resume` continues then.
    */
-  work(observe: (event: BatchEvent) => void): Promise<FinishedBatches>;
+  work(observe: (event: BatchEvent) => void): Promise<FinishedRun>;
 }
 
 /** Connects to engine and service, and checks that the models answer. Throws `input` errors. */
@@ -103,10 +108,11 @@ export async function readyRun(
           choice.trials === 'auto'
             ? await runUntilPrecise(plan, { precision, maxTrials }, parts, signal, observe)
             : { ...(await runSet(plan, parts, signal, observe)), rates: [] };
-        await step('delivering results of earlier runs', progress, () =>
-          deliverLeftovers(workshop, signal, progress.note, context.clock.now()),
+        const own = finished.batches.map(({ id }) => id);
+        const leftovers = await step('delivering results of earlier runs', progress, () =>
+          deliverLeftovers(workshop, signal, progress.note, own),
         );
-        return finished;
+        return { ...finished, leftovers };
       } catch (error) {
         throw placedFailure(error, context.config);
       }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { platformDelivery } from '../agent/executor/platform-delivery.ts';
+import { platformSender } from '../agent/executor/platform-sender.ts';
 import { turnForCommand } from '../agent/executor/turn.ts';
 import type { FinishedBatch } from '../agent/finished-batch.ts';
 import { pullSetups } from '../agent/pull.ts';
@@ -78,9 +78,9 @@ export async function startHere(
   }
   await using ready = await readyRun(context, plan, { concurrency }, { progress, signal });
   progress.note(text`${plural(ready.concurrency, 'trial')} at a time; results in ${context.dataFolder}`);
-  const delivery = platformDelivery(ledger, platform, clock);
+  const sender = platformSender(ledger, platform);
   // Trials are not claimed: only this data folder runs its platform batches, and this process has the lock.
-  const parts = { ...ready.parts, service: platformService, delivery, claims: undefined };
+  const parts = { ...ready.parts, service: platformService, sender, claims: undefined };
   try {
     return { kind: 'finished', batch: await runBatch(plan, parts, signal, observe) };
   } catch (error) {

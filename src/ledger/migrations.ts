@@ -272,4 +272,26 @@ export const migrations: readonly string[] = [
   -- What the last audit of a trial found at each level, as JSON. Null if it was never audited.
   ALTER TABLE trials ADD COLUMN audit TEXT;
   `,
+  `
+  -- A report that the service has answered is only sent. It is delivered once the service's record shows it.
+  CREATE TABLE reports_with_sent (
+    trial INTEGER PRIMARY KEY REFERENCES trials (key),
+    body TEXT NOT NULL, -- sha256 of the blob with the reported trial as JSON
+    state TEXT NOT NULL CHECK (state IN ('queued', 'sent', 'delivered', 'parked', 'superseded')),
+    sent INTEGER NOT NULL DEFAULT 0 CHECK (sent IN (0, 1)), -- whether the service may have it
+    tries INTEGER NOT NULL DEFAULT 0,
+    next_at INTEGER NOT NULL,
+    answer TEXT, -- what the service said last, where it was not a success
+    lease INTEGER, -- the number of the lease under which the trial ran, if the service leases trials
+    since INTEGER NOT NULL DEFAULT 0, -- when it got its state, in epoch milliseconds
+    refused TEXT -- the version of Offsite whose report was refused
+  ) STRICT;
+
+  INSERT INTO reports_with_sent (trial, body, state, sent, tries, next_at, answer, lease, since, refused)
+    SELECT trial, body, state, sent, tries, next_at, answer, lease, since, refused FROM reports;
+  DROP TABLE reports;
+  ALTER TABLE reports_with_sent RENAME TO reports;
+  CREATE INDEX reports_due ON reports (state, next_at);
+  CREATE INDEX reports_since ON reports (state, since);
+  `,
 ];

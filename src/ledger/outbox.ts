@@ -2,13 +2,14 @@ import { serviceAnswers } from '../bounds/service.ts';
 import type { ReportedTrial } from '../contract/report.ts';
 import type { BatchKey, RunKey, TrialKey } from './batches.ts';
 import type { BlobStore } from './blobs.ts';
-import type { Records, Value } from './records.ts';
+import type { Records, Row, Value } from './records.ts';
 
 /**
- * `queued`: waits for delivery. `parked`: the service refused it as its documentation says, so only a change
- * helps. `superseded`: the service has another result of the trial.
+ * `queued`: waits to be sent. `sent`: the service has answered, and its record was not read since. `delivered`:
+ * its record shows the result. `superseded`: it shows another one. `parked`: the service refused the report as
+ * its documentation says, so only a change helps.
  */
-export type ReportState = 'queued' | 'delivered' | 'parked' | 'superseded';
+export type ReportState = 'queued' | 'sent' | 'delivered' | 'parked' | 'superseded';
 
 /** A trial of a run, with its report. */
 export interface TrialReport {
@@ -26,7 +27,7 @@ export interface TrialReport {
   isTaken: boolean;
 }
 
-/** A report that the service has not accepted yet. */
+/** A report, which is pending until the service shows its result. */
 export interface PendingReport {
   /** The trial's key in the ledger, which is also the report's. */
   trial: TrialKey;
@@ -39,8 +40,8 @@ export interface PendingReport {
   origin: 'planned' | 'found';
   caseId: string;
   ordinal: number;
-  state: 'queued' | 'parked';
-  /** Whether the service may have got it: an answer was lost, or the process ended before it came. */
+  state: ReportState;
+  /** Whether the service may have got it, even if the answer was lost. */
   sent: boolean;
   tries: number;
   /** Epoch milliseconds of the next try. */
@@ -51,8 +52,8 @@ export interface PendingReport {
   lease: number | undefined;
 }
 
-/** A run with results that the service accepted. */
-export interface DeliveredRun {
+/** A run of the ledger, as the service knows it. */
+export interface KnownRun {
   key: RunKey;
   id: string;
   caseId: string;
@@ -67,7 +68,7 @@ export interface DueReports {
   limit: number;
 }
 
-const pending = `
+const report = `
   SELECT reports.trial, batches.service, batches.id AS batch_id, runs.id AS run_id, runs.case_id, runs.origin,
          trials.ordinal, reports.state, reports.sent, reports.tries, reports.next_at, reports.answer,
          reports.lease, runs.key AS run
@@ -76,14 +77,14 @@ const pending = `
   JOIN runs ON runs.key = trials.run
   JOIN batches ON batches.key = runs.batch`;
 
-const due = `
+const ofService = `
   FROM reports
   JOIN trials ON trials.key = reports.trial
   JOIN runs ON runs.key = trials.run
   JOIN batches ON batches.key = runs.batch
-  WHERE reports.state = 'queued' AND batches.service = ?1 AND (?2 IS NULL OR batches.key = ?2)`;
+  WHERE batches.service = ?1 AND (?2 IS NULL OR batches.key = ?2)`;
 
-/** Reports of finished trials for the service. A report stays here until the service has accepted it. */
+/** Reports of finished trials for the service. A report is pending until the service shows its result. */
 export class Outbox {
   readonly #records: Records;
   readonly #blobs: BlobStore;
@@ -93,20 +94,22 @@ export class Outbox {
     this.#blobs = blobs;
   }
 
-  /** All reports that are not delivered, oldest first. */
+  /** All reports whose results the service has not shown, oldest first. */
   pending(): PendingReport[] {
-    return this.#select(`${pending} WHERE reports.state IN ('queued', 'parked') ORDER BY reports.trial`);
+    const states = "('queued', 'sent', 'parked')";
+    return this.#select(`${report} WHERE reports.state IN ${states} ORDER BY reports.trial`);
   }
 
-  /** The report of one trial, if it is queued. */
+  /** The report of one trial, in any state. */
   ofTrial(trial: TrialKey): PendingReport | undefined {
-    return this.#select(`${pending} WHERE reports.state = 'queued' AND reports.trial = ?`, trial)[0];
+    return this.#select(`${report} WHERE reports.trial = ?`, trial)[0];
   }
 
   /** The reports to send now, oldest first. */
   due({ service, batch, now, limit }: DueReports): PendingReport[] {
     const keys = this.#records.all(
-      `SELECT reports.trial ${due} AND (next_at <= ?3 OR next_at > ?3 + ?4) ORDER BY reports.trial LIMIT ?5`,
+      `SELECT reports.trial ${ofService} AND reports.state = 'queued' AND (next_at <= ?3 OR next_at > ?3 + ?4)
+       ORDER BY reports.trial LIMIT ?5`,
       service,
       batch ?? null,
       Math.round(now),
@@ -116,13 +119,14 @@ export class Outbox {
     return keys.flatMap(({ trial }) => this.ofTrial(Number(trial)) ?? []);
   }
 
-  /** How many reports are queued for a service, and when the next one is due (epoch milliseconds). */
+  /** How many reports are queued or only sent, and when the next queued one is due (epoch milliseconds). */
   backlog({ service, batch }: Pick<DueReports, 'service' | 'batch'>): {
     count: number;
     nextAt: number | undefined;
   } {
     const row = this.#records.get(
-      `SELECT count(*) AS count, min(next_at) AS next_at ${due}`,
+      `SELECT count(*) AS count, min(next_at) FILTER (WHERE reports.state = 'queued') AS next_at
+       ${ofService} AND reports.state IN ('queued', 'sent')`,
       service,
       batch ?? null,
     );
@@ -131,25 +135,36 @@ export class Outbox {
   }
 
   /**
-   * What a service has not accepted: how many reports are queued, how many wait for a person, and when the
-   * oldest queued one's trial finished (epoch milliseconds).
+   * What a service does not show: how many reports are queued, were only sent, and wait for a person, and when
+   * the trial of the oldest one that does not wait for a person finished (epoch milliseconds).
    */
-  standing(service: string): { queued: number; parked: number; oldestAt: number | undefined } {
+  standing(service: string): { queued: number; sent: number; parked: number; oldestAt: number | undefined } {
+    const count = (state: string) => `count(*) FILTER (WHERE reports.state = '${state}') AS ${state}`;
     const row = this.#records.get(
-      `SELECT count(*) FILTER (WHERE reports.state = 'queued') AS queued,
-         count(*) FILTER (WHERE reports.state = 'parked') AS parked,
-         min(trials.finished_at) FILTER (WHERE reports.state = 'queued') AS oldest_at
-       FROM reports JOIN trials ON trials.key = reports.trial JOIN runs ON runs.key = trials.run
-         JOIN batches ON batches.key = runs.batch
-       WHERE reports.state IN ('queued', 'parked') AND batches.service = ?`,
+      `SELECT ${['queued', 'sent', 'parked'].map(count).join()},
+         min(trials.finished_at) FILTER (WHERE reports.state <> 'parked') AS oldest_at
+       ${ofService} AND reports.state IN ('queued', 'sent', 'parked')`,
       service,
+      null,
     );
     const oldestAt = row?.oldest_at ?? undefined;
     return {
       queued: Number(row?.queued ?? 0),
+      sent: Number(row?.sent ?? 0),
       parked: Number(row?.parked ?? 0),
       oldestAt: oldestAt === undefined ? undefined : Number(oldestAt),
     };
+  }
+
+  /** The runs with reports that were sent and whose results the service has not shown. */
+  unseen(service: string): KnownRun[] {
+    return this.#records
+      .all(
+        `SELECT DISTINCT runs.key, runs.id, runs.case_id ${ofService} AND reports.state = 'sent' ORDER BY runs.key`,
+        service,
+        null,
+      )
+      .map(knownRun);
   }
 
   /** The blob with a trial's report; undefined if none was made, because the service had the result. */
@@ -173,11 +188,16 @@ export class Outbox {
     this.#records.run('UPDATE reports SET sent = 0 WHERE trial = ?', trial);
   }
 
+  /** Notes that the service has answered. Its record decides what the answer meant. */
+  sent(trial: TrialKey, answer: string | undefined): void {
+    this.#become(trial, 'sent', answer ?? null);
+  }
+
   delivered(trial: TrialKey): void {
     this.#become(trial, 'delivered', null);
   }
 
-  /** Notes that the service could not accept the report now. */
+  /** Notes that the report is sent again later, because the service did not take it or does not show it. */
   deferred(trial: TrialKey, answer: string, nextAt: number): void {
     this.#change(
       trial,
@@ -234,7 +254,7 @@ export class Outbox {
    *
    * @param skip how many of them are left out
    */
-  lastDelivered(service: string, limit: number, skip: number): DeliveredRun[] {
+  lastDelivered(service: string, limit: number, skip: number): KnownRun[] {
     return this.#records
       .all(
         `SELECT runs.key, runs.id, runs.case_id, max(trials.key) AS trial,
@@ -248,7 +268,7 @@ export class Outbox {
         limit,
         skip,
       )
-      .map((row) => ({ key: Number(row.key), id: String(row.id), caseId: String(row.case_id) }));
+      .map(knownRun);
   }
 
   /**
@@ -330,7 +350,7 @@ export class Outbox {
       origin: row.origin === 'found' ? 'found' : 'planned',
       caseId: String(row.case_id),
       ordinal: Number(row.ordinal),
-      state: row.state === 'parked' ? 'parked' : 'queued',
+      state: row.state as ReportState,
       sent: row.sent === 1,
       run: Number(row.run),
       tries: Number(row.tries),
@@ -339,4 +359,8 @@ export class Outbox {
       lease: row.lease === null ? undefined : Number(row.lease),
     }));
   }
+}
+
+function knownRun(row: Row): KnownRun {
+  return { key: Number(row.key), id: String(row.id), caseId: String(row.case_id) };
 }

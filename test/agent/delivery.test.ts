@@ -1,287 +1,181 @@
+import { truncateSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { Delivery } from '../../src/agent/delivery.ts';
+import { ServiceSender } from '../../src/agent/sender.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { createClient } from '../../src/client/client.ts';
-import type { ReportedTrial } from '../../src/contract/report.ts';
-import { listTrials } from '../../src/ledger/find.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
-import { json, type ScriptedService, type Step, scriptedService, text } from '../client/scripted-service.ts';
+import { dropBeforeAnswer, json, type Step, scriptedService } from '../client/scripted-service.ts';
 import { eachFolder, folder } from '../each-folder.ts';
 import { queueTrial } from '../ledger/queue-trial.ts';
+import { handClock, settled } from './test-clock.ts';
 
 eachFolder();
 
-const report: ReportedTrial = {
-  caseName: 'A',
-  ordinal: 1,
-  taskIndex: 0,
-  events: [
-    { _tag: 'Started', model: 'm', sessionId: 's', at: 1 },
-    { _tag: 'command', command: 'ls', exitCode: 0 },
-  ],
-  outcome: { passed: true },
+/** Takes each report, and shows it. */
+const success: Step = (response, { path, body }) => {
+  if (!path.endsWith('evals.runs.list')) return json(200, {})(response, { path, body } as never);
+  const trials = Array.from({ length: 10 }, (_, ordinal) => ({
+    id: `t${ordinal}`,
+    ordinal,
+    status: 'reported',
+  }));
+  return json(200, { page: 1, pageSize: 20, total: 1, runs: [{ id: 'run_1', trials }] })(
+    response,
+    {} as never,
+  );
 };
-const notFound = json(404, { _tag: 'NotFound', message: 'no such run' });
-const conflict = json(409, { _tag: 'Conflict', message: 'recorded with other content' });
-const success = json(200, {});
-const listed = (trial: Record<string, unknown>) =>
-  json(200, {
-    ...{ page: 1, pageSize: 20, total: 1 },
-    runs: [{ id: 'run_1', trials: [{ id: 't', ordinal: 1, status: 'reported', ...trial }] }],
-  });
-const bare = listed({});
-const cut: Step = (response) => response.socket?.destroy();
+const broken = json(500, { _tag: 'InternalError', message: 'sorry' });
+const busy = json(429, { _tag: 'TooMany', message: 'slow down' });
+const refused = json(400, {
+  ...{ _tag: 'HttpApiDecodeError', message: 'bad' },
+  issues: [{ _tag: 'Type', path: ['trial', 'ordinal'], message: 'no' }],
+});
+const grace = { ms: 1e12, failures: 1e6 };
 
-/** Delivers a queued report of each of `times` trials to a service that answers so. */
-async function deliver(steps: Step[], times = 1, sent: ReportedTrial = report, lease?: number, tries = 1) {
-  await using service = await scriptedService(...steps);
-  await using client = createClient({
-    url: service.url,
-    apiKey: 'key-1234',
-    clock: systemClock,
-    retry: { attempts: 1 },
-  });
-  using ledger = new Ledger(folder, systemClock);
+/**
+ * A loop over a ledger with so many finished trials, against a service that answers so. Its clock is moved by
+ * hand.
+ */
+async function loopOver(trials: number, steps: Step[]) {
+  await using opened = new AsyncDisposableStack();
+  const service = opened.use(await scriptedService(...steps));
+  const client = opened.use(
+    createClient({ url: service.url, apiKey: 'key-1234', clock: systemClock, retry: { attempts: 1 } }),
+  );
+  const clock = handClock();
+  const ledger = opened.use(new Ledger(folder, clock));
+  const run = { id: 'run_1', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', details: {} };
   const batch = ledger.batches.add({
     service: 'there',
     id: 'batch_1',
     suite: 'S',
     file: undefined,
-    runs: [{ id: 'run_1', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', details: {} }],
+    runs: [run],
   });
-  const warnings: string[] = [];
-  const delivery = new Delivery({
-    client,
-    ledger,
-    clock: systemClock,
-    warn: (line) => warnings.push(line),
-  });
-  const outcomes = [];
-  for (let ordinal = 1; ordinal <= times; ordinal++) {
+  const finish = async (ordinal: number) => {
     const attempt = ledger.trials.beginAttempt(queueTrial(ledger, batch.key, ordinal));
-    const finished = { verdict: 'passed', result: {}, report: { ...sent, ordinal }, lease } as const;
-    await ledger.trials.finish(attempt, finished);
-    for (let n = 0; n < tries; n++) {
-      const again = ledger.outbox.ofTrial(attempt.trial);
-      if (again) outcomes.push(await delivery.deliver(again, AbortSignal.timeout(10_000)));
-    }
-  }
-  const withdrawn = ledger.records.all('SELECT withdrawn FROM trials').map((row) => row.withdrawn);
-  return { outcomes, warnings, sent: sentTo(service), left: ledger.outbox.pending(), withdrawn };
-}
-
-function sentTo(service: ScriptedService) {
-  // Its reports and claims, without what was asked of its records.
-  return service.received.map(({ body }) => JSON.parse(body)).filter(({ id }) => id !== undefined);
-}
-
-describe('a report', () => {
-  test('goes out once, with the id of its run, and leaves the outbox', async () => {
-    const { outcomes, sent, left } = await deliver([success]);
-    expect(outcomes).toEqual([{ kind: 'delivered' }]);
-    expect(sent).toEqual([{ id: 'run_1', trial: report }]);
-    expect(left).toEqual([]);
-  });
-
-  test('goes out by its batch where the service knows no such run, and the next one at once', async () => {
-    const { outcomes, sent } = await deliver([notFound, success], 2);
-    expect(outcomes).toEqual([{ kind: 'delivered' }, { kind: 'delivered' }]);
-    expect(sent.map(({ id }) => id)).toEqual(['run_1', 'batch_1', 'batch_1']);
-  });
-
-  test('that a service files elsewhere by its batch is told, and waits', async () => {
-    const open = listed({ status: 'queued' });
-    const { outcomes, left } = await deliver([notFound, success, open]);
-    expect(outcomes).toMatchObject([
-      { kind: 'kept', state: 'parked', answer: expect.stringContaining('filed it under another run') },
-    ]);
-    expect(left).toHaveLength(1);
-  });
-
-  test('goes out by its run again where the service knows no such batch after all', async () => {
-    const { outcomes, sent } = await deliver([notFound, success, bare, notFound, success], 2);
-    expect(outcomes).toEqual([{ kind: 'delivered' }, { kind: 'delivered' }]);
-    expect(sent.map(({ id }) => id)).toEqual(['run_1', 'batch_1', 'batch_1', 'run_1']);
-  });
-
-  test('of a trial whose output a service refuses does not cost the next one its trajectory', async () => {
-    const events = [...report.events, { _tag: 'command' as const, command: 'cat', output: 'a\0b' }];
-    const refusal = refusalAt('trial', 'events', 2, 'output');
-    const odd = { ...report, events };
-    const { sent, warnings } = await deliver([refusal, success, success], 2, odd);
-    expect(sent.map(({ trial }) => trial.events.length)).toEqual([3, 1, 3]);
-    expect(warnings).toEqual([]);
-  });
-
-  test('is parked where the service knows neither run nor batch', async () => {
-    const { outcomes, sent, left } = await deliver([notFound]);
-    expect(outcomes).toMatchObject([{ kind: 'kept', state: 'parked' }]);
-    expect(sent.map(({ id }) => id)).toEqual(['run_1', 'batch_1']);
-    expect(left).toMatchObject([{ state: 'parked', answer: expect.stringContaining('no such run') }]);
-  });
-
-  const refusalAt = (...path: (string | number)[]) =>
-    json(400, {
-      ...{ _tag: 'HttpApiDecodeError', message: 'bad' },
-      issues: [{ _tag: 'Type', path, message: 'expected Started' }],
-    });
-
-  test.each([
-    ['at the event', refusalAt('trial', 'events', 1, '_tag')],
-    ['at the trial', refusalAt('trial')],
-    ['at no path', refusalAt()],
-    ['for their size', json(413, { _tag: 'TooLarge', message: 'too large' })],
-  ])(
-    'goes out without its trajectory where the service refuses those events %s, told once',
-    async (_, refusal) => {
-      const { outcomes, sent, warnings } = await deliver([refusal, success], 2);
-      expect(outcomes).toEqual([{ kind: 'delivered' }, { kind: 'delivered' }]);
-      expect(sent.map(({ trial }) => trial.events.length)).toEqual([2, 1, 1]);
-      expect(warnings).toHaveLength(1);
-    },
-  );
-
-  test('is parked if the service refuses it without its trajectory too, which is then sent again', async () => {
-    const { outcomes, sent, warnings } = await deliver([refusalAt(), refusalAt(), success], 2);
-    expect(outcomes).toMatchObject([{ state: 'parked' }, { kind: 'delivered' }]);
-    expect(sent.map(({ trial }) => trial.events.length)).toEqual([2, 1, 2]);
-    expect(warnings).toEqual([]);
-  });
-
-  const ofSandbox: ReportedTrial = { ...report, sandboxId: 'box-1' };
-  const measured: ReportedTrial = {
-    ...report,
-    outcome: { passed: true, exitCode: 0, sandboxMs: 12.5, verifySteps: [{ command: 'a', exitCode: 0 }] },
-  };
-
-  test.each([
-    ['the same sandbox', ofSandbox, { sandboxId: 'box-1' }],
-    ['the same measurements', measured, { sandboxMs: 12.5, verifySteps: [{ command: 'a', exitCode: 0 }] }],
-  ])('counts as delivered on a conflict if the record has %s', async (_, sent, recorded) => {
-    const { outcomes, left } = await deliver([conflict, listed(recorded)], 1, sent);
-    expect(outcomes).toEqual([{ kind: 'delivered' }]);
-    expect(left).toEqual([]);
-  });
-
-  test.each([
-    ['another sandbox', ofSandbox, { sandboxId: 'box-2' }],
-    ['another exit code', measured, { exitCode: 1, sandboxMs: 12.5 }],
-    ['other steps', measured, { sandboxMs: 12.5, verifySteps: [{ command: 'b', exitCode: 0 }] }],
-    ['no verdict', measured, { sandboxMs: 12.5, status: 'voided' }],
-    ['only what many have', measured, { exitCode: 0, verifySteps: [{ command: 'a', exitCode: 0 }] }],
-    ['a sandbox that cannot be read', { ...ofSandbox, ...measured }, { sandboxId: 7, exitCode: 0 }],
-    ['nothing to compare', ofSandbox, {}],
-  ])('is superseded on a conflict at first if the record has %s', async (_, sent, recorded) => {
-    const { outcomes, left, withdrawn } = await deliver([conflict, listed(recorded)], 1, sent);
-    expect(outcomes).toEqual([
-      { kind: 'superseded', answer: expect.stringMatching(/^the service has another result of the trial/) },
-    ]);
-    expect([left, withdrawn]).toEqual([[], ['elsewhere']]);
-  });
-
-  test('whose first answer was lost is delivered on a conflict with a record that shows nothing', async () => {
-    const { outcomes, left } = await deliver([cut, conflict, listed({})], 1, report, undefined, 2);
-    expect(outcomes).toEqual([
-      { kind: 'kept', state: 'queued', answer: expect.any(String) },
-      { kind: 'delivered', note: 'the service shows no content to compare' },
-    ]);
-    expect(left).toEqual([]);
-  });
-
-  test('waits on a conflict when the service shows no result of the trial', async () => {
-    const list = json(200, {
-      page: 1,
-      pageSize: 20,
-      total: 1,
-      runs: [{ id: 'run_1', trials: [{ id: 't', ordinal: 1, status: 'queued' }] }],
-    });
-    const { left } = await deliver([conflict, list]);
-    expect(left).toMatchObject([
-      { state: 'queued', answer: expect.stringContaining('it lists the trial without a result') },
-    ]);
-  });
-
-  test.each<[string, Step]>([
-    ['too large, which no documentation calls final', json(413, { _tag: 'TooLarge', message: 'no' })],
-    ['failing', json(500, { _tag: 'InternalError', message: 'sorry' })],
-    ["a proxy's 404 without a tag", json(404, { message: 'no such page' })],
-    ['a 404 with a tag of its own', json(404, { _tag: 'NoRoute', message: 'no route' })],
-    ['moved for maintenance', text(302, '', { location: '/maintenance' })],
-    ['a 400 that names no issue', json(400, { _tag: 'HttpApiDecodeError', message: 'bad', issues: [] })],
-    ['a 400 without a tag', json(400, { message: 'bad request' })],
-    ['a page with 200', text(200, '<html>', { 'content-type': 'text/html' })],
-  ])('stays queued while the service is %s', async (_, step) => {
-    const broken = await deliver([step, step]);
-    expect(broken.left).toMatchObject([{ state: 'queued', tries: 1 }]);
-  });
-
-  test.each([
-    [401, 'Unauthorized'],
-    [403, 'Forbidden'],
-  ])('stays queued while the key is refused with %d, since a key can be replaced', async (status, tag) => {
-    const refused = await deliver([json(status, { _tag: tag, message: 'not you' })]);
-    expect(refused.left).toMatchObject([{ state: 'queued', tries: 1 }]);
-  });
-
-  test('of a leased trial carries the number of its lease', async () => {
-    const { outcomes, sent } = await deliver([success], 1, report, 3);
-    expect(outcomes).toEqual([{ kind: 'delivered' }]);
-    expect(sent).toEqual([{ id: 'run_1', trial: report, attempt: 3 }]);
-  });
-
-  const running = listed({ status: 'running' });
-  const own = { ...report, sandboxId: 'own' };
-
-  test('of a leased trial that another agent has reported is superseded', async () => {
-    const list = listed({ sandboxId: 'another' });
-    const { outcomes, left, withdrawn } = await deliver([conflict, list], 1, own, 3);
-    expect(outcomes).toMatchObject([
-      { kind: 'superseded', answer: expect.stringContaining('from the sandbox another') },
-    ]);
-    expect([left, withdrawn]).toEqual([[], ['elsewhere']]);
-  });
-
-  test('of a leased trial that another agent runs waits until its lease ends', async () => {
-    const held = json(409, { _tag: 'Conflict', message: 'claimed' }, { 'retry-after': '30' });
-    const { left } = await deliver([conflict, running, held], 1, own, 3);
-    expect(left).toMatchObject([
-      { state: 'queued', answer: expect.stringContaining('has claimed the trial') },
-    ]);
-    expect(left[0]?.nextAt).toBeGreaterThan(Date.now() + 10_000);
-  });
-
-  test('of a leased trial that another agent left without a result is claimed again, and reported', async () => {
-    const claimed = json(200, { attempt: 5, expiresAt: new Date().toISOString() });
-    const { outcomes, sent } = await deliver([conflict, running, claimed, success], 1, own, 3);
-    expect(outcomes).toEqual([{ kind: 'delivered' }]);
-    expect(sent.map(({ attempt }) => attempt)).toEqual([3, undefined, 5]);
-  });
-
-  test('goes out without its lease where the service has stopped knowing leases', async () => {
-    const { outcomes, sent } = await deliver([refusalAt('attempt'), success], 1, report, 3);
-    expect(outcomes).toEqual([{ kind: 'delivered' }]);
-    expect(sent.map(({ attempt }) => attempt)).toEqual([3, undefined]);
-  });
-
-  test('of a run that this agent found is never sent by its batch: its index there is not known', async () => {
-    await using service = await scriptedService(notFound, success);
-    await using client = createClient({
-      ...{ url: service.url, apiKey: 'key-1234', clock: systemClock, retry: { attempts: 1 } },
-    });
-    using ledger = new Ledger(folder, systemClock);
-    ledger.foundRuns.claim({
-      ...{ service: 'there', batchId: 'batch_1', suite: 'S', id: 'run_9', caseId: 'a', caseName: 'A' },
-      ...{ variant: 'v', details: {}, setup: undefined, ordinals: [1] },
-    });
-    const [trial] = listTrials(ledger.records, 1);
-    if (!trial) throw new Error('the trial is not there');
-    const attempt = ledger.trials.beginAttempt(trial.key);
+    const report = { caseName: 'A', ordinal, taskIndex: 0, events: [], outcome: { passed: true } };
     await ledger.trials.finish(attempt, { verdict: 'passed', result: {}, report });
-    const [pending] = ledger.outbox.pending();
-    if (!pending) throw new Error('the report is not queued');
-    const parts = { client, ledger, clock: systemClock, warn: () => undefined };
-    const delivery = new Delivery(parts);
-    expect(await delivery.deliver(pending, AbortSignal.timeout(10_000))).toMatchObject({ state: 'parked' });
-    expect(sentTo(service).map(({ id }) => id)).toEqual(['run_9']);
+    return attempt.trial;
+  };
+  const keys: number[] = [];
+  for (let ordinal = 0; ordinal < trials; ordinal++) keys.push(await finish(ordinal));
+  const lines: string[] = [];
+  const sender = new ServiceSender({ client, ledger, warn: (line) => lines.push(line) });
+  const loop = opened.use(
+    new Delivery({
+      ...{ ledger, sender, clock, service: 'there', random: () => 0.5 },
+      observe: (report, { kind }) => kind !== 'sent' && lines.push(`${report.ordinal} ${kind}`),
+      note: (line) => lines.push(line),
+    }),
+  );
+  const kept = opened.move();
+  return {
+    service,
+    ledger,
+    clock,
+    loop,
+    lines,
+    keys,
+    finish,
+    /** Lets so many waits of the loop pass, each as long as it is, with real answers in between. */
+    async passWaits(count: number) {
+      for (let wait = 0; wait < count; wait++) await clock.pass(await nextWait(clock));
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+/** The service answers in real time: waits until the loop waits. */
+async function nextWait(clock: ReturnType<typeof handClock>): Promise<number> {
+  const giveUp = AbortSignal.timeout(30_000);
+  for (;;) {
+    giveUp.throwIfAborted();
+    await settled();
+    // The grace of a drain is not the loop's.
+    const waits = clock.waits.filter((ms) => ms < 1e9);
+    if (waits.length > 0) return Math.min(...waits);
+  }
+}
+
+const signal = AbortSignal.timeout(600_000);
+
+describe('the outbox', () => {
+  test('is delivered in the background, what is there and what comes', async () => {
+    await using bench = await loopOver(3, [success]);
+    expect(await bench.loop.drain(grace, signal)).toBe(0);
+    await bench.finish(3);
+    bench.loop.wake();
+    expect(await bench.loop.drain(grace, signal)).toBe(0);
+    expect(bench.lines.toSorted()).toEqual(['0 delivered', '1 delivered', '2 delivered', '3 delivered']);
+    // One look after the last report of each drain.
+    const asked = bench.service.received.map(({ path }) => path.split('.').at(-1));
+    expect(asked).toEqual([...Array(3).fill('reportTrial'), 'list', 'reportTrial', 'list']);
+  });
+
+  test('goes out to the last when the service comes back after a long time, however it failed', async () => {
+    const down = [broken, busy, dropBeforeAnswer, broken, dropBeforeAnswer, busy, broken];
+    await using bench = await loopOver(3, [...down, success]);
+    const draining = bench.loop.drain({ ...grace, ms: 1e15 }, signal);
+    let left = 3;
+    draining.then((count) => {
+      left = count;
+    });
+    for (let wait = 0; wait < 40 && left > 0; wait++) await bench.passWaits(1);
+    expect(await draining).toBe(0);
+    expect(bench.service.received.length).toBeGreaterThanOrEqual(10);
+  });
+
+  test('leaves a service that fails alone, for longer and longer, and asks it with one report then', async () => {
+    await using bench = await loopOver(4, [broken]);
+    await nextWait(bench.clock);
+    const asked = [bench.service.received.length];
+    const waits: number[] = [];
+    for (let round = 0; round < 6; round++) {
+      waits.push(await nextWait(bench.clock));
+      await bench.passWaits(1);
+      await nextWait(bench.clock);
+      asked.push(bench.service.received.length);
+    }
+    expect(asked[0]).toBe(4);
+    expect(waits.toSorted((a, b) => a - b)).toEqual(waits);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(300_000);
+    for (const [round, count] of asked.slice(1).entries())
+      expect(count - (asked[round] ?? 0)).toBeLessThanOrEqual(1);
+  });
+
+  test('goes on past a report that is refused for good, which is parked', async () => {
+    await using bench = await loopOver(3, [refused, success]);
+    expect(await bench.loop.drain(grace, signal)).toBe(0);
+    expect(bench.ledger.outbox.pending()).toMatchObject([{ state: 'parked' }]);
+  });
+
+  test('goes on past a report that the disk has lost, which is parked and said to be damaged', async () => {
+    await using bench = await loopOver(0, [success]);
+    const { ledger, loop } = bench;
+    const trial = await bench.finish(0);
+    const row = ledger.records.get('SELECT body FROM reports WHERE trial = ?', trial);
+    truncateSync(ledger.blobs.pathOf(String(row?.body)), 10);
+    await bench.finish(1);
+    loop.wake();
+    expect(await loop.drain(grace, signal)).toBe(0);
+    expect(ledger.outbox.pending()).toMatchObject([
+      { trial, state: 'parked', answer: expect.stringContaining('is damaged') },
+    ]);
+  });
+
+  test('is delivered although the clock was set back by a year after a report was put off', async () => {
+    await using bench = await loopOver(1, [broken, success]);
+    await nextWait(bench.clock);
+    bench.clock.set(bench.clock.now() - 365 * 86_400_000);
+    const draining = bench.loop.drain(grace, signal);
+    await bench.passWaits(1);
+    expect(await draining).toBe(0);
+  });
+
+  test('is not waited for longer than the grace', async () => {
+    await using bench = await loopOver(2, [broken]);
+    expect(await bench.loop.drain({ ms: 1e12, failures: 1 }, signal)).toBe(2);
   });
 });

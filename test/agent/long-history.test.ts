@@ -8,6 +8,8 @@ import { poll } from '../../src/agent/daemon/poll.ts';
 import { PollTargets } from '../../src/agent/daemon/poll-targets.ts';
 import { Delivery } from '../../src/agent/delivery.ts';
 import { pullSetups } from '../../src/agent/pull.ts';
+import type { Delivered } from '../../src/agent/reconcile.ts';
+import { ServiceSender } from '../../src/agent/sender.ts';
 import { startBatch } from '../../src/agent/start-batch.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { type Client, createClient } from '../../src/client/client.ts';
@@ -139,10 +141,15 @@ test.each([
     const sent = { ...report(newest, 3), events: [] };
     if (sandbox === 'other') sent.sandboxId = 'another';
     await ledger.trials.finish(attempt, { verdict: 'passed', result: {}, report: sent });
-    const pending = ledger.outbox.ofTrial(attempt.trial);
-    if (!pending) throw new Error('the report is not queued');
-    const delivery = new Delivery({ client, ledger, clock: systemClock, warn: () => undefined });
-    expect(await delivery.deliver(pending, signal)).toMatchObject(outcome);
+    const outcomes: Delivered[] = [];
+    const sender = new ServiceSender({ client, ledger, warn: () => undefined });
+    await using delivery = new Delivery({
+      ...{ ledger, sender, clock: systemClock, service: 'here' },
+      observe: (_, delivered) => outcomes.push(delivered),
+      note: () => undefined,
+    });
+    await delivery.drain({ ms: 0, failures: 1 }, signal);
+    expect(outcomes).toMatchObject([{ kind: 'sent' }, outcome]);
   },
   120_000,
 );

@@ -46,7 +46,7 @@ describe.concurrent('offsite run', () => {
     expect(run.exitCode).toBe(3);
     expect(JSON.parse(run.stdout)).toMatchObject({ passed: 1, unreported: 1 });
     expect(run.stderr).toContain('not reported yet (queued)');
-    expect(run.stderr).toContain('1 result could not be reported and are kept in');
+    expect(run.stderr).toContain('the service does not show 1 result yet; kept in');
 
     const listed = await offsite(place, ['data', 'outbox', '--json'], { env });
     expect(JSON.parse(listed.stdout)).toMatchObject([

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { runners } from '../../runners/index.ts';
+import { Delivery } from '../../src/agent/delivery.ts';
 import { claimRun } from '../../src/agent/executor/claim-runs.ts';
-import { platformDelivery } from '../../src/agent/executor/platform-delivery.ts';
+import { platformSender } from '../../src/agent/executor/platform-sender.ts';
 import { recoverStarts } from '../../src/agent/executor/recover-starts.ts';
 import { storedPlan } from '../../src/agent/stored-plan.ts';
 import { systemClock } from '../../src/base/clock.ts';
@@ -60,11 +61,14 @@ async function finishNext() {
 
 /** Hands over everything in the outbox. Returns the outcomes. */
 async function handOver(to = service) {
-  const delivery = platformDelivery(ledger, to.service.platform, systemClock);
-  const due = ledger.outbox.due({ service: platformService, now: Date.now(), limit: 100 });
-  const outcomes = [];
-  for (const report of due)
-    outcomes.push((await delivery.deliver(report, new AbortController().signal)).kind);
+  const outcomes: string[] = [];
+  await using delivery = new Delivery({
+    ...{ ledger, sender: platformSender(ledger, to.service.platform), clock: systemClock },
+    service: platformService,
+    observe: (_, { kind }) => outcomes.push(kind),
+    note: () => undefined,
+  });
+  await delivery.drain({ ms: 0, failures: 1 });
   return outcomes;
 }
 

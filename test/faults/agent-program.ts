@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import { runners } from '../../runners/index.ts';
 import { ServiceClaims } from '../../src/agent/claims.ts';
 import { ConfigRevisions } from '../../src/agent/config-revision.ts';
-import { Delivery, deliverLeftovers } from '../../src/agent/delivery.ts';
+import { deliverLeftovers } from '../../src/agent/delivery.ts';
 import { resumable } from '../../src/agent/resume-batch.ts';
 import type { BatchParts } from '../../src/agent/run-batch.ts';
 import { resumeAny, runSet } from '../../src/agent/run-set.ts';
+import { ServiceSender } from '../../src/agent/sender.ts';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { createClient } from '../../src/client/client.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
@@ -47,7 +48,7 @@ await using engine = await connectEngine({ instance: `test-faults-${process.pid}
 await engine.sweep();
 using ledger = new Ledger(dataFolder, clock, { watch });
 await using client = createClient({ url, apiKey, clock });
-const delivery = new Delivery({ client, ledger, clock, warn: say });
+const sender = new ServiceSender({ client, ledger, warn: say });
 await using claims = new ServiceClaims({
   ...{ client, clock },
   agent: ledger.agentId,
@@ -58,7 +59,7 @@ const parts: BatchParts = {
   engine,
   client,
   ledger,
-  delivery,
+  sender,
   runners,
   claims,
   clock,
@@ -89,7 +90,7 @@ for (const what of resumable(ledger, 'faulty')) {
 // What came to its end in an earlier life is not started again; a person would see it listed.
 const isKnown = ['batches', 'sets'].some((table) => ledger.records.get(`SELECT 1 FROM ${table}`));
 if (resumed === 0 && !isKnown) await runSet(planOf(Number(cases)), parts, signal, () => undefined);
-await deliverLeftovers({ ledger, delivery, service: 'faulty' }, signal, say);
+await deliverLeftovers({ ledger, clock, sender, service: 'faulty' }, signal, say);
 console.log(JSON.stringify({ points, waiting: ledger.outbox.pending().length }));
 
 function fill(file: string): void {

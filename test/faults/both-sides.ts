@@ -3,13 +3,15 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { Delivery, deliverLeftovers, queueLost } from '../../src/agent/delivery.ts';
-import { type KnownRun, reconcile } from '../../src/agent/reconcile.ts';
+import { Delivery, deliverLeftovers } from '../../src/agent/delivery.ts';
+import { reconcile, reconcileEarlier } from '../../src/agent/reconcile.ts';
+import { ServiceSender } from '../../src/agent/sender.ts';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { type Client, createClient } from '../../src/client/client.ts';
 import type { StartResponse } from '../../src/contract/definition.ts';
 import { permissions } from '../../src/contract/identity.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
+import type { KnownRun } from '../../src/ledger/outbox.ts';
 import { openService, type Service } from '../../src/service/service.ts';
 import { randomFrom } from '../gateway/limits/simulation.ts';
 import { startRequest } from '../service/test-service.ts';
@@ -173,8 +175,9 @@ class Agent implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #client: Client;
   #ledger: Ledger;
-  #delivery: Delivery;
+  #sender: ServiceSender;
   #runs: KnownRun[] = [];
+  #batch = 0;
   #made = 0;
   /** The service's records, past all trouble. */
   readonly #recorded: (caseId: string) => Promise<Recorded[]>;
@@ -195,7 +198,7 @@ class Agent implements AsyncDisposable {
       retry: { attempts: 2, firstWait: 1, longestWait: 1 },
     });
     this.#ledger = new Ledger(folder, clock);
-    this.#delivery = this.#openDelivery();
+    this.#sender = this.#openSender();
   }
 
   plan({ id, runs }: StartResponse): void {
@@ -206,6 +209,7 @@ class Agent implements AsyncDisposable {
         ...{ taskIndex, caseName: run.caseId, variant: 'v', details: {} },
       })),
     });
+    this.#batch = batch.key;
     const stored = this.#ledger.batches.runs(batch.key);
     const ordinals = Array.from({ length: trialsOfARun }, (_, ordinal) => ordinal);
     this.#ledger.queue.add(stored.map(({ key }) => ({ run: key, setup: undefined, ordinals })));
@@ -235,8 +239,11 @@ class Agent implements AsyncDisposable {
     const attempt = this.#ledger.trials.beginAttempt(trial);
     await this.#ledger.trials.finish(attempt, { verdict: 'passed', result: {}, report, lease });
     if (random() < 0.5) {
-      const pending = this.#ledger.outbox.ofTrial(trial);
-      if (pending) await this.#delivery.deliver(pending, new AbortController().signal);
+      // Reports are sent, and the process ends before it looks.
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const parts = { ...this.#reporting, batch: this.#batch, note: () => undefined };
+      await using _delivery = new Delivery({ ...parts, observe: () => resolve() });
+      await promise;
     }
     return true;
   }
@@ -248,10 +255,9 @@ class Agent implements AsyncDisposable {
     const parts = { client: this.#client, ledger: this.#ledger, note };
     try {
       await reconcile(this.#runs, parts, signal, { open: true });
-      await queueLost({ ...parts, service }, signal, note);
-      await deliverLeftovers({ ...parts, delivery: this.#delivery, service }, signal, note);
-      const { lost } = await reconcile(this.#runs, parts, signal, { open: true });
-      if (lost > 0 || this.#ledger.outbox.pending().length > 0 || this.#open().length > 0) return;
+      await reconcileEarlier(service, parts, signal);
+      await deliverLeftovers(this.#reporting, signal, note);
+      if (this.#ledger.outbox.pending().length > 0 || this.#open().length > 0) return;
     } catch {
       return;
     }
@@ -269,7 +275,7 @@ class Agent implements AsyncDisposable {
     rmSync(this.#folder, { recursive: true });
     cpSync(`${this.#folder}.kept`, this.#folder, { recursive: true });
     this.#ledger = new Ledger(this.#folder, this.#clock);
-    this.#delivery = this.#openDelivery();
+    this.#sender = this.#openSender();
   }
 
   async disagreements(): Promise<string[]> {
@@ -284,7 +290,7 @@ class Agent implements AsyncDisposable {
         const own = state && this.#ledger.outbox.body(trial).sandboxId === recorded?.sandboxId;
         if (state === 'delivered' && !own) problems.push(`${name} is delivered, and the service has another`);
         if (state === 'superseded' && own) problems.push(`${name} is superseded by itself`);
-        if (state === 'queued' || state === 'parked')
+        if (state === 'queued' || state === 'sent' || state === 'parked')
           problems.push(`${name} is ${state}: ${this.#ledger.outbox.ofTrial(trial)?.answer}`);
       }
     }
@@ -302,8 +308,11 @@ class Agent implements AsyncDisposable {
     );
   }
 
-  #openDelivery(): Delivery {
-    const parts = { client: this.#client, clock: this.#clock, warn: () => undefined };
-    return new Delivery({ ...parts, ledger: this.#ledger });
+  get #reporting() {
+    return { ledger: this.#ledger, clock: this.#clock, sender: this.#sender, service };
+  }
+
+  #openSender(): ServiceSender {
+    return new ServiceSender({ client: this.#client, ledger: this.#ledger, warn: () => undefined });
   }
 }

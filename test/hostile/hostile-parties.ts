@@ -124,7 +124,7 @@ export async function hostileSocket(path: string): Promise<AsyncDisposable> {
     parked: [run],
     finished: { passed: 0, failed: 0, void: 0 },
     limits: [{ model: hostileText, limit: 1, most: 2, inFlight: 3 }],
-    outbox: { queued: 0, parked: 0, oldestMs: undefined },
+    outbox: { queued: 0, sent: 0, parked: 0, oldestMs: undefined },
     polls: [
       { place: attacks.stop, trouble: attacks.lineStop },
       { place: ':', trouble: ':stop-commands::x' },

@@ -69,7 +69,7 @@ describe('a finished trial', () => {
     expect(ledger.outbox.body(trial)).toEqual(report);
   });
 
-  test('leaves the outbox when it is delivered, and stays in it when deferred or parked', async () => {
+  test('leaves the outbox when it is delivered, and stays in it when deferred, parked or only sent', async () => {
     using ledger = new Ledger(folder, clock);
     const trial = withOneTrial(ledger);
     await ledger.trials.finish(ledger.trials.beginAttempt(trial), { verdict: 'passed', result: 1, report });
@@ -81,8 +81,12 @@ describe('a finished trial', () => {
       answer: 'no answer',
     });
     ledger.outbox.parked(trial, '403', '1.0.0');
-    expect(ledger.outbox.ofTrial(trial)).toBeUndefined();
+    const all = { service: 'embedded', now: 1e9, limit: 4 };
+    expect(ledger.outbox.due(all)).toEqual([]);
     expect(ledger.outbox.pending()[0]).toMatchObject({ state: 'parked', answer: '403' });
+    ledger.outbox.sent(trial, undefined);
+    expect(ledger.outbox.pending()[0]).toMatchObject({ state: 'sent' });
+    expect(ledger.outbox.due(all)).toEqual([]);
     ledger.outbox.delivered(trial);
     expect(ledger.outbox.pending()).toEqual([]);
   });

@@ -158,9 +158,12 @@ test('what stands in the outbox is told with the age of its oldest', async () =>
     const attempt = ledger.trials.beginAttempt(key);
     await ledger.trials.finish(attempt, { verdict: 'passed', result: {}, report });
   }
-  expect(ledger.outbox.standing(service)).toEqual({ queued: 2, parked: 0, oldestAt: 1_000 });
+  expect(ledger.outbox.standing(service)).toEqual({ queued: 2, sent: 0, parked: 0, oldestAt: 1_000 });
+  const [{ trial = 0 } = {}] = ledger.outbox.pending();
+  ledger.outbox.sent(trial, undefined);
+  expect(ledger.outbox.standing(service)).toEqual({ queued: 1, sent: 1, parked: 0, oldestAt: 1_000 });
   for (const { trial } of ledger.outbox.pending()) ledger.outbox.parked(trial, 'no', '1.0.0');
-  expect(ledger.outbox.standing(service)).toEqual({ queued: 0, parked: 2, oldestAt: undefined });
+  expect(ledger.outbox.standing(service)).toEqual({ queued: 0, sent: 0, parked: 2, oldestAt: undefined });
 });
 
 test('whoever resumes a batch leaves the runs alone that the daemon found in it', () => {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Client } from '../../client/client.ts';
 import type { Claims } from '../claims.ts';
-import type { Delivery } from '../delivery.ts';
+import type { Sender } from '../sender.ts';
 import type { WorkerParts } from '../worker/worker-parts.ts';
 import type { DaemonStatus } from './status.ts';
 
@@ -21,7 +21,7 @@ export interface DaemonParts
     | 'revisions'
   > {
   client: Client;
-  delivery: Delivery;
+  sender: Sender;
   /** The service's name in the ledger. */
   service: string;
   claims: Claims;
@@ -37,8 +37,10 @@ export interface DaemonParts
 /** How a daemon ended. */
 export interface DaemonEnd {
   finished: DaemonStatus['finished'];
-  /** Results that the service has not accepted. */
+  /** Results that the service does not show. */
   unreported: number;
+  /** Whether the service's records could be read. */
+  isCompared: boolean;
   /** Trials that are still queued: those of waiting and parked runs, and those that were queued again. */
   queued: number;
   /** How many files of the queue were refused, and why the last one was. */

@@ -1,8 +1,7 @@
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { daemonLock } from '../../ledger/queue.ts';
 import type { ConfigRevision } from '../config-revision.ts';
-import { queueLost } from '../delivery.ts';
-import type { DeliveryLoop } from '../delivery-loop.ts';
+import type { Delivery } from '../delivery.ts';
 import { Loop, Watchdog } from '../loop.ts';
 import { beginWork, openDelivery, openWork, watchedLoop } from '../work-loop.ts';
 import type { Worker } from '../worker/worker.ts';
@@ -40,7 +39,7 @@ export class Daemon {
   readonly #intake = new AbortController();
   /** Aborted when the daemon must no longer wait for reports. */
   readonly #stopNow = new AbortController();
-  #delivery: DeliveryLoop | undefined;
+  #delivery: Delivery | undefined;
   #mode: Mode = 'working';
 
   constructor(parts: DaemonParts) {
@@ -89,8 +88,7 @@ export class Daemon {
         ...this.#parts,
         watchdog: this.#watchdog,
         metrics: this.metrics,
-        check: async (signal) => {
-          const { again } = await queueLost(this.#parts, signal, (message) => log.warn(message));
+        compared: ({ again }) => {
           if (again > 0) this.#loops.work.wake();
         },
       }),
@@ -115,7 +113,7 @@ export class Daemon {
       await this.#worker.empty();
     }
     await this.#deliverRemaining(delivery);
-    return this.#end();
+    return this.#end(delivery);
   }
 
   /**
@@ -210,7 +208,7 @@ export class Daemon {
     return new Loop({ name: 'once', clock: this.#parts.clock, step }).run(this.#intake.signal);
   }
 
-  async #deliverRemaining(delivery: DeliveryLoop): Promise<void> {
+  async #deliverRemaining(delivery: Delivery): Promise<void> {
     try {
       await delivery.drain(grace, this.#stopNow.signal);
     } catch (error) {
@@ -218,11 +216,11 @@ export class Daemon {
     }
   }
 
-  #end(): DaemonEnd {
+  #end({ isCompared }: Delivery): DaemonEnd {
     const { finished, outbox, queued, polls: pollFailures } = this.status();
-    const unreported = outbox.queued + outbox.parked;
+    const unreported = outbox.queued + outbox.sent + outbox.parked;
     const { isBegun, refused } = this.#queue;
-    return { finished, unreported, queued, refused, isBegun, pollFailures };
+    return { finished, unreported, isCompared, queued, refused, isBegun, pollFailures };
   }
 
   #setMode(mode: Mode): void {

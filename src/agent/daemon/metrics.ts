@@ -16,11 +16,16 @@ const present: [name: string, help: string, value: (status: DaemonStatus) => num
   ],
   ['offsite_runs_parked', 'Runs that can never run here.', ({ parked }) => parked.length],
   ['offsite_concurrency', 'Trials at a time.', ({ concurrency }) => concurrency],
-  ['offsite_outbox_reports', 'Results that the service has not accepted yet.', ({ outbox }) => outbox.queued],
+  ['offsite_outbox_reports', 'Results that wait to be sent.', ({ outbox }) => outbox.queued],
+  [
+    'offsite_outbox_sent',
+    'Results that were sent, and were not seen at the service yet.',
+    ({ outbox }) => outbox.sent,
+  ],
   ['offsite_outbox_parked', 'Results that the service refused for good.', ({ outbox }) => outbox.parked],
   [
     'offsite_outbox_oldest_seconds',
-    'Age of the oldest result that the service has not accepted; 0 if there is none.',
+    'Age of the oldest result that waits to be sent or to be seen at the service; 0 if there is none.',
     ({ outbox }) => (outbox.oldestMs ?? 0) / 1000,
   ],
   ['offsite_healthy', '1 if engine, service and every loop work, else 0.', ({ health }) => Number(health.ok)],
@@ -44,7 +49,7 @@ export class Metrics {
   });
   readonly reports = new Counter({
     name: 'offsite_reports_total',
-    help: 'Deliveries by outcome: delivered, queued again, parked for a person, or superseded.',
+    help: 'Reports by outcome: sent, delivered (seen at the service), queued again, parked for a person, or superseded.',
     labelNames: ['outcome'],
     registers: this.#registers,
   });

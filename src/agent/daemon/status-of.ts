@@ -24,7 +24,7 @@ export function statusOf(
 ): DaemonStatus {
   const { ledger, service, monotonic, clock, revisions } = parts;
   const waitingRuns = worker.waiting.all();
-  const { queued, parked, oldestAt } = ledger.outbox.standing(service);
+  const { oldestAt, ...reports } = ledger.outbox.standing(service);
   return {
     pid: process.pid,
     mode,
@@ -49,7 +49,7 @@ export function statusOf(
     limits: revisions.current.gateway
       .limits()
       .map(({ name, limit, most, wanted }) => ({ model: name, limit, most, inFlight: wanted })),
-    outbox: { queued, parked, oldestMs: oldestAt && Math.max(0, clock.now() - oldestAt) },
+    outbox: { ...reports, oldestMs: oldestAt && Math.max(0, clock.now() - oldestAt) },
     polls: targets.failures.map(({ target, failure }) => ({ place: target, trouble: failure })),
     health: health.health,
     residentBytes: process.memoryUsage.rss(),

@@ -69,8 +69,11 @@ export interface DaemonStatus {
   finished: { passed: number; failed: number; void: number };
   /** Models with `maxParallel: auto`: the limit, the most it may become, and the requests now. */
   limits: { model: string; limit: number; most: number; inFlight: number }[];
-  /** Results that the service has not accepted; the oldest one's age in milliseconds. */
-  outbox: { queued: number; parked: number; oldestMs: number | undefined };
+  /**
+   * Results that the service does not show: `sent` ones were not seen there yet, `parked` ones were refused.
+   * `oldestMs` is the age of the oldest one that was not refused.
+   */
+  outbox: { queued: number; sent: number; parked: number; oldestMs: number | undefined };
   /** The poll targets whose last poll failed, and why. */
   polls: { place: string; trouble: string }[];
   health: Health;

@@ -6,13 +6,13 @@ import type { Platform, PlatformRefusal, PlatformRequest, PlatformTrials } from 
 import type { Config } from '../../suite/config-file.ts';
 import type { HostEnvironment } from '../../trial/host-environment.ts';
 import { Metrics } from '../daemon/metrics.ts';
-import type { DeliveryLoop } from '../delivery-loop.ts';
+import type { Delivery } from '../delivery.ts';
 import { addressesOf } from '../engines/check.ts';
 import { Loop, Watchdog } from '../loop.ts';
 import { beginWork, openDelivery, openWork, watchedLoop } from '../work-loop.ts';
 import type { WorkerParts } from '../worker/worker-parts.ts';
 import { claimRun } from './claim-runs.ts';
-import { platformDelivery } from './platform-delivery.ts';
+import { platformSender } from './platform-sender.ts';
 import { recoverStarts } from './recover-starts.ts';
 import { refusalOf } from './refusal.ts';
 import { turnToServe } from './turn.ts';
@@ -120,8 +120,8 @@ export class Executor implements Platform, AsyncDisposable {
     this.#claimed.clear();
     await using delivery = openDelivery({
       ...{ ledger, clock, log, metrics: this.#metrics, service: platformService, verb: 'record' },
-      delivery: platformDelivery(ledger, platform, clock),
-      delivered: ({ runId }) => {
+      sender: platformSender(ledger, platform),
+      observed: ({ runId }) => {
         // If the run has more results to hand over, it is claimed again, which changes nothing.
         if (ledger.queue.openTrials(scope, runId).length === 0) this.#claimed.delete(runId);
       },
@@ -136,7 +136,7 @@ export class Executor implements Platform, AsyncDisposable {
   }
 
   /** Works until the executor ends, and then until no trial is in flight. */
-  async #work(workplace: Workplace, platform: PlatformTrials, delivery: DeliveryLoop): Promise<void> {
+  async #work(workplace: Workplace, platform: PlatformTrials, delivery: Delivery): Promise<void> {
     const { log, monotonic, clock, observe } = this.#parts;
     const { signal } = this.#ending;
     const loops = { log, metrics: this.#metrics, clock, watchdog: new Watchdog(monotonic) };

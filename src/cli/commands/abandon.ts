@@ -52,19 +52,19 @@ async function abandonBatch(reference: string, options: AbandonOptions): Promise
     signal.throwIfAborted();
     context.note(`what it left on the engine is removed later: ${messageOf(error)}`);
   });
-  if (!parts.unreported) await deliverLeftovers(reporting, signal, context.note);
-  const ids = new Set(all.flatMap(({ batches }) => batches));
+  const ids = all.flatMap(({ batches }) => batches);
+  const left = parts.unreported ? 0 : await deliverLeftovers(reporting, signal, context.note, ids);
   const pending = ledger.outbox.pending().filter((report) => report.service === service);
-  const unreported = pending.filter(({ batchId }) => ids.has(batchId)).length;
+  const unreported = pending.filter(({ batchId }) => ids.includes(batchId)).length;
   if (options.json) out.json(all.map((one) => ({ ...one, unreported })));
   else out.print(stack(all.map(abandonedText)));
   if (unreported > 0) {
     const kept = plural(unreported, 'result');
     context.note(
-      `${kept} of it could not be reported yet: \`offsite data outbox\` lists, sends and drops them`,
+      `the service does not show ${kept} of it yet: \`offsite data outbox\` lists, sends and drops them`,
     );
   }
-  return unreported > 0 && !parts.unreported ? exitCodes.infrastructure : exitCodes.done;
+  return left > 0 || (unreported > 0 && !parts.unreported) ? exitCodes.infrastructure : exitCodes.done;
 }
 
 function abandonedText({

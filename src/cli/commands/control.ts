@@ -82,7 +82,7 @@ function statusText(status: DaemonStatus): Printable {
     text`health    ${health.ok ? 'all is well' : lines(health.troubles.join('; '))}`,
     text`trials    ${status.queued} queued, ${atATime} running, ${ended} finished since the start`,
     text`verdicts  ${finished.passed} passed, ${finished.failed} failed, ${finished.void} void`,
-    text`reports   ${outbox.queued} not delivered yet${oldest}${refused}`,
+    text`reports   ${outbox.queued} to send, ${outbox.sent} sent and not seen at the service yet${oldest}${refused}`,
     ...(status.blocked === undefined ? [] : [text`blocked   ${lines(status.blocked)}`]),
     ...status.limits.map(
       ({ model, limit, most, inFlight }) =>

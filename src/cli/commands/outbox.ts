@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
-import { deliverLeftovers, queueLost } from '../../agent/delivery.ts';
-import { platformDelivery } from '../../agent/executor/platform-delivery.ts';
-import { reconcileDelivered } from '../../agent/reconcile.ts';
+import { deliverLeftovers } from '../../agent/delivery.ts';
+import { platformSender } from '../../agent/executor/platform-sender.ts';
+import { reconcileEarlier } from '../../agent/reconcile.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
@@ -20,7 +20,7 @@ import { openTerminal } from '../terminal.ts';
 export function outboxCommand() {
   const outbox = withConfigAndData(new Command('outbox'))
     .description(
-      'results that the service has not accepted yet: list them, send them, or retry or drop refused ones',
+      'results that the service does not show yet: list them, send them, or retry or drop refused ones',
     )
     .option('--json', 'print one JSON document on stdout')
     .action(list);
@@ -31,7 +31,9 @@ export function outboxCommand() {
 
 function listCommand() {
   return withConfigAndData(new Command('list'))
-    .description('list unreported results; the service refused `parked` ones for good, so they wait for you')
+    .description(
+      'list these results: `sent` ones were not seen at the service yet; it refused `parked` ones, which wait for you',
+    )
     .option('--json', 'print one JSON document on stdout')
     .action(list);
 }
@@ -107,26 +109,23 @@ async function send(options: CommonOptions): Promise<void> {
   await using context = CommandContext.open(options);
   const { signal } = context.interruption();
   const reporting = await context.reporting();
-  const { ledger, client, service } = reporting;
-  const failed = (error: unknown) => {
+  const { ledger, service, clock } = reporting;
+  const { note } = context;
+  const earlier = await reconcileEarlier(service, { ...reporting, note }, signal).catch((error: unknown) => {
     signal.throwIfAborted();
     return { again: 0, error };
-  };
-  const before = await queueLost(reporting, signal, context.note).catch(failed);
-  // An answer is a hint: what was delivered now is looked at as well.
-  const isSent = (await deliverLeftovers(reporting, signal, context.note)) > 0;
-  const parts = { client, ledger, note: context.note };
-  const after = isSent ? await reconcileDelivered(service, parts, signal).catch(failed) : before;
+  });
+  await deliverLeftovers(reporting, signal, note);
   const { platform } = await context.service();
   if (platform) {
-    const delivery = platformDelivery(ledger, platform, context.clock);
-    await deliverLeftovers({ ledger, delivery, service: platformService }, signal, context.note);
+    const sender = platformSender(ledger, platform);
+    await deliverLeftovers({ ledger, clock, sender, service: platformService }, signal, note);
   }
   const left = ledger.outbox.pending();
   print(left, options.json);
   // Without the service's records, nobody knows whether it has what it accepted.
-  if ('error' in after) throw after.error;
-  if (left.length > 0 || before.again + after.again > 0) process.exitCode = exitCodes.infrastructure;
+  if ('error' in earlier) throw earlier.error;
+  if (left.length > 0 || earlier.again > 0) process.exitCode = exitCodes.infrastructure;
 }
 
 async function withLedger(options: CommonOptions, work: (ledger: Ledger) => void): Promise<void> {
@@ -142,13 +141,13 @@ function print(pending: readonly PendingReport[], json: boolean | undefined): vo
 }
 
 function pendingTable(pending: readonly PendingReport[]): Printable {
-  const rows = pending.map(({ trial, service, runId, ordinal, state, tries, answer = '' }) => [
+  const rows = pending.map(({ trial, service, runId, ordinal, state, tries, answer }) => [
     String(trial),
     service,
     `${runId} #${ordinal}`,
     state,
     String(tries),
-    answer.replaceAll('\n', ' '),
+    (answer ?? (state === 'sent' ? 'not seen at the service yet' : '')).replaceAll('\n', ' '),
   ]);
   const titles = ['id', 'service', 'trial', 'state', 'tries', 'last answer'];
   return table(titles, rows);

@@ -1,6 +1,7 @@
 import { Command } from '@commander-js/extra-typings';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
-import { deliverLeftovers, queueLost } from '../../agent/delivery.ts';
+import { deliverLeftovers } from '../../agent/delivery.ts';
+import { reconcileEarlier } from '../../agent/reconcile.ts';
 import type { Resumable } from '../../agent/resume-batch.ts';
 import { planOfAny, resumeAny } from '../../agent/run-set.ts';
 import { type OlderSide, olderSide } from '../../api/compare-to.ts';
@@ -53,7 +54,9 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   const workshop = await progress.step('connecting to engine and service', () => context.workshop(signal));
   const { ledger, service } = workshop;
   interrupted.noteCrashesIn({ dataFolder, redact, crashes: ledger.crashes });
-  await progress.step('reading what the service has', () => queueLost(workshop, signal, progress.note));
+  await progress.step('reading what the service has', () =>
+    reconcileEarlier(service, { ...workshop, note: progress.note }, signal),
+  );
   // Batches may use other sandboxes than the configured ones, which are the best guess at the sizes.
   const revision = await context.revision(workshop, { concurrency: options.concurrency });
   await using revisions = new ConfigRevisions(revision);
@@ -98,8 +101,9 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
         progress.note(text`the service has not started ${nameOf(what)}: run the suite again`);
       }
     }
-    await progress.step('delivering results of earlier runs', () =>
-      deliverLeftovers(workshop, signal, progress.note, clock.now()),
+    const own = results.flatMap(({ batches }) => batches.map(({ batchId }) => batchId));
+    left += await progress.step('delivering results of earlier runs', () =>
+      deliverLeftovers(workshop, signal, progress.note, own),
     );
   } catch (error) {
     progress[Symbol.dispose]();

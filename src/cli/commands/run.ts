@@ -5,7 +5,7 @@ import type { BatchEvent } from '../../agent/run-batch.ts';
 import { olderSide } from '../../api/compare-to.ts';
 import type { Workshop } from '../../api/context.ts';
 import { leftOutText } from '../../api/plan-suite.ts';
-import { planRun, type RunChoice, readyRun } from '../../api/run.ts';
+import { type FinishedRun, planRun, type RunChoice, readyRun } from '../../api/run.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { unsoundText } from '../../check/kept-checks.ts';
 import { limits } from '../../contract/definition.ts';
@@ -14,6 +14,7 @@ import type { SuitePlan } from '../../suite/plan.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
 import { percent, plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { rate, wholeNumber, withAllowOutside, withService } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
@@ -138,7 +139,7 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
   const work = () => [{ plan, batches: storedBatches(begun, workshop) }];
   const unfinished = { ...printing, work, finished: () => [] };
   using _saving = saveWhenInterrupted(unfinished, signal);
-  let finished: FinishedBatches;
+  let finished: FinishedRun;
   try {
     finished = await ready.work(observe);
   } catch (error) {
@@ -170,7 +171,7 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
     if (context.untried.length > 0)
       progress.note(text`this dry run did not try ${context.untried.join('; ')}`);
   }
-  return code;
+  return finished.leftovers > 0 ? exitCodes.infrastructure : code;
 }
 
 function batchIdsOf({ batches }: FinishedBatches): string[] {

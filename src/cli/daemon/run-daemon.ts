@@ -122,9 +122,10 @@ async function openAlone(context: CommandContext): Promise<Workshop> {
 }
 
 /** The same as for `offsite run`: 3 if something could not be run, judged or reported. */
-function exitCodeOf({ finished, unreported, queued, refused, isBegun, pollFailures }: DaemonEnd): number {
+function exitCodeOf(end: DaemonEnd): number {
+  const { finished, unreported, isCompared, queued, refused, isBegun, pollFailures } = end;
   const notDone = finished.void + unreported + queued + refused.files + pollFailures.length;
-  const isWhole = notDone === 0 && isBegun;
+  const isWhole = notDone === 0 && isBegun && isCompared;
   return isWhole ? exitCodes.done : exitCodes.infrastructure;
 }
 

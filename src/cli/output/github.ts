@@ -81,7 +81,9 @@ function markdown({ summary, concluded }: ConcludedBatch, redact: Redact): strin
       ? [`Not complete: ${plural(missing, 'trial')} ${missing === 1 ? 'has' : 'have'} no result.`, '']
       : [];
   const unreported =
-    summary.unreported > 0 ? [`${plural(summary.unreported, 'result')} could not be reported yet.`, ''] : [];
+    summary.unreported > 0
+      ? [`The service does not show ${plural(summary.unreported, 'result')} yet.`, '']
+      : [];
   return [
     `### Offsite: batch ${cell(summary.batchId)}`,
     '',

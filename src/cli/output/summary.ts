@@ -16,7 +16,7 @@ export interface BatchSummary<Trial extends TrialNumbers = TrialSummary> {
   passed: number;
   failed: number;
   void: number;
-  /** Trials whose results the service has not accepted yet. */
+  /** Trials whose results the service does not show yet. */
   unreported: number;
   /** Milliseconds: the sum over the trials. */
   durationMs: number;
@@ -177,7 +177,7 @@ export function summarizedBatch({ id, runs, trials }: FinishedBatch): Summarized
   };
 }
 
-/** @param pending the reports that the service has not accepted */
+/** @param pending the reports whose results the service does not show */
 export function summaryOf<Texts extends object>(
   batch: SummarizedBatch<Texts>,
   service: string,

@@ -90,10 +90,8 @@ export async function printResults(
   );
   const unreported = summaries.reduce((sum, summary) => sum + summary.unreported, 0);
   if (unreported > 0) {
-    const results = plural(unreported, 'result');
-    progress.note(
-      `${results} could not be reported and are kept in ${context.dataFolder}: offsite data outbox`,
-    );
+    const kept = `kept in ${context.dataFolder}: offsite data outbox`;
+    progress.note(`the service does not show ${plural(unreported, 'result')} yet; ${kept}`);
   }
   for (const line of concluded.flatMap(({ lines }) => lines)) progress.note(line);
   const codes = concluded.map(({ code }) => code);

@@ -113,7 +113,7 @@ export function batchView(
   }: { short: string; isLast: boolean; part?: PartNumber | undefined; width: number },
 ): Printable {
   const unreported =
-    summary.unreported > 0 ? [text`${plural(summary.unreported, 'result')} not reported`] : [];
+    summary.unreported > 0 ? [text`${plural(summary.unreported, 'result')} not seen at the service`] : [];
   const byPlatform = batch.service === platformService ? [ours('run by the platform')] : [];
   const started = ours(minute(batch.startedAt));
   const ofSet = part ? [text`${part.number} of ${part.of} of ${part.id}`] : [];

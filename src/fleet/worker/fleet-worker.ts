@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { Metrics } from '../../agent/daemon/metrics.ts';
-import { Delivery, type DeliveryParts } from '../../agent/delivery.ts';
 import { Watchdog } from '../../agent/loop.ts';
-import type { Sent } from '../../agent/outbox-delivery.ts';
+import { type SenderParts, type Sent, ServiceSender } from '../../agent/sender.ts';
 import { openDelivery, openWork, watchedLoop } from '../../agent/work-loop.ts';
 import type { Worker } from '../../agent/worker/worker.ts';
 import type { WorkEvent, WorkerParts } from '../../agent/worker/worker-parts.ts';
@@ -134,8 +133,8 @@ export class FleetWorker {
     const delivery = opened.use(
       openDelivery({
         ...{ ...loops, ledger, service },
-        delivery: new FleetDelivery({
-          ...{ ledger, clock, storage, tasks: calls, worker: name },
+        sender: new FleetSender({
+          ...{ ledger, storage, tasks: calls, worker: name },
           client: this.#parts.client,
           warn: (message) => log.warn(message),
           accepted: (trial) => tasks.held.settle(trial),
@@ -266,7 +265,7 @@ class EngineWatch {
   }
 }
 
-interface FleetDeliveryParts extends DeliveryParts {
+interface FleetSenderParts extends SenderParts {
   ledger: Ledger;
   storage: FleetStorage | undefined;
   tasks: Tasks;
@@ -280,15 +279,15 @@ interface FleetDeliveryParts extends DeliveryParts {
  * Hands results over in three steps, each of which can be repeated: the record to the storage, the completion
  * to Temporal, the report to the Eval Service. Only a worker whose completion was accepted reports the trial.
  */
-class FleetDelivery extends Delivery {
-  readonly #parts: FleetDeliveryParts;
+class FleetSender extends ServiceSender {
+  readonly #parts: FleetSenderParts;
 
-  constructor(parts: FleetDeliveryParts) {
+  constructor(parts: FleetSenderParts) {
     super(parts);
     this.#parts = parts;
   }
 
-  protected override async send(report: PendingReport, signal: AbortSignal): Promise<Sent> {
+  override async send(report: PendingReport, signal: AbortSignal): Promise<Sent> {
     try {
       await this.#complete(report);
     } catch (error) {

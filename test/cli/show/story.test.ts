@@ -301,7 +301,7 @@ test('a batch lists each trial that did not pass by the name that shows it', asy
         width: 24,
       }),
     );
-  expect(view()).toMatch(/^batch one, Suite, 20.*, 1 trial left, 3 results not reported\n/);
+  expect(view()).toMatch(/^batch one, Suite, 20.*, 1 trial left, 3 results not seen at the service\n/);
   expect(view()).toMatch(/\n✗ a\/v#0 {2}verify: npm test exited 1: AssertionEr…\n✗ .b c\/v#0. {2}verify/);
   expect(view()).toMatch(/\nsee one: offsite show a\/v#0$/);
 });

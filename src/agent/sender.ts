@@ -1,0 +1,266 @@
+import { OffsiteError } from '../base/offsite-error.ts';
+import { reportedOutput } from '../bounds/sandbox.ts';
+import { claimAnswers } from '../bounds/service.ts';
+import type { Client } from '../client/client.ts';
+import { ClientError, ConnectionFailure } from '../client/errors.ts';
+import { Conflict, DecodeRefusal, NotFound, ServiceRefusal } from '../client/refusal.ts';
+import type { ReportedTrial, TrialEvent } from '../contract/report.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { PendingReport } from '../ledger/outbox.ts';
+import { recordsOf, trialIn } from './reconcile.ts';
+
+/** What sending a report led to. */
+export type Sent =
+  /** The receiver has answered. What its record shows decides what the answer meant. */
+  | { kind: 'sent'; answer?: string }
+  /** A receiver in this process has it. */
+  | { kind: 'delivered' }
+  | { kind: 'superseded'; answer: string }
+  | { kind: 'parked'; answer: string }
+  /** Only this report waits, because the receiver works. */
+  | { kind: 'waits'; answer: string; afterMs: number };
+
+/** Sends results of finished trials to one receiver. */
+export interface Sender {
+  /** The service whose records show what it has; absent for a receiver in this process. */
+  client?: Client;
+  /** Sends one result. Rejects if that failed for a reason that can pass. */
+  send(report: PendingReport, signal: AbortSignal): Promise<Sent>;
+}
+
+export interface SenderParts {
+  client: Client;
+  ledger: Pick<Ledger, 'outbox' | 'agentId'>;
+  warn: (message: string) => void;
+}
+
+/** Seconds of a lease under which a finished trial is only reported. */
+const reportLeaseSeconds = 60;
+
+/**
+ * Reports trials to one service. Where the specification is unclear about a request, it remembers what this
+ * service accepts.
+ */
+export class ServiceSender implements Sender {
+  readonly client: Client;
+  readonly #parts: SenderParts;
+  /** What a report's `id` names: the run, unless this service accepts only the batch. */
+  #identifier: 'run' | 'batch' = 'run';
+  /** Whether the service was seen to file a report by its batch where it belongs. */
+  #filesByBatch = false;
+  /** Which events are sent: all, unless this service refuses them. */
+  #events: 'all' | 'started' = 'all';
+
+  constructor(parts: SenderParts) {
+    this.client = parts.client;
+    this.#parts = parts;
+  }
+
+  async send(report: PendingReport, signal: AbortSignal): Promise<Sent> {
+    const trial = this.#parts.ledger.outbox.body(report.trial);
+    try {
+      await this.#try(report, trial, signal);
+      return { kind: 'sent' };
+    } catch (error) {
+      if (error instanceof Conflict) return await this.#conflict(report, trial, error, signal);
+      if (isFinal(error)) return { kind: 'parked', answer: refusalOf(report, error) };
+      throw error;
+    }
+  }
+
+  /**
+   * The service refused the report because of what it has. If another Offsite process got a newer lease, the
+   * trial is claimed again once that lease has ended without a result, and our result is reported with the new
+   * lease.
+   */
+  async #conflict(
+    report: PendingReport,
+    trial: ReportedTrial,
+    refusal: Conflict,
+    signal: AbortSignal,
+  ): Promise<Sent> {
+    if (report.lease === undefined) return { kind: 'sent', answer: refusal.message };
+    const { ledger } = this.#parts;
+    const { runId: id, ordinal } = report;
+    const request = { id, ordinal, agent: ledger.agentId, seconds: reportLeaseSeconds };
+    const call = { signal, deadlineMs: claimAnswers.time.call };
+    try {
+      // An older service, without claims, may have taken the place of the one that gave the lease.
+      const claimed = await this.client.call('evals.claimTrial', request, call).catch((error: unknown) => {
+        if (error instanceof NotFound) return { attempt: undefined };
+        throw error;
+      });
+      ledger.outbox.leased(report.trial, claimed.attempt);
+      await this.#try({ ...report, lease: claimed.attempt }, trial, signal);
+      return { kind: 'sent' };
+    } catch (error) {
+      if (!(error instanceof Conflict)) throw error;
+      // A refusal without the time when the trial may be free says that it has ended.
+      if (error.retryAfterMs === undefined) return { kind: 'sent', answer: error.message };
+      const answer = `another Offsite process has claimed the trial: ${error.said}`;
+      const afterMs = Math.max(1_000, Math.min(error.retryAfterMs, claimAnswers.time.held));
+      return { kind: 'waits', answer, afterMs };
+    }
+  }
+
+  /** Reports a trial, and notes whether the service may have it now. */
+  async #try(report: PendingReport, trial: ReportedTrial, signal: AbortSignal): Promise<void> {
+    const { outbox } = this.#parts.ledger;
+    outbox.sending(report.trial);
+    try {
+      await this.#report(report, trial, signal);
+    } catch (error) {
+      if (!report.sent && !mayHaveArrived(error)) outbox.notSent(report.trial);
+      throw error;
+    }
+  }
+
+  /** Reports a trial in the form that this service accepts. */
+  async #report(report: PendingReport, trial: ReportedTrial, signal: AbortSignal): Promise<void> {
+    // The place of a found run in its batch is not known, and without it, a batch's id names no run.
+    const mayName: readonly ('run' | 'batch')[] =
+      report.origin === 'found' ? ['run'] : this.#identifier === 'run' ? ['run', 'batch'] : ['batch', 'run'];
+    let first: unknown;
+    for (const identifier of mayName) {
+      try {
+        await this.#reportAs(identifier, report, trial, signal);
+        if (report.origin === 'planned') this.#identifier = identifier;
+        if (identifier === 'batch') await this.#requireFiled(report, trial, signal);
+        return;
+      } catch (error) {
+        if (!(error instanceof NotFound)) throw error;
+        first ??= error;
+      }
+    }
+    throw first;
+  }
+
+  /**
+   * Given a batch's id, a service finds the run by `taskIndex`. If its order of runs is another one than it
+   * told, the result is filed under another variant: looked at once, after the first success.
+   */
+  async #requireFiled(report: PendingReport, trial: ReportedTrial, signal: AbortSignal): Promise<void> {
+    if (this.#filesByBatch) return;
+    const run = { key: report.run, id: report.runId, caseId: report.caseId };
+    // If the service cannot be asked now, it is looked at after the next report.
+    const records = await Array.fromAsync(recordsOf([run], this.client, signal)).catch(() => []);
+    signal.throwIfAborted();
+    const [record] = records;
+    if (record === undefined) return;
+    const { state } = trialIn(record[1], report.ordinal, () => trial);
+    if (state === 'open' || state === 'other' || state === 'absent') {
+      this.#identifier = 'run';
+      throw new OffsiteError(
+        `the service accepted ${nameOf(report)} by its batch and its place ${trial.taskIndex} in it, ` +
+          'but does not show the result there: it may have filed it under another run',
+        {
+          code: 'REPORT_MISFILED',
+          kind: 'infrastructure',
+          hint: 'Look at the runs of the batch at the service (offsite service runs CASE), and tell its owner: `taskIndex` is the position in the `runs` that evals.start returned.',
+        },
+      );
+    }
+    this.#filesByBatch = true;
+  }
+
+  async #reportAs(
+    identifier: 'run' | 'batch',
+    report: PendingReport,
+    trial: ReportedTrial,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const id = identifier === 'run' ? report.runId : report.batchId;
+    let { lease } = report;
+    let kinds = this.#events;
+    let refusal: unknown;
+    for (;;) {
+      const events = kinds === 'all' ? trial.events : trial.events.filter(isStarted);
+      const leased = lease !== undefined && { attempt: lease };
+      try {
+        const request = { id, trial: { ...trial, events }, ...leased };
+        await this.client.call('evals.reportTrial', request, { signal });
+        if (refusal !== undefined && isPlain(trial.events)) this.#rememberStartedOnly();
+        return;
+      } catch (error) {
+        if (lease !== undefined && refusesLease(error)) lease = undefined;
+        else if (kinds === 'all' && events.length > 1 && refusesEvents(error)) {
+          kinds = 'started';
+          refusal = error;
+        } else if (refusal !== undefined && error instanceof DecodeRefusal) throw refusal;
+        else throw error;
+      }
+    }
+  }
+
+  #rememberStartedOnly(): void {
+    if (this.#events === 'started') return;
+    this.#events = 'started';
+    this.#parts.warn(
+      'this service refuses trajectory events; it gets only the Started event, the ledger keeps the others',
+    );
+  }
+}
+
+/** Whether the service may have got a report although the call failed. */
+function mayHaveArrived(error: unknown): boolean {
+  if (error instanceof ConnectionFailure && !error.sent) return false;
+  const wasRefused = error instanceof ServiceRefusal && error.kind === 'input';
+  // An earlier attempt of the same call may have got no answer.
+  return !wasRefused || (error instanceof ClientError && error.attempts > 1);
+}
+
+/**
+ * Whether the service refused the report in a way that the specification documents as final. All else may
+ * pass: a proxy answers for a service that is being replaced, and a key can be replaced. What the client
+ * itself refuses to send is final too.
+ */
+function isFinal(error: unknown): error is OffsiteError {
+  if (!(error instanceof OffsiteError)) return false;
+  if (error instanceof DecodeRefusal)
+    return error.tag === 'HttpApiDecodeError' && error.status === 400 && error.issues.length > 0;
+  if (error instanceof NotFound) return error.tag === 'NotFound' && error.status === 404;
+  return error.code === 'REPORT_MISFILED' || (error.kind === 'input' && !isAnswer(error));
+}
+
+/** Whether an error is an answer of whoever answers at the service's address. */
+function isAnswer(error: OffsiteError): boolean {
+  return error instanceof ServiceRefusal || (error instanceof ClientError && 'status' in error);
+}
+
+function refusalOf(report: PendingReport, error: OffsiteError): string {
+  if (!(error instanceof NotFound) || report.origin === 'planned') return error.message;
+  return `${error.message}. It was found at the service, so its place in its batch is not known, and it can be reported by the id of its run only`;
+}
+
+function isStarted(event: TrialEvent): boolean {
+  return event._tag === 'Started';
+}
+
+/**
+ * Whether a refusal of these events says something about the service, and not about what an agent printed:
+ * they are few, and in printable ASCII.
+ */
+function isPlain(events: readonly TrialEvent[]): boolean {
+  const written = JSON.stringify(events);
+  return (
+    written.length <= reportedOutput.bytes.plain && /^[ -~]*$/.test(written) && !/\\[^"\\nt]/.test(written)
+  );
+}
+
+/** Services name what they cannot read by its path, or only by what contains it; or the body is too large. */
+function refusesEvents(error: unknown): boolean {
+  if (error instanceof ServiceRefusal && error.status === 413) return true;
+  return (
+    error instanceof DecodeRefusal &&
+    error.issues.some(({ path }) => path.startsWith('trial.events') || ['', 'trial'].includes(path))
+  );
+}
+
+/** Whether the service no longer knows leases: an older one may have taken its place. */
+function refusesLease(error: unknown): boolean {
+  return error instanceof DecodeRefusal && error.issues.some(({ path }) => path === 'attempt');
+}
+
+function nameOf({ runId, ordinal }: PendingReport): string {
+  return `trial ${ordinal} of run ${runId}`;
+}
