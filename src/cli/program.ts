@@ -41,6 +41,7 @@ export async function runProgram(given: readonly string[]): Promise<number> {
   for (const command of await needed(argv)) {
     program.addCommand(command, { hidden: internal.has(command.name()) });
   }
+  program.hook('preAction', (_, command) => refuseDash(command));
   // Commander throws instead of ending the process, so that the caller can finish its work.
   program.exitOverride();
   inheritSettings(program);
@@ -53,6 +54,16 @@ export async function runProgram(given: readonly string[]): Promise<number> {
     // Commander has already printed its message; 0 is --help and --version.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.badInput;
     return printFailure(error, err);
+  }
+}
+
+/** Where an option does not say that `-` is standard output, a file with this name would appear. */
+function refuseDash(command: Pick<Command, 'options' | 'getOptionValue' | 'error'>): void {
+  for (const option of command.options) {
+    const given = [command.getOptionValue(option.attributeName())].flat();
+    const takesDash = option.flags.includes('|-') || !/<(file|folder|path)/.test(option.flags);
+    if (!takesDash && given.includes('-'))
+      command.error(`error: option '${option.flags}' needs a name in place of -`);
   }
 }
 

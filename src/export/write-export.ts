@@ -26,8 +26,13 @@ export function jsonForm(write: Write): TrialForm {
   return { add: (trial) => write(`${JSON.stringify(trial)}\n`), end: async () => undefined };
 }
 
-/** Opens a file to write. If it is not kept, nothing is left of it. Throws `FILE_NOT_WRITTEN`. */
+/**
+ * Opens a file to write, or standard output for `-`. If a file is not kept, nothing is left of it. Throws
+ * `FILE_NOT_WRITTEN`.
+ */
 export async function openExport(file: string): Promise<ExportFile> {
+  const ended = async () => undefined;
+  if (file === '-') return { write: print, keep: ended, [Symbol.asyncDispose]: ended };
   const partial = join(dirname(file), `.offsite-${randomBytes(6).toString('hex')}.partial`);
   const failed = (error: unknown): never => {
     throw new OffsiteError(`cannot write ${file}: ${messageOf(error)}`, {
@@ -52,6 +57,11 @@ export async function openExport(file: string): Promise<ExportFile> {
       await rm(partial, { force: true });
     },
   };
+}
+
+/** An error of standard output is told by its listener: its reader may only have read enough. */
+function print(part: string | Uint8Array): Promise<void> {
+  return new Promise((resolve) => process.stdout.write(part, () => resolve()));
 }
 
 /**

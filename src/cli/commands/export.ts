@@ -18,20 +18,23 @@ const verdicts = ['passed', 'failed', 'void'] as const satisfies readonly Verdic
 
 export function exportCommand() {
   return withConfigAndData(new Command('export'))
-    .description('write a batch for others: its full records, or spans for OpenTelemetry')
+    .description('write a batch for others: its full records, or spans for OpenTelemetry; - is stdout')
     .argument('[batch]', 'its id or the beginning of its id (default: the last batch)')
     .option(
-      '--json <file>',
+      '--json <file|->',
       'full records as JSON Lines, one trial a line; schemas/exported-trial.schema.json',
     )
-    .option('--csv <file>', 'a table with one row a trial, for pandas, DuckDB and spreadsheets')
-    .option('--parquet <file>', 'the same table as Parquet')
+    .option('--csv <file|->', 'a table with one row a trial, for pandas, DuckDB and spreadsheets')
+    .option('--parquet <file|->', 'the same table as Parquet')
     .option('--inspect <folder>', 'one .eval log a variant, as inspect_ai writes them, for `inspect view`')
     .option('--harbor <folder>', 'a job of Harbor, with trajectories in ATIF, for `harbor view`')
-    .option('--html <file>', 'one page that opens without a server or a network, as `offsite view` shows it')
-    .option('--otlp <file|url>', 'spans as OTLP in JSON: to a file, a request a line, or to a receiver')
-    .option('--cassette <file>', 'its exchanges with models, to replay: `replay: FILE` of a model')
-    .option('--evidence <file>', 'everything that others need to check its results, as one tar archive')
+    .option(
+      '--html <file|->',
+      'one page that opens without a server or a network, as `offsite view` shows it',
+    )
+    .option('--otlp <file|url|->', 'spans as OTLP in JSON: to a file, a request a line, or to a receiver')
+    .option('--cassette <file|->', 'its exchanges with models, to replay: `replay: FILE` of a model')
+    .option('--evidence <file|->', 'everything that others need to check its results, as one tar archive')
     .option('--include-image', 'with --evidence: also the images of its sandboxes, which may be large')
     .option('--sign-with <file>', 'with --evidence: the ed25519 key, a PEM file, that signs it')
     .addOption(new Option('--only <verdict...>', 'only trials with this verdict').choices(verdicts))
@@ -67,6 +70,13 @@ async function exportBatch(reference: string | undefined, options: ExportOptions
       code: 'EXPORT_FORM_MISSING',
       kind: 'input',
       hint: '`offsite export --help` lists the forms, for example --html FILE for people or --csv FILE for programs.',
+    });
+  }
+  if (targets.filter((target) => target === '-').length > 1) {
+    throw new OffsiteError('several forms would be mixed on standard output', {
+      code: 'OPTION_CONFLICT',
+      kind: 'input',
+      hint: 'Give - to one of them, and files to the others.',
     });
   }
   if (evidence === undefined && (options.signWith !== undefined || options.includeImage)) {
