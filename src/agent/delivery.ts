@@ -9,7 +9,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { PendingReport } from '../ledger/outbox.ts';
 import { plural } from '../text/quantities.ts';
 import { Loop, type Watchdog } from './loop.ts';
-import { type Delivered, isUnreadable, type Reconciled, reconcile, reconcileEarlier } from './reconcile.ts';
+import { type Delivered, isUnreadable, reconcile, reconcileEarlier } from './reconcile.ts';
 import type { Sender } from './sender.ts';
 
 /** Reports in flight at a time; one while the service fails. */
@@ -37,10 +37,10 @@ export interface DeliveryParts {
   batch?: BatchKey | undefined;
   watchdog?: Watchdog | undefined;
   /**
-   * If set, results that the service has lost are found too: at the start, and every hour. Receives what
-   * changed.
+   * If set, results that the service has lost are found too: at the start, and every hour. Receives how many
+   * trials must run again.
    */
-  compared?: ((changed: Reconciled) => void) | undefined;
+  compared?: ((again: number) => void) | undefined;
   observe(report: PendingReport, delivered: Delivered): void;
   /** Called with messages for the user. */
   note(message: string): void;

@@ -8,6 +8,7 @@ import type { ReportedTrial } from '../contract/report.ts';
 import type { TrialKey } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { KnownRun, PendingReport, TrialReport } from '../ledger/outbox.ts';
+import { plural } from '../text/quantities.ts';
 import { resultFromService } from './result-from-service.ts';
 
 /**
@@ -35,50 +36,21 @@ export type AtService = 'open' | 'ours' | 'other' | 'bare' | 'absent' | 'unclear
  */
 export type Action = 'run' | 'take' | 'send' | 'deliver' | 'supersede' | 'wait' | 'none';
 
+type Row = Readonly<Record<AtService, Action>>;
+
+function row(open: Action, ours: Action, other: Action, bare: Action, absent: Action, unclear: Action): Row {
+  return { open, ours, other, bare, absent, unclear };
+}
+
 /** What happens to a trial, by what the ledger has of it and by what the service's record shows. */
-export const actions: Readonly<Record<InLedger, Readonly<Record<AtService, Action>>>> = {
-  open: { open: 'run', ours: 'take', other: 'take', bare: 'take', absent: 'run', unclear: 'run' },
-  queued: {
-    open: 'send',
-    ours: 'deliver',
-    other: 'supersede',
-    bare: 'supersede',
-    absent: 'send',
-    unclear: 'send',
-  },
-  sent: {
-    open: 'send',
-    ours: 'deliver',
-    other: 'supersede',
-    bare: 'deliver',
-    absent: 'send',
-    unclear: 'send',
-  },
-  parked: {
-    open: 'wait',
-    ours: 'deliver',
-    other: 'supersede',
-    bare: 'wait',
-    absent: 'wait',
-    unclear: 'wait',
-  },
-  delivered: {
-    open: 'send',
-    ours: 'none',
-    other: 'supersede',
-    bare: 'none',
-    absent: 'send',
-    unclear: 'none',
-  },
-  superseded: {
-    open: 'send',
-    ours: 'deliver',
-    other: 'none',
-    bare: 'none',
-    absent: 'none',
-    unclear: 'none',
-  },
-  taken: { open: 'run', ours: 'none', other: 'none', bare: 'none', absent: 'none', unclear: 'none' },
+export const actions: Readonly<Record<InLedger, Row>> = {
+  open: row('run', 'take', 'take', 'take', 'run', 'run'),
+  queued: row('send', 'deliver', 'supersede', 'supersede', 'send', 'send'),
+  sent: row('send', 'deliver', 'supersede', 'deliver', 'send', 'send'),
+  parked: row('wait', 'deliver', 'supersede', 'wait', 'wait', 'wait'),
+  delivered: row('send', 'none', 'supersede', 'none', 'send', 'none'),
+  superseded: row('send', 'deliver', 'none', 'none', 'none', 'none'),
+  taken: row('run', 'none', 'none', 'none', 'none', 'none'),
 };
 
 /** What became of a report. */
@@ -131,20 +103,19 @@ export async function reconcile(
   const { lost, taken, superseded, again } = total;
   if (lost > 0)
     parts.note(
-      `the service has no result of ${trials(lost)} whose reports it had accepted; they are sent again`,
+      `the service has no result of ${plural(lost, 'trial')} whose reports it had accepted; they are sent again`,
     );
-  if (taken > 0) parts.note(`took the results of ${trials(taken)} from the service: the ledger lacked them`);
+  if (taken > 0)
+    parts.note(`took the results of ${plural(taken, 'trial')} from the service: the ledger lacked them`);
   if (superseded > 0)
-    parts.note(`the service has other results of ${trials(superseded)} than this ledger; they count there`);
+    parts.note(
+      `the service has other results of ${plural(superseded, 'trial')} than this ledger; they count there`,
+    );
   if (again > 0)
     parts.note(
-      `the service has lost results that only it had: ${trials(again)} must run again (offsite resume)`,
+      `the service has lost results that only it had: ${plural(again, 'trial')} must run again (offsite resume)`,
     );
   return total;
-}
-
-function trials(count: number): string {
-  return count === 1 ? '1 trial' : `${count} trials`;
 }
 
 async function reconcileRun(
@@ -243,33 +214,27 @@ function inLedger({ state, sent, isOpen, isTaken }: TrialReport): InLedger | und
 /**
  * Finds reports that must be sent although nothing new has ended. The service refused them a day ago, or by its
  * answer to another version of Offsite; or it has lost the results: one that was restored from a backup lacks
- * what came after it. The last results are compared first, until a page of runs shows all of them. Rejects if
- * the service cannot be asked.
+ * what came after it. The last results are compared first, until a page of runs shows all of them. Resolves
+ * with how many trials must run again. Rejects if the service cannot be asked.
  */
 export async function reconcileEarlier(
   service: string,
   parts: ReconcileParts,
   signal: AbortSignal | undefined,
-): Promise<Reconciled> {
+): Promise<number> {
   const { ledger, note } = parts;
   const before = ledger.records.now() - refusedMs;
   const offered = ledger.outbox.offerAgain(service, { before, version: versionOf() });
-  if (offered > 0)
-    note(`offers ${offered} refused ${offered === 1 ? 'result' : 'results'} to the service again`);
-  const total: Reconciled = { lost: 0, taken: 0, superseded: 0, again: 0 };
-  const { outbox } = ledger;
-  for (let skip = 0; ; ) {
-    const runs = outbox.lastDelivered(service, runsAtATime, skip);
-    if (runs.length === 0) return total;
+  if (offered > 0) note(`offers ${plural(offered, 'refused result')} to the service again`);
+  const all = ledger.outbox.shown(service);
+  let trialsAgain = 0;
+  for (let from = 0; from < all.length; from += runsAtATime) {
+    const runs = all.slice(from, from + runsAtATime);
     const { lost, superseded, again } = await reconcile(runs, parts, signal, { open: false });
-    total.lost += lost;
-    total.superseded += superseded;
-    total.again += again;
-    if (lost + superseded + again === 0) return total;
-    // Runs whose results are all to be sent or made again are no longer among them.
-    const left = new Set(outbox.lastDelivered(service, skip + runsAtATime, 0).map(({ key }) => key));
-    skip += runs.filter(({ key }) => left.has(key)).length;
+    trialsAgain += again;
+    if (lost + superseded + again === 0) break;
   }
+  return trialsAgain;
 }
 
 /** Milliseconds after which a refused report is offered to the service again. */

@@ -68,21 +68,18 @@ export interface DueReports {
   limit: number;
 }
 
-const report = `
-  SELECT reports.trial, batches.service, batches.id AS batch_id, runs.id AS run_id, runs.case_id, runs.origin,
-         trials.ordinal, reports.state, reports.sent, reports.tries, reports.next_at, reports.answer,
-         reports.lease, runs.key AS run
+const from = `
   FROM reports
   JOIN trials ON trials.key = reports.trial
   JOIN runs ON runs.key = trials.run
   JOIN batches ON batches.key = runs.batch`;
 
-const ofService = `
-  FROM reports
-  JOIN trials ON trials.key = reports.trial
-  JOIN runs ON runs.key = trials.run
-  JOIN batches ON batches.key = runs.batch
-  WHERE batches.service = ?1 AND (?2 IS NULL OR batches.key = ?2)`;
+const ofService = `${from} WHERE batches.service = ?1 AND (?2 IS NULL OR batches.key = ?2)`;
+
+const columns = `
+  reports.trial, batches.service, batches.id AS batch_id, runs.id AS run_id, runs.case_id, runs.origin,
+  trials.ordinal, reports.state, reports.sent, reports.tries, reports.next_at, reports.answer,
+  reports.lease, runs.key AS run`;
 
 /** Reports of finished trials for the service. A report is pending until the service shows its result. */
 export class Outbox {
@@ -96,19 +93,18 @@ export class Outbox {
 
   /** All reports whose results the service has not shown, oldest first. */
   pending(): PendingReport[] {
-    const states = "('queued', 'sent', 'parked')";
-    return this.#select(`${report} WHERE reports.state IN ${states} ORDER BY reports.trial`);
+    return this.#select(`${from} WHERE reports.state IN ('queued', 'sent', 'parked') ORDER BY reports.trial`);
   }
 
   /** The report of one trial, in any state. */
   ofTrial(trial: TrialKey): PendingReport | undefined {
-    return this.#select(`${report} WHERE reports.trial = ?`, trial)[0];
+    return this.#select(`${from} WHERE reports.trial = ?`, trial)[0];
   }
 
   /** The reports to send now, oldest first. */
   due({ service, batch, now, limit }: DueReports): PendingReport[] {
-    const keys = this.#records.all(
-      `SELECT reports.trial ${ofService} AND reports.state = 'queued' AND (next_at <= ?3 OR next_at > ?3 + ?4)
+    return this.#select(
+      `${ofService} AND reports.state = 'queued' AND (next_at <= ?3 OR next_at > ?3 + ?4)
        ORDER BY reports.trial LIMIT ?5`,
       service,
       batch ?? null,
@@ -116,7 +112,6 @@ export class Outbox {
       serviceAnswers.time.deferral,
       limit,
     );
-    return keys.flatMap(({ trial }) => this.ofTrial(Number(trial)) ?? []);
   }
 
   /** How many reports are queued or only sent, and when the next queued one is due (epoch milliseconds). */
@@ -139,21 +134,16 @@ export class Outbox {
    * the trial of the oldest one that does not wait for a person finished (epoch milliseconds).
    */
   standing(service: string): { queued: number; sent: number; parked: number; oldestAt: number | undefined } {
-    const count = (state: string) => `count(*) FILTER (WHERE reports.state = '${state}') AS ${state}`;
-    const row = this.#records.get(
-      `SELECT ${['queued', 'sent', 'parked'].map(count).join()},
-         min(trials.finished_at) FILTER (WHERE reports.state <> 'parked') AS oldest_at
-       ${ofService} AND reports.state IN ('queued', 'sent', 'parked')`,
+    const rows = this.#records.all(
+      `SELECT reports.state, count(*) AS count, min(trials.finished_at) AS oldest_at
+       ${ofService} AND reports.state IN ('queued', 'sent', 'parked') GROUP BY reports.state`,
       service,
       null,
     );
-    const oldestAt = row?.oldest_at ?? undefined;
-    return {
-      queued: Number(row?.queued ?? 0),
-      sent: Number(row?.sent ?? 0),
-      parked: Number(row?.parked ?? 0),
-      oldestAt: oldestAt === undefined ? undefined : Number(oldestAt),
-    };
+    const count = (state: string) => Number(rows.find((row) => row.state === state)?.count ?? 0);
+    const oldest = rows.filter(({ state }) => state !== 'parked').map((row) => Number(row.oldest_at));
+    const oldestAt = oldest.length === 0 ? undefined : Math.min(...oldest);
+    return { queued: count('queued'), sent: count('sent'), parked: count('parked'), oldestAt };
   }
 
   /** The runs with reports that were sent and whose results the service has not shown. */
@@ -249,12 +239,8 @@ export class Outbox {
       }));
   }
 
-  /**
-   * The runs whose results a service had last, newest first.
-   *
-   * @param skip how many of them are left out
-   */
-  lastDelivered(service: string, limit: number, skip: number): KnownRun[] {
+  /** The runs whose results a service has shown, the last one first. */
+  shown(service: string): KnownRun[] {
     return this.#records
       .all(
         `SELECT runs.key, runs.id, runs.case_id, max(trials.key) AS trial,
@@ -263,10 +249,8 @@ export class Outbox {
            JOIN batches ON batches.key = runs.batch
          WHERE batches.service = ? AND (reports.state IN ('delivered', 'superseded')
            OR reports.trial IS NULL AND trials.state = 'finished' AND trials.withdrawn = 'elsewhere')
-         GROUP BY runs.key ORDER BY since DESC, trial DESC LIMIT ? OFFSET ?`,
+         GROUP BY runs.key ORDER BY since DESC, trial DESC`,
         service,
-        limit,
-        skip,
       )
       .map(knownRun);
   }
@@ -276,16 +260,26 @@ export class Outbox {
    * the service's answer to another version of Offsite. Returns how many there were.
    */
   offerAgain(service: string, { before, version }: { before: number; version: string }): number {
-    const parked = this.#records.all(
-      `SELECT reports.trial FROM reports JOIN trials ON trials.key = reports.trial
-         JOIN runs ON runs.key = trials.run JOIN batches ON batches.key = runs.batch
-       WHERE reports.state = 'parked' AND batches.service = ? AND (reports.since < ? OR reports.refused IS NOT ?)`,
+    const parked = this.#select(
+      `${ofService} AND reports.state = 'parked' AND (reports.since < ?3 OR reports.refused IS NOT ?4)`,
       service,
+      null,
       Math.round(before),
       version,
     );
-    for (const { trial } of parked) this.#queueAgain(Number(trial), 'the service may take it now');
+    for (const { trial } of parked) this.#queueAgain(trial, 'the service may take it now');
     return parked.length;
+  }
+
+  /** Makes all queued reports of a service due at once. */
+  hurry(service: string): void {
+    const queued = `SELECT reports.trial ${ofService} AND reports.state = 'queued'`;
+    this.#records.run(
+      `UPDATE reports SET next_at = ?3 WHERE trial IN (${queued})`,
+      service,
+      null,
+      this.#records.now(),
+    );
   }
 
   /** Makes a queued or parked report due at once. */
@@ -341,8 +335,8 @@ export class Outbox {
     });
   }
 
-  #select(statement: string, ...values: Value[]): PendingReport[] {
-    return this.#records.all(statement, ...values).map((row) => ({
+  #select(rows: string, ...values: Value[]): PendingReport[] {
+    return this.#records.all(`SELECT ${columns} ${rows}`, ...values).map((row) => ({
       trial: Number(row.trial),
       service: String(row.service),
       batchId: String(row.batch_id),

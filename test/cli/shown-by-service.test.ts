@@ -44,6 +44,68 @@ test('`outbox send` believes the service, not an answer of something between', a
   expect(stdout).toContain('queued');
 });
 
+test('`run` and `daemon --once` do not succeed behind a proxy that only says yes, and heal once it is gone', async () => {
+  using place = openPlace();
+  await using service = await openFlakyService(place);
+  const { env } = service;
+  service.swallowed.add('evals.reportTrial');
+  const file = place.suite({ cases: [{ id: 'one', verify: 'true' }] });
+  const run = await offsite(place, ['run', file], { env });
+  expect([run.exitCode, run.stderr]).toEqual([
+    3,
+    expect.stringContaining('the service accepted it; it lists the trial without a result'),
+  ]);
+  expect(run.stderr).toContain('the service does not show 1 result yet');
+  const config = ['--config', place.write('offsite.yaml', '{}')];
+  const daemon = await offsite(place, ['daemon', '--once', ...config], { env });
+  expect(daemon.exitCode, daemon.stderr).toBe(3);
+  service.swallowed.clear();
+  const sent = await offsite(place, ['data', 'outbox', 'send'], { env });
+  expect(sent).toMatchObject({ exitCode: 0, stdout: 'nothing waits to be reported\n' });
+  const again = await offsite(place, ['daemon', '--once', ...config], { env });
+  expect(again.exitCode, again.stderr).toBe(0);
+});
+
+test('a conflict is not believed while the service has no result: it is kept, claimed again and reported', async () => {
+  using place = openPlace();
+  await using service = await openFlakyService(place);
+  const { env } = service;
+  service.refuse.set('evals.reportTrial', { _tag: 'Conflict', message: 'a newer lease has the trial' });
+  const file = place.suite({ cases: [{ id: 'one', verify: 'true' }] });
+  const run = await offsite(place, ['run', file], { env });
+  expect(run.exitCode).toBe(3);
+  expect(run.stderr).toMatch(/a newer lease has the trial; it lists the trial without a result/);
+  expect(run.stderr).not.toContain('another Offsite process has run it');
+  const refused = await offsite(place, ['data', 'outbox', 'send'], { env });
+  expect([refused.exitCode, refused.stdout]).toEqual([3, expect.stringContaining('a newer lease')]);
+  service.refuse.clear();
+  const sent = await offsite(place, ['data', 'outbox', 'send'], { env });
+  expect(sent).toMatchObject({ exitCode: 0, stdout: 'nothing waits to be reported\n' });
+  const listed = (await service.ask('evals.runs.list', { caseId: 'one' })) as RunsPage;
+  expect(listed.runs[0]?.trials.map(({ status }) => status)).toEqual(['reported']);
+});
+
+test('`run` does not succeed while the service lacks results of earlier batches, and says so', async () => {
+  using place = openPlace();
+  await using service = await openFlakyService(place);
+  const { env } = service;
+  const file = place.suite({ cases: [{ id: 'one', verify: 'true' }] });
+  service.down.add('evals.reportTrial');
+  await offsite(place, ['run', file], { env });
+  service.down.clear();
+  {
+    using ledger = new Ledger(place.dataFolder, systemClock);
+    for (const { trial } of ledger.outbox.pending()) ledger.outbox.parked(trial, 'no', 'another version');
+  }
+  const run = await offsite(place, ['run', file, '--json'], { env });
+  expect(JSON.parse(run.stdout)).toMatchObject({ passed: 1, unreported: 0 });
+  expect(run.exitCode).toBe(3);
+  expect(run.stderr).toContain('the service does not show 1 result of earlier batches yet');
+  // What was refused is offered again by a later version.
+  expect((await offsite(place, ['resume'], { env })).exitCode).toBe(0);
+  expect((await offsite(place, ['run', file], { env })).exitCode).toBe(0);
+});
+
 test('a ledger that was restored from its backup takes what the service has, and runs nothing again', async () => {
   using place = openPlace();
   await using service = await openFlakyService(place);

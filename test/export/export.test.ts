@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { execa } from 'execa';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { exportedTrials } from '../../src/export/read-trials.ts';
@@ -13,6 +14,7 @@ import { Ledger } from '../../src/ledger/ledger.ts';
 import { ExportedTrial } from '../../src/record/exported-trial.ts';
 import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
+import { main } from '../cli/offsite.ts';
 
 let folder: string;
 let ledger: Ledger;
@@ -322,4 +324,24 @@ describe('a file', () => {
     await expect(openFolder(wanted)).rejects.toMatchObject({ code: 'FILE_NOT_WRITTEN', kind: 'input' });
     expect(readdirSync(folder).filter((name) => name.includes('partial'))).toEqual([]);
   });
+});
+
+test('`-` is standard output for an export, and no other option makes a file of that name', async () => {
+  const run = (...args: string[]) =>
+    execa(process.execPath, [main, ...args, '--data-folder', folder], {
+      ...{ reject: false, cwd: folder, extendEnv: false, env: { HOME: folder } },
+    });
+  const { exitCode, stdout, stderr } = await run('export', '--json', '-');
+  expect(exitCode, stderr).toBe(0);
+  const verdicts = stdout.split('\n').map((line) => JSON.parse(line).record.verdict);
+  expect(verdicts).toEqual(['failed', 'passed']);
+  for (const args of [
+    ['export', '--harbor', '-'],
+    ['run', 'suite.yaml', '--junit', '-'],
+    ['export', '--csv', '-', '--json', '-'],
+  ]) {
+    const refused = await run(...args);
+    expect(refused.exitCode, refused.stderr).toBe(2);
+  }
+  expect(existsSync(join(folder, '-'))).toBe(false);
 });

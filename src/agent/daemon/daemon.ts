@@ -88,7 +88,7 @@ export class Daemon {
         ...this.#parts,
         watchdog: this.#watchdog,
         metrics: this.metrics,
-        compared: ({ again }) => {
+        compared: (again) => {
           if (again > 0) this.#loops.work.wake();
         },
       }),

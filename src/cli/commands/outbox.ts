@@ -111,10 +111,11 @@ async function send(options: CommonOptions): Promise<void> {
   const reporting = await context.reporting();
   const { ledger, service, clock } = reporting;
   const { note } = context;
-  const earlier = await reconcileEarlier(service, { ...reporting, note }, signal).catch((error: unknown) => {
+  const again = await reconcileEarlier(service, { ...reporting, note }, signal).catch((error: unknown) => {
     signal.throwIfAborted();
-    return { again: 0, error };
+    return { error };
   });
+  ledger.outbox.hurry(service);
   await deliverLeftovers(reporting, signal, note);
   const { platform } = await context.service();
   if (platform) {
@@ -124,8 +125,8 @@ async function send(options: CommonOptions): Promise<void> {
   const left = ledger.outbox.pending();
   print(left, options.json);
   // Without the service's records, nobody knows whether it has what it accepted.
-  if ('error' in earlier) throw earlier.error;
-  if (left.length > 0 || earlier.again > 0) process.exitCode = exitCodes.infrastructure;
+  if (typeof again === 'object') throw again.error;
+  if (left.length > 0 || again > 0) process.exitCode = exitCodes.infrastructure;
 }
 
 async function withLedger(options: CommonOptions, work: (ledger: Ledger) => void): Promise<void> {
