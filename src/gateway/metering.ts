@@ -63,26 +63,25 @@ export function meterOf(
   /** The reading of a translation that has read the same bytes. */
   translated: () => AnswerStream | undefined = () => undefined,
 ): Meter {
-  if (status >= 300) return errorMeter(wire);
+  if (status >= 300) return errorMeter();
   const isJson = /^application\/([\w.-]+\+)?json\b/.test(contentType);
   return meterByContent((beginning) => {
     const stream = translated();
     if (stream) return { chunk: () => undefined, held: () => 0, end: () => endOf(stream) };
     if (isDocument(beginning)) return documentMeter(wire);
     if (isEvents(beginning) || contentType.startsWith('text/event-stream')) return streamMeter(wire);
-    return isJson ? documentMeter(wire) : foreignMeter(wire);
+    return isJson ? documentMeter(wire) : foreignMeter();
   });
 }
 
 /** Reads an error in any form, for the words of the server. */
-function errorMeter(wire: Wire): Meter {
+function errorMeter(): Meter {
   const store = new ByteStore();
   return {
     chunk: (bytes) => store.add(bytes.subarray(0, modelAnswers.bytes.judgedError - store.size)),
     held: () => store.size,
     end() {
-      const { readError } = wireTable[wire].answers;
-      return { ...nothing, failure: readErrorText(store.take().toString('utf8'), readError).message };
+      return { ...nothing, failure: readErrorText(store.take()).message };
     },
   };
 }
@@ -113,8 +112,8 @@ function meterByContent(choose: (beginning: string) => Meter): Meter {
 }
 
 /** What is no answer of a model, such as the web page of a proxy. */
-function foreignMeter(wire: Wire): Meter {
-  const { end, ...error } = errorMeter(wire);
+function foreignMeter(): Meter {
+  const { end, ...error } = errorMeter();
   return {
     ...error,
     end: () => ({

@@ -2,15 +2,13 @@ import type { Clock } from '../base/clock.ts';
 import { messageOf } from '../base/offsite-error.ts';
 import { modelAnswers } from '../bounds/model.ts';
 import { retryAfter, waitBefore } from '../client/retry.ts';
-import type { Wire } from '../suite/model-config.ts';
 import { beginningOf } from './beginning-of.ts';
-import { errorIn } from './chat/model-errors.ts';
 import { type Permit, retryLimits } from './pacing.ts';
 import { GatewayRefusal } from './refusal.ts';
 import type { ServedModel } from './served-model.ts';
 import type { UpstreamAnswer, UpstreamRequest } from './upstream.ts';
 import { UpstreamFailure } from './upstream-failure.ts';
-import type { ModelError } from './wires/model-error.ts';
+import { type ModelError, readErrorText } from './wires/model-error.ts';
 
 interface SendParts {
   model: ServedModel;
@@ -49,7 +47,7 @@ export async function send(parts: SendParts, request: UpstreamRequest, signal: A
       admit();
       const answer = await model.upstream.send(request, signal);
       model.presence?.answered();
-      const assessment = await assess(request.wire, answer, { last, lastRefusal: last && !isExcused }, clock);
+      const assessment = await assess(answer, { last, lastRefusal: last && !isExcused }, clock);
       if (assessment._tag === 'pass') {
         if (answer.status < 500 && answer.status !== 429) permit.answered();
         const timed = timedBody(assessment.answer, parts, request, permit.completed);
@@ -120,7 +118,6 @@ type Assessment =
  * this one, since some refusals do not count as attempts
  */
 async function assess(
-  wire: Wire,
   answer: UpstreamAnswer,
   { last, lastRefusal }: { last: boolean; lastRefusal: boolean },
   clock: Clock,
@@ -135,7 +132,7 @@ async function assess(
   if ((asked ?? 0) > retryLimits.longestRetryAfter) return { _tag: 'pass', answer, exhausted: false };
 
   const { read, whole, discard } = await beginningOf(answer.body);
-  if (isFinal(errorIn(wire, read)))
+  if (isFinal(readErrorText(read)))
     return { _tag: 'pass', answer: { ...answer, body: whole() }, exhausted: true };
   await discard();
   return { _tag: 'again', reason: `it answered ${status}`, asked, shared: overloaded };

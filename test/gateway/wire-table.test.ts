@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { ChatRequest } from '../../src/gateway/chat/chat.ts';
+import { writeChat } from '../../src/gateway/chat/chat-request.ts';
 import { meterOf } from '../../src/gateway/metering.ts';
 import { readModelList } from '../../src/gateway/probe/model-lists.ts';
-import type { ScriptedAnswer } from '../../src/gateway/scripted/answer.ts';
+import { scriptedDocument } from '../../src/gateway/scripted/write-scripted.ts';
 import { callIds } from '../../src/gateway/translation/call-ids.ts';
 import { Losses } from '../../src/gateway/translation/losses.ts';
+import type { NeutralAnswer } from '../../src/gateway/translation/neutral-answer.ts';
 import { wholeAnswer } from '../../src/gateway/translation/whole-answer.ts';
 import { allWires, wireTable } from '../../src/gateway/wires/wire-table.ts';
 import { wires } from '../../src/suite/model-config.ts';
@@ -21,14 +23,18 @@ const chat: ChatRequest = {
   tools: [{ name: 'bash', description: 'Runs a command.', parameters: { type: 'object' } }],
 };
 
-const answer: ScriptedAnswer = {
+const answer: NeutralAnswer = {
   id: 'abc',
   model: 'm-1',
-  text: 'I look.',
-  calls: [{ id: 'call_1', tool: 'bash', arguments: '{"command":"ls"}' }],
-  stop: 'done',
-  usage: { input: 100, output: 10, cacheRead: 20, cacheWrite: undefined, reasoning: undefined },
+  parts: [
+    { type: 'text', text: 'I look.' },
+    { type: 'call', id: 'call_1', name: 'bash', arguments: '{"command":"ls"}' },
+  ],
+  stop: 'tools',
+  usage: { input: 100, output: 10, cacheRead: 20 },
 };
+
+const conversation = { model: 'm-1', streamed: false, usageAsked: true, ...{ system: '', length: 0 } };
 
 const junk: unknown[] = [undefined, null, 0, 'x', [], [null], {}, { usage: null, choices: 1, output: {} }];
 
@@ -38,7 +44,7 @@ test('the table has every wire under its own name, and no path twice', () => {
   expect(new Set(paths).size).toBe(paths.length);
 });
 
-describe.each(allWires)('$name', ({ name, requests, answers, models }) => {
+describe.each(allWires)('$name', ({ name, requests, models }) => {
   test('reads from its own list of models what was written into it, and takes no other for its own', () => {
     const list = readModelList(models.list(['m-1', 'm-2']));
     expect(list?.models).toEqual([{ id: 'm-1' }, { id: 'm-2' }]);
@@ -47,7 +53,7 @@ describe.each(allWires)('$name', ({ name, requests, answers, models }) => {
   });
 
   test('reads from its own request what was written into it', () => {
-    const { system, messages, tools } = requests.read(requests.write('m-1', chat));
+    const { system, messages, tools } = requests.read(writeChat(wireTable[name], 'm-1', chat));
     expect(system).toEqual(['Be brief.']);
     expect(tools).toEqual([{ name: 'bash', parameters: { type: 'object' } }]);
     const calls = messages.flatMap((message) => (message.from === 'model' ? message.calls : []));
@@ -65,7 +71,8 @@ describe.each(allWires)('$name', ({ name, requests, answers, models }) => {
   });
 
   test('reads from its own answer what was written into it', () => {
-    const document = JSON.stringify(answers.write(answer, 1_000));
+    const asked = { ...conversation, wire: name, messages: [], tools: [] };
+    const document = scriptedDocument(answer, asked, 1_000).toString();
     const read = wholeAnswer(wireTable[name], document, callIds(), new Losses('strict', 'm'));
     expect(read).toMatchObject({
       parts: [

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Losses } from '../../../src/gateway/translation/losses.ts';
 import type { NeutralEvent } from '../../../src/gateway/translation/neutral-answer.ts';
-import { bytesOfEvent } from '../../../src/gateway/translation/translate-stream.ts';
+import { textOfEvent } from '../../../src/gateway/wires/wire-event.ts';
 import { wireTable } from '../../../src/gateway/wires/wire-table.ts';
 import { type Wire, wires } from '../../../src/suite/model-config.ts';
 import { type Asked, readAsked } from './requests.ts';
@@ -36,7 +36,7 @@ function framer(wire: Wire): (characters: number) => Frames {
         at: Date.now(),
         losses: new Losses('lenient', wire),
       },
-      (event) => written.push(bytesOfEvent(event)),
+      (event) => written.push(textOfEvent(event)),
     );
     const bytesOf = (...steps: NeutralEvent[]) => {
       for (const step of steps) writer.take(step);

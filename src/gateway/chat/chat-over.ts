@@ -14,6 +14,7 @@ import { argumentsOf } from '../wires/reply.ts';
 import type { WireDescriptor } from '../wires/wire-descriptor.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import type { ChatAnswer, ChatRequest, ToolCall } from './chat.ts';
+import { writeChat } from './chat-request.ts';
 import { refusedBy, unreachable, unreadable } from './model-errors.ts';
 
 /**
@@ -31,7 +32,7 @@ export async function chatOver(
   signal: AbortSignal,
 ): Promise<ChatAnswer> {
   const wire = wireTable[to.wire];
-  const body = wire.requests.write(to.model, request);
+  const body = writeChat(wire, to.model, request);
   const answer = await exchange(send, to, wire, { body, checksForm: request.schema !== undefined }, signal);
   if (answer.status < 200 || answer.status > 299) throw refusedBy(to, answer.status, answer.body);
   return readReply(to, answer, request);

@@ -1,17 +1,10 @@
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { Wire } from '../../suite/model-config.ts';
-import { type ModelError, readErrorText } from '../wires/model-error.ts';
-import { wireTable } from '../wires/wire-table.ts';
-
-/** Reads the body of an answer that failed, in any form. */
-export function errorIn(wire: Wire, body: Buffer | string): ModelError {
-  return readErrorText(body.toString('utf8'), wireTable[wire].answers.readError);
-}
+import { readErrorText } from '../wires/model-error.ts';
 
 /** The error of a model that answered with an error; keeps the model's own message. */
-export function refusedBy(to: { wire: Wire; model: string }, status: number, body: Buffer): OffsiteError {
-  const { codes } = errorIn(to.wire, body);
-  const message = wordsIn(to.wire, body);
+export function refusedBy(to: { model: string }, status: number, body: Buffer): OffsiteError {
+  const { codes, message = 'an empty body' } = readErrorText(body);
   return new OffsiteError(`the model ${to.model} refused the request (${status}): ${message}`, {
     code: isContextFull(codes, message) ? 'MODEL_CONTEXT_FULL' : 'MODEL_REFUSED',
     kind: 'infrastructure',
@@ -59,8 +52,4 @@ export function hintFor(status: number): string {
 export function isContextFull(codes: readonly string[], message: string): boolean {
   if (codes.includes('context_length_exceeded') || codes.includes('exceed_context_size_error')) return true;
   return /prompt is too long|maximum context length|exceeds? the (available )?context/i.test(message);
-}
-
-function wordsIn(wire: Wire, body: Buffer): string {
-  return errorIn(wire, body).message ?? 'an empty body';
 }

@@ -1,10 +1,10 @@
 import { modelAnswers } from '../../bounds/model.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import { beginningOf } from '../beginning-of.ts';
-import { errorIn, isContextFull } from '../chat/model-errors.ts';
+import { isContextFull } from '../chat/model-errors.ts';
 import { meterOf } from '../metering.ts';
 import type { Upstream, UpstreamAnswer, UpstreamRequest } from '../upstream.ts';
-import type { ModelError } from '../wires/model-error.ts';
+import { type ModelError, readErrorText } from '../wires/model-error.ts';
 import { namedOptions } from './named-options.ts';
 import type { RefusedOptions } from './refused-options.ts';
 import { type Fitted, optionsOf, type RequestOption, withoutOptions } from './request-options.ts';
@@ -86,7 +86,7 @@ async function refusalIn(
   const { read, whole, discard } = await beginningOf(answer.body, isDocument ? 'first' : 'judged');
   const passed = { ...answer, body: whole() };
   if (isDocument && !isErrorDocument(wire, read)) return passed;
-  return { answer: passed, error: errorIn(wire, read), discard };
+  return { answer: passed, error: readErrorText(read), discard };
 }
 
 /** Whether a document that came with a success has no answer, and the words of an error. */

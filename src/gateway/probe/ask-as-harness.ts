@@ -87,7 +87,7 @@ export async function openHarnessDoor(
         },
       });
       const answered = { headers: Object.fromEntries(answer.headers), body: bytesOf(answer) };
-      if (!answer.ok) throw refusedBy({ wire, model: model.name }, answer.status, await wholeOf(answered));
+      if (!answer.ok) throw refusedBy({ model: model.name }, answer.status, await wholeOf(answered));
       const events: NeutralEvent[] = [];
       await readEvents(answered, wire, (event) => events.push(event), neutral.messages);
       const read = answerOf(events);

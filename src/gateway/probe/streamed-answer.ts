@@ -84,7 +84,7 @@ async function streamed(
   const answer = await sent(model, wire, body, signal);
   if (answer.status < 200 || answer.status > 299) {
     const refusal = await wholeOf(answer);
-    throw new StreamRefused(answer.status, refusedBy({ wire, model: model.name }, answer.status, refusal));
+    throw new StreamRefused(answer.status, refusedBy({ model: model.name }, answer.status, refusal));
   }
   const read = await readStream(answer, wire, startedAt);
   noteUsage(model.used, {

@@ -4,13 +4,15 @@ import type { ReplayedExchange } from '../../record/model-account.ts';
 import { ModelConfig } from '../../suite/model-config.ts';
 import type { SessionReplay, SessionRequest } from '../gateway.ts';
 import type { GatewayParts } from '../gateway-parts.ts';
-import { answerOf, type ScriptedAnswer } from '../scripted/answer.ts';
+import { answerOf } from '../scripted/answer.ts';
 import { saidBy } from '../scripted/choose-turn.ts';
 import type { Conversation } from '../scripted/conversation.ts';
 import { bytesOf } from '../scripted/pass-events.ts';
 import { readConversation } from '../scripted/read-conversation.ts';
 import { endingCommand } from '../scripted/shell-tool.ts';
+import { scriptedDocument, scriptedEvents } from '../scripted/write-scripted.ts';
 import { recordedModel, type ServedModel } from '../served-model.ts';
+import type { NeutralAnswer } from '../translation/neutral-answer.ts';
 import type { UpstreamAnswer } from '../upstream.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import { type Cassette, trialName } from './cassette.ts';
@@ -151,12 +153,11 @@ function withoutShell(
   );
 }
 
-function written(answered: ScriptedAnswer, conversation: Conversation, at: number): UpstreamAnswer {
-  const { wire, streamed, usageAsked } = conversation;
-  const { write, writeStream } = wireTable[wire].answers;
+function written(answered: NeutralAnswer, conversation: Conversation, at: number): UpstreamAnswer {
+  const { streamed } = conversation;
   const body = streamed
-    ? Buffer.concat([...writeStream(answered, { characters: 200, at, usageAsked })].map(bytesOf))
-    : Buffer.from(JSON.stringify(write(answered, at)));
+    ? Buffer.concat([...scriptedEvents(answered, conversation, { characters: 200, at })].map(bytesOf))
+    : scriptedDocument(answered, conversation, at);
   const type = streamed ? 'text/event-stream; charset=utf-8' : 'application/json';
   return { status: 200, headers: { 'content-type': type }, body: one(body) };
 }

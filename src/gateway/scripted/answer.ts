@@ -1,45 +1,25 @@
 import { createHash } from 'node:crypto';
 import type { ScriptTurn, ScriptUsage } from '../../suite/script-file.ts';
+import type { NeutralAnswer, NeutralUsage } from '../translation/neutral-answer.ts';
+import type { ModelPart } from '../translation/neutral-request.ts';
 import type { JsonObject } from '../wires/lenient.ts';
+import { fields } from '../wires/reply.ts';
 import type { Conversation } from './conversation.ts';
 import { endingCommand, shellCall } from './shell-tool.ts';
-
-/** The answer of a turn to one conversation, independent of the wire. */
-export interface ScriptedAnswer {
-  /** The same for the same conversation, so that a retry gets the lost answer. */
-  id: string;
-  model: string;
-  text: string;
-  calls: ScriptedCall[];
-  stop: 'done' | 'length' | 'refusal';
-  usage: TokenCounts | undefined;
-}
-
-export interface ScriptedCall {
-  id: string;
-  tool: string;
-  /** JSON, or the text that the script uses instead. */
-  arguments: string;
-}
-
-/** `input` counts the whole prompt, `output` the whole answer, including reasoning. */
-export interface TokenCounts {
-  input: number;
-  output: number;
-  cacheRead: number | undefined;
-  cacheWrite: number | undefined;
-  reasoning: number | undefined;
-}
 
 /** A turn that needs something that the request does not offer. */
 export interface Impossible {
   impossible: string;
 }
 
+/**
+ * The answer of a turn to one conversation. Its id is the same for the same conversation, so that a retry gets
+ * the lost answer. The arguments of a call may be any text that the script uses instead of JSON.
+ */
 export function answerOf(
   turn: Pick<ScriptTurn, 'text' | 'run' | 'calls' | 'usage' | 'stop'>,
   conversation: Conversation,
-): ScriptedAnswer | Impossible {
+): NeutralAnswer | Impossible {
   const id = conversationKey(conversation).slice(0, 24);
   const ending = turn.calls === undefined ? endingCommand(conversation) : undefined;
   const run = turn.run ?? (ending === undefined ? [] : [ending]);
@@ -55,18 +35,17 @@ export function answerOf(
   }
   const called = [...runs.flatMap(({ call }) => call ?? []), ...(turn.calls ?? [])];
   const calls = called.map(({ tool, arguments: given }, index) => ({
-    id: `call_${id}_${index}`,
-    tool,
+    ...{ type: 'call' as const, id: `call_${id}_${index}`, name: tool },
     arguments: typeof given === 'string' ? given : JSON.stringify(given),
   }));
   const text = turn.text ?? '';
   const written = text.length + calls.reduce((sum, call) => sum + call.arguments.length, 0);
+  const said: ModelPart = { type: turn.stop === 'refusal' ? 'refusal' : 'text', text };
   return {
     id,
     model: conversation.model,
-    text,
-    calls,
-    stop: turn.stop ?? 'done',
+    parts: [...(text === '' ? [] : [said]), ...calls],
+    stop: turn.stop === 'refusal' ? 'refused' : (turn.stop ?? (calls.length > 0 ? 'tools' : 'done')),
     usage: usageOf(turn.usage ?? {}, conversation.length, written),
   };
 }
@@ -82,9 +61,9 @@ export function estimateTokens(characters: number): number {
   return Math.ceil(characters / 4);
 }
 
-function usageOf(usage: ScriptUsage, asked: number, written: number): TokenCounts | undefined {
-  if (usage === 'none') return undefined;
+function usageOf(usage: ScriptUsage, asked: number, written: number): NeutralUsage {
+  if (usage === 'none') return {};
   const { input = estimateTokens(asked), output = estimateTokens(written) } = usage;
   const { cacheRead, cacheWrite, reasoning } = usage;
-  return { input, output, cacheRead, cacheWrite, reasoning };
+  return fields({ input, output, cacheRead, cacheWrite, reasoning });
 }

@@ -1,14 +1,13 @@
 import type { Clock } from '../../base/clock.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import type { Trouble } from '../../suite/script-file.ts';
-import type { WireEvent } from '../wires/wire-event.ts';
+import { textOfEvent, type WireEvent } from '../wires/wire-event.ts';
 
 type Cut = Extract<Trouble, { cut: unknown }>['cut'];
 type Bytes = AsyncIterable<Uint8Array>;
 
-export function bytesOf({ event, data }: WireEvent): Buffer {
-  const line = `data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;
-  return Buffer.from(event === undefined ? line : `event: ${event}\n${line}`);
+export function bytesOf(event: WireEvent): Buffer {
+  return Buffer.from(textOfEvent(event));
 }
 
 /**

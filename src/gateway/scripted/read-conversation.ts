@@ -25,7 +25,7 @@ export function readConversation(
     messages: messages.reduce<Message[]>(addMessage, []),
     tools,
     streamed: inPath?.streamed ?? body.stream === true,
-    usageAsked: usageOption !== undefined && isObject(options) && options[usageOption.option] === true,
+    usageAsked: !usageOption || (isObject(options) && options[usageOption.option] === true),
     length,
   };
 }

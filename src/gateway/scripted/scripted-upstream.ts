@@ -6,15 +6,17 @@ import { modelRequests } from '../../bounds/sandbox.ts';
 import { ScriptFile, type ScriptTurn, type Trouble } from '../../suite/script-file.ts';
 import { readYamlFile } from '../../suite/yaml-file.ts';
 import { Losses } from '../translation/losses.ts';
+import type { NeutralAnswer } from '../translation/neutral-answer.ts';
 import type { Upstream, UpstreamAnswer, UpstreamRequest } from '../upstream.ts';
 import { isObject, type JsonObject } from '../wires/lenient.ts';
 import type { WireDescriptor } from '../wires/wire-descriptor.ts';
 import { wireTable } from '../wires/wire-table.ts';
-import { answerOf, conversationKey, estimateTokens, type ScriptedAnswer } from './answer.ts';
+import { answerOf, conversationKey, estimateTokens } from './answer.ts';
 import { chooseTurn } from './choose-turn.ts';
 import type { Conversation } from './conversation.ts';
 import { bytesOf, cutShort, endless, garbage, paced } from './pass-events.ts';
 import { readConversation } from './read-conversation.ts';
+import { scriptedDocument, scriptedEvents } from './write-scripted.ts';
 
 /**
  * A model that answers from a file of turns. Its only state between requests is how often each state of a
@@ -75,20 +77,18 @@ async function answer(
 }
 
 function bodyOf(
-  answered: ScriptedAnswer,
+  answered: NeutralAnswer,
   conversation: Conversation,
   turn: ScriptTurn | undefined,
   trouble: Trouble | undefined,
   clock: Clock,
   signal: AbortSignal,
 ): AsyncIterable<Uint8Array> {
-  const { write, writeStream } = wireTable[conversation.wire].answers;
   const { characters = 24, pause } = turn?.stream ?? {};
   const pace = (chunks: Iterable<Uint8Array>) => paced(chunks, pause, clock, signal);
   if (trouble && 'garbage' in trouble) return pace([garbage]);
-  const events = () =>
-    writeStream(answered, { characters, at: clock.now(), usageAsked: conversation.usageAsked });
-  const whole = () => Buffer.from(JSON.stringify(write(answered, clock.now())));
+  const events = () => scriptedEvents(answered, conversation, { characters, at: clock.now() });
+  const whole = () => scriptedDocument(answered, conversation, clock.now());
   if (trouble && 'neverEnding' in trouble)
     return pace(conversation.streamed ? endless(events()) : repeated(Buffer.from(' '.repeat(64))));
   const chunks = pace(conversation.streamed ? events().map(bytesOf) : [whole()]);

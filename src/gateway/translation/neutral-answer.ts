@@ -61,7 +61,8 @@ export function* eventsOf({
   sequence,
   usage,
 }: NeutralAnswer): Generator<NeutralEvent> {
-  yield { type: 'start', id, model, usage };
+  const { output: _, reasoning: __, ...asked } = usage;
+  yield { type: 'start', id, model, usage: asked };
   for (const part of parts) {
     switch (part.type) {
       case 'text':

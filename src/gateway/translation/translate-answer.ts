@@ -1,9 +1,10 @@
 import { ByteStore } from '../../base/byte-store.ts';
 import { modelAnswers } from '../../bounds/model.ts';
-import { errorIn } from '../chat/model-errors.ts';
 import { isBlank, isDocument, isEvents } from '../event-feed.ts';
 import type { UpstreamAnswer } from '../upstream.ts';
 import { parsed } from '../wires/lenient.ts';
+import { readErrorText } from '../wires/model-error.ts';
+import { textOfEvent } from '../wires/wire-event.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import { callIds, idsIn } from './call-ids.ts';
 import type { Losses } from './losses.ts';
@@ -11,7 +12,7 @@ import { eventsOf, failedAnswer, type NeutralEvent } from './neutral-answer.ts';
 import { decoderOf } from './read-answers.ts';
 import type { Transcoder } from './transcoder.ts';
 import type { TranslatedRequest } from './translate-request.ts';
-import { bytesOfEvent, streamTranscoder } from './translate-stream.ts';
+import { streamTranscoder } from './translate-stream.ts';
 import { UnreadableAnswer } from './unreadable-answer.ts';
 import { wholeAnswer } from './whole-answer.ts';
 import type { Asked } from './wire-translation.ts';
@@ -59,7 +60,7 @@ export function translateAnswer(
   if (!request.streamed) return inOnePiece(status, (body) => client.writeAnswer(read(body), asked));
   const isStream = String(headers['content-type'] ?? '').startsWith('text/event-stream');
   const write = (events: Iterable<NeutralEvent>, out: string[] = []) => {
-    const writer = client.writeStream(asked, (event) => out.push(bytesOfEvent(event)));
+    const writer = client.writeStream(asked, (event) => out.push(textOfEvent(event)));
     for (const event of events) writer.take(event);
     return out.join('');
   };
@@ -138,8 +139,8 @@ function countAnswer({ from, estimate }: TranslatedRequest, tokens = estimate): 
 }
 
 /** Keeps the upstream's own message, which says what clients should do, for example to shorten the prompt. */
-function errorFor({ from, to }: TranslatedRequest, status: number, body: string): object {
-  const { message, codes } = errorIn(to, body);
+function errorFor({ from }: TranslatedRequest, status: number, body: string): object {
+  const { message, codes } = readErrorText(body);
   const [code = 'model_failed'] = codes;
   return wireTable[from].errorBody(status, code, message ?? `the model answered ${status}`);
 }

@@ -1,7 +1,7 @@
 import { getHeapStatistics } from 'node:v8';
 import { messageOf } from '../../base/offsite-error.ts';
 import { modelAnswers } from '../../bounds/model.ts';
-import type { WireEvent } from '../wires/wire-event.ts';
+import { textOfEvent } from '../wires/wire-event.ts';
 import { answerStream } from './answer-stream.ts';
 import type { CallIds } from './call-ids.ts';
 import type { NeutralEvent } from './neutral-answer.ts';
@@ -24,7 +24,7 @@ export function streamTranscoder(
   let failed: UnreadableAnswer | undefined;
   let hasBegun = false;
   let isTold = false;
-  const writer = client.writeStream(asked, (event) => out.push(bytesOfEvent(event)));
+  const writer = client.writeStream(asked, (event) => out.push(textOfEvent(event)));
   const pieces = new JoinedPieces((event) => writer.take(event));
   const stream = answerStream(model, {
     ids,
@@ -116,8 +116,3 @@ class JoinedPieces {
 }
 
 type PieceType = Extract<NeutralEvent, { text: string }>['type'];
-
-export function bytesOfEvent({ event, data }: WireEvent): string {
-  const line = `data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;
-  return event === undefined ? line : `event: ${event}\n${line}`;
-}

@@ -10,7 +10,7 @@ import { NoAnswer } from './read-answers.ts';
 import { StreamSteps } from './stream-steps.ts';
 import { UnreadableAnswer } from './unreadable-answer.ts';
 
-type Wire = Pick<WireDescriptor, 'translation' | 'answers'>;
+type Wire = Pick<WireDescriptor, 'translation'>;
 
 /**
  * Reads an answer whose bytes are all there, whether it is a stream or a document. Throws
@@ -32,18 +32,11 @@ export function wholeAnswer(wire: Wire, body: string, ids: CallIds, losses: Loss
 }
 
 /** Reads a document into steps. Throws {@link UnreadableAnswer}, with the words of what is no answer. */
-export function readDocument(
-  { translation, answers }: Wire,
-  body: string,
-  steps: StreamSteps,
-  losses: Losses,
-): void {
+export function readDocument({ translation }: Wire, body: string, steps: StreamSteps, losses: Losses): void {
   try {
     translation.read(steps, losses).document(parsed(body));
   } catch (error) {
     if (!(error instanceof NoAnswer)) throw error;
-    throw new UnreadableAnswer(
-      `${error.message}: ${readErrorText(body, answers.readError).message ?? 'nothing'}`,
-    );
+    throw new UnreadableAnswer(`${error.message}: ${readErrorText(body).message ?? 'nothing'}`);
   }
 }

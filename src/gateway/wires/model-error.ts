@@ -47,12 +47,9 @@ export function readErrorBody(document: unknown): ModelError {
 }
 
 /** Reads the body of an answer that failed, whatever it is: a document, plain text or a web page. */
-export function readErrorText(
-  body: string,
-  readDocument: (document: unknown) => ModelError = readErrorBody,
-): ModelError {
-  const document = parsed(body);
-  const error = readDocument(document);
+export function readErrorText(given: Buffer | string): ModelError {
+  const body = given.toString('utf8');
+  const error = readErrorBody(parsed(body));
   if (error.message !== undefined) return error;
   // The words of a document of an unknown form are the document itself.
   const message = pageTitle(body) ?? excerpt(body);
@@ -82,7 +79,18 @@ function excerpt(body: string): string {
 /** Members in which servers put their words, the most telling first. */
 const telling = [
   ...['error', 'message', 'detail', 'msg', 'errors', 'error_message', 'errorMessage', 'error_description'],
-  ...['description', 'reason', 'faultstring', 'fault', 'title', 'Message', 'cause'],
+  ...[
+    'error_msg',
+    'status_msg',
+    'base_resp',
+    'description',
+    'reason',
+    'faultstring',
+    'fault',
+    'title',
+    'Message',
+    'cause',
+  ],
 ];
 
 /** The words of an error: a string, the first telling member of an object, or those of a list's items. */
@@ -94,7 +102,9 @@ function wordsIn(error: unknown, depth = 0): string | undefined {
     return all.length === 0 ? undefined : all.join('; ');
   }
   if (!isObject(error)) return undefined;
-  const [found, more] = telling.flatMap((name) => wordsIn(error[name], depth + 1) ?? []);
+  // Amazon's servers name an error by its class.
+  const classes = Object.keys(error).filter((name) => /[a-z](Exception|Error)$/.test(name));
+  const [found, more] = [...telling, ...classes].flatMap((name) => wordsIn(error[name], depth + 1) ?? []);
   if (found === undefined) return undefined;
   const place = placeOf(error.loc);
   if (place !== undefined) return `${place}: ${found}`;

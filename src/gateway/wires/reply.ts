@@ -1,4 +1,5 @@
 import type { ToolCall } from '../chat/chat.ts';
+import type { Losses } from '../translation/losses.ts';
 import { isObject, type JsonObject, objectsOf, parsed } from './lenient.ts';
 
 /**
@@ -12,6 +13,13 @@ export function argumentsOf(given: unknown): ToolCall['arguments'] {
   const malformed = typeof given === 'string' ? given : JSON.stringify(given);
   const value = parsed(malformed);
   return isObject(value) ? value : { malformed };
+}
+
+/** The same for a wire that carries only objects. Any other arguments are wrapped, which is a loss. */
+export function argumentsObject(given: string, losses: Losses): JsonObject {
+  const read = argumentsOf(given);
+  if (read.malformed === given) losses.record('answer.arguments', 'answer detail');
+  return read;
 }
 
 /** Text as a string, or as a list of parts. */

@@ -1,14 +1,10 @@
 import type { HttpModel, Wire } from '../../suite/model-config.ts';
-import type { ChatRequest } from '../chat/chat.ts';
 import type { ServerModel } from '../probe/server-models.ts';
-import type { ScriptedAnswer } from '../scripted/answer.ts';
 import type { WireTranslation } from '../translation/wire-translation.ts';
 import type { Accepted } from './accepted.ts';
 import type { JsonObject } from './lenient.ts';
-import type { ModelError } from './model-error.ts';
 import type { ModelRequest } from './model-request.ts';
 import type { PathTarget } from './path-target.ts';
-import type { WireEvent } from './wire-event.ts';
 
 /**
  * Everything that Offsite knows about one wire: the facts of its API, its requests and its answers. The
@@ -46,7 +42,6 @@ export interface WireDescriptor {
   /** Wires whose lists of models have one form share this object. */
   models: WireModels;
   requests: WireRequests;
-  answers: WireAnswers;
   translation: WireTranslation;
 }
 
@@ -88,24 +83,6 @@ export interface WireRequests {
   /** The member and its option that ask a stream to end with its usage, if the wire has such an option. */
   usageOption?: { member: string; option: string };
   read(body: JsonObject): ModelRequest;
-  /** Writes a request of this process. Leaves out what the wire does not support. */
-  write(model: string, request: ChatRequest): JsonObject;
-}
-
-export interface WireAnswers {
-  /** Reads the body of an answer that failed. */
-  readError(body: unknown): ModelError;
-  /** Writes a scripted answer as one document. `at`: epoch milliseconds. */
-  write(answer: ScriptedAnswer, at: number): JsonObject;
-  /** Writes a scripted answer as the events of a stream. */
-  writeStream(answer: ScriptedAnswer, how: StreamForm): Generator<WireEvent>;
-}
-
-export interface StreamForm {
-  /** Characters of text or arguments in one event. */
-  characters: number;
-  /** Epoch milliseconds. */
-  at: number;
-  /** Whether the request asked for usage by the wire's {@link WireRequests.usageOption}. */
-  usageAsked: boolean;
+  /** Set if not all servers of the wire can answer in JSON: a form is a tool that the model must call. */
+  formIsTool?: true;
 }

@@ -10,6 +10,11 @@ export interface WireEvent {
   isText?: boolean;
 }
 
+export function textOfEvent({ event, data }: WireEvent): string {
+  const line = `data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;
+  return event === undefined ? line : `event: ${event}\n${line}`;
+}
+
 /** Pieces with the given number of characters; no character is cut. */
 export function piecesOf(text: string, characters: number): string[] {
   const all = Array.from(text);

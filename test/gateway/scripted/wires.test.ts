@@ -91,7 +91,7 @@ describe('a streamed answer', () => {
     ]);
     expect(response.usage).toEqual({
       input_tokens: 1200,
-      input_tokens_details: { cached_tokens: 1000 },
+      input_tokens_details: { cached_tokens: 1000, cache_write_tokens: 100 },
       output_tokens: 50,
       output_tokens_details: { reasoning_tokens: 20 },
       total_tokens: 1250,

@@ -226,6 +226,23 @@ test("an error in a stream is told in the client's wire", async () => {
   expect(other.text).toContain('response.failed');
 });
 
+test('arguments that are no JSON object reach a client whose wire carries only objects, and are named', async () => {
+  const tool_calls = [{ id: 'a', type: 'function', function: { name: 'bash', arguments: 'ls -la' } }];
+  const message = { role: 'assistant', content: null, tool_calls };
+  const answer = { ...chatAnswer, choices: [{ index: 0, message, finish_reason: 'tool_calls' }] };
+  await using at = await servedPlace('openai-chat', {}, json(200, answer));
+  const contents = [{ role: 'user', parts: [{ text: 'x' }] }];
+  for (const verb of ['generateContent', 'streamGenerateContent?alt=sse']) {
+    const { text } = await ask(at, `/v1beta/models/big:${verb}`, { contents });
+    expect(text).toContain('"args":{"malformed":"ls -la"}');
+  }
+  const { text } = await ask(at, '/v1/messages', hello);
+  expect(text).toContain('"input":{"malformed":"ls -la"}');
+  const { exchanges } = await at.session.account();
+  const lost = { path: 'answer.arguments', kind: 'answer detail', times: 1 };
+  expect(exchanges.map(({ translation }) => translation?.losses.at(-1))).toEqual([lost, lost, lost]);
+});
+
 test('tools of groups and tools that take text come back as what they were', async () => {
   const call = (id: string, name: string, input: object) => ({
     id,

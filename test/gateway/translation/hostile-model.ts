@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { Losses } from '../../../src/gateway/translation/losses.ts';
 import type { NeutralEvent } from '../../../src/gateway/translation/neutral-answer.ts';
-import { bytesOfEvent } from '../../../src/gateway/translation/translate-stream.ts';
+import { textOfEvent } from '../../../src/gateway/wires/wire-event.ts';
 import { wireTable } from '../../../src/gateway/wires/wire-table.ts';
 import { type Wire, wires } from '../../../src/suite/model-config.ts';
 import { requests } from './requests.ts';
@@ -38,7 +38,7 @@ export function framesOf(wire: Wire, steps: readonly NeutralEvent[]): string[] {
   const frames: string[] = [];
   const request = { ...requests.neutral, usageAsked: true };
   const asked = { request, at: 0, losses: new Losses('lenient', 'big') };
-  const writer = wireTable[wire].translation.writeStream(asked, (event) => frames.push(bytesOfEvent(event)));
+  const writer = wireTable[wire].translation.writeStream(asked, (event) => frames.push(textOfEvent(event)));
   for (const step of [{ type: 'start', id: 'a1', model: 'big-1' } as const, ...steps]) writer.take(step);
   return frames;
 }

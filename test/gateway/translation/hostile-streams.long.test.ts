@@ -1,14 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { bytesOfEvent } from '../../../src/gateway/translation/translate-stream.ts';
+import { textOfEvent } from '../../../src/gateway/wires/wire-event.ts';
 import type { Wire } from '../../../src/suite/model-config.ts';
 import { framesOf, heard, pairs, success, write } from './hostile-model.ts';
 
-const event = (type: string, data: object) => bytesOfEvent({ event: type, data: { type, ...data } });
+const event = (type: string, data: object) => textOfEvent({ event: type, data: { type, ...data } });
 
 const chat = (choice: object) =>
-  bytesOfEvent({ event: undefined, data: { id: 'c', choices: [{ index: 0, ...choice }] } });
+  textOfEvent({ event: undefined, data: { id: 'c', choices: [{ index: 0, ...choice }] } });
 const piece = (tool_call: object) => chat({ delta: { tool_calls: [tool_call] } });
 const chatEnd = [chat({ delta: {}, finish_reason: 'tool_calls' }), 'data: [DONE]\n\n'];
 
@@ -24,7 +24,7 @@ const messageEnd = [
   event('message_stop', {}),
 ];
 
-const gemini = (...candidates: object[]) => bytesOfEvent({ event: undefined, data: { candidates } });
+const gemini = (...candidates: object[]) => textOfEvent({ event: undefined, data: { candidates } });
 const said = { content: { role: 'model', parts: [{ text: 'x' }] } };
 
 /** Streams whose events are fine, each alone, and that end well. */

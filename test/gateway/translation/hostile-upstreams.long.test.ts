@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { NeutralEvent } from '../../../src/gateway/translation/neutral-answer.ts';
-import { bytesOfEvent } from '../../../src/gateway/translation/translate-stream.ts';
+import { textOfEvent } from '../../../src/gateway/wires/wire-event.ts';
 import type { Wire } from '../../../src/suite/model-config.ts';
 import { call, end, framesOf, heard, pairs, success, write } from './hostile-model.ts';
 
@@ -88,7 +88,7 @@ test.each(pairs)(
 
 /** Our own writer refuses to keep as many. */
 function* manyItems(): Generator<string> {
-  const event = (type: string, data: object) => bytesOfEvent({ event: type, data: { type, ...data } });
+  const event = (type: string, data: object) => textOfEvent({ event: type, data: { type, ...data } });
   yield event('response.created', { response: { id: 'r', status: 'in_progress' } });
   for (let output_index = 0; output_index < 100_000; output_index += 1) {
     const item = { type: 'function_call', call_id: `c${output_index}`, name: 'bash', arguments: '{}' };

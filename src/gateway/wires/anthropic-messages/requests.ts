@@ -1,8 +1,6 @@
-import type { ChatMessage, ChatRequest } from '../../chat/chat.ts';
 import { type Accepted, words } from '../accepted.ts';
 import { anything, type JsonObject, member, object, objectsOf, toolType, wholeText } from '../lenient.ts';
 import { type ModelRequest, type RequestMessage, textsOf, toolOf } from '../model-request.ts';
-import { fields } from '../reply.ts';
 
 export const accepted: Accepted = {
   members: words(`
@@ -70,78 +68,4 @@ function callOf(part: JsonObject) {
 function resultOf(part: JsonObject): RequestMessage {
   const { tool_use_id: callId = '', content } = Result.parse(part);
   return { from: 'tool', callId, texts: textsOf(content) };
-}
-
-/**
- * The wire has no seed. Not all servers that speak it can answer in JSON, so the schema becomes a tool that
- * the model must call.
- */
-export function write(model: string, request: ChatRequest): JsonObject {
-  const tools = [...(request.tools ?? []), ...answerTool(request)];
-  return fields({
-    model,
-    max_tokens: request.maxTokens ?? defaultMaxTokens,
-    system: request.system,
-    messages: messagesOf(request.messages),
-    tools:
-      tools.length === 0
-        ? undefined
-        : tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters })),
-    tool_choice: request.schema && choiceFor(request),
-    temperature: request.temperature,
-  });
-}
-
-function answerTool({ schema }: ChatRequest) {
-  if (!schema) return [];
-  return [{ name: schema.name, description: 'Gives your answer.', parameters: schema.schema }];
-}
-
-/** If the request has tools, the model may use those first. */
-function choiceFor({ schema, tools }: ChatRequest): JsonObject {
-  return tools?.length ? { type: 'any' } : { type: 'tool', name: schema?.name };
-}
-
-/**
- * Users and models must take turns, and tool results belong to the user: merges consecutive messages of one
- * side.
- */
-function messagesOf(messages: readonly ChatMessage[]): JsonObject[] {
-  const merged: { role: string; content: JsonObject[] }[] = [];
-  for (const message of messages) {
-    const role = message.from === 'model' ? 'assistant' : 'user';
-    const blocks = blocksOf(message);
-    const last = merged.at(-1);
-    if (last?.role === role) last.content.push(...blocks);
-    else if (blocks.length > 0) merged.push({ role, content: blocks });
-  }
-  return merged;
-}
-
-function blocksOf(message: ChatMessage): JsonObject[] {
-  // The API refuses empty text blocks.
-  const said = message.text.trim() === '' ? [] : [{ type: 'text', text: message.text }];
-  switch (message.from) {
-    case 'user':
-      return said;
-    case 'tool':
-      return [
-        {
-          type: 'tool_result',
-          tool_use_id: message.callId,
-          content: message.text,
-          ...(message.failed && { is_error: true }),
-        },
-      ];
-    case 'model':
-      return [
-        ...said,
-        ...message.calls.map((call) => ({
-          type: 'tool_use',
-          id: call.id,
-          name: call.name,
-          input: call.arguments,
-        })),
-      ];
-  }
 }

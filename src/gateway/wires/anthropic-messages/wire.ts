@@ -1,8 +1,6 @@
 import { modelsInData } from '../../probe/server-models.ts';
-import { readErrorBody } from '../model-error.ts';
 import type { WireDescriptor, WireModels } from '../wire-descriptor.ts';
-import { accepted, hostedTool, read, write } from './requests.ts';
-import { writeAnswer, writeStream } from './scripted.ts';
+import { accepted, hostedTool, read } from './requests.ts';
 import { translation } from './translation/translation.ts';
 
 /** https://docs.anthropic.com/en/api/models-list */
@@ -47,8 +45,7 @@ export const anthropicMessages: WireDescriptor = {
   variables: (origin, key) => ({ ANTHROPIC_BASE_URL: origin, ANTHROPIC_API_KEY: key }),
   errorBody: (status, _code, message) => ({ type: 'error', error: { type: errorType(status), message } }),
   models,
-  requests: { accepted, hostedTool, read, write },
-  answers: { readError: readErrorBody, write: writeAnswer, writeStream },
+  requests: { accepted, hostedTool, read, formIsTool: true },
   translation,
 };
 

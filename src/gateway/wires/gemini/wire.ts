@@ -1,8 +1,6 @@
 import { modelWith, type ServerModel } from '../../probe/server-models.ts';
 import { anything, listOf, object, objectsOf, tokens, wholeText } from '../lenient.ts';
-import { readErrorBody } from '../model-error.ts';
 import type { WireDescriptor, WireModels } from '../wire-descriptor.ts';
-import { write, writeAnswer, writeStream } from './own-requests.ts';
 import { streamQuery, targetOf } from './paths.ts';
 import { read } from './read.ts';
 import { accepted, freeForm, partMembers, providerSide, spelled } from './requests.ts';
@@ -68,8 +66,6 @@ export const gemini: WireDescriptor = {
     providerSide,
     names: { freeForm, spelled: new Set([...spelled, ...partMembers, ...accepted.members]) },
     read,
-    write,
   },
-  answers: { readError: readErrorBody, write: writeAnswer, writeStream },
   translation,
 };

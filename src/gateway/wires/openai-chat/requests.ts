@@ -1,4 +1,3 @@
-import type { ChatMessage, ChatRequest } from '../../chat/chat.ts';
 import { type Accepted, words } from '../accepted.ts';
 import {
   anything,
@@ -11,7 +10,6 @@ import {
   wholeText,
 } from '../lenient.ts';
 import { type ModelRequest, type RequestMessage, textsOf, toolOf } from '../model-request.ts';
-import { fields } from '../reply.ts';
 
 /**
  * OpenAI's members, and those that control sampling and reasoning in vLLM, llama.cpp, SGLang, Qwen, GLM and
@@ -67,40 +65,4 @@ export function read(body: JsonObject): ModelRequest {
 function callOf(item: JsonObject) {
   const { id = '', function: called } = Call.parse(item);
   return { id, name: called.name ?? '', arguments: called.arguments };
-}
-
-export function write(model: string, request: ChatRequest): JsonObject {
-  return fields({
-    model,
-    messages: [
-      ...(request.system === undefined ? [] : [{ role: 'system', content: request.system }]),
-      ...request.messages.map(messageOf),
-    ],
-    tools: request.tools?.map((tool) => ({ type: 'function', function: tool })),
-    response_format: request.schema && { type: 'json_schema', json_schema: request.schema },
-    temperature: request.temperature,
-    seed: request.seed,
-    // The old name. OpenAI's newer models refuse it, and are asked with the other one (gateway/options/).
-    max_tokens: request.maxTokens,
-  });
-}
-
-function messageOf(message: ChatMessage): JsonObject {
-  switch (message.from) {
-    case 'user':
-      return { role: 'user', content: message.text };
-    case 'tool':
-      return { role: 'tool', tool_call_id: message.callId, content: message.text };
-    case 'model': {
-      const calls = message.calls.map((call) => ({
-        id: call.id,
-        type: 'function',
-        // Servers whose templates parse the history refuse invalid JSON, so malformed arguments are sent back
-        // wrapped.
-        function: { name: call.name, arguments: JSON.stringify(call.arguments) },
-      }));
-      if (calls.length === 0) return { role: 'assistant', content: message.text };
-      return { role: 'assistant', content: message.text || null, tool_calls: calls };
-    }
-  }
 }

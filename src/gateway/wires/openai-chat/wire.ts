@@ -1,8 +1,6 @@
-import { readErrorBody } from '../model-error.ts';
 import { openAiAccountHeaders, openAiError, openAiModels, openAiVariables } from '../openai.ts';
 import type { WireDescriptor } from '../wire-descriptor.ts';
-import { accepted, hostedTool, read, usageOption, write } from './requests.ts';
-import { writeAnswer, writeStream } from './scripted.ts';
+import { accepted, hostedTool, read, usageOption } from './requests.ts';
 import { translation } from './translation/translation.ts';
 
 /** Chat Completions, as defined by OpenAI and spoken by many servers. */
@@ -19,7 +17,6 @@ export const openAiChat: WireDescriptor = {
   variables: openAiVariables,
   errorBody: openAiError,
   models: openAiModels,
-  requests: { accepted, hostedTool, usageOption, read, write },
-  answers: { readError: readErrorBody, write: writeAnswer, writeStream },
+  requests: { accepted, hostedTool, usageOption, read },
   translation,
 };

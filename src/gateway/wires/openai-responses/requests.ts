@@ -1,8 +1,6 @@
-import type { ChatMessage, ChatRequest } from '../../chat/chat.ts';
 import { type Accepted, words } from '../accepted.ts';
 import { anything, type JsonObject, member, object, objectsOf, toolType, wholeText } from '../lenient.ts';
 import { type ModelRequest, type RequestMessage, textsOf, toolOf } from '../model-request.ts';
-import { fields } from '../reply.ts';
 
 export const accepted: Accepted = {
   members: words(`
@@ -72,43 +70,4 @@ export function read(body: JsonObject): ModelRequest {
   }
   const functions = objectsOf(body.tools).filter(({ type }) => type === 'function');
   return { system, messages, tools: functions.flatMap((tool) => toolOf(tool.name, tool.parameters)) };
-}
-
-/** Writes the whole conversation, and asks the provider to store nothing. The wire has no seed. */
-export function write(model: string, request: ChatRequest): JsonObject {
-  return fields({
-    model,
-    instructions: request.system,
-    input: request.messages.flatMap(itemsOf),
-    // With strict tools every parameter is required.
-    tools: request.tools?.map((tool) => ({ type: 'function', strict: false, ...tool })),
-    text: request.schema && { format: { type: 'json_schema', strict: false, ...request.schema } },
-    temperature: request.temperature,
-    max_output_tokens: request.maxTokens,
-    store: false,
-  });
-}
-
-function itemsOf(message: ChatMessage): JsonObject[] {
-  const said = (role: string, type: string) => ({
-    type: 'message',
-    role,
-    content: [{ type, text: message.text }],
-  });
-  switch (message.from) {
-    case 'user':
-      return [said('user', 'input_text')];
-    case 'tool':
-      return [{ type: 'function_call_output', call_id: message.callId, output: message.text }];
-    case 'model':
-      return [
-        ...(message.text === '' ? [] : [said('assistant', 'output_text')]),
-        ...message.calls.map((call) => ({
-          type: 'function_call',
-          call_id: call.id,
-          name: call.name,
-          arguments: JSON.stringify(call.arguments),
-        })),
-      ];
-  }
 }

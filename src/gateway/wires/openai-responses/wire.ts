@@ -1,8 +1,6 @@
-import { readErrorBody } from '../model-error.ts';
 import { openAiAccountHeaders, openAiError, openAiModels, openAiVariables } from '../openai.ts';
 import type { WireDescriptor } from '../wire-descriptor.ts';
-import { accepted, hostedTool, read, write } from './requests.ts';
-import { writeAnswer, writeStream } from './scripted.ts';
+import { accepted, hostedTool, read } from './requests.ts';
 import { translation } from './translation/translation.ts';
 
 /** OpenAI's Responses. */
@@ -25,7 +23,6 @@ export const openAiResponses: WireDescriptor = {
   variables: openAiVariables,
   errorBody: openAiError,
   models: openAiModels,
-  requests: { accepted, hostedTool, read, write },
-  answers: { readError: readErrorBody, write: writeAnswer, writeStream },
+  requests: { accepted, hostedTool, read },
   translation,
 };

@@ -2,7 +2,7 @@ import type { NeutralEvent } from '../../../translation/neutral-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import type { JsonObject } from '../../lenient.ts';
 import { eventsAround } from '../../text-event.ts';
-import { messageHead, noUsage, stopReasons, usageOf } from './write-answer.ts';
+import { messageHead, stopReasons, usageOf } from './write-answer.ts';
 
 type Block = 'text' | 'thinking' | 'tool_use';
 
@@ -43,8 +43,9 @@ export const writeStream: WireTranslation['writeStream'] = ({ request }, emit) =
           stop_reason: null,
           stop_sequence: null,
         };
-        const usage = { ...noUsage, ...usageOf(step.usage ?? {}) };
-        return event('message_start', { message: { ...message, usage } });
+        const usage = usageOf({ output: 1, ...step.usage }, request);
+        event('message_start', { message: { ...message, usage } });
+        return event('ping');
       }
       case 'text':
       case 'refusal':
@@ -75,7 +76,7 @@ export const writeStream: WireTranslation['writeStream'] = ({ request }, emit) =
       case 'end': {
         close();
         const stop = { stop_reason: stopReasons[step.stop], stop_sequence: step.sequence ?? null };
-        event('message_delta', { delta: stop, usage: { output_tokens: 0, ...usageOf(step.usage) } });
+        event('message_delta', { delta: stop, usage: usageOf(step.usage, request) });
         return event('message_stop');
       }
       case 'failure':

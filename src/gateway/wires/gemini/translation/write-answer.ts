@@ -1,15 +1,15 @@
+import type { Losses } from '../../../translation/losses.ts';
 import type { NeutralAnswer, NeutralStop, NeutralUsage } from '../../../translation/neutral-answer.ts';
 import type { ModelPart } from '../../../translation/neutral-request.ts';
-import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { isObject, type JsonObject, parsed } from '../../lenient.ts';
-import { fields } from '../../reply.ts';
+import type { JsonObject } from '../../lenient.ts';
+import { argumentsObject, fields } from '../../reply.ts';
 import { signedParts } from './signatures.ts';
 
 export const writeAnswer: WireTranslation['writeAnswer'] = (answer, { request, losses }) => {
   const carried = answer.parts.filter((part) => part.type !== 'reasoning' || !part.redacted);
   if (carried.length < answer.parts.length) losses.record('answer.redacted', 'reasoning');
-  const parts = signedParts(carried, partOf);
+  const parts = signedParts(carried, (part) => partOf(part, losses));
   return {
     candidates: [{ content: { parts, role: 'model' }, finishReason: finishReasons[answer.stop], index: 0 }],
     ...head(answer, request.model),
@@ -30,23 +30,9 @@ export const finishReasons: Readonly<Record<NeutralStop, string>> = {
   sequence: 'STOP',
 };
 
-export function partOf(part: Exclude<ModelPart, { type: 'reasoning' }>): JsonObject {
-  return part.type === 'call' ? callPart(part) : { text: part.text };
-}
-
-export function callPart({
-  id,
-  name,
-  arguments: given,
-}: {
-  id: string;
-  name: string;
-  arguments: string;
-}): JsonObject {
-  const args = parsed(given);
-  if (!isObject(args))
-    throw new UnreadableAnswer(`the arguments of the tool call ${name} are not a JSON object`);
-  return { functionCall: { id, name, args } };
+export function partOf(part: Exclude<ModelPart, { type: 'reasoning' }>, losses: Losses): JsonObject {
+  if (part.type !== 'call') return { text: part.text };
+  return { functionCall: { id: part.id, name: part.name, args: argumentsObject(part.arguments, losses) } };
 }
 
 export function usageOf({ input, output, cacheRead, reasoning }: NeutralUsage): JsonObject {

@@ -4,7 +4,7 @@ import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import type { JsonObject } from '../../lenient.ts';
 import { eventsAround } from '../../text-event.ts';
-import { callPart, errorBody, finishReasons, head, usageOf } from './write-answer.ts';
+import { errorBody, finishReasons, head, partOf, usageOf } from './write-answer.ts';
 
 /** The wire carries a call in one piece, so its arguments are kept until they are complete. */
 export const writeStream: WireTranslation['writeStream'] = ({ request, losses }, emit) => {
@@ -53,7 +53,7 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, losses },
       case 'arguments':
         return whole.add(step.text);
       case 'callEnd':
-        return send(signed(callPart({ ...call, arguments: whole.take() })));
+        return send(signed(partOf({ type: 'call', ...call, arguments: whole.take() }, losses)));
       case 'end':
         return send(
           signed({ text: '' }),
