@@ -129,10 +129,10 @@ test.each(cases)('$name is read by every client', { timeout: 60_000 }, async (on
     else expect(outcome).toEqual(direct);
   }
   expect(wrong).toEqual([]);
-  const translated = (await place.session.account()).exchanges.filter((exchange) => exchange.translation);
-  expect(translated).toHaveLength(wires.length - 1);
-  // What the record says of the server is what its clients got.
-  for (const { failure } of translated) {
+  const { exchanges } = await place.session.account();
+  expect(exchanges.filter(({ translation }) => translation)).toHaveLength(wires.length - 1);
+  // What the record says of the server is what its translated clients got.
+  for (const { failure } of exchanges) {
     if (right.error === undefined) expect(failure).toBeUndefined();
     else expect(failure).toContain(right.error);
   }

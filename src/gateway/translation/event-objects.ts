@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { isObject, type JsonObject } from '../wires/lenient.ts';
 import type { Losses } from './losses.ts';
 import type { Piece } from './neutral-answer.ts';
-import { eventObject } from './read-answers.ts';
+import { eventObjects } from './read-answers.ts';
 import type { StreamSteps } from './stream-steps.ts';
 
 /** A text that no server can guess, so no event contains it. */
@@ -56,10 +56,10 @@ export function eventReader(
       return;
     }
     said = undefined;
-    const event = eventObject(data);
+    const all = eventObjects(data);
     frame = data.length <= small ? (frameOf(last, data) ?? frame) : frame;
     last = data;
-    take(event, name);
+    for (const event of all) take(event, name);
   };
 }
 
@@ -87,9 +87,9 @@ function frameOf(one: string, other: string): Frame | undefined {
   if (!one.startsWith(before) || quotesIn(before) % 2 === 0) return undefined;
   const after = other.slice(other.indexOf('"', from));
   if (!one.endsWith(after) || one.slice(from, one.length - after.length).includes('"')) return undefined;
-  const event = eventObject(`${before}${place}${after}`);
-  const put = setterIn(event);
-  return put && { before, after, event, put };
+  const [event, ...others] = eventObjects(`${before}${place}${after}`);
+  const put = event && others.length === 0 ? setterIn(event) : undefined;
+  return event && put && { before, after, event, put };
 }
 
 function quotesIn(text: string): number {

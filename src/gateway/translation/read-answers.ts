@@ -63,10 +63,16 @@ export function decoderOf(losses: Losses): (bytes?: Buffer) => string {
   };
 }
 
-/** The data of an event of a stream. */
-export function eventObject(data: string): JsonObject {
+/** Whether the data of an event says the end of a stream, as openai-chat does, and servers of all wires. */
+export function isDone(data: string): boolean {
+  return data.length < 20 && /^\s*"?\[?done\]?"?\s*$/i.test(data);
+}
+
+/** The data of an event of a stream. Some servers put several events into a list, or nothing. */
+export function eventObjects(data: string): JsonObject[] {
   const event = parsed(data);
-  if (isObject(event)) return event;
+  const all = Array.isArray(event) ? event : event === null ? [] : [event];
+  if (all.every(isObject)) return all;
   throw new UnreadableAnswer(`an event is not a JSON object: ${data.slice(0, 200)}`);
 }
 

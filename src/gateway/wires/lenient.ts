@@ -23,9 +23,10 @@ export const wholeText = leaf((value) => (typeof value === 'string' ? value : un
  * A number of tokens. An impossible number counts as unknown, so that a faulty upstream does not falsify
  * totals.
  */
-export const tokens = leaf((value) =>
-  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined,
-);
+export const tokens = leaf((value) => {
+  const count = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
+  return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 ? count : undefined;
+});
 
 /** Reads one value. Without an inner schema, reading a stream's events is a quarter faster. */
 function leaf<Value>(read: (value: unknown) => Value | undefined) {
@@ -87,7 +88,8 @@ export function toolType(tool: unknown): string {
 /** Parses a string; undefined if it is not JSON, or needs more memory than this process has. */
 export function parsed(data: string): unknown {
   try {
-    return parseForeignJson(data);
+    // The byte order mark of UTF-8, which clients skip.
+    return parseForeignJson(data.startsWith('\uFEFF') ? data.slice(1) : data);
   } catch {
     // A partial event or garbage has no facts; the client gets it unchanged.
     return undefined;

@@ -1,10 +1,12 @@
 import { otherStopNamed } from '../../translation/read-answers.ts';
-import { isObject, type JsonObject, objectsOf } from '../lenient.ts';
+import { isObject, type JsonObject, member, objectsOf } from '../lenient.ts';
 import { type ModelError, readError } from '../model-error.ts';
 
 /** The error that an answer or a chunk of status 200 carries, in each of the forms that servers use. */
 export function failureIn(chunk: JsonObject): ModelError | undefined {
-  const { error } = chunk;
+  const { error, base_resp: response } = chunk;
+  // MiniMax tells each success too.
+  if (Number(member(response, 'status_code') ?? 0) !== 0) return readError(response);
   if (error !== undefined && error !== null && error !== false && error !== '') {
     const found = readError(error);
     return { ...found, message: found.message ?? readError(chunk).message ?? 'it failed' };

@@ -1,6 +1,6 @@
 import type { CallPieces } from '../../../translation/call-pieces.ts';
 import { eventReader } from '../../../translation/event-objects.ts';
-import { disorder, incomplete, NoAnswer, stopOf } from '../../../translation/read-answers.ts';
+import { disorder, incomplete, isDone, NoAnswer, stopOf } from '../../../translation/read-answers.ts';
 import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
@@ -117,7 +117,11 @@ export const read: WireTranslation['read'] = (steps, losses) => {
       started = message.id;
       // Its output tokens cover only the beginning of the answer.
       count({ ...Object(message.usage), output_tokens: undefined });
-      return steps.start(stringIn(message, 'id'), stringIn(message, 'model'), steps.usage);
+      steps.start(stringIn(message, 'id'), stringIn(message, 'model'), steps.usage);
+      // Bridges put a whole answer into its beginning, or the first block.
+      for (const [index, block] of contentsOf(message.content).entries())
+        if (index >= blocks.length) begin(block, index);
+      return stopWith(message);
     }
     if (!ofMessage.has(type)) return;
     // llama.cpp leaves the beginning out if its first piece is half a character.
@@ -133,7 +137,7 @@ export const read: WireTranslation['read'] = (steps, losses) => {
   return {
     event(data, name) {
       if (steps.over || data.trim() === '') return;
-      isTold ||= data.trim() === '[DONE]';
+      isTold ||= isDone(data);
       if (isTold) return;
       readEvent(data, name);
     },
@@ -152,8 +156,7 @@ export const read: WireTranslation['read'] = (steps, losses) => {
       stopWith(body);
       count(body.usage);
       steps.start(stringIn(body, 'id'), stringIn(body, 'model'), steps.usage);
-      const all = typeof content === 'string' ? [{ type: 'text', text: content }] : objectsOf(content);
-      for (const [index, block] of all.entries()) {
+      for (const [index, block] of contentsOf(content).entries()) {
         begin(block, index);
         endBlock(index);
       }
@@ -162,6 +165,10 @@ export const read: WireTranslation['read'] = (steps, losses) => {
     },
   };
 };
+
+function contentsOf(content: unknown): JsonObject[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : objectsOf(content);
+}
 
 /** Other events, such as `ping`, say nothing of the answer. */
 const ofMessage: ReadonlySet<unknown> = new Set([

@@ -1,6 +1,6 @@
 import { eventReader } from '../../../translation/event-objects.ts';
 import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
-import { incomplete, NoAnswer, stopOf } from '../../../translation/read-answers.ts';
+import { incomplete, isDone, NoAnswer, stopOf } from '../../../translation/read-answers.ts';
 import type { Stops } from '../../../translation/stops.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { isObject, type JsonObject, member, object, objectsOf, tokens } from '../../lenient.ts';
@@ -10,6 +10,7 @@ import { fields } from '../../reply.ts';
 
 /** Reads the chunks of a stream. A whole answer is read as its only chunk. */
 export const read: WireTranslation['read'] = (steps, losses) => {
+  let first: unknown;
   let reason: unknown;
 
   const part = (part: JsonObject) => {
@@ -32,8 +33,11 @@ export const read: WireTranslation['read'] = (steps, losses) => {
     steps.start(stringIn(chunk, 'responseId'), stringIn(chunk, 'modelVersion'));
     // Each chunk has the counts so far.
     if (isObject(chunk.usageMetadata)) steps.counts(usageOf(chunk.usageMetadata));
-    const [candidate, ...others] = objectsOf(chunk.candidates);
-    if (others.length > 0) steps.refuse('the answer has more than one candidate');
+    const candidates = objectsOf(chunk.candidates);
+    first ??= candidates[0]?.index;
+    const candidate = candidates.find(({ index }) => index === first);
+    // Clients read one candidate, whoever asked for more.
+    if (candidates.some((other) => other !== candidate)) losses.record('answer.candidates', 'answer detail');
     if (!candidate && member(chunk.promptFeedback, 'blockReason') !== undefined) return steps.end('refused');
     const parts = objectsOf([member(candidate?.content, 'parts')].flat());
     for (const each of parts) part(each);
@@ -45,7 +49,7 @@ export const read: WireTranslation['read'] = (steps, losses) => {
 
   return {
     event(data) {
-      if (steps.over || data.trim() === '' || data.trim() === '[DONE]') return;
+      if (steps.over || data.trim() === '' || isDone(data)) return;
       readEvent(data);
     },
     end() {
@@ -54,9 +58,11 @@ export const read: WireTranslation['read'] = (steps, losses) => {
       finish();
     },
     document(body) {
-      const isAnswer = isObject(body) && (body.candidates ?? body.promptFeedback ?? body.error) != null;
-      if (!isAnswer) throw new NoAnswer('gemini');
-      take(body);
+      // Without `alt=sse`, a stream is a list of its chunks.
+      const chunks = objectsOf([body].flat());
+      if (!chunks.some(({ candidates, promptFeedback, error }) => candidates ?? promptFeedback ?? error))
+        throw new NoAnswer('gemini');
+      for (const chunk of chunks) if (!steps.over) take(chunk);
       if (!steps.over) finish();
     },
   };

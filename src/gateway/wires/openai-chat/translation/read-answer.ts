@@ -1,5 +1,5 @@
 import { eventReader } from '../../../translation/event-objects.ts';
-import { incomplete, NoAnswer, stopOf } from '../../../translation/read-answers.ts';
+import { incomplete, isDone, NoAnswer, stopOf } from '../../../translation/read-answers.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { words } from '../../accepted.ts';
 import { isNothing, isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
@@ -15,6 +15,7 @@ const known = new Set([...words('role content refusal tool_calls function_call')
 /** Reads the chunks of a stream. A whole answer is read as its only chunk. */
 export const read: WireTranslation['read'] = (steps, losses) => {
   const called = callsOf(steps);
+  let first: unknown;
   let reason: unknown;
   let hasContent = false;
   let whole: JsonObject | undefined;
@@ -22,7 +23,7 @@ export const read: WireTranslation['read'] = (steps, losses) => {
   const say = (message: JsonObject, isWhole: boolean) => {
     const thought = thoughtIn(message);
     steps.text('reasoning', thought);
-    readContent(message.content, steps, losses);
+    readContent(message.content, { steps, losses, called });
     steps.text('refusal', stringIn(message, 'refusal') ?? '');
     const calls = objectsOf([message.tool_calls].flat());
     // In a whole message each piece is a call, whatever its number.
@@ -44,15 +45,19 @@ export const read: WireTranslation['read'] = (steps, losses) => {
     steps.start(stringIn(chunk, 'id'), stringIn(chunk, 'model'));
     const counted = usageIn(chunk);
     if (counted) steps.counts(usageOf(counted));
-    for (const choice of objectsOf(chunk.choices)) {
-      if (Number(choice.index ?? 0) !== 0) {
-        steps.refuse('the answer has more than one choice');
+    for (const choice of objectsOf([chunk.choices].flat())) {
+      const index = Number(choice.index ?? 0);
+      first ??= index;
+      // Clients read one choice, whoever asked for more.
+      if (index !== first) {
+        losses.record('answer.choices', 'answer detail');
         continue;
       }
       if (choice.logprobs != null) losses.record('answer.logprobs', 'answer detail');
       if (isObject(choice.message)) whole = choice.message;
       if (isObject(choice.delta)) say(choice.delta, false);
-      else if (typeof choice.text === 'string') say({ content: choice.text }, false);
+      else if (typeof (choice.delta ?? choice.text) === 'string')
+        say({ content: choice.delta ?? choice.text }, false);
       reason = choice.finish_reason || reason;
     }
   };
@@ -70,13 +75,13 @@ export const read: WireTranslation['read'] = (steps, losses) => {
   return {
     event(data) {
       if (steps.over || data.trim() === '') return;
-      if (data.trim() === '[DONE]') return end(true);
+      if (isDone(data)) return end(true);
       readEvent(data);
     },
     // Not every server ends with [DONE].
     end: () => end(false),
     document(body) {
-      if (!isObject(body) || (objectsOf(body.choices).length === 0 && !failureIn(body)))
+      if (!isObject(body) || (objectsOf([body.choices].flat()).length === 0 && !failureIn(body)))
         throw new NoAnswer('openai-chat');
       take(body);
       end(true);

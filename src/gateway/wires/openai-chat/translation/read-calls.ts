@@ -57,6 +57,8 @@ function callOf(calls: readonly Call[], piece: Piece): Call | undefined {
     return begins === before.pieces.hasArguments || before.pieces.isWhole ? undefined : before;
   }
   if (id !== '' && last.id !== '') {
+    // Some servers give each piece an id.
+    if (index !== undefined && name === last.pieces.name && begins && !last.pieces.hasArguments) return last;
     // Another id begins another call, unless the arguments clearly go on.
     const isNew = (name !== '' && (begins || piece.arguments === '')) || (begins && last.pieces.isWhole);
     return isNew ? undefined : last;
@@ -85,8 +87,8 @@ function isEmpty(given: string): boolean {
 function pieceOf(given: JsonObject): Piece {
   const { index } = given;
   const number = index === undefined || index === null || index === '' ? Number.NaN : Number(index);
-  const called = isObject(given.function) ? given.function : given;
-  const { arguments: text } = called;
+  const called = [given.function, given.custom].find(isObject) ?? given;
+  const text = called.arguments ?? called.input ?? called.parameters;
   return {
     index: Number.isFinite(number) ? number : undefined,
     // Mistral's servers have sent this text for none.

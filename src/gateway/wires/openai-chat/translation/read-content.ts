@@ -4,21 +4,28 @@ import { isObject, type JsonObject, objectsOf } from '../../lenient.ts';
 import { stringIn, typeName } from '../../read-values.ts';
 import { plainText } from '../../reply.ts';
 
-/** Reads a content: a text, or parts of which some are thoughts. */
-export function readContent(content: unknown, steps: StreamSteps, losses: Losses): void {
+interface Reading {
+  steps: StreamSteps;
+  losses: Losses;
+  called(piece: JsonObject): void;
+}
+
+/** Reads a content: a text, or parts of which some are thoughts or calls. */
+export function readContent(content: unknown, reading: Reading): void {
   if (content === undefined || content === null) return;
   for (const part of Array.isArray(content) ? content : [content]) {
-    if (typeof part === 'string') steps.text('text', part);
-    else if (typeof part === 'number') steps.text('text', String(part));
-    else if (isObject(part)) readPart(part, steps, losses);
+    if (isObject(part)) readPart(part, reading);
+    else if (part !== null) reading.steps.text('text', String(part));
   }
 }
 
-function readPart(part: JsonObject, steps: StreamSteps, losses: Losses): void {
+function readPart(part: JsonObject, { steps, losses, called }: Reading): void {
   const { type } = part;
-  const text = stringIn(part, 'text');
+  const { value } = isObject(part.text) ? part.text : { value: part.text ?? part.content };
+  const text = typeof value === 'string' ? value : undefined;
   if (type === 'thinking' || type === 'reasoning') steps.text('reasoning', thoughtOf(part));
   else if (type === 'refusal') steps.text('refusal', stringIn(part, 'refusal') ?? '');
+  else if (type === 'tool_use') called(part);
   else if (text === undefined) losses.record(`answer.content.${typeName(part)}`, 'answer detail');
   else steps.text('text', text);
 }

@@ -3,8 +3,9 @@ import type { Losses } from '../../../translation/losses.ts';
 import type { NeutralStop } from '../../../translation/neutral-answer.ts';
 import {
   disorder,
-  eventObject,
+  eventObjects,
   incomplete,
+  isDone,
   NoAnswer,
   otherStopNamed,
 } from '../../../translation/read-answers.ts';
@@ -15,6 +16,7 @@ import { isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
 import { readError, readErrorBody } from '../../model-error.ts';
 import { usageOf } from '../../openai.ts';
 import { stringIn, typeName } from '../../read-values.ts';
+import { plainText } from '../../reply.ts';
 import { stops } from '../stops.ts';
 import { reasoningOf } from './reasoning-item.ts';
 
@@ -24,7 +26,7 @@ interface Item {
   index: unknown;
   type: unknown;
   call?: CallPieces;
-  /** What the item had at its beginning. Its pieces count instead, if there are any. */
+  /** What the item had at its beginning: arguments or content. Its pieces count instead, if there are any. */
   given: unknown;
   /** Whether it was said, or a part of it. */
   said: boolean;
@@ -46,8 +48,8 @@ export const read: WireTranslation['read'] = (steps, losses) => {
 
   const begin = ({ output_index: index }: JsonObject, item: JsonObject): Item => {
     const begun: Item = {
-      ...{ id: stringIn(item, 'id'), callId: item.call_id, index, type: item.type, given: item.arguments },
-      ...{ said: false, texts: [], isSigned: false, isDone: false },
+      ...{ id: stringIn(item, 'id'), callId: item.call_id, index, type: item.type },
+      ...{ given: item.arguments ?? item.content, said: false, texts: [], isSigned: false, isDone: false },
     };
     items.push(begun);
     const { call_id: callId = item.name && item.id, name } = item;
@@ -65,8 +67,10 @@ export const read: WireTranslation['read'] = (steps, losses) => {
   const itemOf = (event: JsonObject, type: string): Item =>
     find(event.item_id, event.output_index, type) ?? begin(event, { type, id: event.item_id });
   const piece = (event: JsonObject, type: string): string => {
-    itemOf(event, type).said = true;
-    return stringIn(event, 'delta') ?? '';
+    const item = itemOf(event, type);
+    const text = plainText([event.delta].flat()) || String(event.delta ?? '');
+    item.said ||= text !== '';
+    return text;
   };
   /** A text that is whole, whose pieces may have come before. */
   const rest = (event: JsonObject, type: string, text: unknown): string => {
@@ -124,73 +128,77 @@ export const read: WireTranslation['read'] = (steps, losses) => {
       const [read] = same === -1 ? [] : unread.splice(same, 1);
       complete(item, read ?? begin({ output_index: index }, item));
     }
-    for (const item of items) if (item.call && item.given && !item.isDone) complete({}, item);
+    for (const item of items)
+      if (item.given && !item.isDone && !item.said) complete({ type: item.type, content: item.given }, item);
     if (items.some(({ call, isDone }) => call && !isDone && !call.hasArguments))
       steps.refuse('a tool call has neither arguments nor an end');
     steps.end(stopOf(response, status, losses));
   };
 
+  const take = (event: JsonObject, name: string | undefined) => {
+    const { response, item } = event;
+    const type = String(event.type ?? name);
+    if (isObject(response)) about(response);
+    switch (type) {
+      case 'response.created':
+        // llama.cpp repeats it before each piece.
+        if (created !== undefined && created !== member(response, 'id')) throw disorder(type);
+        created = member(response, 'id');
+        return;
+      case 'response.output_item.added':
+        if (!isObject(item)) throw disorder(type);
+        if (!items.some((one) => isSame(one, item))) begin(event, item);
+        return;
+      case 'response.output_text.delta':
+        return steps.text('text', piece(event, 'message'));
+      case 'response.output_text.done':
+        return steps.text('text', rest(event, 'message', event.text));
+      case 'response.refusal.delta':
+        return steps.text('refusal', piece(event, 'message'));
+      case 'response.refusal.done':
+        return steps.text('refusal', rest(event, 'message', event.refusal));
+      case 'response.content_part.done':
+        if (member(event.part, 'type') !== 'reasoning_text' && isUnsaid(event, 'message'))
+          message([event.part]);
+        return;
+      case 'response.reasoning_summary_part.added':
+        if (typeof event.summary_index === 'number' && event.summary_index > 0)
+          steps.text('reasoning', '\n\n');
+        return;
+      case 'response.function_call_arguments.delta':
+        itemOf(event, 'function_call').call?.add({ arguments: stringIn(event, 'delta') ?? '' });
+        return;
+      case 'response.function_call_arguments.done': {
+        const { call } = itemOf(event, 'function_call');
+        if (call && !call.hasArguments) call.add({ arguments: argumentsText(event.arguments) });
+        return;
+      }
+      case 'response.output_item.done':
+        return endItem(event);
+      case 'response.completed':
+      case 'response.incomplete':
+        return finish(isObject(response) ? response : event, type.slice('response.'.length));
+      case 'response.done':
+        return finish(isObject(response) ? response : event, undefined);
+      case 'response.failed':
+        return steps.failure(readError(member(response, 'error')));
+      case 'error':
+        return steps.failure(readErrorBody(event));
+    }
+    // Servers have several names for thoughts.
+    if (/^response\.reasoning\w*\.delta$/.test(type)) steps.text('reasoning', piece(event, 'reasoning'));
+    if (/^response\.reasoning\w*\.done$/.test(type))
+      steps.text('reasoning', rest(event, 'reasoning', event.text));
+    const failure = readError(event.error);
+    if (failure.message !== undefined) steps.failure(failure);
+  };
+
   return {
     event(data, name) {
       if (steps.over || data.trim() === '') return;
-      isTold ||= data.trim() === '[DONE]';
+      isTold ||= isDone(data);
       if (isTold) return;
-      const event = eventObject(data);
-      const { response, item } = event;
-      const type = String(event.type ?? name);
-      if (isObject(response)) about(response);
-      switch (type) {
-        case 'response.created':
-          // llama.cpp repeats it before each piece.
-          if (created !== undefined && created !== member(response, 'id')) throw disorder(type);
-          created = member(response, 'id');
-          return;
-        case 'response.output_item.added':
-          if (!isObject(item)) throw disorder(type);
-          if (!items.some((one) => isSame(one, item))) begin(event, item);
-          return;
-        case 'response.output_text.delta':
-          return steps.text('text', piece(event, 'message'));
-        case 'response.output_text.done':
-          return steps.text('text', rest(event, 'message', event.text));
-        case 'response.refusal.delta':
-          return steps.text('refusal', piece(event, 'message'));
-        case 'response.refusal.done':
-          return steps.text('refusal', rest(event, 'message', event.refusal));
-        case 'response.content_part.done':
-          if (member(event.part, 'type') !== 'reasoning_text' && isUnsaid(event, 'message'))
-            message([event.part]);
-          return;
-        case 'response.reasoning_summary_part.added':
-          if (typeof event.summary_index === 'number' && event.summary_index > 0)
-            steps.text('reasoning', '\n\n');
-          return;
-        case 'response.function_call_arguments.delta':
-          itemOf(event, 'function_call').call?.add({ arguments: stringIn(event, 'delta') ?? '' });
-          return;
-        case 'response.function_call_arguments.done': {
-          const { call } = itemOf(event, 'function_call');
-          if (call && !call.hasArguments) call.add({ arguments: argumentsText(event.arguments) });
-          return;
-        }
-        case 'response.output_item.done':
-          return endItem(event);
-        case 'response.completed':
-        case 'response.incomplete':
-          return finish(isObject(response) ? response : event, type.slice('response.'.length));
-        case 'response.done':
-          return finish(isObject(response) ? response : event, undefined);
-        case 'response.failed':
-          return steps.failure(readError(member(response, 'error')));
-        case 'error':
-          return steps.failure(readErrorBody(event));
-      }
-      // Servers have several names for thoughts.
-      if (/^response\.reasoning\w*\.delta$/.test(type)) steps.text('reasoning', piece(event, 'reasoning'));
-      if (/^response\.reasoning\w*\.done$/.test(type))
-        steps.text('reasoning', rest(event, 'reasoning', event.text));
-      const failure = readError(event.error);
-      if (failure.message !== undefined) steps.failure(failure);
+      for (const event of eventObjects(data)) take(event, name);
     },
     end() {
       if (steps.over) return;
@@ -224,7 +232,9 @@ function argumentsText(given: unknown): string {
 function stopOf(response: JsonObject, told: string | undefined, losses: Losses): NeutralStop {
   const { status, error } = response;
   const meant = otherStopNamed(status);
-  if (status !== 'incomplete' && meant === 'failed')
+  // Some servers end a response with the status of its beginning.
+  const isStale = told === 'completed' && (status === 'in_progress' || status === 'queued');
+  if (status !== 'incomplete' && meant === 'failed' && !isStale)
     throw new UnreadableAnswer(
       readError(error).message ?? `the answer ended as ${JSON.stringify(status).slice(0, 100)}`,
     );
