@@ -1,10 +1,11 @@
 import { statSync } from 'node:fs';
-import { basename, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { answersOfSuite } from '../suite/answers.ts';
 import type { Config } from '../suite/config-file.ts';
 import { type FileIssue, printFileIssue } from '../suite/file-issues.ts';
 import { type FetchedSources, fetchSources } from '../suite/git/fetch-sources.ts';
+import { commitOf } from '../suite/git/suite-commit.ts';
 import { loadSuite, type SuiteOptions } from '../suite/load-suite.ts';
 import type { PlannedVariant, SuitePlan } from '../suite/plan.ts';
 import { type HarnessOffer, mcpObstacle, plannedVariant } from '../suite/planned-variant.ts';
@@ -12,7 +13,7 @@ import type { RowTest, TasksSource } from '../suite/tasks-source.ts';
 import { selectTasks } from '../tasks/find-tasks.ts';
 import { networkObstacles } from '../tasks/needs.ts';
 import { type LeftOut, planTasks } from '../tasks/plan-tasks.ts';
-import { orNearest } from '../text/nearest.ts';
+import { begunWith, orNearest } from '../text/nearest.ts';
 import { type Printable, stack, text } from '../text/printable.ts';
 import { plural } from '../text/quantities.ts';
 import type { Context } from './context.ts';
@@ -96,7 +97,8 @@ export async function plannedSuite(
     refuseTaskOptions(options);
     const sources = await sourcesOf(file, options, context, { progress, signal });
     const given = { ...reading, planTasks: casesOf, sources, unwritten: withoutHarness };
-    const plan = withVariants(loadSuite(file, config, runners, given), options.variant);
+    const read = withVariants(loadSuite(file, config, runners, given), options.variant);
+    const plan = { ...read, commit: await commitOf(dirname(file), { env: context.env, signal }) };
     const known = plan.cases.map((one) => ({ id: one.request.id, one }));
     const cases = selectTasks(known, options, 'case').map(({ one }) => one);
     const suiteCases = cases.length < known.length ? known.length : undefined;
@@ -124,9 +126,11 @@ export async function plannedSuite(
   const cases = casesOf({ ...chosen, ...rowSetupOf(options) });
   const id = basename(path) || 'tasks';
   const prompt = { kind: 'text' as const, text: '{{instruction}}' };
+  const commit = await commitOf(isFolder(path) ? path : dirname(path), { env: context.env, signal });
   const plan = {
     file: path,
     suite: { id, name: id, prompt },
+    commit,
     trials: 1,
     cases,
     variants,
@@ -292,18 +296,27 @@ export function refuseTaskOptions(options: object): void {
   });
 }
 
-/** The suite with the variants of these names alone. Throws an `input` error for a name that none has. */
+/**
+ * The suite with the variants of these names alone, or of beginnings of names. Throws an `input` error for one
+ * that none has, or several.
+ */
 export function withVariants(plan: SuitePlan, names: readonly string[] | undefined): SuitePlan {
   if (names === undefined) return plan;
   const known = plan.variants.map(({ name }) => name);
-  for (const name of names)
-    if (!known.includes(name))
-      throw new OffsiteError(`the suite has no variant ${name}${orNearest(name, known)}`, {
-        code: 'VARIANT_UNKNOWN',
-        kind: 'input',
-        hint: 'With a suite file, --variant takes names of its variants; with --tasks, HARNESS:MODEL.',
-      });
-  return { ...plan, variants: plan.variants.filter(({ name }) => names.includes(name)) };
+  const chosen = names.map((name) => {
+    const [meant, ...others] = begunWith(name, known);
+    if (meant !== undefined && others.length === 0) return meant;
+    const problem =
+      meant === undefined
+        ? `the suite has no variant ${name}${orNearest(name, known)}`
+        : `several variants begin with ${name}: ${[meant, ...others].join(', ')}`;
+    throw new OffsiteError(problem, {
+      code: 'VARIANT_UNKNOWN',
+      kind: 'input',
+      hint: 'With a suite file, --variant takes names of its variants; with --tasks, HARNESS:MODEL.',
+    });
+  });
+  return { ...plan, variants: plan.variants.filter(({ name }) => chosen.includes(name)) };
 }
 
 /** What the options say of rows. Throws an `input` error for those that contradict each other. */
@@ -311,7 +324,7 @@ export function rowSetupOf({ image, build, buildArg: args, testCommand, testPars
   if (image !== undefined && build !== undefined)
     throw badOption('--image and --build cannot be used together', 'Name one of them.');
   if (args && build === undefined) throw badOption('--build-arg needs --build', 'Name the folder to build.');
-  if (build !== undefined && !statSync(build, { throwIfNoEntry: false })?.isDirectory())
+  if (build !== undefined && !isFolder(build))
     throw badOption(`there is no folder ${build}`, 'Name the folder that has the Dockerfile.');
   const setup: Pick<TasksSource, 'image' | 'build' | 'test'> = {
     ...(image !== undefined && { image }),
@@ -321,4 +334,8 @@ export function rowSetupOf({ image, build, buildArg: args, testCommand, testPars
     test: { command: testCommand, parser: testParser ?? 'pytest' },
   };
   return setup;
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }

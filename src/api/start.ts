@@ -15,7 +15,7 @@ import { type PlannedVariant, type SuitePlan, startRequest } from '../suite/plan
 import { text } from '../text/printable.ts';
 import { plural } from '../text/quantities.ts';
 import type { Context } from './context.ts';
-import type { Observer } from './plan-suite.ts';
+import { type Observer, withVariants } from './plan-suite.ts';
 import { readyRun } from './run.ts';
 
 /**
@@ -128,16 +128,7 @@ export function chosenPlan(
       hint: '`offsite service rerun` adds further trials to a cell of a batch.',
     });
   }
-  const known = plan.variants.map(({ name }) => name);
-  const unknown = names?.find((name) => !known.includes(name));
-  if (unknown !== undefined) {
-    throw new OffsiteError(`the suite has no variant ${unknown}`, {
-      code: 'VARIANT_UNKNOWN',
-      kind: 'input',
-      hint: `It has ${known.join(', ')}.`,
-    });
-  }
-  const variants = plan.variants.filter(({ name }) => names === undefined || names.includes(name));
+  const { variants } = withVariants(plan, names);
   for (const variant of variants) refuseMistaken(variant, plan.variants, variants);
   return { ...plan, trials, variants };
 }

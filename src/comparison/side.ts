@@ -17,7 +17,7 @@ import { readRecord } from '../record/read-record.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { usageOf } from '../record/usage.ts';
 import type { CaseValues, CaseVerdicts } from '../stats/cases.ts';
-import { orNearest } from '../text/nearest.ts';
+import { begunWith, orNearest } from '../text/nearest.ts';
 
 /** What a reference of `offsite compare` names: one or several batches, and perhaps a variant. */
 export interface Reference {
@@ -103,7 +103,8 @@ export function variantsOf(ledger: Ledger, { name, batches, variant }: Reference
   const trials = batches.flatMap(({ key }) => listTrials(ledger.records, key));
   const names = [...new Set(trials.map((trial) => trial.variant))];
   if (variant === undefined) return names;
-  if (names.includes(variant)) return [variant];
+  const [meant, ...others] = begunWith(variant, names);
+  if (meant !== undefined && others.length === 0) return [meant];
   throw new OffsiteError(`${name}: the batch has no variant ${variant}${orNearest(variant, names)}`, {
     code: 'VARIANT_UNKNOWN',
     kind: 'input',

@@ -22,7 +22,7 @@ export function* exportedTrials(
   batch: StoredBatch,
   { only, withOutputs = false, unreadable = () => undefined }: ReadOptions = {},
 ): Generator<ExportedTrial> {
-  const { id, service, suite, startedAt } = batch;
+  const { id, service, suite, startedAt, commit } = batch;
   for (const trial of listTrials(ledger.records, batch.key)) {
     if (trial.verdict === undefined || trial.result === undefined) continue;
     if (only && !only.includes(trial.verdict)) continue;
@@ -32,7 +32,7 @@ export function* exportedTrials(
     const { runId, caseId, caseName, variant, ordinal } = trial;
     yield {
       version: 1,
-      batch: { id, service, suite, startedAt },
+      batch: { id, service, suite, startedAt, ...(commit && { commit }) },
       run: { id: runId, caseId, caseName, variant },
       ordinal,
       attempts: listAttempts(ledger.records, trial.key).map(({ result, ...attempt }) => ({

@@ -1,4 +1,5 @@
 import type { BatchFacts } from '../record/batch-marks.ts';
+import type { SuiteCommit } from '../record/suite-commit.ts';
 import { findRun } from './found-runs.ts';
 import { foreignService } from './platform.ts';
 import type { BatchKey, Records, Row, RunKey } from './records.ts';
@@ -24,6 +25,8 @@ export interface NewBatch {
   answers?: BatchFacts['answers'];
   /** How many cases its suite has, if some are left out on purpose. */
   suiteCases?: number | undefined;
+  /** Of the repository that its suite is in. */
+  commit?: SuiteCommit | undefined;
   runs: NewRun[];
 }
 
@@ -54,6 +57,7 @@ export interface StoredBatch {
   answers: BatchFacts['answers'];
   isForeign: boolean;
   suiteCases: number | undefined;
+  commit: SuiteCommit | undefined;
 }
 
 export interface StoredRun {
@@ -88,8 +92,8 @@ export class Batches {
   #add(batch: NewBatch): { key: BatchKey; runs: Map<string, RunKey> } {
     const records = this.#records;
     const key = records.run(
-      `INSERT INTO batches (service, id, suite, file, started_at, start, plan, lock, answers, suite_cases)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO batches (service, id, suite, file, started_at, start, plan, lock, answers, suite_cases,
+         commit_id, commit_dirty) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       batch.service,
       batch.id,
       batch.suite,
@@ -100,6 +104,8 @@ export class Batches {
       batch.lock ?? null,
       batch.answers ?? null,
       batch.suiteCases ?? null,
+      batch.commit?.id ?? null,
+      batch.commit ? Number(batch.commit.dirty) : null,
     );
     if (batch.start !== undefined) {
       records.run("UPDATE starts SET state = 'started' WHERE key = ?", batch.start);
@@ -229,5 +235,6 @@ export function batchOf(row: Row): StoredBatch {
     answers: (row.answers ?? undefined) as BatchFacts['answers'],
     isForeign: row.service === foreignService,
     suiteCases: row.suite_cases === null ? undefined : Number(row.suite_cases),
+    commit: row.commit_id === null ? undefined : { id: String(row.commit_id), dirty: row.commit_dirty === 1 },
   };
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { OffsiteError } from '../base/offsite-error.ts';
+import { Commit } from '../record/exported-trial.ts';
 import { readRecord } from '../record/read-record.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import type { BatchKey } from './batches.ts';
@@ -65,6 +66,7 @@ export const CarriedBatch = z.strictObject({
   ...{ id: z.string(), service: z.string(), suite: z.string(), startedAt: Whole },
   answers: z.enum(['live', 'replayed', 'forked']).optional(),
   suiteCases: Whole.optional(),
+  commit: Commit.optional(),
   /** The blob with the plan. */
   plan: Sha256.optional(),
   runs: z.array(CarriedRun),
@@ -76,7 +78,7 @@ export type CarriedBatch = z.infer<typeof CarriedBatch>;
 
 /** A batch of the ledger, with everything that its rows say. */
 export function carriedBatch({ batches, records, gradings }: Ledger, key: BatchKey): CarriedBatch {
-  const { id, service, suite, startedAt, answers, suiteCases, plan } = batches.byKey(key);
+  const { id, service, suite, startedAt, answers, suiteCases, commit, plan } = batches.byKey(key);
   const reports = reportsOf(records, key);
   const rows = records.all(
     `SELECT trials.* FROM trials JOIN runs ON runs.key = trials.run
@@ -106,7 +108,7 @@ export function carriedBatch({ batches, records, gradings }: Ledger, key: BatchK
     });
   };
   return present({
-    ...{ id, service, suite, startedAt, answers, suiteCases, plan },
+    ...{ id, service, suite, startedAt, answers, suiteCases, commit, plan },
     runs: runs.map((row) =>
       present({
         ...{ id: String(row.id), taskIndex: Number(row.task_index) },
@@ -146,7 +148,7 @@ function present<Given extends object>(given: Given): Given {
  */
 export function addCarriedBatch(ledger: Ledger, carried: CarriedBatch): BatchKey {
   const { records, workspaces } = ledger;
-  const { id, service, suite, startedAt, answers, suiteCases, plan } = carried;
+  const { id, service, suite, startedAt, answers, suiteCases, commit, plan } = carried;
   return records.transaction(() => {
     const insert = (table: string, row: Record<string, Value | undefined>): number => {
       const names = Object.keys(row);
@@ -156,7 +158,8 @@ export function addCarriedBatch(ledger: Ledger, carried: CarriedBatch): BatchKey
     };
     const batch = insert('batches', {
       ...{ service, id, suite, answers, plan, state: 'finished' },
-      ...{ started_at: startedAt, suite_cases: suiteCases },
+      ...{ started_at: startedAt, suite_cases: suiteCases, commit_id: commit?.id },
+      commit_dirty: commit && Number(commit.dirty),
     });
     records.note({ subject: 'batch', key: batch, state: 'finished', detail: 'from another data folder' });
     for (const { trials, ...run } of carried.runs) {

@@ -294,4 +294,10 @@ export const migrations: readonly string[] = [
   CREATE INDEX reports_due ON reports (state, next_at);
   CREATE INDEX reports_since ON reports (state, since);
   `,
+  `
+  -- The commit of the repository that the suite is in, and whether the folder of the suite differed from it. Null
+  -- outside a repository, and where an older Offsite began the batch.
+  ALTER TABLE batches ADD COLUMN commit_id TEXT;
+  ALTER TABLE batches ADD COLUMN commit_dirty INTEGER CHECK (commit_dirty IN (0, 1));
+  `,
 ];

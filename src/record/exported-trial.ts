@@ -1,7 +1,18 @@
 import { z } from 'zod';
+import type { SuiteCommit } from './suite-commit.ts';
 import { TrialRecord } from './trial-record.ts';
 
 const At = z.number().meta({ description: 'Epoch milliseconds.' });
+
+export const Commit: z.ZodType<SuiteCommit> = z
+  .strictObject({
+    id: z
+      .string()
+      .regex(/^[0-9a-f]{40,64}$/)
+      .meta({ description: 'The whole hash.' }),
+    dirty: z.boolean().meta({ description: "Whether files of the suite's folder differed from it." }),
+  })
+  .meta({ description: 'Of the repository that the suite is in.' });
 
 const ExportedAttempt = z
   .object({
@@ -22,6 +33,7 @@ export const ExportedTrial = z.object({
     service: z.string().meta({ description: 'Whom the results are reported to.' }),
     suite: z.string(),
     startedAt: At,
+    commit: Commit.optional(),
   }),
   run: z.object({ id: z.string(), caseId: z.string(), caseName: z.string(), variant: z.string() }),
   ordinal: z.number(),

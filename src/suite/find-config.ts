@@ -42,10 +42,16 @@ export function configFolders({ suiteFolder, env }: ConfigSearch): string[] {
 
 /** A folder, and if it is in a git repository, those above it that are too. */
 function upwards(folder: string): string[] {
+  const root = repositoryAbove(folder);
   const above = [folder];
-  for (let at = resolve(folder); !existsSync(join(at, '.git')); at = dirname(at)) {
-    if (at === dirname(at)) return [folder];
-    above.push(dirname(at));
-  }
+  for (let at = resolve(folder); root !== undefined && at !== root; at = dirname(at)) above.push(dirname(at));
   return above;
+}
+
+/** The folder of the git repository that a folder is in. */
+export function repositoryAbove(folder: string): string | undefined {
+  for (let at = resolve(folder); ; at = dirname(at)) {
+    if (existsSync(join(at, '.git'))) return at;
+    if (at === dirname(at)) return undefined;
+  }
 }

@@ -1,4 +1,5 @@
 import { type Case, type StartRequest, wholeCase } from '../contract/definition.ts';
+import type { SuiteCommit } from '../record/suite-commit.ts';
 import type { CaseAgent, CaseSteps } from './case-steps.ts';
 import type { Answer, CaseOracle, CaseTests } from './case-tests.ts';
 import { type CaseEnvironment, noEnvironment } from './environment.ts';
@@ -14,6 +15,8 @@ import type { Variables } from './variables.ts';
 export interface SuitePlan {
   file: string;
   suite: { id: string; name: string; prompt: PromptSource };
+  /** Of the repository that the suite is in. */
+  commit?: SuiteCommit | undefined;
   trials: number;
   cases: PlannedCase[];
   /** What grades and solves any of its cases, also those that a person left out. */
@@ -30,9 +33,9 @@ export interface SuitePlan {
 }
 
 /** What a ledger keeps of a plan beside the batch, because lists of batches show it. */
-export function planFacts({ suiteCases, replay }: SuitePlan) {
+export function planFacts({ suiteCases, replay, commit }: SuitePlan) {
   const answers = !replay ? ('live' as const) : replay.fork ? ('forked' as const) : ('replayed' as const);
-  return { answers, suiteCases };
+  return { answers, suiteCases, commit };
 }
 
 /** Which recording of this machine's ledger answers the models of a batch. */

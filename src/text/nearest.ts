@@ -46,6 +46,11 @@ export function orNearest(given: string, names: readonly string[]): string {
   );
 }
 
+/** The names that somebody meant who wrote a name, or the beginning of one: more than one, if several begin so. */
+export function begunWith(given: string, names: readonly string[]): string[] {
+  return names.includes(given) ? [given] : names.filter((name) => given !== '' && name.startsWith(given));
+}
+
 const mostListed = 12;
 
 /** How many characters must be changed, inserted, removed or swapped with their neighbour. */

@@ -107,6 +107,8 @@ describe('a suite file', () => {
       'offsite daemon enqueue',
     );
     expect(readdirSync(queue)).toEqual(['refused']);
+    const { stdout } = await at.command('daemon', 'status');
+    expect(stdout).toMatch(/1 file of the queue refused.*\n.*broken\.batch\.json: .*did not write this file/);
   });
 });
 

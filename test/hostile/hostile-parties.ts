@@ -122,6 +122,7 @@ export async function hostileSocket(path: string): Promise<AsyncDisposable> {
     running: [{ ...run, batch: hostileText, ordinal: 0, phase: attacks.v1, forMs: 1 }],
     waiting: [run],
     parked: [run],
+    refused: [{ file: hostileText, reason: attacks.lineStop }],
     finished: { passed: 0, failed: 0, void: 0 },
     limits: [{ model: hostileText, limit: 1, most: 2, inFlight: 3 }],
     outbox: { queued: 0, sent: 0, parked: 0, oldestMs: undefined },

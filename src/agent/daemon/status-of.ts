@@ -6,6 +6,7 @@ import type { HealthWatch } from './health.ts';
 import type { Metrics } from './metrics.ts';
 import type { PollTargets } from './poll-targets.ts';
 import type { DaemonStatus, Mode, RunningTrial } from './status.ts';
+import { refusedTickets } from './ticket.ts';
 
 export interface Members {
   mode: Mode;
@@ -45,6 +46,7 @@ export function statusOf(
     claimedElsewhere: worker.elsewhere.all().map(({ trial: { runId, caseId, ordinal }, until }) => {
       return { run: runId, case: caseId, ordinal, freeInMs: Math.round(until - monotonic()) };
     }),
+    refused: refusedTickets(ledger.dataFolder),
     finished: { ...metrics.counts },
     limits: revisions.current.gateway
       .limits()

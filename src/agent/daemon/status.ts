@@ -2,6 +2,7 @@ import type { PhaseName } from '../../record/cause.ts';
 import type { OpenBuildState } from '../../trial/image/build-event.ts';
 import type { EngineStatus } from '../engines/engines.ts';
 import type { WaitingRun } from '../worker/waiting-runs.ts';
+import type { RefusedTicket } from './ticket.ts';
 
 /**
  * `paused` starts no trial; `draining` ends when the running trials have ended; `canceling` queues them again
@@ -65,6 +66,8 @@ export interface DaemonStatus {
   waiting: WaitingRun[];
   parked: WaitingRun[];
   claimedElsewhere: ClaimedElsewhere[];
+  /** Files of the queue folder that could not be started, until somebody removes them. */
+  refused: RefusedTicket[];
   /** Trials since the start. */
   finished: { passed: number; failed: number; void: number };
   /** Models with `maxParallel: auto`: the limit, the most it may become, and the requests now. */

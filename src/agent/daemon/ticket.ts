@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, watch } from 'node:fs';
+import { existsSync, readdirSync, watch } from 'node:fs';
 import { open, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { makeFolder } from '../../base/make-folder.ts';
@@ -16,6 +16,7 @@ import { type KnownPlan, readPlan, storedPlan } from '../stored-plan.ts';
 
 const ending = '.batch.json';
 const partialEnding = '.partial';
+const reasonEnding = '.reason.txt';
 
 function queueFolderOf(dataFolder: string): string {
   return join(dataFolder, 'queue');
@@ -93,9 +94,38 @@ export async function refuseTicket(dataFolder: string, file: string, reason: str
   makeFolder(folder, 0o700);
   const target = join(folder, basename(file));
   // We write the reason first, so that no refused file is ever without one.
-  await writeFile(`${target}.reason.txt`, `${plainText(reason)}\n`, { mode: 0o600 });
+  await writeFile(`${target}${reasonEnding}`, `${plainText(reason)}\n`, { mode: 0o600 });
   await rename(file, target);
   return target;
+}
+
+/** A file of the queue that could not be started, and why. */
+export interface RefusedTicket {
+  file: string;
+  reason: string;
+}
+
+/** How many refused files are named. */
+const mostNamed = 20;
+
+/** The files that were refused and that nobody has removed, the newest ones. */
+export function refusedTickets(dataFolder: string): RefusedTicket[] {
+  const folder = join(queueFolderOf(dataFolder), 'refused');
+  if (!existsSync(folder)) return [];
+  const files = readdirSync(folder).filter((name) => name.endsWith(ending));
+  return files
+    .toSorted()
+    .slice(-mostNamed)
+    .map((name) => ({ file: join(folder, name), reason: reasonBeside(join(folder, name)) }));
+}
+
+function reasonBeside(file: string): string {
+  try {
+    const [first = ''] = readText(`${file}${reasonEnding}`).split('\n');
+    return first;
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
 /**

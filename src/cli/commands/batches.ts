@@ -5,6 +5,7 @@ import { completeListings } from '../../ledger/listings.ts';
 import { platformService } from '../../ledger/platform.ts';
 import type { PartNumber } from '../../ledger/sets.ts';
 import { batchMarks } from '../../record/batch-marks.ts';
+import { commitText, type SuiteCommit } from '../../record/suite-commit.ts';
 import { fittedRows } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
 import { cost, count, duration, minute, percent } from '../../text/quantities.ts';
@@ -51,6 +52,8 @@ interface BatchRow {
   /** Epoch milliseconds. */
   startedAt: number;
   state: 'open' | 'finished';
+  /** Of the repository that the suite is in; absent if it is in none. */
+  commit: SuiteCommit | undefined;
   variants: string[];
   passed: number;
   failed: number;
@@ -79,10 +82,10 @@ function newestBatches(ledger: Ledger, newest: number): ListedBatch[] {
 }
 
 function batchRow(ledger: Ledger, batch: ListedBatch): Omit<BatchRow, 'set'> {
-  const { id, service, suite, startedAt, state, passed, failed, unfinished } = batch;
+  const { id, service, suite, startedAt, state, commit, passed, failed, unfinished } = batch;
   const { tokens, costUsd, durationMs, lastAt } = batch;
   return {
-    ...{ id, service, suite, startedAt, state },
+    ...{ id, service, suite, startedAt, state, commit },
     variants: variantsOf(ledger.records, batch.key),
     ...{ passed, failed, void: batch.void, left: unfinished, marks: batchMarks(batch) },
     passRate: passed + failed === 0 ? undefined : passed / (passed + failed),
@@ -108,6 +111,9 @@ function batchesTable(batches: readonly BatchRow[], short: (id: string) => strin
     { title: 'when', cell: ({ startedAt }: BatchRow) => minute(startedAt) },
     ...(some(isPlatforms) ? [{ title: 'run by', cell: runBy }] : []),
     { title: 'suite', shrinks: true, cell: ({ suite }: BatchRow) => suite },
+    ...(some(({ commit }) => commit !== undefined)
+      ? [{ title: 'commit', cell: ({ commit }: BatchRow) => (commit ? commitText(commit) : '') }]
+      : []),
     { title: 'variants', shrinks: true, cell: ({ variants }: BatchRow) => variantNames(variants) },
     right('passed', ({ passed }) => String(passed)),
     right('failed', ({ failed }) => (failed > 0 ? styled('red', failed) : '0')),

@@ -9,7 +9,8 @@ import { type CheckedCase, type CheckedState, isUndecided } from '../../check/ch
 import { keptChecks } from '../../check/kept-checks.ts';
 import { openBudget } from '../../gateway/budget.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
-import { text } from '../../text/printable.ts';
+import { isUnwritten } from '../../suite/variables.ts';
+import { type Printable, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { checkSandboxes } from '../../trial/image/base-image.ts';
 import type { ObserveBuild } from '../../trial/image/build-event.ts';
@@ -128,8 +129,20 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
     );
   if (options.json) out.json({ cases: checked, ...(leftOut.length > 0 && { leftOut }) });
   else out.print(text`\n${checkedText(checked, options.output === true)}\n`);
+  const unwritten = unwrittenText(plan);
+  if (unwritten) err.print(unwritten);
   writeJunit(checked);
   return exitCodeOf(checked);
+}
+
+/** Says which prompts are still what `case add` wrote, which no agent may get. */
+function unwrittenText({ file, suite, cases }: SuitePlan): Printable | undefined {
+  const { prompt } = suite;
+  const ofCases = cases.filter(({ request }) => Object.values(request.variables ?? {}).some(isUnwritten));
+  const names = ofCases.map(({ request }) => request.id);
+  const whose = prompt.kind === 'text' && isUnwritten(prompt.text) ? ['the suite', ...names] : names;
+  if (whose.length === 0) return undefined;
+  return text`write what the agent is asked before you run ${file}: the prompt of ${whose.join(', ')} is still a placeholder`;
 }
 
 /** Returns a function that writes results as JUnit XML. Without a file, the function does nothing. */

@@ -99,6 +99,11 @@ function statusText(status: DaemonStatus): Printable {
     ...section(plural(status.waiting.length, 'waiting run'), status.waiting, reasonOf),
     ...section(plural(status.parked.length, 'parked run'), status.parked, reasonOf),
     ...section(
+      `${plural(status.refused.length, 'file')} of the queue refused; offsite daemon enqueue queues a suite again`,
+      status.refused,
+      ({ file, reason }) => text`${file}: ${lines(reason)}`,
+    ),
+    ...section(
       `${plural(status.claimedElsewhere.length, 'trial')} claimed by other agents`,
       status.claimedElsewhere,
       (trial) =>

@@ -65,7 +65,7 @@ export function storedBatch(
       yield { runId, ordinal, verdict, listing: listingOf(record), texts };
     }
   }
-  return { id: batch.id, runs: summarizedRuns(ledger, batch), trials: trials() };
+  return { id: batch.id, commit: batch.commit, runs: summarizedRuns(ledger, batch), trials: trials() };
 }
 
 /** The runs of a batch for a summary of it. */

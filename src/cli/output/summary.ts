@@ -4,6 +4,7 @@ import type { PendingReport } from '../../ledger/outbox.ts';
 import type { ListedAttempt } from '../../record/attempt.ts';
 import { failedOutputOf, failuresOf } from '../../record/failures.ts';
 import { listingOf, type TrialListing } from '../../record/listing.ts';
+import type { SuiteCommit } from '../../record/suite-commit.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 import type { SystemChanges } from '../../trial/workspace/system-changes.ts';
 
@@ -11,6 +12,8 @@ import type { SystemChanges } from '../../trial/workspace/system-changes.ts';
 export interface BatchSummary<Trial extends TrialNumbers = TrialSummary> {
   batchId: string;
   service: string;
+  /** Of the repository that the suite is in; absent if it is in none. */
+  commit?: SuiteCommit | undefined;
   /** Passed of scored trials, 0 to 1; absent if no trial was scored. */
   passRate: number | undefined;
   passed: number;
@@ -149,6 +152,7 @@ export type ShownAttempt = Omit<ListedAttempt, 'result'> & { record?: StoredBlob
 /** What a batch has found so far. */
 export interface SummarizedBatch<Texts = TrialTexts> {
   id: string;
+  commit?: SuiteCommit | undefined;
   runs: Pick<RunSummary, 'id' | 'case' | 'variant' | 'model'>[];
   /** The finished trials. They are read one by one: together they may not fit into memory. */
   trials: Iterable<SummarizedTrial<Texts>>;
@@ -208,6 +212,7 @@ export function summaryOf<Texts extends object>(
   return {
     batchId: batch.id,
     service,
+    ...(batch.commit && { commit: batch.commit }),
     ...sumsOf(trials),
     unreported: trials.filter(({ reported }) => !reported).length,
     ...elapsedOf(times),

@@ -12,6 +12,7 @@ import { platformService } from '../../ledger/platform.ts';
 import type { PartNumber, SetPart, StoredSet } from '../../ledger/sets.ts';
 import { batchMarks } from '../../record/batch-marks.ts';
 import { whyText } from '../../record/listing.ts';
+import { commitText } from '../../record/suite-commit.ts';
 import { fittedLine } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
 import { duration, minute, plural } from '../../text/quantities.ts';
@@ -76,7 +77,7 @@ export function readBatch(
   const pending = ledger.outbox.pending();
   const ofFinished: BatchSummary<TrialNumbers> = texts
     ? summaryOf({ ...storedBatch(ledger, batch, { run }), runs }, batch.service, pending)
-    : summaryOf({ id: batch.id, runs, trials: listed }, batch.service, pending);
+    : summaryOf({ id: batch.id, commit: batch.commit, runs, trials: listed }, batch.service, pending);
   const open = trials.filter(({ state }) => state !== 'finished');
   const left = open.length;
   const openOf = Map.groupBy(open, ({ runId }) => runId);
@@ -117,7 +118,17 @@ export function batchView(
   const byPlatform = batch.service === platformService ? [ours('run by the platform')] : [];
   const started = ours(minute(batch.startedAt));
   const ofSet = part ? [text`${part.number} of ${part.of} of ${part.id}`] : [];
-  const facts = [text`${batch.suite}`, ...ofSet, started, ...byPlatform, ...marks.map(ours), ...unreported];
+  const { commit } = batch;
+  const atCommit = commit ? [text`at commit ${commitText(commit)}`] : [];
+  const facts = [
+    text`${batch.suite}`,
+    ...ofSet,
+    started,
+    ...atCommit,
+    ...byPlatform,
+    ...marks.map(ours),
+    ...unreported,
+  ];
   const head = facts.reduce(
     (all, fact) => text`${all}, ${fact}`,
     text`${styled('bold', text`batch ${short}`)}`,

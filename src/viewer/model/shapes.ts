@@ -3,6 +3,7 @@ import type { Attempt } from '../../record/attempt.ts';
 import type { AuditMark, LaterGrading } from '../../record/audit.ts';
 import type { Cause } from '../../record/cause.ts';
 import type { KnownFingerprint } from '../../record/fingerprint.ts';
+import type { SuiteCommit } from '../../record/suite-commit.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 
 /**
@@ -20,6 +21,8 @@ export interface BatchName {
   /** The service's name in the ledger. */
   service: string;
   startedAt: number;
+  /** Of the repository that its suite is in; absent if it is in none. */
+  commit?: SuiteCommit | undefined;
   /** Its place in the set that it belongs to; absent if it belongs to none. Numbers begin with 1. */
   set?: { id: string; number: number; of: number } | undefined;
 }

@@ -92,14 +92,14 @@ function unreadableReason({ blobs }: Ledger, result: string): string | undefined
 /** Identity of a batch; undefined if the ledger has none with the key. */
 export function batchName({ records, batches, sets }: Ledger, key: number): BatchName | undefined {
   if (!records.get('SELECT 1 FROM batches WHERE key = ?', key)) return undefined;
-  const { id, suite, service, startedAt } = batches.byKey(key);
-  return { key, id, suite, service, startedAt, set: sets.partNumbers().get(key) };
+  const { id, suite, service, startedAt, commit } = batches.byKey(key);
+  return { key, id, suite, service, startedAt, commit, set: sets.partNumbers().get(key) };
 }
 
 function batchRow(batch: ListedBatch) {
-  const { key, id, suite, service, startedAt, passed, failed, unfinished } = batch;
+  const { key, id, suite, service, startedAt, commit, passed, failed, unfinished } = batch;
   return {
-    ...{ key, id, suite, service, startedAt, passed, failed, void: batch.void, unfinished },
+    ...{ key, id, suite, service, startedAt, commit, passed, failed, void: batch.void, unfinished },
     marks: batchMarks(batch),
   };
 }

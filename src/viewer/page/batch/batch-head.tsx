@@ -1,3 +1,4 @@
+import { commitText } from '../../../record/suite-commit.ts';
 import { passRate } from '../../../stats/pass-rate.ts';
 import { caseVerdicts } from '../../model/compare.ts';
 import { type GridTrial, tallyOf } from '../../model/grid.ts';
@@ -38,6 +39,11 @@ export function BatchHead({ batch, exported, trials, isFiltered, variants }: Bat
           {isPlatforms(batch.service) && 'run by the platform · '}
           started {when(batch.startedAt)}
         </span>
+        {batch.commit && (
+          <span class="dim" title={line(batch.commit.id)}>
+            at commit {line(commitText(batch.commit))}
+          </span>
+        )}
         {exported && (
           <span class="dim">
             exported {when(exported.at)} by Offsite {line(exported.offsite)} on {line(exported.machine)}

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { commitText } from '../../../record/suite-commit.ts';
 import { passRate, passRates } from '../../model/grid.ts';
 import { type BatchInList, isPlatforms, partText } from '../../model/shapes.ts';
 import { useLoaded } from '../data/source.tsx';
@@ -141,9 +142,10 @@ interface RowProps {
 }
 
 function Row({ batch, index, attributes, isMarked, isCurrent, mark }: RowProps) {
-  const { key, id, suite, service, startedAt, set, variants, elapsedMs, tokens, costUsd } = batch;
+  const { key, id, suite, service, startedAt, commit, set, variants, elapsedMs, tokens, costUsd } = batch;
   const notes = [
     ...batch.marks,
+    ...(commit ? [`at ${line(commitText(commit))}`] : []),
     ...(isPlatforms(service) ? ['run by the platform'] : []),
     ...(set ? [partText(set)] : []),
   ].join(' · ');
@@ -200,8 +202,8 @@ function Row({ batch, index, attributes, isMarked, isCurrent, mark }: RowProps) 
 }
 
 /** What the filter looks in. */
-function searched({ suite, id, service, set, variants }: BatchInList): string {
-  return `${suite} ${id} ${service} ${set?.id ?? ''} ${variants.join(' ')}`.toLowerCase();
+function searched({ suite, id, service, commit, set, variants }: BatchInList): string {
+  return `${suite} ${id} ${service} ${commit?.id ?? ''} ${set?.id ?? ''} ${variants.join(' ')}`.toLowerCase();
 }
 
 /** The address of the comparison of two marked batches, the older one on the left. */
