@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError, type OptionValues } from '@commander-js/extra-typings';
+import { type Command, InvalidArgumentError, Option, type OptionValues } from '@commander-js/extra-typings';
 import { readAge, readByteSize, readDuration } from '../suite/units.ts';
 
 /** Adds the options that name the configuration and the data folder. */
@@ -25,9 +25,15 @@ export function withService<Arguments extends unknown[], Options extends OptionV
 ) {
   return withConfigAndData(command)
     .option('--json', 'print one JSON document on stdout')
-    .optionsGroup(rareOptions)
-    .option('--insecure-http', 'allow plain http to a service that is not on this machine')
-    .optionsGroup('Options:');
+    .addOption(insecureHttp());
+}
+
+/** What `service.insecureHttp` of offsite.yaml says, for who has no such file. */
+export function insecureHttp() {
+  return new Option(
+    '--insecure-http',
+    'allow plain http to a service that is not on this machine',
+  ).hideHelp();
 }
 
 /** Adds the option of a command that reads a suite. */

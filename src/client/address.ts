@@ -35,7 +35,7 @@ export function parseAddress(url: string, insecureHttp: boolean): Address {
     throw new OffsiteError(`${parsed.origin} is plain http: the API key would be sent unencrypted`, {
       code: 'CLIENT_INSECURE_HTTP',
       kind: 'input',
-      hint: 'Use https, or allow it with --insecure-http.',
+      hint: 'Use https, or allow it: service.insecureHttp in offsite.yaml.',
     });
   }
   const base = parsed.pathname.replace(/\/+$/, '');

@@ -58,7 +58,7 @@ for (const url of [
     expect(parse).toThrow(
       expect.objectContaining({
         code: 'CLIENT_INSECURE_HTTP',
-        hint: expect.stringContaining('--insecure-http'),
+        hint: expect.stringContaining('service.insecureHttp'),
       }),
     );
     expect(parseAddress(url, true)).toMatchObject({ loopback: false });

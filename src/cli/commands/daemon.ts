@@ -7,7 +7,7 @@ import { loadConfig } from '../../suite/load-config.ts';
 import { ours, text } from '../../text/printable.ts';
 import { planUnit, type ServiceHost } from '../daemon/plan-unit.ts';
 import { removeUnit, writeUnit } from '../daemon/unit-file.ts';
-import { address, wholeNumber, withConfigAndData } from '../options.ts';
+import { address, insecureHttp, wholeNumber, withConfigAndData } from '../options.ts';
 import { openTerminal } from '../terminal.ts';
 
 export function daemonCommand() {
@@ -24,7 +24,7 @@ export function daemonCommand() {
       'serve /healthz, /readyz, /metrics and /status there, such as 127.0.0.1:9320 (default: nowhere)',
       address,
     )
-    .option('--insecure-http', 'allow plain http to a service that is not on this machine')
+    .addOption(insecureHttp())
     .action(async (options) => {
       // The module loads libraries that would add 50 ms to the start of every other command.
       const { runDaemon } = await import('../daemon/run-daemon.ts');
