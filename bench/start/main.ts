@@ -1,4 +1,4 @@
-import { mkdir, mkdtempDisposable } from 'node:fs/promises';
+import { mkdir, mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -9,10 +9,15 @@ import { installPackage } from '../../test/package/install-package.ts';
 
 /**
  * How long short commands take, from the checkout and installed from the packed file, next to `node -e 0`, in
- * turn: medians in milliseconds.
+ * turn: medians in milliseconds. With `--run`, how long a run of one trial takes that does nothing, and how
+ * much processor time of Offsite itself, from the packed file: the fastest and the median.
  */
 const { values } = parseArgs({
-  options: { json: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false } },
+  options: {
+    json: { type: 'boolean', default: false },
+    quick: { type: 'boolean', default: false },
+    run: { type: 'boolean', default: false },
+  },
 });
 const runs = values.quick ? 5 : 20;
 
@@ -34,25 +39,69 @@ const programs = {
 const home = join(folder.path, 'home');
 await mkdir(home);
 const env = { HOME: home, XDG_CACHE_HOME: join(home, 'cache'), PATH: process.env.PATH };
-// A ledger with a batch, as on a machine that is in use.
-using ledger = new Ledger(join(home, '.local/share/offsite'), systemClock);
-ledger.batches.add({ service: 'embedded', id: 'batch_1', suite: 'small', file: undefined, runs: [] });
-
-const starts = new Map([['node', ['-e', '0']]]);
-for (const [place, program] of Object.entries(programs))
-  for (const [name, args] of Object.entries(commands)) starts.set(`${place} ${name}`, [program, ...args]);
-const times = new Map([...starts.keys()].map((name): [string, number[]] => [name, []]));
-// The first start compiles, the second one uses what it compiled.
-for (const args of starts.values()) await milliseconds(args);
-for (let run = 0; run < runs; run++)
-  for (const [name, args] of starts) times.get(name)?.push(await milliseconds(args));
-
-const nodeMs = median(times.get('node') ?? []);
-const result = Object.fromEntries(
-  [...times].map(([name, all]) => [name, { ms: round(median(all)), timesNode: round(median(all) / nodeMs) }]),
-);
+const result = values.run ? await oneTrial() : await commandTimes();
 if (values.json) console.log(JSON.stringify(result, null, 2));
 else console.table(result);
+
+/** Short commands, next to a Node that does nothing. */
+async function commandTimes() {
+  // A ledger with a batch, as on a machine that is in use.
+  using ledger = new Ledger(join(home, '.local/share/offsite'), systemClock);
+  ledger.batches.add({ service: 'embedded', id: 'batch_1', suite: 'small', file: undefined, runs: [] });
+
+  const starts = new Map([['node', ['-e', '0']]]);
+  for (const [place, program] of Object.entries(programs))
+    for (const [name, args] of Object.entries(commands)) starts.set(`${place} ${name}`, [program, ...args]);
+  const times = new Map([...starts.keys()].map((name): [string, number[]] => [name, []]));
+  // The first start compiles, the second one uses what it compiled.
+  for (const args of starts.values()) await milliseconds(args);
+  for (let run = 0; run < runs; run++)
+    for (const [name, args] of starts) times.get(name)?.push(await milliseconds(args));
+
+  const nodeMs = median(times.get('node') ?? []);
+  return Object.fromEntries(
+    [...times].map(([name, all]) => [
+      name,
+      { ms: round(median(all)), timesNode: round(median(all) / nodeMs) },
+    ]),
+  );
+}
+
+/** Runs of a suite of one trial, the first of which makes what later ones find. */
+async function oneTrial() {
+  const suite = {
+    suite: { id: 'one', name: 'One', prompt: 'nothing' },
+    trials: 1,
+    variants: [{ name: 'noop', model: 'none', harness: 'command', profile: 'noop', sandbox: 'local' }],
+    cases: [{ id: 'one', name: 'One', verify: 'true' }],
+  };
+  const config = {
+    profiles: { noop: { run: 'true' } },
+    sandboxes: { local: { image: 'offsite/base', memory: '256m' } },
+  };
+  // YAML reads JSON.
+  await writeFile(join(home, 'suite.yaml'), JSON.stringify(suite));
+  await writeFile(join(home, 'offsite.yaml'), JSON.stringify(config));
+  const all: { ms: number; cpuMs: number }[] = [];
+  for (let run = 0; run <= runs; run++) {
+    const started = performance.now();
+    const script = '"$@" > /dev/null && times';
+    const args = ['-c', script, 'bash', process.execPath, programs.installed, 'run', 'suite.yaml'];
+    const { stdout } = await execa('bash', args, { cwd: home, env, extendEnv: false });
+    const ms = performance.now() - started;
+    // User and system time of the shell, then of its children: `0m0.431s 0m0.080s`.
+    const times = [...stdout.matchAll(/(\d+)m([\d.]+)s/g)].map(([, m, s]) => Number(m) * 60 + Number(s));
+    if (run > 0) all.push({ ms, cpuMs: times.slice(2).reduce((sum, seconds) => sum + seconds * 1000, 0) });
+  }
+  const of = (numbers: number[]) => ({
+    fastest: round(Math.min(...numbers)),
+    median: round(median(numbers)),
+  });
+  return {
+    'wall ms': { ...of(all.map(({ ms }) => ms)), goal: 550 },
+    'processor ms': of(all.map(({ cpuMs }) => cpuMs)),
+  };
+}
 
 async function milliseconds(args: readonly string[]): Promise<number> {
   const started = performance.now();
