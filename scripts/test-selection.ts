@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
 
 /**
@@ -44,9 +44,10 @@ export function longPart(commits: number, files = globSync(`test/${longTests}`))
   return files.toSorted().filter((_, index) => index % longParts === commits % longParts);
 }
 
-/** How many commits lead to the one that is checked out. */
+/** How many commits lead to the one that is checked out; 0 in a copy of the files without its history. */
 export function countCommits(): number {
-  return Number(execFileSync('git', ['rev-list', '--count', 'HEAD'], { encoding: 'utf8' }));
+  const { status, stdout } = spawnSync('git', ['rev-list', '--count', 'HEAD'], { encoding: 'utf8' });
+  return status === 0 ? Number(stdout) : 0;
 }
 
 /** Vitest takes a part of a path as well as a whole one. */
