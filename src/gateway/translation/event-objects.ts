@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { isObject, type JsonObject } from '../wires/lenient.ts';
+import { isObject, type JsonObject, parsed } from '../wires/lenient.ts';
 import type { Losses } from './losses.ts';
 import type { Piece } from './neutral-answer.ts';
 import { eventObjects } from './read-answers.ts';
@@ -23,8 +23,7 @@ interface Frame {
  * Reads the data of a stream's events. Most of them differ in one text alone, such as the next word of the
  * answer. Once two events have shown what is around that text, later ones are not parsed: their text is put
  * into the same object. And if reading two such events in turn said their texts to `steps` and nothing else,
- * then the next ones are not read either: their text is said. The result is the same as with parsing: a text
- * without quotes, backslashes and control characters needs no decoding.
+ * then the next ones are not read either: their text is said. The result is the same as with parsing.
  *
  * @param take reads an event, which is valid only until the next one
  * @returns a function that reads the data of the next event, and the name of its `event` line; throws
@@ -69,7 +68,10 @@ function textIn({ before, after }: Frame, data: string): string | undefined {
   // This compares whole words of memory; startsWith compares each character.
   if (data.slice(0, before.length) !== before || data.slice(end) !== after) return undefined;
   const text = data.slice(before.length, end);
-  return plain.test(text) ? text : undefined;
+  if (plain.test(text)) return text;
+  // A text with escapes is parsed alone. With a quote that ends it, it is more than one text.
+  const decoded = parsed(`"${text}"`);
+  return typeof decoded === 'string' ? decoded : undefined;
 }
 
 /** Text that JSON writes as it is. */

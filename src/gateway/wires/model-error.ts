@@ -17,8 +17,12 @@ export interface ModelError {
 
 const ErrorObject = object({ code: anything, type: text, status: text });
 
+const noError: ModelError = { message: undefined, codes: [], parameters: [], isOverload: false };
+
 /** Reads an error object, or the string that some servers send instead. */
 export function readError(error: unknown): ModelError {
+  // Most events of a stream have none.
+  if (error === undefined || error === null) return noError;
   const { code, type, status } = ErrorObject.parse(error);
   const name = text.parse(code);
   const codes = [name, type, status].filter((one) => one !== undefined);

@@ -50,7 +50,9 @@ byPython.describe('a server of models', () => {
           expect(heard.stop).toMatch(
             /^(stop|length|end_turn|max_tokens|completed|max_output_tokens|MAX_TOKENS|STOP)$/,
           );
-          expect(heard.input).toBeGreaterThan(0);
+          // If its first piece is half a character, llama.cpp leaves out where it says the input.
+          const { exchanges } = await place.session.account();
+          expect(heard.input ?? 0).toBe(exchanges.at(-1)?.usage?.inputTokens ?? 0);
         }
         const { exchanges } = await place.session.account();
         expect(exchanges.map(({ failure }) => failure)).toEqual([undefined, undefined]);
