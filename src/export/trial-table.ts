@@ -29,11 +29,6 @@ export const columns: Readonly<Record<string, Column>> = {
   batch_id: { type: 'text', about: 'the batch', of: ({ batch }) => batch.id },
   suite: { type: 'text', about: 'its suite', of: ({ batch }) => batch.suite },
   service: { type: 'text', about: 'whom results are reported to', of: ({ batch }) => batch.service },
-  commit: {
-    type: 'text',
-    about: "of the suite's repository, with `-dirty` if the suite's folder differed from it",
-    of: ({ batch: { commit } }) => commit && `${commit.id}${commit.dirty ? '-dirty' : ''}`,
-  },
   run_id: { type: 'text', about: 'the run: a case with a variant', of: ({ run }) => run.id },
   case_id: { type: 'text', about: 'the case', of: ({ run }) => run.caseId },
   variant: { type: 'text', about: 'the variant', of: ({ run }) => run.variant },
@@ -127,6 +122,11 @@ export const columns: Readonly<Record<string, Column>> = {
     of: ({ record: { verifySteps = [], validations = [], judgments = [] } }) =>
       verifySteps.filter(({ exitCode }) => exitCode !== 0).length +
       validations.filter((one) => !hasPassed(one, judgments)).length,
+  },
+  commit: {
+    type: 'text',
+    about: "of the suite's repository, with `-dirty` if the suite's folder differed from it",
+    of: ({ batch: { commit } }) => commit && `${commit.id}${commit.dirty ? '-dirty' : ''}`,
   },
 };
 
