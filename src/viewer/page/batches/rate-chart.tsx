@@ -49,6 +49,17 @@ function Chip({ name, isChosen, suite }: { name: string; isChosen: boolean; suit
 
 const height = 130;
 
+const [minute, hour, day] = [60, 3_600, 86_400];
+/** Dates as the rest of the page writes them: by the seconds between two, and with what is new at the first. */
+const dates = [
+  [365 * day, '{YYYY}', null, null, null, null, null, null, 1],
+  [28 * day, '{MMM}', '\n{YYYY}', null, null, null, null, null, 1],
+  [day, '{D} {MMM}', '\n{YYYY}', null, null, null, null, null, 1],
+  [hour, '{HH}:{mm}', '\n{D} {MMM} {YYYY}', null, '\n{D} {MMM}', null, null, null, 1],
+  [minute, '{HH}:{mm}', '\n{D} {MMM} {YYYY}', null, '\n{D} {MMM}', null, null, null, 1],
+  [1, '{HH}:{mm}:{ss}', '\n{D} {MMM} {YYYY}', null, '\n{D} {MMM}', null, null, null, 1],
+];
+
 function Plot({ rates }: { rates: SuiteRates }) {
   const host = useRef<HTMLDivElement>(null);
   const [under, setUnder] = useState<number>();
@@ -82,7 +93,7 @@ function Plot({ rates }: { rates: SuiteRates }) {
         cursor: { y: false, drag: { x: false, y: false } },
         scales: { y: { range: [-0.04, 1.04] } },
         axes: [
-          { ...axis, ticks: { show: false }, size: 36, grid: { show: false } },
+          { ...axis, ticks: { show: false }, size: 36, grid: { show: false }, values: dates },
           {
             ...axis,
             ticks: { show: false },
