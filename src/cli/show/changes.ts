@@ -1,5 +1,6 @@
 import { structuredPatch } from 'diff';
-import { type FileChange, type FileVersion, partPaths } from '../../record/files.ts';
+import type { FileChange, FileVersion } from '../../record/files.ts';
+import { partPaths } from '../../record/tool-files.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 import { ours, type Printable, quotedLine, type Style, stack, styled, text } from '../../text/printable.ts';
 import { size } from '../../text/quantities.ts';

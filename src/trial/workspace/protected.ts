@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import type { ArchivedEntry } from '../../engine/archive/entries.ts';
 import { type Manifest, readManifest } from '../../engine/archive/manifest.ts';
 import type { Container } from '../../engine/container.ts';
-import { isBelow, nodeCaches, pythonCaches } from '../../record/files.ts';
+import { isBelow, nodeCaches, pythonCaches } from '../../record/tool-files.ts';
 import { globMatcher } from './globs.ts';
 
 /** What a case protects in the workspace: its files, without the caches of tools. */

@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { type FileChange, partPaths } from '../../../record/files.ts';
+import type { FileChange } from '../../../record/files.ts';
+import { partPaths } from '../../../record/tool-files.ts';
 import type { DataSource } from '../../model/data-source.ts';
 import { useData } from '../data/source.tsx';
 import { Comparisons, type DiffLine, type FileDiff } from '../parts/diff.ts';
