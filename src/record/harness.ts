@@ -13,9 +13,9 @@ export type CommandEntry = z.infer<typeof CommandEntry>;
 
 /**
  * How a turn ended. The exit code does not decide the verdict. `agent-failed`: the harness says that it gave
- * up or reached one of its own limits. `model-failed`: all attempts to reach its model failed or were answered
- * with errors. `runner-broke`: it crashed, or printed what no known version prints; nothing is known about the
- * agent. `out-of-disk`: it wrote more than the sandbox allows.
+ * up or reached one of its own limits. `model-failed`: all attempts to reach its model failed or were
+ * answered with errors. `runner-broke`: it crashed, or printed what no known version prints; nothing is
+ * known about the agent. `out-of-disk`: it wrote more than the sandbox allows.
  */
 export const HarnessEnding = z.discriminatedUnion('ended', [
   z.object({ ended: z.literal('exited'), exitCode: z.number() }),
