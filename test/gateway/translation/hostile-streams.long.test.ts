@@ -25,18 +25,12 @@ const messageEnd = [
 ];
 
 const gemini = (...candidates: object[]) => textOfEvent({ event: undefined, data: { candidates } });
-const said = { content: { role: 'model', parts: [{ text: 'x' }] } };
 
 /** Streams whose events are fine, each alone, and that end well. */
 const disorders: Record<Wire, Record<string, string[]>> = {
   'openai-chat': {
     'a piece of a call that has not begun': [piece({ index: 0, function: { arguments: '{}' } }), ...chatEnd],
     'a call without a name': [piece({ index: 0, id: 'c' }), ...chatEnd],
-    'two choices': [
-      chat({ delta: { content: 'x' } }),
-      chat({ index: 1, delta: { content: 'y' } }),
-      ...chatEnd,
-    ],
   },
   'openai-responses': {
     'two beginnings': [
@@ -71,7 +65,6 @@ const disorders: Record<Wire, Record<string, string[]>> = {
     'no reason for the end': [message, event('message_stop', {})],
   },
   gemini: {
-    'two candidates': [gemini(said, said), gemini({ finishReason: 'STOP' })],
     'a call without a name': [
       gemini({ content: { parts: [{ functionCall: { args: {} } }] }, finishReason: 'STOP' }),
     ],

@@ -132,7 +132,10 @@ export const read: WireTranslation['read'] = (steps, losses) => {
       if (item.given && !item.isDone && !item.said) complete({ type: item.type, content: item.given }, item);
     if (items.some(({ call, isDone }) => call && !isDone && !call.hasArguments))
       steps.refuse('a tool call has neither arguments nor an end');
-    steps.end(stopOf(response, status, losses));
+    const isStale = status === 'completed' && items.length > 0 && response.status === 'in_progress';
+    // Some servers end a response with the status of its beginning.
+    if (isStale) losses.record('answer.status', 'answer detail');
+    steps.end(isStale ? 'done' : stopOf(response, status, losses));
   };
 
   const take = (event: JsonObject, name: string | undefined) => {
@@ -232,9 +235,7 @@ function argumentsText(given: unknown): string {
 function stopOf(response: JsonObject, told: string | undefined, losses: Losses): NeutralStop {
   const { status, error } = response;
   const meant = otherStopNamed(status);
-  // Some servers end a response with the status of its beginning.
-  const isStale = told === 'completed' && (status === 'in_progress' || status === 'queued');
-  if (status !== 'incomplete' && meant === 'failed' && !isStale)
+  if (status !== 'incomplete' && meant === 'failed')
     throw new UnreadableAnswer(
       readError(error).message ?? `the answer ended as ${JSON.stringify(status).slice(0, 100)}`,
     );
