@@ -39,14 +39,17 @@ afterAll(async () => {
 });
 
 /** Exports the batch. Resolves with the file and what the export says about itself. */
-async function exported(options: Partial<HtmlExport> = {}) {
-  const file = join(folder, 'report.html');
+async function exported({
+  batch: reference = 'told',
+  to: file = join(folder, 'report.html'),
+  ...options
+}: Partial<HtmlExport> & { batch?: string; to?: string } = {}) {
   const parts = {
     ...{ ledger, redactor: new Redactor([key]), now: Date.now(), maxBytes: 50_000_000 },
     ...{ signal: new AbortController().signal, ...options },
   };
   const counts = { trials: 0, leftOut: 0 };
-  const batch = findBatch(ledger.records, 'told');
+  const batch = findBatch(parts.ledger.records, reference);
   await writeExport(file, async (write) => {
     Object.assign(counts, await exportHtml(batch, parts, write));
   });
@@ -141,6 +144,46 @@ describe('an exported page', () => {
       standing: 'contradicted',
       levels: [{ state: 'contradicted' }, { level: 'consistent', state: 'held' }],
     });
+  });
+
+  test('is compared with another one, which is chosen or dropped onto it, also if both have the same keys', async () => {
+    const other = join(folder, 'other');
+    const second = join(folder, 'second.html');
+    using otherLedger = new Ledger(other, systemClock);
+    await fillBatch(otherLedger, {
+      ...{ id: 'batch_later', suite: 'later', cases: ['fix-add', hostile], variants: ['a'] },
+      found: () => ({ verdict: 'passed', finalMessage: 'It works now.' }),
+    });
+    const { file } = await exported();
+    await exported({ ledger: otherLedger, batch: 'later', to: second });
+    const { page, problems } = await opened(file);
+    const chooser = page.getByLabel('Another exported page');
+    await chooser.setInputFiles({ name: 'notes.html', mimeType: 'text/html', buffer: Buffer.from('<p>no') });
+    await page.getByRole('alert').getByText('notes.html is no page').waitFor();
+    await chooser.setInputFiles(second);
+    await page.getByRole('heading', { name: 'Compare' }).waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+    const row = page.getByRole('row').filter({ hasText: 'fix-add' });
+    expect(await row.innerText()).toContain('fixed');
+    await row.getByRole('link').first().click();
+    await page.getByRole('button', { name: 'All cases' }).waitFor();
+
+    const again = (await opened(file)).page;
+    const content = JSON.stringify(readFileSync(second, 'utf8'));
+    const dataTransfer = await again.evaluateHandle(`(() => {
+      const given = new DataTransfer();
+      given.items.add(new File([${content}], 'second.html', { type: 'text/html' }));
+      return given;
+    })()`);
+    await again.dispatchEvent('body', 'drop', { dataTransfer });
+    await again.getByRole('heading', { name: 'Compare' }).waitFor();
+    await again.getByRole('link', { name: /later/ }).click();
+    await trial(again, '✓').first().click();
+    await again.getByRole('tab', { name: /Raw/ }).click();
+    await again.getByText('It works now.').first().waitFor();
+    await again.goto(`${pathToFileURL(file).href}#/batch/${2 ** 40 * 5 + 1}`);
+    await again.getByText('add that file again').waitFor();
+    expect(problems).toEqual([]);
   });
 
   test('has only the verdicts that were asked for', async () => {

@@ -26,6 +26,11 @@ export interface DataSource {
   value(reference: RecordReference, pointer: string, limit?: number, signal?: AbortSignal): Promise<string>;
   /** A stored content; undefined if it is not available. */
   blob(sha256: string, signal?: AbortSignal): Promise<Blob | undefined>;
+  /**
+   * Adds the batch of another exported page, until this page is closed. Resolves with the keys of the batch
+   * that was here and of the added one. Absent where a server has the data.
+   */
+  add?(file: File): Promise<{ one: number; other: number }>;
   /** Calls `listener` after each change, until the signal aborts. Absent for data that cannot change. */
   watch?(
     listener: (event: LedgerEvent) => void,

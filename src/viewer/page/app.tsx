@@ -5,6 +5,7 @@ import { BatchesPage } from './batches/batches-page.tsx';
 import { ComparePage } from './compare/compare-page.tsx';
 import { type Data, DataContext } from './data/source.tsx';
 import { Help } from './help.tsx';
+import { AddFile } from './parts/add-file.tsx';
 import { Heading, Notice } from './parts/heading.tsx';
 import { addressOf, go, type Route, useRoute } from './router.ts';
 import { useShortcuts } from './shortcuts.ts';
@@ -47,6 +48,7 @@ export function App({ source }: { source: DataSource }) {
         </a>
         <span class="grow" />
         <LiveState state={state} />
+        {source.add && <AddFile add={source.add} />}
         <button type="button" class="quiet" onClick={() => setTheme(nextTheme())}>
           Theme: {theme}
         </button>

@@ -116,6 +116,7 @@ function Side({ name, loaded: { value, trials }, variant, parameter }: SideProps
   const variants = variantsOf(trials);
   if (!value) return null;
   const { key, suite, id, startedAt, marks } = value.batch;
+  const { exported } = value;
   return (
     <div class="side">
       <b class="letter">{name}</b>
@@ -123,7 +124,10 @@ function Side({ name, loaded: { value, trials }, variant, parameter }: SideProps
         <a href={addressOf(`/batch/${key}`)}>
           {line(suite)} <span class="id">{line(id)}</span>
         </a>{' '}
-        <span class="dim">{when(startedAt)}</span>
+        <span class="dim">
+          {when(startedAt)}
+          {exported && ` on ${line(exported.machine)}`}
+        </span>
         {marks.map((mark) => (
           <span key={mark} class="tag">
             {mark}

@@ -1,35 +1,66 @@
 import { cutMiddle, shownValue, valueAt } from '../../model/cut-record.ts';
 import type { DataSource, RecordReference } from '../../model/data-source.ts';
-import { type ExportedFile, idOfBlob, idOfFile, idOfTrial } from '../../model/exported-file.ts';
+import { dataType, type ExportedFile, idOfBlob, idOfFile, idOfTrial } from '../../model/exported-file.ts';
 import { variantsOf } from '../../model/grid.ts';
 import type { TrialPage } from '../../model/shapes.ts';
 
-/** The data that the page itself holds: a batch that `offsite export` wrote. */
+/** A page that `offsite export` wrote: this one, or one that a person added to compare it. */
+interface ReadFile {
+  /** What an element with data holds; undefined if there is none with the id. */
+  textOf: TextOf;
+  file: ExportedFile;
+  /** Two files can have the same keys, so those of the second one are higher here by this. */
+  above: number;
+}
+
+type TextOf = (id: string) => string | null | undefined;
+
+/** More than any ledger has keys. */
+const keysOfFile = 2 ** 40;
+
+/** The data that the page itself holds, a batch that `offsite export` wrote, with those of added files. */
 export function fileSource(): DataSource {
-  let file: Promise<ExportedFile> | undefined;
-  const whole = () => {
-    file ??= json<ExportedFile>(idOfFile).then(present('This file has no data.'));
-    return file;
-  };
-  const trial = async ({ trial, attempt }: RecordReference) =>
-    present<TrialPage>('This trial is not in the file. It may have been left out for its size.')(
-      await json(idOfTrial(trial, attempt)),
+  const added: ReadFile[] = [];
+  let first: Promise<ReadFile> | undefined;
+  const own = () => {
+    first ??= read((id) => document.getElementById(id)?.textContent, 0).then(
+      present('This file has no data.'),
     );
+    return first;
+  };
+  const all = async () => [await own(), ...added];
+  /** The file that a key belongs to, and the key as the file has it. */
+  const fileOf = async (key: number) => {
+    const number = Math.floor(key / keysOfFile);
+    const message = 'This batch is not in the file. If it was in a second file, add that file again.';
+    return present<ReadFile>(message)((await all())[number]);
+  };
+  const trial = async ({ trial, attempt }: RecordReference) => {
+    const { textOf, above } = await fileOf(trial);
+    const page = present<TrialPage>('This trial is not in the file. It may have been left out for its size.')(
+      await json(textOf, idOfTrial(trial - above, attempt)),
+    );
+    return { ...page, batch: raised(page.batch, above), trial: raised(page.trial, above) };
+  };
 
   return {
-    batches: async () => {
-      const { batch, trials } = (await whole()).batch;
-      return [{ ...batch, variants: variantsOf(trials) }];
-    },
+    batches: async () =>
+      (await all()).map(({ file: { batch }, above }) => ({
+        ...raised(batch.batch, above),
+        variants: variantsOf(batch.trials),
+      })),
     batch: async (key) => {
-      const { batch } = await whole();
-      return present<typeof batch>('This batch is not in the file.')(
-        batch.batch.key === key ? batch : undefined,
+      const { file, above } = await fileOf(key);
+      const { batch } = present<ExportedFile>('This batch is not in the file.')(
+        file.batch.batch.key === key - above ? file : undefined,
       );
+      const trials = batch.trials.map((each) => raised(each, above));
+      return { ...batch, batch: raised(batch.batch, above), trials };
     },
-    summaries: async (_batch, trials) => {
+    summaries: async (batch, trials) => {
+      const { file, above } = await fileOf(batch);
       const wanted = new Set(trials);
-      return (await whole()).summaries.filter(({ key }) => wanted.has(key));
+      return file.summaries.map((each) => raised(each, above)).filter(({ key }) => wanted.has(key));
     },
     trial,
     value: async (reference, pointer, limit) => {
@@ -39,8 +70,32 @@ export function fileSource(): DataSource {
       const kept = isCut ? `${text}\n(The rest is not in this file: offsite export --with-outputs)` : text;
       return limit === undefined ? kept : cutMiddle(kept, limit);
     },
-    blob: (sha256) => bytes(idOfBlob(sha256)),
+    blob: async (sha256) => {
+      for (const { textOf } of await all()) {
+        const content = await bytes(textOf, idOfBlob(sha256));
+        if (content) return content;
+      }
+      return undefined;
+    },
+    add: async (file) => {
+      // Nothing of the file but its data is looked at.
+      const texts = new Map<string, string>();
+      for (const [, id = '', text = ''] of (await file.text()).matchAll(dataElement)) texts.set(id, text);
+      const second = await read((id) => texts.get(id), (added.length + 1) * keysOfFile).catch(
+        () => undefined,
+      );
+      if (!second) throw new Error(`${file.name} is no page that offsite export --html wrote.`);
+      added.push(second);
+      return { one: (await own()).file.batch.batch.key, other: second.file.batch.batch.key + second.above };
+    },
   };
+}
+
+/** An element with data, as text. */
+const dataElement = new RegExp(`<script type="${dataType}" id="([\\w-]+)">([\\w+/=]*)</script>`, 'g');
+
+function raised<Value extends { key: number }>(value: Value, above: number): Value {
+  return { ...value, key: value.key + above };
 }
 
 function present<Value>(message: string): (value: Value | undefined) => Value {
@@ -50,14 +105,19 @@ function present<Value>(message: string): (value: Value | undefined) => Value {
   };
 }
 
-async function json<Value>(id: string): Promise<Value | undefined> {
-  const content = await bytes(id);
+/** Undefined if a page has no data. */
+async function read(textOf: TextOf, above: number): Promise<ReadFile | undefined> {
+  const file = await json<ExportedFile>(textOf, idOfFile);
+  return file && { textOf, file, above };
+}
+
+async function json<Value>(textOf: TextOf, id: string): Promise<Value | undefined> {
+  const content = await bytes(textOf, id);
   return content && (JSON.parse(await content.text()) as Value);
 }
 
-/** What an element holds; undefined if there is none. */
-async function bytes(id: string): Promise<Blob | undefined> {
-  const text = document.getElementById(id)?.textContent;
+async function bytes(textOf: TextOf, id: string): Promise<Blob | undefined> {
+  const text = textOf(id);
   if (text == null) return undefined;
   const packed = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
   return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'))).blob();
