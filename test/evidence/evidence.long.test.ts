@@ -21,7 +21,7 @@ afterAll(async () => {
 }, 60_000);
 
 test('a batch that ran opens in another folder with its records, and gets the same verdicts there', {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async () => {
   using place = openPlace();
   place.write('same.sh', 'grep hi /tmp/b');
@@ -49,6 +49,17 @@ test('a batch that ran opens in another folder with its records, and gets the sa
         variables: { act: 'cat base.txt > a.txt' },
         verify: 'grep base a.txt && git log -1',
       },
+      // As `offsite case add` makes it.
+      {
+        id: 'added',
+        source: { git: 'repo' },
+        variables: { act: 'echo more >> base.txt' },
+        tests: {
+          ...{ in: 'fresh', brings: 'workspace' },
+          command: ['bash', '-c', 'grep -c more base.txt > /logs/verifier/reward.txt'],
+          rewards: { json: '/logs/verifier/reward.json', text: '/logs/verifier/reward.txt' },
+        },
+      },
       // Its agent's own sandbox is graded, so that an image of it is kept.
       {
         id: 'same',
@@ -64,7 +75,7 @@ test('a batch that ran opens in another folder with its records, and gets the sa
   const args = ['export', '--evidence', file, '--sign-with', key, '--include-image'];
   const exported = await offsite(place, args);
   expect(exported.stderr).toMatch(
-    /the evidence of 10 trials of batch_[\w-]+, sha256 [0-9a-f]{64}; signed by SHA256:/,
+    /the evidence of 12 trials of batch_[\w-]+, sha256 [0-9a-f]{64}; signed by SHA256:/,
   );
   expect(exported.exitCode).toBe(0);
 

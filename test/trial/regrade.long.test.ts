@@ -228,6 +228,18 @@ describe('a trial that is graded in the sandbox of its agent', { timeout: 240_00
     expect(same.verdict).toBe('failed');
   });
 
+  test('is kept as an archive if its tests get only its workspace, and is graded again by them', async () => {
+    const brought = { kind: 'workspace' as const, testPatch: '', base: 'HEAD', restored: [] };
+    const fresh = { environment: undefined, brought };
+    const prepare = 'git init -q; echo a > w; git add w; git -c user.name=a -c user.email=a@b commit -qm a';
+    const first = await trial('echo x > w', { prepare, tests: { ...installed('grep -q x w'), fresh } });
+    expect(first).toMatchObject({ verdict: 'passed', left: { kind: 'archive' } });
+    const again = await regrade(first, { prepare, tests: { ...installed('grep -q x w'), fresh } });
+    expect(again).toMatchObject({ verdict: 'passed', validatedIn: 'fresh', filesChanged: ['w'] });
+    const other = await regrade(first, { prepare, tests: { ...installed('grep -q a w'), fresh } });
+    expect(other.verdict).toBe('failed');
+  });
+
   test('still fails for a change of the system that its case does not allow, and not for one that it does', async () => {
     const place = (ignore: string[]) => ({
       in: 'same' as const,

@@ -36,9 +36,8 @@ class NotKept extends Error {}
 
 /** Whether grading needs the agent's whole sandbox, and not only a copy of its workspace. */
 export function needsWholeSandbox({ verify, verifyPlace, tests, validator }: GradingParts): boolean {
-  return (
-    tests !== undefined || (verify !== undefined && verifyPlace.in === 'same') || validator?.runsIn === 'same'
-  );
+  const asksSandbox = tests !== undefined && tests.fresh?.brought.kind !== 'workspace';
+  return asksSandbox || (verify !== undefined && verifyPlace.in === 'same') || validator?.runsIn === 'same';
 }
 
 type GradingParts = Pick<TrialSpec, 'verify' | 'verifyPlace' | 'tests' | 'validator'>;
