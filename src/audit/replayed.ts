@@ -4,6 +4,7 @@ import { withoutVolatile } from '../gateway/replay/volatile.ts';
 import type { FileChange } from '../record/files.ts';
 import { commandsOf } from '../record/timeline.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
+import { plural } from '../text/quantities.ts';
 import { runTrial } from '../trial/run-trial.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import type { LookAgain } from './audit-batch.ts';
@@ -46,6 +47,11 @@ export function replayedLevel(parts: Omit<RegradedParts, 'askJudges'>): LookAgai
       checks.missed(`it did not run here: ${now.cause.message}`);
       return checks.level('replayed', 'machine');
     }
+    // Whoever lost an engine is no forger; but a failure can be called that.
+    if (record.verdict === 'void' && now.verdict !== 'void') {
+      checks.missed(`it has no verdict to compare; here, it ${now.verdict}`);
+      return checks.level('replayed', 'evidence');
+    }
     compare(record, now, checks);
     return checks.level('replayed');
   };
@@ -83,6 +89,18 @@ function compare(record: TrialRecord, now: TrialRecord, checks: Checks): void {
     commands(now),
     commands(record),
   );
+  const printed = commandsOf(now) ?? [];
+  const others = printed.filter(({ output = '' }, index) => {
+    return withoutVolatile(output) !== withoutVolatile(commandsOf(record)?.[index]?.output ?? '');
+  });
+  // It may depend on the machine or on the time.
+  if (others.length > 0)
+    checks.missed(`what commands print: ${plural(others.length, 'command')} printed something else here`);
+  for (const part of ['finalMessage', 'turns', 'filesChanged'] as const)
+    checks.same(part, 'the harness says and leaves the same', now[part], record[part]);
+  const [here, there] = [now.harness, record.harness];
+  if (here?.ended === 'exited' && there?.ended === 'exited')
+    checks.same('harness.exitCode', 'the harness exits with the same code', here.exitCode, there.exitCode);
   checks.same('changes', 'the same files are left', changes(now), changes(record));
   checks.same('verdict', 'the verdict is the same', now.verdict, record.verdict);
 }

@@ -203,7 +203,11 @@ function checkCommands(record: TrialRecord, kept: readonly KeptExchange[], check
     checks.same('derivedTrajectory', 'the commands are those of the exchanges', fitting, derivedTrajectory);
   else if (entries.length > 0 && record.harnessTellsCommands !== true)
     checks.missed('its commands against the exchanges: the record has none');
-  if (record.harnessTellsCommands !== true || record.commandsCut || derived.isCut) return;
+  if (record.harnessTellsCommands !== true) return;
+  if (record.commandsCut || derived.isCut) {
+    checks.missed('its commands against the exchanges: there were more than a record keeps');
+    return;
+  }
   const told = commandsOf(record) ?? [];
   // Each is compared with each.
   if (told.length > derivedCommands.count.commands) {

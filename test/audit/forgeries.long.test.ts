@@ -659,7 +659,42 @@ test('what is left out of a record is said not to be checked', { timeout: 60_000
  * What agrees with itself. Offsite's owner made everything anew that follows from the edit, so that only
  * doing it again shows it.
  */
-const thorough: [trial: string, level: AuditLevel, what: string, forge: (forger: Forger) => void][] = [
+const thorough: [
+  trial: string,
+  level: AuditLevel,
+  what: string,
+  forge: (forger: Forger) => void,
+  at?: string,
+][] = [
+  [
+    'count#0',
+    'replayed',
+    'another last message, which a validator may read',
+    (f) =>
+      f.editAll('count#0', (record) => {
+        record.finalMessage = 'It is nine.';
+      }),
+    'finalMessage',
+  ],
+  [
+    'count#0',
+    'replayed',
+    'another exit code of the harness',
+    (f) =>
+      f.editAll('count#0', (record) => Object.assign(record, { harness: { ended: 'exited', exitCode: 3 } })),
+    'harness.exitCode',
+  ],
+  [
+    'wrong#0',
+    'replayed',
+    'a command that was replaced in a trajectory that is said to be cut',
+    (f) =>
+      f.editAll('wrong#0', (record) => {
+        record.commandsCut = true;
+        Object.assign(first(record.trajectory), { command: 'node check.js' });
+      }),
+    'trajectory[0].command',
+  ],
   [
     'count#0',
     'regraded',
@@ -680,7 +715,11 @@ const thorough: [trial: string, level: AuditLevel, what: string, forge: (forger:
     'reply#0',
     'regraded',
     'a validation left out',
-    (f) => f.editAll('reply#0', (record) => void record.validations?.shift()),
+    (f) =>
+      f.editAll('reply#0', (record) => {
+        record.validations?.shift();
+        first(record.trajectory).output = 'written';
+      }),
   ],
   [
     'reply#1',
@@ -730,12 +769,25 @@ test('what agrees with itself is contradicted when the work is graded and the ha
   expect(exitCode, stderr).toBe(1);
   const audited: { trials: { caseId: string; ordinal: number; levels: AuditedLevel[] }[] } =
     JSON.parse(stdout);
-  for (const [name, level, what] of thorough) {
-    const trial = audited.trials.find(({ caseId, ordinal }) => `${caseId}#${ordinal}` === name);
-    expect(trial?.levels.find((one) => one.level === level)?.state, `${what}: ${JSON.stringify(trial)}`).toBe(
-      'contradicted',
-    );
+  const levelOf = (name: string, level: AuditLevel) =>
+    audited.trials
+      .find(({ caseId, ordinal }) => `${caseId}#${ordinal}` === name)
+      ?.levels.find((one) => one.level === level);
+  for (const [name, level, what, , at = ''] of thorough) {
+    const found = levelOf(name, level);
+    expect(found?.state, `${what}: ${JSON.stringify(found)}`).toBe('contradicted');
+    expect(
+      found?.contradictions.some(({ path }) => path.startsWith(at)),
+      what,
+    ).toBe(true);
   }
+  // What a command prints may depend on the machine, so it is no contradiction, but it is said.
+  expect(levelOf('reply#0', 'replayed')?.unchecked).toContainEqual(
+    expect.stringMatching(/1 command printed/),
+  );
+  expect(levelOf('wrong#0', 'consistent')?.unchecked).toContainEqual(
+    expect.stringMatching(/more than a record/),
+  );
 });
 
 test('a signed file is audited in another data folder; another key or another content is contradicted', {
