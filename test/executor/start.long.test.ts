@@ -215,7 +215,7 @@ test('a choice of variants after which the service would take one for another is
   expect(second.stderr).toContain('take the variant second for first');
   const unknown = await at.command('service', 'start', suite, '--variant', 'third', '--no-wait');
   expect(unknown.exitCode).toBe(2);
-  expect(unknown.stderr).toContain('It has first, second.');
+  expect(unknown.stderr).toContain('available: first, second');
   expect(await at.command('service', 'start', suite, '--variant', 'first', '--no-wait')).toMatchObject({
     exitCode: 0,
   });
