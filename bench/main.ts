@@ -2,6 +2,7 @@
  * `npm run -s bench -- NAME [--json] [--quick]`: the measurements, each next to its floor in the same run.
  */
 const benches = [
+  'attacks',
   'claims',
   'evidence',
   'fleet',

@@ -38,7 +38,9 @@ export function inStore<Result>(
 export function written<Response>(steps: Steps<Change<Response>>): Response {
   for (;;) {
     const step = steps.next();
-    if (step.done) return step.value.change();
+    if (!step.done) continue;
+    for (const part of step.value.before ?? []) part();
+    return step.value.change();
   }
 }
 

@@ -18,11 +18,12 @@ export const serviceRequests = channel({
       32 * KiB,
       'a body that is read in one step; for a larger one, others are served between steps',
     ),
-    id: characters(
-      1_000,
-      'an id or a name; lists and indexes are sorted by ids, and a name is stored once a case',
-    ),
-    prompt: characters(MiB, 'the content of a prompt, which is stored and sent in one step'),
+    // Each run of a start is in three lists that are sorted by ids.
+    id: characters(200, 'an id, or the name of a suite or a case'),
+    tag: characters(200, 'a tag of a case'),
+    prompt: characters(512 * KiB, 'a prompt, which each run of a list repeats'),
+    variables: characters(MiB, 'the variables of a case, as JSON'),
+    written: bytes(MiB, 'texts of cases that are written in one step'),
     number: characters(1_000, 'a number in a body'),
     name: characters(200, 'a name in an answer that refuses a request'),
     setup: characters(64 * MiB, 'the texts of a case after their variables are replaced'),
@@ -38,12 +39,37 @@ export const serviceRequests = channel({
     // Well below the usual limit on open files of a process.
     connections: times(512, 'connections at a time; further ones are closed'),
     requests: times(256, 'requests of a key in flight; further ones are refused'),
-    steps: times(16, 'small requests of a key that are answered before other keys are served'),
+    manifest: times(20_000, 'entries of the manifest of a validator'),
+    tags: times(64, 'tags of a case'),
+    channels: times(100, 'channels of a prompt'),
+    // 100 runs take 3 ms; with those of a whole start, others would wait 80 ms.
+    runs: times(100, 'runs of a start that are written in one step'),
+    cases: times(50, 'cases of a list that are read in one step'),
+    steps: times(
+      16,
+      'small requests of a key that are answered before other keys are served; fewer if they take long',
+    ),
+    // What the parser makes of a large body can be ten times as large.
+    read: times(2, 'large bodies that are read at a time; further ones wait'),
     // A list of 20,000 tests, or a trajectory of 25,000 commands.
     values: times(400_000, 'values of a body, with their names'),
     names: times(10_000, 'different names in a body'),
     // A body can have as many issues as values.
     issues: times(100, 'issues of a body in an answer'),
+  },
+});
+
+export const reportedAmounts = channel({
+  sender: 'a caller',
+  over: 'amounts of reported trials, which enter the sums of their runs',
+  bytes: 'as every number of a request',
+  time: 'as every request',
+  count: {
+    tokens: times(1e12, 'tokens of each kind'),
+    costUsd: times(1e9, 'dollars'),
+    commands: times(1e9, 'commands, and the number of an entry'),
+    duration: times(366 * 24 * 3_600_000, 'milliseconds of each duration: a year'),
+    year: times(2100, 'the year until which times are'),
   },
 });
 

@@ -7,7 +7,7 @@ import { Identifier, Name } from './primitives.ts';
 export const Suite = z.strictObject({
   id: Identifier,
   name: Name,
-  prompt: z.string().meta({ description: 'The prompt the cases share.' }),
+  prompt: z.string().max(serviceRequests.bytes.prompt).meta({ description: 'The prompt the cases share.' }),
 });
 export type Suite = z.infer<typeof Suite>;
 
@@ -18,7 +18,10 @@ export const Validator = z.strictObject({
   name: z.string(),
   source: z.string(),
   capture: z.boolean().optional(),
-  manifest: z.array(z.strictObject({ index: z.int().min(0), name: z.string() })).optional(),
+  manifest: z
+    .array(z.strictObject({ index: z.int().min(0), name: z.string() }))
+    .max(serviceRequests.count.manifest)
+    .optional(),
   sourceFiles: z.array(SourceFile).optional(),
 });
 export type Validator = z.infer<typeof Validator>;
@@ -35,7 +38,7 @@ export const Case = z.strictObject({
   user: SimulatedUser.optional(),
   prepare: z.strictObject({ name: z.string(), source: z.string() }).optional(),
   source: z.strictObject({ kind: z.literal('empty') }).optional(),
-  tags: z.array(z.string()).optional(),
+  tags: z.array(z.string().max(serviceRequests.bytes.tag)).max(serviceRequests.count.tags).optional(),
   variables: z.record(z.string(), z.unknown()).optional(),
   validator: Validator.optional(),
   verify: z.string().optional(),

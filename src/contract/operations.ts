@@ -159,7 +159,7 @@ export const operations = {
     permission: 'channels:write',
     request: PromoteRequest,
     response: PromoteResponse,
-    errors: [400, 403, 404],
+    errors: [400, 403, 404, 409],
     repeatable: true,
   }),
   'prompts.write': operation({

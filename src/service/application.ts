@@ -117,26 +117,28 @@ async function answer(
     return JSON.stringify(await parts.takeEvidence(call, request));
   }
   const isOptional = 'bodyOptional' in operation;
-  const text = await readBody(request, { limit: most, isOptional, hold });
-  const turn = () => shares.turn(principal.keyId, text.length);
-  const isLarge = text.length > serviceRequests.bytes.step;
+  const body = await readBody(request, { limit: most, isOptional, hold });
+  const handler = handlers[name];
+  const isLarge = body.length > serviceRequests.bytes.step;
+  const turn = () => shares.turn(principal.keyId, body.length);
   // Others are served between the steps of a large request.
   const pause = isLarge ? turn : () => Promise.resolve();
+  const room = isLarge ? share.use(await shares.room(principal.keyId)) : undefined;
   await turn();
-  const given = text === '' && isOptional ? {} : parseJson(text);
+  const given = body.length === 0 && isOptional ? {} : await paced(parseJson(body), pause);
   await pause();
   const decoded = isLarge
     ? await boundedLists<z.ZodType>(operation.request, turn).safeParseAsync(given)
     : schemaOf(name).safeParse(given);
   if (!decoded.success) throw refuseBody(issuesOf(decoded.error, given));
 
-  const handler = handlers[name];
   const call = { stores, principal, inProgress, integrations, now: clock.now() };
   // The table pairs each name with its own request; TypeScript cannot follow a name that it does not know.
   const data = decoded.data as never;
   if (!handler.writes) {
     const response: object = handler.answer(call, data);
     if (!('pieces' in response)) return JSON.stringify(response);
+    room?.[Symbol.dispose]();
     const held = share.move();
     let began = clock.now();
     const nextPiece = async () => {
@@ -151,13 +153,19 @@ async function answer(
     });
   }
   const steps: Steps<Change<object>> = handler.prepare(call, data);
-  const { batch, change, isLarge: isLargeChange = isLarge } = await paced(steps, pause);
+  const { batch, before, change } = await paced(steps, pause);
+  // The engine may take long to answer.
+  if (batch) room?.[Symbol.dispose]();
   const accepted = batch && (await acceptedBy(platform, batch));
-  if (isLargeChange) await shares.turn(principal.keyId, Number.POSITIVE_INFINITY);
-  const written = writer.write(change);
-  // A large change has a transaction of its own.
-  if (isLargeChange) writer.flush();
-  const response = await written;
+  /** A large change has a turn and a transaction of its own. */
+  const writeAlone = async <Result>(part: () => Result): Promise<Result> => {
+    await shares.turn(principal.keyId, Number.POSITIVE_INFINITY);
+    const written = writer.write(part);
+    writer.flush();
+    return await written;
+  };
+  for (const part of before ?? []) await writeAlone(part);
+  const response = await (isLarge || before ? writeAlone(change) : writer.write(change));
   accepted?.queued();
   return JSON.stringify(response);
 }

@@ -53,27 +53,27 @@ const texts = fc.oneof(
 );
 
 export const text = scalar(texts, 7, null, ['x'], {});
-/** Our service takes as an id any well-formed text of 1 to 1,000 characters without NUL. */
+/** Our service takes as an id any well-formed text of 1 to 200 characters without NUL. */
 export const id = scalar(
-  texts.filter((one) => one !== '' && one.length <= 1_000 && one.isWellFormed() && !one.includes('\0')),
+  texts.filter((one) => one !== '' && one.length <= 200 && one.isWellFormed() && !one.includes('\0')),
   7,
   null,
   '',
   'a\0',
   '\ud800',
-  'x'.repeat(1_001),
+  'x'.repeat(201),
 );
-/** The name of a suite or a case: of at most 1,000 characters, which the specification leaves open. */
+/** The name of a suite or a case, or a tag: of at most 200 characters, which the specification leaves open. */
 export const name = scalar(
-  texts.filter((one) => one.length <= 1_000),
-  'x'.repeat(1_001),
+  texts.filter((one) => one.length <= 200),
+  'x'.repeat(201),
   7,
   null,
 );
 
 /** A text that is neither empty nor long. */
 export const filled = scalar(
-  texts.filter((one) => one !== '' && one.length <= 1_000),
+  texts.filter((one) => one !== '' && one.length <= 200),
   7,
   null,
   '',

@@ -97,6 +97,7 @@ test('each status in the document can come, and each that can come is in the doc
     // This service has no auditor.
     { operation: 'evals.evidence', status: 409, body: 'a bundle', type: 'application/zstd' },
     { operation: 'prompts.get', status: 404, body: { id: 'none' } },
+    { operation: 'prompts.promote', status: 409, body: { id: 'full', channel: 'live', version: 1 } },
     { operation: 'prompts.promote', status: 404, body: { id: 'none', channel: 'live', version: 1 } },
     {
       operation: 'evals.rerunCell',
@@ -108,6 +109,9 @@ test('each status in the document can come, and each that can come is in the doc
       return { operation, body, status: 500, ...(index === 0 && { before: breakKeys }) };
     }),
   ];
+  await service.succeed('prompts.write', { id: 'full', content: '' });
+  for (let count = 0; count < 100; count += 1)
+    await service.succeed('prompts.promote', { id: 'full', channel: `channel-${count}`, version: 1 });
   const came = new Map<string, Set<number>>(Object.keys(good).map((name) => [name, new Set()]));
   const keys = { nobody: 'no-key', stranger: service.keyFor('Acme') };
   for (const { operation, body, status, as, type, before } of provoked) {

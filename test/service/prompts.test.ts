@@ -89,6 +89,16 @@ test('the integrations are the ones the service was opened with', async () => {
 test('the content of a prompt is bounded, and the refusal says where', async () => {
   await using service = openTestService();
   const prompt = (length: number) => ({ id: 'long', content: 'x'.repeat(length) });
-  expect(await service.issues('prompts.write', prompt(2 ** 20 + 1))).toMatchObject([{ path: ['content'] }]);
-  expect(await service.succeed('prompts.write', prompt(2 ** 20))).toMatchObject({ version: 1 });
+  expect(await service.issues('prompts.write', prompt(2 ** 19 + 1))).toMatchObject([{ path: ['content'] }]);
+  expect(await service.succeed('prompts.write', prompt(2 ** 19))).toMatchObject({ version: 1 });
+});
+
+test('a prompt has at most 100 channels, and each of them can still be pointed elsewhere', async () => {
+  await using service = openTestService();
+  for (const content of ['one', 'two']) await service.succeed('prompts.write', { id: 'p', content });
+  const promoted = (channel: string) => ({ id: 'p', channel, version: 2 });
+  for (let count = 0; count < 100; count += 1)
+    await service.succeed('prompts.promote', { id: 'p', channel: `channel-${count}`, version: 1 });
+  expect(await service.ask('prompts.promote', promoted('one-more'))).toMatchObject({ status: 409 });
+  expect(await service.succeed('prompts.promote', promoted('channel-7'))).toEqual(promoted('channel-7'));
 });

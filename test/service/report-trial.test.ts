@@ -240,6 +240,13 @@ test.each([
   [{ outcome: { passed: true, modelMs: -1 } }, 'trial.outcome.modelMs: is negative'],
   [{ usage: { costUsd: -0.5 } }, 'trial.usage.costUsd: is negative'],
   [{ usage: { inputTokens: -3 } }, 'trial.usage.inputTokens: is negative'],
+  [{ usage: { outputTokens: 1e308 } }, 'trial.usage.outputTokens: is more than 1000000000000'],
+  [{ usage: { costUsd: 4e15 } }, 'trial.usage.costUsd: is more than 1000000000'],
+  [{ outcome: { passed: true, sandboxMs: 4e11 } }, 'trial.outcome.sandboxMs: is more than 31622400000'],
+  [
+    { events: [{ _tag: 'command', command: 'ls', finishedAtMillis: 9e15 }] },
+    'trial.events[0].finishedAtMillis: is more than 4102444800000',
+  ],
   [
     { events: [{ _tag: 'command', command: 'ls', startedAtMillis: -1 }] },
     'trial.events[0].startedAtMillis: is negative',

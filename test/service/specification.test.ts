@@ -35,7 +35,7 @@ const suiteCase = object(
     user: object({ kind: only('simulated'), goal: text, prompt: text }),
     prepare: object({ name: text, source: text }),
     source: object({ kind: only('empty') }),
-    tags: list(text),
+    tags: list(name, 0, 64),
     variables: freeForm,
     validator: object(
       {
@@ -252,9 +252,9 @@ test('the limits of the specification can be used up: 100 cases, 20 variants, 10
     variables: { text: 'x'.repeat(10_000) },
   }));
   const variants = Array.from({ length: 20 }, (_, n) => ({ model: `m${n}` }));
-  const suite = { id: 's', name: 'S', prompt: `{{text}} ${'p'.repeat(700 * 1024)}` };
+  const suite = { id: 's', name: 'S', prompt: `{{text}} ${'p'.repeat(400 * 1024)}` };
   const { runs } = await service.succeed('evals.start', startRequest({ suite, cases, variants, trials: 10 }));
   expect(runs).toHaveLength(2_000);
   const { runs: listed } = await service.succeed('evals.runs.list', { caseId: 'full-99' });
-  expect(listed.map(({ setup }) => setup?.prompt?.length)).toEqual(Array(20).fill(10_001 + 700 * 1024));
+  expect(listed.map(({ setup }) => setup?.prompt?.length)).toEqual(Array(20).fill(10_001 + 400 * 1024));
 });

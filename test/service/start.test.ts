@@ -1,5 +1,6 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { onlyRun, openTestService, startRequest } from './test-service.ts';
 
@@ -104,7 +105,7 @@ test('variables that would blow a request up beyond measure are refused', async 
   expect(await service.issues('evals.start', startRequest({ cases: [bomb] }))).toEqual([
     { _tag: 'Refinement', path: ['cases', 0, 'verify'], message: expect.stringContaining('variables') },
   ]);
-  const prompt = '{{word}}'.repeat(100_000);
+  const prompt = '{{word}}'.repeat(60_000);
   const cases = [
     { id: 'toml', name: 'TOML' },
     { ...bomb, verify: '' },
@@ -122,9 +123,24 @@ test('variables that would blow a request up beyond measure are refused', async 
   ]);
 });
 
+test('variables, manifests, tags and ids are bounded, and each refusal says where', async () => {
+  await using service = openTestService();
+  const issuesOf = (change: object) =>
+    service.issues('evals.start', startRequest({ cases: [{ id: 'csv', name: 'CSV', ...change }] }));
+  const manifest = Array.from({ length: 20_001 }, (_, index) => ({ index, name: 'n' }));
+  for (const [change, path] of [
+    [{ variables: { text: 'x'.repeat(2 ** 20) } }, ['variables']],
+    [{ validator: { name: 'v', source: '', manifest } }, ['validator', 'manifest']],
+    [{ tags: Array(65).fill('t') }, ['tags']],
+    [{ tags: ['t'.repeat(201)] }, ['tags', 0]],
+    [{ id: 'i'.repeat(201) }, ['id']],
+  ] as const)
+    expect(await issuesOf(change)).toMatchObject([{ path: ['cases', 0, ...path] }]);
+});
+
 test('a long prompt is stored once, however many cases and variants share it', async () => {
   await using service = openTestService();
-  const prompt = 'p'.repeat(700 * 1024);
+  const prompt = 'p'.repeat(500 * 1024);
   const { runs } = await service.succeed(
     'evals.start',
     startRequest({
@@ -138,6 +154,21 @@ test('a long prompt is stored once, however many cases and variants share it', a
   expect(files.reduce((sum, size) => sum + size)).toBeLessThan(8 * 1024 * 1024);
   const last = await service.succeed('evals.runs.list', { caseId: 'case-99', variant: 'model-7' });
   expect(last.runs[0]?.setup?.prompt).toBe(prompt);
+});
+
+test('the runs of a start are seen together, once all of them are written', async () => {
+  await using service = openTestService();
+  const cases = Array.from({ length: 20 }, (_, n) => ({ id: `case-${n}`, name: 'n' }));
+  const variants = Array.from({ length: 20 }, (_, n) => ({ model: `model-${n}` }));
+  const seen = new Set<number>();
+  const started = service.succeed('evals.start', startRequest({ cases, variants }));
+  for (let isOver = false; !isOver; ) {
+    isOver = await Promise.race([started.then(() => true), setImmediate(false)]);
+    const { cases: listed } = await service.succeed('evals.cases.list', {});
+    const { runs } = await service.succeed('evals.runs.list', { caseId: 'case-0' });
+    seen.add(listed.length).add(runs.length);
+  }
+  expect([...seen].sort()).toEqual([0, 20]);
 });
 
 test('braces that name no variable do not count as one', async () => {

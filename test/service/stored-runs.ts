@@ -45,7 +45,9 @@ export function storeRuns({ database, call }: StoredRuns, count: number): string
 export function written<Response>(steps: Steps<Change<Response>>): Response {
   for (;;) {
     const step = steps.next();
-    if (step.done) return step.value.change();
+    if (!step.done) continue;
+    for (const part of step.value.before ?? []) part();
+    return step.value.change();
   }
 }
 

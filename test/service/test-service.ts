@@ -200,7 +200,7 @@ export function withoutContradictions(request: unknown): unknown {
   const amounts =
     /^(\w+Tokens|costUsd|commandCount|modelMs|sandboxMs|durationMs|index|at|startedAt|\w+edAtMillis)$/;
   const changed = JSON.parse(JSON.stringify(request), (name, value) =>
-    typeof value === 'number' && amounts.test(name) ? Math.abs(value) : value,
+    typeof value === 'number' && amounts.test(name) ? Math.abs(value) % 1e6 : value,
   );
   const outcome = changed?.trial?.outcome;
   if (Array.isArray(outcome?.validations))

@@ -19,13 +19,18 @@ export const text = leaf((value) =>
 /** A string of any length. */
 export const wholeText = leaf((value) => (typeof value === 'string' ? value : undefined));
 
+/** Of one answer. A service refuses reports whose sums are beyond measure. */
+const mostTokens = 1e9;
+
 /**
  * A number of tokens. An impossible number counts as unknown, so that a faulty upstream does not falsify
  * totals.
  */
 export const tokens = leaf((value) => {
   const count = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
-  return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 ? count : undefined;
+  return Number.isSafeInteger(count) && Number(count) >= 0 && Number(count) <= mostTokens
+    ? Number(count)
+    : undefined;
 });
 
 /** Reads one value. Without an inner schema, reading a stream's events is a quarter faster. */

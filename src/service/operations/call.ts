@@ -22,8 +22,11 @@ export type Steps<Result> = Generator<void, Result>;
 export interface Change<Response> {
   /** The batch that the platform itself is to run, if the request is for one. It is asked about it first. */
   batch?: PlatformRequest | undefined;
-  /** Whether the change takes long although its request is short. */
-  isLarge?: boolean;
+  /**
+   * What a long change writes before it, each in a transaction of its own, so that others are served in
+   * between. Nobody sees it before the change: if the service ends first, it is as if nobody had asked.
+   */
+  before?: Iterable<() => void>;
   /** Runs in a transaction; throws an `ApiError` to refuse. Its result is the answer after the commit. */
   change: () => Response;
 }

@@ -112,8 +112,9 @@ async function marked(
   const setupIn = (key: number) => {
     const known = setups.get(key);
     if (known !== undefined) return known;
-    const { suite, definition } = runs.read(key);
-    const setup = digestOfSetup(setupOf(suite, definition));
+    const { batch, batchCase } = runs.read(key);
+    const { definitions } = runs;
+    const setup = digestOfSetup(setupOf(definitions.suite(batch), definitions.case(batchCase)));
     setups.set(key, setup);
     return setup;
   };

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
+import { serviceRequests } from '../../bounds/callers.ts';
 import {
   type Baseline,
   type BaselineRequest,
-  type BaselineResponse,
   baselineLimits,
   type CasesRequest,
   defaultChannel,
@@ -170,7 +170,10 @@ function promotePrompt(
   { id, channel, version }: z.output<typeof PromoteRequest>,
 ): z.output<typeof PromoteResponse> {
   const organization = principal.organizationKey;
-  if (!stores.prompts.find(organization, id, version)) throw refuse(404, noVersion(id, version));
+  if (!stores.prompts.has(organization, id, version)) throw refuse(404, noVersion(id, version));
+  const channels = stores.prompts.channels(organization, id);
+  if (!channels.has(channel) && channels.size >= serviceRequests.count.channels)
+    throw refuse(409, `The prompt ${id} has ${channels.size} channels. Point one of them at the version.`);
   stores.prompts.point(organization, id, channel, version);
   return { id, channel, version };
 }
@@ -185,18 +188,21 @@ function noVersion(id: string, version: number): string {
  * another profile it is another agent. Reported trials enter it only if the owner says so, and their evidence
  * was graded again here.
  */
-function readBaselines(
-  call: Call,
-  { caseId, suite, variant }: z.output<typeof BaselineRequest>,
-): z.output<typeof BaselineResponse> {
+function readBaselines(call: Call, { caseId, suite, variant }: z.output<typeof BaselineRequest>): JsonPieces {
   const cells = call.stores.baselines.cells(call.principal.organizationKey, { caseId, suiteId: suite });
   const ofId = cells.filter((cell) => variant === undefined || cell.variant.id === variant);
   const named = ofId.length > 0 ? ofId : cells.filter((cell) => cell.variant.model === variant);
   const answered = named.slice(0, baselineLimits.cells);
-  return {
-    baselines: answered.map((cell) => baselineOf(call, cell)),
-    more: named.length - answered.length,
-  };
+  return { pieces: pieces() };
+
+  function* pieces() {
+    yield '{"baselines":[';
+    for (const [index, cell] of answered.entries()) {
+      yield `${index > 0 ? ',' : ''}${JSON.stringify(baselineOf(call, cell))}`;
+      yield undefined;
+    }
+    yield `],"more":${named.length - answered.length}}`;
+  }
 }
 
 function baselineOf({ stores, principal }: Call, { newest, ...cell }: BaselineCell): Baseline {

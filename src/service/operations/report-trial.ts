@@ -1,5 +1,5 @@
 import { canonicalJson } from '../../base/canonical-json.ts';
-import { serviceRequests } from '../../bounds/callers.ts';
+import { reportedAmounts, serviceRequests } from '../../bounds/callers.ts';
 import type { Issue } from '../../contract/errors.ts';
 import type { ResponseOf } from '../../contract/operations.ts';
 import type { ReportedTrial, ReportRequest } from '../../contract/report.ts';
@@ -72,15 +72,23 @@ function reportedRun({ stores, principal }: Call, { id, trial }: ReportRequest):
   return run;
 }
 
-/** Fields of a report that count or measure something. */
-const amounts: ReadonlySet<string> = new Set([
-  ...['cacheReadTokens', 'cacheWriteTokens', 'inputTokens', 'outputTokens', 'totalTokens', 'costUsd'],
-  ...['commandCount', 'modelMs', 'sandboxMs', 'durationMs', 'index'],
-  ...['at', 'startedAt', 'startedAtMillis', 'finishedAtMillis'],
+const { tokens, costUsd, commands, duration, year } = reportedAmounts.count;
+/** Fields of a report that count or measure something, and what none of them can be more than. */
+const amounts: ReadonlyMap<string, number> = new Map([
+  ...['cacheReadTokens', 'cacheWriteTokens', 'inputTokens', 'outputTokens', 'totalTokens'].map(
+    (name) => [name, tokens] as const,
+  ),
+  ['costUsd', costUsd],
+  ...['commandCount', 'index'].map((name) => [name, commands] as const),
+  ...['modelMs', 'sandboxMs', 'durationMs'].map((name) => [name, duration] as const),
+  ...['at', 'startedAt', 'startedAtMillis', 'finishedAtMillis'].map(
+    (name) => [name, Date.UTC(year)] as const,
+  ),
 ]);
 
 /**
- * What cannot be true of any trial: negative amounts, two validations with one id, a pass beside a failure.
+ * What cannot be true of any trial: amounts that are negative or beyond measure, two validations with one id,
+ * a pass beside a failure.
  */
 function contradictions({ outcome, usage, events }: ReportedTrial): Issue[] {
   const issues: Issue[] = [];
@@ -92,8 +100,10 @@ function contradictions({ outcome, usage, events }: ReportedTrial): Issue[] {
     for (const [name, inner] of Object.entries(value)) {
       if (issues.length >= serviceRequests.count.issues) return;
       path.push(Array.isArray(value) ? Number(name) : name);
-      if (typeof inner === 'number' && inner < 0 && amounts.has(name)) say([...path], 'is negative');
-      else look(inner);
+      const most = typeof inner === 'number' ? amounts.get(name) : undefined;
+      if (most === undefined) look(inner);
+      else if (Number(inner) < 0) say([...path], 'is negative');
+      else if (Number(inner) > most) say([...path], `is more than ${most}`);
       path.pop();
     }
   };

@@ -1,6 +1,7 @@
 import { limits } from '../../contract/definition.ts';
 import type { RunsRequest, RunsResponse } from '../../contract/record.ts';
 import { runRecordPieces } from '../record/run-record.ts';
+import { lastRead } from '../store/runs.ts';
 import type { Call, JsonPieces } from './call.ts';
 
 /** A page of a case's runs, newest first. It is empty if nothing was started for the case. */
@@ -17,15 +18,16 @@ export function listRuns(
     limit: pageSize,
   });
   const head: Omit<RunsResponse, 'runs'> = { page, pageSize, total };
+  // The runs of a page are often of one batch.
+  const { suite, case: definition } = stores.runs.definitions;
+  const definitions = { suite: lastRead(suite), case: lastRead(definition) };
   return { pieces: pieces() };
 
   function* pieces() {
     yield `${JSON.stringify(head).slice(0, -1)},"runs":[`;
     for (const [position, key] of keys.entries()) {
       if (position > 0) yield ',';
-      // A run's definition is read as a whole.
-      yield undefined;
-      yield* runRecordPieces(stores.runs.read(key), stores, { now, inProgress });
+      yield* runRecordPieces(stores.runs.read(key), { stores, definitions, now, inProgress });
     }
     yield ']}';
   }

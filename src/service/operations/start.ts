@@ -1,67 +1,106 @@
 import type { z } from 'zod';
+import { serviceRequests } from '../../bounds/callers.ts';
 import type { RerunRequest, RerunResponse } from '../../contract/catalog.ts';
 import type { Case, StartRequest, StartResponse } from '../../contract/definition.ts';
+import type { RunVariant } from '../../contract/record.ts';
 import { refuse, refuseBody } from '../api-error.ts';
-import { type DefinitionHash, definitionHash } from '../record/definition-hash.ts';
+import { type DefinitionHash, definitionHashInSteps } from '../record/definition-hash.ts';
 import { oversizedSetups } from '../record/setup.ts';
 import { requestedVariant, runVariants } from '../record/variant.ts';
-import type { Cell } from '../store/batches.ts';
+import type { AddedRun, Cell } from '../store/batches.ts';
 import type { Call, Change, Steps } from './call.ts';
-
-/** Runs that are written in some milliseconds. */
-const runsAtATime = 100;
 
 /**
  * Queues every case on every variant. Runs have the order of the cases, and within a case the order of the
- * variants.
+ * variants. Many runs are written in parts; then one change puts all of them into the lists.
  */
 export function* startBatch(call: Call, request: StartRequest): Steps<Change<StartResponse>> {
   checkCaseIds(request.cases);
   const oversized = yield* oversizedSetups(request);
   if (oversized.length > 0) throw refuseBody(oversized);
-  const hashes: DefinitionHash[] = [];
+  const cases: HashedCase[] = [];
   for (const started of request.cases) {
+    yield;
+    const definition = JSON.stringify(started);
     // Each hash reads the whole prompt.
     yield;
-    hashes.push(definitionHash(request.suite.prompt, started));
+    const hash = yield* definitionHashInSteps(request.suite.prompt, started);
+    cases.push({ started, definition, hash });
   }
+  const batch = addBatch(call, request);
+  const parts = inParts(cases, request.variants.length).map((part) => () => batch.add(part));
+  const isLong = parts.length > 1;
   return {
     batch: request.local ? undefined : request,
-    ...(request.cases.length * request.variants.length > runsAtATime && { isLarge: true }),
-    change: () => addBatch(call, request, hashes),
+    ...(isLong && { before: parts }),
+    change() {
+      if (!isLong) for (const add of parts) add();
+      return batch.list();
+    },
   };
 }
 
-function addBatch(
-  { stores, principal, now }: Call,
-  request: StartRequest,
-  hashes: readonly DefinitionHash[],
-): StartResponse {
-  const { suite, cases, trials, local = false, trigger } = request;
+interface HashedCase {
+  started: Case;
+  /** JSON. */
+  definition: string;
+  hash: DefinitionHash;
+}
+
+/** Cases that are written in one step. */
+function inParts(cases: readonly HashedCase[], variants: number): HashedCase[][] {
+  const parts: HashedCase[][] = [];
+  let room = { runs: 0, characters: 0 };
+  for (const one of cases) {
+    const { runs, characters } = room;
+    if (runs < variants || characters < one.definition.length) {
+      parts.push([]);
+      room = { runs: serviceRequests.count.runs, characters: serviceRequests.bytes.written };
+    }
+    room.runs -= variants;
+    room.characters -= one.definition.length;
+    parts.at(-1)?.push(one);
+  }
+  return parts;
+}
+
+/** Writes a batch: its cases with their runs, and at last the lists from which they are read. */
+function addBatch({ stores, principal, now }: Call, request: StartRequest) {
+  const { suite, trials, local = false, trigger } = request;
   const variants = runVariants(request.variants);
   const organization = principal.organizationKey;
-  const batch = stores.batches.addBatch({ organization, suite, trials, local, trigger, now });
-  const runs: z.output<typeof StartResponse>['runs'] = [];
-  for (const [index, started] of cases.entries()) {
-    const batchCase = stores.batches.addCase({ organization, key: batch.key, suite }, started);
-    for (const [variantIndex, variant] of variants.entries()) {
-      const id = stores.batches.addRun({
-        organization,
-        batch,
-        batchCase,
-        taskIndex: runs.length,
-        suiteId: suite.id,
-        caseId: started.id,
-        variant,
-        definitionHash: hashes[index]?.(request.variants[variantIndex]) ?? '',
-        local,
-        trials,
-        now,
-      });
-      runs.push({ id, caseId: started.id, variantIndex });
-    }
-  }
-  return { id: batch.id, runs };
+  let batch: { key: number; id: string } | undefined;
+  const added: (AddedRun & { caseId: string; variantIndex: number; variant: RunVariant })[] = [];
+  return {
+    add(cases: readonly HashedCase[]): void {
+      batch ??= stores.batches.addBatch({ organization, suite, trials, local, trigger, now });
+      for (const { started, definition, hash } of cases) {
+        const batchCase = stores.batches.addCase(batch, started, definition);
+        for (const [variantIndex, variant] of variants.entries()) {
+          const run = stores.batches.addRun({
+            organization,
+            batch,
+            batchCase,
+            taskIndex: added.length,
+            suiteId: suite.id,
+            caseId: started.id,
+            variant,
+            definitionHash: hash(request.variants[variantIndex]),
+            local,
+            trials,
+            now,
+          });
+          added.push({ ...run, caseId: started.id, variantIndex, variant });
+        }
+      }
+    },
+    list(): StartResponse {
+      for (const started of request.cases) stores.batches.listCase(organization, suite, started);
+      for (const run of added) stores.batches.listRun(organization, { ...run, local });
+      const runs = added.map(({ id, caseId, variantIndex }) => ({ id, caseId, variantIndex }));
+      return { id: batch?.id ?? '', runs };
+    },
+  };
 }
 
 function checkCaseIds(cases: Case[]): void {
@@ -84,38 +123,45 @@ type Request = z.output<typeof RerunRequest>;
  * `trials`, it has as many as the batch was started with.
  */
 export function* rerunCell(call: Call, request: Request): Steps<Change<z.output<typeof RerunResponse>>> {
-  const { local, suite, case: rerun, variant, trials } = cellOf(call, request);
-  const variants = [requestedVariant(variant)];
-  const onPlatform = {
-    suite,
-    cases: [rerun],
-    variants,
-    trials: request.trials ?? trials,
+  const cell = cellOf(call, request);
+  const change = () => addRun(call, request);
+  if (cell.local) return { batch: undefined, change };
+  yield;
+  const batch = {
+    suite: cell.suite,
+    cases: [cell.case],
+    variants: [requestedVariant(cell.variant)],
+    trials: request.trials ?? cell.trials,
     rerunOf: request.id,
   };
-  return { batch: local ? undefined : onPlatform, change: () => addRun(call, request) };
+  return { batch, change };
 }
 
 function addRun(call: Call, request: Request): z.output<typeof RerunResponse> {
   const { stores, principal, now } = call;
-  const { nextTaskIndex, suite, case: rerun, trials, ...cell } = cellOf(call, request);
+  const cell = cellOf(call, request);
+  const { batch, batchCase, suiteId, variant, local } = cell;
+  const organization = principal.organizationKey;
+  const caseId = caseOf(request);
   const run = stores.batches.addRun({
-    ...cell,
-    organization: principal.organizationKey,
-    taskIndex: nextTaskIndex,
-    suiteId: suite.id,
-    caseId: rerun.id,
-    trials: request.trials ?? trials,
-    now,
+    ...{ organization, batch, batchCase, suiteId, caseId, variant, local, now },
+    definitionHash: cell.definitionHash,
+    taskIndex: cell.nextTaskIndex,
+    trials: request.trials ?? cell.trials,
   });
-  return { id: run };
+  stores.batches.listRun(organization, { ...run, caseId, variant, local });
+  return { id: run.id };
 }
 
 function cellOf({ stores, principal }: Call, { id, cellKey }: Request): Cell {
-  // A variant's id has no colon; a case's may.
-  const colon = cellKey.lastIndexOf(':');
-  const names = { batchId: id, caseId: cellKey.slice(0, colon), variantId: cellKey.slice(colon + 1) };
-  const cell = colon > 0 ? stores.batches.findCell(principal.organizationKey, names) : undefined;
+  const caseId = caseOf({ cellKey });
+  const names = { batchId: id, caseId, variantId: cellKey.slice(caseId.length + 1) };
+  const cell = caseId === '' ? undefined : stores.batches.findCell(principal.organizationKey, names);
   if (cell) return cell;
   throw refuse(404, `There is no batch ${id}, or it has no cell ${cellKey} (<caseId>:<variantId>).`);
+}
+
+/** A variant's id has no colon; a case's may. */
+function caseOf({ cellKey }: Pick<Request, 'cellKey'>): string {
+  return cellKey.slice(0, Math.max(0, cellKey.lastIndexOf(':')));
 }

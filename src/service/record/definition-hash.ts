@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '../../base/canonical-json.ts';
+import { canonicalJson, canonicalPieces } from '../../base/canonical-json.ts';
 import { type Case, type Variant, wholeCase } from '../../contract/definition.ts';
+
+/** Characters of a piece after which others may be served. */
+const longPiece = 8 * 1024;
 
 /** The hash of a case for one variant. */
 export type DefinitionHash = (variant: Variant | undefined) => string;
@@ -11,8 +14,20 @@ export type DefinitionHash = (variant: Variant | undefined) => string;
  * for all variants, because they can be long.
  */
 export function definitionHash(prompt: string, started: Case): DefinitionHash {
-  const beginning = `{"case":${canonicalJson(wholeCase(started))},"prompt":${JSON.stringify(prompt)},"variant":`;
-  const hash = createHash('sha256').update(beginning);
+  for (const steps = definitionHashInSteps(prompt, started); ; ) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
+}
+
+/** The same, with places at which others may be served. */
+export function* definitionHashInSteps(prompt: string, started: Case): Generator<void, DefinitionHash> {
+  const hash = createHash('sha256').update('{"case":');
+  for (const piece of canonicalPieces(wholeCase(started))) {
+    hash.update(piece);
+    if (piece.length > longPiece) yield;
+  }
+  hash.update(`,"prompt":${JSON.stringify(prompt)},"variant":`);
   return (variant) =>
     hash
       .copy()

@@ -2,7 +2,7 @@ import type { RunRecord, Trial } from '../../contract/record.ts';
 import { trialIdentifier } from '../identifiers.ts';
 import { type Piece, pieceSizes } from '../json-response.ts';
 import type { CompletedFacts } from '../store/platform-runs.ts';
-import type { RunRow } from '../store/runs.ts';
+import type { Definitions, RunRow } from '../store/runs.ts';
 import type { Stores } from '../store/stores.ts';
 import { reportedCosts, sumOfCosts } from './costs.ts';
 import { distributionOf } from './distribution.ts';
@@ -16,9 +16,9 @@ import { setupPieces } from './setup.ts';
  */
 export function* runRecordPieces(
   run: RunRow,
-  { trials, platform, leases }: Pick<Stores, 'trials' | 'platform' | 'leases'>,
-  { now, inProgress }: { now: number; inProgress: ReadonlySet<string> },
+  { stores, definitions, now, inProgress }: RecordParts,
 ): Generator<Piece> {
+  const { trials, platform, leases } = stores;
   const claimed = leases.held(run.key, now);
   const summaries = trials.summaries(run.key);
   const ended = [...summaries.values()];
@@ -48,8 +48,14 @@ export function* runRecordPieces(
   };
   yield JSON.stringify(fields).slice(0, -1);
   for (const [name, text] of Object.entries(texts)) yield `,"${name}":${text}`;
+  // A definition is read as a whole.
+  yield undefined;
+  const suite = definitions.suite(run.batch);
+  yield undefined;
+  const definition = definitions.case(run.batchCase);
   yield ',"setup":';
-  yield* setupPieces(run.suite, run.definition);
+  yield undefined;
+  yield* setupPieces(suite, definition);
   yield ',"trials":[';
   for (let ordinal = 0; ordinal < run.trials; ordinal++) {
     if (ordinal > 0) yield ',';
@@ -61,6 +67,13 @@ export function* runRecordPieces(
     } else yield JSON.stringify(notEnded[ordinal]);
   }
   yield ']}';
+}
+
+interface RecordParts {
+  stores: Pick<Stores, 'trials' | 'platform' | 'leases'>;
+  definitions: Definitions;
+  now: number;
+  inProgress: ReadonlySet<string>;
 }
 
 /** What a run of the platform has besides the fields of a reported one. */

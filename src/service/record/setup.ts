@@ -82,16 +82,24 @@ export function* oversizedSetups({
 
 function* oversizedIn(one: Case, index: number, prompt: CountedNames): Generator<void, Issue[]> {
   const { variables = {} } = one;
+  const most = serviceRequests.bytes.variables;
+  if (JSON.stringify(variables).length > most)
+    return [issue(['cases', index, 'variables'], `has more than ${most} characters as JSON`)];
+  yield;
   // The prompt is the suite's; what the case adds to it is its variables.
   const lengths = [{ path: ['variables'] as Issue['path'], length: expandedLength(prompt, variables) }];
   for (const { path, text } of textsOf(one))
     lengths.push({ path, length: expandedLength(yield* countNamesInSteps(text), variables) });
   const tooLong = lengths.filter(({ length }) => length > expandedTexts.bytes.text);
   if (tooLong.length > 0) {
-    return tooLong.map(({ path }) => issue(['cases', index, ...path], expandedTexts.bytes.text));
+    return tooLong.map(({ path }) =>
+      issue(['cases', index, ...path], expandedTooLong(expandedTexts.bytes.text)),
+    );
   }
   const sum = lengths.reduce((all, { length }) => all + length, 0);
-  return sum > serviceRequests.bytes.setup ? [issue(['cases', index], serviceRequests.bytes.setup)] : [];
+  return sum > serviceRequests.bytes.setup
+    ? [issue(['cases', index], expandedTooLong(serviceRequests.bytes.setup))]
+    : [];
 }
 
 function textsOf({ prepare, verify, validator }: Case): { path: Issue['path']; text: string }[] {
@@ -106,7 +114,10 @@ function textsOf({ prepare, verify, validator }: Case): { path: Issue['path']; t
   ];
 }
 
-function issue(path: Issue['path'], most: number): Issue {
-  const message = `has more than ${most} characters after its variables are replaced`;
+function expandedTooLong(most: number): string {
+  return `has more than ${most} characters after its variables are replaced`;
+}
+
+function issue(path: Issue['path'], message: string): Issue {
   return { _tag: 'Refinement', path, message };
 }

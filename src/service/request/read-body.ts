@@ -2,17 +2,16 @@ import { refuse, refuseBody } from '../api-error.ts';
 import type { ServiceRequest } from './service-request.ts';
 
 /**
- * The request's body as text. Refuses a body that is not uncompressed UTF-8 JSON (415), has more than `limit`
- * bytes (413; before reading it, if the sender announces the length), or is not UTF-8 (400). With
- * `isOptional`, a body of no bytes needs no type. `hold` is told the bytes of the body, as far as they are
- * known.
+ * The request's body. Refuses a body that is not uncompressed UTF-8 JSON (415), or has more than `limit`
+ * bytes (413; before reading it, if the sender announces the length). With `isOptional`, a body of no bytes
+ * needs no type. `hold` is told the bytes of the body, as far as they are known.
  */
 export async function readBody(
   request: ServiceRequest,
   { limit, isOptional, hold }: { limit: number; isOptional: boolean; hold: (bytes: number) => void },
-): Promise<string> {
+): Promise<Uint8Array> {
   const type = request.headers.get('content-type');
-  if (isOptional && type === null && (await isEmpty(request))) return '';
+  if (isOptional && type === null && (await isEmpty(request))) return new Uint8Array();
   checkContentType(type);
   const encoding = request.headers.get('content-encoding');
   if (encoding && encoding.toLowerCase() !== 'identity') {
@@ -26,12 +25,7 @@ export async function readBody(
   if (announced !== null) hold(Number(announced));
   const bytes = announced === null ? await readStream(request, limit, hold) : await readWhole(request);
   if (bytes.byteLength > limit) throw tooLarge(limit);
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    throw refuseBody([{ _tag: 'Type', path: [], message: 'the body is not UTF-8' }]);
-  }
+  return bytes;
 }
 
 /** Reads a body of unknown length up to its first byte. */

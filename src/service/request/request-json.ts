@@ -3,14 +3,17 @@ import { serviceRequests } from '../../bounds/callers.ts';
 import type { Issue } from '../../contract/errors.ts';
 import { cut } from '../../text/cut.ts';
 import { refuse, refuseBody } from '../api-error.ts';
+import type { Steps } from '../operations/call.ts';
 
 /**
- * Parses JSON. Refuses (413) a body that would take too much memory, and (400) one that is nested too deep
- * for the code that reads it, or has so many values that others would wait for it. Also refuses (400) what
- * JSON text can express but Offsite cannot keep unchanged: `__proto__` as a name, and numbers beyond a
- * double's range.
+ * Parses a body, with places at which others may be served. Refuses (413) a body that would take too much
+ * memory, and (400) one that is not UTF-8, is nested too deep for the code that reads it, or has so many
+ * values that others would wait for it. Also refuses (400) what JSON text can express but Offsite cannot keep
+ * unchanged: `__proto__` as a name, and numbers beyond a double's range.
  */
-export function parseJson(text: string): unknown {
+export function* parseJson(bytes: Uint8Array): Steps<unknown> {
+  const text = textOf(bytes);
+  yield;
   let value: unknown;
   try {
     value = parseForeignJson(text, {
@@ -30,8 +33,18 @@ export function parseJson(text: string): unknown {
     if (!(error instanceof SyntaxError)) throw error;
     throw refuseBody([{ _tag: 'Type', path: [], message: 'the body is not JSON' }]);
   }
+  yield;
   inspect(value, []);
   return value;
+}
+
+function textOf(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw refuseBody([{ _tag: 'Type', path: [], message: 'the body is not UTF-8' }]);
+  }
 }
 
 type Path = (string | number)[];

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Case, Suite, Trigger } from '../../contract/definition.ts';
 import type { RunVariant } from '../../contract/record.ts';
 import { newIdentifier, runIdentifier } from '../identifiers.ts';
-import type { RunFilter } from './runs.ts';
+import { type RunFilter, readsDefinitions } from './runs.ts';
 
 export interface NewBatch {
   organization: number;
@@ -27,18 +27,25 @@ export interface NewRun {
   now: number;
 }
 
+export interface AddedRun {
+  key: number;
+  id: string;
+}
+
 /**
  * What `evals.start` and `evals.rerunCell` write. Code refers to rows by their keys; identifiers are for the
  * wire.
  */
 export interface BatchStore {
   addBatch(batch: NewBatch): { key: number; id: string };
-  /** Also stores the case for `evals.cases.list`: the latest definition wins. */
-  addCase(batch: { organization: number; key: number; suite: Suite }, added: Case): number;
-  /**
-   * Adds a queued run at the end of its lists. A run that is not local is open. Returns the run's identifier.
-   */
-  addRun(run: NewRun): string;
+  /** Adds a case with the JSON text of its definition. Nobody sees it before `listCase`. */
+  addCase(batch: { key: number }, added: Case, definition: string): number;
+  /** Adds a queued run. Nobody sees it before `listRun`. */
+  addRun(run: NewRun): AddedRun;
+  /** Stores the case for `evals.cases.list`: the latest definition wins. */
+  listCase(organization: number, suite: Suite, added: Case): void;
+  /** Adds a run to the end of its lists. A run that is not local is open then. */
+  listRun(organization: number, run: AddedRun & Pick<NewRun, 'caseId' | 'variant' | 'local'>): void;
   /**
    * The newest run of a cell and what a rerun needs; undefined if the batch or the cell is not the
    * organization's.
@@ -52,8 +59,10 @@ export interface BatchStore {
 export interface Cell {
   batch: { key: number; id: string };
   batchCase: number;
-  suite: Suite;
-  case: Case;
+  suiteId: string;
+  /** Read each time: they may be long, and only a batch of the platform needs them. */
+  readonly suite: Suite;
+  readonly case: Case;
   variant: RunVariant;
   definitionHash: string;
   local: boolean;
@@ -63,6 +72,7 @@ export interface Cell {
 }
 
 export function createBatchStore(database: DatabaseSync): BatchStore {
+  const definitions = readsDefinitions(database);
   const insertBatch = database.prepare(
     `INSERT INTO batches (id, organization, suite, suite_name, trials, local, trigger, created_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -87,9 +97,9 @@ export function createBatchStore(database: DatabaseSync): BatchStore {
   const listRun = database.prepare('INSERT INTO listed_runs (list, position, run) VALUES (?, ?, ?)');
   const selectCell = database.prepare(
     `SELECT runs.batch, runs.batch_case AS batchCase, runs.variant, runs.definition_hash AS definitionHash,
-       batches.local, batches.trials, batches.suite, batch_cases.definition,
+       batches.local, batches.trials, batches.suite_name,
        (SELECT max(task_index) + 1 FROM runs AS others WHERE others.batch = runs.batch) AS nextTaskIndex
-     FROM batches JOIN runs ON runs.batch = batches.key JOIN batch_cases ON batch_cases.key = runs.batch_case
+     FROM batches JOIN runs ON runs.batch = batches.key
      WHERE batches.id = ? AND batches.organization = ? AND runs.case_id = ? AND runs.variant_id = ?
      ORDER BY runs.key DESC LIMIT 1`,
   );
@@ -111,12 +121,13 @@ export function createBatchStore(database: DatabaseSync): BatchStore {
       );
       return { key: Number(lastInsertRowid), id };
     },
-    addCase({ organization, key, suite }, added) {
-      const name = { id: added.id, name: added.name };
-      const entry = { ...name, suite: { id: suite.id, name: suite.name }, tags: added.tags };
-      rememberCase.run(organization, suite.id, added.id, JSON.stringify(entry));
-      const { lastInsertRowid } = insertCase.run(key, JSON.stringify(name), JSON.stringify(added));
+    addCase({ key }, { id, name }, definition) {
+      const { lastInsertRowid } = insertCase.run(key, JSON.stringify({ id, name }), definition);
       return Number(lastInsertRowid);
+    },
+    listCase(organization, suite, { id, name, tags }) {
+      const entry = { id, name, suite: { id: suite.id, name: suite.name }, tags };
+      rememberCase.run(organization, suite.id, id, JSON.stringify(entry));
     },
     addRun({ organization, caseId, variant, ...run }) {
       const id = runIdentifier(run.batch.id, run.taskIndex);
@@ -136,13 +147,15 @@ export function createBatchStore(database: DatabaseSync): BatchStore {
         run.now,
         run.local ? null : run.suiteId,
       );
-      if (!run.local) openRun.run(lastInsertRowid);
+      return { key: Number(lastInsertRowid), id };
+    },
+    listRun(organization, { key, caseId, variant, local }) {
+      if (!local) openRun.run(key);
       const lists: Record<RunFilter, string> = { all: '', variant: variant.id, model: variant.model };
       for (const [filter, value] of Object.entries(lists)) {
         const list = countRun.get(organization, caseId, filter, value);
-        listRun.run(Number(list?.key), Number(list?.total) - 1, lastInsertRowid);
+        listRun.run(Number(list?.key), Number(list?.total) - 1, key);
       }
-      return id;
     },
     findCell(organization, { batchId, caseId, variantId }) {
       const row = selectCell.get(batchId, organization, caseId, variantId);
@@ -150,8 +163,13 @@ export function createBatchStore(database: DatabaseSync): BatchStore {
       return {
         batch: { key: Number(row.batch), id: batchId },
         batchCase: Number(row.batchCase),
-        suite: JSON.parse(String(row.suite)),
-        case: JSON.parse(String(row.definition)),
+        suiteId: JSON.parse(String(row.suite_name)).id,
+        get suite() {
+          return definitions.suite(Number(row.batch));
+        },
+        get case() {
+          return definitions.case(Number(row.batchCase));
+        },
         variant: JSON.parse(String(row.variant)),
         definitionHash: String(row.definitionHash),
         local: row.local === 1,

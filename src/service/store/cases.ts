@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { serviceRequests } from '../../bounds/callers.ts';
 
 export interface CasePlace {
   suiteId: string;
@@ -13,7 +14,7 @@ export interface ListedCase extends CasePlace {
 /** The cases of started runs. */
 export interface CaseStore {
   /**
-   * JSON texts of up to 500 entries, ordered by suite and case id; of one suite, if it is given. With
+   * JSON texts of the next entries, ordered by suite and case id; of one suite, if it is given. With
    * `after`, those after that entry.
    */
   list(organization: number, suiteId: string | undefined, after: CasePlace | undefined): ListedCase[];
@@ -22,9 +23,11 @@ export interface CaseStore {
 export function createCaseStore(database: DatabaseSync): CaseStore {
   const columns = 'SELECT suite_id, case_id, entry FROM cases WHERE organization = ?';
   const ofAll = database.prepare(
-    `${columns} AND (suite_id, case_id) > (?, ?) ORDER BY suite_id, case_id LIMIT 500`,
+    `${columns} AND (suite_id, case_id) > (?, ?) ORDER BY suite_id, case_id LIMIT ${serviceRequests.count.cases}`,
   );
-  const ofSuite = database.prepare(`${columns} AND suite_id = ? AND case_id > ? ORDER BY case_id LIMIT 500`);
+  const ofSuite = database.prepare(
+    `${columns} AND suite_id = ? AND case_id > ? ORDER BY case_id LIMIT ${serviceRequests.count.cases}`,
+  );
 
   return {
     // No id is empty.

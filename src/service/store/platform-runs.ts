@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Case, Suite } from '../../contract/definition.ts';
 import type { Costs } from '../../contract/record.ts';
 import type { OpenPlatformRun } from '../platform.ts';
 import { setupOf } from '../record/setup.ts';
+import { lastRead, readsDefinitions } from './runs.ts';
 import { keyOf, keysOfRun } from './trials.ts';
 
 /** What a completed trial has in addition to a reported one. */
@@ -44,8 +44,7 @@ export function createPlatformStore(database: DatabaseSync): PlatformStore {
     `SELECT runs.batch, runs.batch_case, runs.task_index, runs.variant, runs.trials, batches.id AS batchId
      FROM runs JOIN batches ON batches.key = runs.batch WHERE runs.key = ?`,
   );
-  const selectSuite = database.prepare('SELECT suite FROM batches WHERE key = ?');
-  const selectCase = database.prepare('SELECT definition FROM batch_cases WHERE key = ?');
+  const definitions = readsDefinitions(database);
   const selectEnded = database.prepare(
     `SELECT key FROM trials WHERE key BETWEEN ${keysOfRun('?1')} ORDER BY key`,
   );
@@ -71,8 +70,8 @@ export function createPlatformStore(database: DatabaseSync): PlatformStore {
       ids = new Map(keys.map((key) => [key, ids.get(key) ?? String(selectId.get(key)?.id)]));
       const unknown = [...ids].filter(([, id]) => !known.has(id));
       // Runs of one case are next to one another, and share its texts.
-      const suites = lastRead((key): Suite => JSON.parse(String(selectSuite.get(key)?.suite)));
-      const cases = lastRead((key): Case => JSON.parse(String(selectCase.get(key)?.definition)));
+      const suites = lastRead(definitions.suite);
+      const cases = lastRead(definitions.case);
       const setups = lastRead((key, batch: number) => setupOf(suites(batch), cases(key)));
       return unknown.map(([key, id]) => {
         const row = selectDetails.get(key) ?? {};
@@ -130,20 +129,5 @@ function factsOf(row: Record<string, unknown>): CompletedFacts {
     harnessVersion: value('harness_version'),
     profileVersion: value('profile_version'),
     costs: value('costs'),
-  };
-}
-
-/** Keeps the value that was read last. All of them together may not fit into memory. */
-function lastRead<More extends unknown[], Value>(
-  read: (key: number, ...more: More) => Value,
-): (key: number, ...more: More) => Value {
-  let last: { key: number; value: Value } | undefined;
-  return (key, ...more) => {
-    if (last?.key !== key) {
-      // The value before it can be collected while the next one is made.
-      last = undefined;
-      last = { key, value: read(key, ...more) };
-    }
-    return last.value;
   };
 }

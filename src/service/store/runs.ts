@@ -9,9 +9,9 @@ export interface RunRow {
   caseJson: string;
   suiteJson: string;
   variantJson: string;
-  /** As they were sent: the run's setup follows from them. */
-  suite: Suite;
-  definition: Case;
+  /** The keys of its suite and its case, which are read on their own. */
+  batch: number;
+  batchCase: number;
   triggerJson: string | null;
   definitionHash: string;
   local: boolean;
@@ -32,6 +32,8 @@ export interface ReportedRun {
 export interface RunStore {
   page: ReadRunPage;
   read(key: number): RunRow;
+  /** As they were sent: a run's setup follows from them. They may be long. */
+  definitions: Definitions;
   /** A run by its own id. */
   find(organization: number, id: string): ReportedRun | undefined;
   /** A run by its own id, or by its batch's id and its index in the batch. */
@@ -41,8 +43,8 @@ export interface RunStore {
 export function createRunStore(database: DatabaseSync): RunStore {
   const read = database.prepare(
     `SELECT runs.key, runs.id, runs.variant, runs.definition_hash, runs.local, runs.trials, runs.started_at,
-       batches.id AS batchId, batches.suite, batches.suite_name, batches.trigger, batch_cases.case_name,
-       batch_cases.definition
+       runs.batch, runs.batch_case, batches.id AS batchId, batches.suite_name, batches.trigger,
+       batch_cases.case_name
      FROM runs JOIN batches ON batches.key = runs.batch JOIN batch_cases ON batch_cases.key = runs.batch_case
      WHERE runs.key = ?`,
   );
@@ -56,6 +58,7 @@ export function createRunStore(database: DatabaseSync): RunStore {
 
   return {
     page: createRunPages(database),
+    definitions: readsDefinitions(database),
     read(key) {
       const row = read.get(key);
       if (!row) throw new Error(`run ${key} is listed but not there`);
@@ -66,8 +69,8 @@ export function createRunStore(database: DatabaseSync): RunStore {
         caseJson: String(row.case_name),
         suiteJson: String(row.suite_name),
         variantJson: String(row.variant),
-        suite: JSON.parse(String(row.suite)),
-        definition: JSON.parse(String(row.definition)),
+        batch: Number(row.batch),
+        batchCase: Number(row.batch_case),
         triggerJson: row.trigger === null ? null : String(row.trigger),
         definitionHash: String(row.definition_hash),
         local: row.local === 1,
@@ -83,6 +86,36 @@ export function createRunStore(database: DatabaseSync): RunStore {
       const row = byRun.get(id, organization) ?? byBatch.get(id, organization, taskIndex);
       return row && reportedRun(row);
     },
+  };
+}
+
+/** Reads the suite of a batch and the definition of a case, by their keys. */
+export interface Definitions {
+  suite(batch: number): Suite;
+  case(batchCase: number): Case;
+}
+
+export function readsDefinitions(database: DatabaseSync): Definitions {
+  const suite = database.prepare('SELECT suite FROM batches WHERE key = ?');
+  const definition = database.prepare('SELECT definition FROM batch_cases WHERE key = ?');
+  return {
+    suite: (batch) => JSON.parse(String(suite.get(batch)?.suite)),
+    case: (batchCase) => JSON.parse(String(definition.get(batchCase)?.definition)),
+  };
+}
+
+/** Keeps the value that was read last. All of them together may not fit into memory. */
+export function lastRead<More extends unknown[], Value>(
+  read: (key: number, ...more: More) => Value,
+): (key: number, ...more: More) => Value {
+  let last: { key: number; value: Value } | undefined;
+  return (key, ...more) => {
+    if (last?.key !== key) {
+      // The value before it can be collected while the next one is made.
+      last = undefined;
+      last = { key, value: read(key, ...more) };
+    }
+    return last.value;
   };
 }
 

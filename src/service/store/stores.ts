@@ -45,6 +45,7 @@ interface PromptStore {
   append(organization: number, id: string, content: string, now: number): Prompt;
   /** Without `version`, the newest one. undefined if there is none. */
   find(organization: number, id: string, version?: number): Prompt | undefined;
+  has(organization: number, id: string, version: number): boolean;
   /** The version that each channel points to, by the channel's name, in alphabetical order. */
   channels(organization: number, id: string): Map<string, number>;
   /** The version must exist. */
@@ -57,6 +58,9 @@ function createPromptStore(database: DatabaseSync): PromptStore {
   );
   const exact = database.prepare(
     'SELECT * FROM prompt_versions WHERE organization = ? AND prompt_id = ? AND version = ?',
+  );
+  const newestVersion = database.prepare(
+    'SELECT max(version) AS version FROM prompt_versions WHERE organization = ? AND prompt_id = ?',
   );
   const insert = database.prepare(
     `INSERT INTO prompt_versions (organization, prompt_id, version, content, created_at)
@@ -88,7 +92,7 @@ function createPromptStore(database: DatabaseSync): PromptStore {
 
   return {
     append(organization, id, content, now) {
-      const version = Number(newest.get(organization, id)?.version ?? 0) + 1;
+      const version = Number(newestVersion.get(organization, id)?.version ?? 0) + 1;
       insert.run(organization, id, version, JSON.stringify(content), now);
       return { id, version, content, createdAt: new Date(now).toISOString(), channels: [] };
     },
@@ -97,6 +101,9 @@ function createPromptStore(database: DatabaseSync): PromptStore {
         organization,
         version === undefined ? newest.get(organization, id) : exact.get(organization, id, version),
       ),
+    // Versions are counted from 1, and none is removed.
+    has: (organization, id, version) =>
+      version >= 1 && version <= Number(newestVersion.get(organization, id)?.version ?? 0),
     channels(organization, id) {
       const rows = allChannels.all(organization, id);
       return new Map(rows.map(({ name, version }) => [String(name), Number(version)]));
