@@ -63,7 +63,7 @@ export const id = scalar(
   '\ud800',
   'x'.repeat(201),
 );
-/** The name of a suite or a case, or a tag: of at most 200 characters, which the specification leaves open. */
+/** A tag, or the name of a suite or a case. That it has at most 200 characters is our choice. */
 export const name = scalar(
   texts.filter((one) => one.length <= 200),
   'x'.repeat(201),
