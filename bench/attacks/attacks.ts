@@ -238,7 +238,7 @@ const attacks: Record<string, Attack> = {
     before: [['prompts.write', { id: 'prompt', content: text(0.4) }]],
     sends: () => ['prompts.get', { id: 'prompt' }],
   },
-  'reports of 50,000 commands': {
+  'reports of 50,000 commands, which are refused': {
     before: [['evals.start', start({ variants })]],
     sends: (turn, ids) => [
       'evals.reportTrial',
