@@ -64,15 +64,17 @@ interface Look {
 
 /**
  * Delivers the reports of one service in the background until it is disposed: it sends what is due, reads
- * what the service's records show of it, and acts on the difference by the table of `reconcile.ts`. After each
- * failure in a row it waits longer before it asks the service again. It never gives up.
+ * what the service's records show of it, and acts on the difference by the table of `reconcile.ts`. After
+ * each failure in a row it waits longer before it asks the service again. It never gives up.
  */
 export class Delivery implements AsyncDisposable {
   readonly #parts: DeliveryParts;
   readonly #ending = new AbortController();
   readonly #loop: Loop;
   readonly #running: Promise<void>;
-  /** Deliveries in a row that failed although the reports are good: the service is down, or refuses the key. */
+  /**
+   * Deliveries in a row that failed although the reports are good: the service is down, or refuses the key.
+   */
   #failures = 0;
   #pausedUntil = Number.NEGATIVE_INFINITY;
   /** Of what was sent. A batch's records are read when it drains, since only then all of it was sent. */
@@ -236,8 +238,8 @@ export class Delivery implements AsyncDisposable {
 
 /**
  * Delivers the reports that could not be delivered to this service earlier. Resolves with how many results of
- * other batches than the caller's own the service still does not show, refused ones among them. Rejects only if
- * the signal aborts.
+ * other batches than the caller's own the service still does not show, refused ones among them. Rejects only
+ * if the signal aborts.
  */
 export async function deliverLeftovers(
   parts: Pick<DeliveryParts, 'ledger' | 'sender' | 'clock' | 'service'>,

@@ -12,9 +12,9 @@ import { plural } from '../text/quantities.ts';
 import { resultFromService } from './result-from-service.ts';
 
 /**
- * What the ledger has of a trial. `sent`: the service may have the report, because it accepted it or because an
- * answer was lost. `delivered`: the service has shown the result. `taken` has only what the service showed:
- * there is no report of it.
+ * What the ledger has of a trial. `sent`: the service may have the report, because it accepted it or because
+ * an answer was lost. `delivered`: the service has shown the result. `taken` has only what the service
+ * showed: there is no report of it.
  */
 export type InLedger = 'open' | 'queued' | 'sent' | 'parked' | 'delivered' | 'superseded' | 'taken';
 
@@ -129,7 +129,8 @@ async function reconcileRun(
   for (const trial of outbox.ofRun(run.key)) {
     const has = inLedger(trial);
     if (has === undefined || (has === 'open' && !open)) continue;
-    // The record may be older than an answer that came meanwhile. A later time is of a clock that was set back.
+    // The record may be older than an answer that came meanwhile. A later time is of a clock that was set
+    // back.
     const isNewer = trial.since > askedAt && trial.since <= ledger.records.now();
     if ((has === 'sent' || has === 'delivered') && isNewer) continue;
     const { state, listed } = trialIn(record, trial.ordinal, () =>
@@ -212,10 +213,10 @@ function inLedger({ state, sent, isOpen, isTaken }: TrialReport): InLedger | und
 }
 
 /**
- * Finds reports that must be sent although nothing new has ended. The service refused them a day ago, or by its
- * answer to another version of Offsite; or it has lost the results: one that was restored from a backup lacks
- * what came after it. The last results are compared first, until a page of runs shows all of them. Resolves
- * with how many trials must run again. Rejects if the service cannot be asked.
+ * Finds reports that must be sent although nothing new has ended. The service refused them a day ago, or by
+ * its answer to another version of Offsite; or it has lost the results: one that was restored from a backup
+ * lacks what came after it. The last results are compared first, until a page of runs shows all of them.
+ * Resolves with how many trials must run again. Rejects if the service cannot be asked.
  */
 export async function reconcileEarlier(
   service: string,

@@ -70,8 +70,8 @@ export class ServiceSender implements Sender {
 
   /**
    * The service refused the report because of what it has. If another Offsite process got a newer lease, the
-   * trial is claimed again once that lease has ended without a result, and our result is reported with the new
-   * lease.
+   * trial is claimed again once that lease has ended without a result, and our result is reported with the
+   * new lease.
    */
   async #conflict(
     report: PendingReport,

@@ -5,9 +5,9 @@ import type { BlobStore } from './blobs.ts';
 import type { Records, Row, Value } from './records.ts';
 
 /**
- * `queued`: waits to be sent. `sent`: the service has answered, and its record was not read since. `delivered`:
- * its record shows the result. `superseded`: it shows another one. `parked`: the service refused the report as
- * its documentation says, so only a change helps.
+ * `queued`: waits to be sent. `sent`: the service has answered, and its record was not read since.
+ * `delivered`: its record shows the result. `superseded`: it shows another one. `parked`: the service refused
+ * the report as its documentation says, so only a change helps.
  */
 export type ReportState = 'queued' | 'sent' | 'delivered' | 'parked' | 'superseded';
 
@@ -130,8 +130,8 @@ export class Outbox {
   }
 
   /**
-   * What a service does not show: how many reports are queued, were only sent, and wait for a person, and when
-   * the trial of the oldest one that does not wait for a person finished (epoch milliseconds).
+   * What a service does not show: how many reports are queued, were only sent, and wait for a person, and
+   * when the trial of the oldest one that does not wait for a person finished (epoch milliseconds).
    */
   standing(service: string): { queued: number; sent: number; parked: number; oldestAt: number | undefined } {
     const rows = this.#records.all(
