@@ -55,6 +55,7 @@ export class SandboxMaker {
     const serviceImages = await this.#services.images(spec, passed, signal);
     const prepared = await preparedImage(this.#parts, spec, passed, signal);
     const { imageId, start, mount, node, prepare } = prepared;
+    if (start.used.name === relayImage) this.#parts.known.set(relayImage, start.id);
     const images = [...prepared.images, ...serviceImages.images];
     const hasHarness = !given.grades || prepare !== undefined;
     const mounts = [...(mount && hasHarness ? [mount] : []), ...(node && given.grades ? [node] : [])];

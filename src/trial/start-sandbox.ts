@@ -65,10 +65,10 @@ export class SandboxStarter {
       const read = () => readWorkspace(container, signal, keepTexts(this.#texts));
       // What runs there may have written to the workspace.
       const isItsOwn = preparedHere || made.startUp !== undefined;
-      const [unseen, before, isDiskSeen] = await Promise.all([
+      const isDiskSeen = await this.#seesDisk.of('', signal, () => container.seesDisk(signal));
+      const [unseen, before] = await Promise.all([
         given.grades ? undefined : this.#refuseVisible(spec, made, signal),
         isItsOwn ? read() : this.#baselines.of(imageId, signal, read),
-        this.#seesDisk.of('', signal, () => container.seesDisk(signal)),
       ]);
       const count = () => workspaceBytes(container, signal);
       const preparedBytes =
