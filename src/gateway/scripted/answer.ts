@@ -46,7 +46,7 @@ export function answerOf(
     model: conversation.model,
     parts: [...(text === '' ? [] : [said]), ...calls],
     stop: turn.stop === 'refusal' ? 'refused' : (turn.stop ?? (calls.length > 0 ? 'tools' : 'done')),
-    usage: usageOf(turn.usage ?? {}, conversation.length, written),
+    usage: usageOf(turn.usage ?? {}, conversation, written),
   };
 }
 
@@ -61,9 +61,11 @@ export function estimateTokens(characters: number): number {
   return Math.ceil(characters / 4);
 }
 
-function usageOf(usage: ScriptUsage, asked: number, written: number): NeutralUsage {
+function usageOf(usage: ScriptUsage, { wire, length }: Conversation, written: number): NeutralUsage {
   if (usage === 'none') return {};
-  const { input = estimateTokens(asked), output = estimateTokens(written) } = usage;
-  const { cacheRead, cacheWrite, reasoning } = usage;
+  const { input = estimateTokens(length), output = estimateTokens(written) } = usage;
+  // Qwen Code counts cached tokens of messages only if an answer has both counts.
+  const none = wire === 'anthropic-messages' && usage.cacheRead !== undefined ? 0 : undefined;
+  const { cacheRead, cacheWrite = none, reasoning } = usage;
   return fields({ input, output, cacheRead, cacheWrite, reasoning });
 }
