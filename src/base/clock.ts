@@ -1,15 +1,27 @@
+import { hash, randomUUID } from 'node:crypto';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** The clock that code gets from its caller, so that a test can pass another one. */
 export interface Clock {
   /** Epoch milliseconds. */
   now(): number;
+  /** A clock that nobody can set, if there is one. Only times of the same `of` are compared. */
+  steady?(): SteadyTime;
   /** Resolves after `ms` milliseconds. Rejects with the signal's reason if it aborts first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+interface SteadyTime {
+  /** Which clock: that of one boot of a machine, or of one process. */
+  of: string;
+  /** Milliseconds since something that `of` fixes. */
+  at: number;
+}
+
 export const systemClock: Clock = {
   now: () => Date.now(),
+  steady: steadyTime,
   async sleep(ms, signal) {
     signal?.throwIfAborted();
     try {
@@ -19,6 +31,29 @@ export const systemClock: Clock = {
     }
   },
 };
+
+/** Linux counts from the boot, also while it sleeps, so that a later process continues to count. */
+function steadyTime(): SteadyTime {
+  if (boot === undefined) return { of: thisProcess, at: Math.round(performance.now()) };
+  const seconds = Number(readFileSync('/proc/uptime', 'latin1').split(' ')[0]);
+  return { of: boot, at: Math.round(seconds * 1000) };
+}
+
+const thisProcess = `process ${randomUUID()}`;
+
+/** Of the machine, or of a container that has a clock of its own. */
+const boot = bootOfLinux();
+
+function bootOfLinux(): string | undefined {
+  try {
+    const id = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1');
+    const ofContainer = readlinkSync('/proc/self/ns/time');
+    readFileSync('/proc/uptime');
+    return `boot ${hash('sha256', id + ofContainer).slice(0, 16)}`;
+  } catch {
+    return undefined;
+  }
+}
 
 /**
  * A clock that begins with the present time of `clock` and then only passes, so that the differences of its

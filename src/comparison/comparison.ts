@@ -54,6 +54,8 @@ export interface Comparison {
   changedParts?: Record<string, string[]> | undefined;
   /** What else differs, if both sides are of one variant: its model, harness, profile or sandbox. */
   variantChanges?: ChangedPart[] | undefined;
+  /** What stood behind names of models on one side, and is not known of the other. */
+  unknownParts?: string[] | undefined;
   measures: Record<Measure, MeasureComparison>;
 }
 
@@ -131,6 +133,7 @@ export function compareBatches(ledger: Ledger, a: Reference, b: Reference): Comp
         redefined: changed && Object.keys(changed.cases),
         changedParts: changed?.cases,
         variantChanges: one === other ? changed?.variant : undefined,
+        unknownParts: changed?.unknown,
       });
     }),
     variantsOnlyA: ofA.filter((name) => !pairs.some(([one]) => one === name)),
@@ -171,7 +174,9 @@ export function compareSides(
     confidence,
     redefined,
     ...changes
-  }: Pick<Comparison, 'redefined' | 'changedParts' | 'variantChanges'> & { confidence: number },
+  }: Pick<Comparison, 'redefined' | 'changedParts' | 'variantChanges' | 'unknownParts'> & {
+    confidence: number;
+  },
 ): Comparison {
   const [sameA, sameB] = [without(a, redefined), without(b, redefined)];
   const { mcnemar, tied, onlyA, onlyB, cases, ...rates } = compareRates(sameA.cases, sameB.cases, {

@@ -42,7 +42,7 @@ export interface Side {
   fingerprints: KnownFingerprint[];
   /** Trials without a result. */
   unfinished: number;
-  /** Scored trials whose result cannot be read: they count with their verdict alone. */
+  /** Trials whose result cannot be read, or has another verdict than the ledger. They do not count. */
   unreadable: number;
   /** For a side that is a baseline of the service: what it is made of. */
   baseline?: BaselineFacts;
@@ -136,12 +136,16 @@ export function sideOf(ledger: Ledger, batches: readonly StoredBatch[], variant:
     side.cases.push(one);
     for (const trial of ofCase) {
       if (trial.verdict === undefined) side.unfinished++;
-      else one[trial.verdict]++;
-      if (trial.verdict === undefined || trial.verdict === 'void') continue;
+      if (trial.verdict === undefined) continue;
       const measured = measuredIn(ledger, trial);
-      if (!measured) side.unreadable++;
+      if (!measured) {
+        side.unreadable++;
+        continue;
+      }
+      one[trial.verdict]++;
+      if (trial.verdict === 'void') continue;
       for (const measure of measures) {
-        const value = measured?.[measure];
+        const value = measured[measure];
         if (value !== undefined) one.values[measure].push(value);
       }
     }
@@ -162,12 +166,12 @@ export function valuesOf({ cases }: Side, measure: Measure): CaseValues[] {
   return cases.map(({ id, values }) => ({ id, values: values[measure] }));
 }
 
-/** The numbers in a trial's stored result; undefined if it cannot be read. */
+/** The numbers in a trial's stored result; undefined if that cannot be read, or has another verdict. */
 function measuredIn({ blobs }: Ledger, trial: ListedTrial): Partial<Record<Measure, number>> | undefined {
   const stored = trial.result === undefined ? undefined : blobs.tryRead(trial.result);
   if (!stored) return undefined;
   const result = recordIn(stored);
-  if (!result) return undefined;
+  if (!result || result.verdict !== trial.verdict) return undefined;
   const usage = usageOf(result);
   // A replay costs nothing, and takes no model's time.
   if (result.replay) return {};

@@ -147,6 +147,8 @@ export interface RoleUsage {
   requests: number;
   /** How many of these requests got a recorded answer. Absent if none did. */
   replayed?: number | undefined;
+  /** What stood behind the name in the configuration. Absent if there were recorded answers. */
+  behind?: { id: string; at: string | undefined } | undefined;
   /**
    * Input tokens are all tokens of the prompt, including cached ones. A number is left out if any answer did
    * not report it.

@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
 import { isLoopback } from '../base/loopback.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { Semaphore } from '../base/semaphore.ts';
@@ -8,6 +10,7 @@ import {
   type ModelConfig,
   mostParallel,
   type Wires,
+  whereOf,
   wiresOf,
 } from '../suite/model-config.ts';
 import { duration } from '../text/quantities.ts';
@@ -39,6 +42,18 @@ export interface ServedModel extends AsyncDisposable {
   recording?: Recording | undefined;
   /** With a recording: the model that answers other requests. */
   live?: ServedModel | undefined;
+}
+
+/** What the configuration has behind the name of a model. An address is a hash, since it may be private. */
+export function behind({ config, upstreamName }: ServedModel): { id: string; at: string | undefined } {
+  const hashOf = (of: string | Buffer) => hash('sha256', of).slice(0, 16);
+  if ('baseUrl' in config) {
+    const { origin, pathname } = new URL(config.baseUrl);
+    const address = JSON.stringify([origin, pathname.replace(/\/+$/, ''), config.query]);
+    return { id: upstreamName, at: hashOf(address) };
+  }
+  const file = whereOf(config);
+  return { id: upstreamName, at: existsSync(file) ? hashOf(readFileSync(file)) : undefined };
 }
 
 /** A model that answers from a recording, and needs neither an address nor a key, unless it is `live` too. */

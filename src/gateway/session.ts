@@ -21,9 +21,9 @@ import { type ProxyParts, proxyRequest, proxyTunnel } from './hosts/proxy.ts';
 import { GatewayRefusal } from './refusal.ts';
 import { plainAnswer } from './relay/plain-answer.ts';
 import { bytesForUpstream, readRequestBody } from './request-body.ts';
-import { roleModels } from './role-models.ts';
+import { type RoleModels, roleModels } from './role-models.ts';
 import { routeOf } from './route.ts';
-import type { ServedModel } from './served-model.ts';
+import { behind, type ServedModel } from './served-model.ts';
 import {
   type ExchangeEntry,
   type InFlight,
@@ -142,7 +142,7 @@ export function openSession(
       const asking = [...record.inFlight].filter(({ kind }) => kind === 'exchange');
       // Rejects only on timeout; requests still in flight then count as they are.
       await abortable(Promise.all(asking.map(({ done }) => done)), limit.signal).catch(() => undefined);
-      return accountOf(record, clock.now());
+      return accountOf(record, clock.now(), models);
     },
     async [Symbol.asyncDispose]() {
       budgets[Symbol.dispose]();
@@ -210,7 +210,7 @@ function checkPrices(
 }
 
 /** Sums up a record. A request that is still in flight counts as a request without usage. */
-function accountOf(record: SessionRecord, now: number): ModelAccount {
+function accountOf(record: SessionRecord, now: number, models: RoleModels): ModelAccount {
   const { entries, connections, failures, standings } = record;
   const asked = entries.filter(({ use }) => use !== 'refused');
   const byModel = Map.groupBy(asked, ({ exchange }) => `${exchange.role} ${exchange.model}`);
@@ -221,17 +221,18 @@ function accountOf(record: SessionRecord, now: number): ModelAccount {
   return {
     exchanges: entries.map(shown),
     connections: structuredClone([...connections]),
-    usage: [...byModel.values()].flatMap(roleUsage),
+    usage: [...byModel.values()].flatMap((ofModel) => roleUsage(ofModel, models)),
     modelMs: unionOf(asked.map(shown).filter(({ role }) => role === 'agent')),
     failure: [...failures.values()].toSorted((a, b) => a.at - b.at).at(-1)?.message,
     agent: { ...standings.of('agent') },
   };
 }
 
-function roleUsage(entries: readonly ExchangeEntry[]): RoleUsage[] {
+function roleUsage(entries: readonly ExchangeEntry[], models: RoleModels): RoleUsage[] {
   const [first] = entries;
   if (!first) return [];
   const { role, model } = first.exchange;
+  const served = models.all().find(({ name }) => name === model);
   const replayed = entries.filter(({ exchange }) => exchange.replayed).length;
   const metered = entries.filter(({ use }) => use === 'metered');
   // Without an answer the usage is unknown.
@@ -242,7 +243,7 @@ function roleUsage(entries: readonly ExchangeEntry[]): RoleUsage[] {
       model,
       answeredBy: entries.findLast(({ exchange }) => exchange.answeredBy)?.exchange.answeredBy,
       requests: entries.length,
-      ...(replayed > 0 && { replayed }),
+      ...(replayed > 0 ? { replayed } : served && { behind: behind(served) }),
       usage,
       pricesOf: usage.costUsd === undefined ? undefined : metered.at(-1)?.pricesOf,
     },

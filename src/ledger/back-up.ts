@@ -6,6 +6,7 @@ import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { BlobStore } from './blobs.ts';
 import { copyDatabase } from './database.ts';
 import type { Ledger } from './ledger.ts';
+import { directReferences } from './references.ts';
 
 export interface BackedUp {
   folder: string;
@@ -13,6 +14,8 @@ export interface BackedUp {
   byteSize: number;
   /** Damaged blobs, which are not in the backup. */
   damaged: string[];
+  /** Blobs that the record needs, and that do not exist. */
+  missing: string[];
 }
 
 /**
@@ -47,8 +50,11 @@ export async function backUpLedger(
       if (existsSync(file)) copyDatabase(file, join(partial, name));
     }
     const copies = new BlobStore(join(partial, 'blobs'));
-    const backedUp: BackedUp = { folder, blobs: 0, byteSize: 0, damaged: [] };
-    for (const sha256 of (await blobs.list()).blobs) {
+    const backedUp: BackedUp = { folder, blobs: 0, byteSize: 0, damaged: [], missing: [] };
+    const { blobs: stored } = await blobs.list();
+    const needed = [...directReferences(records)].map(({ sha256 }) => sha256);
+    backedUp.missing = [...new Set(needed)].filter((sha256) => !stored.has(sha256));
+    for (const sha256 of stored) {
       signal.throwIfAborted();
       const copy = await copies.put(createReadStream(blobs.pathOf(sha256)));
       if (copy.sha256 === sha256) {

@@ -1,4 +1,5 @@
 import { OffsiteError } from '../base/offsite-error.ts';
+import { readRecord } from '../record/read-record.ts';
 import type { BlobStore } from './blobs.ts';
 import type { Ledger } from './ledger.ts';
 import { hasNoBatch } from './prune.ts';
@@ -16,6 +17,8 @@ export interface CheckedLedger {
   missing: Reference[];
   /** Trials whose verdict in the ledger is not that of their record. */
   otherVerdicts: { what: string; ledger: string; record: string }[];
+  /** Records that are whole, and that this Offsite cannot read: a newer one wrote them, or somebody else. */
+  unknown: { what: string; why: string }[];
   /** Archives of workspaces that are read, and those that are damaged or missing. */
   workspaces: number;
   brokenWorkspaces: Reference[];
@@ -35,7 +38,7 @@ export async function checkLedger(
 ): Promise<CheckedLedger> {
   const found: CheckedLedger = {
     ...{ database: undefined, blobs: 0, damaged: [], missing: [], orphaned: 0 },
-    ...{ otherVerdicts: [], workspaces: 0, brokenWorkspaces: [], empty: false },
+    ...{ otherVerdicts: [], unknown: [], workspaces: 0, brokenWorkspaces: [], empty: false },
   };
   try {
     records.check('full');
@@ -61,7 +64,7 @@ export async function checkLedger(
   found.blobs = stored.size;
   found.missing = [...needed.values()].filter(({ sha256 }) => !stored.has(sha256));
   found.empty = stored.size > 0 && hasNoBatch(records);
-  found.otherVerdicts = [...otherVerdicts(records, blobs)];
+  compareRecords(records, blobs, found);
   for (const archive of records.all(archives)) {
     signal.throwIfAborted();
     found.workspaces++;
@@ -77,22 +80,34 @@ const archives = `
   WHERE workspaces.kind = 'archive' AND workspaces.removed_at IS NULL`;
 
 const verdicts = `
-  SELECT 'trial ' || trials.ordinal || ' of run ' || runs.id AS what, trials.verdict, trials.result
+  SELECT 'trial ' || trials.ordinal || ' of run ' || runs.id AS what, trials.verdict, trials.result, trials.record_bytes
     FROM trials JOIN runs ON runs.key = trials.run WHERE trials.result IS NOT NULL
   UNION ALL
-  SELECT 'a later grading of trial ' || trials.ordinal || ' of run ' || runs.id, gradings.verdict, gradings.result
+  SELECT 'a later grading of trial ' || trials.ordinal || ' of run ' || runs.id, gradings.verdict, gradings.result, NULL
     FROM gradings JOIN trials ON trials.key = gradings.trial JOIN runs ON runs.key = trials.run`;
 
-/** The verdicts that are not those of their records. A record that cannot be read is told as damaged. */
-function* otherVerdicts(
-  records: Records,
-  blobs: BlobStore,
-): Generator<CheckedLedger['otherVerdicts'][number]> {
-  for (const { what, verdict, result } of records.each(verdicts)) {
-    const text = blobs.tryRead(String(result))?.toString('utf8');
-    if (text === undefined) continue;
-    const record = (JSON.parse(text) as { verdict?: unknown }).verdict;
-    if (record !== verdict)
-      yield { what: String(what), ledger: String(verdict), record: String(record ?? 'none') };
+/** Finds verdicts that are not those of their records, and whole records that cannot be read. */
+function compareRecords(records: Records, blobs: BlobStore, found: CheckedLedger): void {
+  for (const { what, verdict, result, record_bytes: bytes } of records.each(verdicts)) {
+    const content = blobs.tryRead(String(result));
+    // It is told as damaged or missing.
+    if (content === undefined) continue;
+    try {
+      const record = JSON.parse(content.toString('utf8'));
+      if (record?.verdict !== verdict) {
+        const other = String(record?.verdict ?? 'none');
+        found.otherVerdicts.push({ what: String(what), ledger: String(verdict), record: other });
+        continue;
+      }
+      readRecord(record);
+      if (bytes !== null && content.length !== bytes)
+        found.unknown.push({
+          what: String(what),
+          why: `it is another one: ${content.length} bytes, not ${bytes}`,
+        });
+    } catch (error) {
+      if (!(error instanceof OffsiteError || error instanceof SyntaxError)) throw error;
+      found.unknown.push({ what: String(what), why: error.message });
+    }
   }
 }

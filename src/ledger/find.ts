@@ -1,6 +1,7 @@
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { ListedAttempt } from '../record/attempt.ts';
 import type { BatchFacts, Regraded } from '../record/batch-marks.ts';
+import type { Elapsed } from '../record/listing.ts';
 import { nearest } from '../text/nearest.ts';
 import { auditedBatches } from './audits.ts';
 import { batchOf, type StoredBatch } from './batches.ts';
@@ -18,8 +19,8 @@ export interface ListedBatch extends StoredBatch, BatchFacts {
   /** Sums of what the agent's models used; undefined unless it is known for each trial. */
   tokens: number | undefined;
   costUsd: number | undefined;
-  /** When its last trial ended, in epoch milliseconds; undefined before the first. */
-  lastAt: number | undefined;
+  /** From the start of its first trial to its last result so far; undefined before that. */
+  elapsed: Elapsed | undefined;
   answers: BatchFacts['answers'];
   isForeign: boolean;
   suiteCases: number | undefined;
@@ -79,7 +80,10 @@ export function listBatches(
          count(DISTINCT runs.case_id) AS cases,
          count(*) FILTER (WHERE trials.state = 'finished' AND trials.duration_ms IS NULL) AS unlisted,
          coalesce(sum(trials.duration_ms), 0) AS duration_ms,
-         ${knownSum('tokens')}, ${knownSum('cost_usd')}, max(trials.finished_at) AS last_at
+         ${knownSum('tokens')}, ${knownSum('cost_usd')}, max(trials.finished_at) AS last_at,
+         count(*) FILTER (WHERE trials.state = 'finished') = count(trials.steady_clock)
+           AND count(DISTINCT trials.steady_clock) = 1 AS is_steady,
+         max(trials.steady_to) - min(trials.steady_from) AS steady_ms
        FROM (SELECT * FROM batches WHERE ?1 IS NULL OR key = ?1 ORDER BY started_at DESC, key DESC LIMIT ?2) AS batches
          LEFT JOIN runs ON runs.batch = batches.key LEFT JOIN trials ON trials.run = runs.key
        GROUP BY batches.key ORDER BY batches.started_at DESC, batches.key DESC`,
@@ -97,10 +101,16 @@ export function listBatches(
       durationMs: Number(row.duration_ms),
       tokens: numberOf(row.tokens),
       costUsd: numberOf(row.cost_usd),
-      lastAt: numberOf(row.last_at),
+      elapsed: elapsedOf(row),
       regraded: regraded.get(Number(row.key)),
       audited: audited.get(Number(row.key)),
     }));
+}
+
+function elapsedOf(row: Record<string, unknown>): Elapsed | undefined {
+  if (row.last_at === null) return undefined;
+  if (row.is_steady) return { ms: Number(row.steady_ms), isAbout: false };
+  return { ms: Math.max(0, Number(row.last_at) - Number(row.started_at)), isAbout: true };
 }
 
 /** The sum of a column of finished trials; null if it is not known for each. */

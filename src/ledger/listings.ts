@@ -20,7 +20,8 @@ export function storeListing(
 ): void {
   records.run(
     `UPDATE trials SET listing = ?2, record_bytes = ?3, duration_ms = (?2 ->> 'finishedAt') - (?2 ->> 'startedAt'),
-       tokens = ?2 ->> 'totalTokens', cost_usd = ?2 ->> 'costUsd' WHERE key = ?1`,
+       tokens = ?2 ->> 'totalTokens', cost_usd = ?2 ->> 'costUsd', steady_clock = ?2 ->> '$.steady.of',
+       steady_from = ?2 ->> '$.steady.startedAt', steady_to = ?2 ->> '$.steady.finishedAt' WHERE key = ?1`,
     trial,
     listing,
     recordBytes,
@@ -28,7 +29,8 @@ export function storeListing(
 }
 
 /**
- * What lists show of the finished trials of a batch, except those whose record is missing or damaged.
+ * What lists show of the finished trials of a batch, except those whose record is missing, damaged or of
+ * another verdict.
  *
  * @param only set to read only these trials
  */
@@ -39,24 +41,34 @@ export function listingsOf(
 ): Map<TrialKey, TrialListing> {
   completeListings(ledger, batch, only);
   const rows = ledger.records.all(
-    `SELECT trials.key, trials.result, trials.record_bytes, trials.listing
+    `SELECT trials.key, trials.verdict, trials.result, trials.record_bytes, trials.finished_at, trials.listing
      FROM trials JOIN runs ON runs.key = trials.run WHERE runs.batch = ?1 AND trials.listing IS NOT NULL
        AND ${isWanted}`,
     batch,
     only ? JSON.stringify(only) : null,
   );
   return new Map(
-    rows.flatMap(({ key, result, record_bytes, listing }): [TrialKey, TrialListing][] =>
-      ledger.blobs.stat(String(result))?.byteSize === record_bytes
-        ? [[Number(key), JSON.parse(String(listing))]]
-        : [],
-    ),
+    rows.flatMap((row): [TrialKey, TrialListing][] => {
+      const listing: TrialListing = JSON.parse(String(row.listing));
+      const { verdict = row.verdict } = listing;
+      return verdict === row.verdict && isAsStored(row, ledger.blobs) ? [[Number(row.key), listing]] : [];
+    }),
   );
 }
 
+/** Reads the record only if its file was written after its trial ended. */
+function isAsStored(
+  { result, record_bytes, finished_at }: Record<string, unknown>,
+  blobs: BlobStore,
+): boolean {
+  const found = blobs.stat(String(result));
+  if (!found || found.byteSize !== record_bytes) return false;
+  return found.putAt < Number(finished_at) + 1 || blobs.tryRead(String(result)) !== undefined;
+}
+
 /**
- * Stores the listings of a batch's finished trials that have none: an older Offsite ran them, or the service
- * had the result. Leaves out records that cannot be read.
+ * Stores the listings of a batch's finished trials that have none, or one without a verdict: an older Offsite
+ * ran them, or the service had the result. Leaves out records that cannot be read.
  */
 export function completeListings(
   { records, blobs }: Stored,
@@ -65,7 +77,7 @@ export function completeListings(
 ): void {
   const without = records.all(
     `SELECT trials.key, trials.result FROM trials JOIN runs ON runs.key = trials.run
-     WHERE runs.batch = ?1 AND trials.result IS NOT NULL AND trials.listing IS NULL AND ${isWanted}`,
+     WHERE runs.batch = ?1 AND trials.result IS NOT NULL AND trials.listing ->> '$.verdict' IS NULL AND ${isWanted}`,
     batch,
     only ? JSON.stringify(only) : null,
   );

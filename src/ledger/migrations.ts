@@ -300,4 +300,10 @@ export const migrations: readonly string[] = [
   ALTER TABLE batches ADD COLUMN commit_id TEXT;
   ALTER TABLE batches ADD COLUMN commit_dirty INTEGER CHECK (commit_dirty IN (0, 1));
   `,
+  `
+  -- When a finished trial ran, in milliseconds of a clock that nobody can set. Null where that is not known.
+  ALTER TABLE trials ADD COLUMN steady_clock TEXT; -- the clock: of one boot of a machine, or of one process
+  ALTER TABLE trials ADD COLUMN steady_from INTEGER;
+  ALTER TABLE trials ADD COLUMN steady_to INTEGER;
+  `,
 ];

@@ -72,7 +72,8 @@ export function leftElsewhere(records: Records, run: RunKey, ordinals: readonly 
 export function takeBack(records: Records, trial: TrialKey): void {
   records.run(
     `UPDATE trials SET state = 'queued', withdrawn = NULL, verdict = NULL, result = NULL, finished_at = NULL,
-       listing = NULL, record_bytes = NULL, duration_ms = NULL, tokens = NULL, cost_usd = NULL
+       listing = NULL, record_bytes = NULL, duration_ms = NULL, tokens = NULL, cost_usd = NULL,
+       steady_clock = NULL, steady_from = NULL, steady_to = NULL
      WHERE key = ?`,
     trial,
   );

@@ -8,7 +8,22 @@ export const Fingerprint = z.record(z.string(), z.string());
 export type Fingerprint = z.infer<typeof Fingerprint>;
 
 /** The parts that belong to the variant. All others belong to the case. */
-const ofVariant: ReadonlySet<string> = new Set(['model', 'harness', 'profile', 'sandbox']);
+const ofVariant: ReadonlySet<string> = new Set([
+  'model',
+  'modelId',
+  'modelAddress',
+  'harness',
+  'profile',
+  'sandbox',
+]);
+
+/**
+ * The parts that say what stood behind the name of a model. A trial lacks them if nothing asked the model,
+ * and if an older Offsite ran it: then they are not known, which is no difference.
+ */
+function isBehindName(part: string): boolean {
+  return /^(modelId$|modelAddress$|judge |user )/.test(part);
+}
 
 /** The fingerprint of trials of a case on a variant that have a verdict. */
 export interface KnownFingerprint {
@@ -32,6 +47,8 @@ export interface FingerprintChanges {
   cases: Record<string, string[]>;
   /** What differs between the variants. */
   variant: ChangedPart[];
+  /** What stood behind names of models on one side, and is not known of the other. */
+  unknown: string[];
 }
 
 /**
@@ -45,7 +62,7 @@ export function fingerprintChanges(
   const [ofA, ofB] = [a, b].map((side) => Map.groupBy(side, ({ caseId }) => caseId));
   const common = [...(ofA ?? [])].flatMap(([id, before]) => {
     const after = ofB?.get(id);
-    return after ? [{ id, changed: changedParts(before, after) }] : [];
+    return after ? [{ id, ...partsOf(before, after) }] : [];
   });
   if (common.length === 0) return undefined;
   const cases = common.flatMap(({ id, changed }): [string, string[]][] => {
@@ -57,20 +74,27 @@ export function fingerprintChanges(
     const values = (side: 'a' | 'b') => [...new Set(all.flatMap((one) => one[side]))];
     return { part, a: values('a'), b: values('b') };
   });
-  return { cases: Object.fromEntries(cases), variant };
+  const unknown = [...new Set(common.flatMap((one) => one.unknown))];
+  return { cases: Object.fromEntries(cases), variant, unknown };
 }
 
-/** The parts with other values on the two sides, or with several on one side. */
-function changedParts(a: readonly KnownFingerprint[], b: readonly KnownFingerprint[]): ChangedPart[] {
+/** The parts with other values on the two sides, or with several on one side; and those known of only one. */
+function partsOf(a: readonly KnownFingerprint[], b: readonly KnownFingerprint[]) {
   const names = new Set([...a, ...b].flatMap(({ parts }) => Object.keys(parts)));
-  const valuesOf = (side: readonly KnownFingerprint[], part: string) => [
-    ...new Set(side.map(({ parts }) => (Object.hasOwn(parts, part) ? (parts[part] ?? '') : ''))),
-  ];
-  return [...names].flatMap((part) => {
+  const valuesOf = (side: readonly KnownFingerprint[], part: string) => {
+    const values = new Set(side.map(({ parts }) => (Object.hasOwn(parts, part) ? (parts[part] ?? '') : '')));
+    if (isBehindName(part)) values.delete('');
+    return [...values];
+  };
+  const changed: ChangedPart[] = [];
+  const unknown: string[] = [];
+  for (const part of names) {
     const [before, after] = [valuesOf(a, part), valuesOf(b, part)];
-    if (before.length === 1 && after.length === 1 && before[0] === after[0]) return [];
-    return [{ part, a: before, b: after }];
-  });
+    if (before.length === 0 || after.length === 0) unknown.push(part);
+    else if (before.length > 1 || after.length > 1 || before[0] !== after[0])
+      changed.push({ part, a: before, b: after });
+  }
+  return { changed, unknown };
 }
 
 /** `harness (codex 0.41.0 → codex 0.42.0), profile`: what differs in the variant. Empty if nothing does. */
@@ -81,4 +105,11 @@ export function variantChangesText(changes: readonly ChangedPart[]): string {
 }
 
 /** The parts whose values people know. The others are hashes. */
-const isNamed: ReadonlySet<string> = new Set(['model', 'harness']);
+const isNamed: ReadonlySet<string> = new Set(['model', 'modelId', 'harness']);
+
+/** What is not known of one side; undefined if all is. */
+export function unknownPartsText(parts: readonly string[]): string | undefined {
+  const names = [...new Set(parts.map((part) => (part.startsWith('model') ? 'the model' : part)))];
+  if (names.length === 0) return undefined;
+  return `Not known for one side, so it may differ: what answered for ${names.join(', ')}.`;
+}

@@ -9,9 +9,12 @@ import { usageOf } from './usage.ts';
  * of thousands reads no records. A number that was not measured is absent.
  */
 export interface TrialListing {
+  /** Absent where an older Offsite stored the listing. */
+  verdict?: TrialRecord['verdict'];
   /** Epoch milliseconds. */
   startedAt: number;
   finishedAt: number;
+  steady?: TrialRecord['steady'];
   commands?: number | undefined;
   /** Of the agent's models. */
   totalTokens?: number | undefined;
@@ -30,13 +33,24 @@ export interface TrialListing {
   replay?: TrialRecord['replay'];
 }
 
+/** How long a batch took. */
+export interface Elapsed {
+  /** Milliseconds. */
+  ms: number;
+  /**
+   * Whether it is only known by clocks that can be set: its trials ran on several machines, or before and
+   * after one was started again. It counts from the start of the batch then.
+   */
+  isAbout: boolean;
+}
+
 export function listingOf(result: TrialRecord): TrialListing {
-  const { startedAt, finishedAt, cause, systemChanges } = result;
+  const { verdict, startedAt, finishedAt, steady, cause, systemChanges } = result;
   const { notRun, harnessVersion, verifiedIn, validatedIn, mappedImages, replay } = result;
   const usage = usageOf(result);
   const failures = failuresOf(result);
   return {
-    ...{ startedAt, finishedAt, commands: commandsOf(result)?.length },
+    ...{ verdict, startedAt, finishedAt, steady, commands: commandsOf(result)?.length },
     ...{ totalTokens: usage?.totalTokens, costUsd: usage?.costUsd },
     cause: cause && { kind: cause.kind, phase: cause.phase, message: oneLine(cause.message) },
     ...{ failure: failures[0] && oneLine(failures[0]), failures: failures.length },

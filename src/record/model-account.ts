@@ -97,6 +97,16 @@ export const ModelAccount = z.object({
         .number()
         .optional()
         .meta({ description: 'Requests that got a recorded answer. Absent if there were none.' }),
+      behind: z
+        .object({
+          id: z.string().meta({ description: "The provider's name for the model." }),
+          at: z
+            .string()
+            .optional()
+            .meta({ description: 'A hash of its address, or of the file it answers from.' }),
+        })
+        .optional()
+        .meta({ description: 'What stood behind the name. Absent if recorded answers did.' }),
       usage: Usage,
       pricesOf: z.string().optional().meta({ description: 'The date of the prices behind `usage.costUsd`.' }),
     }),

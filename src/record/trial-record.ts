@@ -6,7 +6,7 @@ import { EnvironmentStep, ServiceRecord, UsedImage } from './environment.ts';
 import { FileChange, LeftState, PathList } from './files.ts';
 import { Fingerprint } from './fingerprint.ts';
 import { CommandEntry, HarnessEnding, HarnessEvent } from './harness.ts';
-import { At, Millis, Sha256 } from './measures.ts';
+import { At, Millis, Sha256, SteadySpan } from './measures.ts';
 import { HostConnection, ModelAccount, ReplayedTrial } from './model-account.ts';
 
 /**
@@ -86,6 +86,7 @@ export const TrialRecord = z.object({
   }),
   startedAt: At,
   finishedAt: At,
+  steady: SteadySpan.optional(),
   engine: z.string().optional().meta({
     description: 'The name of the engine that it ran on. Absent if the agent had only one.',
   }),

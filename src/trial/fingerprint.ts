@@ -17,7 +17,7 @@ import type { TrialSpec } from './spec.ts';
  */
 export function fingerprintOf(
   spec: TrialSpec,
-  { harnessVersion, images = [] }: Pick<TrialRecord, 'harnessVersion' | 'images'>,
+  { harnessVersion, images = [], models }: Pick<TrialRecord, 'harnessVersion' | 'images' | 'models'>,
 ): Fingerprint {
   const { environment, tests, testsIn, steps, validator, sandbox } = spec;
   const { source, ...content } = environmentContent(environment);
@@ -46,10 +46,24 @@ export function fingerprintOf(
   );
   return {
     ...Object.fromEntries(hashes),
+    ...behindNames(models?.usage),
     model: spec.model,
     harness: harnessVersion === undefined ? spec.harness : `${spec.harness} ${harnessVersion}`,
     profile: profileVersion(spec.profile) ?? 'none',
   };
+}
+
+/** What stood behind the names of the models that were asked. */
+function behindNames(usage: NonNullable<TrialRecord['models']>['usage'] = []): Fingerprint {
+  const parts = usage.flatMap(({ role, model, behind }): [string, string | undefined][] => {
+    if (!behind) return [];
+    if (role !== 'agent') return [[`${role} ${model}`, hashOf(behind)]];
+    return [
+      ['modelId', behind.id],
+      ['modelAddress', behind.at],
+    ];
+  });
+  return Object.fromEntries(parts.flatMap(([part, value]) => (value === undefined ? [] : [[part, value]])));
 }
 
 /** 16 hexadecimal digits. */

@@ -36,6 +36,7 @@ export async function runTrial(
   const parts = { ...given, clock };
   const { sandboxes } = parts;
   const startedAt = clock.now();
+  const begun = given.clock.steady?.();
   const timer = new PhaseTimer(clock, onPhase);
   let found: Found = {};
   let models: TrialModels | undefined;
@@ -83,9 +84,10 @@ export async function runTrial(
   const missed = missedCause(models?.session, timer.current);
   if (missed && found.cause?.kind !== 'replay') found = { ...found, verdict: 'void', cause: missed };
   const { carry, protectedChanged, verifyTampered, failedAsk, ...result } = found;
+  const ended = given.clock.steady?.();
   return {
     subject: subjectOf(spec),
-    fingerprint: fingerprintOf(spec, found),
+    fingerprint: fingerprintOf(spec, { ...found, models: account }),
     ...(sandboxes.engineName !== undefined && { engine: sandboxes.engineName }),
     ...(mapped.length > 0 && { mappedImages: mapped }),
     ...(spec.environment.source && { source: sourceOf(spec.environment.source) }),
@@ -95,6 +97,7 @@ export async function runTrial(
     ...keptPaths(found),
     startedAt,
     finishedAt: clock.now(),
+    ...(begun && ended && { steady: { of: begun.of, startedAt: begun.at, finishedAt: ended.at } }),
     phases: timer.timings,
     models: account,
     ...(account && { replay: replayOf(account, spec.replay) }),

@@ -238,6 +238,7 @@ test('usage is separate by role and model, with the date of its prices and witho
       role: 'agent',
       model: 'big',
       answeredBy: 'big-1-2026',
+      behind: { id: expect.any(String), at: expect.stringMatching(/^[0-9a-f]{16}$/) },
       requests: 3,
       usage: { inputTokens: 110, outputTokens: 21, totalTokens: 131, costUsd: expect.closeTo(320 / 1e6, 9) },
       pricesOf: '2026-02-03',
@@ -246,6 +247,7 @@ test('usage is separate by role and model, with the date of its prices and witho
       role: 'agent',
       model: 'other',
       answeredBy: 'big-1-2026',
+      behind: { id: expect.any(String), at: expect.stringMatching(/^[0-9a-f]{16}$/) },
       requests: 1,
       usage: { inputTokens: 100, outputTokens: 20, totalTokens: 120, cacheReadTokens: 40 },
       pricesOf: undefined,
@@ -254,6 +256,7 @@ test('usage is separate by role and model, with the date of its prices and witho
       role: 'judge',
       model: 'big',
       answeredBy: 'big-1-2026',
+      behind: { id: expect.any(String), at: expect.stringMatching(/^[0-9a-f]{16}$/) },
       requests: 1,
       usage: {
         inputTokens: 100,

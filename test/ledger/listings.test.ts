@@ -69,11 +69,21 @@ test('a ledger of an older Offsite gets what lists show when a list first needs 
   }
   {
     using database = new DatabaseSync(file);
-    for (const column of ['audit', 'listing', 'record_bytes', 'cost_usd', 'tokens', 'duration_ms'])
+    for (const column of [
+      'steady_clock',
+      'steady_from',
+      'steady_to',
+      'audit',
+      'listing',
+      'record_bytes',
+      'cost_usd',
+      'tokens',
+      'duration_ms',
+    ])
       database.exec(`ALTER TABLE trials DROP COLUMN ${column}`);
     for (const column of ['commit_id', 'commit_dirty'])
       database.exec(`ALTER TABLE batches DROP COLUMN ${column}`);
-    database.exec(`PRAGMA user_version = ${migrations.length - 4}`);
+    database.exec(`PRAGMA user_version = ${migrations.length - 5}`);
   }
   using ledger = new Ledger(folder.path, systemClock);
   expect(listBatches(ledger.records)).toMatchObject([{ failed: 2, unlisted: 2 }]);

@@ -1,10 +1,14 @@
-import { rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
+import { backUpLedger } from '../../src/ledger/back-up.ts';
 import { checkLedger } from '../../src/ledger/check.ts';
+import { listBatches, listTrials } from '../../src/ledger/find.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
+import { listingsOf } from '../../src/ledger/listings.ts';
 import { pruneLedger } from '../../src/ledger/prune.ts';
+import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
 import { openPlace, type Place } from '../cli/place.ts';
 import { queueTrial } from './queue-trial.ts';
 
@@ -20,7 +24,10 @@ async function withResult(place: Place): Promise<string> {
     runs: [{ id: 'run_1', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', details: {} }],
   });
   const attempt = ledger.trials.beginAttempt(queueTrial(ledger, batch.key, 0));
-  const result = { verdict: 'passed' };
+  const result: TrialRecord = {
+    ...{ verdict: 'passed', version: recordVersion, startedAt: 0, finishedAt: 1, modelUnmeasured: false },
+    phases: [],
+  };
   await ledger.trials.finish(attempt, { verdict: 'passed', result, report });
   ledger.outbox.delivered(attempt.trial);
   return folder;
@@ -63,6 +70,45 @@ test('a verdict that is not that of its record is found', async () => {
   expect((await checkLedger(ledger, signal)).otherVerdicts).toEqual([
     { what: 'trial 0 of run run_1', ledger: 'failed', record: 'passed' },
   ]);
+});
+
+test.each([
+  ['of a newer Offsite', { verdict: 'passed', version: 99 }, 'the record was written by a newer Offsite'],
+  ['that is no record', { verdict: 'passed' }, 'the record cannot be read: '],
+])('a result %s is named, although it is whole', async (_, record, why) => {
+  using place = openPlace();
+  using ledger = new Ledger(await withResult(place), systemClock);
+  expect((await checkLedger(ledger, signal)).unknown).toEqual([]);
+  ledger.records.run('UPDATE trials SET result = ?', await ledger.blobs.putJson(record));
+  expect(await checkLedger(ledger, signal)).toMatchObject({
+    ...{ damaged: [], missing: [], otherVerdicts: [] },
+    unknown: [{ what: 'trial 0 of run run_1', why: expect.stringContaining(why) }],
+  });
+});
+
+test('a backup says what the record needs and nobody has', async () => {
+  using place = openPlace();
+  using ledger = new Ledger(await withResult(place), systemClock);
+  for (const sha256 of (await ledger.blobs.list()).blobs) await ledger.blobs.remove(sha256);
+  const { missing } = await backUpLedger(ledger, join(place.folder, 'backup'), signal);
+  expect(missing).toHaveLength(2);
+});
+
+test('a record that was edited after its trial is in no list', async () => {
+  using place = openPlace();
+  const folder = await withResult(place);
+  using ledger = new Ledger(folder, systemClock);
+  const [{ key = 0 } = {}] = listBatches(ledger.records);
+  const [trial] = listTrials(ledger.records, key);
+  expect(listingsOf(ledger, key).size).toBe(1);
+  const file = ledger.blobs.pathOf(trial?.result ?? '');
+  const text = readFileSync(file, 'utf8');
+  writeFileSync(file, text.replace('"finishedAt":1', '"finishedAt":2'));
+  expect(listingsOf(ledger, key).size).toBe(0);
+  writeFileSync(file, text);
+  expect(listingsOf(ledger, key).size).toBe(1);
+  ledger.records.run("UPDATE trials SET verdict = 'failed'");
+  expect(listingsOf(ledger, key).size).toBe(0);
 });
 
 test('a workspace that is damaged is found', async () => {

@@ -21,6 +21,7 @@ test('a case whose validator changed is neither fixed nor counted', () => {
   expect(changed).toEqual({
     cases: { a: ['validator', 'user'] },
     variant: [{ part: 'harness', a: ['codex 1'], b: ['codex 2'] }],
+    unknown: [],
   });
   const compared = compareTrials(
     [trial('a', 'failed'), trial('b', 'passed')],

@@ -8,7 +8,7 @@ import { batchMarks } from '../../record/batch-marks.ts';
 import { commitText, type SuiteCommit } from '../../record/suite-commit.ts';
 import { fittedRows } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
-import { cost, count, duration, minute, percent } from '../../text/quantities.ts';
+import { cost, count, minute, percent, took } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { wholeNumber, withConfigAndData } from '../options.ts';
 import { printPaged } from '../output/pager.ts';
@@ -69,8 +69,10 @@ interface BatchRow {
   costUsd: number | undefined;
   /** Milliseconds: the sum over the trials. */
   durationMs: number;
-  /** Milliseconds from the start of the batch to its last result so far; absent before the first. */
+  /** Milliseconds from the start of its first trial to its last result so far; absent before that. */
   elapsedMs: number | undefined;
+  /** Whether it is only known by clocks that can be set. */
+  elapsedIsAbout?: true;
 }
 
 function newestBatches(ledger: Ledger, newest: number): ListedBatch[] {
@@ -83,14 +85,15 @@ function newestBatches(ledger: Ledger, newest: number): ListedBatch[] {
 
 function batchRow(ledger: Ledger, batch: ListedBatch): Omit<BatchRow, 'set'> {
   const { id, service, suite, startedAt, state, commit, passed, failed, unfinished } = batch;
-  const { tokens, costUsd, durationMs, lastAt } = batch;
+  const { tokens, costUsd, durationMs, elapsed } = batch;
   return {
     ...{ id, service, suite, startedAt, state, commit },
     variants: variantsOf(ledger.records, batch.key),
     ...{ passed, failed, void: batch.void, left: unfinished, marks: batchMarks(batch) },
     passRate: passed + failed === 0 ? undefined : passed / (passed + failed),
     ...{ tokens, costUsd, durationMs },
-    elapsedMs: lastAt === undefined ? undefined : lastAt - startedAt,
+    elapsedMs: elapsed?.ms,
+    ...(elapsed?.isAbout && { elapsedIsAbout: true as const }),
   };
 }
 
@@ -123,7 +126,9 @@ function batchesTable(batches: readonly BatchRow[], short: (id: string) => strin
     right('rate', ({ passRate }) => percent(passRate)),
     ...(some(({ tokens }) => tokens !== 0) ? [right('tokens', ({ tokens }) => count(tokens))] : []),
     ...(some(({ costUsd = 0 }) => costUsd > 0) ? [right('cost', ({ costUsd }) => cost(costUsd))] : []),
-    right('took', ({ elapsedMs }) => (elapsedMs === undefined ? '–' : duration(elapsedMs))),
+    right('took', ({ elapsedMs, elapsedIsAbout }) =>
+      elapsedMs === undefined ? '–' : took(elapsedMs, elapsedIsAbout),
+    ),
     ...(some(({ marks }) => marks.length > 0)
       ? [{ title: 'note', shrinks: true, cell: ({ marks }: BatchRow) => marks.join('; ') }]
       : []),

@@ -11,7 +11,7 @@ import { text } from '../../text/printable.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { withService } from '../options.ts';
-import { comparisonText } from '../output/comparison.ts';
+import { comparisonText, unreadText } from '../output/comparison.ts';
 import { hasRegression, type RegressionGates, regressionLines } from '../regression.ts';
 import type { CommonOptions } from '../settings.ts';
 import { announceLast } from '../show/open-trial.ts';
@@ -58,11 +58,14 @@ async function compare(
   const compared = options.baseline
     ? await comparedWithBaseline(context, a)
     : comparedBatches(context.ledger(), a, newer);
+  const unread = unreadText(compared);
+  if (unread && !options.json) context.out.print(unread);
   if (options.json) context.out.json(compared);
   else context.out.print(comparisonText(compared, options));
   const before = options.baseline ? 'the baseline' : a;
   for (const line of regressionLines(compared, before, options)) context.err.print(line);
-  return hasRegression(compared, options) ? exitCodes.belowThreshold : exitCodes.done;
+  if (hasRegression(compared, options)) return exitCodes.belowThreshold;
+  return unread ? exitCodes.infrastructure : exitCodes.done;
 }
 
 /** The last batch that has ended: one that still runs has only its quickest trials. */

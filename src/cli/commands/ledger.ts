@@ -39,8 +39,15 @@ export function backUpCommand() {
         out.print(
           `${backedUp.folder}: the record and ${plural(backedUp.blobs, 'blob')}, ${size(backedUp.byteSize)}`,
         );
-        if (backedUp.damaged.length === 0) return;
-        err.print(`left out ${plural(backedUp.damaged.length, 'damaged blob')}: offsite data check`);
+        const { damaged, missing } = backedUp;
+        if (damaged.length + missing.length === 0) return;
+        const lost = [
+          ...(damaged.length > 0 ? [`${plural(damaged.length, 'damaged blob')}`] : []),
+          ...(missing.length > 0
+            ? [`${plural(missing.length, 'blob')} that ${missing.length === 1 ? 'is' : 'are'} missing`]
+            : []),
+        ];
+        err.print(`without ${lost.join(' and ')}: offsite data check`);
         process.exitCode = exitCodes.infrastructure;
       }),
     );
@@ -112,8 +119,8 @@ async function withLedger(
 }
 
 function isSound(found: CheckedLedger): boolean {
-  const { database, empty, damaged, missing, otherVerdicts, brokenWorkspaces } = found;
-  const all = [damaged, missing, otherVerdicts, brokenWorkspaces];
+  const { database, empty, damaged, missing, otherVerdicts, unknown, brokenWorkspaces } = found;
+  const all = [damaged, missing, otherVerdicts, unknown, brokenWorkspaces];
   return database === undefined && !empty && all.every(({ length }) => length === 0);
 }
 
@@ -126,6 +133,7 @@ function described(found: CheckedLedger): Content {
       ({ what, ledger, record }) =>
         text`another verdict: ${what} is ${ledger} here, and ${record} in its record`,
     ),
+    ...found.unknown.map(({ what, why }) => text`not known here: the result of ${what}: ${why}`),
     ...found.brokenWorkspaces.map(({ what, sha256 }) => text`damaged or missing: ${what} (${sha256})`),
     ...(found.empty
       ? [text`this ledger has no batch, but there are blobs: it may not be the one that they belong to`]

@@ -70,13 +70,14 @@ async function show(context: CommandContext, reference: string, options: ShowOpt
   if (shown.unreadable > 0) process.exitCode = exitCodes.infrastructure;
   if (options.json) {
     const { suite, startedAt, state } = batch;
-    const { notPassed: _, summary, unreadable, left } = shown;
+    const { notPassed: _, summary, unreadable, left, marks } = shown;
     out.json({
       suite,
       startedAt,
       state,
       set: part,
       left,
+      ...(marks.length > 0 && { marks }),
       ...(unreadable > 0 && { unreadable }),
       ...summary,
     });

@@ -1,5 +1,5 @@
 import type { ComparedBatches, Comparison, SideSummary } from '../../comparison/comparison.ts';
-import { variantChangesText } from '../../record/fingerprint.ts';
+import { unknownPartsText, variantChangesText } from '../../record/fingerprint.ts';
 import { plainText } from '../../text/output.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
 import { percent, plural } from '../../text/quantities.ts';
@@ -36,6 +36,14 @@ export function comparisonText(compared: ComparedBatches, { details = false } = 
   return stack(all.flatMap((one, index) => (index > 0 ? [ours(''), one] : [one])).concat(alone));
 }
 
+/** Said first, since what follows is about the other results only; undefined if all can be read. */
+export function unreadText({ comparisons }: ComparedBatches): Printable | undefined {
+  const count = comparisons.reduce((sum, { a, b }) => sum + a.unreadable + b.unreadable, 0);
+  if (count === 0) return undefined;
+  const are = count === 1 ? 'is' : 'are';
+  return text`${plural(count, 'result')} cannot be read and ${ours(are)} not counted: offsite data check`;
+}
+
 function detailsOf({ comparisons }: ComparedBatches): Printable[] {
   const all = comparisons.map(sections);
   const shared = sharedNotes(all);
@@ -62,7 +70,10 @@ function headline(comparison: Comparison): Printable[] {
     text`B  ${sideName(b)}: ${rateOf(b)}`,
     found ? styled('bold', differenceSentence(difference)) : differenceSentence(difference),
     ...redefinedLine(comparison),
+    ...namesLine(comparison.onlyA, ours('Cases only in A, not compared: ')),
+    ...namesLine(comparison.onlyB, ours('Cases only in B, not compared: ')),
     ...variantLine(comparison),
+    ...unknownLine(comparison),
   ];
 }
 
@@ -243,20 +254,21 @@ function variantLine({ variantChanges = [] }: Comparison): Printable[] {
   return variantChanges.length === 0 ? [] : [text`B also has another ${variantChangesText(variantChanges)}.`];
 }
 
-function warnings({ a, b, onlyA, onlyB }: Comparison): Part[] {
+/** Trials of an older Offsite do not say what their models were. */
+function unknownLine({ unknownParts = [] }: Comparison): Printable[] {
+  const said = unknownPartsText(unknownParts);
+  return said === undefined ? [] : [text`${said}`];
+}
+
+function warnings({ a, b }: Comparison): Part[] {
   const sides = [
     ['A', a],
     ['B', b],
   ] as const;
   const lines = [
-    ...namesLine(onlyA, ours('Cases only in A, not compared: ')),
-    ...namesLine(onlyB, ours('Cases only in B, not compared: ')),
-    ...sides.flatMap(([name, { void: missing, unfinished, unreadable }]) => [
+    ...sides.flatMap(([name, { void: missing, unfinished }]) => [
       ...(missing > 0 ? [text`${ours(name)}: ${plural(missing, 'void trial')} left out.`] : []),
       ...(unfinished > 0 ? [text`${ours(name)}: ${plural(unfinished, 'trial')} without a result yet.`] : []),
-      ...(unreadable > 0
-        ? [text`${ours(name)}: ${plural(unreadable, 'result')} cannot be read: see \`offsite data check\`.`]
-        : []),
     ]),
   ];
   return lines.map((note, index) => ({ note, apart: index === 0 }));

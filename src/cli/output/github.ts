@@ -3,7 +3,7 @@ import { messageOf } from '../../base/offsite-error.ts';
 import { markdownCell } from '../../text/markdown.ts';
 import { type Content, type Output, plainText } from '../../text/output.ts';
 import { lines, type Printable, type Redact, stack, text } from '../../text/printable.ts';
-import { cost, duration, percent, plural } from '../../text/quantities.ts';
+import { cost, duration, percent, plural, took } from '../../text/quantities.ts';
 import type { Annotation } from '../../text/safe-line.ts';
 import type { BatchSummary, RunSummary } from './summary.ts';
 import { replayedLines } from './summary-table.ts';
@@ -70,10 +70,10 @@ function markdown({ summary, concluded }: ConcludedBatch, redact: Redact): strin
   const row = (
     name: string,
     of: Pick<RunSummary, 'passed' | 'failed' | 'void' | 'passRate' | 'costUsd'>,
-    time: number,
+    time: string,
   ) => {
     const counts = `${of.passed} | ${of.failed} | ${of.void} | ${percent(of.passRate)}`;
-    return `| ${name} | ${counts} | ${duration(time)} |${priced ? ` ${cost(of.costUsd)} |` : ''}`;
+    return `| ${name} | ${counts} | ${time} |${priced ? ` ${cost(of.costUsd)} |` : ''}`;
   };
   const missing = summary.incomplete?.unfinished ?? 0;
   const incomplete =
@@ -89,8 +89,10 @@ function markdown({ summary, concluded }: ConcludedBatch, redact: Redact): strin
     '',
     `| run | passed | failed | void | pass rate | time |${priced ? ' cost |' : ''}`,
     `|---|--:|--:|--:|--:|--:|${priced ? '--:|' : ''}`,
-    ...summary.runs.map((run) => row(`${cell(run.case)} · ${cell(run.variant)}`, run, run.durationMs)),
-    row('all', summary, summary.elapsedMs ?? summary.durationMs),
+    ...summary.runs.map((run) =>
+      row(`${cell(run.case)} · ${cell(run.variant)}`, run, duration(run.durationMs)),
+    ),
+    row('all', summary, took(summary.elapsedMs ?? summary.durationMs, summary.elapsedIsAbout)),
     '',
     ...incomplete,
     ...unreported,

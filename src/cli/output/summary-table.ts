@@ -1,6 +1,6 @@
 import { shortBatchId } from '../../ledger/find.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
-import { cost, count, duration, percent, plural } from '../../text/quantities.ts';
+import { cost, count, percent, plural, took } from '../../text/quantities.ts';
 import { shellWord } from '../../text/shell-word.ts';
 import { table } from '../../text/table.ts';
 import { wordsFor } from '../show/layout.ts';
@@ -30,7 +30,7 @@ export function summaryTable(summary: BatchSummary<TrialNumbers>): Printable {
   const used = rows.some(({ tokens }) => tokens !== 0);
   const versioned = rows.some(({ harnessVersion }) => harnessVersion !== undefined);
   const columns = [
-    { column: { right: 'time' }, cell: (row: Row) => duration(timeOf(row)) },
+    { column: { right: 'time' }, cell: (row: Row) => timeOf(row) },
     { column: { right: 'commands' }, cell: (row: Row) => String(row.commands) },
     ...(used ? [{ column: { right: 'tokens' }, cell: (row: Row) => count(row.tokens) }] : []),
     ...(priced ? [{ column: { right: 'cost' }, cell: (row: Row) => cost(row.costUsd) }] : []),
@@ -132,11 +132,11 @@ function sameSandboxLines({ runs }: BatchSummary<TrialNumbers>): Printable[] {
 }
 
 type Row = Pick<RunSummary, 'durationMs' | 'commands' | 'tokens' | 'costUsd' | 'harnessVersion'> &
-  Pick<BatchSummary, 'elapsedMs'>;
+  Pick<BatchSummary, 'elapsedMs' | 'elapsedIsAbout'>;
 
 /** The time that a person waited. The trials of a batch run at the same time, so it is not their sum. */
-function timeOf({ elapsedMs, durationMs }: Row): number {
-  return elapsedMs ?? durationMs;
+function timeOf({ elapsedMs, elapsedIsAbout, durationMs }: Row): string {
+  return took(elapsedMs ?? durationMs, elapsedIsAbout);
 }
 
 /**

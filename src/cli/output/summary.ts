@@ -26,8 +26,11 @@ export interface BatchSummary<Trial extends TrialNumbers = TrialSummary> {
   /** When its first trial began and its last one ended, in epoch milliseconds; absent before the first. */
   startedAt?: number | undefined;
   finishedAt?: number | undefined;
-  /** Milliseconds between these: what a person waited, by the machine's clock, which may be set meanwhile. */
+  /** Milliseconds between these: what a person waited. */
   elapsedMs?: number | undefined;
+  /** Whether that is only known by clocks that can be set: the trials have no other clock in common. */
+  elapsedIsAbout?: true | undefined;
+  steady?: TrialListing['steady'];
   /** Cost of the agent's model in all trials; absent unless it is known for each trial. */
   tokens: number | undefined;
   costUsd: number | undefined;
@@ -220,17 +223,35 @@ export function summaryOf<Texts extends object>(
   };
 }
 
-type Times = Pick<BatchSummary, 'startedAt' | 'finishedAt'>;
+type Times = Pick<BatchSummary, 'startedAt' | 'finishedAt' | 'steady'>;
 
-/** From the first start to the last end. */
-export function elapsedOf(parts: readonly Times[]): Times & Pick<BatchSummary, 'elapsedMs'> {
+/** From the first start to the last end, by a clock that nobody can set if all have the same one. */
+export function elapsedOf(
+  parts: readonly Times[],
+): Times & Pick<BatchSummary, 'elapsedMs' | 'elapsedIsAbout'> {
   const starts = parts.flatMap(({ startedAt }) => startedAt ?? []);
   const ends = parts.flatMap(({ finishedAt }) => finishedAt ?? []);
   if (starts.length === 0 || ends.length === 0) return {};
   // A batch may have more trials than a call takes arguments.
   const startedAt = starts.reduce((first, start) => Math.min(first, start));
   const finishedAt = ends.reduce((last, end) => Math.max(last, end));
-  return { startedAt, finishedAt, elapsedMs: finishedAt - startedAt };
+  const ran = parts.filter((part) => part.finishedAt !== undefined);
+  const steady = ran.reduce<TrialListing['steady']>(
+    (all, one) => all && spanOf(all, one.steady),
+    ran[0]?.steady,
+  );
+  if (steady) return { startedAt, finishedAt, elapsedMs: steady.finishedAt - steady.startedAt, steady };
+  return { startedAt, finishedAt, elapsedMs: Math.max(0, finishedAt - startedAt), elapsedIsAbout: true };
+}
+
+/** Undefined if they are of two clocks. */
+function spanOf(
+  one: NonNullable<TrialListing['steady']>,
+  other: TrialListing['steady'],
+): TrialListing['steady'] {
+  if (one.of !== other?.of) return undefined;
+  const startedAt = Math.min(one.startedAt, other.startedAt);
+  return { of: one.of, startedAt, finishedAt: Math.max(one.finishedAt, other.finishedAt) };
 }
 
 function numbersOf(listing: TrialListing): Omit<TrialNumbers, 'ordinal' | 'verdict' | 'reported'> {

@@ -118,9 +118,10 @@ export async function regradeTrial(
   }
   const { carry, protectedChanged, verifyTampered, failedAsk, ...result } = found;
   const mapped = mappedImages(spec.environment, spec.testsIn?.environment);
+  const account = await models?.session.account();
   return {
     subject: subjectOf(spec),
-    fingerprint: fingerprintOf(spec, found),
+    fingerprint: fingerprintOf(spec, { ...found, models: account }),
     ...(mapped.length > 0 && { mappedImages: mapped }),
     ...facts,
     verdict: 'void',
@@ -130,7 +131,7 @@ export async function regradeTrial(
     startedAt,
     finishedAt: clock.now(),
     phases: timer.timings,
-    models: await models?.session.account(),
+    models: account,
     modelUnmeasured: false,
     regrade: { of: left.recordBlob, ...(left.suite !== undefined && { suite: left.suite }), notes },
   };

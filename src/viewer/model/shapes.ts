@@ -3,6 +3,7 @@ import type { Attempt } from '../../record/attempt.ts';
 import type { AuditMark, LaterGrading } from '../../record/audit.ts';
 import type { Cause } from '../../record/cause.ts';
 import type { KnownFingerprint } from '../../record/fingerprint.ts';
+import type { Elapsed } from '../../record/listing.ts';
 import type { SuiteCommit } from '../../record/suite-commit.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 
@@ -40,8 +41,8 @@ export interface BatchRow extends BatchName {
 /** A batch in the list of all. */
 export interface BatchInList extends BatchRow {
   variants: string[];
-  /** Milliseconds from its start to its last result so far; absent before the first. */
-  elapsedMs?: number | undefined;
+  /** From the start of its first trial to its last result so far; absent before that. */
+  elapsed?: Elapsed | undefined;
   /** Of the agents' models; absent unless it is known for each trial. */
   tokens?: number | undefined;
   costUsd?: number | undefined;

@@ -32,11 +32,11 @@ export function readBatches({ records, sets }: Ledger): BatchInList[] {
   const parts = sets.partNumbers();
   const runs = batchesOfRuns(records);
   return listBatches(records).map((batch) => {
-    const { variants = [], lastResultAt: last } = runs.get(batch.key) ?? {};
-    const elapsedMs = last === undefined ? undefined : last - batch.startedAt;
+    const { variants = [] } = runs.get(batch.key) ?? {};
+    const { elapsed } = batch;
     // Without the listings of all its trials, the sums are too small.
     const { tokens, costUsd } = batch.unlisted > 0 ? {} : batch;
-    return { ...batchRow(batch), set: parts.get(batch.key), variants, elapsedMs, tokens, costUsd };
+    return { ...batchRow(batch), set: parts.get(batch.key), variants, elapsed, tokens, costUsd };
   });
 }
 

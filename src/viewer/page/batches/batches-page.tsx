@@ -6,7 +6,7 @@ import { useLoaded } from '../data/source.tsx';
 import { FilterBox } from '../parts/filter-box.tsx';
 import { line } from '../parts/foreign.ts';
 import { Heading, Notice } from '../parts/heading.tsx';
-import { ago, cost, count, duration, percent, plural, when } from '../parts/quantities.ts';
+import { ago, cost, count, percent, plural, took, when } from '../parts/quantities.ts';
 import { narrow, useMedia } from '../parts/use-media.ts';
 import { TallyBar, TallySigns } from '../parts/verdict.tsx';
 import { type RowAttributes, VirtualList } from '../parts/virtual-list.tsx';
@@ -142,7 +142,7 @@ interface RowProps {
 }
 
 function Row({ batch, index, attributes, isMarked, isCurrent, mark }: RowProps) {
-  const { key, id, suite, service, startedAt, commit, set, variants, elapsedMs, tokens, costUsd } = batch;
+  const { key, id, suite, service, startedAt, commit, set, variants, elapsed, tokens, costUsd } = batch;
   const notes = [
     ...batch.marks,
     ...(commit ? [`at ${line(commitText(commit))}`] : []),
@@ -189,7 +189,7 @@ function Row({ batch, index, attributes, isMarked, isCurrent, mark }: RowProps) 
         {tokens !== 0 && cost(costUsd)}
       </span>
       <span role="cell" class="number dim took">
-        {duration(elapsedMs)}
+        {elapsed && took(elapsed.ms, elapsed.isAbout)}
       </span>
       <span role="cell" class="number dim time" title={ago(startedAt)}>
         {when(startedAt)}

@@ -76,6 +76,7 @@ export function ComparePage({ query }: { query: URLSearchParams }) {
         <Overview
           {...{ compared, query, ...variants }}
           variantChanges={variants.a === variants.b ? (changed?.variant ?? []) : []}
+          unknownParts={changed?.unknown ?? []}
           waiting={left.waiting + right.waiting}
         />
       )}
@@ -88,15 +89,16 @@ interface OverviewProps {
   confidence: number;
   inCommon: number;
   variantChanges: readonly ChangedPart[];
+  unknownParts: readonly string[];
   query: URLSearchParams;
   waiting: number;
 }
 
-function Overview({ compared, confidence, inCommon, variantChanges, query, waiting }: OverviewProps) {
+function Overview({ compared, query, waiting, ...finding }: OverviewProps) {
   return (
     <>
       <div class="findings">
-        <Finding {...{ compared, confidence, inCommon, variantChanges }} />
+        <Finding compared={compared} {...finding} />
         <Measures compared={compared} />
       </div>
       {waiting > 0 && <p class="dim">reading {plural(waiting, 'record')} …</p>}

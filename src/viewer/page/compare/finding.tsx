@@ -1,4 +1,4 @@
-import { type ChangedPart, variantChangesText } from '../../../record/fingerprint.ts';
+import { type ChangedPart, unknownPartsText, variantChangesText } from '../../../record/fingerprint.ts';
 import type { Noise } from '../../../stats/repeats.ts';
 import type { ComparedTrials } from '../../model/compare.ts';
 import { line } from '../parts/foreign.ts';
@@ -15,10 +15,12 @@ interface FindingProps {
   inCommon: number;
   /** What else differs, if both sides are of one variant. */
   variantChanges: readonly ChangedPart[];
+  unknownParts: readonly string[];
 }
 
 /** Whether B is better or worse than A, or whether that may be noise. */
-export function Finding({ compared, confidence, inCommon, variantChanges }: FindingProps) {
+export function Finding({ compared, confidence, inCommon, variantChanges, unknownParts }: FindingProps) {
+  const unknown = unknownPartsText(unknownParts);
   const { rates, noise, finding } = compared;
   const { better, worse, midP } = rates.mcnemar;
   const redefined = compared.cases.filter(({ change }) => change === 'redefined');
@@ -35,6 +37,7 @@ export function Finding({ compared, confidence, inCommon, variantChanges }: Find
       {variantChanges.length > 0 && (
         <p class="caution">B also has another {line(variantChangesText(variantChanges))}.</p>
       )}
+      {unknown !== undefined && <p class="caution">{line(unknown)}</p>}
       {finding === 'noise' && (
         <p>{`That does not show that they are equal: the true difference may be ${range} points.`}</p>
       )}

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { fingerprintChanges, unknownPartsText } from '../../src/record/fingerprint.ts';
+
+const trial = (parts: Record<string, string>) => [
+  { caseId: 'a', variant: 'v', parts: { verify: '1', ...parts } },
+];
+
+test('another judge or model behind the same name is a difference', () => {
+  const changed = fingerprintChanges(
+    trial({ 'judge strict': 'x', modelId: 'small', modelAddress: 'here' }),
+    trial({ 'judge strict': 'y', modelId: 'large', modelAddress: 'here' }),
+  );
+  expect(changed).toEqual({
+    cases: { a: ['judge strict'] },
+    variant: [{ part: 'modelId', a: ['small'], b: ['large'] }],
+    unknown: [],
+  });
+});
+
+test('what an older Offsite did not note is not known, which is no difference', () => {
+  const changed = fingerprintChanges(trial({}), trial({ 'judge strict': 'y', modelId: 'large' }));
+  expect(changed).toEqual({ cases: {}, variant: [], unknown: ['judge strict', 'modelId'] });
+  expect(unknownPartsText(changed?.unknown ?? [])).toBe(
+    'Not known for one side, so it may differ: what answered for judge strict, the model.',
+  );
+  expect(unknownPartsText([])).toBeUndefined();
+});
