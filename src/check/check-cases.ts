@@ -125,9 +125,9 @@ async function outcomeOf(
   options: CheckOptions,
   time: CaseTime,
 ): Promise<CheckedState> {
-  if (state.found) return state.found;
-  const checked = await checkState(state, parts, options, time);
-  if (state.key !== undefined) options.kept?.keep(state.key, checked);
+  const checked = state.found ?? (await checkState(state, parts, options, time));
+  if (state.key !== undefined && !state.found) options.kept?.keep(state.key, checked);
+  options.kept?.keepLast(state, checked);
   return checked;
 }
 

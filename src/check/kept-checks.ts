@@ -85,6 +85,16 @@ export class KeptChecks {
     renameSync(fresh, file);
   }
 
+  /** Keeps what the last check of a state found, whatever its sandbox was and however often it graded. */
+  keepLast(of: StateToCheck, checked: CheckedState): void {
+    this.keep(lastKeyOf(of), checked);
+  }
+
+  /** What the last check of a state found; undefined if it was never checked as it is now. */
+  findLast(of: StateToCheck): CheckedState | undefined {
+    return this.find(lastKeyOf(of));
+  }
+
   #imageId(name: string): Promise<string | undefined> {
     const known = this.#images.get(name) ?? this.#options.imageId(name);
     this.#images.set(name, known);
@@ -103,6 +113,11 @@ export class KeptChecks {
 
 /** Increase this when grading changes, or the form of the results that are kept. */
 const version = 8;
+
+function lastKeyOf({ state, spec }: StateToCheck): string {
+  const testsIn = spec.testsIn && environmentContent(spec.testsIn.environment);
+  return hashOf([version, 'last', state, { ...ownParts(spec), sandbox: undefined, testsIn }]);
+}
 
 /** The images that the environments of the agent, of the services and of the tests begin with. */
 function imagesOf({ sandbox, environment, tests, steps }: TrialSpec): string[] {
@@ -136,7 +151,7 @@ function ownParts({
   variant,
   profile,
   ...spec
-}: TrialSpec): unknown {
+}: TrialSpec): object {
   return {
     ...spec,
     profile: { ...profile, name: undefined },
@@ -203,8 +218,7 @@ export async function unsoundText(
   const kept = await keptChecks(context, plan, { ...given, again: false });
   const unsound: string[] = [];
   for (const planned of plan.cases) {
-    const found = statesOf(plan, planned).map(async (state) => kept.find(await kept.keyOf(state, 1)));
-    const states = (await Promise.all(found)).filter((state) => state !== undefined);
+    const states = statesOf(plan, planned).flatMap((state) => kept.findLast(state) ?? []);
     if (states.some((state) => !state.asExpected && !isUndecided(state))) unsound.push(planned.request.id);
   }
   if (unsound.length === 0) return undefined;
