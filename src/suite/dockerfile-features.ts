@@ -135,19 +135,19 @@ function shellOf(instruction: Instruction): readonly string[] | undefined {
  * @param triggers the instructions that images run in the builds that use them (ONBUILD)
  */
 export function remoteAdds(text: string, triggers: readonly string[] = []): UnmetNeed[] {
-  const own = DockerfileParser.parse(text).getInstructions();
+  const instructionsOf = (part: string) =>
+    // Between words, builders take these for blanks, and the parser does not.
+    DockerfileParser.parse(part.replaceAll(/[\v\f]/g, ' ')).getInstructions();
+  const own = instructionsOf(text);
   const of = (instruction: Instruction, line: number): UnmetNeed[] => {
     const keyword = instruction.getKeyword();
     const words = instruction.getArgumentsContent() ?? '';
-    if (keyword === 'ONBUILD')
-      return DockerfileParser.parse(words)
-        .getInstructions()
-        .flatMap((one) => of(one, line));
+    if (keyword === 'ONBUILD') return instructionsOf(words).flatMap((one) => of(one, line));
     return keyword === 'ADD' && sourcesOf(words).some((source) => !isPlainPath(source))
       ? [{ line, message: 'ADD may fetch an address' }]
       : [];
   };
-  const inherited = triggers.flatMap((one) => DockerfileParser.parse(one).getInstructions());
+  const inherited = triggers.flatMap(instructionsOf);
   return [
     ...own.flatMap((one) => of(one, one.getRange().start.line + 1)),
     ...inherited.flatMap((one) => of(one, 1)),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { plainDockerfile, unmetNeeds } from '../../src/suite/dockerfile-features.ts';
+import { plainDockerfile, remoteAdds, unmetNeeds } from '../../src/suite/dockerfile-features.ts';
 
 const text = `FROM a AS first
 SHELL ["/bin/bash", "-c"]
@@ -42,4 +42,16 @@ test('what a builder has not is told with its line', () => {
   expect(newerThan('classic')).toEqual(['3 RUN --mount', '6 COPY --chmod', ...newer]);
   expect(newerThan('older')).toEqual(newer);
   expect(newerThan('current')).toEqual([]);
+});
+
+test.for([
+  'ONBUILD ADD\vhttp://h/x /y',
+  'ONBUILD ADD\fhttp://h/x /y',
+  'ONBUILD \\\n  ADD http://h/x /y',
+  'ADD <<EOF http://h/x /y\ntext\nEOF',
+  'ADD git@h:a/b.git /y',
+  'ARG SCHEME=http\nADD $SCHEME://h/x /y',
+])('an ADD that fetches is found however it is written: %j', (line) => {
+  expect(remoteAdds(`FROM a\n${line}`)).toHaveLength(1);
+  expect(remoteAdds('FROM a\nADD files.tar.gz /y')).toEqual([]);
 });
