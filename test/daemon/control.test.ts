@@ -128,7 +128,7 @@ test('a run that is canceled ends, is not run again, and frees its place', async
 test('its metrics say what it did', async () => {
   const text = await (await fetch(`${url}/metrics`)).text();
   expect(text).toMatch(/^offsite_trials_finished_total\{verdict="passed",cause="none"\} 2$/m);
-  expect(text).toMatch(/^offsite_reports_total\{outcome="delivered"\} 2$/m);
+  expect(text).toMatch(/^offsite_reports_total\{outcome="sent"\} 2$/m);
   expect(text).toMatch(/^offsite_phase_seconds_count\{phase="harness"\} 2$/m);
   expect(text).toMatch(/^offsite_outbox_reports 0$/m);
   expect(text).toMatch(/^offsite_healthy 1$/m);
