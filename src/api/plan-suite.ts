@@ -297,8 +297,8 @@ export function refuseTaskOptions(options: object): void {
 }
 
 /**
- * The suite with the variants of these names alone, or of beginnings of names. Throws an `input` error for one
- * that none has, or several.
+ * The suite with the variants of these names alone, or of beginnings of names. Throws an `input` error for
+ * one that none has, or several.
  */
 export function withVariants(plan: SuitePlan, names: readonly string[] | undefined): SuitePlan {
   if (names === undefined) return plan;

@@ -42,6 +42,8 @@ export const modelAnswers = channel({
       'further attempts of a request, if the model refuses it because of a limit that adapts',
     ),
     calls: times(1_000, 'tool calls of an answer that is translated'),
+    // A service refuses reports whose sums are beyond measure.
+    tokens: times(1e9, 'tokens of an answer; a larger number counts as unknown'),
     eventLines: times(
       10_000,
       'lines of an event of a stream; a longer one is as one with too many characters',

@@ -46,7 +46,7 @@ export function orNearest(given: string, names: readonly string[]): string {
   );
 }
 
-/** The names that somebody meant who wrote a name, or the beginning of one: more than one, if several begin so. */
+/** The names that somebody meant who wrote a name, or the beginning of one: all that begin so. */
 export function begunWith(given: string, names: readonly string[]): string[] {
   return names.includes(given) ? [given] : names.filter((name) => given !== '' && name.startsWith(given));
 }

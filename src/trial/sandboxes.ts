@@ -32,8 +32,8 @@ export interface SandboxOptions {
 /**
  * The sandboxes of a batch's trials. Starting and removing a container are the two most expensive operations
  * of an engine, so both can happen while other trials run: `startAhead` starts a sandbox before its trial
- * starts, with those that grade it, and `giveBack` does not wait. Disposing removes the sandboxes that were not taken and waits for all
- * removals.
+ * starts, with those that grade it, and `giveBack` does not wait. Disposing removes the sandboxes that were
+ * not taken and waits for all removals.
  */
 export class Sandboxes implements AsyncDisposable {
   readonly #engine: Engine;

@@ -13,8 +13,8 @@ export interface Impossible {
 }
 
 /**
- * The answer of a turn to one conversation. Its id is the same for the same conversation, so that a retry gets
- * the lost answer. The arguments of a call may be any text that the script uses instead of JSON.
+ * The answer of a turn to one conversation. Its id is the same for the same conversation, so that a retry
+ * gets the lost answer. The arguments of a call may be any text that the script uses instead of JSON.
  */
 export function answerOf(
   turn: Pick<ScriptTurn, 'text' | 'run' | 'calls' | 'usage' | 'stop'>,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseForeignJson } from '../../base/parse-json.ts';
+import { modelAnswers } from '../../bounds/model.ts';
 
 /**
  * Schemas for JSON from outside that may have any shape. A schema made only of these never fails: a value
@@ -19,18 +20,14 @@ export const text = leaf((value) =>
 /** A string of any length. */
 export const wholeText = leaf((value) => (typeof value === 'string' ? value : undefined));
 
-/** Of one answer. A service refuses reports whose sums are beyond measure. */
-const mostTokens = 1e9;
-
 /**
  * A number of tokens. An impossible number counts as unknown, so that a faulty upstream does not falsify
  * totals.
  */
 export const tokens = leaf((value) => {
   const count = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
-  return Number.isSafeInteger(count) && Number(count) >= 0 && Number(count) <= mostTokens
-    ? Number(count)
-    : undefined;
+  const isPossible = Number.isSafeInteger(count) && Number(count) >= 0;
+  return isPossible && Number(count) <= modelAnswers.count.tokens ? Number(count) : undefined;
 });
 
 /** Reads one value. Without an inner schema, reading a stream's events is a quarter faster. */

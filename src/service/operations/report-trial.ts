@@ -72,17 +72,16 @@ function reportedRun({ stores, principal }: Call, { id, trial }: ReportRequest):
   return run;
 }
 
-const { tokens, costUsd, commands, duration, year } = reportedAmounts.count;
 /** Fields of a report that count or measure something, and what none of them can be more than. */
 const amounts: ReadonlyMap<string, number> = new Map([
   ...['cacheReadTokens', 'cacheWriteTokens', 'inputTokens', 'outputTokens', 'totalTokens'].map(
-    (name) => [name, tokens] as const,
+    (name) => [name, reportedAmounts.count.tokens] as const,
   ),
-  ['costUsd', costUsd],
-  ...['commandCount', 'index'].map((name) => [name, commands] as const),
-  ...['modelMs', 'sandboxMs', 'durationMs'].map((name) => [name, duration] as const),
+  ['costUsd', reportedAmounts.count.costUsd],
+  ...['commandCount', 'index'].map((name) => [name, reportedAmounts.count.commands] as const),
+  ...['modelMs', 'sandboxMs', 'durationMs'].map((name) => [name, reportedAmounts.count.duration] as const),
   ...['at', 'startedAt', 'startedAtMillis', 'finishedAtMillis'].map(
-    (name) => [name, Date.UTC(year)] as const,
+    (name) => [name, Date.UTC(reportedAmounts.count.year)] as const,
   ),
 ]);
 

@@ -50,7 +50,7 @@ function Chip({ name, isChosen, suite }: { name: string; isChosen: boolean; suit
 const height = 130;
 
 const [minute, hour, day] = [60, 3_600, 86_400];
-/** Dates as the rest of the page writes them: by the seconds between two, and with what is new at the first. */
+/** Dates as the rest of the page writes them: by the seconds between two; the first has what is new. */
 const dates = [
   [365 * day, '{YYYY}', null, null, null, null, null, null, 1],
   [28 * day, '{MMM}', '\n{YYYY}', null, null, null, null, null, 1],
