@@ -19,8 +19,11 @@ export const attacks = {
 /** All of it in one text. */
 export const hostileText = Object.values(attacks).join(' | ');
 
-/** The same for places whose text must be well-formed and without NUL. */
-export const hostileName = hostileText.toWellFormed().replaceAll('\0', '');
+/** Something of each kind for names, which have at most 200 characters, are well-formed and have no NUL. */
+export const hostileName = [
+  ...[attacks.csi, attacks.osc52, attacks.c1, attacks.overwrite, attacks.bidi, attacks.invisible],
+  ...[attacks.separators, '\n::stop-commands::x', '\n##vso[a b=c]d', '\n--- f', attacks.marks.slice(0, 10)],
+].join('|');
 
 /**
  * The problems in a command's output: none, if no foreign text had an effect. `own` are lines that Offsite

@@ -457,6 +457,11 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     ...(await plain('models', 'check', '--json', ...modelAt(kind))),
     ...(await plain('models', 'check', name(attacks.stop), ...config())),
   ],
+  'models list': async () => [
+    ...(await plain('models', 'list', ...config())),
+    ...(await plain('models', 'list', ...modelAt(kind))),
+    ...(await plain('models', 'list', '--json', ...modelAt(kind))),
+  ],
   'engine clean': async () => [
     ...(await bare(['engine', 'clean', '--dry-run'])),
     ...(await bare(['engine', 'clean', '--dry-run'], badEngine())),
