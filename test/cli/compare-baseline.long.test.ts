@@ -145,7 +145,9 @@ test('cases whose definition is another one are named, and not compared', async 
 test('a batch without a baseline is refused, with what makes one', async () => {
   const { stdout, stderr, exitCode } = await compare('stranger');
   expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 2 });
-  expect(stderr).toMatch(/^error: \S+ has no baseline for these cases and variants\n.*runs itself/);
+  expect(stderr).toMatch(
+    /^error: the embedded service has no baseline for these cases and variants\n.*runs itself/,
+  );
 });
 
 test('a batch that somebody else planned is compared with the baseline of its own suite only', async () => {
