@@ -164,11 +164,11 @@ test('a cell of a step summary has no mark of Markdown, HTML or GitHub in it', (
 
 test('only the printer writes to this process’s streams', () => {
   /**
-   * Programs that run in sandboxes, whose streams are not the user's; and where the streams are handed to the
-   * printer.
+   * Programs that run in sandboxes, whose streams are not the user's; where the streams are handed to the
+   * printer; and an export for `-`, which is a file for the next program and stays as it is.
    */
   const others =
-    /^src\/(validate\/sandboxed\/|gateway\/relay\/sidecar\/|text\/|cli\/(terminal|main)\.ts|cli\/output\/progress\.ts)/;
+    /^src\/(validate\/sandboxed\/|gateway\/relay\/sidecar\/|text\/|export\/write-export\.ts|cli\/(terminal|main|output\/progress)\.ts)/;
   const raw =
     /\bconsole\b\s*[.[]|process\.(stdout|stderr|_rawDebug|emitWarning)|\bstyleText\b|new Printable\b/;
   const root = join(import.meta.dirname, '../..');
