@@ -1,5 +1,5 @@
 import { accessSync, constants, existsSync, statSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { shellWord } from '../text/shell-word.ts';
 
@@ -31,6 +31,24 @@ export function requireWritable(file: string): void {
     accessSync(existsSync(file) ? file : folder, constants.W_OK);
   } catch (error) {
     throw notWritable(file, messageOf(error), 'Change its permissions, or name another file.', error);
+  }
+}
+
+/** Throws an `input` error if two options name one file: the second report would replace the first. */
+export function refuseSharedFiles(files: Readonly<Record<string, string | undefined>>): void {
+  const taken = new Map<string, string>();
+  for (const [option, file] of Object.entries(files)) {
+    if (file === undefined || file === '-') continue;
+    const path = resolve(file);
+    const other = taken.get(path);
+    // A device, such as /dev/null, takes any number of them.
+    if (other !== undefined && statSync(path, { throwIfNoEntry: false })?.isFile() !== false)
+      throw new OffsiteError(`${other} and ${option} both name ${file}`, {
+        code: 'OPTION_CONFLICT',
+        kind: 'input',
+        hint: 'Nothing was started. Give each of them a file of its own.',
+      });
+    taken.set(path, option);
   }
 }
 

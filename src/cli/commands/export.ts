@@ -13,6 +13,7 @@ import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { exportPage } from '../export-page.ts';
 import { withConfigAndData } from '../options.ts';
+import { refuseSharedFiles } from '../write-text.ts';
 
 const verdicts = ['passed', 'failed', 'void'] as const satisfies readonly Verdict[];
 
@@ -79,6 +80,10 @@ async function exportBatch(reference: string | undefined, options: ExportOptions
       hint: 'Give - to one of them, and files to the others.',
     });
   }
+  refuseSharedFiles({
+    ...{ '--json': json, '--csv': csv, '--parquet': parquet, '--inspect': inspect, '--harbor': harbor },
+    ...{ '--html': html, '--otlp': otlp, '--cassette': cassette, '--evidence': evidence },
+  });
   if (evidence === undefined && (options.signWith !== undefined || options.includeImage)) {
     throw new OffsiteError('--sign-with and --include-image are for --evidence, which is not given', {
       code: 'EXPORT_FORM_MISSING',

@@ -2,7 +2,7 @@ import { type Command, Option, type OptionValues } from '@commander-js/extra-typ
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { rate } from '../options.ts';
 import type { RegressionGates } from '../regression.ts';
-import { requireWritable } from '../write-text.ts';
+import { refuseSharedFiles, requireWritable } from '../write-text.ts';
 
 /** Adds the options that say where the results of trials go and when they fail the command. */
 export function withResults<Arguments extends unknown[], Options extends OptionValues>(
@@ -50,8 +50,12 @@ export function throwMissingOption([option, needed]: readonly [option: string, n
   });
 }
 
-/** Refuses the options of {@link withResults} that lack another one, and files that cannot be written. */
+/**
+ * Refuses the options of {@link withResults} that lack another one, files that cannot be written, and one file
+ * for two reports.
+ */
 export function refuseBadResults(options: ResultOptions): void {
+  refuseSharedFiles({ '--junit': options.junit, '--ctrf': options.ctrf, '--html': options.html });
   for (const file of [options.junit, options.ctrf, options.html])
     if (file !== undefined) requireWritable(file);
   if (options.compareTo !== undefined) return;

@@ -169,6 +169,22 @@ export const inTheCommandLine: readonly Mistake[] = [
     ],
   },
   {
+    mistake: 'one file for two reports',
+    args: ['run', 'suite.yaml', '--junit', 'results.xml', '--ctrf', './results.xml'],
+    printed: [
+      'error: --junit and --ctrf both name ./results.xml',
+      '  Nothing was started. Give each of them a file of its own.',
+    ],
+  },
+  {
+    mistake: 'one file for two forms of an export',
+    args: ['export', '--json', 'batch', '--csv', 'batch'],
+    printed: [
+      'error: --json and --csv both name batch',
+      '  Nothing was started. Give each of them a file of its own.',
+    ],
+  },
+  {
     mistake: 'a batch that there is not',
     args: ['resume', 'batch_x'],
     printed: [
