@@ -31,6 +31,22 @@ test('a suite with a judge is rehearsed without its models, and what was not tri
   );
 }, 120_000);
 
+test('a threshold does not fail a dry run, in which no model did any work', async () => {
+  using place = openPlace();
+  const models = { agent: { wire: 'openai-chat', baseUrl: 'http://127.0.0.1:9/v1' } };
+  place.write('offsite.yaml', stringify({ models, sandboxes: { local: { memory: '256m' } } }));
+  const cases = [{ id: 'written', verify: 'test -s written' }];
+  const suite = { suite: { id: 'small', prompt: 'Do it.' }, cases };
+  const variants = [{ name: 'own', model: 'agent', harness: 'bash' }];
+  const file = place.write('suite.yaml', stringify({ ...suite, variants }));
+
+  const rehearsal = ['run', file, '--dry-run', '--fail-under', '0.8'];
+  const { stdout, stderr, exitCode } = await offsite(place, rehearsal);
+  expect(stdout, stderr).toMatch(/written · own +0 +1 +0/);
+  expect(stderr).not.toContain('--fail-under');
+  expect(exitCode).toBe(0);
+}, 120_000);
+
 test('a script that no run could use is refused by a dry run and by check, with all of its mistakes', async () => {
   using place = openPlace();
   place.write('validator.mjs', validator);

@@ -105,9 +105,10 @@ function conclusionOf(
   { older, options }: Pick<PrintParts, 'older' | 'options'>,
 ): { code: number; lines: Printable[] } {
   const lines = compared && older ? regressionLines(compared, older.name, options) : [];
-  const { failUnder } = options;
+  // No model did any work in a dry run, so it has no pass rate to judge.
+  const failUnder = options.dryRun ? undefined : options.failUnder;
   if (failUnder !== undefined) lines.push(ours(thresholdText(summary, failUnder)));
-  const rates = exitCodeOfRates(summary, options.failUnder);
+  const rates = exitCodeOfRates(summary, failUnder);
   const isWorse = rates === exitCodes.done && compared !== undefined && hasRegression(compared, options);
   return { code: isWorse ? exitCodes.belowThreshold : rates, lines };
 }
