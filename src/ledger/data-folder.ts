@@ -51,6 +51,28 @@ export function openDataFolder(
 }
 
 /**
+ * Throws `NO_DATA_FOLDER`, an input error, if a folder does not exist or holds nothing that Offsite keeps there.
+ * For commands whose success over a folder that they had just created would hide a wrong name.
+ */
+export function requireDataFolder(folder: string): void {
+  if (['ledger.db', 'service.db', 'blobs'].some((name) => mayExist(join(folder, name)))) return;
+  throw new OffsiteError(`there is no data folder of Offsite at ${folder}`, {
+    code: 'NO_DATA_FOLDER',
+    kind: 'input',
+    hint: 'Name the right one: --data-folder, OFFSITE_HOME, or dataFolder in offsite.yaml.',
+  });
+}
+
+/** Whether a path exists, or cannot be looked at: then opening it says why. */
+function mayExist(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return true;
+  }
+}
+
+/**
  * Creates a file in a data folder that only its owner can use. A file that exists is closed to others without
  * opening it: see below.
  */

@@ -71,7 +71,7 @@ export async function pruneLedger(
     spared: isEmpty ? stored.size : 0,
   };
   const kept = keptBlobs(records, blobs, batches);
-  if (!dryRun) removeBatches(records, keys, before);
+  if (!dryRun) removeBatches(records, batches, before);
   for (const sha256 of stored) {
     signal.throwIfAborted();
     const found = isEmpty || kept.has(sha256) ? undefined : blobs.stat(sha256);
@@ -85,9 +85,19 @@ export async function pruneLedger(
   return pruned;
 }
 
-/** Whether a ledger has never had a batch, or is another one than it was. */
+/** The note of a prune has the key of no start, so that no later prune removes it. */
+const pruneNote = { subject: 'start', key: 0, state: 'pruned' } as const;
+
+/** Whether a ledger has never had a batch, or is another one than it was. One that was pruned had batches. */
 export function hasNoBatch(records: Records): boolean {
-  return records.get('SELECT 1 FROM batches UNION ALL SELECT 1 FROM starts LIMIT 1') === undefined;
+  const { subject, key, state } = pruneNote;
+  return (
+    records.get(
+      `SELECT 1 FROM batches UNION ALL SELECT 1 FROM starts
+       UNION ALL SELECT 1 FROM changes WHERE subject = ? AND of = ? AND state = ? LIMIT 1`,
+      ...[subject, key, state],
+    ) === undefined
+  );
 }
 
 function prunableBatches(records: Records, before: number): BatchKey[] {
@@ -103,7 +113,8 @@ function keptBlobs(records: Records, blobs: BlobStore, except: readonly BatchKey
   return kept;
 }
 
-function removeBatches(records: Records, keys: string, before: number): void {
+function removeBatches(records: Records, batches: readonly BatchKey[], before: number): void {
+  const keys = JSON.stringify(batches);
   const chosen = 'SELECT value FROM json_each(?1)';
   const { runs, trials } = ofBatches(chosen);
   const attempts = `SELECT key FROM attempts WHERE trial IN (${trials})`;
@@ -140,6 +151,7 @@ function removeBatches(records: Records, keys: string, before: number): void {
        AND NOT EXISTS (SELECT 1 FROM set_parts WHERE set_parts.start = starts.key)`,
       Math.round(before),
     );
+    if (batches.length > 0) records.note(pruneNote);
   });
 }
 

@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
@@ -9,6 +9,7 @@ import { Ledger } from '../../src/ledger/ledger.ts';
 import { listingsOf } from '../../src/ledger/listings.ts';
 import { pruneLedger } from '../../src/ledger/prune.ts';
 import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
+import { offsite } from '../cli/offsite.ts';
 import { openPlace, type Place } from '../cli/place.ts';
 import { queueTrial } from './queue-trial.ts';
 
@@ -61,6 +62,34 @@ test('a ledger without a batch keeps its blobs, and is not whole', async () => {
   expect(await checkLedger(ledger, signal)).toMatchObject({ empty: true });
   expect((await ledger.blobs.list()).blobs.size).toBe(2);
 });
+
+test('a ledger whose batches were all pruned is whole, and the next prune removes their blobs', async () => {
+  using place = openPlace();
+  using ledger = new Ledger(await withResult(place), systemClock);
+  const rule = { before: Date.now() + 1_000, now: Date.now(), dryRun: false };
+  expect(await pruneLedger(ledger, rule, signal)).toMatchObject({ batches: 1, blobs: 0 });
+  expect(await checkLedger(ledger, signal)).toMatchObject({ empty: false, orphaned: 2 });
+  const later = { ...rule, now: Date.now() + 48 * 3_600_000 };
+  expect(await pruneLedger(ledger, later, signal)).toMatchObject({ batches: 0, blobs: 2, spared: 0 });
+});
+
+test.each([['check'], ['backup', 'copy'], ['prune', '--older-than', '30d'], ['workspaces']])(
+  'data %s of a folder that has no ledger is refused, and makes none',
+  async (...args) => {
+    using place = openPlace();
+    mkdirSync(join(place.folder, 'not-mounted'));
+    for (const name of ['wrong-name', 'not-mounted']) {
+      const dataFolder = join(place.folder, name);
+      const { exitCode, stderr } = await offsite(place, ['data', ...args], { dataFolder });
+      expect([exitCode, stderr]).toEqual([
+        2,
+        expect.stringContaining(`no data folder of Offsite at ${dataFolder}`),
+      ]);
+    }
+    expect(readdirSync(place.folder)).toEqual(['not-mounted']);
+    expect(readdirSync(join(place.folder, 'not-mounted'))).toEqual([]);
+  },
+);
 
 test('a verdict that is not that of its record is found', async () => {
   using place = openPlace();

@@ -2,6 +2,7 @@ import { Command } from '@commander-js/extra-typings';
 import { systemClock } from '../../base/clock.ts';
 import { backUpLedger } from '../../ledger/back-up.ts';
 import { type CheckedLedger, checkLedger } from '../../ledger/check.ts';
+import { requireDataFolder } from '../../ledger/data-folder.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { pruneLedger } from '../../ledger/prune.ts';
 import { serviceDatabase } from '../../service/service.ts';
@@ -115,6 +116,7 @@ async function withLedger(
   await using context = CommandContext.open(options);
   const { out, err } = context;
   const { signal } = context.interruption();
+  requireDataFolder(context.dataFolder);
   await work({ ledger: context.ledger(), signal, out, err });
 }
 
