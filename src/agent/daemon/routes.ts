@@ -32,7 +32,7 @@ export function controlRoutes(daemon: Daemon): Hono {
     const canceled = daemon.cancelRun(run);
     if (canceled === 0) return context.json({ message: `run ${run} has no trial to cancel` }, 404);
     const trials = canceled === 1 ? '1 trial' : `${canceled} trials`;
-    return context.json({ message: `canceled ${trials} of run ${run}; finished trials stay reported` });
+    return context.json({ message: `canceled ${trials} of run ${run} here; finished trials stay reported` });
   });
   routes.post('/concurrency/:trials', (context) => {
     const trials = Number(context.req.param('trials'));

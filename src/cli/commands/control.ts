@@ -32,7 +32,7 @@ export function drainCommand() {
 
 export function cancelCommand() {
   return withConfigAndData(new Command('cancel'))
-    .description("remove a run's trials from the daemon's queue for good, and end those that run")
+    .description("remove a run's trials from this daemon's queue, and end those that run")
     .argument('<run>', "the run's id")
     .action((run, options) => sendCommand(options, `/cancel/${encodeURIComponent(run)}`));
 }

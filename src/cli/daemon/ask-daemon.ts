@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { controlSocketOf, type SocketOwner } from '../../agent/daemon/control-socket-path.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
@@ -29,8 +29,9 @@ export async function askDaemon(
 }
 
 async function answerAt(socketPath: string, owner: SocketOwner, method: string, path: string) {
-  if (!existsSync(socketPath)) throw notAnswered(socketPath, owner, { code: 'ENOENT' });
   try {
+    // Faster than asking. `existsSync` would call a socket missing that this user may not look at.
+    statSync(socketPath);
     return await exchange(socketPath, method, path);
   } catch (error) {
     throw notAnswered(socketPath, owner, error);
@@ -40,11 +41,19 @@ async function answerAt(socketPath: string, owner: SocketOwner, method: string, 
 function notAnswered(socketPath: string, owner: SocketOwner, error: unknown): OffsiteError {
   const { code = '' } = error as NodeJS.ErrnoException;
   // A killed daemon leaves a socket that refuses connections.
-  if (code === 'ENOENT' || code === 'ECONNREFUSED') {
+  if (['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ECONNREFUSED'].includes(code)) {
     return new OffsiteError(`${noneOf[owner]} runs in this data folder: nothing listens on ${socketPath}`, {
       code: 'DAEMON_NOT_RUNNING',
       kind: 'input',
       hint: `Start it with \`${commandOf[owner]}\`, or name its data folder: --data-folder or OFFSITE_HOME.`,
+      cause: error,
+    });
+  }
+  if (code === 'EACCES' || code === 'EPERM') {
+    return new OffsiteError(`this user may not ask the daemon of this data folder: ${messageOf(error)}`, {
+      code: 'DAEMON_OF_ANOTHER_USER',
+      kind: 'input',
+      hint: 'Ask as the user whose data folder it is, or name another: --data-folder or OFFSITE_HOME.',
       cause: error,
     });
   }
