@@ -238,6 +238,7 @@ class BatchProgress {
   worked(event: WorkEvent): void {
     switch (event.kind) {
       case 'begun':
+      case 'left':
         return;
       case 'put-back':
         this.#observe({ kind: 'put-back', trial: this.trialOf(event.trial) });

@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { removeSnapshotsOf } from '../cli/containers.ts';
+import type { Running } from '../cli/offsite.ts';
 import { type DaemonPlace, openDaemonPlace } from './daemon-place.ts';
 
 let at: DaemonPlace;
+let daemon: Running;
 let url: string;
 beforeAll(async () => {
   at = await openDaemonPlace();
@@ -13,7 +16,7 @@ beforeAll(async () => {
     profiles: { worker: { run: 'echo done > done.txt' }, stuck: { run: 'sleep 100000' } },
     concurrency: 1,
   });
-  const daemon = await at.daemon(['--listen', '0']);
+  daemon = await at.daemon(['--listen', '0']);
   [, url = ''] = await daemon.printed(/"http":"(http:[^"]+)"/);
 });
 afterAll(async () => {
@@ -120,6 +123,9 @@ test('a run that is canceled ends, is not run again, and frees its place', async
   const { run = '' } = running[0] ?? {};
   expect((await at.command('daemon', 'cancel', run)).stdout).toContain('canceled 1 trial');
   await at.once(({ running, queued }) => running.length === 0 && queued === 0);
+  // The log would name it among the running trials after 15 s of silence.
+  const named = daemon.printed(new RegExp(`"msg":"at work".*${run}|${run}.*"msg":"at work"`));
+  expect(await Promise.race([named, setTimeout(17_000)])).toBeUndefined();
   const again = await at.command('daemon', 'cancel', run);
   expect(again).toMatchObject({ exitCode: 2 });
   expect(again.stderr).toContain('no trial to cancel');

@@ -9,6 +9,7 @@ import type { Metrics } from './metrics.ts';
 export function observeWork(event: WorkEvent, { log, metrics }: { log: Logger; metrics: Metrics }): void {
   switch (event.kind) {
     case 'phase':
+    case 'left':
       return;
     case 'build':
       logBuild(event.build, log);

@@ -196,7 +196,8 @@ function leave(one: WorkedTrial, error: NotClaimed, parts: UnfinishedParts): voi
  * and none at all if the engine is down.
  */
 function putBack(one: WorkedTrial, failure: { error: unknown } | undefined, parts: UnfinishedParts): void {
-  const { ledger, scope, gate, flight, engines } = parts;
+  const { ledger, observe, scope, gate, flight, engines } = parts;
+  if (one.running) observe({ kind: 'left', trial: one.trial });
   if (failure && isOutage(failure.error)) {
     // Other engines may still run other trials of the model.
     const isEngine = one.at?.pooled.circuits.isEngineOpen === true && !engines.isModelOpen(one.spec.model);

@@ -66,5 +66,7 @@ export type WorkEvent =
       hadBegun: boolean;
       isNews: boolean;
     }
+  /** The trial ran, and ended without a result: its run was canceled, or the worker stops. */
+  | { kind: 'left'; trial: QueuedTrial }
   | { kind: 'build'; build: BuildEvent }
   | CircuitEvent;

@@ -35,6 +35,7 @@ export function activityOf(event: BatchEvent | WorkEvent): ActivityEvent | undef
       return { ...event, trial: named(event.trial) };
     case 'retried':
     case 'put-back':
+    case 'left':
       return { kind: 'left', trial: named(event.trial) };
     case 'not-claimed':
       return event.hadBegun ? { kind: 'left', trial: named(event.trial) } : undefined;
