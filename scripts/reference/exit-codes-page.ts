@@ -13,6 +13,7 @@ const meanings: Record<keyof typeof exitCodes, string> = {
     'The command line, a file or the configuration is wrong. Nothing was started, and no report was written.',
   infrastructure:
     'A trial is void, a result was not reported, or the engine, the service or a model could not be used. ' +
+    'With a gate of `--compare-to`: or no case could be compared. ' +
     'For `check`: or a case used up `--case-timeout`. ' +
     'If that happened before a batch started, no report was written.',
   interrupted: 'Ctrl-C or SIGTERM ended the command. `offsite resume` continues the batch.',

@@ -3,6 +3,7 @@ import type { ComparedBatches, Comparison } from '../comparison/comparison.ts';
 import { casesToShowWorse, trialsToShowWorse } from '../stats/detectable.ts';
 import { ours, type Printable, stack, text } from '../text/printable.ts';
 import { plural } from '../text/quantities.ts';
+import { exitCodes } from './exit-codes.ts';
 
 /** The gates that a comparison may have. */
 export interface RegressionGates {
@@ -13,10 +14,17 @@ export interface RegressionGates {
 /** How many cases a message names. */
 const named = 5;
 
-/** Whether one of the gates fails. */
-export function hasRegression(compared: ComparedBatches, gates: RegressionGates): boolean {
+/** The exit code of the gates: one fails, or no case is compared, so that they have nothing to judge. */
+export function exitCodeOfGates(compared: ComparedBatches, gates: RegressionGates): number {
+  if (judgesNothing(compared, gates)) return exitCodes.infrastructure;
   const isWorse = gates.failOnRegression === true && worseIn(compared).length > 0;
-  return isWorse || (gates.failOnCaseRegression === true && lostIn(compared).length > 0);
+  const isLost = gates.failOnCaseRegression === true && lostIn(compared).length > 0;
+  return isWorse || isLost ? exitCodes.belowThreshold : exitCodes.done;
+}
+
+function judgesNothing({ comparisons }: ComparedBatches, gates: RegressionGates): boolean {
+  const isAsked = gates.failOnRegression === true || gates.failOnCaseRegression === true;
+  return isAsked && comparisons.every(({ difference }) => difference.cases === 0);
 }
 
 /** What to say before a run whose gate cannot fail; undefined if it can. */
@@ -33,8 +41,10 @@ export function blindGateText(
 export function regressionLines(
   compared: ComparedBatches,
   before: string,
-  { failOnRegression, failOnCaseRegression }: RegressionGates,
+  gates: RegressionGates,
 ): Printable[] {
+  if (judgesNothing(compared, gates)) return [nothingToJudge(compared, before)];
+  const { failOnRegression, failOnCaseRegression } = gates;
   return [
     ...(failOnRegression ? [regressionLine(compared, before, failOnCaseRegression === true)] : []),
     ...(failOnCaseRegression ? [caseRegressionLine(compared, before)] : []),
@@ -47,7 +57,7 @@ function regressionLine(compared: ComparedBatches, before: string, hasCaseGate: 
     return text`regression: ${worse.join(', ')} is worse than in ${before} by more than noise`;
   const blind = compared.comparisons.filter(({ difference }) => !difference.couldBeWorse);
   if (blind.length === 0)
-    return text`no regression of a variant: compared with ${before}, no pass rate is worse by more than noise`;
+    return text`no regression of a variant: compared with ${before}, no pass rate is worse by more than noise${hasCaseGate ? ours('') : notComparedText(compared)}`;
   return stack(blind.map((comparison) => cannotShow(comparison, before, hasCaseGate)));
 }
 
@@ -94,10 +104,28 @@ function caseRegressionLine(compared: ComparedBatches, before: string): Printabl
 }
 
 /** The cases about which the gate says nothing, since they are not compared. */
-function notComparedText({ comparisons }: ComparedBatches): Printable {
-  const cases = [...new Set(comparisons.flatMap(({ redefined = [] }) => redefined))];
+function notComparedText(compared: ComparedBatches): Printable {
+  const cases = redefinedIn(compared);
   if (cases.length === 0) return ours('');
-  return text`; not compared, since ${ours(cases.length === 1 ? 'it asks or checks' : 'they ask or check')} something else now: ${namedOf(cases)}`;
+  return text`; ${plural(cases.length, 'case')} not compared, since ${ours(cases.length === 1 ? 'it asks or checks' : 'they ask or check')} something else now: ${namedOf(cases)}`;
+}
+
+function nothingToJudge(compared: ComparedBatches, before: string): Printable {
+  const cases = redefinedIn(compared);
+  const none = text`no case can be compared with ${before}, so no regression can be judged`;
+  if (cases.length === 0) return text`${none}: none has a verdict both there and here`;
+  return text`${none}: ${plural(cases.length, 'case')} ${ours(cases.length === 1 ? 'asks or checks' : 'ask or check')} something else now: ${namedOf(cases)}`;
+}
+
+/** The cases that are not compared, with what differs in them. */
+function redefinedIn({ comparisons }: ComparedBatches): string[] {
+  const cases = new Map<string, Set<string>>();
+  for (const { redefined = [], changedParts = {} } of comparisons)
+    for (const id of redefined) {
+      const parts = Object.hasOwn(changedParts, id) ? (changedParts[id] ?? []) : [];
+      cases.set(id, new Set([...(cases.get(id) ?? []), ...parts]));
+    }
+  return [...cases].map(([id, parts]) => (parts.size === 0 ? id : `${id} (${[...parts].join(', ')})`));
 }
 
 function namedOf(all: readonly string[]): string {

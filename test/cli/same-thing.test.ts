@@ -52,7 +52,25 @@ describe('two batches of one suite', slow, () => {
       'Not compared, since A and B ask or check something else: 1 case: greet (verify)',
       '',
     ]);
-    expect(stderr).toContain('not compared, since it asks or checks something else now: greet\n');
+    expect(stderr).toContain(
+      '; 1 case not compared, since it asks or checks something else now: greet (verify)\n',
+    );
+  });
+
+  test('a gate that could compare no case is not green, in a run and afterwards', async () => {
+    const gate = '--fail-on-case-regression';
+    const why =
+      /^no case can be compared with \S+, so no regression can be judged: 1 case asks or checks something else now: greet \(verify\)$/m;
+    const run = await offsite(place, [
+      ...['run', suite(strict), '--include', 'greet', '--json', '--compare-to', loosened, gate],
+    ]);
+    expect(run.stderr).toMatch(why);
+    expect(run.exitCode).toBe(3);
+    for (const each of [gate, '--fail-on-regression']) {
+      const later = await offsite(place, ['compare', loosened, JSON.parse(run.stdout).batchId, each]);
+      expect(later.stderr).toMatch(why);
+      expect(later.exitCode).toBe(3);
+    }
   });
 
   test('another profile of the same variant is named', async () => {

@@ -12,7 +12,7 @@ import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { withService } from '../options.ts';
 import { comparisonText, unreadText } from '../output/comparison.ts';
-import { hasRegression, type RegressionGates, regressionLines } from '../regression.ts';
+import { exitCodeOfGates, type RegressionGates, regressionLines } from '../regression.ts';
 import type { CommonOptions } from '../settings.ts';
 import { announceLast } from '../show/open-trial.ts';
 
@@ -64,8 +64,8 @@ async function compare(
   else context.out.print(comparisonText(compared, options));
   const before = options.baseline ? 'the baseline' : a;
   for (const line of regressionLines(compared, before, options)) context.err.print(line);
-  if (hasRegression(compared, options)) return exitCodes.belowThreshold;
-  return unread ? exitCodes.infrastructure : exitCodes.done;
+  const gates = exitCodeOfGates(compared, options);
+  return gates === exitCodes.done && unread ? exitCodes.infrastructure : gates;
 }
 
 /** The last batch that has ended: one that still runs has only its quickest trials. */

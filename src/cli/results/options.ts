@@ -51,8 +51,8 @@ export function throwMissingOption([option, needed]: readonly [option: string, n
 }
 
 /**
- * Refuses the options of {@link withResults} that lack another one, files that cannot be written, and one file
- * for two reports.
+ * Refuses the options of {@link withResults} that lack another one, files that cannot be written, and one
+ * file for two reports.
  */
 export function refuseBadResults(options: ResultOptions): void {
   refuseSharedFiles({ '--junit': options.junit, '--ctrf': options.ctrf, '--html': options.html });

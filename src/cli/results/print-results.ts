@@ -12,7 +12,7 @@ import type { Progress } from '../output/progress.ts';
 import type { SummaryDetail } from '../output/stored-batch.ts';
 import type { BatchSummary } from '../output/summary.ts';
 import { seeWhy, summaryTable } from '../output/summary-table.ts';
-import { hasRegression, regressionLines } from '../regression.ts';
+import { exitCodeOfGates, regressionLines } from '../regression.ts';
 import type { ResultOptions } from './options.ts';
 import { type AnySummary, writePages, writeReports } from './write-results.ts';
 
@@ -109,8 +109,8 @@ function conclusionOf(
   const failUnder = options.dryRun ? undefined : options.failUnder;
   if (failUnder !== undefined) lines.push(ours(thresholdText(summary, failUnder)));
   const rates = exitCodeOfRates(summary, failUnder);
-  const isWorse = rates === exitCodes.done && compared !== undefined && hasRegression(compared, options);
-  return { code: isWorse ? exitCodes.belowThreshold : rates, lines };
+  const gates = compared ? exitCodeOfGates(compared, options) : exitCodes.done;
+  return { code: Math.max(rates, gates), lines };
 }
 
 /** Says whether the results reach `--fail-under`. */
