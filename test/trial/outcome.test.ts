@@ -23,8 +23,8 @@ describe.concurrent('a trial', () => {
   test('whose verify does not end, not even without the agent, is void, with the step that hung killed', async () => {
     const clock = clockWith(54_321);
     await using engine = await connectEngine({ instance: `test-outcome-${process.pid}`, clock });
-    let starts = 0;
-    const started = Promise.withResolvers<Container>();
+    const containers: Container[] = [];
+    const started = Promise.withResolvers<readonly Container[]>();
     await using other = await openTrialBench({
       engine: {
         ...engine,
@@ -33,8 +33,8 @@ describe.concurrent('a trial', () => {
           const container = await engine.createContainer(spec, signal);
           const start = async () => {
             await container.start();
-            // The first is the harness's own; verify runs in the other.
-            if (++starts === 2) started.resolve(container);
+            // The harness's own, and that of verify: they start side by side.
+            if (containers.push(container) === 2) started.resolve(containers);
           };
           return { ...container, start };
         },
@@ -42,7 +42,7 @@ describe.concurrent('a trial', () => {
     });
     const verify = 'true\n: > /tmp/hangs\nsleep 600\ntrue';
     const running = other.trial('true', { verify }, { timeouts: { ...timeouts, verify: 54_321 } });
-    await untilThere(await started.promise, '/tmp/hangs');
+    await Promise.any((await started.promise).map((container) => untilThere(container, '/tmp/hangs')));
     clock.pass();
     const result = await running;
     expect(result).toMatchObject({
