@@ -51,7 +51,7 @@ export function openDataFolder(
 }
 
 /**
- * Throws `NO_DATA_FOLDER`, an input error, if a folder does not exist or holds nothing that Offsite keeps there.
+ * Throws `NO_DATA_FOLDER`, an input error, if a folder does not exist or holds nothing of Offsite's.
  * For commands whose success over a folder that they had just created would hide a wrong name.
  */
 export function requireDataFolder(folder: string): void {
