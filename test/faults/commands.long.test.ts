@@ -125,6 +125,8 @@ test('the ledger is checked, backed up and pruned by commands that say what they
   expect(existsSync(join(target, 'ledger.db'))).toBe(true);
   const dry = await ledgerCommand('prune', '--older-than', '30d', '--dry-run');
   expect(dry.stdout).toContain('would remove 0 batches');
+  const all = await ledgerCommand('prune', '--older-than', '0d', '--dry-run');
+  expect(all.stdout).toContain('would remove 1 batch, 1 trial');
   {
     using ledger = new Ledger(dataFolder, systemClock);
     const row = ledger.records.get('SELECT result FROM trials');

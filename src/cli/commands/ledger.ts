@@ -110,10 +110,11 @@ export function workspacesCommand() {
 }
 
 async function withLedger(
-  options: { config?: string | undefined; dataFolder?: string | undefined },
+  { config, dataFolder }: { config?: string | undefined; dataFolder?: string | undefined },
   work: (parts: Terminal & { ledger: Ledger; signal: AbortSignal }) => Promise<void>,
 ): Promise<void> {
-  await using context = CommandContext.open(options);
+  // Not `--dry-run`, which means a folder of its own to `offsite run`, and here what the folder holds.
+  await using context = CommandContext.open({ config, dataFolder });
   const { out, err } = context;
   const { signal } = context.interruption();
   requireDataFolder(context.dataFolder);
