@@ -66,6 +66,8 @@ export async function readEvidence(
   const source = createReadStream(file, { highWaterMark: evidenceBundles.bytes.piece });
   const expanded = createZstdDecompress({ chunkSize: evidenceBundles.bytes.piece });
   source.on('error', (error) => expanded.destroy(error));
+  // Whoever reads gets the error. A damaged file may fail before anybody reads, or when nobody does any more.
+  expanded.on('error', () => undefined);
   source.pipe(expanded);
   try {
     signal.throwIfAborted();
