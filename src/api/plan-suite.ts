@@ -292,7 +292,10 @@ export function refuseTaskOptions(options: object): void {
   throw new OffsiteError(`${given.join(', ')} ${verb} only for --tasks; a suite file has its own settings`, {
     code: 'OPTION_WITHOUT_TASKS',
     kind: 'input',
-    hint: 'Change the suite file, or leave the option out.',
+    hint:
+      'threshold' in options && options.threshold !== undefined
+        ? 'To fail the command below a pass rate, use --fail-under. What a judge must reach is judge.threshold in the suite.'
+        : 'Change the suite file, or leave the option out.',
   });
 }
 

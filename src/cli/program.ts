@@ -48,6 +48,7 @@ export async function runProgram(given: readonly string[]): Promise<number> {
   try {
     refuseUnknown(program, argv);
     refuseOptionAsValue(program, argv);
+    refuseValueOfFlag(program, argv);
     await program.parseAsync(argv, { from: 'user' });
     return Number(process.exitCode ?? exitCodes.done);
   } catch (error) {
@@ -142,6 +143,16 @@ function refuseOptionAsValue(program: Command, argv: readonly string[]): void {
     const meant = `(If it is the value: ${word}=${next})`;
     command.error(`error: ${place}\n${meant}`, { code: 'commander.optionMissingArgument' });
   }
+}
+
+/** `--json results.json`: commander would count the file among the arguments, and say that they are too many. */
+function refuseValueOfFlag(program: Command, argv: readonly string[]): void {
+  const at = argv.indexOf('--json');
+  const file = argv[at + 1];
+  if (at !== -1 && file?.endsWith('.json'))
+    program.error(`error: --json takes no file: write --json > ${file}`, {
+      code: 'commander.excessArguments',
+    });
 }
 
 /**

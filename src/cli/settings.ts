@@ -1,5 +1,6 @@
 import type { PlaceOptions } from '../api/context.ts';
 import { dataFolderOf } from '../api/data-folder.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import { Redactor } from '../redaction/redactor.ts';
 import { findConfig } from '../suite/find-config.ts';
 import { secretsOf } from '../trial/credential-names.ts';
@@ -15,16 +16,27 @@ export interface Settings extends Terminal {
   dataFolder: string;
 }
 
-/** Reads only the configuration, if there is one, so that commands that just ask the daemon start faster. */
+/**
+ * Reads only the configuration, if there is one, so that commands that just ask the daemon start faster. One
+ * that is being edited stops nobody from pausing a daemon whose data folder is named.
+ */
 export async function openSettings({ config: named, dataFolder }: CommonOptions): Promise<Settings> {
   const { env } = process;
-  const isThere = findConfig({ named, env }) !== undefined;
-  const config = isThere ? (await import('../suite/load-config.ts')).loadConfig({ named, env }) : noConfig;
+  const isNamed = dataFolder !== undefined || Boolean(env.OFFSITE_HOME);
+  const config = await readConfig(named, env).catch((error: unknown) => {
+    if (isNamed && error instanceof OffsiteError && error.kind === 'input') return noConfig;
+    throw error;
+  });
   const redactor = new Redactor(secretsOf(config, env));
   return {
     ...openTerminal((text) => redactor.text(text)),
     dataFolder: dataFolderOf(dataFolder, config, env),
   };
+}
+
+async function readConfig(named: string | undefined, env: NodeJS.ProcessEnv) {
+  if (findConfig({ named, env }) === undefined) return noConfig;
+  return (await import('../suite/load-config.ts')).loadConfig({ named, env });
 }
 
 const noConfig = { service: undefined, models: {}, dataFolder: undefined };

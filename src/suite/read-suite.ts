@@ -44,6 +44,12 @@ function foreignIssue(file: string): FileIssue | undefined {
   const whole = readWhole(file);
   const has = (key: string) => whole !== undefined && Object.hasOwn(whole.value, key);
   if (!whole || has('suite') || has('variants')) return undefined;
+  if (has('models') && !has('cases'))
+    return whole.issue(
+      [],
+      'is a configuration (models, profiles, sandboxes), not a suite; name the suite: Offsite finds the ' +
+        'configuration beside it, or takes --config FILE',
+    );
   const isOfPromptfoo =
     (has('prompts') && (has('providers') || has('tests'))) || (has('providers') && has('tests'));
   if (!isOfPromptfoo) return undefined;

@@ -95,10 +95,12 @@ function unknownKey(key: string, known: readonly string[], schema: z.ZodType | u
   if (known.includes('apiKeyEnv') && /^(api[-_]?)?(key|token)$/i.test(key))
     return 'unknown key; keys stay in the environment: name the variable that holds it as apiKeyEnv';
   if (known.includes(key)) return 'is not possible together with the other keys here';
-  const elsewhere = schema ? placesOf(schema, key) : [];
+  const near = nearest(key, known);
+  // `model:` in place of `models:`: a letter too few or too many is likelier than another level.
+  const isNumber = near !== undefined && (near === `${key}s` || key === `${near}s`);
+  const elsewhere = schema && !isNumber ? placesOf(schema, key) : [];
   if (elsewhere.length > 0 && elsewhere.length <= mostPlaces)
     return `unknown key here; it belongs at ${elsewhere.join(' or ')}`;
-  const near = nearest(key, known);
   if (near !== undefined) return `unknown key; did you mean "${near}"?`;
   if (known.length === 0) return 'unknown key; check its spelling';
   return `unknown key; expected ${known.join(', ')}`;

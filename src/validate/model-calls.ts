@@ -126,14 +126,16 @@ export class ModelCalls implements Disposable {
 export type JudgeAnswer = 'answers' | 'silent' | 'wrong';
 
 /**
- * How the models answer the same question with empty material. If they do, they are not why it failed.
+ * How the models answer the same question about no work. If they do, they are not why it failed.
  */
 export async function answerAboutNothing(
   { request, ...ask }: SandboxedAsk,
   parts: CallParts,
 ): Promise<JudgeAnswer> {
   using calls = new ModelCalls(parts);
-  await calls.fulfill({ ...ask, request: { ...(request as object), material: {} } });
+  // A judge is not asked about blank material.
+  const material = ask.method === 'judge' ? '(nothing)' : {};
+  await calls.fulfill({ ...ask, request: { ...(request as object), material } });
   if (calls.failure === undefined) return 'answers';
   return calls.failure.isWrong ? 'wrong' : 'silent';
 }

@@ -53,6 +53,28 @@ describe('what a judge reads', () => {
   });
 });
 
+describe('work without any text', () => {
+  test.each([
+    [{ threshold: 0.5 }, { score: 0, passed: false }],
+    [
+      { choices: { poor: 0.1, good: 1 }, threshold: 0.1 },
+      { choice: 'poor', score: 0.1, passed: true },
+    ],
+  ])('gets the lowest score with %o, and no model is asked', async (request, verdict) => {
+    const { result, requests } = await judged(
+      { material: { 'a.md': ' \n', 'b.md': '' }, ...request },
+      scored(1),
+    );
+    expect(result).toMatchObject({ ...verdict, reason: 'there is no text to judge' });
+    expect(requests).toEqual([]);
+  });
+
+  test('is shown to a judge that only chooses a word', async () => {
+    const { requests } = await judged({ material: '', choices: ['empty', 'full'] }, chosen('empty'));
+    expect(requests).toHaveLength(1);
+  });
+});
+
 describe('a judgment', () => {
   test('has score, reason, model and threshold, and the validator learns whether it passed', async () => {
     const { judgment, result, recorded } = await judged({ threshold: 0.5 }, scored(0.7, 'kind enough'));

@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs';
 import { Command } from '@commander-js/extra-typings';
+import { controlSocketOf } from '../../agent/daemon/control-socket-path.ts';
 import { writeTicket } from '../../agent/daemon/ticket.ts';
 import { ciRun } from '../../api/ci-run.ts';
 import { sourcesOf, suiteOptions } from '../../api/plan-suite.ts';
@@ -19,6 +21,10 @@ export function enqueueCommand() {
       const sources = await sourcesOf(file, options, context, { progress, signal });
       const plan = loadSuite(file, config, runners, { ...suiteOptions(options, context), sources });
       const ticket = await writeTicket(dataFolder, { ...plan, trigger: ciRun(env) });
-      out.print(`queued as ${ticket}; \`offsite daemon status\` shows the daemon's progress`);
+      // A wrong name of the data folder would otherwise look like success.
+      const next = existsSync(controlSocketOf(dataFolder))
+        ? "`offsite daemon status` shows the daemon's progress"
+        : `no daemon runs in ${dataFolder} yet: start one there with \`offsite daemon\``;
+      out.print(`queued as ${ticket}; ${next}`);
     });
 }

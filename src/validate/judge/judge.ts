@@ -22,6 +22,8 @@ interface Judged {
  */
 export async function judge(request: JudgeRequest, name: string, asking: Asking): Promise<Judged> {
   const startedAt = asking.clock.now();
+  const worst = worstOfBlank(request);
+  if (worst) return blank(request, { name, worst });
   const models: readonly (string | undefined)[] = request.models ?? [undefined];
   const casting = models.flatMap((model) =>
     Array.from({ length: request.votes }, (_, number) => castVote(request, { model, number }, asking)),
@@ -47,6 +49,28 @@ export async function judge(request: JudgeRequest, name: string, asking: Asking)
   return {
     judgment: { ...facts, model: [...new Set(votes.map(({ model }) => model))].join(', '), ...verdict },
     result: { ...verdict, ...(passed !== undefined && { passed }), votes },
+  };
+}
+
+/** What work without any text gets. Undefined if there is text, and if the choices have no scores. */
+function worstOfBlank({ material, choices }: JudgeRequest): { score: number; choice?: string } | undefined {
+  if (Object.values(material).some((text) => text.trim() !== '') || Array.isArray(choices)) return undefined;
+  const [worst] = Object.entries(choices ?? {}).toSorted(([, one], [, other]) => one - other);
+  return worst ? { choice: worst[0], score: worst[1] } : { score: 0 };
+}
+
+/** The judgment of work without any text. No model is asked: some praise what is not there. */
+function blank(
+  { threshold }: JudgeRequest,
+  { name, worst }: { name: string; worst: { score: number; choice?: string } },
+): Judged {
+  const verdict = { ...worst, reason: 'there is no text to judge' };
+  return {
+    judgment: {
+      ...{ name, evaluator: 'rubric', durationMs: 0, ...verdict },
+      ...(threshold !== undefined && { threshold }),
+    },
+    result: { ...verdict, ...(threshold !== undefined && { passed: worst.score >= threshold }), votes: [] },
   };
 }
 

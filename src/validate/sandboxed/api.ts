@@ -91,7 +91,10 @@ export interface AnswerRequest {
 export interface JudgeRequest {
   /** What is good and what is not. The judge takes instructions only from this text. */
   rubric: string;
-  /** The texts to judge, by name. The prompt says that they are data. */
+  /**
+   * The texts to judge, by name. The prompt says that they are data. If all are blank, no model is asked: the
+   * score is the lowest (except for choices without scores).
+   */
   material: string | Record<string, string>;
   /** The judgment's name. Default: the validation's name. */
   name?: string;

@@ -47,6 +47,14 @@ export const inTheCommandLine: readonly Mistake[] = [
     ],
   },
   {
+    mistake: 'a file for JSON, which goes to stdout',
+    args: ['run', 'suite.yaml', '--json', 'results.json'],
+    printed: [
+      'error: --json takes no file: write --json > results.json',
+      'Run it with --help to see commands and options.',
+    ],
+  },
+  {
     mistake: 'an option without its value',
     args: ['run', 'suite.yaml', '--junit'],
     printed: [
@@ -128,7 +136,7 @@ export const inTheCommandLine: readonly Mistake[] = [
     args: ['run', 'suite.yaml', '--profile', 'worker', '--threshold', '0.8'],
     printed: [
       'error: --profile, --threshold are only for --tasks; a suite file has its own settings',
-      '  Change the suite file, or leave the option out.',
+      '  To fail the command below a pass rate, use --fail-under. What a judge must reach is judge.threshold in the suite.',
     ],
   },
   {

@@ -26,6 +26,15 @@ export const inConfigurations: readonly Mistake[] = [
     ],
   },
   {
+    mistake: 'a key in the singular, which deeper places have too',
+    files: {
+      'offsite.yaml': `model:
+  m: { scripted: script.yaml }
+`,
+    },
+    printed: ['offsite.yaml:1:1: model: unknown key; did you mean "models"?'],
+  },
+  {
     mistake: 'a key in a file',
     files: {
       'offsite.yaml': `models:

@@ -58,6 +58,13 @@ cases:
     printed: ['suite.yaml:4:1: verify: unknown key here; it belongs at cases[].verify'],
   },
   {
+    mistake: 'the configuration in place of the suite',
+    args: ['run', 'offsite.yaml'],
+    printed: [
+      'offsite.yaml:1:1: is a configuration (models, profiles, sandboxes), not a suite; name the suite: Offsite finds the configuration beside it, or takes --config FILE',
+    ],
+  },
+  {
     mistake: 'a prompt for each case, and a key that no part of a suite has',
     files: {
       'suite.yaml': `suite: { id: s, prompt: "Do it." }
