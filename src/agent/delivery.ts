@@ -10,7 +10,7 @@ import type { PendingReport } from '../ledger/outbox.ts';
 import { plural } from '../text/quantities.ts';
 import { Loop, type Watchdog } from './loop.ts';
 import { type Delivered, isUnreadable, reconcile, reconcileEarlier } from './reconcile.ts';
-import type { Sender } from './sender.ts';
+import type { Sender, Sent } from './sender.ts';
 
 /** Reports in flight at a time; one while the service fails. */
 const atATime = 4;
@@ -26,6 +26,7 @@ const lookMs = 15_000;
 /** Milliseconds until the records are read again, and after a failure. */
 const lookAgainMs = 3_600_000;
 const failedMs = 2 * 60_000;
+const never = Number.POSITIVE_INFINITY;
 
 export interface DeliveryParts {
   ledger: Ledger;
@@ -56,12 +57,6 @@ export interface Grace {
   failures: number;
 }
 
-/** When a part of the service's records is read next, in epoch milliseconds. */
-interface Look {
-  at: number;
-  isFailing: boolean;
-}
-
 /**
  * Delivers the reports of one service in the background until it is disposed: it sends what is due, reads
  * what the service's records show of it, and acts on the difference by the table of `reconcile.ts`. After
@@ -76,21 +71,24 @@ export class Delivery implements AsyncDisposable {
    * Deliveries in a row that failed although the reports are good: the service is down, or refuses the key.
    */
   #failures = 0;
-  #pausedUntil = Number.NEGATIVE_INFINITY;
-  /** Of what was sent. A batch's records are read when it drains, since only then all of it was sent. */
-  readonly #sent: Look;
-  /** Of what was delivered earlier. */
-  readonly #earlier: Look;
+  #pausedUntil = 0;
+  /**
+   * When the records are read next, in epoch milliseconds: of what was sent, and of what was delivered
+   * earlier. A batch's are read when it drains, since only then all of it was sent.
+   */
+  #lookAt: number;
+  #lookBackAt: number;
   #isDraining = false;
+  /** Whether the last reading of the service's records succeeded. */
+  isCompared = true;
   /** Resolved and replaced at the end of each round. */
   #round = Promise.withResolvers<void>();
 
   constructor(parts: DeliveryParts) {
     this.#parts = parts;
     const { clock, watchdog, note, batch, compared } = parts;
-    const never = { at: Number.POSITIVE_INFINITY, isFailing: false };
-    this.#sent = { ...never, ...(batch === undefined && { at: clock.now() }) };
-    this.#earlier = { ...never, ...(compared && { at: clock.now() }) };
+    this.#lookAt = batch === undefined ? clock.now() : never;
+    this.#lookBackAt = compared ? clock.now() : never;
     this.#loop = new Loop({
       ...{ name: 'deliver', clock, watchdog, stepMs: foundRuns.time.step },
       step: (signal) => this.#act(signal),
@@ -104,11 +102,6 @@ export class Delivery implements AsyncDisposable {
     this.#running = this.#loop.run(this.#ending.signal);
     // `drain` and dispose reject with this error; here it only must not count as unhandled.
     this.#running.catch(() => undefined);
-  }
-
-  /** Whether the last reads of the service's records succeeded. */
-  get isCompared(): boolean {
-    return !this.#sent.isFailing && !this.#earlier.isFailing;
   }
 
   /** Call this when the outbox has a new report. */
@@ -125,13 +118,14 @@ export class Delivery implements AsyncDisposable {
     const now = this.#parts.clock.now();
     const before = this.#failures;
     this.#isDraining = true;
-    this.#sent.at = now;
+    this.#lookAt = now;
     this.wake();
     for (;;) {
-      const { count } = this.#backlog();
+      const { count, nextAt } = this.#backlog();
       const failed = this.#failures - Math.min(before, this.#failures);
-      const isDone = count === 0 && Math.min(this.#sent.at, this.#earlier.at) > now;
-      if (isDone || failed >= grace.failures || this.#nextAt() > now + grace.ms) return count;
+      const isDone = count === 0 && Math.min(this.#lookAt, this.#lookBackAt) > now;
+      const isLater = nextAt > Math.max(now + grace.ms, this.#parts.clock.now());
+      if (isDone || failed >= grace.failures || isLater) return count;
       await abortable(Promise.race([this.#round.promise, this.#running]), signal);
     }
   }
@@ -144,102 +138,93 @@ export class Delivery implements AsyncDisposable {
   /** One round: does what is due. Resolves with the milliseconds until the next round. */
   async #act(signal: AbortSignal): Promise<number> {
     const { ledger, clock, service, batch } = this.#parts;
-    await this.#look(this.#earlier, () => this.#readEarlier(signal), signal);
     const limit = this.#failures > 0 ? 1 : atATime;
     const due = ledger.outbox.due({ service, batch, now: clock.now(), limit });
     await Promise.all(due.map((report) => this.#deliver(report, signal)));
-    if (due.length === 0) await this.#look(this.#sent, () => this.#readSent(signal), signal);
+    if (due.length === 0) await this.#look(signal);
     const { resolve } = this.#round;
     this.#round = Promise.withResolvers<void>();
     resolve();
     // The pause is part of the round, so that nothing can wake the loop earlier.
     const pauseMs = Math.min(waits.longest, this.#pausedUntil - clock.now());
     if (this.#failures > 0 && pauseMs > 0) await clock.sleep(pauseMs, signal);
-    return due.length > 0 ? 0 : Math.min(idleMs, Math.max(1, this.#nextAt() - clock.now()));
+    return due.length > 0 ? 0 : Math.min(idleMs, Math.max(1, this.#backlog().nextAt - clock.now()));
   }
 
   async #deliver(report: PendingReport, signal: AbortSignal): Promise<void> {
-    const { clock, ledger, sender, observe, random = Math.random } = this.#parts;
-    const { outbox } = ledger;
-    const { trial } = report;
-    const park = (answer: string) => {
-      outbox.parked(trial, answer, versionOf());
-      observe(report, { kind: 'kept', state: 'parked', answer });
-    };
-    const defer = (answer: string, at: number) => {
-      outbox.deferred(trial, answer, at);
-      observe(report, { kind: 'kept', state: 'queued', answer });
-    };
-    try {
-      const sent = await sender.send(report, signal);
-      this.#failures = 0;
-      if (sent.kind === 'parked') return park(sent.answer);
-      if (sent.kind === 'waits') return defer(sent.answer, clock.now() + sent.afterMs);
-      if (sent.kind === 'delivered') outbox.delivered(trial);
-      if (sent.kind === 'superseded') outbox.superseded(trial, sent.answer);
-      if (sent.kind === 'sent') {
-        outbox.sent(trial, sent.answer);
-        const lookAt = clock.now() + (this.#isDraining ? 0 : lookMs);
-        if (this.#isDraining || this.#parts.batch === undefined)
-          this.#sent.at = Math.min(this.#sent.at, lookAt);
-      }
-      observe(report, sent);
-    } catch (error) {
-      signal.throwIfAborted();
-      if (isUnreadable(error)) return park(messageOf(error));
-      this.#failures++;
-      this.#pausedUntil = clock.now() + backoff(this.#failures, waits, random);
-      defer(messageOf(error), this.#pausedUntil);
-    }
+    const { clock, ledger, sender, batch, observe } = this.#parts;
+    const {
+      state,
+      answer,
+      afterMs = 0,
+    } = await sender.send(report, signal).then(
+      (sent) => {
+        this.#failures = 0;
+        return sent;
+      },
+      (error) => this.#failed(error, signal),
+    );
+    const now = clock.now();
+    ledger.outbox.become(report.trial, state, { answer, nextAt: now + afterMs, version: versionOf() });
+    if (state === 'sent' && (this.#isDraining || batch === undefined))
+      this.#lookAt = Math.min(this.#lookAt, this.#isDraining ? now : now + lookMs);
+    observe(report, { state, answer });
   }
 
-  async #look(look: Look, read: () => Promise<void>, signal: AbortSignal): Promise<void> {
-    const { clock, note } = this.#parts;
-    if (clock.now() < look.at) return;
+  /** What becomes of a report that could not be sent. */
+  #failed(error: unknown, signal: AbortSignal): Sent {
+    const { clock, random = Math.random } = this.#parts;
+    signal.throwIfAborted();
+    const answer = messageOf(error);
+    if (isUnreadable(error)) return { state: 'parked', answer };
+    const afterMs = backoff(++this.#failures, waits, random);
+    this.#pausedUntil = clock.now() + afterMs;
+    return { state: 'queued', answer, afterMs };
+  }
+
+  /** Reads the service's records of what was sent, and of what was delivered earlier, when it is time to. */
+  async #look(signal: AbortSignal): Promise<void> {
+    const { ledger, clock, service, batch, note, sender, compared } = this.#parts;
+    const now = clock.now();
+    if (now < Math.min(this.#lookAt, this.#lookBackAt)) return;
+    const parts = sender.client && { ...this.#parts, client: sender.client };
     try {
-      await read();
-      look.at = clock.now() + lookAgainMs;
-      look.isFailing = false;
+      if (now >= this.#lookBackAt) {
+        if (parts) compared?.(await reconcileEarlier(service, parts, signal));
+        this.#lookBackAt = clock.now() + lookAgainMs;
+      }
+      if (now >= this.#lookAt) {
+        const runs = batch === undefined ? ledger.outbox.runs(service, 'sent') : ledger.batches.runs(batch);
+        if (parts) await reconcile(runs, parts, signal, { open: false });
+        this.#lookAt = clock.now() + lookAgainMs;
+      }
+      this.isCompared = true;
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof OffsiteError)) throw error;
-      look.at = clock.now() + failedMs;
-      if (!look.isFailing) note(`cannot read what the service has: ${messageOf(error)}`);
-      look.isFailing = true;
+      if (this.isCompared) note(`cannot read what the service has: ${messageOf(error)}`);
+      this.isCompared = false;
+      this.#lookAt = clock.now() + failedMs;
+      if (compared) this.#lookBackAt = this.#lookAt;
     }
   }
 
-  /** Reads what the service has of a batch, or of the reports that were sent. */
-  async #readSent(signal: AbortSignal): Promise<void> {
-    const { ledger, service, batch, sender } = this.#parts;
-    if (!sender.client) return;
-    const runs = batch === undefined ? ledger.outbox.unseen(service) : ledger.batches.runs(batch);
-    await reconcile(runs, { ...this.#parts, client: sender.client }, signal, { open: false });
-  }
-
-  async #readEarlier(signal: AbortSignal): Promise<void> {
-    const { service, sender, compared } = this.#parts;
-    if (sender.client)
-      compared?.(await reconcileEarlier(service, { ...this.#parts, client: sender.client }, signal));
-  }
-
-  /** When there is something to do next, in epoch milliseconds. */
-  #nextAt(): number {
-    const { nextAt = Number.POSITIVE_INFINITY } = this.#backlog();
-    const paused = this.#failures > 0 ? this.#pausedUntil : Number.NEGATIVE_INFINITY;
-    return Math.max(paused, Math.min(nextAt, this.#sent.at, this.#earlier.at));
-  }
-
-  #backlog() {
+  /** How many results are not shown yet, and when there is something to do next, in epoch milliseconds. */
+  #backlog(): { count: number; nextAt: number } {
     const { ledger, service, batch } = this.#parts;
-    return ledger.outbox.backlog({ service, batch });
+    const { queued, sent, nextAt = never } = ledger.outbox.standing(service, batch);
+    const soonest = Math.min(nextAt, this.#lookAt, this.#lookBackAt);
+    return {
+      count: queued + sent,
+      nextAt: this.#failures > 0 ? Math.max(this.#pausedUntil, soonest) : soonest,
+    };
   }
 }
 
 /**
- * Delivers the reports that could not be delivered to this service earlier. Resolves with how many results of
- * other batches than the caller's own the service still does not show, refused ones among them. Rejects only
- * if the signal aborts.
+ * Delivers the reports that could not be delivered to this service earlier, at once. Resolves with how many
+ * results of other batches than the caller's own the service still does not show, refused ones among them.
+ * Rejects only if the signal aborts.
  */
 export async function deliverLeftovers(
   parts: Pick<DeliveryParts, 'ledger' | 'sender' | 'clock' | 'service'>,
@@ -247,19 +232,21 @@ export async function deliverLeftovers(
   note: (message: string) => void,
   own: readonly string[] = [],
 ): Promise<number> {
-  const { ledger, service } = parts;
-  const waiting = () => ledger.outbox.pending().filter((report) => report.service === service);
-  const before = new Set(waiting().map(({ trial }) => trial));
-  if (before.size === 0) return 0;
+  const { outbox } = parts.ledger;
+  const waiting = () => outbox.pending().filter(({ service }) => service === parts.service);
+  const before = waiting();
+  if (before.length === 0) return 0;
+  const earlier = new Set(before.filter(({ batchId }) => !own.includes(batchId)).map(({ trial }) => trial));
+  outbox.hurry([...earlier]);
   let delivered = 0;
-  const observe = (_: PendingReport, { kind }: Delivered) => {
-    if (kind === 'delivered') delivered++;
+  const observe = (_: PendingReport, { state }: Delivered) => {
+    if (state === 'delivered') delivered++;
   };
   await using delivery = new Delivery({ ...parts, observe, note });
   await delivery.drain({ ms: 3_000, failures: 1 }, signal);
-  if (delivered > 0) note(`reported ${delivered} of ${before.size} results that were queued`);
+  if (delivered > 0) note(`reported ${delivered} of ${before.length} results that were queued`);
   // Other processes may add reports meanwhile.
-  const left = waiting().filter(({ trial, batchId }) => before.has(trial) && !own.includes(batchId)).length;
+  const left = waiting().filter(({ trial }) => earlier.has(trial)).length;
   if (left > 0)
     note(`the service does not show ${plural(left, 'result')} of earlier batches yet: offsite data outbox`);
   return left;

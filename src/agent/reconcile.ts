@@ -7,16 +7,15 @@ import { NotFound } from '../client/refusal.ts';
 import type { ReportedTrial } from '../contract/report.ts';
 import type { TrialKey } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { KnownRun, PendingReport, TrialReport } from '../ledger/outbox.ts';
+import type { KnownRun, PendingReport, ReportState, TrialReport } from '../ledger/outbox.ts';
 import { plural } from '../text/quantities.ts';
 import { resultFromService } from './result-from-service.ts';
 
 /**
- * What the ledger has of a trial. `sent`: the service may have the report, because it accepted it or because
- * an answer was lost. `delivered`: the service has shown the result. `taken` has only what the service
- * showed: there is no report of it.
+ * What the ledger has of a trial: the state of its report, but `sent` whenever the service may have it, because
+ * it accepted it or because an answer was lost.
  */
-export type InLedger = 'open' | 'queued' | 'sent' | 'parked' | 'delivered' | 'superseded' | 'taken';
+export type InLedger = TrialReport['state'];
 
 /**
  * What the service's record shows of a trial.
@@ -53,16 +52,18 @@ export const actions: Readonly<Record<InLedger, Row>> = {
   taken: row('run', 'none', 'none', 'none', 'none', 'none'),
 };
 
-/** What became of a report. */
-export type Delivered =
-  /** The service has answered. What its record shows decides what the answer meant. */
-  | { kind: 'sent' }
-  /** The service shows the result. `note` says more, if it is not the usual way. */
-  | { kind: 'delivered'; note?: string }
-  /** The service has another result of the trial. */
-  | { kind: 'superseded'; answer: string }
-  /** The report is still in the outbox: `queued` is sent again later, `parked` needs a change first. */
-  | { kind: 'kept'; state: 'queued' | 'parked'; answer: string };
+/** The state of a report after an action. */
+const becomes: Partial<Record<Action, ReportState>> = {
+  send: 'queued',
+  deliver: 'delivered',
+  supersede: 'superseded',
+};
+
+/** What became of a report, and the answer or the record that says why. */
+export interface Delivered {
+  state: ReportState;
+  answer?: string | undefined;
+}
 
 export interface ReconcileParts {
   client: Client;
@@ -73,15 +74,19 @@ export interface ReconcileParts {
   observe?(report: PendingReport, delivered: Delivered): void;
 }
 
-/** How many trials changed. */
-export interface Reconciled {
-  /** Reports whose results the service had shown, and that are queued again. */
-  lost: number;
-  taken: number;
-  superseded: number;
-  /** Trials that run again: only the service had their results, and it lost them. */
-  again: number;
-}
+/** What is said of the trials that changed although no report of them was pending. */
+const messages = {
+  lost: (trials: string) =>
+    `the service has no result of ${trials} whose reports it had accepted; they are sent again`,
+  taken: (trials: string) => `took the results of ${trials} from the service: the ledger lacked them`,
+  superseded: (trials: string) =>
+    `the service has other results of ${trials} than this ledger; they count there`,
+  again: (trials: string) =>
+    `the service has lost results that only it had: ${trials} must run again (offsite resume)`,
+};
+
+/** How many trials changed so. */
+export type Reconciled = Record<keyof typeof messages, number>;
 
 /**
  * Compares what the ledger has of these runs with the service's records, and acts on each difference. Safe to
@@ -97,91 +102,67 @@ export async function reconcile(
   { open }: { open: boolean },
 ): Promise<Reconciled> {
   const total: Reconciled = { lost: 0, taken: 0, superseded: 0, again: 0 };
-  const how = { open, askedAt: parts.ledger.records.now() };
-  for await (const [run, record] of recordsOf(runs, parts.client, signal))
-    await reconcileRun(run, record, parts, total, how);
-  const { lost, taken, superseded, again } = total;
-  if (lost > 0)
-    parts.note(
-      `the service has no result of ${plural(lost, 'trial')} whose reports it had accepted; they are sent again`,
-    );
-  if (taken > 0)
-    parts.note(`took the results of ${plural(taken, 'trial')} from the service: the ledger lacked them`);
-  if (superseded > 0)
-    parts.note(
-      `the service has other results of ${plural(superseded, 'trial')} than this ledger; they count there`,
-    );
-  if (again > 0)
-    parts.note(
-      `the service has lost results that only it had: ${plural(again, 'trial')} must run again (offsite resume)`,
-    );
+  const { ledger, note } = parts;
+  const askedAt = ledger.records.now();
+  for await (const [run, record] of recordsOf(runs, parts.client, signal)) {
+    for (const trial of ledger.outbox.ofRun(run.key)) {
+      // The record may be older than an answer that came meanwhile. A later time is of a clock that was set
+      // back.
+      const isNewer = trial.since > askedAt && trial.since <= ledger.records.now();
+      if (isNewer || (trial.state === 'open' && !open)) continue;
+      const changed = await act(trial, record, parts);
+      if (changed) total[changed]++;
+    }
+  }
+  for (const [changed, message] of Object.entries(messages)) {
+    const count = total[changed as keyof Reconciled];
+    if (count > 0) note(message(plural(count, 'trial')));
+  }
   return total;
 }
 
-async function reconcileRun(
-  run: KnownRun,
+/** Does what the table says. Resolves with what is counted of it. */
+async function act(
+  trial: TrialReport,
   record: ListedRun<'results'> | undefined,
   { ledger, observe }: ReconcileParts,
-  total: Reconciled,
-  { open, askedAt }: { open: boolean; askedAt: number },
-): Promise<void> {
-  const { outbox, trials, foundRuns } = ledger;
-  for (const trial of outbox.ofRun(run.key)) {
-    const has = inLedger(trial);
-    if (has === undefined || (has === 'open' && !open)) continue;
-    // The record may be older than an answer that came meanwhile. A later time is of a clock that was set
-    // back.
-    const isNewer = trial.since > askedAt && trial.since <= ledger.records.now();
-    if ((has === 'sent' || has === 'delivered') && isNewer) continue;
-    const { state, listed } = trialIn(record, trial.ordinal, () =>
-      trial.state === undefined ? undefined : readBody(trial.trial, ledger),
-    );
-    const report = outbox.ofTrial(trial.trial);
-    const became = (delivered: Delivered) => report && observe?.(report, delivered);
-    switch (actions[has][state]) {
-      case 'take': {
-        const { verdict, result } = resultFromService(record as ListedRun<'results'>, listed as ServiceTrial);
-        await trials.take(trial.trial, verdict, result);
-        total.taken++;
-        break;
-      }
-      case 'run':
-        if (has !== 'taken') break;
-        foundRuns.runAgain(run.key, trial.trial);
-        total.again++;
-        break;
-      case 'send':
-        if (report?.state === 'sent') {
-          const answer = `${report.answer ?? 'the service accepted it'}; ${shownOf(state, listed)}`;
-          outbox.deferred(trial.trial, answer, ledger.records.now() + unseenMs(report.tries));
-          became({ kind: 'kept', state: 'queued', answer });
-        } else if (has === 'delivered' || has === 'superseded') {
-          outbox.sendAgain(trial.trial);
-          total.lost++;
-        }
-        // What is queued already keeps its turn.
-        break;
-      case 'deliver':
-        outbox.delivered(trial.trial);
-        became({ kind: 'delivered', ...(state === 'bare' && { note: shownOf(state, listed) }) });
-        break;
-      case 'supersede': {
-        const answer = otherResult(listed);
-        outbox.superseded(trial.trial, answer);
-        if (has === 'delivered') total.superseded++;
-        else became({ kind: 'superseded', answer });
-        break;
-      }
-      default:
-    }
+): Promise<keyof Reconciled | undefined> {
+  const { trial: key, state } = trial;
+  const hasReport = state !== 'open' && state !== 'taken';
+  // A report that was refused at once did not arrive; its record is read because of that.
+  const has = state !== 'queued' && state !== 'sent' ? state : trial.sent ? 'sent' : 'queued';
+  const { shown, listed } = trialIn(record, trial.ordinal, () =>
+    hasReport ? readBody(key, ledger) : undefined,
+  );
+  const action = actions[has][shown];
+  if (action === 'take' && record && listed) {
+    const { verdict, result } = resultFromService(record, listed);
+    await ledger.trials.take(key, verdict, result);
+    return 'taken';
   }
+  if (action === 'run' && state === 'taken') {
+    ledger.foundRuns.runAgain(trial.run, key);
+    return 'again';
+  }
+  const next = becomes[action];
+  // What is queued already keeps its turn.
+  if (next === undefined || next === state) return undefined;
+  const why = whyOf(next === 'superseded' ? 'other' : shown, listed);
+  const answer = next === 'queued' ? `${trial.answer ?? 'the service accepted it'}; ${why}` : why;
+  const waitMs = state === 'sent' ? unseenMs(trial.tries) : 0;
+  ledger.outbox.become(key, next, { answer, nextAt: ledger.records.now() + waitMs });
+  if (state === 'queued' || state === 'sent' || state === 'parked')
+    observe?.(trial as PendingReport, { state: next, answer });
+  else if (next !== 'delivered') return next === 'queued' ? 'lost' : 'superseded';
+  return undefined;
 }
 
-function readBody(trial: TrialKey, { outbox }: Ledger): ReportedTrial | 'unreadable' {
+/** A report; without content to compare if our disk has lost it. */
+function readBody(trial: TrialKey, { outbox }: Ledger): ReportedTrial {
   try {
     return outbox.body(trial);
   } catch (error) {
-    if (isUnreadable(error)) return 'unreadable';
+    if (isUnreadable(error)) return { outcome: {} } as ReportedTrial;
     throw error;
   }
 }
@@ -197,19 +178,19 @@ function unseenMs(tries: number): number {
   return Math.min(10 * 60_000, 60_000 * 2 ** Math.min(tries - 3, 10));
 }
 
-function shownOf(state: AtService, listed: ServiceTrial | undefined): string {
-  if (state === 'bare') return 'the service shows no content to compare';
-  if (state === 'absent') return 'it does not list the run';
-  if (state === 'open') return 'it lists the trial without a result';
-  return listed
-    ? `it shows the status ${listed.status}, which Offsite does not know`
-    : 'it lists no trials of the run';
-}
-
-function inLedger({ state, sent, isOpen, isTaken }: TrialReport): InLedger | undefined {
-  if (state === undefined) return isOpen ? 'open' : isTaken ? 'taken' : undefined;
-  // A report that was refused at once did not arrive; the service was asked for its record because of that.
-  return state === 'queued' || state === 'sent' ? (sent ? 'sent' : 'queued') : state;
+/** What a record shows, for people; undefined if that is our result. */
+function whyOf(shown: AtService, listed: ServiceTrial | undefined): string | undefined {
+  const { sandboxId, status } = listed ?? {};
+  if (shown === 'ours') return undefined;
+  if (shown === 'bare') return 'the service shows no content to compare';
+  if (shown === 'absent') return 'it does not list the run';
+  if (shown === 'open') return 'it lists the trial without a result';
+  if (shown === 'unclear')
+    return listed
+      ? `it shows the status ${status}, which Offsite does not know`
+      : 'it lists no trials of the run';
+  const from = sandboxId === undefined ? '' : ` from the sandbox ${sandboxId.slice(0, 12)}`;
+  return `the service has another result of the trial${from} (${status ?? 'unknown status'})`;
 }
 
 /**
@@ -224,10 +205,14 @@ export async function reconcileEarlier(
   signal: AbortSignal | undefined,
 ): Promise<number> {
   const { ledger, note } = parts;
-  const before = ledger.records.now() - refusedMs;
-  const offered = ledger.outbox.offerAgain(service, { before, version: versionOf() });
-  if (offered > 0) note(`offers ${plural(offered, 'refused result')} to the service again`);
-  const all = ledger.outbox.shown(service);
+  const { outbox, records } = ledger;
+  const offered = outbox
+    .pending()
+    .filter((one) => one.service === service && one.state === 'parked')
+    .filter(({ since, refused }) => since < records.now() - refusedMs || refused !== versionOf());
+  for (const { trial } of offered) outbox.become(trial, 'queued', { answer: 'the service may take it now' });
+  if (offered.length > 0) note(`offers ${plural(offered.length, 'refused result')} to the service again`);
+  const all = outbox.runs(service, 'shown');
   let trialsAgain = 0;
   for (let from = 0; from < all.length; from += runsAtATime) {
     const runs = all.slice(from, from + runsAtATime);
@@ -267,29 +252,25 @@ export async function* recordsOf(
   }
 }
 
-/** What a service's record shows of a trial. */
-export interface ObservedTrial {
-  state: AtService;
-  /** The trial in the record, if it is there. */
-  listed: ServiceTrial | undefined;
-}
-
-/** @param report what the ledger would report of the trial; read only if there is something to compare */
+/**
+ * What a service's record shows of a trial, and the trial in it.
+ *
+ * @param report what the ledger would report of the trial; read only if there is something to compare
+ */
 export function trialIn(
   run: ListedRun<'results'> | undefined,
   ordinal: number,
-  report: () => ReportedTrial | 'unreadable' | undefined,
-): ObservedTrial {
-  if (run === undefined) return { state: 'absent', listed: undefined };
-  if (run.trials === undefined) return { state: 'unclear', listed: undefined };
+  report: () => ReportedTrial | undefined,
+): { shown: AtService; listed?: ServiceTrial } {
+  if (run === undefined) return { shown: 'absent' };
+  if (run.trials === undefined) return { shown: 'unclear' };
   const listed = run.trials.find((trial) => trial.ordinal === ordinal);
   // A service may list a trial only after it is recorded.
-  if (listed === undefined || openStatuses.has(listed.status)) return { state: 'open', listed };
-  const known = recordedStatuses.has(listed.status);
-  if (!known && !hasContent(listed)) return { state: 'unclear', listed };
+  if (listed === undefined) return { shown: 'open' };
+  if (openStatuses.has(listed.status)) return { shown: 'open', listed };
+  if (!recordedStatuses.has(listed.status) && !hasContent(listed)) return { shown: 'unclear', listed };
   const own = report();
-  if (own === 'unreadable') return { state: 'bare', listed };
-  return { state: own === undefined ? 'other' : compared(listed, own), listed };
+  return { shown: own === undefined ? 'other' : compared(listed, own), listed };
 }
 
 const openStatuses: ReadonlySet<string> = new Set(['queued', 'running']);
@@ -345,10 +326,4 @@ function hashesOf(artifacts: ServiceTrial['artifacts']): string[] | undefined {
 
 function verdictOf({ name, exitCode }: { name: string; exitCode?: number | undefined }): string {
   return `${exitCode} ${name}`;
-}
-
-/** Names the result that a service has in place of ours. */
-export function otherResult(listed: ServiceTrial | undefined): string {
-  const from = listed?.sandboxId === undefined ? '' : ` from the sandbox ${listed.sandboxId.slice(0, 12)}`;
-  return `the service has another result of the trial${from} (${listed?.status ?? 'unknown status'})`;
 }

@@ -10,27 +10,17 @@ export function resultFromService(
   run: ListedRun<'results'>,
   trial: ServiceTrial,
 ): { verdict: Verdict; result: TrialRecord } {
-  const verdict = verdictOf(run, trial);
+  const shown = verdictOf(run, trial);
+  const verdict = shown ?? 'void';
+  const message = 'the ledger lost this trial, and the service shows that it has a result, but not which one';
   const at = Date.parse(run.finishedAt ?? run.startedAt ?? '') || 0;
   const { sandboxId, exitCode, filesChanged, artifacts, verifySteps } = trial;
   return {
-    verdict: verdict ?? 'void',
+    verdict,
     result: {
-      version: recordVersion,
-      verdict: verdict ?? 'void',
-      fromService: true,
-      ...(verdict === undefined && {
-        cause: {
-          kind: 'infrastructure',
-          phase: 'collect',
-          message:
-            'the ledger lost this trial, and the service shows that it has a result, but not which one',
-        },
-      }),
-      startedAt: at,
-      finishedAt: at,
-      phases: [],
-      modelUnmeasured: false,
+      ...{ version: recordVersion, verdict, fromService: true },
+      ...(!shown && { cause: { kind: 'infrastructure', phase: 'collect', message } }),
+      ...{ startedAt: at, finishedAt: at, phases: [], modelUnmeasured: false },
       ...(sandboxId !== undefined && { sandboxId }),
       ...(exitCode !== undefined && { harness: { ended: 'exited', exitCode } }),
       ...(filesChanged && { filesChanged }),
@@ -45,23 +35,17 @@ export function resultFromService(
 /** Undefined if the record does not show it. */
 function verdictOf(
   { distribution, trials = [] }: ListedRun<'results'>,
-  trial: ServiceTrial,
+  { status, voidFields = [], verifySteps = [], validations = [] }: ServiceTrial,
 ): Verdict | undefined {
-  const { status, voidFields = [], verifySteps, validations } = trial;
   if (status === 'voided' || voidFields.includes('passed')) return 'void';
   const checks = [
-    ...(verifySteps ?? []).map(({ exitCode }) => exitCode === 0),
-    ...(validations ?? []).map(({ exitCode, judgment }) => exitCode === 0 && reached(judgment)),
+    ...verifySteps.map(({ exitCode }) => exitCode === 0),
+    ...validations.map(({ exitCode, judgment: { score = -Infinity, threshold = -Infinity } = {} }) => {
+      return exitCode === 0 && score >= threshold;
+    }),
   ];
   if (checks.length > 0) return checks.every(Boolean) ? 'passed' : 'failed';
   // Without its checks, only a run whose trials all ended in the same way tells.
   if (distribution?.passed === trials.length) return 'passed';
   return distribution?.failed === trials.length ? 'failed' : undefined;
-}
-
-function reached(
-  judgment: { score?: number | undefined; threshold?: number | undefined } | undefined,
-): boolean {
-  if (judgment?.threshold === undefined) return true;
-  return (judgment.score ?? Number.NEGATIVE_INFINITY) >= judgment.threshold;
 }

@@ -78,7 +78,7 @@ export type BatchEvent =
   | (AttemptEvent & { trial: BatchTrial })
   /** The trial no longer runs and is queued again. */
   | { kind: 'put-back'; trial: BatchTrial }
-  | { kind: 'report'; trial: BatchTrial; delivered: Exclude<Delivered, { kind: 'sent' }> }
+  | { kind: 'report'; trial: BatchTrial; delivered: Delivered }
   | { kind: 'note'; message: string }
   | CircuitEvent;
 
@@ -286,8 +286,8 @@ class BatchProgress {
   /** Reports each delivery once when it is deferred, and again when it is delivered or refused for good. */
   reported(report: PendingReport, delivered: Delivered): void {
     const run = this.#byId.get(report.runId);
-    if (!run || delivered.kind === 'sent') return;
-    if (delivered.kind === 'kept' && delivered.state === 'queued') {
+    if (!run || delivered.state === 'sent') return;
+    if (delivered.state === 'queued') {
       if (this.#deferred.has(report.trial)) return;
       this.#deferred.add(report.trial);
     }

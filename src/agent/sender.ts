@@ -4,21 +4,20 @@ import { claimAnswers } from '../bounds/service.ts';
 import type { Client } from '../client/client.ts';
 import { ClientError, ConnectionFailure } from '../client/errors.ts';
 import { Conflict, DecodeRefusal, NotFound, ServiceRefusal } from '../client/refusal.ts';
-import type { ReportedTrial, TrialEvent } from '../contract/report.ts';
+import type { ReportedTrial } from '../contract/report.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { PendingReport } from '../ledger/outbox.ts';
-import { recordsOf, trialIn } from './reconcile.ts';
+import { readRecord } from '../record/read-record.ts';
+import type { PlatformTrials } from '../service/platform.ts';
+import { type Delivered, recordsOf, trialIn } from './reconcile.ts';
 
-/** What sending a report led to. */
-export type Sent =
-  /** The receiver has answered. What its record shows decides what the answer meant. */
-  | { kind: 'sent'; answer?: string }
-  /** A receiver in this process has it. */
-  | { kind: 'delivered' }
-  | { kind: 'superseded'; answer: string }
-  | { kind: 'parked'; answer: string }
-  /** Only this report waits, because the receiver works. */
-  | { kind: 'waits'; answer: string; afterMs: number };
+/**
+ * What sending a report led to. `sent`: the service's record decides what its answer meant. `queued`: only
+ * this report waits, for so many milliseconds, because the receiver works.
+ */
+export interface Sent extends Delivered {
+  afterMs?: number;
+}
 
 /** Sends results of finished trials to one receiver. */
 export interface Sender {
@@ -60,10 +59,10 @@ export class ServiceSender implements Sender {
     const trial = this.#parts.ledger.outbox.body(report.trial);
     try {
       await this.#try(report, trial, signal);
-      return { kind: 'sent' };
+      return { state: 'sent' };
     } catch (error) {
       if (error instanceof Conflict) return await this.#conflict(report, trial, error, signal);
-      if (isFinal(error)) return { kind: 'parked', answer: refusalOf(report, error) };
+      if (isFinal(error)) return { state: 'parked', answer: refusalOf(report, error) };
       throw error;
     }
   }
@@ -79,10 +78,9 @@ export class ServiceSender implements Sender {
     refusal: Conflict,
     signal: AbortSignal,
   ): Promise<Sent> {
-    if (report.lease === undefined) return { kind: 'sent', answer: refusal.message };
-    const { ledger } = this.#parts;
+    if (report.lease === undefined) return { state: 'sent', answer: refusal.message };
     const { runId: id, ordinal } = report;
-    const request = { id, ordinal, agent: ledger.agentId, seconds: reportLeaseSeconds };
+    const request = { id, ordinal, agent: this.#parts.ledger.agentId, seconds: reportLeaseSeconds };
     const call = { signal, deadlineMs: claimAnswers.time.call };
     try {
       // An older service, without claims, may have taken the place of the one that gave the lease.
@@ -90,23 +88,22 @@ export class ServiceSender implements Sender {
         if (error instanceof NotFound) return { attempt: undefined };
         throw error;
       });
-      ledger.outbox.leased(report.trial, claimed.attempt);
       await this.#try({ ...report, lease: claimed.attempt }, trial, signal);
-      return { kind: 'sent' };
+      return { state: 'sent' };
     } catch (error) {
       if (!(error instanceof Conflict)) throw error;
       // A refusal without the time when the trial may be free says that it has ended.
-      if (error.retryAfterMs === undefined) return { kind: 'sent', answer: error.message };
+      if (error.retryAfterMs === undefined) return { state: 'sent', answer: error.message };
       const answer = `another Offsite process has claimed the trial: ${error.said}`;
       const afterMs = Math.max(1_000, Math.min(error.retryAfterMs, claimAnswers.time.held));
-      return { kind: 'waits', answer, afterMs };
+      return { state: 'queued', answer, afterMs };
     }
   }
 
   /** Reports a trial, and notes whether the service may have it now. */
   async #try(report: PendingReport, trial: ReportedTrial, signal: AbortSignal): Promise<void> {
     const { outbox } = this.#parts.ledger;
-    outbox.sending(report.trial);
+    outbox.sending(report.trial, report.lease);
     try {
       await this.#report(report, trial, signal);
     } catch (error) {
@@ -115,24 +112,39 @@ export class ServiceSender implements Sender {
     }
   }
 
-  /** Reports a trial in the form that this service accepts. */
+  /**
+   * Reports a trial in the form that this service accepts: by its run or by its batch, with all events or only
+   * with the Started event, with its lease or without. A form that it refuses is changed once.
+   */
   async #report(report: PendingReport, trial: ReportedTrial, signal: AbortSignal): Promise<void> {
+    let [identifier, kinds, { lease }] = [this.#identifier, this.#events, report] as const;
     // The place of a found run in its batch is not known, and without it, a batch's id names no run.
-    const mayName: readonly ('run' | 'batch')[] =
-      report.origin === 'found' ? ['run'] : this.#identifier === 'run' ? ['run', 'batch'] : ['batch', 'run'];
-    let first: unknown;
-    for (const identifier of mayName) {
+    if (report.origin === 'found') identifier = 'run';
+    const changed = new Map<string, unknown>();
+    for (;;) {
+      const id = identifier === 'run' ? report.runId : report.batchId;
+      const events = kinds === 'all' ? trial.events : trial.events.filter(({ _tag }) => _tag === 'Started');
+      const request = { id, trial: { ...trial, events }, ...(lease !== undefined && { attempt: lease }) };
       try {
-        await this.#reportAs(identifier, report, trial, signal);
-        if (report.origin === 'planned') this.#identifier = identifier;
-        if (identifier === 'batch') await this.#requireFiled(report, trial, signal);
-        return;
+        await this.client.call('evals.reportTrial', request, { signal });
+        break;
       } catch (error) {
-        if (!(error instanceof NotFound)) throw error;
-        first ??= error;
+        if (lease !== undefined && refusesLease(error)) lease = undefined;
+        else if (error instanceof NotFound && report.origin === 'planned' && !changed.has('identifier')) {
+          changed.set('identifier', error);
+          identifier = identifier === 'run' ? 'batch' : 'run';
+        } else if (kinds === 'all' && events.length > 1 && refusesEvents(error)) {
+          changed.set('events', error);
+          kinds = 'started';
+        }
+        // The change was not the reason, and the first answer says more.
+        else if (error instanceof NotFound) throw changed.get('identifier') ?? error;
+        else throw (error instanceof DecodeRefusal && changed.get('events')) || error;
       }
     }
-    throw first;
+    if (report.origin === 'planned') this.#identifier = identifier;
+    if (changed.has('events') && isPlain(trial.events)) this.#rememberStartedOnly();
+    if (identifier === 'batch') await this.#requireFiled(report, trial, signal);
   }
 
   /**
@@ -141,55 +153,25 @@ export class ServiceSender implements Sender {
    */
   async #requireFiled(report: PendingReport, trial: ReportedTrial, signal: AbortSignal): Promise<void> {
     if (this.#filesByBatch) return;
-    const run = { key: report.run, id: report.runId, caseId: report.caseId };
+    const { run: key, runId: id, caseId, ordinal } = report;
     // If the service cannot be asked now, it is looked at after the next report.
-    const records = await Array.fromAsync(recordsOf([run], this.client, signal)).catch(() => []);
+    const look = Array.fromAsync(recordsOf([{ key, id, caseId }], this.client, signal));
+    const [record] = await look.catch(() => []);
     signal.throwIfAborted();
-    const [record] = records;
     if (record === undefined) return;
-    const { state } = trialIn(record[1], report.ordinal, () => trial);
-    if (state === 'open' || state === 'other' || state === 'absent') {
-      this.#identifier = 'run';
-      throw new OffsiteError(
-        `the service accepted ${nameOf(report)} by its batch and its place ${trial.taskIndex} in it, ` +
-          'but does not show the result there: it may have filed it under another run',
-        {
-          code: 'REPORT_MISFILED',
-          kind: 'infrastructure',
-          hint: 'Look at the runs of the batch at the service (offsite service runs CASE), and tell its owner: `taskIndex` is the position in the `runs` that evals.start returned.',
-        },
-      );
-    }
-    this.#filesByBatch = true;
-  }
-
-  async #reportAs(
-    identifier: 'run' | 'batch',
-    report: PendingReport,
-    trial: ReportedTrial,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const id = identifier === 'run' ? report.runId : report.batchId;
-    let { lease } = report;
-    let kinds = this.#events;
-    let refusal: unknown;
-    for (;;) {
-      const events = kinds === 'all' ? trial.events : trial.events.filter(isStarted);
-      const leased = lease !== undefined && { attempt: lease };
-      try {
-        const request = { id, trial: { ...trial, events }, ...leased };
-        await this.client.call('evals.reportTrial', request, { signal });
-        if (refusal !== undefined && isPlain(trial.events)) this.#rememberStartedOnly();
-        return;
-      } catch (error) {
-        if (lease !== undefined && refusesLease(error)) lease = undefined;
-        else if (kinds === 'all' && events.length > 1 && refusesEvents(error)) {
-          kinds = 'started';
-          refusal = error;
-        } else if (refusal !== undefined && error instanceof DecodeRefusal) throw refusal;
-        else throw error;
-      }
-    }
+    const { shown } = trialIn(record[1], ordinal, () => trial);
+    this.#filesByBatch = shown === 'ours' || shown === 'bare' || shown === 'unclear';
+    if (this.#filesByBatch) return;
+    this.#identifier = 'run';
+    throw new OffsiteError(
+      `the service accepted trial ${ordinal} of run ${id} by its batch and its place ${trial.taskIndex} in it, ` +
+        'but does not show the result there: it may have filed it under another run',
+      {
+        code: 'REPORT_MISFILED',
+        kind: 'infrastructure',
+        hint: 'Look at the runs of the batch at the service (offsite service runs CASE), and tell its owner: `taskIndex` is the position in the `runs` that evals.start returned.',
+      },
+    );
   }
 
   #rememberStartedOnly(): void {
@@ -232,15 +214,11 @@ function refusalOf(report: PendingReport, error: OffsiteError): string {
   return `${error.message}. It was found at the service, so its place in its batch is not known, and it can be reported by the id of its run only`;
 }
 
-function isStarted(event: TrialEvent): boolean {
-  return event._tag === 'Started';
-}
-
 /**
  * Whether a refusal of these events says something about the service, and not about what an agent printed:
  * they are few, and in printable ASCII.
  */
-function isPlain(events: readonly TrialEvent[]): boolean {
+function isPlain(events: ReportedTrial['events']): boolean {
   const written = JSON.stringify(events);
   return (
     written.length <= reportedOutput.bytes.plain && /^[ -~]*$/.test(written) && !/\\[^"\\nt]/.test(written)
@@ -261,6 +239,18 @@ function refusesLease(error: unknown): boolean {
   return error instanceof DecodeRefusal && error.issues.some(({ path }) => path === 'attempt');
 }
 
-function nameOf({ runId, ordinal }: PendingReport): string {
-  return `trial ${ordinal} of run ${runId}`;
+/**
+ * Hands the records of platform trials to the service of this process. A result that the service already has
+ * counts as delivered: a process died before it noted the delivery.
+ */
+export function platformSender(
+  { trials }: Pick<Ledger, 'trials'>,
+  platform: Pick<PlatformTrials, 'complete'>,
+): Sender {
+  return {
+    async send({ trial, runId, ordinal }) {
+      await platform.complete(runId, ordinal, readRecord(trials.result(trial)));
+      return { state: 'delivered' };
+    },
+  };
 }

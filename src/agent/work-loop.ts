@@ -104,29 +104,15 @@ export function openDelivery(parts: WatchedDeliveryParts): Delivery {
 
 function observeDelivery(
   { trial, batchId, runId, caseId, ordinal }: PendingReport,
-  delivered: Delivered,
+  { state, answer: reason }: Delivered,
   { log, metrics, verb = 'report', superseded }: WatchedDeliveryParts,
 ): void {
   const names = { batch: batchId, run: runId, case: caseId, trial: ordinal };
-  if (delivered.kind === 'sent') {
-    metrics.reports.inc({ outcome: 'sent' });
-    return;
-  }
-  if (delivered.kind === 'delivered') {
-    metrics.reports.inc({ outcome: 'delivered' });
-    log.info({ ...names, reason: delivered.note }, `${verb}ed a trial`);
-    return;
-  }
-  if (delivered.kind === 'superseded') {
-    metrics.reports.inc({ outcome: 'superseded' });
-    log.warn(
-      { ...names, reason: delivered.answer },
-      'the service has another result of a trial; that one counts',
-    );
-    superseded?.(trial);
-    return;
-  }
-  const { state, answer } = delivered;
   metrics.reports.inc({ outcome: state });
-  log.warn({ ...names, state, reason: answer }, `cannot ${verb} a trial`);
+  if (state === 'sent') return;
+  if (state === 'delivered') log.info({ ...names, reason }, `${verb}ed a trial`);
+  else if (state === 'superseded') {
+    log.warn({ ...names, reason }, 'the service has another result of a trial; that one counts');
+    superseded?.(trial);
+  } else log.warn({ ...names, state, reason }, `cannot ${verb} a trial`);
 }

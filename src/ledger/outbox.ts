@@ -2,7 +2,7 @@ import { serviceAnswers } from '../bounds/service.ts';
 import type { ReportedTrial } from '../contract/report.ts';
 import type { BatchKey, RunKey, TrialKey } from './batches.ts';
 import type { BlobStore } from './blobs.ts';
-import type { Records, Row, Value } from './records.ts';
+import type { Records, Value } from './records.ts';
 
 /**
  * `queued`: waits to be sent. `sent`: the service has answered, and its record was not read since.
@@ -10,22 +10,6 @@ import type { Records, Row, Value } from './records.ts';
  * the report as its documentation says, so only a change helps.
  */
 export type ReportState = 'queued' | 'sent' | 'delivered' | 'parked' | 'superseded';
-
-/** A trial of a run, with its report. */
-export interface TrialReport {
-  trial: TrialKey;
-  ordinal: number;
-  /** Undefined if the trial has no report, because it has no result or its report was dropped. */
-  state: ReportState | undefined;
-  /** Whether the service may have got the report. */
-  sent: boolean;
-  /** When it got this state, in epoch milliseconds; 0 if that is not known. */
-  since: number;
-  /** Whether the trial has no result here, and is not left to somebody else. */
-  isOpen: boolean;
-  /** Whether its result was taken from the service. */
-  isTaken: boolean;
-}
 
 /** A report, which is pending until the service shows its result. */
 export interface PendingReport {
@@ -46,10 +30,22 @@ export interface PendingReport {
   tries: number;
   /** Epoch milliseconds of the next try. */
   nextAt: number;
+  /** When it got this state, in epoch milliseconds; 0 if that is not known. */
+  since: number;
   /** The service's last answer. */
   answer: string | undefined;
   /** The number of the lease under which the trial ran; undefined if it ran without one. */
   lease: number | undefined;
+  /** The version of Offsite whose report was refused. */
+  refused: string | undefined;
+}
+
+/**
+ * A trial, with its report if it has one. Without it, an `open` trial has no result, and `taken` has only what
+ * the service showed.
+ */
+export interface TrialReport extends Omit<PendingReport, 'state'> {
+  state: ReportState | 'open' | 'taken';
 }
 
 /** A run of the ledger, as the service knows it. */
@@ -69,17 +65,23 @@ export interface DueReports {
 }
 
 const from = `
-  FROM reports
-  JOIN trials ON trials.key = reports.trial
+  FROM trials
+  LEFT JOIN reports ON reports.trial = trials.key
   JOIN runs ON runs.key = trials.run
   JOIN batches ON batches.key = runs.batch`;
 
 const ofService = `${from} WHERE batches.service = ?1 AND (?2 IS NULL OR batches.key = ?2)`;
 
+const isPending = "reports.state IN ('queued', 'sent', 'parked')";
+
+const state = `coalesce(reports.state, CASE
+  WHEN trials.state <> 'finished' AND trials.withdrawn IS NULL THEN 'open'
+  WHEN trials.state = 'finished' AND trials.withdrawn = 'elsewhere' THEN 'taken' END)`;
+
 const columns = `
-  reports.trial, batches.service, batches.id AS batch_id, runs.id AS run_id, runs.case_id, runs.origin,
-  trials.ordinal, reports.state, reports.sent, reports.tries, reports.next_at, reports.answer,
-  reports.lease, runs.key AS run`;
+  trials.key AS trial, batches.service, batches.id AS batchId, runs.id AS runId, runs.key AS run, runs.origin,
+  runs.case_id AS caseId, trials.ordinal, ${state} AS state, reports.sent, reports.tries,
+  reports.next_at AS nextAt, reports.since, reports.answer, reports.lease, reports.refused`;
 
 /** Reports of finished trials for the service. A report is pending until the service shows its result. */
 export class Outbox {
@@ -93,12 +95,7 @@ export class Outbox {
 
   /** All reports whose results the service has not shown, oldest first. */
   pending(): PendingReport[] {
-    return this.#select(`${from} WHERE reports.state IN ('queued', 'sent', 'parked') ORDER BY reports.trial`);
-  }
-
-  /** The report of one trial, in any state. */
-  ofTrial(trial: TrialKey): PendingReport | undefined {
-    return this.#select(`${from} WHERE reports.trial = ?`, trial)[0];
+    return this.#select(`${from} WHERE ${isPending} ORDER BY reports.trial`);
   }
 
   /** The reports to send now, oldest first. */
@@ -106,55 +103,49 @@ export class Outbox {
     return this.#select(
       `${ofService} AND reports.state = 'queued' AND (next_at <= ?3 OR next_at > ?3 + ?4)
        ORDER BY reports.trial LIMIT ?5`,
-      service,
-      batch ?? null,
-      Math.round(now),
-      serviceAnswers.time.deferral,
-      limit,
+      ...[service, batch ?? null, Math.round(now), serviceAnswers.time.deferral, limit],
     );
   }
 
-  /** How many reports are queued or only sent, and when the next queued one is due (epoch milliseconds). */
-  backlog({ service, batch }: Pick<DueReports, 'service' | 'batch'>): {
-    count: number;
-    nextAt: number | undefined;
-  } {
-    const row = this.#records.get(
-      `SELECT count(*) AS count, min(next_at) FILTER (WHERE reports.state = 'queued') AS next_at
-       ${ofService} AND reports.state IN ('queued', 'sent')`,
-      service,
-      batch ?? null,
-    );
-    const nextAt = row?.next_at ?? undefined;
-    return { count: Number(row?.count ?? 0), nextAt: nextAt === undefined ? undefined : Number(nextAt) };
+  /** The trials of a run, in order, without those that are left to somebody else or whose report was dropped. */
+  ofRun(run: RunKey): TrialReport[] {
+    return this.#select(`${from} WHERE runs.key = ? AND ${state} IS NOT NULL ORDER BY trials.ordinal`, run);
   }
 
   /**
-   * What a service does not show: how many reports are queued, were only sent, and wait for a person, and
-   * when the trial of the oldest one that does not wait for a person finished (epoch milliseconds).
+   * What a service, or a batch of it, does not show: how many reports are queued, were only sent, and wait for
+   * a person. `oldestAt` is when the trial of the oldest one that does not wait for a person finished,
+   * `nextAt` when the next queued one is due (epoch milliseconds).
    */
-  standing(service: string): { queued: number; sent: number; parked: number; oldestAt: number | undefined } {
-    const rows = this.#records.all(
-      `SELECT reports.state, count(*) AS count, min(trials.finished_at) AS oldest_at
-       ${ofService} AND reports.state IN ('queued', 'sent', 'parked') GROUP BY reports.state`,
-      service,
-      null,
+  standing(service: string, batch: BatchKey | null = null) {
+    const row = this.#records.get(
+      `SELECT count(*) FILTER (WHERE reports.state = 'queued') AS queued,
+         count(*) FILTER (WHERE reports.state = 'sent') AS sent,
+         count(*) FILTER (WHERE reports.state = 'parked') AS parked,
+         min(trials.finished_at) FILTER (WHERE reports.state <> 'parked') AS oldestAt,
+         min(next_at) FILTER (WHERE reports.state = 'queued') AS nextAt
+       ${ofService} AND ${isPending}`,
+      ...[service, batch],
     );
-    const count = (state: string) => Number(rows.find((row) => row.state === state)?.count ?? 0);
-    const oldest = rows.filter(({ state }) => state !== 'parked').map((row) => Number(row.oldest_at));
-    const oldestAt = oldest.length === 0 ? undefined : Math.min(...oldest);
-    return { queued: count('queued'), sent: count('sent'), parked: count('parked'), oldestAt };
+    const [queued, sent, parked] = [Number(row?.queued), Number(row?.sent), Number(row?.parked)];
+    const [oldestAt, nextAt] = [row?.oldestAt, row?.nextAt].map((at) =>
+      at === null ? undefined : Number(at),
+    );
+    return { queued, sent, parked, oldestAt, nextAt };
   }
 
-  /** The runs with reports that were sent and whose results the service has not shown. */
-  unseen(service: string): KnownRun[] {
+  /** The runs with reports that were only sent, or with results that the service has shown; the last first. */
+  runs(service: string, of: 'sent' | 'shown'): KnownRun[] {
+    const condition =
+      of === 'sent' ? "reports.state = 'sent'" : `${state} IN ('delivered', 'superseded', 'taken')`;
     return this.#records
       .all(
-        `SELECT DISTINCT runs.key, runs.id, runs.case_id ${ofService} AND reports.state = 'sent' ORDER BY runs.key`,
-        service,
-        null,
+        `SELECT runs.key, runs.id, runs.case_id AS caseId, max(trials.key) AS trial,
+           max(coalesce(nullif(reports.since, 0), trials.finished_at, 0)) AS since
+         ${ofService} AND ${condition} GROUP BY runs.key ORDER BY since DESC, trial DESC`,
+        ...[service, null],
       )
-      .map(knownRun);
+      .map((row) => ({ key: Number(row.key), id: String(row.id), caseId: String(row.caseId) }));
   }
 
   /** The blob with a trial's report; undefined if none was made, because the service had the result. */
@@ -169,8 +160,9 @@ export class Outbox {
   }
 
   /** Notes that a report is about to be sent, so that it counts as sent whatever ends this process. */
-  sending(trial: TrialKey): void {
-    this.#records.run('UPDATE reports SET sent = 1, tries = tries + 1 WHERE trial = ?', trial);
+  sending(trial: TrialKey, lease?: number): void {
+    const change = 'UPDATE reports SET sent = 1, tries = tries + 1, lease = ? WHERE trial = ?';
+    this.#records.run(change, lease ?? null, trial);
   }
 
   /** Notes that the service did not get the report after all. */
@@ -178,124 +170,33 @@ export class Outbox {
     this.#records.run('UPDATE reports SET sent = 0 WHERE trial = ?', trial);
   }
 
-  /** Notes that the service has answered. Its record decides what the answer meant. */
-  sent(trial: TrialKey, answer: string | undefined): void {
-    this.#become(trial, 'sent', answer ?? null);
-  }
-
-  delivered(trial: TrialKey): void {
-    this.#become(trial, 'delivered', null);
-  }
-
-  /** Notes that the report is sent again later, because the service did not take it or does not show it. */
-  deferred(trial: TrialKey, answer: string, nextAt: number): void {
+  /**
+   * Notes what became of a report, and the answer that led to it. Queued, it is due at `nextAt` (epoch
+   * milliseconds), by default at once. Superseded, the trial counts as run elsewhere; its result stays here.
+   *
+   * @param version the version of Offsite whose report is parked
+   */
+  become(
+    trial: TrialKey,
+    state: ReportState,
+    { answer, nextAt, version }: { answer?: string | undefined; nextAt?: number; version?: string } = {},
+  ): void {
+    const now = this.#records.now();
+    const due = Math.round(nextAt ?? now);
     this.#change(
       trial,
-      { state: 'deferred', detail: answer },
-      "UPDATE reports SET state = 'queued', answer = ?, next_at = ? WHERE trial = ?",
-      answer,
-      Math.round(nextAt),
+      { state, detail: answer },
+      'UPDATE reports SET state = ?, answer = ?, since = ?, next_at = ?, refused = ? WHERE trial = ?',
+      ...[state, answer ?? null, now, due, version ?? null],
     );
   }
 
-  /** Notes that a trial was claimed again: its report is sent with the number of the new lease. */
-  leased(trial: TrialKey, lease: number | undefined): void {
-    this.#records.run('UPDATE reports SET lease = ? WHERE trial = ?', lease ?? null, trial);
-  }
-
-  /** Notes that the service refuses what this version of Offsite sends. */
-  parked(trial: TrialKey, answer: string, version: string): void {
-    this.#records.transaction(() => {
-      this.#become(trial, 'parked', answer);
-      this.#records.run('UPDATE reports SET refused = ? WHERE trial = ?', version, trial);
-    });
-  }
-
-  /** Notes that the service has another result of the trial. This ledger keeps its own. */
-  superseded(trial: TrialKey, answer: string): void {
-    this.#records.transaction(() => {
-      this.#become(trial, 'superseded', answer);
-      this.#records.run("UPDATE trials SET withdrawn = 'elsewhere' WHERE key = ?", trial);
-    });
-  }
-
-  /** The trials of a run, in order. */
-  ofRun(run: RunKey): TrialReport[] {
-    return this.#records
-      .all(
-        `SELECT trials.key, trials.ordinal, trials.state AS of_trial, trials.withdrawn, reports.state, reports.sent,
-           reports.since
-         FROM trials LEFT JOIN reports ON reports.trial = trials.key WHERE trials.run = ? ORDER BY trials.ordinal`,
-        run,
-      )
-      .map((row) => ({
-        trial: Number(row.key),
-        ordinal: Number(row.ordinal),
-        state: row.state === null ? undefined : (String(row.state) as ReportState),
-        sent: row.sent === 1,
-        since: Number(row.since ?? 0),
-        isOpen: row.of_trial !== 'finished' && row.withdrawn === null,
-        isTaken: row.of_trial === 'finished' && row.withdrawn === 'elsewhere' && row.state === null,
-      }));
-  }
-
-  /** The runs whose results a service has shown, the last one first. */
-  shown(service: string): KnownRun[] {
-    return this.#records
-      .all(
-        `SELECT runs.key, runs.id, runs.case_id, max(trials.key) AS trial,
-           max(coalesce(nullif(reports.since, 0), trials.finished_at, 0)) AS since
-         FROM trials LEFT JOIN reports ON reports.trial = trials.key JOIN runs ON runs.key = trials.run
-           JOIN batches ON batches.key = runs.batch
-         WHERE batches.service = ? AND (reports.state IN ('delivered', 'superseded')
-           OR reports.trial IS NULL AND trials.state = 'finished' AND trials.withdrawn = 'elsewhere')
-         GROUP BY runs.key ORDER BY since DESC, trial DESC`,
-        service,
-      )
-      .map(knownRun);
-  }
-
-  /**
-   * Queues the parked reports of a service again that were refused before a time (epoch milliseconds), or by
-   * the service's answer to another version of Offsite. Returns how many there were.
-   */
-  offerAgain(service: string, { before, version }: { before: number; version: string }): number {
-    const parked = this.#select(
-      `${ofService} AND reports.state = 'parked' AND (reports.since < ?3 OR reports.refused IS NOT ?4)`,
-      service,
-      null,
-      Math.round(before),
-      version,
-    );
-    for (const { trial } of parked) this.#queueAgain(trial, 'the service may take it now');
-    return parked.length;
-  }
-
-  /** Makes all queued reports of a service due at once. */
-  hurry(service: string): void {
-    const queued = `SELECT reports.trial ${ofService} AND reports.state = 'queued'`;
+  /** Makes queued reports due at once. */
+  hurry(trials: readonly TrialKey[]): void {
     this.#records.run(
-      `UPDATE reports SET next_at = ?3 WHERE trial IN (${queued})`,
-      service,
-      null,
-      this.#records.now(),
+      `UPDATE reports SET next_at = ? WHERE state = 'queued' AND trial IN (SELECT value FROM json_each(?))`,
+      ...[this.#records.now(), JSON.stringify(trials)],
     );
-  }
-
-  /** Makes a queued or parked report due at once. */
-  retry(trial: TrialKey): void {
-    this.#queueAgain(trial, 'by hand');
-  }
-
-  /** Queues a report again that the service had, because it has no result of the trial now. */
-  sendAgain(trial: TrialKey): void {
-    this.#records.transaction(() => {
-      this.#queueAgain(trial, 'the service has no result of the trial now');
-      this.#records.run(
-        "UPDATE trials SET withdrawn = NULL WHERE key = ? AND withdrawn = 'elsewhere'",
-        trial,
-      );
-    });
   }
 
   /** Removes a report. The trial's result stays in the ledger. */
@@ -303,58 +204,24 @@ export class Outbox {
     this.#change(trial, { state: 'dropped', detail: 'by hand' }, 'DELETE FROM reports WHERE trial = ?');
   }
 
-  #queueAgain(trial: TrialKey, detail: string): void {
-    this.#change(
-      trial,
-      { state: 'queued', detail },
-      "UPDATE reports SET state = 'queued', next_at = ?1, since = ?1 WHERE trial = ?2",
-      this.#records.now(),
-    );
-  }
-
-  #become(trial: TrialKey, state: ReportState, answer: string | null): void {
-    this.#change(
-      trial,
-      { state, ...(answer !== null && { detail: answer }) },
-      'UPDATE reports SET state = ?, answer = ?, since = ? WHERE trial = ?',
-      state,
-      answer,
-      this.#records.now(),
-    );
-  }
-
   #change(
     trial: TrialKey,
-    change: { state: string; detail?: string },
+    change: { state: string; detail: string | undefined },
     statement: string,
     ...values: Value[]
   ): void {
     this.#records.transaction(() => {
       this.#records.run(statement, ...values, trial);
+      const withdrawn = "iif(?1 = 'superseded', 'elsewhere', nullif(withdrawn, 'elsewhere'))";
+      this.#records.run(`UPDATE trials SET withdrawn = ${withdrawn} WHERE key = ?2`, change.state, trial);
       this.#records.note({ subject: 'report', key: trial, ...change });
     });
   }
 
-  #select(rows: string, ...values: Value[]): PendingReport[] {
-    return this.#records.all(`SELECT ${columns} ${rows}`, ...values).map((row) => ({
-      trial: Number(row.trial),
-      service: String(row.service),
-      batchId: String(row.batch_id),
-      runId: String(row.run_id),
-      origin: row.origin === 'found' ? 'found' : 'planned',
-      caseId: String(row.case_id),
-      ordinal: Number(row.ordinal),
-      state: row.state as ReportState,
-      sent: row.sent === 1,
-      run: Number(row.run),
-      tries: Number(row.tries),
-      nextAt: Number(row.next_at),
-      answer: row.answer === null ? undefined : String(row.answer),
-      lease: row.lease === null ? undefined : Number(row.lease),
-    }));
+  #select<Trial extends TrialReport>(rows: string, ...values: Value[]): Trial[] {
+    return this.#records.all(`SELECT ${columns} ${rows}`, ...values).map((row) => {
+      const known = Object.entries(row).filter(([, value]) => value !== null);
+      return { answer: undefined, ...Object.fromEntries(known), sent: row.sent === 1 } as unknown as Trial;
+    });
   }
-}
-
-function knownRun(row: Row): KnownRun {
-  return { key: Number(row.key), id: String(row.id), caseId: String(row.case_id) };
 }

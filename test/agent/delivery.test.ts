@@ -1,6 +1,6 @@
 import { truncateSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { Delivery } from '../../src/agent/delivery.ts';
+import { Delivery, deliverLeftovers } from '../../src/agent/delivery.ts';
 import { ServiceSender } from '../../src/agent/sender.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { createClient } from '../../src/client/client.ts';
@@ -66,7 +66,7 @@ async function loopOver(trials: number, steps: Step[]) {
   const loop = opened.use(
     new Delivery({
       ...{ ledger, sender, clock, service: 'there', random: () => 0.5 },
-      observe: (report, { kind }) => kind !== 'sent' && lines.push(`${report.ordinal} ${kind}`),
+      observe: (report, { state }) => state !== 'sent' && lines.push(`${report.ordinal} ${state}`),
       note: (line) => lines.push(line),
     }),
   );
@@ -74,6 +74,7 @@ async function loopOver(trials: number, steps: Step[]) {
   return {
     service,
     ledger,
+    sender,
     clock,
     loop,
     lines,
@@ -177,5 +178,18 @@ describe('the outbox', () => {
   test('is not waited for longer than the grace', async () => {
     await using bench = await loopOver(2, [broken]);
     expect(await bench.loop.drain({ ms: 1e12, failures: 1 }, signal)).toBe(2);
+  });
+
+  test('that is not due for minutes is sent at once by the next command, without the results of its own batch', async () => {
+    await using bench = await loopOver(0, [success]);
+    const { ledger, sender, clock } = bench;
+    const trial = await bench.finish(0);
+    ledger.outbox.become(trial, 'queued', { answer: 'not shown', nextAt: clock.now() + 600_000 });
+    const command = (own: string[]) =>
+      deliverLeftovers({ ledger, sender, clock, service: 'there' }, signal, () => undefined, own);
+    expect(await command(['batch_1'])).toBe(0);
+    expect(ledger.outbox.pending()).toMatchObject([{ trial, state: 'queued' }]);
+    expect(await command([])).toBe(0);
+    expect(ledger.outbox.pending()).toEqual([]);
   });
 });

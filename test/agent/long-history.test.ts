@@ -121,8 +121,8 @@ test('a daemon finds the new run of a case with a long history, and reads the wh
 }, 120_000);
 
 test.each([
-  ['by this sandbox is delivered', 'same', { kind: 'delivered' }],
-  ['by another one is superseded', 'other', { kind: 'superseded' }],
+  ['by this sandbox is delivered', 'same', { state: 'delivered' }],
+  ['by another one is superseded', 'other', { state: 'superseded' }],
 ])(
   'a report of a trial that was recorded %s',
   async (_, sandbox, outcome) => {
@@ -149,7 +149,7 @@ test.each([
       note: () => undefined,
     });
     await delivery.drain({ ms: 0, failures: 1 }, signal);
-    expect(outcomes).toMatchObject([{ kind: 'sent' }, outcome]);
+    expect(outcomes).toMatchObject([{ state: 'sent' }, outcome]);
   },
   120_000,
 );

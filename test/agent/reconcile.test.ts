@@ -67,10 +67,10 @@ async function world(inLedger: InLedger, atService: AtService) {
   }
   const { outbox } = ledger;
   if (inLedger === 'sent' || inLedger === 'delivered') outbox.sending(trial);
-  if (inLedger === 'parked') outbox.parked(trial, 'no', '1');
-  if (inLedger === 'superseded') outbox.superseded(trial, 'another has it');
+  if (inLedger === 'parked') outbox.become(trial, 'parked', { answer: 'no', version: '1' });
+  if (inLedger === 'superseded') outbox.become(trial, 'superseded', { answer: 'another has it' });
   if (inLedger === 'delivered') {
-    outbox.delivered(trial);
+    outbox.become(trial, 'delivered');
     ledger.records.run('UPDATE reports SET since = 1 WHERE trial = ?', trial);
   }
   const notes: string[] = [];

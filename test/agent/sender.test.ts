@@ -38,7 +38,7 @@ const listed = (trial: Record<string, unknown>) =>
   });
 const bare = listed({});
 const cut: Step = (response) => response.socket?.destroy();
-const delivered = { kind: 'delivered' };
+const delivered = { state: 'delivered' };
 
 /** Answers reports and claims with the steps, and the question for records with `lists`. */
 function answers(steps: Step[], lists: Step[]): Step {
@@ -99,7 +99,7 @@ async function drain(ledger: Ledger, sender: ServiceSender): Promise<Delivered[]
   const outcomes: Delivered[] = [];
   await using delivery = new Delivery({
     ...{ ledger, sender, clock: systemClock, service: 'there', note: () => undefined },
-    observe: (_, outcome) => outcome.kind !== 'sent' && outcomes.push(outcome),
+    observe: (_, outcome) => outcome.state !== 'sent' && outcomes.push(outcome),
   });
   await delivery.drain({ ms: 1_000, failures: 1 }, AbortSignal.timeout(10_000));
   return outcomes;
@@ -128,7 +128,7 @@ describe('a report', () => {
     const shows = [listed({ status: 'queued' })];
     const { outcomes, left } = await deliver([notFound, success], { shows });
     expect(outcomes).toMatchObject([
-      { kind: 'kept', state: 'parked', answer: expect.stringContaining('filed it under another run') },
+      { state: 'parked', answer: expect.stringContaining('filed it under another run') },
     ]);
     expect(left).toHaveLength(1);
   });
@@ -150,7 +150,7 @@ describe('a report', () => {
 
   test('is parked where the service knows neither run nor batch', async () => {
     const { outcomes, sent, left } = await deliver([notFound]);
-    expect(outcomes).toMatchObject([{ kind: 'kept', state: 'parked' }]);
+    expect(outcomes).toMatchObject([{ state: 'parked' }]);
     expect(sent.map(({ id }) => id)).toEqual(['run_1', 'batch_1']);
     expect(left).toMatchObject([{ state: 'parked', answer: expect.stringContaining('no such run') }]);
   });
@@ -209,7 +209,7 @@ describe('a report', () => {
   ])('is superseded on a conflict at first if the record has %s', async (_, sent, recorded) => {
     const { outcomes, left, withdrawn } = await deliver([conflict], { sent, shows: [listed(recorded)] });
     expect(outcomes).toEqual([
-      { kind: 'superseded', answer: expect.stringMatching(/^the service has another result of the trial/) },
+      { state: 'superseded', answer: expect.stringMatching(/^the service has another result of the trial/) },
     ]);
     expect([left, withdrawn]).toEqual([[], ['elsewhere']]);
   });
@@ -217,15 +217,15 @@ describe('a report', () => {
   test('whose first answer was lost is delivered on a conflict with a record that shows nothing', async () => {
     const { outcomes, left } = await deliver([cut, conflict], { commands: 2 });
     expect(outcomes).toEqual([
-      { kind: 'kept', state: 'queued', answer: expect.any(String) },
-      { kind: 'delivered', note: 'the service shows no content to compare' },
+      { state: 'queued', answer: expect.any(String) },
+      { state: 'delivered', answer: 'the service shows no content to compare' },
     ]);
     expect(left).toEqual([]);
   });
 
   test('that was accepted is not delivered before the service shows it, however often it is accepted', async () => {
     const { outcomes, left, sent } = await deliver([success], { shows: [listed({ status: 'queued' })] });
-    expect(outcomes).toMatchObject(Array(2).fill({ kind: 'kept', state: 'queued' }));
+    expect(outcomes).toMatchObject(Array(2).fill({ state: 'queued' }));
     expect(left).toMatchObject([
       { answer: 'the service accepted it; it lists the trial without a result', sent: true },
     ]);
@@ -274,7 +274,7 @@ describe('a report', () => {
     const world = { sent: own, lease: 3, shows: [listed({ sandboxId: 'another' })] };
     const { outcomes, left, withdrawn } = await deliver([conflict], world);
     expect(outcomes).toMatchObject([
-      { kind: 'superseded', answer: expect.stringContaining('from the sandbox another') },
+      { state: 'superseded', answer: expect.stringContaining('from the sandbox another') },
     ]);
     expect([left, withdrawn]).toEqual([[], ['elsewhere']]);
   });

@@ -95,7 +95,8 @@ test('`run` does not succeed while the service lacks results of earlier batches,
   service.down.clear();
   {
     using ledger = new Ledger(place.dataFolder, systemClock);
-    for (const { trial } of ledger.outbox.pending()) ledger.outbox.parked(trial, 'no', 'another version');
+    for (const { trial } of ledger.outbox.pending())
+      ledger.outbox.become(trial, 'parked', { answer: 'no', version: 'another version' });
   }
   const run = await offsite(place, ['run', file, '--json'], { env });
   expect(JSON.parse(run.stdout)).toMatchObject({ passed: 1, unreported: 0 });
@@ -138,7 +139,7 @@ test('parked results: `outbox retry` without ids takes all of them', async () =>
   {
     using ledger = new Ledger(place.dataFolder, systemClock);
     for (const { trial } of ledger.records.all('SELECT trial FROM reports'))
-      ledger.outbox.parked(Number(trial), 'no', 'another version');
+      ledger.outbox.become(Number(trial), 'parked', { answer: 'no', version: 'another version' });
   }
   const { stderr } = await offsite(place, ['data', 'outbox', 'retry'], { env });
   expect(stderr).toContain('queued 1 result again');

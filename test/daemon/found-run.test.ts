@@ -60,7 +60,7 @@ test('a result that was superseded is sent again when the service lists its tria
   const attempt = ledger.trials.beginAttempt(key);
   const finished = { verdict: 'passed', result: { number: 1 }, report: { ordinal: 0 }, lease: 1 } as const;
   await ledger.trials.finish(attempt, finished as never);
-  ledger.outbox.superseded(key, 'lease 2 was granted since');
+  ledger.outbox.become(key, 'superseded', { answer: 'lease 2 was granted since' });
   await sync(listed('running', 'queued'));
   expect(ordinals()).toEqual([1]);
   expect(ledger.outbox.pending()).toEqual([]);

@@ -5,8 +5,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { runners } from '../../runners/index.ts';
 import { Delivery } from '../../src/agent/delivery.ts';
 import { claimRun } from '../../src/agent/executor/claim-runs.ts';
-import { platformSender } from '../../src/agent/executor/platform-sender.ts';
 import { recoverStarts } from '../../src/agent/executor/recover-starts.ts';
+import { platformSender } from '../../src/agent/sender.ts';
 import { storedPlan } from '../../src/agent/stored-plan.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
@@ -65,7 +65,7 @@ async function handOver(to = service) {
   await using delivery = new Delivery({
     ...{ ledger, sender: platformSender(ledger, to.service.platform), clock: systemClock },
     service: platformService,
-    observe: (_, { kind }) => outcomes.push(kind),
+    observe: (_, { state }) => outcomes.push(state),
     note: () => undefined,
   });
   await delivery.drain({ ms: 0, failures: 1 });

@@ -282,16 +282,17 @@ class Agent implements AsyncDisposable {
     const problems: string[] = [];
     for (const run of this.#runs) {
       const trials = await this.#recorded(run.caseId);
-      for (const { trial, ordinal, state, isOpen } of this.#ledger.outbox.ofRun(run.key)) {
+      for (const { trial, ordinal, state, answer } of this.#ledger.outbox.ofRun(run.key)) {
         const recorded = trials.find((one) => one.ordinal === ordinal);
         const name = `${this.#folder.slice(-1)} ${run.caseId} ${ordinal}`;
         if (recorded?.status !== 'reported') problems.push(`${name} is ${recorded?.status} at the service`);
-        if (isOpen) problems.push(`${name} is open here`);
-        const own = state && this.#ledger.outbox.body(trial).sandboxId === recorded?.sandboxId;
+        if (state === 'open') problems.push(`${name} is open here`);
+        const hasReport = state !== 'open' && state !== 'taken';
+        const own = hasReport && this.#ledger.outbox.body(trial).sandboxId === recorded?.sandboxId;
         if (state === 'delivered' && !own) problems.push(`${name} is delivered, and the service has another`);
         if (state === 'superseded' && own) problems.push(`${name} is superseded by itself`);
         if (state === 'queued' || state === 'sent' || state === 'parked')
-          problems.push(`${name} is ${state}: ${this.#ledger.outbox.ofTrial(trial)?.answer}`);
+          problems.push(`${name} is ${state}: ${answer}`);
       }
     }
     return problems;
@@ -304,7 +305,7 @@ class Agent implements AsyncDisposable {
 
   #open(): { run: KnownRun; trial: number; ordinal: number }[] {
     return this.#runs.flatMap((run) =>
-      this.#ledger.outbox.ofRun(run.key).flatMap((one) => (one.isOpen ? [{ run, ...one }] : [])),
+      this.#ledger.outbox.ofRun(run.key).flatMap((one) => (one.state === 'open' ? [{ ...one, run }] : [])),
     );
   }
 

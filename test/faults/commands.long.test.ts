@@ -83,7 +83,7 @@ test('a refused report is parked; it can be exported, queued again, and dropped,
   {
     using ledger = new Ledger(place.dataFolder, systemClock);
     for (const { trial } of ledger.outbox.pending())
-      ledger.outbox.parked(trial, '403 Forbidden', versionOf());
+      ledger.outbox.become(trial, 'parked', { answer: '403 Forbidden', version: versionOf() });
   }
   const outbox = (...args: string[]) => offsite(place, ['data', 'outbox', ...args], { env });
   const [report] = JSON.parse((await outbox('list', '--json')).stdout);

@@ -49,7 +49,7 @@ async function addFinished(ledger: Ledger, id: string, delivered: boolean): Prom
     sandboxId: id,
   };
   await ledger.trials.finish(attempt, { verdict: 'passed', result, report });
-  if (delivered) ledger.outbox.delivered(attempt.trial);
+  if (delivered) ledger.outbox.become(attempt.trial, 'delivered');
   return ledger.queue.ofBatch(batch.key)[0]?.result ?? '';
 }
 

@@ -73,21 +73,21 @@ describe('a finished trial', () => {
     using ledger = new Ledger(folder, clock);
     const trial = withOneTrial(ledger);
     await ledger.trials.finish(ledger.trials.beginAttempt(trial), { verdict: 'passed', result: 1, report });
-    ledger.outbox.deferred(trial, 'no answer', 61_000);
+    ledger.outbox.become(trial, 'queued', { answer: 'no answer', nextAt: 61_000 });
     expect(ledger.outbox.pending()[0]).toMatchObject({
       state: 'queued',
       tries: 0,
       nextAt: 61_000,
       answer: 'no answer',
     });
-    ledger.outbox.parked(trial, '403', '1.0.0');
+    ledger.outbox.become(trial, 'parked', { answer: '403', version: '1.0.0' });
     const all = { service: 'embedded', now: 1e9, limit: 4 };
     expect(ledger.outbox.due(all)).toEqual([]);
     expect(ledger.outbox.pending()[0]).toMatchObject({ state: 'parked', answer: '403' });
-    ledger.outbox.sent(trial, undefined);
+    ledger.outbox.become(trial, 'sent');
     expect(ledger.outbox.pending()[0]).toMatchObject({ state: 'sent' });
     expect(ledger.outbox.due(all)).toEqual([]);
-    ledger.outbox.delivered(trial);
+    ledger.outbox.become(trial, 'delivered');
     expect(ledger.outbox.pending()).toEqual([]);
   });
 });

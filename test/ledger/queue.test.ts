@@ -145,7 +145,7 @@ test('a withdrawn trial is not run, its run can end without it, and pruning take
   expect(ledger.queue.openTrials(scope, 'run_1')).toEqual([]);
   expect(ledger.batches.find('batch_1')[0]?.state).toBe('finished');
 
-  ledger.outbox.delivered(first?.key ?? 0);
+  ledger.outbox.become(first?.key ?? 0, 'delivered');
   const signal = new AbortController().signal;
   const pruned = await pruneLedger(ledger, { before: 2_000, now: 2_000, dryRun: false }, signal);
   expect(pruned).toMatchObject({ batches: 1, trials: 2 });
@@ -158,12 +158,18 @@ test('what stands in the outbox is told with the age of its oldest', async () =>
     const attempt = ledger.trials.beginAttempt(key);
     await ledger.trials.finish(attempt, { verdict: 'passed', result: {}, report });
   }
-  expect(ledger.outbox.standing(service)).toEqual({ queued: 2, sent: 0, parked: 0, oldestAt: 1_000 });
+  expect(ledger.outbox.standing(service)).toMatchObject({ queued: 2, sent: 0, parked: 0, oldestAt: 1_000 });
   const [{ trial = 0 } = {}] = ledger.outbox.pending();
-  ledger.outbox.sent(trial, undefined);
-  expect(ledger.outbox.standing(service)).toEqual({ queued: 1, sent: 1, parked: 0, oldestAt: 1_000 });
-  for (const { trial } of ledger.outbox.pending()) ledger.outbox.parked(trial, 'no', '1.0.0');
-  expect(ledger.outbox.standing(service)).toEqual({ queued: 0, sent: 0, parked: 2, oldestAt: undefined });
+  ledger.outbox.become(trial, 'sent');
+  expect(ledger.outbox.standing(service)).toMatchObject({ queued: 1, sent: 1, parked: 0, oldestAt: 1_000 });
+  for (const { trial } of ledger.outbox.pending())
+    ledger.outbox.become(trial, 'parked', { answer: 'no', version: '1.0.0' });
+  expect(ledger.outbox.standing(service)).toMatchObject({
+    queued: 0,
+    sent: 0,
+    parked: 2,
+    oldestAt: undefined,
+  });
 });
 
 test('whoever resumes a batch leaves the runs alone that the daemon found in it', () => {

@@ -45,7 +45,7 @@ const events: BatchEvent[] = [
   { kind: 'note', message: attacks.stop },
   { kind: 'retried', trial, attempt: 1, message: attacks.lineV1 },
   { kind: 'unstored', trial, message: hostileText },
-  { kind: 'report', trial, delivered: { kind: 'kept', state: 'parked', answer: attacks.lineStop } },
+  { kind: 'report', trial, delivered: { state: 'parked', answer: attacks.lineStop } },
   { kind: 'finished', trial, result },
 ];
 

@@ -86,7 +86,7 @@ export function foundRun(
 /** The result that took the place of ours never came, or is lost: ours counts then. */
 function sendLost(run: RunKey, queued: readonly number[], { outbox }: Ledger): void {
   for (const { trial, ordinal, state } of outbox.ofRun(run))
-    if (state === 'superseded' && queued.includes(ordinal)) outbox.sendAgain(trial);
+    if (state === 'superseded' && queued.includes(ordinal)) outbox.become(trial, 'queued');
 }
 
 function withdrawEnded(record: ListedRun, ledger: Ledger, service: string): void {

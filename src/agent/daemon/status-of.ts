@@ -25,7 +25,7 @@ export function statusOf(
 ): DaemonStatus {
   const { ledger, service, monotonic, clock, revisions } = parts;
   const waitingRuns = worker.waiting.all();
-  const { oldestAt, ...reports } = ledger.outbox.standing(service);
+  const { oldestAt, nextAt: _, ...reports } = ledger.outbox.standing(service);
   return {
     pid: process.pid,
     mode,

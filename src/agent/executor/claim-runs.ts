@@ -61,7 +61,7 @@ function reconcile(
   const lost = ledger.outbox
     .ofRun(key)
     .filter(({ ordinal, state }) => state === 'delivered' && open.includes(ordinal));
-  for (const { trial } of lost) ledger.outbox.sendAgain(trial);
+  for (const { trial } of lost) ledger.outbox.become(trial, 'queued');
 }
 
 /** The setup has the texts, with the variables filled in. */

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
 import { deliverLeftovers } from '../../agent/delivery.ts';
-import { platformSender } from '../../agent/executor/platform-sender.ts';
 import { reconcileEarlier } from '../../agent/reconcile.ts';
+import { platformSender } from '../../agent/sender.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
@@ -53,7 +53,8 @@ function retryCommand() {
     .action((ids, options) =>
       withLedger(options, (ledger) => {
         const chosen = ids.length > 0 ? ids : parked(ledger).map(({ trial }) => trial);
-        for (const { trial } of known(ledger, chosen)) ledger.outbox.retry(trial);
+        for (const { trial } of known(ledger, chosen))
+          ledger.outbox.become(trial, 'queued', { answer: 'queued again by hand' });
         openTerminal().err.print(
           `queued ${plural(chosen.length, 'result')} again for the next run or \`offsite data outbox send\``,
         );
@@ -115,7 +116,6 @@ async function send(options: CommonOptions): Promise<void> {
     signal.throwIfAborted();
     return { error };
   });
-  ledger.outbox.hurry(service);
   await deliverLeftovers(reporting, signal, note);
   const { platform } = await context.service();
   if (platform) {

@@ -131,14 +131,11 @@ function lineOf(event: Exclude<BatchEvent, { kind: 'build' | 'finished' }>): Pri
     case 'resumed':
       return text`${event.for} works again; trials continue`;
     case 'report': {
-      const { delivered } = event;
-      if (delivered.kind === 'delivered')
-        return delivered.note === undefined
-          ? undefined
-          : text`  ${nameOf(event.trial)}  delivered; ${delivered.note}`;
-      if (delivered.kind === 'superseded')
-        return text`  ${nameOf(event.trial)}  its result does not count: ${lines(delivered.answer)}`;
-      const { state, answer } = delivered;
+      const { state, answer } = event.delivered;
+      if (answer === undefined) return undefined;
+      if (state === 'delivered') return text`  ${nameOf(event.trial)}  delivered; ${lines(answer)}`;
+      if (state === 'superseded')
+        return text`  ${nameOf(event.trial)}  its result does not count: ${lines(answer)}`;
       return text`  ${nameOf(event.trial)}  not reported yet (${state}): ${lines(answer)}`;
     }
   }

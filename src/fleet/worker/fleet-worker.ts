@@ -291,7 +291,7 @@ class FleetSender extends ServiceSender {
     try {
       await this.#complete(report);
     } catch (error) {
-      if (error instanceof TaskTaken) return { kind: 'superseded', answer: error.message };
+      if (error instanceof TaskTaken) return { state: 'superseded', answer: error.message };
       throw error;
     }
     signal.throwIfAborted();
