@@ -57,37 +57,37 @@ export function httpUpstream({ dispatcher, config, key, redaction }: HttpUpstrea
       const { 'content-encoding': encoding, ...headers } = toSandbox(answer.headers);
       const body = decoded(answer.body, encoding, failure, signal);
       const decoderBytes = body === answer.body ? 0 : modelAnswers.bytes.decoderWindow;
-      if (body) return { status: answer.status, headers: withoutKey(headers, redaction), body, decoderBytes };
-      answer.discard();
-      throw failure(new Error('its answer has an encoding that was not requested'));
+      return { status: answer.status, headers: withoutKey(headers, redaction), body, decoderBytes };
     },
   };
 }
 
-/** Some servers compress although the request forbids it. Undefined for an unsupported encoding. */
+/** Some servers compress although the request forbids it. What is no compression, clients read as it is. */
 function decoded(
   body: AsyncIterable<Uint8Array>,
   encoding: string | string[] | undefined,
   failure: (error: unknown) => Error,
   signal: AbortSignal,
-): AsyncIterable<Uint8Array> | undefined {
-  if (encoding === undefined || encoding === 'identity') return body;
-  const decoder = decoders[String(encoding)]?.();
+): AsyncIterable<Uint8Array> {
+  const names = String(encoding ?? '').toLowerCase();
+  const [decoder, ...more] = names.split(',').flatMap((name) => decoders[name.trim()] ?? []);
+  if (!decoder) return body;
+  if (more.length > 0) throw failure(new Error('its answer is compressed more than once'));
   // An error of the body also reaches the decoder, which the caller reads.
-  return (
-    decoder &&
-    readable(
-      pipeline(body, decoder, () => undefined),
-      failure,
-      signal,
-    )
+  return readable(
+    pipeline(body, decoder(), () => undefined),
+    failure,
+    signal,
   );
 }
 
+/** Some servers never end a compressed stream, so what has arrived counts. */
+const flush = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
+
 const decoders: Record<string, () => Transform> = {
-  gzip: createGunzip,
-  'x-gzip': createGunzip,
-  deflate: createInflate,
+  gzip: () => createGunzip(flush),
+  'x-gzip': () => createGunzip(flush),
+  deflate: () => createInflate(flush),
   br: createBrotliDecompress,
   zstd: () =>
     createZstdDecompress({
