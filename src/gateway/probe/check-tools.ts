@@ -17,10 +17,13 @@ const codes: Readonly<Record<string, string>> = { Lima: 'K7-4193', Oslo: 'Q2-880
 const tool = {
   name: 'lookup_code',
   description: 'Returns the secret code of a city.',
+  // The tools of harnesses have these members too, and some servers refuse them.
   parameters: {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
     type: 'object',
     properties: { city: { type: 'string', description: 'the name of the city' } },
     required: ['city'],
+    additionalProperties: false,
   },
 };
 

@@ -15,24 +15,28 @@ type Turn =
 
 /**
  * What a request means, without what wires write in different ways: messages of one side that follow each
- * other are one, and an image of a result is the user's. `lost`: what a translation has said that it lost is
+ * other are one, as are the texts of a message, and an image of a result is the user's. `lost`: what a translation has said that it lost is
  * not told.
  */
 export function essenceOf(request: Asked, lost: readonly Loss[]) {
   const { messages, tools, usageAsked: _, reasoning, parallelCalls = true, ...settings } = request;
   const isLost = (path: string) => lost.some((loss) => loss.path === path);
+  const joined = (turn: Turn) => (turn.side === 'user' ? { ...turn, said: turn.said.join('\n') } : turn);
   const first = messages.findIndex(({ from }) => from !== 'system');
   const system = messages.slice(0, first).map((message) => (message.from === 'system' ? message.text : ''));
   return {
     system: system.join('\n\n'),
-    turns: messages.slice(first).reduce<Turn[]>((turns, message) => {
-      const last = turns.at(-1);
-      const side = message.from === 'model' ? 'model' : 'user';
-      const turn = last?.side === side ? last : emptyTurn(side);
-      if (turn !== last) turns.push(turn);
-      take(turn, message, isLost);
-      return turns;
-    }, []),
+    turns: messages
+      .slice(first)
+      .reduce<Turn[]>((turns, message) => {
+        const last = turns.at(-1);
+        const side = message.from === 'model' ? 'model' : 'user';
+        const turn = last?.side === side ? last : emptyTurn(side);
+        if (turn !== last) turns.push(turn);
+        take(turn, message, isLost);
+        return turns;
+      }, [])
+      .map(joined),
     tools: tools.map(({ group: _, freeForm: __, strict, ...tool }) => ({
       ...tool,
       parameters: { type: 'object', ...tool.parameters },

@@ -83,8 +83,8 @@ function messagesOf(messages: readonly NeutralMessage[], losses: Losses): JsonOb
           media.push({ type: 'text', text: `From the result of the tool call ${portableId(callId)}:` });
           media.push(...others.map(partOf));
         }
-        const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
-        written.push({ role: 'tool', tool_call_id: portableId(callId), content: texts.join('\n') });
+        const content = contentOf(parts.filter(({ type }) => type === 'text'));
+        written.push({ role: 'tool', tool_call_id: portableId(callId), content });
         break;
       }
       case 'model':
@@ -104,7 +104,7 @@ function modelMessage({ parts }: Extract<NeutralMessage, { from: 'model' }>, los
   const content = texts('text') || texts('refusal');
   return fields({
     role: 'assistant',
-    content: content === '' && calls.length > 0 ? null : content,
+    content,
     // Servers that give thoughts under this name read them back.
     reasoning_content: texts('reasoning') || undefined,
     tool_calls:
@@ -118,10 +118,10 @@ function modelMessage({ parts }: Extract<NeutralMessage, { from: 'model' }>, los
   });
 }
 
+/** Many servers take only a string. */
 function contentOf(parts: readonly Content[]): string | JsonObject[] {
-  const [only] = parts;
-  if (parts.length === 1 && only?.type === 'text') return only.text;
-  return parts.map(partOf);
+  const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
+  return texts.length === parts.length ? texts.join('\n') : parts.map(partOf);
 }
 
 function partOf(part: Content): JsonObject {
