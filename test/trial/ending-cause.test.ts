@@ -31,6 +31,14 @@ test("the server's own words come before what the CLI makes of them", async () =
   });
 });
 
+test('a body that a CLI quotes is told as its words', async () => {
+  const refusal: Step = (response) => response.writeHead(400).end('the queue is full');
+  const message = '{"error":{"message":"the queue is full","type":"invalid_request_error","code":null}}';
+  expect(await causeAfter({ ended: 'model-failed', message }, refusal)).toMatchObject({
+    message: 'big: answered 400: the queue is full',
+  });
+});
+
 test.each(['model-failed', 'runner-broke'] as const)(
   'a page in place of an answer is the failure of the model, whatever the CLI does: %s',
   async (ended) => {

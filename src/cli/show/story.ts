@@ -169,7 +169,7 @@ function attemptsSection({ details: { attempts } }: ShownTrial): Printable | und
   const lines = attempts.map(({ number, startedAt, endedAt, ending = 'in progress', cause }) => {
     const took = endedAt === undefined ? '' : ` after ${duration(endedAt - startedAt)}`;
     const why = cause
-      ? text`: ${cause.kind ?? ''}, in ${cause.phase ?? ''}: ${cause.message ?? ''}`
+      ? text`: ${cause.kind ?? ''}, in ${cause.phase ?? ''}: ${cause.message?.split('\n')[0] ?? ''}`
       : ours('');
     return text`${number}  ${ending}${ours(took)}${why}`;
   });

@@ -180,6 +180,8 @@ function modelMessage(ending: HarnessEnding, problem: string, account: ModelAcco
 /** The CLI's own message may be a guess, so what the server said comes first. */
 function withServersWords(message: string, failure: string | undefined): string {
   const words = failure?.replace(/^.*?: answered[^:]*: /, '');
+  // A body that the CLI quotes is not for people.
+  if (failure && words && message.startsWith('{') && message.includes(words)) return failure;
   if (words === undefined || message.includes(words)) return message;
   return `${failure}\nThe harness says: ${message}`;
 }
