@@ -1,4 +1,5 @@
 import { modelAnswers } from '../../bounds/model.ts';
+import { parsed } from '../wires/lenient.ts';
 import type { CallIds } from './call-ids.ts';
 import type { NeutralEvent } from './neutral-answer.ts';
 import { UnreadableAnswer } from './unreadable-answer.ts';
@@ -71,6 +72,18 @@ export class CallPieces {
     if (typeof name === 'string') this.#addName(name);
     this.#changed(this.#addArguments(text));
     return this;
+  }
+
+  /** Adds what pieces have left out of the whole arguments. Returns whether they are the same then. */
+  complete(text: string): boolean {
+    if (text.trim() === '' || this.isRepeated(text)) return true;
+    const all = this.#all ?? '';
+    const begun = this.isPlaceholder ? 0 : this.#size;
+    if (!this.#isOver && text.length > begun && (begun === 0 || text.startsWith(all))) {
+      this.add({ arguments: text.slice(begun) });
+      return true;
+    }
+    return this.#all === undefined || JSON.stringify(parsed(all)) === JSON.stringify(parsed(text));
   }
 
   end(): void {

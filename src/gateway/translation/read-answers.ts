@@ -1,5 +1,6 @@
 import type { Wire } from '../../suite/model-config.ts';
-import { isObject, type JsonObject, parsed } from '../wires/lenient.ts';
+import { isNothing, isObject, type JsonObject, parsed } from '../wires/lenient.ts';
+import { readErrorText } from '../wires/model-error.ts';
 import type { Losses } from './losses.ts';
 import type { NeutralStop } from './neutral-answer.ts';
 import { type Stops, stopNamed } from './stops.ts';
@@ -87,6 +88,15 @@ export class NoAnswer extends UnreadableAnswer {
   }
 }
 
-export function incomplete(): UnreadableAnswer {
-  return new UnreadableAnswer('the answer ended before it was complete');
+/** The words of an event that the wire does not have; undefined without any. */
+export function wordsOfOther(event: JsonObject, known: ReadonlySet<string>): string | undefined {
+  const rest = Object.entries(event).filter(([name, value]) => !known.has(name) && !isNothing(value));
+  const text = JSON.stringify(Object.fromEntries(rest));
+  return /:\[?"/.test(text) ? readErrorText(text).message : undefined;
+}
+
+/** @param words what the server said meanwhile */
+export function incomplete(words?: string): UnreadableAnswer {
+  const what = 'the answer ended before it was complete';
+  return new UnreadableAnswer(words === undefined ? what : `${what}: ${words}`);
 }

@@ -140,7 +140,7 @@ export class StreamSteps {
   failure(error: ModelError): void {
     if (this.#over) return;
     this.#over = true;
-    this.#failed = { ...error, message: error.message ?? 'it failed' };
+    this.#failed = { ...error, message: error.message ?? error.codes[0] ?? 'it failed' };
     this.tellFailure(this.#failed);
   }
 

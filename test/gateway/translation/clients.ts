@@ -41,7 +41,14 @@ const tool = { name: 'bash', description: 'Runs a command.' };
 const system = 'Be brief.';
 const model = 'big';
 
-const parse = (text: string) => JSON.parse(text);
+/** The libraries give the text of the arguments, whatever it is. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return { malformed: text };
+  }
+}
 
 const chat: Client = {
   async ask({ origin, token }, said, streamed) {

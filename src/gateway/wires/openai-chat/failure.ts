@@ -7,6 +7,7 @@ export function failureIn(chunk: JsonObject): ModelError | undefined {
   const { error, base_resp: response } = chunk;
   // MiniMax tells each success too.
   if (Number(member(response, 'status_code') ?? 0) !== 0) return readError(response);
+  if (Number(chunk.error_code ?? 0) !== 0) return readError(chunk);
   if (error !== undefined && error !== null && error !== false && error !== '') {
     const found = readError(error);
     return { ...found, message: found.message ?? readError(chunk).message ?? 'it failed' };

@@ -1,6 +1,13 @@
 import type { CallPieces } from '../../../translation/call-pieces.ts';
 import { eventReader } from '../../../translation/event-objects.ts';
-import { disorder, incomplete, isDone, NoAnswer, stopOf } from '../../../translation/read-answers.ts';
+import {
+  disorder,
+  incomplete,
+  isDone,
+  NoAnswer,
+  stopOf,
+  wordsOfOther,
+} from '../../../translation/read-answers.ts';
 import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
@@ -29,6 +36,8 @@ export const read: WireTranslation['read'] = (steps, losses) => {
   let isSaid = false;
   let isTold = false;
   let started: unknown;
+  /** The words of an event that is none of this wire. */
+  let odd: string | undefined;
   let stop: { reason: unknown; sequence: string | undefined } | undefined;
 
   const begin = (content: unknown, index: unknown) => {
@@ -123,9 +132,9 @@ export const read: WireTranslation['read'] = (steps, losses) => {
         if (index >= blocks.length) begin(block, index);
       return stopWith(message);
     }
-    if (!ofMessage.has(type)) return;
+    if (!ofMessage.has(type)) odd ??= wordsOfOther(event, heads);
     // llama.cpp leaves the beginning out if its first piece is half a character.
-    if (type === 'content_block_start') begin(event.content_block, event.index);
+    else if (type === 'content_block_start') begin(event.content_block, event.index);
     else if (type === 'content_block_delta' && isObject(event.delta)) more(event.delta, event.index);
     else if (type === 'content_block_stop') endBlock(event.index);
     else if (type === 'message_delta') {
@@ -144,7 +153,7 @@ export const read: WireTranslation['read'] = (steps, losses) => {
     end() {
       if (steps.over) return;
       // Bridges from openai-chat may end with [DONE] alone.
-      if (!stop && !(isTold && isSaid)) throw incomplete();
+      if (!stop && !(isTold && isSaid)) throw incomplete(odd);
       finish();
     },
     document(body) {
@@ -169,6 +178,8 @@ export const read: WireTranslation['read'] = (steps, losses) => {
 function contentsOf(content: unknown): JsonObject[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : objectsOf(content);
 }
+
+const heads: ReadonlySet<string> = new Set(['type']);
 
 /** Other events, such as `ping`, say nothing of the answer. */
 const ofMessage: ReadonlySet<unknown> = new Set([

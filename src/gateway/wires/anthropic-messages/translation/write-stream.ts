@@ -1,12 +1,19 @@
 import type { NeutralEvent } from '../../../translation/neutral-answer.ts';
+import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import type { JsonObject } from '../../lenient.ts';
+import { argumentsObject } from '../../reply.ts';
 import { eventsAround } from '../../text-event.ts';
 import { messageHead, stopReasons, usageOf } from './write-answer.ts';
 
 type Block = 'text' | 'thinking' | 'tool_use';
 
-export const writeStream: WireTranslation['writeStream'] = ({ request }, emit) => {
+/**
+ * As the API itself does, it checks the arguments of a call before it gives them away: clients fail if they
+ * are no JSON, and run a part of those that were cut. Meanwhile empty pieces show that more arrives.
+ */
+export const writeStream: WireTranslation['writeStream'] = ({ request, losses }, emit) => {
+  const whole = new WholeText();
   let index = -1;
   let open: Block | undefined;
   const event = (type: string, data: JsonObject = {}) => emit({ event: type, data: { type, ...data } });
@@ -70,9 +77,17 @@ export const writeStream: WireTranslation['writeStream'] = ({ request }, emit) =
       case 'call':
         return begin('tool_use', { type: 'tool_use', id: step.id, name: step.name, input: {} });
       case 'arguments':
-        return more(step.text, (partial_json) => ({ type: 'input_json_delta', partial_json }));
-      case 'callEnd':
+        whole.add(step.text);
+        return more('', (partial_json) => ({ type: 'input_json_delta', partial_json }));
+      case 'callEnd': {
+        const text = whole.take();
+        const given = argumentsObject(text, losses);
+        const isWrapped = given.malformed === text;
+        more(isWrapped ? JSON.stringify(given) : text, (partial_json) => ({
+          ...{ type: 'input_json_delta', partial_json },
+        }));
         return close();
+      }
       case 'end': {
         close();
         const stop = { stop_reason: stopReasons[step.stop], stop_sequence: step.sequence ?? null };
@@ -85,5 +100,5 @@ export const writeStream: WireTranslation['writeStream'] = ({ request }, emit) =
         });
     }
   };
-  return { take, held: () => 0 };
+  return { take, held: () => whole.held };
 };

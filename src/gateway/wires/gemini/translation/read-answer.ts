@@ -3,14 +3,14 @@ import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
 import { incomplete, isDone, NoAnswer, stopOf } from '../../../translation/read-answers.ts';
 import type { Stops } from '../../../translation/stops.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { isObject, type JsonObject, member, object, objectsOf, tokens } from '../../lenient.ts';
-import { readError } from '../../model-error.ts';
+import { isNothing, isObject, type JsonObject, member, object, objectsOf, tokens } from '../../lenient.ts';
+import { readError, readErrorBody } from '../../model-error.ts';
 import { stringIn } from '../../read-values.ts';
 import { fields } from '../../reply.ts';
 
 /** Reads the chunks of a stream. A whole answer is read as its only chunk. */
 export const read: WireTranslation['read'] = (steps, losses) => {
-  let first: unknown;
+  let first: number | undefined;
   let reason: unknown;
 
   const part = (part: JsonObject) => {
@@ -18,27 +18,33 @@ export const read: WireTranslation['read'] = (steps, losses) => {
     const text = stringIn(part, 'text');
     const isThought = part.thought === true;
     if (signature && !isThought) steps.signature(signature, false);
+    if (text !== undefined) steps.text(isThought ? 'reasoning' : 'text', text);
     if (isObject(part.functionCall)) {
-      const { id, name, args } = part.functionCall;
+      const { id, name, args, partialArgs } = part.functionCall;
+      if (!isNothing(partialArgs)) steps.refuse('the arguments of a tool call come in parts');
       const given = typeof args === 'string' ? args : JSON.stringify(args ?? {});
       steps.call().add({ id, name, arguments: given }).end();
-    } else if (text !== undefined) steps.text(isThought ? 'reasoning' : 'text', text);
-    else if (!signature) losses.record('answer.parts', 'answer detail');
+    } else if (text === undefined && !signature) losses.record('answer.parts', 'answer detail');
     if (signature && isThought) steps.signature(signature, false);
   };
 
   const take = (chunk: JsonObject) => {
-    const failure = readError(chunk.error);
+    const isAnswer = (chunk.candidates ?? chunk.promptFeedback ?? chunk.usageMetadata) !== undefined;
+    const failure = isAnswer ? readError(chunk.error) : readErrorBody(chunk);
     if (failure.message !== undefined) return steps.failure(failure);
     steps.start(stringIn(chunk, 'responseId'), stringIn(chunk, 'modelVersion'));
     // Each chunk has the counts so far.
     if (isObject(chunk.usageMetadata)) steps.counts(usageOf(chunk.usageMetadata));
     const candidates = objectsOf(chunk.candidates);
-    first ??= candidates[0]?.index;
-    const candidate = candidates.find(({ index }) => index === first);
+    const [at] = candidates.map(({ index }) => Number(index) || 0);
+    first ??= at;
+    const candidate = candidates.find(({ index }) => (Number(index) || 0) === first);
     // Clients read one candidate, whoever asked for more.
     if (candidates.some((other) => other !== candidate)) losses.record('answer.candidates', 'answer detail');
-    if (!candidate && member(chunk.promptFeedback, 'blockReason') !== undefined) return steps.end('refused');
+    if (!candidate && member(chunk.promptFeedback, 'blockReason') !== undefined) {
+      steps.text('refusal', stringIn(Object(chunk.promptFeedback), 'blockReasonMessage') ?? '');
+      return steps.end('refused');
+    }
     const parts = objectsOf([member(candidate?.content, 'parts')].flat());
     for (const each of parts) part(each);
     reason = candidate?.finishReason || reason;

@@ -1,8 +1,8 @@
 import { eventReader } from '../../../translation/event-objects.ts';
-import { incomplete, isDone, NoAnswer, stopOf } from '../../../translation/read-answers.ts';
+import { incomplete, isDone, NoAnswer, stopOf, wordsOfOther } from '../../../translation/read-answers.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { words } from '../../accepted.ts';
-import { isNothing, isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
+import { isNothing, isObject, type JsonObject, member, objectsOf, parsed } from '../../lenient.ts';
 import { usageOf } from '../../openai.ts';
 import { stringIn } from '../../read-values.ts';
 import { failureIn } from '../failure.ts';
@@ -12,30 +12,45 @@ import { readContent, thoughtIn, thoughtNames } from './read-content.ts';
 
 const known = new Set([...words('role content refusal tool_calls function_call'), ...thoughtNames]);
 
+/** What a chunk may have beside its choices without saying anything. */
+const heads = words(
+  'id object created model choices usage system_fingerprint service_tier provider type finish_reason',
+);
+
+/** Members that say the same under another name. */
+function kindOf(name: string): string {
+  return thoughtNames.includes(name) ? 'thoughts' : name === 'function_call' ? 'tool_calls' : name;
+}
+
 /** Reads the chunks of a stream. A whole answer is read as its only chunk. */
 export const read: WireTranslation['read'] = (steps, losses) => {
   const called = callsOf(steps);
-  let first: unknown;
   let reason: unknown;
-  let hasContent = false;
+  const said = new Set<string>();
   let whole: JsonObject | undefined;
+  /** Of another choice, until the first one is seen. Clients read one choice, whoever asked for more. */
+  let others: JsonObject[] | undefined = [];
+  /** The words of a chunk that has neither choices nor usage. */
+  let odd: string | undefined;
 
   const say = (message: JsonObject, isWhole: boolean) => {
     const thought = thoughtIn(message);
     steps.text('reasoning', thought);
     readContent(message.content, { steps, losses, called });
     steps.text('refusal', stringIn(message, 'refusal') ?? '');
-    const calls = objectsOf([message.tool_calls].flat());
+    const { tool_calls: given } = message;
+    const calls = objectsOf([typeof given === 'string' ? parsed(given) : given].flat());
     // In a whole message each piece is a call, whatever its number.
     for (const [index, piece] of calls.entries()) called(isWhole ? { ...piece, index } : piece);
     // The form of calls before there were several.
     if (calls.length === 0 && isObject(message.function_call)) called({ function: message.function_call });
     for (const [name, value] of Object.entries(message)) {
       if (value === '' || isNothing(value) || name === 'role') continue;
-      hasContent = true;
+      said.add(kindOf(name));
       // Thoughts that are no text are encrypted ones.
-      if (!known.has(name) || (thought === '' && thoughtNames.includes(name)))
-        losses.record(`answer.${name.slice(0, 100)}`, 'answer detail');
+      const isUnread =
+        (thought === '' && thoughtNames.includes(name)) || (name === 'tool_calls' && calls.length === 0);
+      if (!known.has(name) || isUnread) losses.record(`answer.${name.slice(0, 100)}`, 'answer detail');
     }
   };
 
@@ -45,29 +60,35 @@ export const read: WireTranslation['read'] = (steps, losses) => {
     steps.start(stringIn(chunk, 'id'), stringIn(chunk, 'model'));
     const counted = usageIn(chunk);
     if (counted) steps.counts(usageOf(counted));
-    for (const choice of objectsOf([chunk.choices].flat())) {
-      const index = Number(choice.index ?? 0);
-      first ??= index;
-      // Clients read one choice, whoever asked for more.
-      if (index !== first) {
+    const choices = objectsOf([chunk.choices].flat());
+    if (choices.length === 0 && !counted) odd ??= wordsOfOther(chunk, heads);
+    for (const choice of choices) {
+      if ((Number(choice.index) || 0) === 0) {
+        if (others?.length) losses.record('answer.choices', 'answer detail');
+        others = undefined;
+        readChoice(choice);
+      } else if (!others || (others[0] && others[0].index !== choice.index))
         losses.record('answer.choices', 'answer detail');
-        continue;
-      }
-      if (choice.logprobs != null) losses.record('answer.logprobs', 'answer detail');
-      if (isObject(choice.message)) whole = choice.message;
-      if (isObject(choice.delta)) say(choice.delta, false);
-      else if (typeof (choice.delta ?? choice.text) === 'string')
-        say({ content: choice.delta ?? choice.text }, false);
-      reason = choice.finish_reason || reason;
+      else others.push(structuredClone(choice));
     }
+  };
+  const readChoice = (choice: JsonObject) => {
+    if (choice.logprobs != null) losses.record('answer.logprobs', 'answer detail');
+    if (isObject(choice.message)) whole = choice.message;
+    if (isObject(choice.delta)) say(choice.delta, false);
+    else if (typeof (choice.delta ?? choice.text) === 'string')
+      say({ content: choice.delta ?? choice.text }, false);
+    reason = choice.finish_reason || reason;
   };
 
   /** @param isTold whether the server said that the answer is complete */
   const end = (isTold: boolean) => {
     if (steps.over) return;
+    for (const choice of others ?? []) readChoice(choice);
     // Some servers repeat the whole message at the end, or in each chunk what they have of it.
-    if (!hasContent && whole) say(whole, true);
-    if (reason === undefined && !(isTold && hasContent)) throw incomplete();
+    const unsaid = Object.entries(whole ?? {}).filter(([name]) => !said.has(kindOf(name)));
+    say(Object.fromEntries(unsaid), true);
+    if (reason === undefined && (odd !== undefined || !(isTold && said.size > 0))) throw incomplete(odd);
     steps.end(stopOf(stops, reason, losses, 'answer.finish_reason'));
   };
 
@@ -81,9 +102,11 @@ export const read: WireTranslation['read'] = (steps, losses) => {
     // Not every server ends with [DONE].
     end: () => end(false),
     document(body) {
-      if (!isObject(body) || (objectsOf([body.choices].flat()).length === 0 && !failureIn(body)))
-        throw new NoAnswer('openai-chat');
-      take(body);
+      const { choices, ...rest } = isObject(body) ? body : {};
+      const [first, ...more] = objectsOf([choices].flat());
+      if (!isObject(body) || (!first && !failureIn(body))) throw new NoAnswer('openai-chat');
+      if (more.length > 0) losses.record('answer.choices', 'answer detail');
+      take(first ? { ...rest, choices: [first] } : body);
       end(true);
     },
   };

@@ -98,7 +98,7 @@ function pieceOf(given: JsonObject): Piece {
         : typeof given.id === 'number'
           ? String(given.id)
           : (stringIn(given, 'id') ?? ''),
-    name: stringIn(called, 'name') ?? '',
+    name: stringIn(called, 'name') ?? stringIn(given, 'function') ?? '',
     arguments:
       typeof text === 'string' ? text : text === undefined || text === null ? '' : JSON.stringify(text),
   };

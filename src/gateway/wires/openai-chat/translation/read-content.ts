@@ -1,6 +1,6 @@
 import type { Losses } from '../../../translation/losses.ts';
 import type { StreamSteps } from '../../../translation/stream-steps.ts';
-import { isObject, type JsonObject, objectsOf } from '../../lenient.ts';
+import { isObject, type JsonObject } from '../../lenient.ts';
 import { stringIn, typeName } from '../../read-values.ts';
 import { plainText } from '../../reply.ts';
 
@@ -25,10 +25,12 @@ function readPart(part: JsonObject, { steps, losses, called }: Reading): void {
   const text = typeof value === 'string' ? value : undefined;
   if (type === 'thinking' || type === 'reasoning') steps.text('reasoning', thoughtOf(part));
   else if (type === 'refusal') steps.text('refusal', stringIn(part, 'refusal') ?? '');
-  else if (type === 'tool_use') called(part);
+  else if (calledAs.has(type)) called({ ...part, id: part.id ?? part.call_id });
   else if (text === undefined) losses.record(`answer.content.${typeName(part)}`, 'answer detail');
   else steps.text('text', text);
 }
+
+const calledAs: ReadonlySet<unknown> = new Set(['tool_use', 'tool_call', 'function_call']);
 
 /** Servers give the model's thoughts under one of these names, or the same thoughts under several. */
 export const thoughtNames = [
@@ -39,13 +41,8 @@ export function thoughtIn(message: JsonObject): string {
   for (const name of thoughtNames) {
     const value = message[name];
     if (value === undefined || value === null) continue;
-    const text =
-      typeof value === 'string'
-        ? value
-        : isObject(value)
-          ? thoughtOf(value)
-          : objectsOf(value).map(thoughtOf).join('');
-    if (text !== '') return text;
+    const parts = [value].flat().map((one) => (isObject(one) ? thoughtOf(one) : String(one ?? '')));
+    if (parts.join('') !== '') return parts.join('');
   }
   return '';
 }

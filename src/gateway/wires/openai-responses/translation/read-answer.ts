@@ -1,6 +1,6 @@
 import type { CallPieces } from '../../../translation/call-pieces.ts';
 import type { Losses } from '../../../translation/losses.ts';
-import type { NeutralStop } from '../../../translation/neutral-answer.ts';
+import type { NeutralStop, Piece } from '../../../translation/neutral-answer.ts';
 import {
   disorder,
   eventObjects,
@@ -8,6 +8,7 @@ import {
   isDone,
   NoAnswer,
   otherStopNamed,
+  wordsOfOther,
 } from '../../../translation/read-answers.ts';
 import { stopNamed } from '../../../translation/stops.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
@@ -28,10 +29,12 @@ interface Item {
   call?: CallPieces;
   /** What the item had at its beginning: arguments or content. Its pieces count instead, if there are any. */
   given: unknown;
-  /** Whether it was said, or a part of it. */
-  said: boolean;
-  /** The parts that came as whole texts. */
+  /** How many characters of it were said, and the last of them. */
+  said: number;
+  tail: string;
+  /** The parts that came as whole texts, and their characters. */
   texts: unknown[];
+  whole: number;
   isSigned: boolean;
   isDone: boolean;
 }
@@ -45,11 +48,14 @@ export const read: WireTranslation['read'] = (steps, losses) => {
   const items: Item[] = [];
   let created: unknown;
   let isTold = false;
+  /** The words of an event that is none of this wire. */
+  let odd: string | undefined;
 
   const begin = ({ output_index: index }: JsonObject, item: JsonObject): Item => {
     const begun: Item = {
       ...{ id: stringIn(item, 'id'), callId: item.call_id, index, type: item.type },
-      ...{ given: item.arguments ?? item.content, said: false, texts: [], isSigned: false, isDone: false },
+      ...{ given: item.arguments ?? item.content, said: 0, tail: '', texts: [], whole: 0 },
+      ...{ isSigned: false, isDone: false },
     };
     items.push(begun);
     const { call_id: callId = item.name && item.id, name } = item;
@@ -66,48 +72,54 @@ export const read: WireTranslation['read'] = (steps, losses) => {
   };
   const itemOf = (event: JsonObject, type: string): Item =>
     find(event.item_id, event.output_index, type) ?? begin(event, { type, id: event.item_id });
-  const piece = (event: JsonObject, type: string): string => {
-    const item = itemOf(event, type);
-    const text = plainText([event.delta].flat()) || String(event.delta ?? '');
-    item.said ||= text !== '';
-    return text;
+  const say = (item: Item, type: Piece['type'], text: string) => {
+    item.said += text.length;
+    item.tail = (item.tail + text).slice(-tailLength);
+    steps.text(type, text);
   };
-  /** A text that is whole, whose pieces may have come before. */
-  const rest = (event: JsonObject, type: string, text: unknown): string => {
-    return typeof text === 'string' && isUnsaid(event, type) ? text : '';
+  const piece = (event: JsonObject, of: string, type: Piece['type']) =>
+    say(itemOf(event, of), type, plainText([event.delta].flat()) || String(event.delta ?? ''));
+  /** Says what the pieces of a whole text have left out. `begun`: how much of it they said. */
+  const rest = (item: Item, type: Piece['type'], text: string, begun: number) => {
+    if (text.length <= begun) return;
+    const isSame = text.slice(0, begun).endsWith(item.tail.slice(item.tail.length - begun || tailLength));
+    if (begun > 0 && !isSame) losses.record('answer.text', 'answer detail');
+    else say(item, type, text.slice(begun));
   };
-  /** Whether no piece, and no whole text of the same part, came before. */
-  const isUnsaid = (event: JsonObject, type: string): boolean => {
-    const item = itemOf(event, type);
-    const { content_index: part = event.summary_index } = event;
-    if (item.said && (item.texts.length === 0 || item.texts.includes(part))) return false;
-    item.said = true;
-    item.texts.push(part);
-    return true;
+  /** A part that is whole. */
+  const part = (event: JsonObject, of: string, type: Piece['type'], text: unknown) => {
+    const item = itemOf(event, of);
+    const { content_index: index = event.summary_index } = event;
+    if (typeof text !== 'string' || item.texts.includes(index)) return;
+    rest(item, type, text, Math.max(0, item.said - item.whole));
+    item.texts.push(index);
+    item.whole += text.length;
   };
   /** Reads what the pieces of an item did not say. */
   const complete = (item: JsonObject, read: Item) => {
     if (read.call) {
       // Some servers give the id and the name only here.
       read.call.add({ id: item.call_id ?? item.id, name: read.call.name === '' ? item.name : undefined });
-      if (!read.call.hasArguments) read.call.add({ arguments: argumentsText(item.arguments || read.given) });
+      const given = argumentsText(item.arguments || (read.call.hasArguments ? '' : read.given));
+      if (!read.call.complete(given)) losses.record('answer.arguments', 'answer detail');
       read.call.end();
     }
-    if (item.type === 'message' && !read.said) message(item.content);
+    if (item.type === 'message') message(item.content, read);
     if (item.type === 'reasoning') {
       const { text, signature, redacted = false } = reasoningOf(item);
-      if (!read.said) steps.text('reasoning', text);
+      rest(read, 'reasoning', text, read.said);
       if (signature && !read.isSigned) steps.signature(signature, redacted);
       read.isSigned = true;
     }
-    read.said = true;
     read.isDone = true;
   };
-  const message = (content: unknown) => {
+  const message = (content: unknown, read: Item) => {
+    let before = 0;
     for (const part of typeof content === 'string' ? [{ text: content }] : objectsOf(content)) {
       if (objectsOf(part.annotations).length > 0) losses.record('answer.annotations', 'answer detail');
-      if (part.type === 'refusal') steps.text('refusal', stringIn(part, 'refusal') ?? '');
-      else steps.text('text', stringIn(part, 'text') ?? '');
+      const text = wholeOf(part);
+      rest(read, part.type === 'refusal' ? 'refusal' : 'text', text, Math.max(0, read.said - before));
+      before += text.length;
     }
   };
   const endItem = (event: JsonObject) => {
@@ -153,27 +165,29 @@ export const read: WireTranslation['read'] = (steps, losses) => {
         if (!items.some((one) => isSame(one, item))) begin(event, item);
         return;
       case 'response.output_text.delta':
-        return steps.text('text', piece(event, 'message'));
+        return piece(event, 'message', 'text');
       case 'response.output_text.done':
-        return steps.text('text', rest(event, 'message', event.text));
+        return part(event, 'message', 'text', event.text);
       case 'response.refusal.delta':
-        return steps.text('refusal', piece(event, 'message'));
+        return piece(event, 'message', 'refusal');
       case 'response.refusal.done':
-        return steps.text('refusal', rest(event, 'message', event.refusal));
-      case 'response.content_part.done':
-        if (member(event.part, 'type') !== 'reasoning_text' && isUnsaid(event, 'message'))
-          message([event.part]);
+        return part(event, 'message', 'refusal', event.refusal);
+      case 'response.content_part.done': {
+        const kind = member(event.part, 'type');
+        if (isObject(event.part) && kind !== 'reasoning_text')
+          part(event, 'message', kind === 'refusal' ? 'refusal' : 'text', wholeOf(event.part));
         return;
+      }
       case 'response.reasoning_summary_part.added':
         if (typeof event.summary_index === 'number' && event.summary_index > 0)
-          steps.text('reasoning', '\n\n');
+          piece({ ...event, delta: '\n\n' }, 'reasoning', 'reasoning');
         return;
       case 'response.function_call_arguments.delta':
         itemOf(event, 'function_call').call?.add({ arguments: stringIn(event, 'delta') ?? '' });
         return;
       case 'response.function_call_arguments.done': {
-        const { call } = itemOf(event, 'function_call');
-        if (call && !call.hasArguments) call.add({ arguments: argumentsText(event.arguments) });
+        if (itemOf(event, 'function_call').call?.complete(argumentsText(event.arguments)) === false)
+          losses.record('answer.arguments', 'answer detail');
         return;
       }
       case 'response.output_item.done':
@@ -184,16 +198,16 @@ export const read: WireTranslation['read'] = (steps, losses) => {
       case 'response.done':
         return finish(isObject(response) ? response : event, undefined);
       case 'response.failed':
-        return steps.failure(readError(member(response, 'error')));
+        return steps.failure(readError(member(response, 'error') ?? event.error));
       case 'error':
         return steps.failure(readErrorBody(event));
     }
     // Servers have several names for thoughts.
-    if (/^response\.reasoning\w*\.delta$/.test(type)) steps.text('reasoning', piece(event, 'reasoning'));
-    if (/^response\.reasoning\w*\.done$/.test(type))
-      steps.text('reasoning', rest(event, 'reasoning', event.text));
+    if (/^response\.reasoning\w*\.delta$/.test(type)) piece(event, 'reasoning', 'reasoning');
+    if (/^response\.reasoning\w*\.done$/.test(type)) part(event, 'reasoning', 'reasoning', event.text);
     const failure = readError(event.error);
     if (failure.message !== undefined) steps.failure(failure);
+    else if (!type.startsWith('response.')) odd ??= wordsOfOther(event, heads);
   };
 
   return {
@@ -206,7 +220,7 @@ export const read: WireTranslation['read'] = (steps, losses) => {
     end() {
       if (steps.over) return;
       // Bridges from openai-chat may end with [DONE] alone.
-      if (!isTold || items.length === 0) throw incomplete();
+      if (!isTold || items.length === 0) throw incomplete(odd);
       finish({}, undefined);
     },
     document(body) {
@@ -217,6 +231,16 @@ export const read: WireTranslation['read'] = (steps, losses) => {
     },
   };
 };
+
+const heads: ReadonlySet<string> = new Set(['type', 'sequence_number']);
+
+/** Characters by which a whole text is known to go on as its pieces did. */
+const tailLength = 100;
+
+/** The text of a part of a message. */
+function wholeOf(part: JsonObject): string {
+  return stringIn(part, part.type === 'refusal' ? 'refusal' : 'text') ?? '';
+}
 
 /** Some servers say the beginning of an item twice. */
 function isSame({ id, callId, isDone }: Item, item: JsonObject): boolean {
