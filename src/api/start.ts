@@ -90,13 +90,21 @@ export async function startHere(
   }
 }
 
+interface StartThere {
+  client: Client;
+  uncarried: FileIssue[];
+  dropLocal: boolean;
+  /** Whether daemons run its trials. */
+  forDaemons: boolean;
+}
+
 /**
- * Starts a batch at a service that runs its trials itself. The service gets the request, and nothing else.
+ * Starts a batch at a service that runs its trials itself, or whose daemons do. The service gets the request, and nothing else.
  * Throws {@link BadFile} if that leaves out something that the suite asks for, unless `dropLocal` is set.
  */
 export async function startThere(
   plan: SuitePlan,
-  { client, uncarried, dropLocal }: { client: Client; uncarried: FileIssue[]; dropLocal: boolean },
+  { client, uncarried, dropLocal, forDaemons }: StartThere,
   signal: AbortSignal,
 ): Promise<Started> {
   if (!dropLocal && uncarried.length > 0) {
@@ -105,12 +113,12 @@ export async function startThere(
     throw new BadFile(uncarried.map((issue) => ({ ...issue, message })));
   }
   const prompt = await resolvePrompt(plan, client, signal);
-  const batch = await client.call('evals.start', startRequest(plan, prompt, 'platform'), { signal });
-  return {
-    kind: 'queued',
-    batch,
-    next: `${client.origin} runs it; \`offsite service runs CASE\` shows its results`,
-  };
+  const by = forDaemons ? 'local' : 'platform';
+  const batch = await client.call('evals.start', startRequest(plan, prompt, by), { signal });
+  const runner = forDaemons
+    ? `daemons with ${plan.suite.id} in daemon.suites run it`
+    : `${client.origin} runs it`;
+  return { kind: 'queued', batch, next: `${runner}; \`offsite service runs CASE\` shows its results` };
 }
 
 /**

@@ -19,6 +19,8 @@ export interface FlakyService extends AsyncDisposable {
   swallowed: Set<string>;
   /** Operations that are refused, and the conflicts they get. */
   refuse: Map<string, { _tag: 'Conflict'; message: string }>;
+  /** Operations that the key may not use. */
+  forbidden: Set<string>;
   /** Changes answers on their way. */
   alter: ((operation: string, body: string) => string) | undefined;
   /** Operations asked for, in order. */
@@ -38,6 +40,8 @@ export async function openFlakyService(place: Place): Promise<FlakyService> {
   const down = new Set<string>();
   const swallowed = new Set<string>();
   const refuse: FlakyService['refuse'] = new Map();
+  const forbidden = new Set<string>();
+  const lacking = { _tag: 'Forbidden', message: 'The API key lacks the permission evals:write.' };
   const asked: string[] = [];
   const server = createServer(async (request, response) => {
     const operation = request.url?.split('/').at(-1) ?? '';
@@ -48,9 +52,11 @@ export async function openFlakyService(place: Place): Promise<FlakyService> {
       ? Response.json({ _tag: 'Unavailable', message: 'down for repairs' }, { status: 503 })
       : swallowed.has(operation)
         ? Response.json({})
-        : refusal
-          ? Response.json(refusal, { status: 409 })
-          : await service.fetch(forward(request, body));
+        : forbidden.has(operation)
+          ? Response.json(lacking, { status: 403 })
+          : refusal
+            ? Response.json(refusal, { status: 409 })
+            : await service.fetch(forward(request, body));
     const said = await answer.text();
     const retryAfter = answer.headers.get('retry-after');
     response.writeHead(answer.status, {
@@ -67,6 +73,7 @@ export async function openFlakyService(place: Place): Promise<FlakyService> {
     down,
     swallowed,
     refuse,
+    forbidden,
     asked,
     async ask(operation, body) {
       const headers = { authorization: `Bearer ${secret}` };

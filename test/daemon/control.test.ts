@@ -15,6 +15,7 @@ beforeAll(async () => {
   at.configure({
     profiles: { worker: { run: 'echo done > done.txt' }, stuck: { run: 'sleep 100000' } },
     concurrency: 1,
+    daemon: { suites: ['small', 'queued'] },
   });
   daemon = await at.daemon(['--listen', '0']);
   [, url = ''] = await daemon.printed(/"http":"(http:[^"]+)"/);
@@ -45,7 +46,11 @@ test('a daemon that works is healthy and ready, and tells its state to people an
   expect(status).toMatchObject({ mode: 'working', concurrency: 1, health: { ok: true, troubles: [] } });
   const { stdout } = await at.command('daemon', 'status');
   expect(stdout).toContain(`process ${(status as { pid: number }).pid}`);
-  expect(stdout).toContain('all is well');
+  // Nobody has started the suite of its configuration yet, or its name is misspelt.
+  expect(stdout).toContain('engine and service work; see below: 2 places without runs');
+  expect(stdout).toContain(
+    'suite queued: the service lists no case of it: is its id in daemon.suites right?',
+  );
   expect(JSON.parse((await at.command('daemon', 'status', '--json')).stdout)).toMatchObject({
     mode: 'working',
   });
@@ -99,6 +104,8 @@ describe('a suite file', () => {
     const [, file = ''] = /queued as (\S+);/.exec(stdout) ?? [];
     await expect.poll(() => trialStatus('queued')).toBe('reported');
     await expect.poll(() => existsSync(file)).toBe(false);
+    await at.once(({ polls }) => polls.length === 0);
+    expect((await at.command('daemon', 'status')).stdout).toContain('all is well');
   });
 
   test('that somebody else dropped, and that is none, is put aside with the reason', async () => {
@@ -138,6 +145,7 @@ test('its metrics say what it did', async () => {
   expect(text).toMatch(/^offsite_phase_seconds_count\{phase="harness"\} 2$/m);
   expect(text).toMatch(/^offsite_outbox_reports 0$/m);
   expect(text).toMatch(/^offsite_healthy 1$/m);
+  expect(text).toMatch(/^offsite_ready 1$/m);
 });
 
 test('its status says what is prepared', async () => {

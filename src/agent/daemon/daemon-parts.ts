@@ -48,5 +48,5 @@ export interface DaemonEnd {
   /** Whether every other batch in the queue could be started. */
   isBegun: boolean;
   /** The poll targets whose last poll failed. */
-  pollFailures: DaemonStatus['polls'];
+  pollFailures: { target: string; failure: string }[];
 }

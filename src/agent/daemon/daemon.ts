@@ -217,7 +217,8 @@ export class Daemon {
   }
 
   #end({ isCompared }: Delivery): DaemonEnd {
-    const { finished, outbox, queued, polls: pollFailures } = this.status();
+    const { finished, outbox, queued } = this.status();
+    const pollFailures = this.#pollTargets.failures;
     const unreported = outbox.queued + outbox.sent + outbox.parked;
     const { isBegun, refused } = this.#queue;
     return { finished, unreported, isCompared, queued, refused, isBegun, pollFailures };

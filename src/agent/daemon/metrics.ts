@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { TrialRecord } from '../../record/trial-record.ts';
-import type { DaemonStatus } from './status.ts';
+import { type DaemonStatus, isReady } from './status.ts';
 
 /** Seconds, from a trial that does nothing to one that works for hours. */
 const durationBuckets = [0.1, 0.3, 1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000];
@@ -29,6 +29,11 @@ const present: [name: string, help: string, value: (status: DaemonStatus) => num
     ({ outbox }) => (outbox.oldestMs ?? 0) / 1000,
   ],
   ['offsite_healthy', '1 if engine, service and every loop work, else 0.', ({ health }) => Number(health.ok)],
+  [
+    'offsite_ready',
+    '1 if trials may start, as `/readyz`; 0 while paused or draining, or with a full disk.',
+    (status) => Number(isReady(status)),
+  ],
   ['offsite_resident_bytes', "The daemon's own memory.", ({ residentBytes }) => residentBytes],
 ];
 

@@ -25,6 +25,8 @@ interface Look {
   /** Whether a poll has read all of the target once. */
   known: boolean;
   failure: string | undefined;
+  /** Whether the service listed nothing of it: its name may be misspelt. */
+  empty: boolean;
 }
 
 /**
@@ -75,6 +77,7 @@ export class PollTargets {
       nextAt: this.#monotonic(),
       known,
       failure: undefined,
+      empty: false,
     };
     this.#looks.set(nameOf(target), look);
   }
@@ -139,6 +142,19 @@ export class PollTargets {
   /** Whether every target has been read once, or its last poll failed. */
   get allPolled(): boolean {
     return [...this.#looks.values()].every(({ known, failure }) => known || failure !== undefined);
+  }
+
+  /** Notes whether the service lists anything of a target. Returns false if that was known. */
+  listed(target: PollTarget, items: number): boolean {
+    const look = this.#looks.get(nameOf(target));
+    const isNews = look !== undefined && look.empty !== (items === 0);
+    if (look) look.empty = items === 0;
+    return isNews;
+  }
+
+  /** The targets of which the service lists nothing. */
+  get empty(): string[] {
+    return [...this.#looks.values()].flatMap(({ target, empty }) => (empty ? [nameOf(target)] : []));
   }
 
   get failures(): { target: string; failure: string }[] {

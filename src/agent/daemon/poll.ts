@@ -63,15 +63,20 @@ function tooSlow(): OffsiteError {
   );
 }
 
+/** Why a suite of the configuration brings no runs. It may also be started later. */
+export const nothingListed = 'the service lists no case of it: is its id in daemon.suites right?';
+
 /** Adds the cases of a suite as targets. Resolves with how many were not known before. */
 async function lookAtSuite(
   target: PollTarget,
-  { client, targets }: PollParts,
+  { client, targets, log }: PollParts,
   signal: AbortSignal,
 ): Promise<number> {
   const before = targets.size;
-  for (const id of await casesOf(target.id, client, signal))
-    targets.add({ kind: 'case', id, suite: target.id });
+  const cases = await casesOf(target.id, client, signal);
+  if (targets.listed(target, cases.length) && cases.length === 0)
+    log.warn({ suite: target.id }, nothingListed);
+  for (const id of cases) targets.add({ kind: 'case', id, suite: target.id });
   return targets.size - before;
 }
 

@@ -1,5 +1,6 @@
 import { Hono } from 'hono';
 import type { Daemon } from './daemon.ts';
+import { isReady } from './status.ts';
 
 /** The routes that anybody on this machine may call: health, readiness, status and metrics. */
 export function statusRoutes(daemon: Daemon): Hono {
@@ -9,8 +10,9 @@ export function statusRoutes(daemon: Daemon): Hono {
     return context.json(health, health.ok ? 200 : 503);
   });
   routes.get('/readyz', (context) => {
-    const { mode, blocked } = daemon.status();
-    const ready = mode === 'working' && blocked === undefined;
+    const status = daemon.status();
+    const { mode, blocked } = status;
+    const ready = isReady(status);
     return context.json({ ready, mode, blocked }, ready ? 200 : 503);
   });
   routes.get('/status', (context) => context.json(daemon.status()));

@@ -4,6 +4,7 @@ import type { Worker } from '../worker/worker.ts';
 import type { DaemonParts } from './daemon-parts.ts';
 import type { HealthWatch } from './health.ts';
 import type { Metrics } from './metrics.ts';
+import { nothingListed } from './poll.ts';
 import type { PollTargets } from './poll-targets.ts';
 import type { DaemonStatus, Mode, RunningTrial } from './status.ts';
 import { refusedTickets } from './ticket.ts';
@@ -52,7 +53,10 @@ export function statusOf(
       .limits()
       .map(({ name, limit, most, wanted }) => ({ model: name, limit, most, inFlight: wanted })),
     outbox: { ...reports, oldestMs: oldestAt && Math.max(0, clock.now() - oldestAt) },
-    polls: targets.failures.map(({ target, failure }) => ({ place: target, trouble: failure })),
+    polls: [
+      ...targets.failures.map(({ target, failure }) => ({ place: target, trouble: failure })),
+      ...targets.empty.map((target) => ({ place: target, trouble: nothingListed })),
+    ],
     health: health.health,
     residentBytes: process.memoryUsage.rss(),
   };

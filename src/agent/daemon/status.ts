@@ -77,8 +77,13 @@ export interface DaemonStatus {
    * `oldestMs` is the age of the oldest one that was not refused.
    */
   outbox: { queued: number; sent: number; parked: number; oldestMs: number | undefined };
-  /** The poll targets whose last poll failed, and why. */
+  /** The poll targets whose last poll failed or that have no case at the service, and why. */
   polls: { place: string; trouble: string }[];
   health: Health;
   residentBytes: number;
+}
+
+/** Whether the daemon starts trials. */
+export function isReady({ mode, blocked }: DaemonStatus): boolean {
+  return mode === 'working' && blocked === undefined;
 }

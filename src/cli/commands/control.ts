@@ -79,7 +79,7 @@ function statusText(status: DaemonStatus): Printable {
         text`engine    ${name}: ${address}, ${here} running${ours(works ? '' : ', does not answer')}`,
     ) ?? [text`engine    ${status.engine}`]),
     text`results   ${status.dataFolder}`,
-    text`health    ${health.ok ? 'all is well' : lines(health.troubles.join('; '))}`,
+    text`health    ${health.ok ? stateOf(status) : lines(health.troubles.join('; '))}`,
     text`trials    ${status.queued} queued, ${atATime} running, ${ended} finished since the start`,
     text`verdicts  ${finished.passed} passed, ${finished.failed} failed, ${finished.void} void`,
     text`reports   ${outbox.queued} to send, ${outbox.sent} sent and not seen at the service yet${oldest}${refused}`,
@@ -110,11 +110,24 @@ function statusText(status: DaemonStatus): Printable {
         text`${trial.case} · ${trial.run} #${trial.ordinal}  free in ${duration(trial.freeInMs)} unless renewed`,
     ),
     ...section(
-      'poll targets that failed',
+      'what brings no runs',
       status.polls,
       ({ place: target, trouble: problem }) => text`${target}: ${lines(problem)}`,
     ),
   ]);
+}
+
+/** What a person has to look at although engine, service and loops work. */
+function stateOf({ waiting, parked, refused, polls, outbox, blocked }: DaemonStatus): Printable {
+  const open = [
+    ...(blocked === undefined ? [] : ['no trial starts']),
+    ...(waiting.length > 0 ? [plural(waiting.length, 'waiting run')] : []),
+    ...(parked.length > 0 ? [plural(parked.length, 'parked run')] : []),
+    ...(refused.length > 0 ? [plural(refused.length, 'refused file')] : []),
+    ...(outbox.parked > 0 ? [plural(outbox.parked, 'refused report')] : []),
+    ...(polls.length > 0 ? [`${plural(polls.length, 'place')} without runs`] : []),
+  ];
+  return ours(open.length === 0 ? 'all is well' : `engine and service work; see below: ${open.join(', ')}`);
 }
 
 function section<Item>(title: string, items: readonly Item[], lineOf: (item: Item) => Printable): Value[] {

@@ -44,7 +44,8 @@ function createCommand() {
 
 /**
  * What each kind of user of the service needs. `agent`: a person or a CI job that starts batches, runs their
- * trials and reports them. `daemon`: a machine that runs and reports what others started. `read`: a viewer.
+ * trials and reports them. `daemon`: a machine that runs and reports what others started; the contract has no
+ * right that is less than `evals:write` for that. `read`: a viewer.
  */
 const uses = {
   agent: ['evals:read', 'evals:write', 'prompts:read'],

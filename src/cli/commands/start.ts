@@ -1,4 +1,4 @@
-import { Command } from '@commander-js/extra-typings';
+import { Command, Option } from '@commander-js/extra-typings';
 import type { FinishedBatch } from '../../agent/finished-batch.ts';
 import { ciRun } from '../../api/ci-run.ts';
 import { suiteOptions } from '../../api/plan-suite.ts';
@@ -31,6 +31,12 @@ export function startCommand() {
     .argument('<file>', 'the suite file (YAML)')
     .option('--trials <n>', 'trials of each case on each variant (default: as in the file)', wholeNumber)
     .option('--variant <name...>', 'only these variants of the file')
+    .addOption(
+      new Option(
+        '--for-daemons',
+        'queue it for daemons, which run its trials in place of the service; no baseline counts them',
+      ).conflicts('concurrency'),
+    )
     .option('--wait', 'wait for the results, also if another process or another machine runs the trials')
     .option('--no-wait', 'only start it: leave the trials to a server, even if none runs yet')
     .option('-c, --concurrency <n>', 'trials at a time, if they run here', wholeNumber)
@@ -49,6 +55,7 @@ interface StartOptions extends CommonOptions {
   concurrency?: number | undefined;
   failUnder?: number | undefined;
   dropLocal?: true | undefined;
+  forDaemons?: true | undefined;
   allowOutside?: string[] | undefined;
 }
 
@@ -65,18 +72,19 @@ async function start(file: string, options: StartOptions): Promise<number> {
   const interrupted = context.interruption({ doing: () => doing });
   const { signal } = interrupted;
   const { client, platform, name } = await context.service();
-  const service = platform ? platformService : name;
+  const forDaemons = options.forDaemons === true;
+  const service = platform && !forDaemons ? platformService : name;
   // --fail-under needs the results, so it implies --wait.
   const wait = options.wait ?? (options.failUnder === undefined ? undefined : true);
   let started: Started;
-  if (platform) {
+  if (platform && !forDaemons) {
     interrupted.noteCrashesIn({ dataFolder, redact, crashes: context.ledger().crashes });
     const { concurrency } = options;
     const here = { context, platform, concurrency, mayRun: wait !== false };
     started = await startHere(plan, here, { progress, observe: progress.event, signal });
   } else {
     const left = uncarried(file, (index) => plan.variants.some((one) => one === whole.variants[index]));
-    const there = { client, uncarried: left, dropLocal: options.dropLocal === true };
+    const there = { client, uncarried: left, dropLocal: options.dropLocal === true, forDaemons };
     started = await startThere(plan, there, signal);
   }
   if (started.kind === 'finished') return printFinished(started.batch, context, progress, options);
