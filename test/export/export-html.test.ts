@@ -134,6 +134,8 @@ describe('an exported page', () => {
     });
     const { page } = await opened((await exported({ now: Date.UTC(2026, 10, 28, 12) })).file);
     await page.getByText('audited: 1 consistent').waitFor();
+    const cell = page.getByRole('cell').filter({ hasText: '✗' });
+    expect(await cell.innerText()).toContain('consistent');
     await page.getByText(/exported .*28.*2026.* by Offsite .* on linux/).waitFor();
     await trial(page, '✗').click();
     const chip = page.getByRole('region', { name: 'Verdict' }).getByText('consistent', { exact: true });

@@ -1,6 +1,8 @@
+import type { AuditStanding } from '../../../record/audit.ts';
 import { type GridTrial, gridOf, passRate, tallyOf } from '../../model/grid.ts';
 import { line } from '../parts/foreign.ts';
 import { percent } from '../parts/quantities.ts';
+import { standingText } from '../parts/verdict.tsx';
 import { VirtualList } from '../parts/virtual-list.tsx';
 import { Repeats } from './repeats.tsx';
 
@@ -21,7 +23,10 @@ export function BatchGrid({ trials, variants, at, addressOf }: BatchGridProps) {
   const inLine = Math.min(most, repeatsInLine);
   // A cell with a void trial has a line with its reason.
   const hasReasons = trials.some(({ verdict, cause }) => verdict === 'void' && cause);
-  const rowHeight = 0.9 + 1.75 * Math.ceil(most / repeatsInLine) + (hasReasons ? 1.3 : 0);
+  // And so has one with an audited trial, with the level that was reached.
+  const hasLevels = trials.some(({ audit }) => audit);
+  const lines = [hasReasons, hasLevels].filter(Boolean).length;
+  const rowHeight = 0.9 + 1.75 * Math.ceil(most / repeatsInLine) + 1.3 * lines;
   const columns = {
     '--variants': `${variants.length}`,
     '--cell': `${inLine * 1.75 + 3.8}rem`,
@@ -85,11 +90,32 @@ function Cell({ cell, at, addressOf }: CellProps) {
     <span role="cell" class="cell">
       <Repeats trials={cell} at={at} addressOf={addressOf} />
       {cell.length > 1 && rate !== undefined && <span class="dim rate">{percent(rate)}</span>}
+      {cell.some(({ audit }) => audit) && <Levels cell={cell} />}
       {cause && (
         <span class="dim reason" title={line(cause.message)}>
           {cause.kind}: {line(cause.message)}
         </span>
       )}
+    </span>
+  );
+}
+
+/** How far the trials of a cell were audited: one word if it is the same for all of them. */
+function Levels({ cell }: Pick<CellProps, 'cell'>) {
+  const groups = [...Map.groupBy(cell, ({ audit }) => audit?.standing)];
+  const text = (standing: AuditStanding | undefined, trials: GridTrial[]) => {
+    const name = standing === undefined ? 'not audited' : standingText(standing);
+    return groups.length === 1 ? name : `${trials.map(({ ordinal }) => `#${ordinal}`).join(' ')} ${name}`;
+  };
+  const all = groups.map(([standing, trials]) => text(standing, trials)).join(', ');
+  return (
+    <span class="reason levels" title={`audited: ${all}`}>
+      {groups.map(([standing, trials], index) => (
+        <span key={standing ?? ''} class={`audit ${standing ?? ''}`}>
+          {index > 0 && ', '}
+          {text(standing, trials)}
+        </span>
+      ))}
     </span>
   );
 }

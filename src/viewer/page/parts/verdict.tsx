@@ -1,3 +1,4 @@
+import type { AuditStanding } from '../../../record/audit.ts';
 import type { Tally } from '../../model/grid.ts';
 import type { TrialRow } from '../../model/shapes.ts';
 import { when } from './quantities.ts';
@@ -30,12 +31,15 @@ export function Verdict({ standing }: { standing: Standing }) {
 export function AuditChip({ audit }: Pick<TrialRow, 'audit'>) {
   if (!audit) return null;
   const { standing, at } = audit;
-  const text = standing === 'none' ? 'not even intact' : standing;
   return (
     <span class={`tag audit ${standing}`} title={`audited ${when(at)}`}>
-      {text}
+      {standingText(standing)}
     </span>
   );
+}
+
+export function standingText(standing: AuditStanding): string {
+  return standing === 'none' ? 'not even intact' : standing;
 }
 
 /** Numbers of verdicts, as words for those who cannot see the bar. */
