@@ -2,8 +2,10 @@ import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { evidenceBundles } from '../bounds/anyone.ts';
 import type { ReportedTrial } from '../contract/report.ts';
+import { isCount } from '../gateway/replay/recorded-exchange.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { AuditedLevel } from '../record/audit.ts';
+import type { Cause } from '../record/cause.ts';
 import type { TrialListing } from '../record/listing.ts';
 import { listingOf } from '../record/listing.ts';
 import { readRecord } from '../record/read-record.ts';
@@ -74,6 +76,29 @@ function checkVerdict(record: TrialRecord, checks: Checks): void {
     if (!cause && !fromStep) checks.same('verdict', says, byChecks, verdict);
   } else if (!cause)
     checks.contradicted('cause', 'a trial without a verdict has a cause', 'a cause', undefined);
+  else checkCause(record, cause, checks);
+}
+
+/** The cause of a missing verdict is one that could be, with what the record has of checks and of the model. */
+function checkCause(
+  { steps, models, verifySteps = [], validations = [], judgments = [] }: TrialRecord,
+  { kind, phase }: Cause,
+  checks: Checks,
+): void {
+  if (phase !== 'harness' || kind === 'replay') return;
+  // Of several steps, the first ones were graded.
+  const graded = verifySteps.length + validations.length + judgments.length;
+  if (!steps && graded > 0)
+    checks.contradicted('cause.phase', 'what ended with its harness was not graded', 'no checks', graded);
+  const asked = (models?.exchanges ?? []).filter((one) => one.role === 'agent' && !isCount(one));
+  const answered = asked.filter(
+    ({ status = 0, failure, responseBytes }) => status < 300 && failure === undefined && responseBytes > 0,
+  );
+  const says = 'the cause is one that can be: whatever a harness does after an answer of its model is graded';
+  if (['harness', 'unknown'].includes(kind) && answered.length > 0)
+    checks.contradicted('cause.kind', says, 'no answer of the model', answered.length);
+  if (kind === 'model' && asked.length > 0 && answered.length === asked.length)
+    checks.contradicted('cause.kind', 'a model that failed gave no answer, or an error', 'one', 'none');
 }
 
 /** Later gradings are of this trial, and their verdicts are those of their records. */

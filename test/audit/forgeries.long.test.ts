@@ -63,6 +63,15 @@ const first = <Item>(items: readonly Item[] | undefined): Item => {
   return item;
 };
 
+function madeVoid(record: TrialRecord, kind: 'infrastructure' | 'harness' | 'model'): TrialRecord {
+  const cause = { kind, phase: 'harness' as const, message: 'it could not run' };
+  return Object.assign(record, { verdict: 'void', cause });
+}
+
+function withoutChecks(record: TrialRecord): void {
+  for (const part of ['verifySteps', 'validations', 'judgments'] as const) delete record[part];
+}
+
 /** What an owner does, the level at which it is contradicted, and where. */
 const forgeries: Forgery[] = [
   // Contents
@@ -155,6 +164,24 @@ const forgeries: Forgery[] = [
       f.editAll('wrong#0', (record) => {
         record.verdict = 'void';
       }),
+  ],
+  [
+    'a failure made void by a harness that ended early',
+    'consistent',
+    'wrong#0 cause.phase',
+    (f) => f.editAll('wrong#0', (record) => void madeVoid(record, 'infrastructure')),
+  ],
+  [
+    'a failure made void by a harness that failed, without its checks',
+    'consistent',
+    'wrong#0 cause.kind',
+    (f) => f.editAll('wrong#0', (record) => withoutChecks(madeVoid(record, 'harness'))),
+  ],
+  [
+    'a failure made void by a model that failed, without its checks',
+    'consistent',
+    'wrong#0 cause.kind',
+    (f) => f.editAll('wrong#0', (record) => withoutChecks(madeVoid(record, 'model'))),
   ],
   [
     'a pass with somebody at fault',
