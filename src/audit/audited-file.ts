@@ -4,6 +4,7 @@ import type { Clock } from '../base/clock.ts';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import type { EvidenceSignature } from '../evidence/envelope.ts';
 import { type OpenedEvidence, openEvidence } from '../evidence/open-evidence.ts';
+import { sshPublicKeys } from '../evidence/ssh-keys.ts';
 import { namedTrials } from '../evidence/statement.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import { listTrials } from '../ledger/find.ts';
@@ -12,7 +13,7 @@ import type { Redactor } from '../redaction/redactor.ts';
 import type { EvidenceProblem } from './intact.ts';
 
 /** A file of evidence, as a batch of a data folder of its own. */
-export interface AuditedFile extends Pick<OpenedEvidence, 'commits'> {
+export interface AuditedFile extends Pick<OpenedEvidence, 'commits' | 'images'> {
   ledger: Ledger;
   batch: StoredBatch;
   /** The blob with the definition as its owner sent it. The batch runs a copy that is safe to run. */
@@ -38,7 +39,7 @@ export async function openAuditedFile(
   { folder, trustedKeys, clock, redactor, signal }: OpenParts,
 ): Promise<AuditedFile> {
   const opened = await openEvidence(file, folder, { clock, signal, trustedKeys });
-  const { statement, findings, signature, commits, batch: key } = opened;
+  const { statement, findings, signature, commits, images, batch: key } = opened;
   const ledger = new Ledger(folder, clock, { redactor, isChecked: false });
   const batch = ledger.batches.byKey(key);
   const keys = new Map(
@@ -63,7 +64,7 @@ export async function openAuditedFile(
   const wrong = wrongSignature(signature, trustedKeys !== undefined);
   if (wrong !== undefined) problems.push({ message: wrong, isContradiction: true, trial: undefined });
   const definition = statement.predicate.batch.plan;
-  return { ledger, batch, definition, problems, commits, signature: signatureText(signature) };
+  return { ledger, batch, definition, problems, commits, images, signature: signatureText(signature) };
 }
 
 function wrongSignature(signature: EvidenceSignature, isKeyNamed: boolean): string | undefined {
@@ -83,18 +84,22 @@ function signatureText(signature: EvidenceSignature): string {
   return `signed by ${keyId}${isTrusted === undefined ? asked : ', a key of --signed-by'}`;
 }
 
-/** A public key in PEM. Throws `PUBLIC_KEY_UNREADABLE`, an input error. */
-export function readPublicKey(file: string): KeyObject {
+/**
+ * A public key in PEM, or those for ed25519 in a file of OpenSSH. Throws `PUBLIC_KEY_UNREADABLE`, an input
+ * error.
+ */
+export function readPublicKeys(file: string): KeyObject[] {
   try {
     const text = readFileSync(file, 'utf8');
     // Node would take the public half of it.
     if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)) throw new Error('it is a private key');
-    return createPublicKey(text);
+    const ofSsh = sshPublicKeys(text);
+    return ofSsh.length > 0 ? ofSsh : [createPublicKey(text)];
   } catch (error) {
     throw new OffsiteError(`${file} is no public key: ${messageOf(error)}`, {
       code: 'PUBLIC_KEY_UNREADABLE',
       kind: 'input',
-      hint: 'Give a PEM file: openssl pkey -in evidence-key.pem -pubout -out evidence-key.pub.pem',
+      hint: 'Give a file such as id_ed25519.pub, or a PEM file: openssl pkey -in evidence-key.pem -pubout -out evidence-key.pub.pem',
       cause: error,
     });
   }

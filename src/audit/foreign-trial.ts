@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import type { LoadedImages } from '../evidence/load-images.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import type { CaseEnvironment, NamedImage } from '../suite/environment.ts';
 import { ownImage } from '../trial/image/obtain-image.ts';
@@ -7,6 +8,36 @@ import type { TrialSpec } from '../trial/spec.ts';
 /** How a trial of somebody else is run here: with nothing of this machine but a sandbox. */
 
 type Facts = Pick<TrialRecord, 'images' | 'left'>;
+
+/** A trial as it can be run here. */
+export type TrialHere =
+  | { spec: TrialSpec; isBrought: boolean; obstacle?: undefined }
+  /** Why it cannot be. */
+  | { obstacle: string };
+
+/**
+ * A trial of somebody else as it can be run here. What the reader makes again is worth more than what the
+ * owner brings, so that an image of the evidence is used only for an environment that cannot be made again,
+ * and for what an agent left.
+ *
+ * @param brought loads the images that came with the evidence
+ */
+export async function foreignTrial(
+  spec: TrialSpec,
+  record: Facts & Pick<TrialRecord, 'imageId' | 'environment'>,
+  brought: () => Promise<LoadedImages>,
+): Promise<TrialHere> {
+  const obstacle = foreignObstacle(spec, record);
+  if (obstacle === undefined) {
+    if (record.left?.kind === 'image') await brought();
+    return { spec: sealed(spec, record), isBrought: false };
+  }
+  const { ids, problems } = await brought();
+  const inImage = inBroughtImage(spec, record, ids);
+  const why = inImage ? foreignObstacle(inImage, record) : obstacle;
+  if (inImage && why === undefined) return { spec: sealed(inImage, record), isBrought: true };
+  return { obstacle: [why, ...problems].join('; ') };
+}
 
 /**
  * Why a definition of somebody else cannot be made again here, with nothing of this machine.
@@ -18,7 +49,7 @@ export function foreignObstacle(spec: TrialSpec, record: Facts): string | undefi
   const all = environmentsOf(spec);
   const services = all.flatMap((one) => one.services ?? []);
   if (all.some((one) => one.build) || services.some((one) => one.build))
-    return 'its environment is built from files that the evidence does not hold';
+    return 'its environment is built from files that the evidence does not hold: --include-image adds its image';
   if (all.some(({ source }) => source && !existsSync(source.repository)))
     return 'its workspace begins with a commit that the evidence does not hold';
   if (testsHosts.length > 0 || steps?.list.some((step) => (step.testsHosts ?? []).length > 0))
@@ -33,6 +64,32 @@ export function foreignObstacle(spec: TrialSpec, record: Facts): string | undefi
   const moving = named.find((name) => pinned(name, record) === undefined);
   if (moving === undefined) return undefined;
   return `the image ${moving} has neither a digest nor an id in its record, and can be another image here`;
+}
+
+/**
+ * A trial in the image that its record names, which the evidence holds. Undefined if the image is not there,
+ * or does not have what `prepare` made.
+ */
+function inBroughtImage(
+  spec: TrialSpec,
+  { imageId, environment = [] }: Pick<TrialRecord, 'imageId' | 'environment'>,
+  ids: ReadonlySet<string>,
+): TrialSpec | undefined {
+  if (imageId === undefined || !ids.has(imageId)) return undefined;
+  if (environment.some(({ phase, image }) => phase === 'prepare' && image === undefined)) return undefined;
+  const { build, image } = spec.environment;
+  const made = { build: undefined, source: undefined, files: undefined };
+  const place = build?.place ?? image?.place;
+  return {
+    ...spec,
+    prepare: undefined,
+    profile: { ...spec.profile, install: undefined, files: [] },
+    sandbox: { ...spec.sandbox, image: imageId },
+    environment: {
+      ...{ ...spec.environment, ...made },
+      image: place === undefined ? undefined : { name: imageId, place },
+    },
+  };
 }
 
 /**

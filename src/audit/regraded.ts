@@ -1,38 +1,47 @@
 import { ledgerCassette } from '../agent/ledger-cassette.ts';
 import { type GradingParts, gradeAgain, planRegrade } from '../agent/regrade-batch.ts';
+import type { LoadedImages } from '../evidence/load-images.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import { checksBeside } from '../record/checks-beside.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import type { LookAgain } from './audit-batch.ts';
 import { Checks, notReached } from './checks.ts';
 import type { DefinitionParts } from './evidence-of-trial.ts';
-import { foreignObstacle, pinned, sealed } from './foreign-trial.ts';
+import { foreignTrial, pinned, type TrialHere } from './foreign-trial.ts';
 
 export interface RegradedParts extends DefinitionParts, Omit<GradingParts, 'ledger' | 'suite' | 'cassette'> {
   batch: StoredBatch;
   /** Whether the batch comes from somebody else. */
   isForeign: boolean;
+  /** Loads the images that came with the evidence, once. The reader does not need them for most trials. */
+  brought: () => Promise<LoadedImages>;
   /** Asks judges again, instead of taking their recorded answers. */
   askJudges: boolean;
 }
 
 /** Grades what a trial left again, as it was planned, and compares each check. Stores nothing. */
 export function regradedLevel(parts: RegradedParts): LookAgain {
-  const { ledger, config, batch, isForeign, askJudges, harnesses } = parts;
+  const { ledger, config, batch, isForeign, brought, askJudges, harnesses } = parts;
   return async ({ trial, record, spec }, signal) => {
-    if (record.verdict === 'void') return notReached('regraded', 'it has no verdict to compare');
     if (typeof spec === 'string') return notReached('regraded', spec);
     const request = { trials: [trial], suite: undefined, onlyMissing: false, newServices: false };
     const { jobs, leftOut } = await planRegrade(request, { ledger, harnesses, revision: { config } });
     const [job] = jobs;
-    if (!job) return notReached('regraded', leftOut[0]?.why ?? 'it was left out');
-    const obstacle =
-      (isForeign ? foreignObstacle(job.spec, record) : undefined) ?? judgesObstacle(record, askJudges);
+    if (!job)
+      return notReached(
+        'regraded',
+        record.verdict === 'void' ? noVerdict : (leftOut[0]?.why ?? 'it was left out'),
+      );
+    const here: TrialHere = isForeign
+      ? await foreignTrial(job.spec, record, brought)
+      : { spec: job.spec, isBrought: false };
+    if (here.obstacle !== undefined) return notReached('regraded', here.obstacle);
+    const obstacle = judgesObstacle(record, askJudges);
     if (obstacle !== undefined) return notReached('regraded', obstacle);
     const judges = askJudges || wereAsked(record) ? job.spec.judges : [];
     const judgesOf = { batch: batch.key, name: batch.id, live: 'never' as const };
     const { now } = await gradeAgain(
-      { ...job, spec: { ...(isForeign ? sealed(job.spec, record) : job.spec), judges } },
+      { ...job, spec: { ...here.spec, judges } },
       {
         ...{ ...parts, suite: undefined },
         ...(!askJudges && { judgesOf, cassette: () => ledgerCassette({ ledger }, batch, trial.key) }),
@@ -44,12 +53,18 @@ export function regradedLevel(parts: RegradedParts): LookAgain {
     for (const note of now.regrade?.notes ?? []) checks.missed(note);
     if (judges.length > 0 && !askJudges)
       checks.missed('judges: their recorded answers were taken; --ask-judges asks them again');
-    const image = imageObstacle(record, now);
+    if (here.isBrought) checks.missed(broughtImage);
+    const image = here.isBrought ? undefined : imageObstacle(record, now);
     if (image !== undefined) checks.missed(image);
     // Without a verdict here, nothing is known of the other one.
     if (now.verdict === 'void') {
       checks.missed(`grading gave no verdict here: ${now.cause?.message ?? 'nothing was checked'}`);
       return checks.level('regraded', 'machine');
+    }
+    // Checks can end otherwise on a slower machine, so that this is no contradiction, but it is said.
+    if (record.verdict === 'void') {
+      checks.missed(`${noVerdict}; graded here, it ${now.verdict}`);
+      return checks.level('regraded', 'evidence');
     }
     checks.same('verdict', 'what the trial left has the same verdict', now.verdict, record.verdict);
     for (const { kind, name, was = 'none', now: found = 'none', changed } of checksBeside(record, now))
@@ -57,6 +72,10 @@ export function regradedLevel(parts: RegradedParts): LookAgain {
     return checks.level('regraded', image === undefined ? undefined : 'machine');
   };
 }
+
+export const noVerdict = 'it has no verdict to compare';
+
+export const broughtImage = 'its environment: it was not made again; its image came with the evidence';
 
 function wereAsked({ models, judgments = [] }: TrialRecord): boolean {
   return (

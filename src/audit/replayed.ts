@@ -10,15 +10,15 @@ import type { TrialSpec } from '../trial/spec.ts';
 import type { LookAgain } from './audit-batch.ts';
 import { Checks, notReached } from './checks.ts';
 import { definitionOf } from './evidence-of-trial.ts';
-import { foreignObstacle, sealed } from './foreign-trial.ts';
-import type { RegradedParts } from './regraded.ts';
+import { foreignTrial, type TrialHere } from './foreign-trial.ts';
+import { broughtImage, noVerdict, type RegradedParts } from './regraded.ts';
 
 /**
  * Runs the harness of a trial again, against the recorded answers of its models, and compares its requests,
  * its commands and what it left. Stores nothing.
  */
 export function replayedLevel(parts: Omit<RegradedParts, 'askJudges'>): LookAgain {
-  const { ledger, batch, isForeign } = parts;
+  const { ledger, batch, isForeign, brought } = parts;
   // The evidence of somebody else has a plan that is safe to run, beside the definition.
   const specOf = definitionOf(batch, parts);
   return async ({ trial, record, spec: asked }, signal) => {
@@ -27,18 +27,23 @@ export function replayedLevel(parts: Omit<RegradedParts, 'askJudges'>): LookAgai
       return notReached('replayed', String(typeof spec === 'string' ? spec : asked));
     const leftOut: string[] = [];
     const cassette = ledgerCassette({ ledger, leftOut: (why) => leftOut.push(why) }, batch, trial.key);
-    const obstacle = (isForeign ? foreignObstacle(spec, record) : undefined) ?? replayObstacle(record, spec);
+    const obstacle = replayObstacle(record, spec);
     if (obstacle !== undefined) return notReached('replayed', obstacle);
     const recorded = cassette.trials.flatMap((one) => one.exchanges()).length;
     const [why] = leftOut;
     if (recorded === 0)
       return notReached('replayed', why ?? 'it asked no model, so there is nothing to replay');
+    const here: TrialHere = isForeign
+      ? await foreignTrial(spec, record, brought)
+      : { spec, isBrought: false };
+    if (here.obstacle !== undefined) return notReached('replayed', here.obstacle);
     const replay = { batch: batch.key, name: batch.id, live: 'never' as const };
     const given = { ...parts, keep: undefined, cassette: () => cassette };
     const modelConfig = asked.modelConfig && recordedModel(asked.modelConfig, batch.id);
-    const safe = { ...(isForeign ? sealed(spec, record) : spec), modelConfig, replay };
+    const safe = { ...here.spec, modelConfig, replay };
     const now = await runTrial(safe, given, signal, () => undefined);
     const checks = new Checks();
+    if (here.isBrought) checks.missed(broughtImage);
     if (
       now.cause &&
       ['infrastructure', 'harness', 'task', 'unknown'].includes(now.cause.kind) &&
@@ -49,7 +54,7 @@ export function replayedLevel(parts: Omit<RegradedParts, 'askJudges'>): LookAgai
     }
     // Whoever lost an engine is no forger; but a failure can be called that.
     if (record.verdict === 'void' && now.verdict !== 'void') {
-      checks.missed(`it has no verdict to compare; here, it ${now.verdict}`);
+      checks.missed(`${noVerdict}; here, it ${now.verdict}`);
       return checks.level('replayed', 'evidence');
     }
     compare(record, now, checks);

@@ -2,6 +2,7 @@ import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, ve
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { sshPrivateKey } from './ssh-keys.ts';
 import { payloadType, type Statement } from './statement.ts';
 
 /**
@@ -26,8 +27,8 @@ export interface Signing {
 export const unsigned: Signing = { signer: undefined, wrap: async (payload) => envelopeOf(payload, []) };
 
 /**
- * Signs with an ed25519 private key in PEM. Throws `SIGNING_KEY_UNREADABLE`, an input error, for anything
- * else.
+ * Signs with an ed25519 private key, in PEM or in the format of OpenSSH. Throws `SIGNING_KEY_UNREADABLE`, an
+ * input error, for anything else.
  */
 export function keySigning(file: string): Signing {
   const refused = (why: string, cause?: unknown) =>
@@ -41,10 +42,8 @@ export function keySigning(file: string): Signing {
     const text = readFileSync(file, 'utf8');
     // The first line of a key names its format.
     const format = /^\s*-----BEGIN ([A-Z ]+)-----/.exec(text)?.[1];
-    if (format === 'OPENSSH PRIVATE KEY')
-      throw refused('it is a key in the format of OpenSSH, and a PEM file is needed');
     if (format === 'ENCRYPTED PRIVATE KEY') throw refused('it needs a passphrase');
-    const key = createPrivateKey(text);
+    const key = format === 'OPENSSH PRIVATE KEY' ? sshPrivateKey(text) : createPrivateKey(text);
     if (key.asymmetricKeyType !== 'ed25519')
       throw refused(`it is a key for ${key.asymmetricKeyType}, and one for ed25519 is needed`);
     const publicKey = createPublicKey(key);

@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { generateKeyPairSync, hash } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readPlan } from '../../src/agent/stored-plan.ts';
+import { readPublicKeys } from '../../src/audit/audited-file.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { keySigning, type Signing, unsigned } from '../../src/evidence/envelope.ts';
 import { openEvidence } from '../../src/evidence/open-evidence.ts';
@@ -147,10 +148,43 @@ test.each([
   expect(() => keySigning(key)).toThrow(why);
 });
 
-test('a key in the format of OpenSSH is refused with what to do', () => {
-  const key = join(folder, 'id');
-  execFileSync('ssh-keygen', ['-t', 'ed25519', '-N', '', '-q', '-f', key], { stdio: 'pipe' });
-  expect(() => keySigning(key)).toThrow('format of OpenSSH');
+/** A key of ssh-keygen: the path of its private half. */
+function sshKey(name: string, type: string, passphrase = ''): string {
+  const key = join(folder, name);
+  execFileSync('ssh-keygen', ['-t', type, '-N', passphrase, '-q', '-f', key], { stdio: 'pipe' });
+  return key;
+}
+
+test('a key of ssh-keygen signs, and its public file, or a list with it, says whose it is', async () => {
+  const [own, other] = [sshKey('own', 'ed25519'), sshKey('other', 'ed25519')];
+  const { file } = await exported({ signing: keySigning(own) });
+  const signedBy = async (...files: string[]) => {
+    const trustedKeys = files.flatMap(readPublicKeys);
+    return (await readEvidence(file, { signal, trustedKeys })).signature;
+  };
+  expect(await signedBy(`${own}.pub`)).toMatchObject({ holds: true, isTrusted: true });
+  expect(await signedBy(`${other}.pub`)).toMatchObject({ holds: true, isTrusted: false });
+  const list = join(folder, 'keys');
+  writeFileSync(list, [`${other}.pub`, `${own}.pub`].map((one) => readFileSync(one, 'utf8')).join(''));
+  expect(await signedBy(list)).toMatchObject({ holds: true, isTrusted: true });
+  expect(() => readPublicKeys(own)).toThrow('it is a private key');
+});
+
+test.each([
+  ['with a passphrase', () => sshKey('one', 'ed25519', 'secret'), 'passphrase'],
+  ['for RSA', () => sshKey('one', 'rsa'), 'one for ed25519 is needed'],
+  [
+    'that is cut',
+    () => {
+      const key = sshKey('one', 'ed25519');
+      const [begin = '', ...lines] = readFileSync(key, 'utf8').trimEnd().split('\n');
+      writeFileSync(key, [begin, ...lines.slice(0, 2), lines.at(-1)].join('\n'));
+      return key;
+    },
+    'damaged',
+  ],
+])('a key of ssh-keygen %s is refused', (_, make, why) => {
+  expect(() => keySigning(make())).toThrow(why);
 });
 
 test('a content with a key of this machine is left out and named; a record with one ends the export', async () => {

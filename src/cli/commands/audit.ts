@@ -7,13 +7,14 @@ import { concurrencyOn } from '../../agent/engines/trials-at-a-time.ts';
 import { recordedModels } from '../../agent/ledger-cassette.ts';
 import { readPlan } from '../../agent/stored-plan.ts';
 import { auditBatch } from '../../audit/audit-batch.ts';
-import { type AuditedFile, openAuditedFile, readPublicKey } from '../../audit/audited-file.ts';
+import { type AuditedFile, openAuditedFile, readPublicKeys } from '../../audit/audited-file.ts';
 import { committedBy } from '../../audit/committed.ts';
 import type { EvidenceProblem } from '../../audit/intact.ts';
 import { type RegradedParts, regradedLevel } from '../../audit/regraded.ts';
 import { replayedLevel } from '../../audit/replayed.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { unpackCommit } from '../../evidence/commits.ts';
+import { type LoadedImages, loadImages } from '../../evidence/load-images.ts';
 import { openBudget } from '../../gateway/budget.ts';
 import { keepAudit } from '../../ledger/audits.ts';
 import { BlobStore } from '../../ledger/blobs.ts';
@@ -50,7 +51,10 @@ export function auditCommand() {
         .choices(auditLevels)
         .default('consistent' as const),
     )
-    .option('--signed-by <file...>', 'public keys in PEM: a file of evidence must be signed by one of them')
+    .option(
+      '--signed-by <file...>',
+      'public keys, in PEM or of OpenSSH: a file of evidence must be signed by one of them',
+    )
     .option('--ask-judges', 'ask the judges again when the work is graded again, with your keys')
     .option('--json', 'print one JSON document on stdout')
     .action(async (what, options) => {
@@ -129,7 +133,7 @@ async function openAudited(
 ): Promise<Audited> {
   const { clock, redactor } = context;
   if (what !== undefined && statSync(what, { throwIfNoEntry: false })?.isFile()) {
-    const trustedKeys = signedBy?.map(readPublicKey);
+    const trustedKeys = signedBy?.flatMap(readPublicKeys);
     const file = await openAuditedFile(what, { folder, trustedKeys, clock, redactor, signal });
     context.closeWith(file.ledger);
     return { ...file, isForeign: true, target: undefined };
@@ -144,7 +148,7 @@ async function openAudited(
   }
   const ledger = context.ledger();
   const target = announcedTarget(context, what);
-  const none = { definition: undefined, problems: [], commits: [], signature: undefined };
+  const none = { definition: undefined, problems: [], commits: [], images: [], signature: undefined };
   return { ledger, batch: target.batch, ...none, isForeign: false, target };
 }
 
@@ -182,6 +186,7 @@ async function openAgain(
     batch,
     definition = batch.plan,
     isForeign,
+    images,
     blobs,
   }: Omit<Audited, 'target'> & { blobs: BlobStore },
   { askJudges }: AuditOptions,
@@ -191,6 +196,10 @@ async function openAgain(
   const { config, runners, clock } = context;
   await using opened = new AsyncDisposableStack();
   const engines = await context.enginesForTrials(signal);
+  let loading: Promise<LoadedImages> | undefined;
+  const brought = () => (loading ??= loadImages(images, engines.engine, signal));
+  // After all else is removed that uses them.
+  opened.defer(async () => (await loading)?.[Symbol.asyncDispose]());
   const plan = definition === undefined ? undefined : readPlan(ledger.blobs.readJson(definition)).plan;
   const unknown = askJudges && plan?.judges.find((judge) => !Object.hasOwn(config.models, judge));
   if (unknown)
@@ -204,7 +213,9 @@ async function openAgain(
   const certificates = await context.certificates();
   // Somebody else's sandboxes see no variable of this machine.
   const host = isForeign ? noHostEnvironment : context.host;
-  const [sandboxes, ...elsewhere] = enginesOf(engines).map((engine) =>
+  // And their record chooses no other engine of it.
+  const used = isForeign ? [engines.engine] : enginesOf(engines);
+  const [sandboxes, ...elsewhere] = used.map((engine) =>
     opened.use(new Sandboxes(engine, certificates, { runners, host, clock })),
   );
   if (!sandboxes) throw new Error('there is no engine');
@@ -212,7 +223,7 @@ async function openAgain(
   const concurrency = config.concurrency ?? concurrencyOn(engines, possible);
   const parts = {
     ...{ ledger, config, harnesses: runners, runners, sandboxes, elsewhere, gateway, clock, batch },
-    ...{ blobs, isForeign, askJudges: askJudges === true },
+    ...{ blobs, isForeign, brought, askJudges: askJudges === true },
     budgets: { ...config.budgets, batch: openBudget(config.budgets.batch, clock.now()) },
   };
   const kept = opened.move();

@@ -37,7 +37,7 @@ export function exportCommand() {
     .option('--cassette <file|->', 'its exchanges with models, to replay: `replay: FILE` of a model')
     .option('--evidence <file|->', 'everything that others need to check its results, as one tar archive')
     .option('--include-image', 'with --evidence: also the images of its sandboxes, which may be large')
-    .option('--sign-with <file>', 'with --evidence: the ed25519 key, a PEM file, that signs it')
+    .option('--sign-with <file>', 'with --evidence: the ed25519 key that signs it, of OpenSSH or in PEM')
     .addOption(new Option('--only <verdict...>', 'only trials with this verdict').choices(verdicts))
     .option('--with-outputs', 'include the texts that records name: diffs, logs, recorded model traffic')
     .action(async (batch, options) => {

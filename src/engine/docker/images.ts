@@ -31,6 +31,12 @@ export function dockerImages(client: DockerClient): ImagePort {
       // The engine may first write all of it to its own disk.
       return client.askForStream('saving images', request, { signal, timeoutMs: archives.time.transfer });
     },
+    async load(archive, signal) {
+      const request = { method: 'POST', path: '/images/load?quiet=1', archive } as const;
+      const limits = { signal, timeoutMs: archives.time.transfer };
+      const answer = JSON.stringify(await client.upload<unknown>('loading images', request, limits)) ?? '';
+      return [...answer.matchAll(/Loaded image[^"]*?(sha256:[0-9a-f]{64})/g)].map(([, id = '']) => id);
+    },
     build: (request) => buildImage(client, request),
   };
 }

@@ -128,6 +128,8 @@ export interface ImagePort {
   import(request: ImportRequest): Promise<void>;
   /** One archive of images, by their ids, in the form that the engine loads again. It may be of any size. */
   save(ids: readonly string[], signal?: AbortSignal): Promise<Readable>;
+  /** Adds the images of an archive that {@link save} gave. Resolves with the ids of those without names. */
+  load(archive: Readable, signal?: AbortSignal): Promise<string[]>;
   /**
    * Builds an image with the engine's classic builder. Leaves no container behind. Throws `IMAGE_NOT_BUILT`,
    * an `input` error, if a step fails.
