@@ -2,7 +2,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { withBlameTable } from '../../scripts/reference/blame-table.ts';
-import { blameOf, blameTable, type Evidence, evidenceValues, nothingTried } from '../../src/trial/blame.ts';
+import {
+  blameOf,
+  blameTable,
+  type Decision,
+  type Evidence,
+  evidenceValues,
+  nothingTried,
+} from '../../src/trial/blame.ts';
 
 type Name = keyof Evidence;
 
@@ -74,6 +81,19 @@ test('work that twice cannot be graded, while the control can each time, is neve
   expect(spoiled.filter((one) => !agents.includes(one))).toEqual([]);
 });
 
+test('work of an agent is void only if something without that work failed too', () => {
+  const wrong = decided(({ agent, work }) => agent !== 'absent' && isFault(work)).filter(
+    ({ evidence: { untouched, solved, judge, after }, decision }) =>
+      decision.kind === 'blame' &&
+      decision.blame !== 'agent' &&
+      ![untouched, solved].some(isFault) &&
+      judge !== 'silent' &&
+      judge !== 'wrong' &&
+      after !== 'fault',
+  );
+  expect(wrong).toEqual([]);
+});
+
 test('a verdict stands, whatever else was seen', () => {
   const graded = decided(({ work }) => work === 'verdict');
   expect(graded.filter(({ decision }) => decision.kind !== 'grade')).toEqual([]);
@@ -122,6 +142,53 @@ function rowOf(evidence: Evidence): number {
     (Object.keys(when) as Name[]).every((name) => (when[name] as readonly string[]).includes(evidence[name])),
   );
 }
+
+/** All that experiments can lead to from here: what is tried, each result of it, and whose fault it is. */
+function courses(evidence: Evidence, seen: string, indent = ''): string {
+  const decision = blameOf(evidence);
+  if (decision.kind !== 'try') return `${indent}${seen}: ${wordOf(decision)}\n`;
+  const { experiment } = decision;
+  const branches = new Map<string, string[]>();
+  for (const value of evidenceValues[experiment]) {
+    if (value === 'untried') continue;
+    const branch = courses({ ...evidence, [experiment]: value } as Evidence, '*', `${indent}  `);
+    branches.set(branch, [...(branches.get(branch) ?? []), value]);
+  }
+  const lines = [...branches].map(([branch, values]) => branch.replace('*', values.join(' or ')));
+  return `${indent}${seen}: ${experiment}?\n${lines.join('')}`;
+}
+
+/** What is decided for each answer of a model and each ending of a harness. */
+function endings(agent: Evidence['agent']): string {
+  const rows = evidenceValues.model.map((model) => {
+    const cells = evidenceValues.harness.map((harness) => {
+      const ended = { ...start, agent, model, harness };
+      const decision = blameOf(ended);
+      if (decision.kind !== 'try') return wordOf(decision);
+      const probed = (['silent', 'answers'] as const).map((probe) => wordOf(blameOf({ ...ended, probe })));
+      return `${decision.experiment}? ${probed.join(' or ')}`;
+    });
+    return [model, ...cells];
+  });
+  return [['', ...evidenceValues.harness], ...rows].map((row) => `${row.join(' | ')}\n`).join('');
+}
+
+function wordOf(decision: Decision): string {
+  return decision.kind === 'blame' ? decision.blame : decision.kind;
+}
+
+test('all that experiments can lead to ends as it was thought out, in blame-outcomes.txt', () => {
+  const harnesses = evidenceValues.agent.map(
+    (agent) => `agent ${agent}, at the end of its harness\n${endings(agent)}`,
+  );
+  const gradings = evidenceValues.agent.map((agent) => {
+    const works = evidenceValues.work.filter((work) => work !== 'untried');
+    return `agent ${agent}, grading of its work\n${works.map((work) => courses({ ...start, agent, work }, work, '  ')).join('')}`;
+  });
+  expect([...harnesses, ...gradings].join('\n')).toBe(
+    readFileSync(join(import.meta.dirname, 'blame-outcomes.txt'), 'utf8'),
+  );
+});
 
 test('docs/reference/blame.md shows the table that the code reads (else: npm run generate)', () => {
   const page = readFileSync(join(import.meta.dirname, '../../docs/reference/blame.md'), 'utf8');
