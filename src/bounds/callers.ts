@@ -33,6 +33,7 @@ export const serviceRequests = channel({
     request: milliseconds(120_000, 'until the whole request has arrived'),
     idle: milliseconds(30_000, 'between two requests'),
     step: milliseconds(5, 'building an answer; then others are served before its next part'),
+    start: milliseconds(3_600_000, 'writing the runs of a start; then what is there of it is removed'),
     close: milliseconds(5_000, 'for requests in flight when the service ends'),
   },
   count: {

@@ -68,6 +68,7 @@ export function openService({
   // In KiB. With SQLite's default of 2 MiB, a large database reads its indexes from the file again and again.
   database.exec('PRAGMA cache_size = -65536');
   const stores = createStores(database, () => clock.now(), countsAudited);
+  stores.batches.removeUnlisted(clock.now() - serviceRequests.time.start);
   const writer = createWriter(database);
   const inProgress = new Set<string>();
   const answer = createApplication({

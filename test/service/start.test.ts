@@ -1,8 +1,11 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { onlyRun, openTestService, startRequest } from './test-service.ts';
+import { serviceRequests } from '../../src/bounds/callers.ts';
+import { openService, serviceDatabase } from '../../src/service/service.ts';
+import { folderForTest, onlyRun, openTestService, startRequest, stillClock } from './test-service.ts';
 
 const { suite } = startRequest();
 
@@ -169,6 +172,37 @@ test('the runs of a start are seen together, once all of them are written', asyn
     seen.add(listed.length).add(runs.length);
   }
   expect([...seen].sort()).toEqual([0, 20]);
+});
+
+test('of a start that a crash cut off nothing is left, once it cannot go on any more', async () => {
+  using folder = folderForTest();
+  const cases = Array.from({ length: 20 }, (_, n) => ({ id: `case-${n}`, name: 'n' }));
+  const variants = Array.from({ length: 20 }, (_, n) => ({ model: `model-${n}` }));
+  const rows = () => {
+    using database = new DatabaseSync(join(folder.path, serviceDatabase));
+    const { n } =
+      database
+        .prepare(
+          'SELECT (SELECT count(*) FROM runs) + (SELECT count(*) FROM batches) + (SELECT count(*) FROM batch_cases) AS n',
+        )
+        .get() ?? {};
+    return Number(n);
+  };
+  const first = openTestService(folder.path);
+  await first.succeed('evals.start', startRequest());
+  const whole = rows();
+  const cut = first.ask('evals.start', startRequest({ cases, variants }));
+  while (rows() === whole) await setImmediate();
+  await first.service.close();
+  await cut;
+  expect(rows()).toBeGreaterThan(whole);
+  // Another process may still write it.
+  await openTestService(folder.path).service.close();
+  expect(rows()).toBeGreaterThan(whole);
+  const clock = stillClock();
+  clock.advance(serviceRequests.time.start + 1);
+  await openService({ dataFolder: folder.path, clock, integrations: [] }).close();
+  expect(rows()).toBe(whole);
 });
 
 test('braces that name no variable do not count as one', async () => {

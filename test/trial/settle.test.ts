@@ -73,6 +73,12 @@ test('so is work that fails in another way each time', async () => {
   expect(await settled(machine('a'), next)).toBe('agent');
 });
 
+test('the control that is looked at again is the one that had a verdict', async () => {
+  const next = (after: Graded) => ({ untouched: [checks], solved: [verdict, after], works: [machine('b')] });
+  expect(await settled(machine('a'), next(verdict))).toBe('agent');
+  expect(await settled(machine('a'), next(machine('c')))).toBe('unknown');
+});
+
 test('where the machine breaks meanwhile, nobody is blamed', async () => {
   const next = { untouched: [verdict, machine('c')], works: [machine('b')] };
   expect(await settled(machine('a'), next)).toBe('unknown');

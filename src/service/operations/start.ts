@@ -97,6 +97,7 @@ function addBatch({ stores, principal, now }: Call, request: StartRequest) {
     list(): StartResponse {
       for (const started of request.cases) stores.batches.listCase(organization, suite, started);
       for (const run of added) stores.batches.listRun(organization, { ...run, local });
+      if (batch) stores.batches.listBatch(batch);
       const runs = added.map(({ id, caseId, variantIndex }) => ({ id, caseId, variantIndex }));
       return { id: batch?.id ?? '', runs };
     },

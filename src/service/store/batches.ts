@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Case, Suite, Trigger } from '../../contract/definition.ts';
 import type { RunVariant } from '../../contract/record.ts';
+import { inTransaction } from '../../ledger/database.ts';
 import { newIdentifier, runIdentifier } from '../identifiers.ts';
 import { type RunFilter, readsDefinitions } from './runs.ts';
 
@@ -37,6 +38,7 @@ export interface AddedRun {
  * wire.
  */
 export interface BatchStore {
+  /** Nobody sees it before `listBatch`. */
   addBatch(batch: NewBatch): { key: number; id: string };
   /** Adds a case with the JSON text of its definition. Nobody sees it before `listCase`. */
   addCase(batch: { key: number }, added: Case, definition: string): number;
@@ -44,6 +46,10 @@ export interface BatchStore {
   addRun(run: NewRun): AddedRun;
   /** Stores the case for `evals.cases.list`: the latest definition wins. */
   listCase(organization: number, suite: Suite, added: Case): void;
+  /** Keeps a batch whose runs are listed. */
+  listBatch(batch: { key: number }): void;
+  /** Removes batches that were begun before this time and never listed: a process ended meanwhile. */
+  removeUnlisted(before: number): void;
   /** Adds a run to the end of its lists. A run that is not local is open then. */
   listRun(organization: number, run: AddedRun & Pick<NewRun, 'caseId' | 'variant' | 'local'>): void;
   /**
@@ -77,6 +83,15 @@ export function createBatchStore(database: DatabaseSync): BatchStore {
     `INSERT INTO batches (id, organization, suite, suite_name, trials, local, trigger, created_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
   );
+  const beginBatch = database.prepare('INSERT INTO unlisted_batches (batch, since) VALUES (?, ?)');
+  const endBatch = database.prepare('DELETE FROM unlisted_batches WHERE batch = ?');
+  const selectUnlisted = database.prepare('SELECT batch FROM unlisted_batches WHERE since < ?');
+  const removeBatch = [
+    'batch_cases WHERE batch',
+    'runs WHERE batch',
+    'batches WHERE key',
+    'unlisted_batches WHERE batch',
+  ].map((rows) => database.prepare(`DELETE FROM ${rows} = ?`));
   const insertCase = database.prepare(
     'INSERT INTO batch_cases (batch, case_name, definition) VALUES (?, ?, ?)',
   );
@@ -119,7 +134,23 @@ export function createBatchStore(database: DatabaseSync): BatchStore {
         triggerText,
         now,
       );
+      beginBatch.run(lastInsertRowid, now);
       return { key: Number(lastInsertRowid), id };
+    },
+    listBatch({ key }) {
+      endBatch.run(key);
+    },
+    removeUnlisted(before) {
+      const unlisted = selectUnlisted.all(before);
+      if (unlisted.length === 0) return;
+      // For each run, SQLite would look for references in all lists.
+      database.exec('PRAGMA foreign_keys = OFF');
+      for (const { batch } of unlisted) {
+        inTransaction(database, () => {
+          for (const remove of removeBatch) remove.run(batch ?? null);
+        });
+      }
+      database.exec('PRAGMA foreign_keys = ON');
     },
     addCase({ key }, { id, name }, definition) {
       const { lastInsertRowid } = insertCase.run(key, JSON.stringify({ id, name }), definition);

@@ -201,4 +201,11 @@ export const migrations: readonly string[] = [
   CREATE INDEX audited_runs_of_baseline ON runs (organization, case_id, suite_id, variant_id)
     WHERE local = 1 AND suite_id IS NOT NULL;
   `,
+  `
+  -- Batches that are still written. Without its row, a batch is complete.
+  CREATE TABLE unlisted_batches (
+    batch INTEGER PRIMARY KEY REFERENCES batches (key),
+    since INTEGER NOT NULL
+  ) STRICT;
+  `,
 ];
