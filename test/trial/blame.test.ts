@@ -41,7 +41,7 @@ function decided(has: (evidence: Evidence) => boolean): typeof all {
 const all = [...everyEvidence()].map((evidence) => ({ evidence, decision: blameOf(evidence) }));
 const agents = all.filter(({ decision }) => decision.kind === 'blame' && decision.blame === 'agent');
 
-const isFault = (value: Evidence['work']) => value !== 'untried' && value !== 'verdict';
+const isFault = (value: Evidence['solved']) => !['untried', 'none', 'verdict'].includes(value);
 const failedAgain = ({ again }: Evidence) => again === 'same fault' || again === 'other fault';
 /** Whether a grading without the agent's work had a verdict, and a judge answered without it. */
 const hasControl = ({ work, untouched, solved, judge }: Evidence) =>
