@@ -99,8 +99,10 @@ describe('connecting', () => {
     expect(engine.capabilities).toMatchObject({ os: 'linux', limits: { memory: true, pids: true } });
     expect(engine.capabilities.apiVersion).toMatch(/^1\.\d+$/);
     expect(engine.capabilities.runtimes).toContain(engine.capabilities.defaultRuntime);
-    for (const name of ['no/such-image:ever', 'Upper', '', '-', '../info?', 'a b', 'a@b'])
-      expect(await engine.findImage(name)).toBeUndefined();
+    const noNames = ['no/such-image:ever', 'Upper', '', '-', '../info?', 'a b', 'a@b'];
+    // The engine redirects such paths.
+    const redirected = ['http://127.0.0.1:9/x', 'a//b', 'a/./b', 'a/', 'a/.'];
+    for (const name of [...noNames, ...redirected]) expect(await engine.findImage(name)).toBeUndefined();
   });
 
   test('if the engine that the user names does not answer, no other is used', async () => {

@@ -41,8 +41,11 @@ export function dockerImages(client: DockerClient): ImagePort {
   };
 }
 
-/** The rough form of an image's name; the engine itself is stricter. */
-const imageName = /^\w(?!.*\.\.)[\w./:@-]*$/;
+/**
+ * The rough form of an image's name; the engine itself is stricter. It answers a path with an empty part or
+ * with dots by sending the client elsewhere.
+ */
+const imageName = /^\w(?!.*\.\.)[\w.:@-]*(?:\/\w[\w.:@-]*)*$/;
 
 async function findImage(
   client: DockerClient,
