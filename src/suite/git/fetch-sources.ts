@@ -14,6 +14,7 @@ import { type FetchParts, fetchCommit } from './fetch-commit.ts';
 import { type GitSource, type PlannedSource, type Repository, withoutCredentials } from './git-source.ts';
 import { type OwnPaths, ownPathsOf, withoutPaths } from './leave-out.ts';
 import { failed, kindOfFailure } from './run-git.ts';
+import { commitOf } from './suite-commit.ts';
 
 export interface SourceParts extends Pick<FetchParts, 'env' | 'signal'> {
   dataFolder: string;
@@ -126,6 +127,11 @@ async function plannedSource(
   if (leftOut.length > 0) {
     const files = plural(whole.filter(isFile).length - entries.filter(isFile).length, 'file');
     note(`${title}: left out of the workspace: ${namesText(leftOut)} (${files})`);
+  }
+  if (repositoryNamed.kind === 'local' && (ref === undefined || ref === 'HEAD')) {
+    const here = await commitOf(repositoryNamed.path, asking, isOwn ? own.paths : []);
+    if (here?.dirty === true && here.id === fetched.commit)
+      note(`${title}: changes that are not committed are not in the workspace`);
   }
   const pointers = await lookInto(entries, keys, reading);
   const submodules = entries.filter(({ kind }) => kind === 'submodule').map(({ path }) => path);

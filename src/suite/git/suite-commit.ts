@@ -9,10 +9,13 @@ const timeoutMs = 10_000;
 /**
  * The commit of the repository that a folder is in, and whether the folder has changes. Undefined if there is
  * no repository, no commit in it, or no git that reads it.
+ *
+ * @param except paths in the folder whose changes do not count
  */
 export async function commitOf(
   folder: string,
   { env, signal }: { env: NodeJS.ProcessEnv; signal: AbortSignal },
+  except: readonly string[] = [],
 ): Promise<SuiteCommit | undefined> {
   if (repositoryAbove(folder) === undefined) return undefined;
   const git = async (args: string[], own: string[] = []) => {
@@ -21,7 +24,8 @@ export async function commitOf(
   };
   try {
     const id = await git(['rev-parse', '--verify', 'HEAD']);
-    const changes = await git(statusArgs, await withoutFilters(git));
+    const others = except.map((path) => `:(exclude,literal)${path}`);
+    const changes = await git([...statusArgs, ...others], await withoutFilters(git));
     return { id, dirty: changes !== '' };
   } catch (error) {
     signal.throwIfAborted();

@@ -522,3 +522,16 @@ describe("the suite's own files are left out of its repository", () => {
     });
   });
 });
+
+test('says that changes which are not committed are not in the workspace, except those of the suite itself', async () => {
+  const { commit } = makeRepository(folder);
+  commit({ 'a.txt': 'a', '.gitignore': 'data\n' });
+  await sourcesOf(['{ git: .. }'], { allowOutside: [folder] });
+  expect(notes.join('\n')).not.toContain('not committed');
+  writeFileSync(join(folder, 'a.txt'), 'b');
+  await sourcesOf(['{ git: .., ref: main }'], { allowOutside: [folder] });
+  expect(notes.join('\n')).not.toContain('not committed');
+  const [source] = await sourcesOf(['{ git: .. }'], { allowOutside: [folder] });
+  expect(notes).toContain('HEAD of ..: changes that are not committed are not in the workspace');
+  expect((await filesOf(source))['a.txt']).toBe('a');
+});
