@@ -1,4 +1,5 @@
 import { OffsiteError } from '../base/offsite-error.ts';
+import { Semaphore } from '../base/semaphore.ts';
 import { reportedOutput } from '../bounds/sandbox.ts';
 import { claimAnswers } from '../bounds/service.ts';
 import type { Client } from '../client/client.ts';
@@ -45,8 +46,10 @@ export class ServiceSender implements Sender {
   readonly #parts: SenderParts;
   /** What a report's `id` names: the run, unless this service accepts only the batch. */
   #identifier: 'run' | 'batch' = 'run';
-  /** Whether the service was seen to file a report by its batch where it belongs. */
-  #filesByBatch = false;
+  /** Where the service was seen to file the first report that named the batch. */
+  #filed: 'unknown' | 'right' | 'elsewhere' = 'unknown';
+  /** Until that is known, one report at a time names the batch. */
+  readonly #first = new Semaphore(1);
   /** Which events are sent: all, unless this service refuses them. */
   #events: 'all' | 'started' = 'all';
 
@@ -122,12 +125,18 @@ export class ServiceSender implements Sender {
     if (report.origin === 'found') identifier = 'run';
     const changed = new Map<string, unknown>();
     for (;;) {
+      const isFirst = identifier === 'batch' && this.#filed === 'unknown';
+      using _alone = isFirst ? await this.#first.acquire(signal) : undefined;
+      if (identifier === 'batch' && this.#filed === 'elsewhere') throw changed.get('identifier');
       const id = identifier === 'run' ? report.runId : report.batchId;
       const events = kinds === 'all' ? trial.events : trial.events.filter(({ _tag }) => _tag === 'Started');
       const request = { id, trial: { ...trial, events }, ...(lease !== undefined && { attempt: lease }) };
       try {
         await this.client.call('evals.reportTrial', request, { signal });
-        break;
+        if (identifier === 'batch') await this.#requireFiled(report, trial, signal);
+        if (report.origin === 'planned') this.#identifier = identifier;
+        if (changed.has('events') && isPlain(trial.events)) this.#rememberStartedOnly();
+        return;
       } catch (error) {
         if (lease !== undefined && refusesLease(error)) lease = undefined;
         else if (error instanceof NotFound && report.origin === 'planned' && !changed.has('identifier')) {
@@ -142,9 +151,6 @@ export class ServiceSender implements Sender {
         else throw (error instanceof DecodeRefusal && changed.get('events')) || error;
       }
     }
-    if (report.origin === 'planned') this.#identifier = identifier;
-    if (changed.has('events') && isPlain(trial.events)) this.#rememberStartedOnly();
-    if (identifier === 'batch') await this.#requireFiled(report, trial, signal);
   }
 
   /**
@@ -152,7 +158,7 @@ export class ServiceSender implements Sender {
    * told, the result is filed under another variant: looked at once, after the first success.
    */
   async #requireFiled(report: PendingReport, trial: ReportedTrial, signal: AbortSignal): Promise<void> {
-    if (this.#filesByBatch) return;
+    if (this.#filed === 'right') return;
     const { run: key, runId: id, caseId, ordinal } = report;
     // If the service cannot be asked now, it is looked at after the next report.
     const look = Array.fromAsync(recordsOf([{ key, id, caseId }], this.client, signal));
@@ -160,9 +166,8 @@ export class ServiceSender implements Sender {
     signal.throwIfAborted();
     if (record === undefined) return;
     const { shown } = trialIn(record[1], ordinal, () => trial);
-    this.#filesByBatch = shown === 'ours' || shown === 'bare' || shown === 'unclear';
-    if (this.#filesByBatch) return;
-    this.#identifier = 'run';
+    this.#filed = shown === 'ours' || shown === 'bare' || shown === 'unclear' ? 'right' : 'elsewhere';
+    if (this.#filed === 'right') return;
     throw new OffsiteError(
       `the service accepted trial ${ordinal} of run ${id} by its batch and its place ${trial.taskIndex} in it, ` +
         'but does not show the result there: it may have filed it under another run',

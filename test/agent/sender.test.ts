@@ -32,7 +32,7 @@ const listed = (trial: Record<string, unknown>) =>
     runs: [
       {
         id: 'run_1',
-        trials: [1, 2].map((ordinal) => ({ id: `t${ordinal}`, ordinal, status: 'reported', ...trial })),
+        trials: [1, 2, 3, 4].map((ordinal) => ({ id: `t${ordinal}`, ordinal, status: 'reported', ...trial })),
       },
     ],
   });
@@ -52,6 +52,8 @@ function answers(steps: Step[], lists: Step[]): Step {
 
 interface World {
   times?: number;
+  /** Whether all of them are there before the first is delivered. */
+  atOnce?: boolean;
   sent?: ReportedTrial;
   lease?: number;
   /** How often a command delivers. */
@@ -62,7 +64,7 @@ interface World {
 
 /** Delivers a queued report of each of `times` trials to a service that answers so. */
 async function deliver(steps: Step[], world: World = {}) {
-  const { times = 1, sent = report, lease, commands = 1, shows = [bare] } = world;
+  const { times = 1, atOnce = false, sent = report, lease, commands = 1, shows = [bare] } = world;
   await using service = await scriptedService(answers(steps, shows));
   await using client = createClient({
     url: service.url,
@@ -85,6 +87,7 @@ async function deliver(steps: Step[], world: World = {}) {
     const attempt = ledger.trials.beginAttempt(queueTrial(ledger, batch.key, ordinal));
     const finished = { verdict: 'passed', result: {}, report: { ...sent, ordinal }, lease } as const;
     await ledger.trials.finish(attempt, finished);
+    if (atOnce && ordinal < times) continue;
     for (let n = 0; n < commands; n++) {
       ledger.records.run('UPDATE reports SET next_at = 0');
       outcomes.push(...(await drain(ledger, sender)));
@@ -131,6 +134,16 @@ describe('a report', () => {
       { state: 'parked', answer: expect.stringContaining('filed it under another run') },
     ]);
     expect(left).toHaveLength(1);
+  });
+
+  test('goes by its batch alone at first, and none follows where a service files it elsewhere', async () => {
+    const byBatch: Step = (response, received) =>
+      (JSON.parse(received.body).id === 'batch_1' ? success : notFound)(response, received);
+    const shows = [listed({ status: 'queued' })];
+    const { outcomes, left, sent } = await deliver([byBatch], { times: 4, atOnce: true, shows });
+    expect(sent.filter(({ id }) => id === 'batch_1')).toHaveLength(1);
+    expect(outcomes).toMatchObject(Array(4).fill({ state: 'parked' }));
+    expect(left).toHaveLength(4);
   });
 
   test('goes out by its run again where the service knows no such batch after all', async () => {
