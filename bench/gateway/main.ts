@@ -4,12 +4,13 @@ import { settleHeap } from '../../src/base/heap.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
 import { startServer } from '../service/server-process.ts';
+import { type Measurement, median, printMeasurements } from '../table.ts';
 import type { ClientOrder, ClientTimes } from './client-order.ts';
 import { clientIn } from './clients.ts';
 import { openPlace } from './place.ts';
 import { type ReadyTimes, startOnce } from './ready.ts';
-import { measureStreams, modelsAt, type StreamRow } from './streams/measure.ts';
-import { quantile, summaryOf, thousandths } from './summary.ts';
+import { measureStreams, modelsAt, printStreams, type StreamRow } from './streams/measure.ts';
+import { type Summary, summaryOf } from './summary.ts';
 
 /**
  * The cost of the path from a sealed sandbox to its model. The same client sends requests to the same
@@ -54,35 +55,40 @@ const spec: ContainerSpec = {
   workingDir: '/workspace',
 };
 
-const result = values.only === 'streams' ? { streams: await streams() } : await all();
-if (values.json) console.log(JSON.stringify(result, null, 2));
+const measurements = values.only === 'streams' ? [] : await requests();
+const rows = await streams();
+if (values.json) console.log(JSON.stringify({ measurements, streams: rows }, null, 2));
 else {
-  const { streams, ...rest } = result;
-  if (Object.keys(rest).length > 0) console.table(rest);
-  console.table(streams);
+  if (measurements.length > 0) printMeasurements(measurements);
+  printStreams(rows);
 }
 
-async function all() {
+async function requests(): Promise<Measurement[]> {
   const ready: ReadyTimes[] = [];
   for (let start = 0; start < rounds; start++) ready.push(await startOnce(engine, spec));
   const { direct, relayed } = await compare();
   const floor = summaryOf(direct, bodyBytes);
   const ours = summaryOf(relayed, bodyBytes);
-  return {
-    addedP50Ms: thousandths(ours.p50Ms - floor.p50Ms),
-    addedP99Ms: thousandths(ours.p99Ms - floor.p99Ms),
-    addedP50MsAt50: thousandths(ours.p50MsAt50 - floor.p50MsAt50),
-    addedP99MsAt50: thousandths(ours.p99MsAt50 - floor.p99MsAt50),
-    addedFirstByteMs: thousandths(ours.firstByteP50Ms - floor.firstByteP50Ms),
-    megabytesPerSecond: ours.megabytesPerSecondDown,
-    megabytesPerSecondUp: ours.megabytesPerSecondUp,
-    sandboxAloneMs: median(ready.map(({ sandboxAloneMs }) => sandboxAloneMs)),
-    sandboxStartedMs: median(ready.map(({ sandboxStartedMs }) => sandboxStartedMs)),
-    relayReadyMs: median(ready.map(({ relayReadyMs }) => relayReadyMs)),
-    direct: floor,
-    relayed: ours,
-    streams: await streams(),
-  };
+  const of = (what: string, name: keyof Summary, goal?: Measurement['goal'], unit = 'ms'): Measurement => ({
+    ...{ what, unit, measured: ours[name], floor: floor[name], goal },
+  });
+  const added = (value: number) => ({ of: 'added', bound: 'at most', value }) as const;
+  const atLeast = (value: number) => ({ bound: 'at least', value }) as const;
+  const started = (name: keyof ReadyTimes) => median(ready.map((times) => times[name]));
+  return [
+    of('one request, median', 'p50Ms', added(0.7)),
+    of('one request, 99th of 100', 'p99Ms'),
+    of('50 at once, median', 'p50MsAt50', added(5)),
+    of('50 at once, 99th of 100', 'p99MsAt50'),
+    of('first byte of a stream, median', 'firstByteP50Ms'),
+    of('a large answer', 'megabytesPerSecondDown', atLeast(250), 'MB/s'),
+    of('a large request', 'megabytesPerSecondUp', atLeast(150), 'MB/s'),
+    {
+      ...{ what: 'sandbox with a relay has started', unit: 'ms' },
+      ...{ measured: started('sandboxStartedMs'), floor: started('sandboxAloneMs') },
+    },
+    { what: 'its relay is ready', unit: 'ms', measured: started('relayReadyMs') },
+  ];
 }
 
 async function compare(): Promise<{ direct: ClientTimes[]; relayed: ClientTimes[] }> {
@@ -105,8 +111,4 @@ async function streams(): Promise<StreamRow[]> {
   await using upstream = await startServer('../gateway/streams/stream-server.ts');
   await using place = await openPlace(engine, spec, modelsAt(upstream.url));
   return await measureStreams(place, upstream.url, streamWork);
-}
-
-function median(numbers: readonly number[]): number {
-  return quantile(numbers, 0.5);
 }

@@ -1,3 +1,4 @@
+import { quantile } from '../table.ts';
 import type { ClientTimes } from './client-order.ts';
 
 /** One side's times of all rounds, in milliseconds, and megabytes (10^6) per second. */
@@ -17,7 +18,7 @@ export function summaryOf(times: readonly ClientTimes[], bodyBytes: number): Sum
       times.flatMap((round) => round[name]),
       share,
     );
-  const rate = (ms: number) => Math.round(bodyBytes / 1000 / ms);
+  const rate = (ms: number) => bodyBytes / 1000 / ms;
   return {
     p50Ms: at('oneMs', 0.5),
     p99Ms: at('oneMs', 0.99),
@@ -27,14 +28,4 @@ export function summaryOf(times: readonly ClientTimes[], bodyBytes: number): Sum
     megabytesPerSecondDown: rate(at('downMs', 0.5)),
     megabytesPerSecondUp: rate(at('upMs', 0.5)),
   };
-}
-
-/** To the microsecond. */
-export function quantile(numbers: readonly number[], share: number): number {
-  const sorted = numbers.toSorted((a, b) => a - b);
-  return thousandths(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN);
-}
-
-export function thousandths(number: number): number {
-  return Math.round(number * 1000) / 1000;
 }

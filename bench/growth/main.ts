@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { execa } from 'execa';
 import { installPackage } from '../../test/package/install-package.ts';
+import { median } from '../table.ts';
 import { fillLedger } from './fill.ts';
 
 /**
@@ -135,8 +136,4 @@ function settings() {
 function noting(file: string): string {
   const write = `fs.writeFileSync(${JSON.stringify(file)}, String(Math.round(process.resourceUsage().maxRSS / 1024)))`;
   return `data:text/javascript,${encodeURIComponent(`import fs from 'node:fs'; process.on('exit', () => ${write});`)}`;
-}
-
-function median(numbers: readonly number[]): number {
-  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
 }

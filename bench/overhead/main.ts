@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import pLimit from 'p-limit';
 import { connectEngine } from '../../src/engine/connect.ts';
+import { median, printMeasurements } from '../table.ts';
 import { type Agent, noopPlan, openAgent } from './batch.ts';
 import { compareBuilt } from './built.ts';
 import { type FloorNetwork, floorTrial, pipelinedFloors } from './floor.ts';
@@ -31,14 +32,15 @@ const rounds = values.quick ? 2 : 5;
 const perRound = values.quick ? 8 : 16;
 const prepareSeconds = values.quick ? 2 : 10;
 const image = 'offsite/base';
-const goals: Readonly<Record<string, number>> = {
+const goals = {
   'one at a time': 1.05,
   '8 at a time': 1.05,
   'sealed, one at a time': 1,
   'sealed, 8 at a time': 1,
   '10 that share a prepare': 1.05,
   '20 that share a build': 1.05,
-};
+} as const;
+type Compare = keyof typeof goals;
 
 await using engine = await connectEngine({ instance: `bench-${randomUUID()}` });
 const dataFolder = mkdtempSync(join(tmpdir(), 'offsite-bench-'));
@@ -85,7 +87,7 @@ try {
   };
 
   const all = !values.sealed && !values.built;
-  const result: Record<string, Compared> = {};
+  const result: Partial<Record<Compare, Compared>> = {};
   if (all) {
     result['one at a time'] = await compare(1);
     result['8 at a time'] = await compare(8);
@@ -123,23 +125,23 @@ function compared({ floor, strictFloor, trial }: Times, roundTrips: number): Com
   };
 }
 
-function show(result: Record<string, Compared>): void {
+function show(result: Partial<Record<Compare, Compared>>): void {
   const ratios = Object.entries(result).map(([trials, each]) => {
-    const { trialMs, strictFloorMs, floorMs, roundTrips } = each;
-    const ratio = trialMs / strictFloorMs;
-    return { trials, ...each, ratio, goal: goals[trials], floorMs, roundTrips };
+    const ratio = each.trialMs / each.strictFloorMs;
+    return { trials, ...each, ratio, goal: goals[trials as Compare] };
   });
   if (values.json) console.log(JSON.stringify(ratios, null, 2));
   else
-    console.table(
-      ratios.map(({ trials, trialMs, strictFloorMs, ratio, goal, roundTrips }) => ({
-        trials,
-        ms: Math.round(trialMs),
-        'strict floor': Math.round(strictFloorMs),
-        ratio: ratio.toFixed(2),
-        goal: goal?.toFixed(2),
-        'round trips': roundTrips?.toFixed(1) ?? '',
-      })),
+    printMeasurements(
+      ratios.flatMap(({ trials, trialMs, strictFloorMs, goal, roundTrips }) => [
+        {
+          ...{ what: trials, unit: 'ms', measured: trialMs, floor: strictFloorMs },
+          goal: { of: 'ratio', bound: 'at most', value: goal },
+        },
+        ...(roundTrips === undefined
+          ? []
+          : [{ what: `${trials}: requests to the engine`, unit: '', measured: roundTrips }]),
+      ]),
     );
 }
 
@@ -160,8 +162,4 @@ async function milliseconds(work: () => Promise<unknown>): Promise<number> {
   const started = performance.now();
   await work();
   return performance.now() - started;
-}
-
-function median(numbers: number[]): number {
-  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
 }

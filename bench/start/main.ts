@@ -6,6 +6,7 @@ import { execa } from 'execa';
 import { systemClock } from '../../src/base/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { installPackage } from '../../test/package/install-package.ts';
+import { type Measurement, median, printMeasurements } from '../table.ts';
 
 /**
  * How long short commands take, from the checkout and installed from the packed file, next to `node -e 0`, in
@@ -41,10 +42,10 @@ await mkdir(home);
 const env = { HOME: home, XDG_CACHE_HOME: join(home, 'cache'), PATH: process.env.PATH };
 const result = values.run ? await oneTrial() : await commandTimes();
 if (values.json) console.log(JSON.stringify(result, null, 2));
-else console.table(result);
+else printMeasurements(result);
 
 /** Short commands, next to a Node that does nothing. */
-async function commandTimes() {
+async function commandTimes(): Promise<Measurement[]> {
   // A ledger with a batch, as on a machine that is in use.
   using ledger = new Ledger(join(home, '.local/share/offsite'), systemClock);
   ledger.batches.add({ service: 'embedded', id: 'batch_1', suite: 'small', file: undefined, runs: [] });
@@ -58,17 +59,12 @@ async function commandTimes() {
   for (let run = 0; run < runs; run++)
     for (const [name, args] of starts) times.get(name)?.push(await milliseconds(args));
 
-  const nodeMs = median(times.get('node') ?? []);
-  return Object.fromEntries(
-    [...times].map(([name, all]) => [
-      name,
-      { ms: round(median(all)), timesNode: round(median(all) / nodeMs) },
-    ]),
-  );
+  const floor = median(times.get('node') ?? []);
+  return [...times].map(([what, all]) => ({ what, unit: 'ms', measured: median(all), floor }));
 }
 
 /** Runs of a suite of one trial, the first of which makes what later ones find. */
-async function oneTrial() {
+async function oneTrial(): Promise<Measurement[]> {
   const suite = {
     suite: { id: 'one', name: 'One', prompt: 'nothing' },
     trials: 1,
@@ -93,14 +89,21 @@ async function oneTrial() {
     const times = [...stdout.matchAll(/(\d+)m([\d.]+)s/g)].map(([, m, s]) => Number(m) * 60 + Number(s));
     if (run > 0) all.push({ ms, cpuMs: times.slice(2).reduce((sum, seconds) => sum + seconds * 1000, 0) });
   }
-  const of = (numbers: number[]) => ({
-    fastest: round(Math.min(...numbers)),
-    median: round(median(numbers)),
-  });
-  return {
-    'wall ms': { ...of(all.map(({ ms }) => ms)), goal: 550 },
-    'processor ms': of(all.map(({ cpuMs }) => cpuMs)),
-  };
+  const of = (what: string, numbers: readonly number[], goal?: Measurement['goal']): Measurement[] => [
+    { what: `${what}, fastest`, unit: 'ms', measured: Math.min(...numbers) },
+    { what: `${what}, median`, unit: 'ms', measured: median(numbers), goal },
+  ];
+  return [
+    ...of(
+      'a run of one trial',
+      all.map(({ ms }) => ms),
+      { bound: 'at most', value: 550 },
+    ),
+    ...of(
+      'its processor time',
+      all.map(({ cpuMs }) => cpuMs),
+    ),
+  ];
 }
 
 async function milliseconds(args: readonly string[]): Promise<number> {
@@ -115,12 +118,4 @@ async function milliseconds(args: readonly string[]): Promise<number> {
   if (exitCode !== 0 && !(exitCode === 2 && args.includes('status')))
     throw new Error(`${args.join(' ')} exited with ${exitCode}`);
   return performance.now() - started;
-}
-
-function median(numbers: readonly number[]): number {
-  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
-}
-
-function round(number: number): number {
-  return Math.round(number * 10) / 10;
 }

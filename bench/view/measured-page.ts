@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
+import { median } from '../table.ts';
 
 export interface PageToMeasure {
   name: string;
@@ -116,8 +117,4 @@ async function scroll(page: Page, script: string): Promise<Scrolled> {
   const workMs = ((await worked()) - before) / gaps.length;
   const all = gaps.reduce((sum, gap) => sum + Math.max(1, Math.round(gap / frameMs)), 0);
   return { frames: all, dropped: all - gaps.length, workMs };
-}
-
-function median(numbers: readonly number[]): number {
-  return numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)] ?? Number.NaN;
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pLimit from 'p-limit';
 import { connectEngine } from '../../../src/engine/connect.ts';
 import { floorTrial } from '../../overhead/floor.ts';
+import { median } from '../../table.ts';
 import type { BenchSuite, FleetHere, MeasuredBatch } from './fleet-here.ts';
 import { perTrial, serverCounts } from './server-counts.ts';
 
@@ -52,12 +53,12 @@ export async function measureOverhead(fleet: FleetHere, trials: number, rounds: 
     counted = perTrial(before, await serverCounts(fleet.temporal.metrics), trials);
     measured.push({ floor, agent, fleet: ran });
   }
-  const fleetSeconds = medianOf(measured.map((round) => round.fleet));
+  const fleetSeconds = median(measured.map((round) => round.fleet));
   return {
     ...{ trials, rounds: measured, fleetSeconds },
-    floorSeconds: medianOf(measured.map(({ floor }) => floor)),
-    agentSeconds: medianOf(measured.map(({ agent }) => agent)),
-    overhead: medianOf(measured.map((round) => round.fleet / round.agent)),
+    floorSeconds: median(measured.map(({ floor }) => floor)),
+    agentSeconds: median(measured.map(({ agent }) => agent)),
+    overhead: median(measured.map((round) => round.fleet / round.agent)),
     trialsPerSecond: trials / fleetSeconds,
     perTrial: Object.fromEntries(counted),
   };
@@ -80,8 +81,4 @@ async function floorSeconds(count: number): Promise<number> {
 
 function secondsOf({ startedAt, reportedAt }: MeasuredBatch): number {
   return (Math.max(...reportedAt) - startedAt) / 1000;
-}
-
-function medianOf(values: readonly number[]): number {
-  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
 }

@@ -1,7 +1,7 @@
 import { type Wire, wires } from '../../../src/suite/model-config.ts';
+import { median, twoDigits } from '../../table.ts';
 import { clientIn } from '../clients.ts';
 import type { GatewayPlace } from '../place.ts';
-import { quantile, thousandths } from '../summary.ts';
 import { type ProcessChange, watchProcess } from './process-watch.ts';
 import { type Asked, requestOf } from './requests.ts';
 import type { StreamOrder, StreamTimes } from './stream-order.ts';
@@ -81,7 +81,7 @@ export async function measureStreams(
       firstByteMs.push(...(await read(way, { stream: 'short' }, shortStreams)).firstByteMs);
       const long = async (characters: number, bytes: number) => {
         const { endMs } = await read(way, { stream: 'long', characters, bytes }, 1);
-        return Math.round(bytes / 1000 / (endMs[0] ?? Number.NaN));
+        return bytes / 1000 / (endMs[0] ?? Number.NaN);
       };
       changes.push(await watchProcess(async () => words.push(await long(5, longBytes))));
       const isKept = way.by === 'translated' && way.client === 'openai-responses';
@@ -97,14 +97,35 @@ export async function measureStreams(
     return {
       ...way,
       firstByteP50Ms,
-      addedFirstByteMs: thousandths(firstByteP50Ms - median(floorOf(way.model)?.firstByteMs ?? [])),
+      addedFirstByteMs: firstByteP50Ms - median(floorOf(way.model)?.firstByteMs ?? []),
       wordsMegabytesPerSecond: median(words),
       piecesMegabytesPerSecond: median(pieces),
-      cpuMsPerMegabyte: thousandths(median(changes.map(({ cpuMs }) => cpuMs)) / (longBytes / 1e6)),
+      cpuMsPerMegabyte: median(changes.map(({ cpuMs }) => cpuMs)) / (longBytes / 1e6),
       memoryMegabytes: median(changes.map(({ most }) => most)),
       memoryGrowthMegabytes: median(changes.map(({ growth }) => growth)),
     };
   });
+}
+
+/** One line a way; the goal is for pieces that are translated. */
+export function printStreams(rows: readonly StreamRow[]): void {
+  const goal = 35;
+  console.table(
+    Object.fromEntries(
+      rows.map(({ client, model, by, ...row }) => [
+        by === 'translated' ? `${client} from ${model}` : `${client}, ${by}`,
+        {
+          'first byte ms': twoDigits(row.firstByteP50Ms),
+          added: by === 'direct' ? '' : twoDigits(row.addedFirstByteMs),
+          'words MB/s': twoDigits(row.wordsMegabytesPerSecond),
+          'pieces MB/s': twoDigits(row.piecesMegabytesPerSecond),
+          goal: by === 'translated' ? `at least ${goal}` : '',
+          'processor ms/MB': twoDigits(row.cpuMsPerMegabyte),
+          'memory MB': twoDigits(row.memoryMegabytes),
+        },
+      ]),
+    ),
+  );
 }
 
 function nothingYet() {
@@ -114,8 +135,4 @@ function nothingYet() {
     pieces: [] as number[],
     changes: [] as ProcessChange[],
   };
-}
-
-function median(numbers: readonly number[]): number {
-  return quantile(numbers, 0.5);
 }
