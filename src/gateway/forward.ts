@@ -15,7 +15,7 @@ import type { Hold, Share } from './room.ts';
 import type { Route } from './route.ts';
 import type { ServedModel } from './served-model.ts';
 import { newExchange } from './session-record.ts';
-import type { Tokens } from './tokens.ts';
+import type { Tokens } from './session-secrets.ts';
 import { estimatedCount } from './translation/translate-answer.ts';
 import { exchangeTranslationOf, translateRequest } from './translation/translate-request.ts';
 import type { PathTarget } from './wires/path-target.ts';

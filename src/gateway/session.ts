@@ -31,7 +31,7 @@ import {
   sessionRecord,
   stillInFlight,
 } from './session-record.ts';
-import { issueTokens } from './tokens.ts';
+import { issueTokens } from './session-secrets.ts';
 import { wireTable } from './wires/wire-table.ts';
 
 /**

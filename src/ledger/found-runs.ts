@@ -1,7 +1,7 @@
 import type { BatchKey, Records, RunKey, TrialKey } from './records.ts';
 import { leftElsewhere, queueTrials, reopen, takeBack } from './trial-states.ts';
 
-/** A run that somebody else queued and this agent found by listing. */
+/** A run that somebody else queued and this process found by listing. */
 export interface FoundRun {
   /** The service's name in the ledger. */
   service: string;
@@ -25,7 +25,7 @@ export interface FoundRun {
   lock?: string | undefined;
 }
 
-/** The runs that others queued and this agent found. */
+/** The runs that others queued and this process found, and adopted into its ledger. */
 export class FoundRuns {
   readonly #records: Records;
 
@@ -48,7 +48,7 @@ export class FoundRuns {
    * Adds a run that was found, and queues its trials. Returns false if the ledger already has the run, no
    * matter which process works on it.
    */
-  claim(run: FoundRun): boolean {
+  adopt(run: FoundRun): boolean {
     const records = this.#records;
     return records.transaction(() => {
       if (this.find(run.service, run.batchId, run.id) !== undefined) return false;
@@ -62,19 +62,19 @@ export class FoundRuns {
    * had when the run was found, and those that were left to another agent since. Does not change other
    * trials, planned runs, and runs of a fleet. Returns whether there were any.
    */
-  claimMore(run: RunKey, ordinals: readonly number[]): boolean {
+  adoptMore(run: RunKey, ordinals: readonly number[]): boolean {
     const records = this.#records;
     const isOfDaemon = "SELECT 1 FROM runs WHERE key = ? AND origin = 'found' AND lock IS NULL";
     if (!records.get(isOfDaemon, run)) return false;
-    return this.#claimMore(run, ordinals);
+    return this.#adoptMore(run, ordinals);
   }
 
   /**
-   * Does the same as {@link claimMore} for any run. Only for a service whose runs all have one lock, which
+   * Does the same as {@link adoptMore} for any run. Only for a service whose runs all have one lock, which
    * the caller holds.
    */
-  claimOpen(run: RunKey, ordinals: readonly number[]): boolean {
-    return this.#claimMore(run, ordinals);
+  adoptOpen(run: RunKey, ordinals: readonly number[]): boolean {
+    return this.#adoptMore(run, ordinals);
   }
 
   /** Queues a trial again whose result was taken from the service, because the service has lost it. */
@@ -85,7 +85,7 @@ export class FoundRuns {
     });
   }
 
-  #claimMore(run: RunKey, ordinals: readonly number[]): boolean {
+  #adoptMore(run: RunKey, ordinals: readonly number[]): boolean {
     const records = this.#records;
     const known = new Set(
       records.all('SELECT ordinal FROM trials WHERE run = ?', run).map(({ ordinal }) => Number(ordinal)),
@@ -118,7 +118,7 @@ export class FoundRuns {
           records.now(),
         );
     records.run("UPDATE batches SET state = 'open' WHERE key = ?", key);
-    records.note({ subject: 'batch', key, state: 'open', detail: 'a run of it was claimed' });
+    records.note({ subject: 'batch', key, state: 'open', detail: 'a run of it was found' });
     return key;
   }
 
@@ -138,7 +138,7 @@ export class FoundRuns {
       run.setup ?? null,
       run.lock ?? null,
     );
-    this.#records.note({ subject: 'run', key, state: 'started', detail: 'claimed' });
+    this.#records.note({ subject: 'run', key, state: 'started', detail: 'found' });
     return key;
   }
 }

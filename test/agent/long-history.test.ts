@@ -107,7 +107,7 @@ test('a daemon finds the new run of a case with a long history, and reads the wh
       log: pino({ level: 'silent' }),
     },
     unclear: new Set<string>(),
-    claimed: () => {
+    adopted: () => {
       claimed += 1;
     },
   };

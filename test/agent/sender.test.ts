@@ -321,7 +321,7 @@ describe('a report', () => {
       ...{ url: service.url, apiKey: 'key-1234', clock: systemClock, retry: { attempts: 1 } },
     });
     using ledger = new Ledger(folder, systemClock);
-    ledger.foundRuns.claim({
+    ledger.foundRuns.adopt({
       ...{ service: 'there', batchId: 'batch_1', suite: 'S', id: 'run_9', caseId: 'a', caseName: 'A' },
       ...{ variant: 'v', details: {}, setup: undefined, ordinals: [1] },
     });

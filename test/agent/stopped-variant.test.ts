@@ -190,7 +190,7 @@ test('a run that is queued anew after its variant was stopped is run', async () 
   const found = { service: 's', batchId: 'batch', suite: 'S', caseId: 'a', caseName: 'A', variant: 'fast' };
   const claim = (id: string, trials: number) => {
     const ordinals = Array.from({ length: trials }, (_, ordinal) => ordinal);
-    bench.ledger.foundRuns.claim({ ...found, id, details: {}, setup: undefined, ordinals });
+    bench.ledger.foundRuns.adopt({ ...found, id, details: {}, setup: undefined, ordinals });
     return bench.ledger.queue.openTrials({ service: 's', lock: daemonLock }, id).map(({ key }) => key);
   };
   expect(kindsOf(await bench.finish(of(claim('first', 4), broken)))).toEqual([

@@ -64,9 +64,9 @@ function planned(lock: string) {
 }
 
 test('a run is claimed once, and its trials wait in the order in which they were found', () => {
-  expect(ledger.foundRuns.claim(found('run_1'))).toBe(true);
-  expect(ledger.foundRuns.claim(found('run_1'))).toBe(false);
-  ledger.foundRuns.claim(found('run_2', { batchId: 'batch_2', ordinals: [3] }));
+  expect(ledger.foundRuns.adopt(found('run_1'))).toBe(true);
+  expect(ledger.foundRuns.adopt(found('run_1'))).toBe(false);
+  ledger.foundRuns.adopt(found('run_2', { batchId: 'batch_2', ordinals: [3] }));
   expect(next().map(({ runId, ordinal }) => [runId, ordinal])).toEqual([
     ['run_1', 0],
     ['run_1', 1],
@@ -78,7 +78,7 @@ test('a run is claimed once, and its trials wait in the order in which they were
 
 test('what another process has in the ledger is never claimed', () => {
   planned('batch-of-a-run-command');
-  expect(ledger.foundRuns.claim(found('run_own', { batchId: 'batch_batch-of-a-run-command' }))).toBe(false);
+  expect(ledger.foundRuns.adopt(found('run_own', { batchId: 'batch_batch-of-a-run-command' }))).toBe(false);
   expect(next()).toEqual([]);
 });
 
@@ -99,13 +99,13 @@ test("batches that the daemon started are its own, and other processes' are not"
 });
 
 test('a claimed run is no batch that could be resumed without the daemon', () => {
-  ledger.foundRuns.claim(found('run_1'));
+  ledger.foundRuns.adopt(found('run_1'));
   expect(ledger.batches.open()).toEqual([]);
 });
 
 test('a run that was added to a batch of ours is claimed beside what was planned', () => {
   const key = planned('daemon');
-  expect(ledger.foundRuns.claim(found('run_cell', { batchId: 'batch_daemon', ordinals: [0] }))).toBe(true);
+  expect(ledger.foundRuns.adopt(found('run_cell', { batchId: 'batch_daemon', ordinals: [0] }))).toBe(true);
   expect(ledger.batches.runs(key).map(({ id }) => id)).toEqual(['run_own']);
   expect(ledger.queue.ofBatch(key)).toHaveLength(2);
   expect(next().map(({ runId, origin }) => [runId, origin])).toEqual([
@@ -116,15 +116,15 @@ test('a run that was added to a batch of ours is claimed beside what was planned
 });
 
 test('trials and runs that are in hand or wait are left out', () => {
-  ledger.foundRuns.claim(found('run_1'));
-  ledger.foundRuns.claim(found('run_2'));
+  ledger.foundRuns.adopt(found('run_1'));
+  ledger.foundRuns.adopt(found('run_2'));
   const [first, , third] = next();
   const rest = next(100, { trials: [first?.key ?? 0], runs: [third?.run ?? 0] });
   expect(rest.map(({ runId, ordinal }) => [runId, ordinal])).toEqual([['run_1', 1]]);
 });
 
 test('half-run trials of a daemon that died are queued again, with their attempts kept', () => {
-  ledger.foundRuns.claim(found('run_1'));
+  ledger.foundRuns.adopt(found('run_1'));
   const [first] = next();
   ledger.trials.beginAttempt(first?.key ?? 0);
   expect(next()).toHaveLength(1);
@@ -134,7 +134,7 @@ test('half-run trials of a daemon that died are queued again, with their attempt
 });
 
 test('a withdrawn trial is not run, its run can end without it, and pruning takes all of it', async () => {
-  ledger.foundRuns.claim(found('run_1'));
+  ledger.foundRuns.adopt(found('run_1'));
   const [first, second] = next();
   const attempt = ledger.trials.beginAttempt(first?.key ?? 0);
   await ledger.trials.finish(attempt, { verdict: 'passed', result: {}, report });
@@ -153,7 +153,7 @@ test('a withdrawn trial is not run, its run can end without it, and pruning take
 });
 
 test('what stands in the outbox is told with the age of its oldest', async () => {
-  ledger.foundRuns.claim(found('run_1'));
+  ledger.foundRuns.adopt(found('run_1'));
   for (const { key } of next()) {
     const attempt = ledger.trials.beginAttempt(key);
     await ledger.trials.finish(attempt, { verdict: 'passed', result: {}, report });
@@ -175,7 +175,7 @@ test('what stands in the outbox is told with the age of its oldest', async () =>
 test('whoever resumes a batch leaves the runs alone that the daemon found in it', () => {
   const batch = planned('batch-of-a-run-command');
   const resumed = { service, lock: 'batch-of-a-run-command', batch, origin: 'planned' } as const;
-  ledger.foundRuns.claim(found('run_cell', { batchId: 'batch_batch-of-a-run-command', ordinals: [0] }));
+  ledger.foundRuns.adopt(found('run_cell', { batchId: 'batch_batch-of-a-run-command', ordinals: [0] }));
   const [cell] = next();
   ledger.trials.beginAttempt(cell?.key ?? 0);
   expect(ledger.queue.interrupt(resumed)).toBe(0);
@@ -184,8 +184,8 @@ test('whoever resumes a batch leaves the runs alone that the daemon found in it'
 });
 
 test('trials of a variant that is left out wait, however many there are', () => {
-  ledger.foundRuns.claim(found('run_1', { ordinals: [0, 1, 2] }));
-  ledger.foundRuns.claim(found('run_2', { variant: 'v_2', ordinals: [0] }));
+  ledger.foundRuns.adopt(found('run_1', { ordinals: [0, 1, 2] }));
+  ledger.foundRuns.adopt(found('run_2', { variant: 'v_2', ordinals: [0] }));
   const [first] = next();
   const variants = first ? [variantOf(first)] : [];
   expect(next(2, { variants }).map(({ runId }) => runId)).toEqual(['run_2']);

@@ -60,7 +60,7 @@ export class Daemon {
     });
     this.#worker = worker;
     const wakeWork = () => work.wake();
-    const look = { ...shared, targets: this.#pollTargets, unclear: new Set<string>(), claimed: wakeWork };
+    const look = { ...shared, targets: this.#pollTargets, unclear: new Set<string>(), adopted: wakeWork };
     this.#queue = new BatchQueue({
       ...parts,
       gateway: () => revisions.current.gateway,

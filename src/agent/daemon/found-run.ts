@@ -42,14 +42,14 @@ export function mayHaveWork(record: ListedRun): boolean {
 }
 
 /**
- * Updates the ledger from a listed run. Claims the run if it is new, may be claimed and has trials to run,
+ * Updates the ledger from a listed run. Adopts the run if it is new, may be adopted and has trials to run,
  * and queues its trials that another agent gave back. Removes trials from the queue that another agent has
  * ended. Resolves with whether there is more to do.
  */
 export async function syncRun(
   record: ListedRun<'setup'>,
   caseId: string,
-  { ledger, service, mayClaim }: { ledger: Ledger; service: string; mayClaim: boolean },
+  { ledger, service, mayAdopt }: { ledger: Ledger; service: string; mayAdopt: boolean },
 ): Promise<boolean> {
   const batchId = record.batchId ?? record.id;
   const known = ledger.foundRuns.find(service, batchId, record.id);
@@ -57,13 +57,13 @@ export async function syncRun(
   if (known !== undefined) {
     withdrawEnded(record, ledger, service);
     sendLost(known, ordinals, ledger);
-    return ledger.foundRuns.claimMore(known, ordinals);
+    return ledger.foundRuns.adoptMore(known, ordinals);
   }
-  if (ordinals.length === 0 || !mayClaim) return false;
+  if (ordinals.length === 0 || !mayAdopt) return false;
   const setup = record.setup && (await ledger.blobs.putJson(record.setup));
   const startedAt = record.startedAt === undefined ? undefined : Date.parse(record.startedAt);
   if (mayBeBeingStarted(ledger, service, startedAt)) return false;
-  return ledger.foundRuns.claim({ service, ...foundRun(record, caseId), setup, ordinals });
+  return ledger.foundRuns.adopt({ service, ...foundRun(record, caseId), setup, ordinals });
 }
 
 /** What the ledger keeps of a listed run, besides its setup. */

@@ -23,7 +23,7 @@ export interface PollParts {
   /** The statuses of runs that were passed over because Offsite does not know them: each is told once. */
   unclear: Set<string>;
   /** Called when the queue has new trials. */
-  claimed(): void;
+  adopted(): void;
 }
 
 /**
@@ -41,7 +41,7 @@ export async function poll(parts: PollParts, signal: AbortSignal): Promise<numbe
     const found =
       target.kind === 'suite'
         ? await lookAtSuite(target, parts, look.signal)
-        : await claimRuns(target, known, parts, look.signal);
+        : await adoptRuns(target, known, parts, look.signal);
     targets.polled(target, found > 0 ? 'something' : 'nothing');
   } catch (error) {
     signal.throwIfAborted();
@@ -80,15 +80,15 @@ async function lookAtSuite(
   return targets.size - before;
 }
 
-/** Claims the new runs of a case. Resolves with how many it claimed. */
-function claimRuns(
+/** Adopts the new runs of a case. Resolves with how many. */
+function adoptRuns(
   target: PollTarget,
   known: boolean,
   parts: PollParts,
   signal: AbortSignal,
 ): Promise<number> {
   const { client, log, unclear } = parts;
-  const take = async (record: ListedRun<'setup'>, mayClaim: boolean) => {
+  const take = async (record: ListedRun<'setup'>, mayAdopt: boolean) => {
     const { status = '' } = record;
     if (isUnclear(record) && !unclear.has(status)) {
       unclear.add(status);
@@ -97,9 +97,9 @@ function claimRuns(
         'passes over runs with a status that Offsite does not know, and without a list of their trials',
       );
     }
-    if (!(await syncRun(record, target.id, { ...parts, mayClaim }))) return false;
-    log.info({ batch: record.batchId, run: record.id, case: target.id }, 'claimed a run');
-    parts.claimed();
+    if (!(await syncRun(record, target.id, { ...parts, mayAdopt }))) return false;
+    log.info({ batch: record.batchId, run: record.id, case: target.id }, 'took up a run');
+    parts.adopted();
     return true;
   };
   return lookAtCase(target, known, { client, take }, signal);

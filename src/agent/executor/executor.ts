@@ -12,7 +12,7 @@ import { Loop, Watchdog } from '../loop.ts';
 import { platformSender } from '../sender.ts';
 import { beginWork, openDelivery, openWork, watchedLoop } from '../work-loop.ts';
 import type { WorkerParts } from '../worker/worker-parts.ts';
-import { claimRun } from './claim-runs.ts';
+import { adoptRun } from './adopt-runs.ts';
 import { recoverStarts } from './recover-starts.ts';
 import { refusalOf } from './refusal.ts';
 import { turnToServe } from './turn.ts';
@@ -59,7 +59,7 @@ export class Executor implements Platform, AsyncDisposable {
   readonly #metrics = new Metrics();
   readonly #ending = new AbortController();
   /** Ids of open runs whose trials are in the ledger. */
-  readonly #claimed = new Set<string>();
+  readonly #adopted = new Set<string>();
   readonly #workplace: LazyWorkplace;
   #running: Promise<void> | undefined;
   /** Makes the executor look for queued runs; does nothing until the executor works. */
@@ -117,13 +117,13 @@ export class Executor implements Platform, AsyncDisposable {
     if (!turn) return;
     using _turn = turn;
     beginWork({ ledger, scope, log });
-    this.#claimed.clear();
+    this.#adopted.clear();
     await using delivery = openDelivery({
       ...{ ledger, clock, log, metrics: this.#metrics, service: platformService, verb: 'record' },
       sender: platformSender(ledger, platform),
       observed: ({ runId }) => {
-        // If the run has more results to hand over, it is claimed again, which changes nothing.
-        if (ledger.queue.openTrials(scope, runId).length === 0) this.#claimed.delete(runId);
+        // If the run has more results to hand over, it is adopted again, which changes nothing.
+        if (ledger.queue.openTrials(scope, runId).length === 0) this.#adopted.delete(runId);
       },
     });
     const unable = (reason: string) => changed({ kind: 'unable', reason });
@@ -163,9 +163,9 @@ export class Executor implements Platform, AsyncDisposable {
   async #claim(platform: PlatformTrials, wake: () => void): Promise<number> {
     const { ledger, log } = this.#parts;
     recoverStarts(platform, ledger);
-    for (const run of platform.openRuns(this.#claimed)) {
-      if (!(await claimRun(run, ledger))) continue;
-      this.#claimed.add(run.id);
+    for (const run of platform.openRuns(this.#adopted)) {
+      if (!(await adoptRun(run, ledger))) continue;
+      this.#adopted.add(run.id);
       const { id, batchId, case: started, trials, ended } = run;
       log.info(
         { batch: batchId, run: id, case: started.id, trials: trials - ended.length },

@@ -34,7 +34,7 @@ export async function enterTrial(
     const key = keys.get(id);
     if (key === undefined) throw new Error(`run ${id} was added but is not in the ledger`);
     ledger.queue.add([{ run: key, setup, variantId, ordinals: [] }]);
-    ledger.foundRuns.claimOpen(key, [ordinal]);
+    ledger.foundRuns.adoptOpen(key, [ordinal]);
     const standing = ledger.fleetTasks.standing(key, ordinal);
     if (!standing) throw new Error(`trial ${ordinal} of run ${id} was added but is not in the ledger`);
     if (standing.report !== 'delivered') ledger.fleetTasks.put(standing.key, task);
@@ -81,11 +81,11 @@ export async function enterFoundTrial(
   const kept = setup === undefined ? undefined : await blobs.putJson(setup);
   return ledger.records.transaction(() => {
     if (planned && plan !== undefined) joinPlanned(run.batchId, planned, plan, ledger);
-    foundRuns.claim({ ...run, service, setup: kept, ordinals: [], lock: fleetLock });
+    foundRuns.adopt({ ...run, service, setup: kept, ordinals: [], lock: fleetLock });
     const key = foundRuns.find(service, run.batchId, runId);
     if (key === undefined) throw new Error(`run ${runId} was added but is not in the ledger`);
     if (foundRuns.lockOf(key) !== fleetLock) throw taken(runId);
-    foundRuns.claimOpen(key, [ordinal]);
+    foundRuns.adoptOpen(key, [ordinal]);
     const standing = fleetTasks.standing(key, ordinal);
     if (!standing) throw new Error(`trial ${ordinal} of run ${runId} was added but is not in the ledger`);
     if (standing.report !== 'delivered') fleetTasks.put(standing.key, task);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { runners } from '../../runners/index.ts';
 import { Delivery } from '../../src/agent/delivery.ts';
-import { claimRun } from '../../src/agent/executor/claim-runs.ts';
+import { adoptRun } from '../../src/agent/executor/adopt-runs.ts';
 import { recoverStarts } from '../../src/agent/executor/recover-starts.ts';
 import { platformSender } from '../../src/agent/sender.ts';
 import { storedPlan } from '../../src/agent/stored-plan.ts';
@@ -41,7 +41,7 @@ afterEach(async () => {
 const platformRequest = (change = {}) => smallRequest({ local: undefined, trials: 3, ...change });
 const queued = () => ledger.queue.next(scope, 100).map(({ runId, ordinal }) => [runId, ordinal]);
 const claimAll = async (from = service) => {
-  for (const run of from.service.platform.openRuns()) expect(await claimRun(run, ledger)).toBe(true);
+  for (const run of from.service.platform.openRuns()) expect(await adoptRun(run, ledger)).toBe(true);
 };
 
 /** Ends an own attempt at the oldest queued trial. */
@@ -114,16 +114,16 @@ test('a result is handed over once: again after a crash before the ledger noted 
   // The service's database is an older one, in which the trial has not ended.
   const [run] = service.service.platform.openRuns();
   if (!run) throw new Error('the run is over');
-  expect(await claimRun({ ...run, ended: [] }, ledger)).toBe(true);
+  expect(await adoptRun({ ...run, ended: [] }, ledger)).toBe(true);
   expect(ledger.outbox.pending()).toMatchObject([{ ordinal: 0, state: 'queued' }]);
   expect(await handOver()).toEqual(['delivered']);
 
   // And the other way round: the service has a result that the ledger has not.
-  expect(await claimRun({ ...run, ended: [0, 1] }, ledger)).toBe(true);
+  expect(await adoptRun({ ...run, ended: [0, 1] }, ledger)).toBe(true);
   expect(queued().map(([, ordinal]) => ordinal)).toEqual([2]);
 
   // Then its database is an older one again: nobody has a result of the trial, so that it runs.
-  expect(await claimRun({ ...run, ended: [0] }, ledger)).toBe(true);
+  expect(await adoptRun({ ...run, ended: [0] }, ledger)).toBe(true);
   expect(queued().map(([, ordinal]) => ordinal)).toEqual([1, 2]);
 });
 
@@ -160,7 +160,7 @@ test('while a command is starting a batch, nobody runs it without its plan; if t
   const { platform } = service.service;
 
   recoverStarts(platform, ledger);
-  for (const run of platform.openRuns()) expect(await claimRun(run, ledger)).toBe(false);
+  for (const run of platform.openRuns()) expect(await adoptRun(run, ledger)).toBe(false);
   expect(queued()).toEqual([]);
 
   command[Symbol.dispose]();

@@ -12,7 +12,7 @@ const scope = { service: platformService, lock: platformLock };
  * Puts the trials of a run that have not ended into the ledger's queue, except those that it has already.
  * Resolves with false if the run's batch is just being started by another process; ask again then.
  */
-export async function claimRun(run: OpenPlatformRun, ledger: Ledger): Promise<boolean> {
+export async function adoptRun(run: OpenPlatformRun, ledger: Ledger): Promise<boolean> {
   const key = ledger.foundRuns.find(platformService, run.batchId, run.id);
   if (key === undefined && mayBeBeingStarted(ledger, platformService)) return false;
   const setup = await ledger.blobs.putJson(run.setup);
@@ -21,14 +21,14 @@ export async function claimRun(run: OpenPlatformRun, ledger: Ledger): Promise<bo
     (one) => !ended.has(one),
   );
   if (key !== undefined) {
-    // `offsite service start` planned it, or an earlier executor claimed it.
+    // `offsite service start` planned it, or an earlier executor adopted it.
     ledger.queue.add([{ run: key, setup, variantId: run.variant.id, ordinals }]);
-    ledger.foundRuns.claimOpen(key, ordinals);
+    ledger.foundRuns.adoptOpen(key, ordinals);
     reconcile(run, key, { ledger, ended, open: ordinals });
     return true;
   }
   const details: FoundRunDetails = { variant: run.variant, definition: withoutTexts(run.case) };
-  ledger.foundRuns.claim({
+  ledger.foundRuns.adopt({
     service: platformService,
     batchId: run.batchId,
     suite: run.suite.name,
