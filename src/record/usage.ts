@@ -25,15 +25,16 @@ export function modelOf({ subject, models }: Pick<TrialRecord, 'subject' | 'mode
 
 /**
  * What the agent's models used in a step of a trial. A request that began in the step belongs to it. Without
- * requests it is 0.
+ * requests it is 0. A request that was refused used nothing.
  */
 export function stepUsage(
   { models }: Pick<TrialRecord, 'models'>,
   { startedAt, finishedAt }: { startedAt: number; finishedAt: number },
 ): Usage {
   const exchanges = models?.exchanges ?? [];
-  const own = exchanges.filter(({ role, startedAt: at }) => {
-    return role === 'agent' && at >= startedAt && at <= finishedAt;
+  const own = exchanges.filter(({ role, startedAt: at, status = 200, usage }) => {
+    const usedSome = status < 400 || Object.keys(usage).length > 0;
+    return role === 'agent' && at >= startedAt && at <= finishedAt && usedSome;
   });
   return sumOfUsage(own.map(({ usage }) => usage));
 }

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { timelineOf } from '../../src/record/timeline.ts';
 import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
+import { stepUsage } from '../../src/record/usage.ts';
+import { entryDetails } from '../../src/viewer/model/entry.ts';
 
 test('a timeline holds everything in the order it began, with what failed', () => {
   const command = (name: string, startedAtMillis: number | undefined, exitCode: number) => ({
@@ -74,4 +76,23 @@ test('the phases of steps say which step, and only that of a failed step has fai
     ['harness of two', true],
     ['validate of two', false],
   ]);
+  const shown = timelineOf(record).map((entry) => entryDetails(record, entry).texts);
+  expect(shown).toEqual([
+    [],
+    [{ label: 'Failure', pointer: '/steps/1/cause/message', text: 'too slow' }],
+    [],
+  ]);
+});
+
+test('a refused request does not hide what the others of a step used', () => {
+  const exchange = { role: 'agent' as const, model: 'm', wire: 'openai-chat', path: '/', streamed: false };
+  const sizes = { failedTries: [], requestBytes: 1, responseBytes: 1, finishedAt: 6 };
+  const of = (status: number, usage: { totalTokens?: number }) => ({
+    ...{ ...exchange, ...sizes, startedAt: 5, status, usage },
+  });
+  const account = { connections: [], usage: [], modelMs: 1, agent: { acted: true } };
+  const used = (exchanges: ReturnType<typeof of>[]) =>
+    stepUsage({ models: { ...account, exchanges } }, { startedAt: 0, finishedAt: 10 }).totalTokens;
+  expect(used([of(200, { totalTokens: 7 }), of(429, {})])).toBe(7);
+  expect(used([of(200, { totalTokens: 7 }), of(200, {})])).toBeUndefined();
 });

@@ -103,12 +103,16 @@ export function entryDetails(record: TrialRecord, entry: TimelineEntry): EntryDe
   }
 }
 
-function phaseDetails({ cause, harness, harnessOutput, subject }: TrialRecord, { title }: TimelineEntry) {
-  const isCause = cause?.phase === title;
-  const isHarness = title === 'harness';
+function phaseDetails(record: TrialRecord, { index, failed }: TimelineEntry) {
+  const { phases, steps = [], harnessOutput, subject } = record;
+  const phase = phases[index];
+  const isHarness = phase?.name === 'harness';
+  const step = steps.findIndex(({ name }) => name === phase?.step);
+  const { cause, harness } = steps[step] ?? record;
+  const at = step === -1 ? '/cause' : `/steps/${step}/cause`;
   return details(isHarness && harness ? [figure('Ended', harness.ended)] : [], [
-    text('Failure', '/cause/message', isCause ? cause.message : undefined),
-    text('Output', '/cause/output', isCause ? cause.output : undefined),
+    text('Failure', `${at}/message`, failed ? cause?.message : undefined),
+    text('Output', `${at}/output`, failed ? cause?.output : undefined),
     text('Prompt', '/subject/prompt', isHarness ? subject?.prompt : undefined),
     text('Output of the harness', '/harnessOutput', isHarness ? harnessOutput : undefined),
   ]);
