@@ -263,6 +263,8 @@ export const workspaceFiles = channel({
     // Beyond these two bounds, reading the whole workspace costs more than the engine's own list of changes,
     // which walks the whole image.
     whole: bytes(48 * MiB, 'a workspace that is read as a whole'),
+    // In memory, so that an engine is asked once for a small workspace.
+    again: bytes(4 * MiB, 'an archive of a workspace that is not read again to keep and to grade it'),
     artifacts: bytes(512 * MiB, 'all artifacts of a trial'),
     text: bytes(256 * KiB, 'a text file whose content is kept for its diff'),
     // In memory until the workspace was read.

@@ -2,6 +2,7 @@ import type { Duplex, Readable } from 'node:stream';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { Semaphore } from '../base/semaphore.ts';
 import { keptWorkspaces } from '../bounds/sandbox.ts';
+import type { ArchiveCopy } from './archive/archive-copy.ts';
 import { type Carried, type CarryRequest, carryBetween, carryWith } from './archive/carry.ts';
 import type { ArchivedEntry, NewEntries } from './archive/entries.ts';
 import { type CopyLimits, openArchive, type RawArchive, unpackArchive } from './archive/raw-archive.ts';
@@ -101,10 +102,15 @@ export interface Container extends AsyncDisposable {
   /** Ends its processes when it takes more of the disk than `limit` bytes. */
   watchDisk(limit: number): DiskWatch;
   /**
-   * Reads a file or folder while it streams. Throws `ENGINE_NOT_FOUND`; `ENGINE_TOO_LARGE` if its files have
-   * more than `maxBytes`.
+   * Reads a file or folder while it streams, and keeps its archive if `copy` is given. Throws
+   * `ENGINE_NOT_FOUND`; `ENGINE_TOO_LARGE` if its files have more than `maxBytes`.
    */
-  archive(path: string, signal?: AbortSignal, maxBytes?: number): AsyncIterable<ArchivedEntry>;
+  archive(
+    path: string,
+    signal?: AbortSignal,
+    maxBytes?: number,
+    copy?: ArchiveCopy,
+  ): AsyncIterable<ArchivedEntry>;
   /**
    * Copies a folder unchanged to the same path of another container of this engine. Two round trips; see
    * {@link copyBetween}.
@@ -223,7 +229,7 @@ export function containerOf(
     layerPaths: (request) => layerPaths(running, request),
     isUntouched: (path, signal) => isUntouched(running, path, signal),
     kindOf: (path, signal) => kindOfPath(running, path, signal),
-    archive: (path, signal, maxBytes) => readArchive(running, path, signal, maxBytes),
+    archive: (path, signal, maxBytes, copy) => readArchive(running, path, signal, maxBytes, copy),
     copyTo: (other, path, limits) =>
       other.fill(limits, (signal) => copyBetween(running, other.id, path, { ...limits, signal })),
     carryTo: (other, path, request) =>

@@ -83,7 +83,7 @@ export async function runTrial(
   const account = await models?.session.account();
   const missed = missedCause(models?.session, timer.current);
   if (missed && found.cause?.kind !== 'replay') found = { ...found, verdict: 'void', cause: missed };
-  const { carry, protectedChanged, verifyTampered, failedAsk, ...result } = found;
+  const { carry, packed, protectedChanged, verifyTampered, failedAsk, ...result } = found;
   const ended = given.clock.steady?.();
   return {
     subject: subjectOf(spec),

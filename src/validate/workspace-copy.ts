@@ -1,5 +1,6 @@
 import { OffsiteError } from '../base/offsite-error.ts';
 import { commandOutput } from '../bounds/sandbox.ts';
+import type { ArchiveCopy } from '../engine/archive/archive-copy.ts';
 import type { Container } from '../engine/container.ts';
 
 export type WorkspaceCopy = { kind: 'copied' } | { kind: 'refused'; why: string };
@@ -29,6 +30,8 @@ export interface CopyRequest {
   maxBytes: number;
   /** Default: `all`. */
   carry?: Carry | undefined;
+  /** The workspace as it was read, if it is still so. */
+  packed?: ArchiveCopy | undefined;
   /** Whether something stays behind, by its path in the workspace. Default: all is copied. */
   leftOut?: ((path: string) => boolean) | undefined;
   signal: AbortSignal;
@@ -37,18 +40,21 @@ export interface CopyRequest {
 /**
  * Makes the workspace of `fresh` a copy of that of `graded`. Nothing may run in `graded` meanwhile, and
  * changes in `fresh` do not reach it. Refused if there is no folder to copy, or if it is larger than
- * `maxBytes`. Takes two round trips, or five if the workspace must be emptied first.
+ * `maxBytes`. Takes two round trips, or one if it is `packed`, and three more if the workspace must be
+ * emptied first.
  */
 export async function copyWorkspace(
   graded: Container,
   fresh: Container,
-  { maxBytes, carry = 'all', leftOut, signal }: CopyRequest,
+  { maxBytes, carry = 'all', packed, leftOut, signal }: CopyRequest,
 ): Promise<WorkspaceCopy> {
   if (carry === 'nothing') return { kind: 'copied' };
   if (carry === 'all') await emptyWorkspace(fresh, signal);
   try {
     const { workingDir } = graded;
-    if (leftOut) {
+    const again = leftOut || (packed?.bytes ?? 0) > maxBytes ? undefined : packed?.read();
+    if (again) await fresh.fill({ maxBytes, signal }, (stop) => fresh.unpack(workingDir, again, stop));
+    else if (leftOut) {
       const keeps = (path: string) => !leftOut(path);
       // The disk limit bounds the number of entries.
       const request = { keeps, links: 'all', maxBytes, maxEntries: Number.POSITIVE_INFINITY } as const;

@@ -43,6 +43,33 @@ test('no third container is made to see that verify left the system alone, whate
   expect(containers - before).toBe(2);
 });
 
+test('the workspace is read once after the harness, to compare and to grade it', async () => {
+  const reads: string[] = [];
+  const engine: Engine = Object.create(bench.engine, {
+    createContainer: {
+      value: async (...given: Parameters<Engine['createContainer']>) => {
+        const container = await bench.engine.createContainer(...given);
+        const noted = ['archive', 'pack', 'copyTo', 'carryTo'] as const;
+        const note =
+          (name: string) =>
+          (path: unknown, ...rest: unknown[]) => {
+            reads.push(name);
+            return Reflect.apply(Reflect.get(container, name), container, [path, ...rest]);
+          };
+        return { ...container, ...Object.fromEntries(noted.map((name) => [name, note(name)])) };
+      },
+    },
+  });
+  await using noting = await openTrialBench({ engine });
+  const result = await noting.trial('echo hello > greeting', {
+    verify: 'grep -qx hello greeting',
+    validator: passing,
+  });
+  expect(result).toMatchObject({ verdict: 'passed' });
+  // Before and after the harness.
+  expect(reads).toEqual(['archive', 'archive']);
+});
+
 test('the sandboxes of verify and of the validator start while the harness works', async () => {
   const running = counting.trial('until [ -e go ]; do sleep 0.1; done; echo hello > greeting', {
     runId: 'ahead',

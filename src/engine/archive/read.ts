@@ -5,6 +5,7 @@ import { archives } from '../../bounds/sandbox.ts';
 import { PathRoom } from '../changes/path-room.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { connectionFailure, isEngineFailure } from '../port/failure.ts';
+import type { ArchiveCopy } from './archive-copy.ts';
 import type { ArchivedEntry, ArchivedType } from './entries.ts';
 import { nameText } from './names.ts';
 import { DeclaredBytes } from './raw-archive.ts';
@@ -29,12 +30,15 @@ const typesByName: Readonly<Record<string, ArchivedType>> = {
  * `ENGINE_NOT_FOUND` if the path does not exist, and `ENGINE_TOO_LARGE` before the file that makes all files
  * together larger than `maxBytes`. A path that is itself a symlink gives only that link. Holes of large files
  * in a folder do not count, and are read only with their content, where a program can find them.
+ *
+ * @param copy keeps the archive with the owners of its files
  */
 export async function* readArchive(
   container: MaybeSparse,
   path: string,
   signal?: AbortSignal,
   maxBytes = Number.POSITIVE_INFINITY,
+  copy?: ArchiveCopy,
 ): AsyncGenerator<ArchivedEntry> {
   const request = { path, signal, maxBytes };
   const passed = new Set<string>();
@@ -43,12 +47,15 @@ export async function* readArchive(
   let failure: unknown;
   try {
     const holes = await HoleWatch.of(container, signal);
-    const { archive } = await container.port.containers.getArchive(container.id, path, signal);
-    for await (const entry of entriesOf(container, archive, request, holes)) {
+    const { archive } = await container.port.containers.getArchive(container.id, path, signal, {
+      owners: copy !== undefined,
+    });
+    for await (const entry of entriesOf(container, archive, { ...request, copy }, holes)) {
       canBeginAgain &&= room.take(entry.path);
       if (canBeginAgain) passed.add(entry.path);
       yield entry;
     }
+    copy?.end();
     return;
   } catch (thrown) {
     if (!canBeginAgain || passed.size === 0) throw thrown;
@@ -61,10 +68,17 @@ export async function* readArchive(
   await source.complete();
 }
 
+interface ReadRequest {
+  path: string;
+  signal: AbortSignal | undefined;
+  maxBytes: number;
+  copy?: ArchiveCopy | undefined;
+}
+
 async function* entriesOf(
   { port }: MaybeSparse,
   source: Readable,
-  { path, signal, maxBytes }: { path: string; signal: AbortSignal | undefined; maxBytes: number },
+  { path, signal, maxBytes, copy }: ReadRequest,
   holes?: HoleWatch,
 ): AsyncGenerator<ArchivedEntry> {
   const doing = `reading ${path} from a container`;
@@ -74,7 +88,7 @@ async function* entriesOf(
   const declared = new DeclaredBytes(maxBytes, path);
   try {
     let isFirst = true;
-    for await (const entry of tarEntries(source)) {
+    for await (const entry of tarEntries(copy?.passing(source) ?? source)) {
       const { size, sparseSize = size } = entry.header;
       if (!isFirst) await holes?.check(size);
       isFirst = false;

@@ -1,11 +1,12 @@
 import { statfs } from 'node:fs/promises';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress } from 'node:zlib';
 import type { Clock } from '../../base/clock.ts';
 import { startDeadline } from '../../base/deadline.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { archives, keptWorkspaces } from '../../bounds/sandbox.ts';
+import type { ArchiveCopy } from '../../engine/archive/archive-copy.ts';
 import type { Workspaces } from '../../ledger/workspaces.ts';
 import type { LeftState } from '../../record/files.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
@@ -27,7 +28,7 @@ interface LeftSandbox
   spec: TrialSpec;
   whole: TrialSpec;
   parts: { clock: Clock; sandboxes: Pick<Sandboxes, 'keep'> };
-  found: { carry?: Carry };
+  found: { carry?: Carry; packed?: ArchiveCopy | undefined };
   signal: AbortSignal;
 }
 
@@ -102,17 +103,17 @@ function requireNoKey(searched: Searched): void {
 }
 
 async function keepArchive(
-  { container }: LeftSandbox,
+  { container, found }: LeftSandbox,
   { store, budget }: KeepParts,
   signal: AbortSignal,
 ): Promise<LeftState> {
   const { bavail, bsize } = await statfs(store.folder);
   const room = Math.min(keptWorkspaces.bytes.stored, budget, (bavail * bsize) / 4);
-  using packed = await container.pack(container.workingDir, {
-    maxBytes: keptWorkspaces.bytes.archive,
-    signal,
-  });
-  const archive = new Counted(packed.archive, store.search());
+  const again = found.packed?.read();
+  using asked = again
+    ? undefined
+    : await container.pack(container.workingDir, { maxBytes: keptWorkspaces.bytes.archive, signal });
+  const archive = new Counted(again ?? asked?.archive ?? Readable.from([]), store.search());
   const level = { [constants.ZSTD_c_compressionLevel]: 1 };
   const compressed = createZstdCompress({ params: level });
   const sending = pipeline(archive.pieces(), compressed, { signal });

@@ -116,7 +116,7 @@ export async function regradeTrial(
     signal.throwIfAborted();
     found = { verdict: 'void', cause: causeOf(error, timer.current) };
   }
-  const { carry, protectedChanged, verifyTampered, failedAsk, ...result } = found;
+  const { carry, packed, protectedChanged, verifyTampered, failedAsk, ...result } = found;
   const mapped = mappedImages(spec.environment, spec.testsIn?.environment);
   const account = await models?.session.account();
   return {

@@ -2,6 +2,7 @@ import { startDeadline } from '../../base/deadline.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { printedText } from '../../bounds/anyone.ts';
 import { workspaceFiles } from '../../bounds/sandbox.ts';
+import { ArchiveCopy } from '../../engine/archive/archive-copy.ts';
 import type { Manifest } from '../../engine/archive/manifest.ts';
 import type { Container } from '../../engine/container.ts';
 import type { FileChange } from '../../record/files.ts';
@@ -11,6 +12,7 @@ import type { Carry } from '../../validate/workspace-copy.ts';
 import { type ArtifactCollection, artifactCollection, trajectoryArtifact } from '../artifacts.ts';
 import { gradingEnvironment } from '../environment.ts';
 import { FreshSandbox } from '../grading-sandboxes.ts';
+import { needsWholeSandbox } from '../left/keep-left.ts';
 import type { TrialParts } from '../trial-parts.ts';
 import { changedFiles, reportedFiles } from '../workspace/changed-files.ts';
 import { ChangedTexts } from '../workspace/file-texts.ts';
@@ -37,7 +39,10 @@ async function run(input: PhaseInput): Promise<Found> {
   const commands = input.restored ? [] : (input.spec.tests?.collect ?? []);
   const notes = await runCollectCommands(input.container, commands, parts, signal);
   using deadline = startDeadline(parts.clock, ms, signal);
-  const { filesChanged, changes, collection, carry, protectedChanged } = await read(input, deadline.signal);
+  const { filesChanged, changes, collection, carry, packed, protectedChanged } = await read(
+    input,
+    deadline.signal,
+  );
   signal.throwIfAborted();
   const newNotes = [...notes, ...cacheNote(input, filesChanged), ...unmatchedNote(input)];
   const trajectory = await trajectoryArtifact(found.trajectory ?? [], parts.blobs);
@@ -46,6 +51,7 @@ async function run(input: PhaseInput): Promise<Found> {
     filesChanged,
     changes,
     carry,
+    packed,
     protectedChanged,
     artifacts: [...(collection?.artifacts ?? []), trajectory],
     artifactsOmitted: [...(collection?.omitted ?? [])],
@@ -77,6 +83,7 @@ interface Reading {
   filesChanged: string[];
   changes?: FileChange[] | undefined;
   carry: Carry;
+  packed?: ArchiveCopy | undefined;
   protectedChanged: readonly string[];
   collection?: ArtifactCollection;
 }
@@ -114,13 +121,18 @@ async function readWhole(
   const collection = artifactCollection(container, spec, parts.blobs);
   const texts = new ChangedTexts(before, parts.sandboxes.texts);
   const visitor = texts.visitor((entry) => collection.visit(entry));
-  const after = await readWorkspace(container, deadline, visitor);
+  const packed = needsWholeSandbox(spec) ? undefined : new ArchiveCopy(workspaceFiles.bytes.again);
+  const after = await readWorkspace(container, deadline, visitor, packed);
   if (after === 'large') return undefined;
   await collection.finish(deadline);
   const filesChanged = changedFiles(before, after);
   const protectedChanged = protectedChanges(protectionOf(spec), filesChanged);
   const changes = await texts.changes(filesChanged, after, parts.blobs);
-  return { filesChanged, changes, carry: carryOf(before, after), protectedChanged, collection };
+  const isFolder = after.get('')?.type === 'folder';
+  return {
+    ...{ filesChanged, changes, carry: carryOf(before, after), protectedChanged, collection },
+    packed: isFolder ? packed : undefined,
+  };
 }
 
 function carryOf(before: Manifest, after: Manifest): Carry {

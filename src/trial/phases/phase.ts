@@ -1,3 +1,4 @@
+import type { ArchiveCopy } from '../../engine/archive/archive-copy.ts';
 import type { Kit } from '../../engine/changes/kit.ts';
 import type { Container } from '../../engine/container.ts';
 import type { PhaseName } from '../../record/cause.ts';
@@ -18,6 +19,11 @@ import type { WorkspaceState } from '../workspace/read-workspace.ts';
 export interface Found extends Partial<TrialRecord> {
   /** What to copy from the workspace to a fresh sandbox. */
   carry?: Carry;
+  /**
+   * The workspace as it was collected. Only if nothing that grades changes the sandbox, and the workspace is
+   * small.
+   */
+  packed?: ArchiveCopy | undefined;
   /** Protected files that differ from what prepare made. */
   protectedChanged?: readonly string[];
   /** Whether something changed outside the workspace that verify's result depends on. */

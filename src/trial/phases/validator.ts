@@ -28,6 +28,7 @@ export async function validated(validator: ValidatorSpec, input: PhaseInput): Pr
   const copied = await copyWorkspace(container, own, {
     maxBytes: input.preparedBytes + spec.sandbox.disk,
     carry: found.carry,
+    packed: found.packed,
     leftOut: leftOutOf(spec),
     signal,
   });

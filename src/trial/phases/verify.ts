@@ -72,6 +72,7 @@ async function inFresh(input: PhaseInput, request: VerifyRequest): Promise<Found
   const copied = await copyWorkspace(container, sandbox.container, {
     maxBytes: await largestWorkspace(input),
     carry: found.carry,
+    packed: found.packed,
     leftOut: leftOutOf(spec),
     signal,
   });

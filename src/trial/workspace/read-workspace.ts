@@ -1,4 +1,5 @@
 import { workspaceFiles } from '../../bounds/sandbox.ts';
+import type { ArchiveCopy } from '../../engine/archive/archive-copy.ts';
 import type { ArchivedEntry } from '../../engine/archive/entries.ts';
 import { type Manifest, readManifest } from '../../engine/archive/manifest.ts';
 import { PathRoom } from '../../engine/changes/path-room.ts';
@@ -17,9 +18,11 @@ export async function readWorkspace(
   container: Container,
   signal: AbortSignal,
   visit?: (entry: ArchivedEntry) => Promise<void>,
+  copy?: ArchiveCopy,
 ): Promise<WorkspaceState> {
   try {
-    return await readManifest(withinLimits(container.archive(container.workingDir, signal)), visit);
+    const entries = container.archive(container.workingDir, signal, undefined, copy);
+    return await readManifest(withinLimits(entries), visit);
   } catch (error) {
     if (error instanceof TooLarge) return 'large';
     throw error;
