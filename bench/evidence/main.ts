@@ -9,8 +9,8 @@ import { Ledger } from '../../src/ledger/ledger.ts';
 import { fillBatch } from '../../test/viewer/filled-ledger.ts';
 
 /**
- * How fast the evidence of 200 and of 2,000 trials is written and opened, and how much memory that takes, next
- * to `tar c` of the same files. Memory should not grow with the bytes. Also, how long an audit of 100 trials
+ * How fast the evidence of 200 and of 2,000 trials is written and opened, and how much memory that takes,
+ * next to `tar c` of the same files. Memory should not grow with the bytes. Also, how long an audit of 100 trials
  * takes, of the file and of the data folder. Needs no engine.
  * `npm run -s bench -- evidence [--json] [--quick]`.
  */

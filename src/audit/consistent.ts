@@ -79,7 +79,7 @@ function checkVerdict(record: TrialRecord, checks: Checks): void {
   else checkCause(record, cause, checks);
 }
 
-/** The cause of a missing verdict is one that could be, with what the record has of checks and of the model. */
+/** The cause of a missing verdict is one that can be, with the checks and the answers of the record. */
 function checkCause(
   { steps, models, verifySteps = [], validations = [], judgments = [] }: TrialRecord,
   { kind, phase }: Cause,
