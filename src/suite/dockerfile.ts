@@ -126,6 +126,8 @@ export function rewritten(text: string, { args, imageFor, hasFrontend, secret }:
     const image = imageFor(name);
     return image === name ? [] : [{ ...edit, text: image }];
   });
+  // Builders pass over a line for a shell, and read directives after it.
+  if (text.startsWith('#!')) edits.push({ line: 0, from: 1, to: 2, text: ' ' });
   const removedFrontends: string[] = [];
   for (const directive of file.getDirectives()) {
     const name = directive.getValue();

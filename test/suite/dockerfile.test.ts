@@ -80,6 +80,8 @@ describe('a Dockerfile', () => {
     expect(text.split('\n').slice(0, 3)).toEqual(['# escape=\\', '#', `ARG BASE=ubuntu:\${TAG:-24.04}`]);
     const alone = rewritten('#syntax = x\nFROM a\n', { ...plain, hasFrontend: () => false });
     expect(alone.text).toBe('#\nFROM a\n');
+    const shell = rewritten('#!/bin/sh\n# syntax=x\nFROM a\n', { ...plain, hasFrontend: () => false });
+    expect(shell.text).toBe('# /bin/sh\n# syntax=x\nFROM a\n');
   });
 
   test('gives every RUN a secret, and tells the author’s lines', () => {

@@ -246,6 +246,19 @@ COPY --link Dockerfile ./
         expect(cause?.message, lines).toMatch(/Dockerfile:\d: ADD may fetch an address.*remoteAdd: allow/);
       }
       expect(requests).toBe(0);
+      const front = new URL(address).host;
+      const stranger = await testImage(engine, `FROM offsite/base\n${unique()}`);
+      for (const [lines, args] of [
+        [`# syntax=${front}/front\nFROM offsite/base\n`, {}],
+        [`# syntax=${stranger.name}\nFROM offsite/base\n`, {}],
+        ['FROM offsite/base\n', { BUILDKIT_SYNTAX: `${front}/front` }],
+      ] as const) {
+        write('Dockerfile', `${lines}${unique()}`);
+        const trial = { environment: built({ args }), verify: 'true' };
+        expect((await bench.trial('true', trial)).verdict, lines).toBe('passed');
+      }
+      expect(requests).toBe(0);
+      await stranger[Symbol.asyncDispose]();
       write('Dockerfile', `FROM offsite/base\n${unique()}ADD ${address} /x\nADD Dockerfile *.yaml /files/\n`);
       const trial = { environment: built({}), verify: 'grep host /x\ntest -e /files/suite.yaml' };
       const { verdict } = await bench.trial('true', trial, { remoteAdd: 'allow' });

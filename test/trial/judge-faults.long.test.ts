@@ -16,6 +16,14 @@ const faults: Record<string, Step> = {
     response.writeHead(200, { 'content-type': 'text/html' }).end('<html><title>Log in</title>'),
   empty: json(200, { choices: [] }),
   detail: json(200, { detail: 'No model is loaded.' }),
+  endless: (response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    const write = () => {
+      while (!response.destroyed && response.write(' '.repeat(65_536)));
+      if (!response.destroyed) response.once('drain', write);
+    };
+    write();
+  },
   refusal: json(400, { error: { message: 'not today' } }),
 };
 

@@ -162,14 +162,16 @@ async function runBuild(
   const secret = hasSecrets
     ? { id: 'offsite-certificates', content: bundleWith(extraCertificates), variables: trustVariables }
     : undefined;
-  const frontends = await frontendsOn(engine, build, signal);
+  const frontends = await frontendsOn(engine, { build, sandbox: spec.sandbox }, signal);
+  // It names a frontend as a `# syntax=` line does, and the engine would pull it.
+  const { [frontendArg]: pulled, ...args } = build.args;
   const hasNamed = builder.kind === 'buildkit' && frontends.size > 0;
   const frontend = hasNamed ? 'current' : builder.frontend;
   const plain = plainDockerfile(build.dockerfile, frontend);
   const [unmet] = unmetNeeds(plain.text, frontend);
   if (unmet) throw failed(`${build.file}:${unmet.line}: ${unmet.message}`);
   const { text, removedFrontends, lineOf } = rewritten(plain.text, {
-    args: build.args,
+    args,
     imageFor: (name) => build.images[name] ?? name,
     hasFrontend: (name) => builder.kind === 'buildkit' && frontends.has(name),
     secret,
@@ -177,7 +179,10 @@ async function runBuild(
   const output = new OutputCapture(buildContexts.bytes.output);
   const say = (line: string) => output.push(Buffer.from(line));
   for (const name of removedFrontends)
-    say(`note: the engine does not have ${name} of the syntax line; its own frontend is used\n`);
+    say(
+      `note: ${name} of the syntax line is not Docker's, or the engine does not have it; its own frontend is used\n`,
+    );
+  if (pulled !== undefined) say(`note: the argument ${frontendArg} is left out\n`);
   for (const note of plain.notes) say(`note: ${note}\n`);
   if (extraCertificates && !hasSecrets)
     say(`note: RUN steps do not trust the extra certificates of this host: ${noSecrets}\n`);
@@ -194,7 +199,7 @@ async function runBuild(
     await withinReserve(engine, signal, (building) =>
       builder.build({
         ...image,
-        ...{ dockerfile: text, target: build.target, args: build.args, secret, signal: building },
+        ...{ dockerfile: text, target: build.target, args, secret, signal: building },
         proxies: Object.fromEntries(Object.entries(passed).filter(isProxy)),
         context: { ...build.context, members },
         timeoutMs: spec.sandbox.timeouts.build,
@@ -217,10 +222,22 @@ function bundleWith(extraCertificates: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`${rootCertificates.join('\n')}\n`), extraCertificates]);
 }
 
-/** The frontends of `# syntax=` lines that the engine has. */
-async function frontendsOn(engine: Engine, build: PlannedBuild, signal: AbortSignal): Promise<Set<string>> {
-  const named = namedFrontend(build.dockerfile);
-  const name = named === undefined ? undefined : (build.images[named] ?? named);
+const frontendArg = 'BUILDKIT_SYNTAX';
+const ofDocker = /^(?:docker\.io\/)?docker\/dockerfile(?:-upstream)?(?::|@|$)/;
+
+/**
+ * The frontends of `# syntax=` lines that the engine has. Others than Docker's own, and those that the owner
+ * named, could fetch any address, as ADD does.
+ */
+async function frontendsOn(
+  engine: Engine,
+  { build, sandbox }: { build: PlannedBuild; sandbox: TrialSpec['sandbox'] },
+  signal: AbortSignal,
+): Promise<Set<string>> {
+  const named = namedFrontend(build.dockerfile) ?? '';
+  const mapped = build.images[named];
+  const isKnown = ofDocker.test(named) || sandbox.remoteAdd === 'allow';
+  const name = mapped ?? (isKnown ? named : undefined);
   return new Set(name !== undefined && (await engine.findImage(name, signal)) ? [name] : []);
 }
 
