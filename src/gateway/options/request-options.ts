@@ -1,4 +1,5 @@
 import { modelAnswers } from '../../bounds/model.ts';
+import type { Wire } from '../../suite/model-config.ts';
 import { memberNames } from '../member-names.ts';
 import { membersOf } from '../members.ts';
 import type { UpstreamRequest } from '../upstream.ts';
@@ -62,7 +63,11 @@ const otherNames: Readonly<Record<string, string>> = {
   max_tokens: 'max_completion_tokens',
   max_completion_tokens: 'max_tokens',
 };
-const otherRoles: Readonly<Record<string, string>> = { developer: 'system' };
+/** The role in place of one that a server may lack. Claude Code says some of its own words as the system. */
+function otherRole(role: unknown, wire: Wire): string | undefined {
+  if (role === 'developer') return 'system';
+  return role === 'system' && wire === 'anthropic-messages' ? 'user' : undefined;
+}
 
 /** Whether a rule would leave out what a request means. */
 export function isEssential(rule: string): boolean {
@@ -145,7 +150,7 @@ function* placesIn(json: JsonObject, { wire, checksForm }: Asked): Generator<Pla
     const isOption = !essentials.has(top) || (top in defaults && defaults[top] === value);
     if (isOption && !holds(essentials, top, value)) yield { of: json, name: top, path: top, top, isLimit };
     if (closed.has(top)) continue;
-    yield* inside(value, { path: top, top, essentials, isMeant: essentials.has(top) });
+    yield* inside(value, { path: top, top, essentials, isMeant: essentials.has(top), wire });
   }
 }
 
@@ -160,9 +165,9 @@ function holds(essentials: ReadonlySet<string>, name: string, value: unknown): b
 /** @param where.isMeant whether this is part of the conversation or the tools, which have only annotations */
 function* inside(
   value: unknown,
-  where: { path: string; top: string; essentials: ReadonlySet<string>; isMeant: boolean },
+  where: { path: string; top: string; essentials: ReadonlySet<string>; isMeant: boolean; wire: Wire },
 ): Generator<Place> {
-  const { path, top, essentials, isMeant } = where;
+  const { path, top, essentials, isMeant, wire } = where;
   if (Array.isArray(value)) {
     for (const one of value) yield* inside(one, { ...where, path: `${path}[]` });
     return;
@@ -172,7 +177,7 @@ function* inside(
     if (inner === undefined) continue;
     const at = `${path}.${name}`;
     const place = { of: value, name, path: at, top };
-    const isRole = isMeant && name === 'role' && typeof inner === 'string' && inner in otherRoles;
+    const isRole = isMeant && name === 'role' && otherRole(inner, wire) !== undefined;
     if (isMeant ? annotations.has(name) || isRole : !essentials.has(name)) yield place;
     if (!closed.has(name) && !annotations.has(name))
       yield* inside(inner, { ...where, path: at, isMeant: isMeant || essentials.has(name) });
@@ -208,8 +213,11 @@ export function withoutOptions(asked: Asked, rules: readonly string[]): Fitted {
     if (!isOut(path, name, of[name])) continue;
     changed.add(top);
     const other = otherNames[name];
-    if (name === 'role') of[name] = otherRoles[String(of[name])];
-    else if (path === top && other !== undefined && !(other in json) && !isOut(other, other, of[name]))
+    if (name === 'role') {
+      // What the user says has less weight.
+      if (of[name] === 'system') leftOut.add(`${path}=system`);
+      of[name] = otherRole(of[name], wire);
+    } else if (path === top && other !== undefined && !(other in json) && !isOut(other, other, of[name]))
       renamed.set(name, other);
     else {
       // The default is asked for without its name.

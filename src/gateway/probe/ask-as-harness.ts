@@ -8,40 +8,63 @@ import type { GatewaySession } from '../gateway.ts';
 import { Losses } from '../translation/losses.ts';
 import { answerOf, type NeutralEvent } from '../translation/neutral-answer.ts';
 import type { ModelPart, NeutralMessage, NeutralRequest } from '../translation/neutral-request.ts';
-import type { JsonObject } from '../wires/lenient.ts';
+import { type JsonObject, list } from '../wires/lenient.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import { readEvents, wholeOf } from './streamed-answer.ts';
 
 /** A harness whose way of asking a check repeats, and what it asks for besides the conversation. */
 interface HarnessForm {
   name: string;
-  /** @param maxTokens the limit of an answer */
-  options(maxTokens: number): JsonObject;
+  /**
+   * @param maxTokens the limit of an answer
+   * @param body the conversation in this wire
+   */
+  options(maxTokens: number, body: JsonObject): JsonObject;
 }
+
+const system = 'You are an agent. Be brief.';
+const agents = {
+  ...{ type: 'function', name: 'list_agents', description: 'Lists agents.', strict: false },
+  parameters: { type: 'object', properties: {}, additionalProperties: false },
+};
 
 /** What the CLIs send in each wire for a model that they do not know. `test/runners/` has their requests. */
 export const harnessForms: Readonly<Record<Wire, HarnessForm>> = {
   'openai-chat': {
     name: 'opencode',
-    options: (max_tokens) => ({ max_tokens, tool_choice: 'auto', stream_options: { include_usage: true } }),
+    options: (max_tokens, { messages }) => ({
+      ...{ max_tokens, tool_choice: 'auto', stream_options: { include_usage: true } },
+      messages: [{ role: 'system', content: system }, ...list(messages)],
+    }),
   },
   'openai-responses': {
     name: 'Codex',
-    options: () => ({
+    options: (_, { input, tools }) => ({
+      input: [
+        { type: 'message', role: 'developer', content: [{ type: 'input_text', text: system }] },
+        ...list(input),
+      ],
+      tools: [...list(tools), { type: 'namespace', name: 'agents', description: 'Tools.', tools: [agents] }],
       ...{ reasoning: { effort: 'medium', summary: 'auto' }, include: ['reasoning.encrypted_content'] },
       ...{ store: false, tool_choice: 'auto', parallel_tool_calls: true, prompt_cache_key: 'offsite-check' },
+      client_metadata: { session_id: 'offsite-check' },
     }),
   },
   'anthropic-messages': {
     name: 'Claude Code',
-    options: (max_tokens) => ({
-      ...{ max_tokens, thinking: { type: 'adaptive' }, output_config: { effort: 'high' } },
+    options: (max_tokens, { messages }) => ({
+      system: [{ type: 'text', text: system, cache_control: { type: 'ephemeral' } }],
+      messages: list(messages).toSpliced(1, 0, { role: 'system', content: 'The folder is /workspace.' }),
+      ...{ max_tokens, output_config: { effort: 'high' } },
+      thinking: { type: 'adaptive', display: 'updates' },
+      context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] },
       metadata: { user_id: 'offsite-check' },
     }),
   },
   gemini: {
     name: 'Gemini CLI',
     options: (maxOutputTokens) => ({
+      systemInstruction: { parts: [{ text: system }], role: 'user' },
       generationConfig: {
         ...{ temperature: 1, topP: 0.95, topK: 64, maxOutputTokens },
         thinkingConfig: { includeThoughts: true },
@@ -74,10 +97,9 @@ export async function openHarnessDoor(
       const { version, translation, headers } = wireTable[wire];
       const neutral = neutralOf(request, model.name, said);
       const target = { model: model.name, maxOutputTokens: undefined };
-      const body = {
-        ...translation.writeRequest(neutral, new Losses('lenient', model.name), target),
-        ...harnessForms[wire].options(model.maxOutputTokens ?? usualMaxTokens),
-      };
+      const written = translation.writeRequest(neutral, new Losses('lenient', model.name), target);
+      const maxTokens = model.maxOutputTokens ?? usualMaxTokens;
+      const body = { ...written, ...harnessForms[wire].options(maxTokens, written) };
       const answer = await fetch(`http://127.0.0.1:${port}/${version}${translation.path(model.name, true)}`, {
         ...{ method: 'POST', body: JSON.stringify(body), signal },
         headers: {

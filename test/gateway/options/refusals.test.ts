@@ -382,6 +382,37 @@ test('a limit that the wire requires is lowered until the server takes it, and n
   expect((await at.session.account()).exchanges[0]?.losses).toMatchObject([{ path: 'max_tokens<=8000' }]);
 });
 
+test.each([
+  {
+    error: {
+      type: 'invalid_request_error',
+      message: "messages.1.role: Input should be 'user' or 'assistant'",
+    },
+  },
+  { detail: [{ loc: ['body', 'messages', 1, 'role'], msg: "Input should be 'user' or 'assistant'" }] },
+  { error: 'messages[1].role: unknown variant `system`, expected `user` or `assistant`' },
+])('a system text among the messages is told as the user: %j', async (said) => {
+  const answer = { type: 'message', role: 'assistant', content: [], stop_reason: 'end_turn' };
+  await using at = await place({ model: { wire: 'anthropic-messages' } }, (response, received) => {
+    const body = JSON.parse(`${received.body}`);
+    const isRefused = messageList(body).some(({ role }) => role === 'system');
+    return (isRefused ? json(400, said) : json(200, answer))(response, received);
+  });
+  const messages = [...question.messages, { role: 'system', content: 'The folder is /workspace.' }];
+  const body = { ...question, max_tokens: 1000, messages };
+  const asked = { path: '/v1/messages', headers: at.agent, body };
+  expect(await at.sandbox.ask(asked)).toMatchObject({ status: 200 });
+  expect(await at.sandbox.ask(asked)).toMatchObject({ status: 200 });
+  expect(at.upstream.received).toHaveLength(3);
+  expect(JSON.parse(`${at.upstream.received.at(-1)?.body}`).messages).toEqual([
+    ...question.messages,
+    { role: 'user', content: 'The folder is /workspace.' },
+  ]);
+  expect((await at.session.account()).exchanges[0]?.losses).toMatchObject([
+    { path: 'messages[].role=system' },
+  ]);
+});
+
 test('a template that fails with 500 over a role is asked again, and a 500 of the moment is not learned', async () => {
   const said = { error: { code: 500, message: 'Unexpected message role.', type: 'server_error' } };
   const refuses = (body: JsonObject) => messageList(body).some(({ role }) => role === 'developer');

@@ -134,14 +134,20 @@ function answer(wire: Wire): fc.Arbitrary<NeutralAnswer> {
     });
 }
 
-/** Neighbours of one wire become one message on others. */
+/** Neighbours of one wire become one message on others, and the texts of a message one text. */
 function joined(all: readonly NeutralMessage[]): NeutralMessage[] {
-  return all.reduce<NeutralMessage[]>((done, message) => {
+  const messages = all.reduce<NeutralMessage[]>((done, message) => {
     const last = done.at(-1);
     if (message.from === 'user' && last?.from === 'user') last.parts.push(...message.parts);
     else done.push(structuredClone(message));
     return done;
   }, []);
+  for (const message of messages) {
+    if (message.from !== 'user') continue;
+    const texts = message.parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
+    if (texts.length === message.parts.length) message.parts = [{ type: 'text', text: texts.join('\n') }];
+  }
+  return messages;
 }
 
 describe.each(allWires)('$name', ({ name: wire, translation }) => {
