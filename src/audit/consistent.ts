@@ -161,8 +161,10 @@ function checkReport(
 
 /** The artifact by which a report names its record is compared with the record itself. */
 function withoutRecord({ outcome, ...report }: ReportedTrial): ReportedTrial {
-  const artifacts = outcome.artifacts?.filter(({ path }) => path !== recordPath);
-  return { ...report, outcome: { ...outcome, ...(artifacts && { artifacts }) } };
+  const { artifacts: all = [], ...rest } = outcome;
+  const artifacts = all.filter(({ path }) => path !== recordPath);
+  // A trial that was void before it had any names only its record.
+  return { ...report, outcome: { ...rest, ...(artifacts.length > 0 && { artifacts }) } };
 }
 
 interface Span {

@@ -11,7 +11,7 @@ import type { AuditedLevel, AuditLevel } from '../../src/record/audit.ts';
 import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { loadConfig } from '../../src/suite/load-config.ts';
 import { offsite } from '../cli/offsite.ts';
-import type { Place } from '../cli/place.ts';
+import { openPlace, type Place } from '../cli/place.ts';
 import { entriesOf, statementIn, writeBundle } from '../evidence/bundle-file.ts';
 import { Forger } from './forger.ts';
 import { honestBatch } from './honest.ts';
@@ -641,6 +641,23 @@ const forgeries: Forgery[] = [
 
 test('nothing is contradicted in what is honest', { timeout: 60_000 }, async () => {
   expect(await contradictionsIn(place.dataFolder)).toEqual([]);
+});
+
+test('nothing is contradicted in honest trials without a verdict, or whose harness was stopped', {
+  timeout: 240_000,
+}, async () => {
+  using other = openPlace();
+  const suite = other.suite({
+    cases: [
+      { id: 'broken', prepare: 'exit 3', verify: 'true', variables: { act: 'true' } },
+      { id: 'unchecked', verify: 'kill -9 $$', variables: { act: 'true' } },
+      { id: 'late', verify: 'true', variables: { act: 'sleep 60' } },
+    ],
+    sandbox: { timeouts: { harness: '3s' } },
+  });
+  const ran = await offsite(other, ['run', suite, '--json']);
+  expect(JSON.parse(ran.stdout), ran.stderr).toMatchObject({ passed: 1 });
+  expect(await contradictionsIn(other.dataFolder)).toEqual([]);
 });
 
 test.each(forgeries)(
