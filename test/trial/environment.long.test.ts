@@ -322,3 +322,11 @@ validate('the work', async ({ run }: ValidationContext) => {
     });
   });
 });
+
+test.concurrent.each(['ghost', 'nobody:ghosts', '99999999999', '-1', 'a:b:c'])(
+  'a user that the usual image does not have makes the trial void for the task: %s',
+  async (user) => {
+    const { cause } = await bench.trial('true', { environment: { ...noEnvironment, user } });
+    expect(cause).toMatchObject({ kind: 'task', message: expect.stringContaining(`has no user ${user}:`) });
+  },
+);

@@ -60,6 +60,12 @@ export async function startImage(
     const image = await baseImage(parts, sandbox, signal);
     const start = startOf(image, { sandbox, environment });
     if (Object.keys(environment.resources).length > 0) requireResources(engine, image, sandbox, start, '');
+    if (environment.user !== undefined) {
+      const container = containerSpec(sandbox, start, { network: 'none', labels: {} });
+      await using made = await engine.createContainer({ ...container, imageId: image.id }, signal);
+      if (!(await hasUser(made, environment.user, signal)))
+        throw unusable(`the image ${sandbox.image} ${noUser(environment.user)}`);
+    }
     return start;
   }
   const found =
@@ -72,14 +78,19 @@ export async function startImage(
   }
   const container = requireResources(engine, found, sandbox, start, `${place}: `);
   const has = await contentsOf(engine, container, found, signal);
-  const lacking = (what: string) => unusable(`${place}: the image ${sandbox.image} has no ${what}`);
+  const image = `${place}: the image ${sandbox.image}`;
+  const lacking = (what: string) => unusable(`${image} has no ${what}`);
   if (!has.shell) throw lacking('/bin/sh, with which Offsite starts everything');
-  if (!has.user) throw lacking(`user ${container.user}: create it, or set another user`);
+  if (!has.user) throw unusable(`${image} ${noUser(container.user)}`);
   if (!has.bash) {
     const where = `bash in its PATH (${container.env?.PATH ?? ''})`;
     throw lacking(`${where}; it runs prepare, harness and verify: install it, or set PATH in the image`);
   }
   return { ...start, hasNode: has.node };
+}
+
+function noUser(user: string | undefined): string {
+  return `has no user ${user}: create it, or set another user`;
 }
 
 async function named(
@@ -168,21 +179,35 @@ async function contentsOf(
     for (const folder of folders) if (await isThere(`${folder}/${name}`)) return true;
     return false;
   };
-  const [user = ''] = spec.user?.split(':') ?? [];
   return {
-    user: /^\d*$/.test(user) || (await hasUser(container, user, signal)),
+    user: await hasUser(container, spec.user ?? '', signal),
     shell: await isThere('/bin/sh'),
     bash: await isOnPath('bash'),
     node: await isOnPath('node'),
   };
 }
 
+/** Whether commands can run as this user, which may have a group: `app:staff`. */
+async function hasUser(container: Container, user: string, signal: AbortSignal): Promise<boolean> {
+  const parts = user.split(':');
+  const [name = '', group = ''] = parts;
+  const has = async (path: string, entry: string) =>
+    /^\d*$/.test(entry) ? Number(entry) <= mostId : await hasEntry(container, { path, name: entry }, signal);
+  return parts.length <= 2 && (await has('/etc/passwd', name)) && (await has('/etc/group', group));
+}
+
+/** Engines take no larger number of a user or a group. */
+const mostId = 2 ** 31 - 1;
+
 /**
- * Whether `/etc/passwd` has a user of this name. True if the file is not a regular one, because then only the
- * engine can say.
+ * Whether a list of users or groups has this name. True if the file is not a regular one, because then only
+ * the engine can say.
  */
-async function hasUser(container: Container, name: string, signal: AbortSignal): Promise<boolean> {
-  const path = '/etc/passwd';
+async function hasEntry(
+  container: Container,
+  { path, name }: { path: string; name: string },
+  signal: AbortSignal,
+): Promise<boolean> {
   if ((await container.kindOf(path, signal)) !== 'other') return false;
   const pieces: Buffer[] = [];
   for await (const { type, content } of container.archive(path, signal, suiteFiles.bytes.file)) {
