@@ -276,6 +276,11 @@ export function trialIn(
 const openStatuses: ReadonlySet<string> = new Set(['queued', 'running']);
 const recordedStatuses: ReadonlySet<string> = new Set(['reported', 'completed', 'voided']);
 
+/** Whether Offsite knows what a trial's status means. */
+export function isKnownStatus(status: string): boolean {
+  return openStatuses.has(status) || recordedStatuses.has(status);
+}
+
 function hasContent({ id: _, ordinal: __, status: ___, ...content }: ServiceTrial): boolean {
   return Object.values(content).some((value) => value !== undefined);
 }

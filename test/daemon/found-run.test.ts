@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { mayHaveWork, syncRun } from '../../src/agent/daemon/found-run.ts';
+import { isUnclear, mayHaveWork, syncRun } from '../../src/agent/daemon/found-run.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import type { RunRecord } from '../../src/contract/record.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
@@ -89,4 +89,14 @@ test('a run has work for this agent as long as another one may give a trial back
   expect(mayHaveWork(listed('reported', 'voided'))).toBe(false);
   expect(mayHaveWork({ ...listed('running'), local: false })).toBe(false);
   expect(mayHaveWork({ ...listed('running'), status: 'canceled' })).toBe(false);
+});
+
+test('the trials of a run decide what is open; where their status is not known either, that is told', async () => {
+  expect(await sync({ ...listed('reported', 'queued'), status: 'completed' })).toBe(true);
+  expect(ordinals()).toEqual([1]);
+  expect(mayHaveWork({ ...listed('reported', 'voided'), status: 'completed' })).toBe(false);
+  expect(isUnclear({ ...listed('reported', 'queued'), status: 'assigned' })).toBe(false);
+  expect(isUnclear({ ...listed(), status: 'assigned' })).toBe(true);
+  expect(isUnclear(listed('reported', 'pending'))).toBe(true);
+  expect(isUnclear({ ...listed('reported', 'pending'), status: 'completed' })).toBe(false);
 });

@@ -4,6 +4,7 @@ import type { FoundRun } from '../../ledger/found-runs.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { daemonLock } from '../../ledger/queue.ts';
 import { mayBeBeingStarted } from '../find-started.ts';
+import { isKnownStatus } from '../reconcile.ts';
 import type { FoundRunDetails } from '../specify.ts';
 
 /**
@@ -21,14 +22,17 @@ export function queuedOrdinals(record: ListedRun): number[] {
   return Array.from({ length: distribution?.trials ?? 0 }, (_, ordinal) => ordinal);
 }
 
-/** A run whose status Offsite does not know is open if its trials are: they decide. */
-function isOpen({ local, status }: ListedRun): boolean {
-  return local === true && status !== 'completed' && status !== 'canceled';
+/** Its trials decide whether a run is open, also where Offsite does not know its status. */
+function isOpen({ local, status, trials = [] }: ListedRun): boolean {
+  if (local !== true || status === 'canceled') return false;
+  return status !== 'completed' || trials.some((trial) => trial.status === 'queued');
 }
 
-/** Whether a local run is passed over because neither its status nor a list of trials says what is open. */
+/** Whether a local run is passed over because neither its status nor those of its trials say what is open. */
 export function isUnclear(record: ListedRun): boolean {
-  return isOpen(record) && hasUnknownStatus(record) && (record.trials ?? []).length === 0;
+  const { trials = [] } = record;
+  if (!isOpen(record)) return false;
+  return trials.length === 0 ? hasUnknownStatus(record) : trials.some(({ status }) => !isKnownStatus(status));
 }
 
 function hasUnknownStatus({ status }: ListedRun): boolean {

@@ -89,13 +89,12 @@ function adoptRuns(
 ): Promise<number> {
   const { client, log, unclear } = parts;
   const take = async (record: ListedRun<'setup'>, mayAdopt: boolean) => {
-    const { status = '' } = record;
-    if (isUnclear(record) && !unclear.has(status)) {
-      unclear.add(status);
-      log.warn(
-        { run: record.id, case: target.id, status },
-        'passes over runs with a status that Offsite does not know, and without a list of their trials',
-      );
+    const { status = '', trials = [] } = record;
+    const statuses = [...new Set([status, ...trials.map((trial) => trial.status)])].join(', ');
+    if (isUnclear(record) && !unclear.has(statuses)) {
+      unclear.add(statuses);
+      const reason = 'passes over trials whose status Offsite does not know, or that the run does not list';
+      log.warn({ run: record.id, case: target.id, status: statuses }, reason);
     }
     if (!(await syncRun(record, target.id, { ...parts, mayAdopt }))) return false;
     log.info({ batch: record.batchId, run: record.id, case: target.id }, 'took up a run');
