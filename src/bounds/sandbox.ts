@@ -293,7 +293,8 @@ export const visibleAnswers = channel({
       128 * MiB,
       'an archive that is unpacked to be searched, and each file that it is unpacked to',
     ),
-    output: bytes(1 * MiB, 'what the search prints'),
+    text: bytes(128 * 1024, 'a file whose lines are compared with those of the solution and the tests'),
+    output: bytes(16 * MiB, 'what the search prints'),
   },
   time: {
     search: milliseconds(5 * 60_000, 'the search, once for each prepared image'),
@@ -302,6 +303,8 @@ export const visibleAnswers = channel({
   count: {
     answers: times(10_000, 'files that are searched for'),
     archives: times(500, 'archives of an image, or in another archive, that are unpacked'),
+    lines: times(1_000, 'parts of the solution and the tests whose lines are looked for in larger files'),
+    texts: times(20, 'files of an image, or in an archive, whose lines are compared'),
     shown: times(5, 'commits and files that a message names'),
   },
 });

@@ -15,6 +15,7 @@ import { duration } from '../text/quantities.ts';
 import { mappedImages } from '../trial/image/mapped-images.ts';
 import { runTrial } from '../trial/run-trial.ts';
 import type { TrialParts } from '../trial/trial-parts.ts';
+import { wholeSearch } from '../trial/visible-answers.ts';
 import { type StateToCheck, statesOf } from './check-spec.ts';
 import type { CheckedCase, CheckedState } from './checked-state.ts';
 import type { KeptChecks } from './kept-checks.ts';
@@ -269,8 +270,11 @@ function leavesOut(state: CheckedState['state'], { verdict, cause }: TrialRecord
   return ', so what is not done has no verdict: let the tests write a reward of 0 for it';
 }
 
-function notesOf({ events = [] }: TrialRecord): string[] {
-  return events.flatMap((event) => (event.kind === 'note' ? [event.text] : []));
+function notesOf({ events = [], sandboxLacks = [] }: TrialRecord): string[] {
+  return [
+    ...events.flatMap((event) => (event.kind === 'note' ? [event.text] : [])),
+    ...sandboxLacks.filter((lack) => lack.startsWith(wholeSearch)).map((lack) => `without ${lack}`),
+  ];
 }
 
 /** The commands of the solution that failed. Undefined if none did, as in the untouched state. */

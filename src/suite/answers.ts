@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { visibleAnswers } from '../bounds/sandbox.ts';
+import { type AnswerPart, partsOfFile, partsOfScript } from './answer-lines.ts';
 import { type BuildContext, contextEntries } from './build-context.ts';
 import type { Answer, CaseOracle, CaseTests } from './case-tests.ts';
 import type { PlacedFile } from './environment.ts';
@@ -22,25 +23,29 @@ export interface Hiding {
 /** What grades and solves a case, without what it gives to the agent. Throws as `contextEntries` does. */
 export function answersOf({ request, local }: PlannedCase, hiding: Hiding): Answer[] {
   const { verify, validator } = request;
-  const found: [string, Buffer | string | undefined][] = [
-    ...inForms('the solution', local.solution),
-    ...inForms('the verify script', verify),
-    ...inForms('the validator', validator?.source),
-    ...(validator?.sourceFiles ?? []).map((file): [string, string] => [
-      `${file.path} of the validator`,
-      file.content,
-    ]),
+  const found: Found[] = [
+    ...inForms('the solution', local.solution, (text) => partsOfScript(text, 'code')),
+    ...inForms('the verify script', verify, (text) => partsOfScript(text, 'commands')),
+    ...inForms('the validator', validator?.source, (text) => partsOfFile('.js', Buffer.from(text))),
+    ...(validator?.sourceFiles ?? []).map(
+      ({ path, content }): Found => [
+        `${path} of the validator`,
+        content,
+        partsOfFile(path, Buffer.from(content)),
+      ],
+    ),
     ...filesOf(local),
     ...(local.steps?.list ?? []).flatMap(filesOf),
     [suiteName, hiding.suite],
   ];
   const answers = new Map<string, Answer>();
-  for (const [name, content] of found) {
+  for (const [name, content, parts = []] of found) {
     if (content === undefined) continue;
     const bytes = Buffer.from(content);
     if (bytes.length < visibleAnswers.bytes.smallest) continue;
     const answer = answerOf(name, bytes);
-    if (!answers.has(answer.sha256)) answers.set(answer.sha256, answer);
+    if (!answers.has(answer.sha256))
+      answers.set(answer.sha256, { ...answer, ...(parts.length > 0 && { parts }) });
   }
   for (const sha256 of givenBy({ local }, hiding, sizesOf(answers.values()))) answers.delete(sha256);
   return [...answers.values()].slice(0, visibleAnswers.count.answers);
@@ -50,12 +55,14 @@ export function answersOf({ request, local }: PlannedCase, hiding: Hiding): Answ
  * A script with other ends of lines, and with or without the last one, is as good: YAML and editors change
  * them.
  */
-function inForms(name: string, text: string | undefined): [string, string][] {
+function inForms(name: string, text: string | undefined, partsOf: (text: string) => AnswerPart[]): Found[] {
   if (text === undefined) return [];
   const plain = text.replaceAll('\r\n', '\n').trimEnd();
   const forms = [text, plain, `${plain}\n`, `${plain}\n`.replaceAll('\n', '\r\n')];
-  return forms.map((form) => [name, form]);
+  return forms.map((form, index) => [name, form, index === 0 ? partsOf(plain) : []]);
 }
+
+type Found = [name: string, content: Buffer | string | undefined, parts?: AnswerPart[]];
 
 /**
  * What grades and solves any case of a suite, once. No agent may find that of another case, unless its own
@@ -111,14 +118,21 @@ function filesOf({ tests, oracle }: { tests?: CaseTests | undefined; oracle?: Ca
     ...placed(oracle?.files, 'the solution'),
     ...placed(tests?.files, 'the tests'),
     ...placed(tests?.fresh?.environment?.files, 'the tests'),
-    ...(brought?.kind === 'workspace' ? [['the test patch', brought.testPatch] as [string, string]] : []),
+    ...(brought?.kind === 'workspace' ? [theTestPatch(brought.testPatch)] : []),
   ];
 }
 
-function placed(files: readonly PlacedFile[] = [], of: string): [string, Buffer][] {
-  return files.flatMap((file): [string, Buffer][] =>
-    'content' in file ? [[`${file.path.replace(/^\//, '')} of ${of}`, file.content]] : [],
-  );
+function theTestPatch(patch: string): Found {
+  return ['the test patch', patch, partsOfFile('.patch', Buffer.from(patch))];
+}
+
+function placed(files: readonly PlacedFile[] = [], of: 'the solution' | 'the tests'): Found[] {
+  return files.flatMap((file): Found[] => {
+    if (!('content' in file)) return [];
+    const { path, content } = file;
+    const parts = partsOfFile(path, content, of === 'the solution' ? 'code' : 'commands');
+    return [[`${path.replace(/^\//, '')} of ${of}`, content, parts]];
+  });
 }
 
 function answerOf(name: string, content: Buffer): Answer {

@@ -1,3 +1,4 @@
+import type { AnswerPart } from './answer-lines.ts';
 import type { CaseNetwork } from './case-network.ts';
 import type { CaseEnvironment, PlacedFile } from './environment.ts';
 import type { testParsers } from './tasks-source.ts';
@@ -126,4 +127,6 @@ export interface Answer {
   ofSuite?: true | undefined;
   /** The ids that it has in git, in repositories of SHA-1 and of SHA-256. */
   blobs: string[];
+  /** By what its text is found in a larger file, or with other blanks. */
+  parts?: AnswerPart[] | undefined;
 }

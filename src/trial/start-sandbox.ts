@@ -11,9 +11,9 @@ import { removeSandbox, type StartedSandbox } from './started-sandbox.ts';
 import {
   refuseVisible,
   searchKey,
+  searchLacks,
   searchOf,
   searchVisible,
-  unsearched,
   type Visible,
 } from './visible-answers.ts';
 import { keepTexts } from './workspace/file-texts.ts';
@@ -66,8 +66,8 @@ export class SandboxStarter {
       // What runs there may have written to the workspace.
       const isItsOwn = preparedHere || made.startUp !== undefined;
       const isDiskSeen = await this.#seesDisk.of('', signal, () => container.seesDisk(signal));
-      const [unseen, before] = await Promise.all([
-        given.grades ? undefined : this.#refuseVisible(spec, made, signal),
+      const [unsearched, before] = await Promise.all([
+        given.grades ? [] : this.#refuseVisible(spec, made, signal),
         isItsOwn ? read() : this.#baselines.of(imageId, signal, read),
       ]);
       const count = () => workspaceBytes(container, signal);
@@ -76,7 +76,7 @@ export class SandboxStarter {
       const lacks = [
         ...unmetWishes(spec.sandbox, this.#engine.capabilities),
         ...openTo(start),
-        ...(unseen === undefined ? [] : [`a search for the solution and the tests of its case${unseen}`]),
+        ...unsearched,
         ...(isDiskSeen ? [] : [uncountedDisk(container)]),
       ];
       const kit = await this.#kit(spec, start.id, container, signal);
@@ -91,19 +91,19 @@ export class SandboxStarter {
 
   /**
    * Throws a TrialFailure if an agent could find what grades or solves its case. Each image is searched once.
-   * Resolves with what could not be searched, and why.
+   * Resolves with what could not be searched or decided, and why.
    */
   async #refuseVisible(
     spec: TrialSpec,
     { imageId, container }: Pick<StartedSandbox, 'imageId' | 'container'>,
     signal: AbortSignal,
-  ): Promise<string | undefined> {
+  ): Promise<string[]> {
     const search = searchOf(spec);
-    if (!search) return undefined;
+    if (!search) return [];
     const look = () => searchVisible(container, search, signal);
     const visible = await this.#visible.of(`${imageId} ${searchKey(search)}`, signal, look);
     refuseVisible(visible);
-    return unsearched(visible);
+    return searchLacks(visible);
   }
 
   async #kit(

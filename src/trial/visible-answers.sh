@@ -1,9 +1,10 @@
 # Looks for what grades or solves a case, in a sandbox in which no harness has run: at the contents of files,
 # at what repositories and packs of git hold, and at all that again inside archives. Before this text come:
-# `sizes`, for find; known(), which leaves lines with hashes of files; ids(), which prints those of git;
-# `later`, whether commits are looked for; the limits `most_bytes`, `most_archives`, `most_seconds` and
-# `most_shown`. Prints `file HASH PATH`, `blob ID PLACE`, `commit ID SUBJECT`, `commits COUNT REPOSITORY`,
-# `bundle - PATH`, `unpacked FOLDER PATH`, `unread - PATH` or `missing PROGRAM`, and at last `searched`.
+# `sizes`, for find; `keys`, lines of files to compare; known(), which leaves lines with hashes of files;
+# ids(), which prints those of git; `later`, whether commits are looked for; the limits `most_bytes`,
+# `most_text`, `most_texts`, `most_archives`, `most_seconds` and `most_shown`. Prints `file HASH PATH`,
+# `text - PATH` and its lines, `blob ID PLACE`, `commit ID SUBJECT`, `commits COUNT REPOSITORY`,
+# `bundle - PATH`, `unpacked FOLDER PATH`, `unread - PATH` or `missing PROGRAM WHERE`, and at last `searched`.
 set -f
 w=$1 base=$2
 has() { command -v "$1" > /dev/null; }
@@ -24,8 +25,9 @@ within() {
 
 look() { # FOLDER DEPTH
   [ -z "$sizes" ] || within "$1" -type f \( $sizes \) -exec sha256sum {} + | sed 's/^\\//' | known | sed 's/^/file /'
-  if has git; then repositories "$1"; fi
-  [ "$2" -lt 4 ] || return 0
+  [ -z "$keys" ] || texts "$1"
+  repositories "$1"
+  [ "$2" -lt 4 ] && [ -n "$unpacks" ] || return 0
   list=$(packed "$1")
   [ -n "$list" ] || return 0
   echo "$list" | (
@@ -37,12 +39,27 @@ look() { # FOLDER DEPTH
   )
 }
 
+texts() { # FOLDER
+  within "$1" -type f -size -$((most_text + 1))c -exec grep -lF -e "$keys" {} + | {
+    n=0
+    while IFS= read -r path; do
+      n=$((n + 1))
+      if [ $n -gt "$most_texts" ]; then echo "unread - $path"; else
+        echo "text - $path"
+        sed 's/^/| /' "$path"
+        echo
+      fi
+    done
+  }
+}
+
 repositories() { # FOLDER
   if [ -n "$1" ]; then find "$1" -path '*.git/objects/*' -prune -o -type d -name objects -print; else
     find "$w" / -xdev \( $pruned -o -path '*.git/objects/*' \) -prune -o -type d -name objects -print
   fi 2> /dev/null < /dev/null | sort -u | while IFS= read -r objects; do
     g=${objects%/objects}
-    if [ -f "$g/HEAD" ]; then
+    if ! has git; then [ ! -f "$g/HEAD" ] || echo "missing git $g"
+    elif [ -f "$g/HEAD" ]; then
       blobs_in "$g" "$g"
       if [ -n "$later" ]; then later_commits "$g"; fi
     elif [ -d "$objects/pack" ] && d=$(mktemp -d); then
@@ -84,33 +101,33 @@ later_bundle() { # BUNDLE
 
 # Prints `KIND PATH` of what can be unpacked, by its first bytes: a name may say something else.
 packed() { # FOLDER
-  if has od && has awk && has mktemp; then
-    within "$1" -type f -size +511c -exec sh -c "$first_bytes" 264 {} +
-    within "$1" -type f -size +19c -size -512c -exec sh -c "$first_bytes" 8 {} +
-  fi
+  within "$1" -type f -size +511c -exec sh -c "$first_bytes" 264 {} +
+  within "$1" -type f -size +19c -size -512c -exec sh -c "$first_bytes" 8 {} +
 }
 
 first_bytes='
 kinds() {
-  head -qc "$0" "$@" | od -An -v -tx1 -w"$0" | awk "$kinds" "$@"
+  head -qc "$0" "$@" | od -An -v -tx1 -w"$0" | grep -nE "$magic" | while IFS=": " read -r number bytes; do
+    eval "path=\${$number}"
+    case $bytes in
+      "1f 8b 08"*) kind=gz ;;
+      "50 4b 03 04"*) kind=zip ;;
+      "fd 37 7a 58 5a 00"*) kind=xz ;;
+      "42 5a 68 3"*) kind=bz2 ;;
+      "28 b5 2f fd"*) kind=zst ;;
+      "37 7a bc af 27 1c"*) kind=7z ;;
+      "50 41 43 4b 00 00 00"*) kind=pack ;;
+      "23 20 76 3"*) kind=bundle ;;
+      *) kind=tar ;;
+    esac
+    printf "%s %s\n" "$kind" "$path"
+  done
 }
 readable=yes
 for f; do [ -r "$f" ] || readable=; done
 if [ "$readable" ]; then kinds "$@"; else for f; do [ ! -r "$f" ] || kinds "$f"; done; fi'
 
-export kinds='
-BEGIN { for (i = 1; i < ARGC; i++) path[i] = ARGV[i]; ARGC = 1 }
-{ kind = "" }
-/^ 1f 8b 08/ { kind = "gz" }
-/^ 50 4b 03 04/ { kind = "zip" }
-/^ fd 37 7a 58 5a 00/ { kind = "xz" }
-/^ 42 5a 68 3[1-9] 31 41 59/ { kind = "bz2" }
-/^ 28 b5 2f fd/ { kind = "zst" }
-/^ 37 7a bc af 27 1c/ { kind = "7z" }
-/^ 50 41 43 4b 00 00 00/ { kind = "pack" }
-/^ 23 20 76 3[23] 20 67 69 74/ { kind = "bundle" }
-substr($0, 772, 15) == " 75 73 74 61 72" { kind = "tar" }
-kind != "" { print kind, path[NR] }'
+export magic='^ *(1f 8b 08|50 4b 03 04|fd 37 7a 58 5a 00|42 5a 68 3[1-9] 31 41 59|28 b5 2f fd|37 7a bc af 27 1c|50 41 43 4b 00 00 00|23 20 76 3[23] 20 67 69 74|([0-9a-f]{2} ){257}75 73 74 61 72)'
 
 look_into() { # KIND PATH DEPTH
   case $1 in pack | bundle) has git || return 0 ;; esac
@@ -174,7 +191,12 @@ git_pack() { # FOLDER
 for program in find grep head sed sha256sum sort uniq wc; do
   has $program || { echo "missing $program"; echo searched; exit 0; }
 done
+unpacks=yes
+for program in od mktemp chmod rm; do
+  has $program || { echo "missing $program archives"; unpacks=; }
+done
 begun=$(date +%s)
+head='' after=0
 if has git; then
   head=$(git -C "$w" rev-parse -q --verify HEAD 2> /dev/null)
   after=$([ -n "$base" ] && git -C "$w" show -s --format=%ct "$base^{commit}" 2> /dev/null)

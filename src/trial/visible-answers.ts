@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { visibleAnswers } from '../bounds/sandbox.ts';
 import type { Container } from '../engine/container.ts';
+import { hasPart, tellingLines } from '../suite/answer-lines.ts';
 import type { Answer } from '../suite/case-tests.ts';
 import { plural } from '../text/quantities.ts';
 import { gitSettings } from '../validate/git-settings.ts';
@@ -18,10 +20,12 @@ export interface Visible {
   commits: { count: number; shown: string[]; repository: string } | undefined;
   /** Paths of bundles that have other commits than the history of HEAD. */
   bundles: string[];
-  /** Files that hold others, and could not be searched. */
+  /** Files that hold others, and could not be searched, and files too many to compare. */
   unread: string[];
-  /** A program that the search needs and the image does not have. */
-  missing: string | undefined;
+  /** Files with the lines of what may be input and expected output at the same time. */
+  doubtful: { answer: Answer; at: string }[];
+  /** What could not be searched for want of a program, and which: ` in archives: the image has no od`. */
+  missing: string[];
 }
 
 /** What is looked for. */
@@ -91,8 +95,12 @@ function readFound(text: string, answers: readonly Answer[]): Visible {
     const [folder, archive] = [...archives].find(([each]) => path.startsWith(`${each}/`)) ?? [];
     return folder === undefined ? path : `${path.slice(folder.length + 1)} in ${placeOf(archive ?? '')}`;
   };
-  const visible: Visible = { answers: [], commits: undefined, bundles: [], unread: [], missing: undefined };
-  for (const line of text.split('\n')) {
+  const visible: Visible = {
+    ...{ answers: [], commits: undefined, bundles: [], unread: [], doubtful: [], missing: [] },
+  };
+  const doubtful = new Map<string, Visible['doubtful'][number]>();
+  const compared = /^text - ([^\n]*)\n((?:\| [^\n]*\n)*)/gm;
+  for (const line of text.replaceAll(compared, '').split('\n')) {
     const [, kind, value = '', path = ''] =
       /^(file|blob|commits|commit|bundle|unpacked|unread|missing) (\S*)(?: +(.*))?$/.exec(line) ?? [];
     const answer = answers.find(({ sha256, blobs }) => sha256 === value || blobs.includes(value));
@@ -106,21 +114,52 @@ function readFound(text: string, answers: readonly Answer[]): Visible {
     if (kind === 'bundle') visible.bundles.push(place);
     if (kind === 'unpacked') archives.set(value, path);
     if (kind === 'unread') visible.unread.push(place);
-    if (kind === 'missing') visible.missing = value;
+    if (kind === 'missing') visible.missing.push(`${path && ` in ${path}`}: the image has no ${value}`);
+  }
+  for (const [, path = '', lines = ''] of text.matchAll(compared)) {
+    const at = placeOf(path);
+    for (const { answer, isDoubtful } of answersWithin(path, lines.replaceAll(/^\| /gm, ''), answers))
+      if (!found.has(at)) (isDoubtful ? doubtful : found).set(at, { answer, at });
   }
   const inOrder = [...found.values()].toSorted(
     (one, other) => answers.indexOf(one.answer) - answers.indexOf(other.answer),
   );
-  return { ...visible, answers: inOrder };
+  return { ...visible, answers: inOrder, doubtful: [...doubtful.values()] };
 }
 
-/**
- * What `visible-answers.sh` reads, and the script. All numbers and hashes are ours, so nothing needs quotes.
- */
+/** Whose lines a file has. */
+function* answersWithin(path: string, content: string, answers: readonly Answer[]) {
+  const lines = once((of: Parameters<typeof tellingLines>[1]) => tellingLines(content, of));
+  for (const answer of answers)
+    for (const part of answer.parts ?? [])
+      if (content.includes(part.key) && part.except !== basename(path) && hasPart(lines(part.of), part))
+        yield { answer, isDoubtful: part.doubtful === true };
+}
+
+function once<Key, Value>(make: (key: Key) => Value): (key: Key) => Value {
+  const made = new Map<Key, Value>();
+  return (key) => {
+    const value = made.get(key) ?? make(key);
+    made.set(key, value);
+    return value;
+  };
+}
+
+/** Those of the case itself come first. One argument of a program takes 128 KiB. */
+function keysOf(answers: readonly Answer[]): string[] {
+  const keys = answers.flatMap(({ parts = [] }) => parts.map(({ key }) => key));
+  return [...new Set(keys)].filter((key) => key !== 'END').slice(0, visibleAnswers.count.lines);
+}
+
+/** What `visible-answers.sh` reads, and the script. Nothing is expanded in what it quotes. */
 function searchScript({ answers, laterCommits }: Search): string {
   const sizes = [...new Set(answers.map(({ size }) => size))].map((size) => `-size ${size}c`).join(' -o ');
   return `
-sizes='${sizes}'
+sizes='${sizes}' most_text=${visibleAnswers.bytes.text} most_texts=${visibleAnswers.count.texts}
+export keys=$(cat << 'END'
+${keysOf(answers).join('\n')}
+END
+)
 known() { grep -F -f /dev/fd/3 3<< 'END'
 ${answers.map(({ sha256 }) => sha256).join('\n')}
 END
@@ -145,12 +184,19 @@ export function laterIn({ commits, bundles }: Pick<Visible, 'commits' | 'bundles
   ];
 }
 
-/** What the search could not look at; undefined if it looked at everything. */
-export function unsearched({ unread, missing }: Pick<Visible, 'unread' | 'missing'>): string | undefined {
-  if (missing !== undefined) return `: the image has no ${missing}`;
-  const [first, ...more] = unread;
-  if (first === undefined) return undefined;
-  return ` in ${first}${more.length > 0 ? ` and ${plural(more.length, 'more archive')}` : ''}, which cannot be unpacked there`;
+/** How a result names a search that was not whole. */
+export const wholeSearch = 'a search for the solution and the tests of its case';
+
+/** What the search could not look at, and what it could not decide. */
+export function searchLacks({ unread: [first, ...more], missing, doubtful }: Visible): string[] {
+  const unpacked = `${first}${more.length > 0 ? ` and ${plural(more.length, 'more file')}` : ''}`;
+  return [
+    ...missing,
+    ...(first === undefined ? [] : [` in ${unpacked}, which cannot be searched there`]),
+    ...doubtful.map(
+      ({ answer, at }) => ` that knows input from answers: ${at} has the lines of ${answer.name}`,
+    ),
+  ].map((lack) => `${wholeSearch}${lack}`);
 }
 
 /** Throws a {@link TrialFailure} of kind `task` if an agent could find what it must not. */

@@ -110,6 +110,70 @@ describe('an agent must not find what grades or solves its case', { timeout: 240
     expect(untouched.cause).toContain(where);
   });
 
+  const writes =
+    "cat > calc.py <<'EOF'\ndef add(a, b):\n    return mod(a + b, 7)  # seven\n    # or (less)\n\ndef sub(a, b):\n    return mod(a - b, 7)\nEOF\n";
+  const fix = `--- a/n.py
++++ b/n.py
+@@ -1,4 +1,4 @@
+ one = first(1, 'of all')
+-three = f(3)
++three = third(3, 'of all', 'in their order')
+ four = fourth(4, 'of all')
+ five = fifth(5, 'of all')
+`;
+  const fixed = fix
+    .split('\n')
+    .slice(3)
+    .flatMap((line) => (line.startsWith('-') ? [] : [line.slice(1)]));
+  const expected = 'first line of what comes out\nsecond line of what comes out\n';
+  test.each([
+    ['the solution, quoted', `# Notes\n\n> ${solve.trimEnd()}  \r\n\nmore\n`, 'the solution at /app/x.md'],
+    ['a part of what it writes', 'x()\ndef add(a, b):\n\treturn mod(a + b, 7) # seven\ny()\n', undefined],
+    [
+      'what a solution writes',
+      'x()\ndef add(a, b):\n\n\treturn mod(a + b, 7)  # seven\ndef sub(a, b):\n\treturn mod(a - b,\t7)\ny()\n',
+      'write.sh of the solution',
+    ],
+    [
+      'a file after a patch',
+      ['zero = f(0)', ...fixed, 'six = f(6)\n'].join('\n'),
+      'fix.patch of the solution',
+    ],
+    ['a file before a patch', fix.replaceAll(/^[ -]/gm, '').replaceAll(/^(\+|@).*\n/gm, ''), undefined],
+    ['what may be input', `start\n${expected}end\n`, 'knows input from answers: /app/x.md has the lines of'],
+  ])('what a larger file has is compared line by line: %s', async (_, text, where) => {
+    place.write('cases/write.sh', writes);
+    place.write('cases/fix.patch', fix);
+    place.write('cases/expected.txt', expected);
+    place.write('x.md', text);
+    place.write('.dockerignore', 'suite.yaml\ncases\n');
+    const files = ['solve.sh', 'write.sh', 'fix.patch'].map((name) => [`/solution/${name}`, `cases/${name}`]);
+    const suite = suiteWith('COPY x.md /app/', {
+      verify: undefined,
+      solution: { command: ['sh', '/solution/solve.sh'], files: Object.fromEntries(files) },
+      tests: {
+        files: { '/tests/expected.txt': 'cases/expected.txt', '/tests/grade.sh': 'cases/grade.sh' },
+        command: ['sh', '-c', 'sh /tests/grade.sh; test $? != 0; echo $? > /logs/reward'],
+        rewards: { json: '/logs/reward.json', text: '/logs/reward' },
+      },
+    });
+    const { exitCode, untouched } = await checked(suite);
+    const isDoubtful = where?.startsWith('knows') === true;
+    expect(exitCode, JSON.stringify(untouched)).toBe(where === undefined || isDoubtful ? 0 : 1);
+    const said = isDoubtful ? untouched.notes?.join() : untouched.cause;
+    if (where !== undefined) expect(said).toContain(where);
+  });
+
+  test('a search that lacks a program is named by check and in the result', async () => {
+    const suite = suiteWith('RUN rm /usr/bin/od', { variables: { act: 'touch ran' } });
+    const lack = 'a search for the solution and the tests of its case in archives: the image has no od';
+    place.write('.dockerignore', 'suite.yaml\ncases\n');
+    expect((await checked(suite)).untouched.notes).toContain(`without ${lack}`);
+    const { stdout } = await offsite(place, ['run', suite, '--json']);
+    const { path } = JSON.parse(stdout).runs[0].trials[0].record;
+    expect(JSON.parse(readFileSync(path, 'utf8')).sandboxLacks).toContain(lack);
+  });
+
   test('the solution of another case is found, unless the case gives it to the agent itself', async () => {
     place.write('solve.sh', solve);
     const one = { solution: { file: 'solve.sh' }, verify: 'grep -qx forty-two answer.txt' };
@@ -138,7 +202,7 @@ describe('an agent must not find what grades or solves its case', { timeout: 240
     const { stdout } = await offsite(place, ['run', suite, '--json']);
     const { path } = JSON.parse(stdout).runs[0].trials[0].record;
     expect(JSON.parse(readFileSync(path, 'utf8')).sandboxLacks).toContainEqual(
-      expect.stringContaining('in /app/old.7z, which cannot be unpacked there'),
+      expect.stringContaining('in /app/old.7z, which cannot be searched there'),
     );
   });
 
