@@ -225,8 +225,10 @@ describe.concurrent('the services of a case', { timeout: 240_000 }, () => {
       kind: 'task',
       message: expect.stringContaining('names no command'),
     });
-    expect(await cause({ command: ['/no/such/program'], healthcheck: 'none' })).toMatchObject({
-      message: expect.stringContaining('/no/such/program'),
-    });
+    for (const program of ['/no/such/program', 'no-such-program', './none'])
+      expect(await cause({ command: [program], healthcheck: 'none' })).toEqual({
+        ...{ kind: 'task', phase: 'sandbox' },
+        message: `suite.yaml:8:5: the service db has no program "${program}"`,
+      });
   });
 });

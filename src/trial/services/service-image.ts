@@ -7,6 +7,7 @@ import type { Image } from '../../engine/port/images.ts';
 import type { ServiceSpec } from '../../engine/service.ts';
 import type { EnvironmentStep, UsedImage } from '../../record/environment.ts';
 import type { PlannedService, ServiceHealthcheck } from '../../suite/services.ts';
+import { baseEnvironment } from '../environment.ts';
 import { TrialFailure, unusable } from '../failure.ts';
 import { builtImage } from '../image/built-image.ts';
 import type { ImageParts, PreparationOptions } from '../image/image-parts.ts';
@@ -18,6 +19,8 @@ export interface ServiceImage {
   planned: PlannedService;
   /** What its container is made of, without network and labels. */
   container: Omit<ServiceSpec, 'network'>;
+  /** The folders in which its program is looked for. */
+  path: string[];
   healthcheck: ServiceHealthcheck | undefined;
 }
 
@@ -92,7 +95,8 @@ async function usable(
     throw unusable(`${place}: ${messageOf(error)}`);
   }
   await requireEmptyVolumes(engine, planned, image, container, signal);
-  return { planned, container, healthcheck: healthcheckOf(planned, image) };
+  const { PATH = '' } = { ...baseEnvironment(image), ...container.service.env };
+  return { planned, container, path: PATH.split(':'), healthcheck: healthcheckOf(planned, image) };
 }
 
 function containerOf(

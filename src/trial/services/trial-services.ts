@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import type { Artifact } from '../../contract/report.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
@@ -8,6 +9,7 @@ import type { BlobStore } from '../../ledger/blobs.ts';
 import type { ServiceRecord } from '../../record/environment.ts';
 import type { PlannedService } from '../../suite/services.ts';
 import { serviceLogPath } from '../artifacts.ts';
+import { unusable } from '../failure.ts';
 import { requireNotFailed, untilEnded, untilHealthy } from './service-health.ts';
 import type { ServiceImage } from './service-image.ts';
 
@@ -172,9 +174,26 @@ class RunningService implements AsyncDisposable {
     for (const path of volumes)
       if ((await service.kindOf(path, signal)) === 'nothing')
         await service.put([{ path, folder: true, mode: 0o777 }], signal);
-    await service.start(signal);
+    try {
+      await service.start(signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      await this.#requireProgram(service, signal);
+      throw error;
+    }
     this.#startedAt = clock.now();
     this.#watchDisk(service);
+  }
+
+  /** Throws a {@link TrialFailure} of kind `task` if the container does not have what it is to start. */
+  async #requireProgram(service: Service, signal: AbortSignal): Promise<void> {
+    const { container, path, planned } = this.#image;
+    const [program = ''] = container.service.command;
+    const places = program.includes('/')
+      ? [posix.resolve(container.workingDir ?? '/', program)]
+      : path.map((folder) => posix.join(folder, program));
+    for (const place of places) if ((await service.kindOf(place, signal)) === 'other') return;
+    throw unusable(`${planned.place}: the service ${planned.name} has no program ${JSON.stringify(program)}`);
   }
 
   healthy(signal: AbortSignal): Promise<void> {
