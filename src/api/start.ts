@@ -99,8 +99,9 @@ interface StartThere {
 }
 
 /**
- * Starts a batch at a service that runs its trials itself, or whose daemons do. The service gets the request, and nothing else.
- * Throws {@link BadFile} if that leaves out something that the suite asks for, unless `dropLocal` is set.
+ * Starts a batch at a service that runs its trials itself, or whose daemons do. The service gets the request,
+ * and nothing else. Throws {@link BadFile} if that leaves out something that the suite asks for, unless
+ * `dropLocal` is set.
  */
 export async function startThere(
   plan: SuitePlan,

@@ -145,7 +145,7 @@ function refuseOptionAsValue(program: Command, argv: readonly string[]): void {
   }
 }
 
-/** `--json results.json`: commander would count the file among the arguments, and say that they are too many. */
+/** For `--json results.json`, commander would only say that there are too many arguments. */
 function refuseValueOfFlag(program: Command, argv: readonly string[]): void {
   const at = argv.indexOf('--json');
   const file = argv[at + 1];
