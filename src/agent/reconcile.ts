@@ -12,8 +12,8 @@ import { plural } from '../text/quantities.ts';
 import { resultFromService } from './result-from-service.ts';
 
 /**
- * What the ledger has of a trial: the state of its report, but `sent` whenever the service may have it, because
- * it accepted it or because an answer was lost.
+ * What the ledger has of a trial: the state of its report, but `sent` whenever the service may have it,
+ * because it accepted it or because an answer was lost.
  */
 export type InLedger = TrialReport['state'];
 

@@ -116,8 +116,8 @@ export class ServiceSender implements Sender {
   }
 
   /**
-   * Reports a trial in the form that this service accepts: by its run or by its batch, with all events or only
-   * with the Started event, with its lease or without. A form that it refuses is changed once.
+   * Reports a trial in the form that this service accepts: by its run or by its batch, with all events or
+   * only with the Started event, with its lease or without. A form that it refuses is changed once.
    */
   async #report(report: PendingReport, trial: ReportedTrial, signal: AbortSignal): Promise<void> {
     let [identifier, kinds, { lease }] = [this.#identifier, this.#events, report] as const;

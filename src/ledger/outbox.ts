@@ -41,8 +41,8 @@ export interface PendingReport {
 }
 
 /**
- * A trial, with its report if it has one. Without it, an `open` trial has no result, and `taken` has only what
- * the service showed.
+ * A trial, with its report if it has one. Without it, an `open` trial has no result, and `taken` has only
+ * what the service showed.
  */
 export interface TrialReport extends Omit<PendingReport, 'state'> {
   state: ReportState | 'open' | 'taken';
@@ -107,14 +107,14 @@ export class Outbox {
     );
   }
 
-  /** The trials of a run, in order, without those that are left to somebody else or whose report was dropped. */
+  /** The trials of a run, in order, except those left to somebody else and those whose report was dropped. */
   ofRun(run: RunKey): TrialReport[] {
     return this.#select(`${from} WHERE runs.key = ? AND ${state} IS NOT NULL ORDER BY trials.ordinal`, run);
   }
 
   /**
-   * What a service, or a batch of it, does not show: how many reports are queued, were only sent, and wait for
-   * a person. `oldestAt` is when the trial of the oldest one that does not wait for a person finished,
+   * What a service, or a batch of it, does not show: how many reports are queued, were only sent, and wait
+   * for a person. `oldestAt` is when the trial of the oldest one that does not wait for a person finished,
    * `nextAt` when the next queued one is due (epoch milliseconds).
    */
   standing(service: string, batch: BatchKey | null = null) {
@@ -134,7 +134,7 @@ export class Outbox {
     return { queued, sent, parked, oldestAt, nextAt };
   }
 
-  /** The runs with reports that were only sent, or with results that the service has shown; the last first. */
+  /** The runs with reports that were only sent, or with results that the service has shown; last first. */
   runs(service: string, of: 'sent' | 'shown'): KnownRun[] {
     const condition =
       of === 'sent' ? "reports.state = 'sent'" : `${state} IN ('delivered', 'superseded', 'taken')`;
