@@ -5,6 +5,7 @@ import { parseForeignJson } from '../base/parse-json.ts';
 import { evidenceBundles } from '../bounds/anyone.ts';
 import { MiB } from '../bounds/channel.ts';
 import { type TarEntry, tarEntries } from '../engine/archive/tar-entries.ts';
+import { withinReserve } from '../engine/container/disk-space.ts';
 import type { Engine } from '../engine/engine.ts';
 import { parentLabel, volumeLabel } from '../engine/owned-objects.ts';
 import type { ListedImage } from '../engine/port/images.ts';
@@ -46,7 +47,9 @@ export async function loadImages(
       const before = new Set((await images.list(signal)).map(({ id }) => id));
       // Before it loads: what is there after a failure is removed, too.
       added.push(...missing.filter(isId));
-      const loaded = await images.load(createReadStream(file), signal);
+      const loaded = await withinReserve(engine, signal, (loading) =>
+        images.load(createReadStream(file), loading),
+      );
       // The archive may have others than it is said to have.
       added.push(...loaded.filter((id) => !before.has(id) && !added.includes(id)));
       for (const id of missing) {

@@ -28,11 +28,17 @@ const sha256 = (content: Buffer) => createHash('sha256').update(content).digest(
 function archived(
   change: (parts: { layer: Buffer; list: Record<string, unknown>[] }) => Entry[] | undefined = () =>
     undefined,
+  labels = {},
 ) {
   const layer = tarOf([text('hello.txt', `hello ${Math.random()}`)]);
   const config = Buffer.from(
     JSON.stringify({
-      ...{ architecture: 'amd64', os: 'linux', config: {}, history: [{ created_by: 'test' }] },
+      ...{
+        architecture: 'amd64',
+        os: 'linux',
+        config: { Labels: labels },
+        history: [{ created_by: 'test' }],
+      },
       rootfs: { type: 'layers', diff_ids: [`sha256:${sha256(layer)}`] },
     }),
   );
@@ -137,4 +143,13 @@ test('an archive that does not hold the image that it is said to hold gives none
     expect(await engine.findImage(other, signal)).toBeDefined();
   }
   expect(await engine.findImage(other, signal)).toBeUndefined();
+});
+
+test('an image that would take a volume of this machine with it is not used', async () => {
+  const archive = archived(undefined, { 'offsite.volume': 'offsite-other' });
+  {
+    await using loaded = await loadImages([archive], engine, signal);
+    expect([...loaded.ids]).toEqual([]);
+  }
+  expect(await engine.findImage(archive.imageIds[0] ?? '', signal)).toBeUndefined();
 });
