@@ -1,4 +1,5 @@
 import { messageOf } from '../base/offsite-error.ts';
+import { errorForClient } from './answer.ts';
 import { copyOf } from './copy.ts';
 import type { ModelExchange } from './gateway.ts';
 import { type Meter, meterOf, type Reading } from './metering.ts';
@@ -11,6 +12,7 @@ import { incomplete } from './translation/read-answers.ts';
 import type { Transcoder } from './translation/transcoder.ts';
 import { exchangeTranslationOf } from './translation/translate-request.ts';
 import type { UpstreamAnswer } from './upstream.ts';
+import { UpstreamFailure } from './upstream-failure.ts';
 
 /** Receives the steps of an exchange, in this order. */
 interface OpenExchange {
@@ -211,7 +213,9 @@ export function openExchange(
         exchange.status = refusal?.status ?? 502;
         entry.use = refusal && [400, 429, 503].includes(refusal.status) ? 'refused' : 'free';
         // A lack of room in this process says nothing about the model.
-        void finish(messageOf(error), exchange.status >= 500 && refusal?.code !== 'NO_ROOM');
+        // What to do about a lost connection depends on its error, so it is said here.
+        const words = error instanceof UpstreamFailure ? errorForClient(error).message : messageOf(error);
+        void finish(words, exchange.status >= 500 && refusal?.code !== 'NO_ROOM');
       }
     },
     async *passed(body, transcoder) {

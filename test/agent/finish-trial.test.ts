@@ -218,7 +218,7 @@ test('a trial of a model that nothing listens for is void after one attempt', as
   expect(result).toMatchObject({ verdict: 'void', cause: { kind: 'model', phase: 'harness' } });
   const { origin } = new URL(server.url);
   expect(result?.cause?.message).toContain(`nothing listens at ${origin}`);
-  expect(result?.cause?.message).toContain('Check that its server runs');
+  expect(result?.cause?.message).toContain('Check that it is running there, and its baseUrl.');
   expect(notes).toEqual([
     expect.stringMatching(
       `the model gone: nothing listens at ${origin}.*; waiting up to 20.0 s, in case it is starting`,

@@ -31,6 +31,14 @@ test("the server's own words come before what the CLI makes of them", async () =
   });
 });
 
+test('a lost connection is told once, with what its error says to do', async () => {
+  const reset: Step = (response) => response.socket?.resetAndDestroy();
+  const cause = await causeAfter({ ended: 'model-failed', message: 'read ECONNRESET' }, reset);
+  expect(cause?.message).toMatch(
+    /^big: the connection to \S+ failed: .*ECONNRESET\. Check its baseUrl and the network\.$/,
+  );
+});
+
 test('a body that a CLI quotes is told as its words', async () => {
   const refusal: Step = (response) => response.writeHead(400).end('the queue is full');
   const message = '{"error":{"message":"the queue is full","type":"invalid_request_error","code":null}}';

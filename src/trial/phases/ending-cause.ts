@@ -182,6 +182,7 @@ function withServersWords(message: string, failure: string | undefined): string 
   const words = failure?.replace(/^.*?: answered[^:]*: /, '');
   // A body that the CLI quotes is not for people.
   if (failure && words && message.startsWith('{') && message.includes(words)) return failure;
+  if (failure?.includes(message)) return failure;
   if (words === undefined || message.includes(words)) return message;
   return `${failure}\nThe harness says: ${message}`;
 }
@@ -190,8 +191,6 @@ function withServersWords(message: string, failure: string | undefined): string 
 const wrongSettings: ReadonlySet<number | undefined> = new Set([401, 403, 404]);
 
 function withHint(message: string, last: ModelAccount['exchanges'][number] | undefined): string {
-  const { status, firstByteAt } = last ?? {};
-  if (status !== undefined && wrongSettings.has(status)) return `${message}\n${hintFor(status)}`;
-  if (status !== 502 || firstByteAt !== undefined) return message;
-  return `${message}\nCheck that its server runs, and the baseUrl of the model in offsite.yaml.`;
+  const { status } = last ?? {};
+  return status !== undefined && wrongSettings.has(status) ? `${message}\n${hintFor(status)}` : message;
 }
