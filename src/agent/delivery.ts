@@ -239,8 +239,10 @@ export async function deliverLeftovers(
   const earlier = new Set(before.filter(({ batchId }) => !own.includes(batchId)).map(({ trial }) => trial));
   outbox.hurry([...earlier]);
   let delivered = 0;
-  const observe = (_: PendingReport, { state }: Delivered) => {
+  const observe = ({ runId, ordinal }: PendingReport, { state, answer = '' }: Delivered) => {
     if (state === 'delivered') delivered++;
+    if (state === 'superseded')
+      note(`trial ${ordinal} of run ${runId}: its result does not count: ${answer}`);
   };
   await using delivery = new Delivery({ ...parts, observe, note });
   await delivery.drain({ ms: 3_000, failures: 1 }, signal);

@@ -192,4 +192,19 @@ describe('the outbox', () => {
     expect(await command([])).toBe(0);
     expect(ledger.outbox.pending()).toEqual([]);
   });
+
+  test('that another result has taken the place of is named by the next command', async () => {
+    const conflict = json(409, { _tag: 'Conflict', message: 'reported before' });
+    const answers: Step = (response, received) =>
+      (received.path.endsWith('evals.runs.list') ? success : conflict)(response, received);
+    await using bench = await loopOver(0, [answers]);
+    await bench.finish(0);
+    const { ledger, sender, clock } = bench;
+    const notes: string[] = [];
+    const parts = { ledger, sender, clock, service: 'there' };
+    expect(await deliverLeftovers(parts, signal, (line) => notes.push(line))).toBe(0);
+    expect(notes).toEqual([
+      'trial 0 of run run_1: its result does not count: the service has another result of the trial (reported)',
+    ]);
+  });
 });
