@@ -109,6 +109,20 @@ function median(values: readonly number[]): number {
   return (at(Math.ceil(values.length / 2) - 1) + at(Math.floor(values.length / 2))) / 2;
 }
 
+/**
+ * Whether McNemar's test finds a difference where the interval does not. That happens with few cases, since
+ * the interval counts a further case each way.
+ */
+export function isOnlyByMcnemar({
+  interval,
+  mcnemar,
+}: Pick<RateComparison, 'interval' | 'mcnemar'>): boolean {
+  return directionOf(interval) === 'none' && mcnemar.midP < 1 - usualConfidence;
+}
+
+export const onlyByMcnemarText =
+  "McNemar's test alone finds a difference. With so few cases the interval is the more careful, and decides: more cases would settle it.";
+
 /** What an interval of a difference says: `none` if it contains zero. */
 export function directionOf(interval: Interval | undefined): 'up' | 'down' | 'none' {
   if (interval && interval.low > 0) return 'up';

@@ -159,7 +159,10 @@ export function validatorOfChecks(
         );
     return { ...one, rubric, name: unusedName(one.name ?? 'judge', taken) };
   });
-  const named = checks.map((check) => ({ ...check, name: unusedName(check.name ?? nameOf(check), taken) }));
+  const named = checks.map((check) => ({
+    ...check,
+    name: unusedName(expandVariables(check.name ?? nameOf(check), variables, 'keep'), taken),
+  }));
   const manifest = [...named, ...judges].map(({ name }, index) => ({ index, name }));
   // The validator expands variables itself: in JSON, a value with quotes would end its text.
   const content = JSON.stringify({ checks: named, judges }, null, 2).replaceAll('{{', '{\\u007b');
@@ -219,6 +222,7 @@ function nameOf(check: CheckSource): string {
         ]),
     ...(matches === undefined ? [] : [`matches /${matches}/`]),
   ];
+  if ('run' in check && check.exitCode) said.unshift(`exits with ${check.exitCode}`);
   if (said.length === 0) return 'run' in check ? what : `${what} exists`;
   return `${what} ${said.join(', ')}`;
 }

@@ -98,13 +98,26 @@ function unknownKey(key: string, known: readonly string[], schema: z.ZodType | u
   const near = nearest(key, known);
   // `model:` in place of `models:`: a letter too few or too many is likelier than another level.
   const isNumber = near !== undefined && (near === `${key}s` || key === `${near}s`);
-  const elsewhere = schema && !isNumber ? placesOf(schema, key) : [];
-  if (elsewhere.length > 0 && elsewhere.length <= mostPlaces)
-    return `unknown key here; it belongs at ${elsewhere.join(' or ')}`;
+  const elsewhere = schema ? placesOf(schema, key) : [];
+  const places = elsewhere.length > mostPlaces ? '' : elsewhere.join(' or ');
+  if (places !== '' && isNumber) return `unknown key; did you mean "${near}"? "${key}" belongs at ${places}`;
+  if (places !== '') return `unknown key here; it belongs at ${places}`;
+  const ours = wordsOfOthers[key];
+  if (ours !== undefined) return `unknown key; in a suite that is ${ours}`;
   if (near !== undefined) return `unknown key; did you mean "${near}"?`;
   if (known.length === 0) return 'unknown key; check its spelling';
   return `unknown key; expected ${known.join(', ')}`;
 }
+
+/** Keys of promptfoo, Inspect and Harbor that no key here resembles. */
+const wordsOfOthers: Readonly<Record<string, string>> = {
+  ...{ assert: '`checks` and `judge` of a case', assertions: '`checks` and `judge` of a case' },
+  ...{
+    scorer: '`checks`, `judge` or `validator` of a case',
+    scorers: '`checks`, `judge` or `validator` of a case',
+  },
+  ...{ epochs: '`trials`', repeat: '`trials`', n_attempts: '`trials`', vars: '`variables` of a case' },
+};
 
 /** If a key may be in more places than this, it does not show which place was meant. */
 const mostPlaces = 3;

@@ -175,11 +175,15 @@ function unquotedBraces(text: string, offset: number): YamlProblem | undefined {
     const line = text.slice(start).split('\n', 1)[0] ?? '';
     const [, before = '', value] =
       /^(\s*(?:- )*(?:[\w-]+:\s+)?)(\{\{.*)$/.exec(line.slice(0, mostOfLine)) ?? [];
+    // Inside `{key: about {{name}}}`, braces begin a map wherever they stand.
+    const [inner] = /\{\{[\w.-]+\}\}/.exec(text.slice(start, start + mostOfLine)) ?? [];
     if (value !== undefined)
       return {
         offset: start + before.length,
         message: `quote a text that begins with braces: '${value.trimEnd()}'`,
       };
+    if (inner !== undefined && line.includes(inner) && !/^[^{]*$/.test(line.slice(0, line.indexOf(inner))))
+      return { offset: start + line.indexOf(inner), message: `quote the text that has ${inner}` };
   }
   return undefined;
 }

@@ -6,6 +6,7 @@ import {
   compareRates,
   directionOf,
   expandedLevel,
+  isOnlyByMcnemar,
 } from '../../src/stats/compare.ts';
 import { randomIndex } from '../../src/stats/random.ts';
 
@@ -64,6 +65,14 @@ describe('a comparison of pass rates', () => {
     const few = ['a', 'b', 'c', 'd'].map((id) => (id === 'a' ? verdicts(id, 1, 2) : verdicts(id, 0, 3)));
     expect(directionOf(compareRates(all, few).interval)).toBe('none');
     expect(directionOf(compareRates(few, all).interval)).toBe('none');
+  });
+
+  test('says when only the test of changed cases finds a difference, as with few cases', () => {
+    const found = compareRates(single('++++++++'), single('------++'));
+    expect([directionOf(found.interval), found.mcnemar.midP < 0.05]).toEqual(['none', true]);
+    expect(isOnlyByMcnemar(found)).toBe(true);
+    expect(isOnlyByMcnemar(compareRates(single('++++'), single('+++-')))).toBe(false);
+    expect(isOnlyByMcnemar(compareRates(single('+'.repeat(40)), single('-'.repeat(40))))).toBe(false);
   });
 
   test('nothing in common gives no difference', () => {

@@ -5,7 +5,7 @@ import { type Content, type Output, plainText } from '../../text/output.ts';
 import { lines, type Printable, type Redact, stack, text } from '../../text/printable.ts';
 import { cost, duration, percent, plural, took } from '../../text/quantities.ts';
 import type { Annotation } from '../../text/safe-line.ts';
-import type { BatchSummary, RunSummary } from './summary.ts';
+import { type BatchSummary, type RunSummary, sumsOfVariants } from './summary.ts';
 import { replayedLines } from './summary-table.ts';
 
 /** What GitHub Actions sets for a step. */
@@ -91,6 +91,9 @@ function markdown({ summary, concluded }: ConcludedBatch, redact: Redact): strin
     `|---|--:|--:|--:|--:|--:|${priced ? '--:|' : ''}`,
     ...summary.runs.map((run) =>
       row(`${cell(run.case)} · ${cell(run.variant)}`, run, duration(run.durationMs)),
+    ),
+    ...sumsOfVariants(summary).map((sums) =>
+      row(`all · ${cell(sums.variant)}`, sums, duration(sums.durationMs)),
     ),
     row('all', summary, took(summary.elapsedMs ?? summary.durationMs, summary.elapsedIsAbout)),
     '',

@@ -1,5 +1,6 @@
 import type { Comparison, RateDifference, SideSummary } from '../../comparison/comparison.ts';
 import { type Measure, measures } from '../../comparison/side.ts';
+import { isOnlyByMcnemar, onlyByMcnemarText } from '../../stats/compare.ts';
 import type { Interval } from '../../stats/interval.ts';
 import { ours, type Printable, text } from '../../text/printable.ts';
 import { cost, count, duration, plural } from '../../text/quantities.ts';
@@ -88,11 +89,15 @@ export function differenceSentence({ value, low, high, finding, cases }: RateDif
 }
 
 /** What {@link differenceSentence} does not show, if it finds no difference. */
-export function explained({ difference }: Comparison): Printable[] {
+export function explained({ difference, mcnemar }: Comparison): Printable[] {
   const { finding, low = 0, high = 0 } = difference;
   if (finding !== 'noise') return [];
   const range = `${signed(low)} to ${signed(high)}`;
-  return [text`That does not show that they are equal: the true difference may be ${ours(range)} points.`];
+  const only = isOnlyByMcnemar({ interval: { low, high }, mcnemar });
+  return [
+    ...(only ? [ours(onlyByMcnemarText)] : []),
+    text`That does not show that they are equal: the true difference may be ${ours(range)} points.`,
+  ];
 }
 
 /** A warning if there are few cases. */

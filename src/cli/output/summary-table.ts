@@ -4,7 +4,7 @@ import { cost, count, percent, plural, took } from '../../text/quantities.ts';
 import { shellWord } from '../../text/shell-word.ts';
 import { table } from '../../text/table.ts';
 import { wordsFor } from '../show/layout.ts';
-import type { BatchSummary, RunSummary, TrialNumbers } from './summary.ts';
+import { type BatchSummary, type RunSummary, sumsOfVariants, type TrialNumbers } from './summary.ts';
 
 /** The closing table. */
 export function summaryTable(summary: BatchSummary<TrialNumbers>): Printable {
@@ -18,6 +18,7 @@ export function summaryTable(summary: BatchSummary<TrialNumbers>): Printable {
   ];
   const rows = [
     ...summary.runs.map((run) => ({ ...run, name: text`${run.case} · ${run.variant}` })),
+    ...sumsOfVariants(summary).map((sums) => ({ ...sums, name: text`all · ${sums.variant}` })),
     {
       ...summary,
       name: ours('all'),

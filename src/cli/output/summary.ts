@@ -308,6 +308,21 @@ function ofRun<Trial extends TrialNumbers>(trials: Trial[]) {
   return { ...sumsOf(trials), commands: trials.reduce((sum, { commands }) => sum + commands, 0), trials };
 }
 
+/** The sums of each variant over its cases; none if there is only one variant or only one case. */
+export function sumsOfVariants<Trial extends TrialNumbers>({ runs }: Pick<BatchSummary<Trial>, 'runs'>) {
+  const variants = Map.groupBy(runs, ({ variant }) => variant);
+  if (variants.size < 2 || variants.size === runs.length) return [];
+  return [...variants].map(([variant, own]) => {
+    const versions = new Set(own.map(({ harnessVersion }) => harnessVersion));
+    return {
+      variant,
+      ...ofRun(own.flatMap(({ trials }) => trials)),
+      unfinished: own.flatMap(({ unfinished = [] }) => unfinished),
+      harnessVersion: versions.size === 1 ? own[0]?.harnessVersion : undefined,
+    };
+  });
+}
+
 /** The sum; undefined if a part is undefined. */
 function sumOf(parts: readonly (number | undefined)[]): number | undefined {
   return parts.includes(undefined) ? undefined : parts.reduce((sum = 0, part = 0) => sum + part, 0);

@@ -32,7 +32,9 @@ export const inConfigurations: readonly Mistake[] = [
   m: { scripted: script.yaml }
 `,
     },
-    printed: ['offsite.yaml:1:1: model: unknown key; did you mean "models"?'],
+    printed: [
+      'offsite.yaml:1:1: model: unknown key; did you mean "models"? "model" belongs at models[].model',
+    ],
   },
   {
     mistake: 'a key in a file',

@@ -244,6 +244,41 @@ cases:
     printed: ['suite.yaml:6:5: cases[0].artifacts: expected a list, but this is a text'],
   },
   {
+    mistake: 'words of other runners, and a judge beside the cases',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: bash }
+epochs: 3
+judge: { rubric: "Is it good?", threshold: 0.5 }
+cases:
+  - id: a
+    verify: "true"
+    assert: [{ type: contains, value: hello }]
+    scorer: exact
+`,
+    },
+    printed: [
+      'suite.yaml:4:1: epochs: unknown key; in a suite that is `trials`',
+      'suite.yaml:5:1: judge: unknown key; did you mean "judges"? "judge" belongs at cases[].judge',
+      'suite.yaml:9:5: cases[0].assert: unknown key; in a suite that is `checks` and `judge` of a case',
+      'suite.yaml:10:5: cases[0].scorer: unknown key; in a suite that is `checks`, `judge` or `validator` of a case',
+    ],
+  },
+  {
+    mistake: 'a variable inside braces, without quotes',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: bash }
+cases:
+  - id: a
+    checks: [{ run: cat note, contains: about {{word}} }]
+`,
+    },
+    printed: ['suite.yaml:6:47: quote the text that has {{word}}'],
+  },
+  {
     mistake: 'a configuration of promptfoo',
     files: {
       'suite.yaml': `prompts: ["Say {{word}}"]

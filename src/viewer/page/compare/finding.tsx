@@ -1,4 +1,5 @@
 import { type ChangedPart, unknownPartsText, variantChangesText } from '../../../record/fingerprint.ts';
+import { isOnlyByMcnemar, onlyByMcnemarText } from '../../../stats/compare.ts';
 import type { Noise } from '../../../stats/repeats.ts';
 import type { ComparedTrials } from '../../model/compare.ts';
 import { line } from '../parts/foreign.ts';
@@ -38,6 +39,7 @@ export function Finding({ compared, confidence, inCommon, variantChanges, unknow
         <p class="caution">B also has another {line(variantChangesText(variantChanges))}.</p>
       )}
       {unknown !== undefined && <p class="caution">{line(unknown)}</p>}
+      {isOnlyByMcnemar(rates) && <p class="caution">{onlyByMcnemarText}</p>}
       {finding === 'noise' && (
         <p>{`That does not show that they are equal: the true difference may be ${range} points.`}</p>
       )}
