@@ -110,8 +110,7 @@ export async function startThere(
 ): Promise<Started> {
   if (!dropLocal && uncarried.length > 0) {
     const remedy = 'remove it, or start with --drop-local to leave it out';
-    const message = `a request to ${client.origin} cannot carry this; ${remedy}`;
-    throw new BadFile(uncarried.map((issue) => ({ ...issue, message })));
+    throw new BadFile(uncarried.map((issue) => ({ ...issue, message: `${issue.message}; ${remedy}` })));
   }
   const prompt = await resolvePrompt(plan, client, signal);
   const by = forDaemons ? 'local' : 'platform';

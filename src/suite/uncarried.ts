@@ -1,5 +1,8 @@
+import type { Case } from '../contract/definition.ts';
 import type { FileIssue } from './file-issues.ts';
+import type { PlannedCase } from './plan.ts';
 import { type CaseSource, SuiteFile, type VariantSource } from './suite-file.ts';
+import { withoutReferences } from './variables.ts';
 import { type Path, readYamlFile } from './yaml-file.ts';
 
 /** `sent` with the request; `local` to this machine; `unused` by trials. */
@@ -27,8 +30,13 @@ const caseFields: Fields<CaseSource> = {
  * with their positions. Throws as `readYamlFile` does.
  *
  * @param isSelected whether the variant at this index is started
+ * @param forDaemons the cases as they are sent, if daemons run them: these get texts, and no variables
  */
-export function uncarried(file: string, isSelected: (variant: number) => boolean): FileIssue[] {
+export function uncarried(
+  file: string,
+  isSelected: (variant: number) => boolean,
+  forDaemons: readonly PlannedCase[] = [],
+): FileIssue[] {
   const { value, issue } = readYamlFile(file, SuiteFile);
   const paths: Path[] = [
     ...localIn(value, suiteFields, []),
@@ -40,7 +48,56 @@ export function uncarried(file: string, isSelected: (variant: number) => boolean
       ...localPartsOf(one, ['cases', index]),
     ]),
   ];
-  return paths.map((path) => issue(path, 'a request to a service cannot carry this'));
+  return [
+    ...paths.map((path) => issue(path, 'a request to a service cannot carry this')),
+    ...forDaemons.flatMap(({ request }, index) =>
+      variablesReadIn(request, value.cases?.[index]).map(({ name, message }) =>
+        issue(['cases', index, 'variables', name], message),
+      ),
+    ),
+  ];
+}
+
+/**
+ * The variables of a case that something may read while a trial runs. The setup of a run, which is all that
+ * daemons get, has no variables: a script would find nothing, and might pass for it.
+ */
+function variablesReadIn(
+  { variables = {}, prepare, verify, validator }: Case,
+  { checks, judge }: Pick<CaseSource, 'checks' | 'judge'> = {},
+) {
+  const files = (validator?.sourceFiles ?? []).map(({ content }) => content);
+  // The validator of checks and judges is Offsite's own.
+  const source = checks || judge ? undefined : validator?.source;
+  const scripts = [prepare?.source, verify, source, ...files].map((one) => withoutReferences(one ?? ''));
+  return Object.keys(variables).flatMap((name) => {
+    if (scripts.some((script) => mayRead(script, name))) {
+      const message = `a script may read this, and daemons do not get it: write {{${name}}} there`;
+      return [{ name, message }];
+    }
+    // A validator of checks replaces these names itself.
+    const inChecks = new RegExp(`\\{\\\\u007b\\s*${escaped(name)}\\s*\\}\\}`);
+    if (files.some((content) => inChecks.test(content))) {
+      const message = 'a check or judge needs this, and daemons do not get it: write its value there';
+      return [{ name, message }];
+    }
+    return [];
+  });
+}
+
+/** How languages call the environment, and validators the variables. Not the `env` of a first line. */
+const environment =
+  /environ|getenv|lookupenv|printenv|envsubst|(?<!bin\/)\benv\b|\bvariables\b|(declare|typeset|export) -p|\(\(|(\[|test) (! )?-v /i;
+
+/** Whether a script may read a variable. Rather yes than no: one that is empty can make a check pass. */
+function mayRead(script: string, name: string): boolean {
+  const word = `${escaped(name)}(?!\\w)`;
+  if (new RegExp(`\\$\\{?[!#]?${word}`).test(script)) return true;
+  return environment.test(script) && new RegExp(`(?<!\\w)${word}`).test(script);
+}
+
+function escaped(name: string): string {
+  return name.replace(/\W/g, '\\$&');
 }
 
 /**

@@ -39,6 +39,11 @@ export function expandVariables(
   });
 }
 
+/** A text without any `{{name}}`. */
+export function withoutReferences(text: string): string {
+  return text.replace(reference, ' ');
+}
+
 /**
  * The text that {@link expandVariables} makes, if it keeps unknown names, in pieces: the whole text may
  * be thousands of times longer than what it is made of. A piece may end within a surrogate pair.

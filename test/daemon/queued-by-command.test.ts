@@ -24,6 +24,30 @@ test('a suite that is queued at the service for daemons is run by one that watch
   expect(await at.runs('a')).toMatchObject([{ trials: [{ status: 'reported' }, { status: 'reported' }] }]);
 });
 
+test('a suite whose scripts read variables is not queued for daemons, which get none', {
+  timeout: 60_000,
+}, async () => {
+  await using at = await openDaemonPlace();
+  at.configure();
+  const write = (verify: string) => {
+    const suite = {
+      suite: { id: 'small', prompt: 'Do it.' },
+      trials: 1,
+      variants: [{ model: 'none', harness: 'command', profile: 'worker' }],
+      cases: [{ id: 'a', variables: { file: 'done.txt', who: 'nobody' }, verify }],
+    };
+    return at.place.write('suite.json', JSON.stringify(suite));
+  };
+  const refused = await at.command('service', 'start', write('grep -q "$who" {{file}}'), '--for-daemons');
+  expect(refused.exitCode).toBe(2);
+  expect(refused.stderr).toContain('cases[0].variables.who: a script may read this');
+  expect(refused.stderr).toContain('--drop-local');
+  expect(refused.stderr).not.toContain('variables.file');
+
+  const file = write('grep -q "{{who}}" {{file}}');
+  expect((await at.command('service', 'start', file, '--for-daemons')).stderr).not.toContain('variables');
+});
+
 test('a daemon whose key may not claim is not well', { timeout: 60_000 }, async () => {
   await using at = await openDaemonPlace();
   at.configure();

@@ -83,7 +83,8 @@ async function start(file: string, options: StartOptions): Promise<number> {
     const here = { context, platform, concurrency, mayRun: wait !== false };
     started = await startHere(plan, here, { progress, observe: progress.event, signal });
   } else {
-    const left = uncarried(file, (index) => plan.variants.some((one) => one === whole.variants[index]));
+    const isSelected = (index: number) => plan.variants.some((one) => one === whole.variants[index]);
+    const left = uncarried(file, isSelected, forDaemons ? plan.cases : []);
     const there = { client, uncarried: left, dropLocal: options.dropLocal === true, forDaemons };
     started = await startThere(plan, there, signal);
   }
