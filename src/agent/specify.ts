@@ -3,6 +3,7 @@ import type { Case } from '../contract/definition.ts';
 import type { RunRecord, RunVariant } from '../contract/record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { QueuedTrial } from '../ledger/queue.ts';
+import { checksFile, unfilledName } from '../suite/load-tests.ts';
 import { noExtras, type PlannedVariant } from '../suite/plan.ts';
 import type { HarnessOffer } from '../suite/planned-variant.ts';
 import { passedEnvironment, refuseKeys } from '../trial/host-environment.ts';
@@ -112,6 +113,7 @@ const parking = new Set([
   'SETUP_MISSING',
   'SETUP_UNREADABLE',
   'SOURCE_UNKNOWN',
+  'VARIABLES_MISSING',
   'BLOB_MISSING',
   'BLOB_DAMAGED',
   'RUN_UNKNOWN',
@@ -149,16 +151,26 @@ function planned(trial: QueuedTrial, parts: SpecParts): Specified {
  * What to do in a trial of a run that somebody else planned. It uses the texts of the setup, which the
  * service has already expanded. If the case's definition is not known, the trial accepts every validation
  * that the validator declares, and captures everything. Throws `SETUP_MISSING`, `SETUP_UNREADABLE`,
- * `SOURCE_UNKNOWN` and `USER_MODEL_UNKNOWN`.
+ * `SOURCE_UNKNOWN`, `USER_MODEL_UNKNOWN` and `VARIABLES_MISSING`.
  */
 function foundSpec(trial: QueuedTrial, variant: PlannedVariant, { ledger, revision }: SpecParts): TrialSpec {
   const { batchId, caseId, caseName, ordinal } = trial;
   // The case has no texts, so the pulled texts differ from them and are not expanded again.
-  const { definition = { id: caseId, name: caseName } } = trial.details as FoundRunDetails;
+  const { definition: known } = trial.details as FoundRunDetails;
+  const definition = known ?? { id: caseId, name: caseName };
   if (definition.user && variant.userModel === undefined) throw noUserModel(caseId);
   const judges = [...revision.config.daemon.judges];
   const run = { taskIndex: 0, case: { request: definition, local: noExtras }, variant, prompt: '', batchId };
-  return ownTrialSpec({ ...run, judges, record: recordOf(trial, ledger) }, ordinal);
+  const spec = ownTrialSpec({ ...run, judges, record: recordOf(trial, ledger) }, ordinal);
+  const checks = spec.validator?.files.find(({ path }) => path === checksFile)?.content;
+  const [, name] = (known === undefined && checks?.match(unfilledName)) || [];
+  if (name === undefined) return spec;
+  // Checks of other files and texts could pass for these.
+  throw new OffsiteError(`its checks need the variable ${name}, and a run's record has no variables`, {
+    code: 'VARIABLES_MISSING',
+    kind: 'input',
+    hint: 'The daemon that was given the suite has them.',
+  });
 }
 
 /** A request can name neither the model that plays a simulated user nor the number of its messages. */

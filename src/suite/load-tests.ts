@@ -124,6 +124,12 @@ export function placedFiles(
   return [...placed.values()];
 }
 
+/** The file beside the validator of checks that has them. */
+export const checksFile = 'checks.json';
+
+/** A `{{name}}` in that file, for which the validator writes the variable. */
+export const unfilledName = /(?<!\\)\{\\u007b\s*([A-Za-z_][\w.-]*)\s*\}\}/;
+
 const module = readFileSync(new URL('./checks-validator.mjs', import.meta.url), 'utf8');
 
 /** Names are cut to this many characters. */
@@ -166,7 +172,7 @@ export function validatorOfChecks(
   const manifest = [...named, ...judges].map(({ name }, index) => ({ index, name }));
   // The validator expands variables itself: in JSON, a value with quotes would end its text.
   const content = JSON.stringify({ checks: named, judges }, null, 2).replaceAll('{{', '{\\u007b');
-  return { name: 'checks', source: module, manifest, sourceFiles: [{ path: 'checks.json', content }] };
+  return { name: 'checks', source: module, manifest, sourceFiles: [{ path: checksFile, content }] };
 }
 
 function rubricOf(

@@ -48,6 +48,28 @@ test('a suite whose scripts read variables is not queued for daemons, which get 
   expect((await at.command('service', 'start', file, '--for-daemons')).stderr).not.toContain('variables');
 });
 
+test('a run whose checks need variables is parked by a daemon that did not get the suite', {
+  timeout: 60_000,
+}, async () => {
+  await using at = await openDaemonPlace();
+  at.configure();
+  const suite = {
+    suite: { id: 'small', prompt: 'Do it.' },
+    trials: 1,
+    variants: [{ model: 'none', harness: 'command', profile: 'worker' }],
+    cases: [
+      { id: 'a', variables: { gone: 'done.txt' }, checks: [{ file: '{{gone}}', absent: true }] },
+      { id: 'b', variables: { gone: 'done.txt' }, checks: [{ file: 'done.txt' }] },
+    ],
+  };
+  const file = at.place.write('suite.json', JSON.stringify(suite));
+  const started = await at.command('service', 'start', file, '--for-daemons', '--drop-local');
+  expect(started, started.stderr).toMatchObject({ exitCode: 0 });
+  await at.daemon();
+  const { parked } = await at.once(({ finished, parked }) => finished.passed === 1 && parked.length === 1);
+  expect(parked).toMatchObject([{ reason: expect.stringContaining('its checks need the variable gone') }]);
+});
+
 test('a daemon whose key may not claim is not well', { timeout: 60_000 }, async () => {
   await using at = await openDaemonPlace();
   at.configure();
