@@ -97,6 +97,12 @@ function usualFirst<Item>(
   return new Map(groups.toSorted(([one], [other]) => place(one) - place(other)));
 }
 
+/** What other programs call what a command does here. */
+const otherWords: Readonly<Record<string, string>> = {
+  'daemon start': 'offsite daemon, without a further word',
+  'daemon stop': 'offsite daemon drain',
+};
+
 /**
  * Refuses an unknown command. If the command above it has an action of its own, commander would only say that
  * there are too many arguments.
@@ -115,7 +121,7 @@ function refuseUnknown(program: Command, argv: readonly string[]): void {
       const inside = above.commands.flatMap((command) =>
         command.commands.flatMap((one) => (one.name() === word ? `${command.name()} ${word}` : [])),
       );
-      const like = inside.length > 0 ? inside.join(', or ') : near;
+      const like = otherWords[`${above.name()} ${word}`] ?? (inside.length > 0 ? inside.join(', or ') : near);
       const meant = like === undefined ? '' : `\n(Did you mean ${like}?)`;
       above.error(`error: unknown command '${word}'${meant}`, { code: 'commander.unknownCommand' });
     }

@@ -1,6 +1,9 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { readRecord } from '../record/read-record.ts';
 import type { BlobStore } from './blobs.ts';
+import { damageOfDatabase } from './database.ts';
 import type { Ledger } from './ledger.ts';
 import { hasNoBatch } from './prune.ts';
 import type { Records } from './records.ts';
@@ -9,6 +12,8 @@ import { artifactReferences, directReferences, mentionedHashes, type Reference }
 export interface CheckedLedger {
   /** What SQLite found wrong; undefined if nothing is. */
   database: string | undefined;
+  /** Further databases of the data folder, and what SQLite found wrong in them. */
+  beside: { name: string; damage: string | undefined }[];
   /** How many blobs were checked. */
   blobs: number;
   /** Blobs whose content has changed. */
@@ -22,6 +27,8 @@ export interface CheckedLedger {
   /** Archives of workspaces that are read, and those that are damaged or missing. */
   workspaces: number;
   brokenWorkspaces: Reference[];
+  /** How many archives the ledger knows in a folder that has none of them, as in every backup. */
+  absentWorkspaces: number;
   /** Whether the ledger has no batch, although there are blobs: it may not be the one they belong to. */
   empty: boolean;
   /** How many blobs nothing needs: a crash leaves some, and so do trials that are still running. */
@@ -31,14 +38,28 @@ export interface CheckedLedger {
 /**
  * Checks the whole ledger: the database's pages and indexes, every blob's content, that all needed blobs
  * exist, that verdicts are those of the records, and the archives of workspaces.
+ *
+ * @param beside names of further databases of the data folder; those that do not exist are left out
  */
 export async function checkLedger(
-  { records, blobs, workspaces }: Ledger,
+  { dataFolder, records, blobs, workspaces }: Ledger,
   signal: AbortSignal,
+  beside: readonly string[] = [],
 ): Promise<CheckedLedger> {
   const found: CheckedLedger = {
     ...{ database: undefined, blobs: 0, damaged: [], missing: [], orphaned: 0 },
-    ...{ otherVerdicts: [], unknown: [], workspaces: 0, brokenWorkspaces: [], empty: false },
+    ...{
+      otherVerdicts: [],
+      unknown: [],
+      workspaces: 0,
+      brokenWorkspaces: [],
+      absentWorkspaces: 0,
+      empty: false,
+    },
+    beside: beside
+      .map((name) => ({ name, file: join(dataFolder, name) }))
+      .filter(({ file }) => existsSync(file))
+      .map(({ name, file }) => ({ name, damage: damageOfDatabase(file) })),
   };
   try {
     records.check('full');
@@ -65,12 +86,18 @@ export async function checkLedger(
   found.missing = [...needed.values()].filter(({ sha256 }) => !stored.has(sha256));
   found.empty = stored.size > 0 && hasNoBatch(records);
   compareRecords(records, blobs, found);
+  let missing = 0;
   for (const archive of records.all(archives)) {
     signal.throwIfAborted();
     found.workspaces++;
     const [sha256, what] = [String(archive.sha256), String(archive.what)];
-    if ((await workspaces.verify(sha256)) !== 'whole') found.brokenWorkspaces.push({ sha256, what });
+    const state = await workspaces.verify(sha256);
+    if (state === 'missing') missing++;
+    if (state !== 'whole') found.brokenWorkspaces.push({ sha256, what });
   }
+  // A backup has no workspaces. One that is lost alone is damage; a folder without any is probably a backup.
+  if (missing > 0 && missing === found.workspaces)
+    return { ...found, workspaces: 0, brokenWorkspaces: [], absentWorkspaces: missing };
   return found;
 }
 

@@ -75,6 +75,23 @@ export function copyDatabase(file: string, target: string): void {
   }
 }
 
+/** What SQLite finds wrong in a database's pages, even while another process writes to it. */
+export function damageOfDatabase(file: string): string | undefined {
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(file, { readOnly: true, timeout: 10_000 });
+    const findings = database
+      .prepare('PRAGMA quick_check(5)')
+      .all()
+      .map((row) => String(row.quick_check));
+    return findings.length === 1 && findings[0] === 'ok' ? undefined : findings.join('; ');
+  } catch (error) {
+    return messageOf(error);
+  } finally {
+    database?.close();
+  }
+}
+
 function backUp(database: DatabaseSync, target: string): void {
   if (existsSync(target)) return;
   database.prepare('VACUUM INTO ?').run(target);

@@ -149,6 +149,18 @@ export class Queue {
     return Number(this.#records.get(`SELECT count(*) AS count ${waiting}`, ...valuesOf(scope))?.count ?? 0);
   }
 
+  /** The first runs that have queued trials, and how many. */
+  runs(scope: QueueScope, limit: number): { run: string; case: string; trials: number }[] {
+    return this.#records
+      .all(
+        `SELECT runs.id AS run, runs.case_id AS of, count(*) AS trials ${waiting}
+         GROUP BY runs.key ORDER BY min(trials.key) LIMIT ?5`,
+        ...valuesOf(scope),
+        limit,
+      )
+      .map((row) => ({ run: String(row.run), case: String(row.of), trials: Number(row.trials) }));
+  }
+
   /** The trials of a batch's planned runs, except unfinished ones that were withdrawn. */
   ofBatch(batch: BatchKey): StoredTrial[] {
     return this.#records

@@ -28,3 +28,15 @@ test('a key is created for a use, and may do no more', { timeout: 60_000 }, asyn
   expect(await refused('prompts.get')).toEqual(['daemon']);
   expect(await refused('prompts.promote')).toEqual(['agent', 'daemon', 'read']);
 });
+
+test('who makes a key where another service is configured is told which service knows it', async () => {
+  using place = openPlace();
+  const create = (env: Record<string, string>) =>
+    offsite(place, ['service', 'keys', 'create', '--for', 'daemon'], { env });
+  const alone = await create({});
+  expect(alone.stderr).toContain(`, in ${place.dataFolder};`);
+  expect(alone.stderr).not.toContain('warning');
+  const elsewhere = await create({ OFFSITE_URL: 'https://evals.example' });
+  expect(elsewhere.exitCode).toBe(0);
+  expect(elsewhere.stderr).toContain('warning: commands use the service https://evals.example here');
+});

@@ -1,6 +1,9 @@
-import { chmodSync, mkdirSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { controlSocketOf } from '../../src/agent/daemon/control-socket-path.ts';
 import { askDaemon } from '../../src/cli/daemon/ask-daemon.ts';
+import { offsite } from '../cli/offsite.ts';
 import { openPlace } from '../cli/place.ts';
 
 /** A user who owns nothing here. */
@@ -22,4 +25,18 @@ test('who may not look into the data folder is not told that no daemon runs ther
     if (isRoot) process.seteuid?.(0);
     chmodSync(place.dataFolder, 0o700);
   }
+});
+
+test('who queues a suite is told that the daemon was killed, although its socket is left', async () => {
+  using place = openPlace();
+  mkdirSync(place.dataFolder, { mode: 0o700 });
+  const socket = controlSocketOf(place.dataFolder);
+  const listen =
+    "require('node:net').createServer().listen(process.argv[1], () => process.kill(process.pid, 'SIGKILL'))";
+  spawnSync(process.execPath, ['-e', listen, socket]);
+  expect(existsSync(socket)).toBe(true);
+  const suite = place.suite({ cases: [{ id: 'a', verify: 'true' }] });
+  const { exitCode, stdout, stderr } = await offsite(place, ['daemon', 'enqueue', suite]);
+  expect(exitCode, stderr).toBe(0);
+  expect(stdout).toContain(`no daemon runs in ${place.dataFolder} yet`);
 });

@@ -74,6 +74,8 @@ test('while it is paused no trial is begun; after unpause those run that nobody 
   const [elsewhere = ''] = await at.queue(['elsewhere']);
   await at.once(({ queued }) => queued === 2);
   expect(await trialStatus('paused')).toBe('queued');
+  const { stdout } = await at.command('daemon', 'status');
+  expect(stdout).toMatch(new RegExp(`2 queued runs:\n(.*\n)?  paused · ${run}  1 trial\n`));
   // Another agent was quicker with this one.
   const outcome = { passed: false, exitCode: 1 };
   const trial = { caseName: 'elsewhere', ordinal: 0, taskIndex: 0, sandboxId: 'x', events: [], outcome };

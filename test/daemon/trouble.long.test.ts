@@ -42,6 +42,10 @@ test('runs of a variant that the configuration does not know wait with one messa
   at.configure({ connections: { harness: { command: 'conn_17' } }, dataFolder: 'elsewhere' });
   daemon.kill('SIGHUP');
   await daemon.printed(/"needRestart":\["dataFolder"\]/);
+  at.configure({ connections: { harness: { command: 'conn_17' } } });
+  daemon.kill('SIGHUP');
+  // The daemon still runs with what is there again.
+  await daemon.printed(/"needRestart":\[\]/);
   await at.once(({ finished, outbox }) => finished.passed === 2 && outbox.queued === 0);
 
   daemon.kill('SIGTERM');

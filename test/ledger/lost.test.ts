@@ -154,3 +154,38 @@ test('a workspace that is damaged is found', async () => {
     { sha256, what: 'the workspace of trial 0 of run run_1' },
   ]);
 });
+
+test('a good backup, which has no workspaces, passes its check', { timeout: 60_000 }, async () => {
+  using place = openPlace();
+  const dataFolder = join(place.folder, 'backup');
+  {
+    using ledger = new Ledger(await withResult(place), systemClock);
+    async function* archive() {
+      yield Buffer.from('an archive');
+    }
+    const { sha256 } = await ledger.workspaces.store(archive());
+    ledger.workspaces.keep(1, { kind: 'archive', sha256, byteSize: 10, storedSize: 10 } as never);
+    await backUpLedger(ledger, dataFolder, signal);
+  }
+  const { exitCode, stdout } = await offsite(place, ['data', 'check'], { dataFolder });
+  expect(exitCode, stdout).toBe(0);
+  expect(stdout).toMatch(/^without 1 workspace, as a backup is.*\nthe ledger is whole/);
+});
+
+test("the check reads the service's database too", { timeout: 60_000 }, async () => {
+  using place = openPlace();
+  const dataFolder = await withResult(place);
+  await offsite(place, ['service', 'keys', 'create', '--for', 'read']);
+  const check = () => offsite(place, ['data', 'check']);
+  expect(await check()).toMatchObject({
+    exitCode: 0,
+    stdout: expect.stringContaining('service.db is whole'),
+  });
+  const file = join(dataFolder, 'service.db');
+  const content = readFileSync(file);
+  writeFileSync(file, content.fill(0xa5, 8192));
+  expect(await check()).toMatchObject({
+    exitCode: 3,
+    stdout: expect.stringMatching(/^damaged: the database service\.db: /),
+  });
+});

@@ -38,6 +38,7 @@ export function statusOf(
     dataFolder: ledger.dataFolder,
     concurrency: worker.concurrency,
     queued: ledger.queue.count({ service, lock: daemonLock }),
+    queuedRuns: ledger.queue.runs({ service, lock: daemonLock }, 100),
     running: worker.running().map((trial) => runningTrial(trial, monotonic())),
     building: worker
       .building()

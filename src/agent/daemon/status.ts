@@ -61,6 +61,8 @@ export interface DaemonStatus {
   concurrency: number;
   /** Queued trials, including those of waiting and parked runs. */
   queued: number;
+  /** The first 100 runs that have queued trials, and how many: what can be canceled. */
+  queuedRuns: { run: string; case: string; trials: number }[];
   running: RunningTrial[];
   building: RunningBuild[];
   waiting: WaitingRun[];

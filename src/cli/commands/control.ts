@@ -92,6 +92,7 @@ function statusText(status: DaemonStatus): Printable {
       const on = trial.engine === undefined ? text`` : text`  on ${trial.engine}`;
       return text`${trial.case} · ${trial.run} #${trial.ordinal}  ${trial.phase}  ${duration(trial.forMs)}${on}`;
     }),
+    ...queuedRuns(status),
     ...section(plural(status.building.length, 'build'), status.building, ({ what, state, forMs }) => {
       const remark = buildStates[state] === '' ? '' : `  ${buildStates[state]}`;
       return text`${what}${ours(remark)}  ${duration(forMs)}`;
@@ -115,6 +116,19 @@ function statusText(status: DaemonStatus): Printable {
       ({ place: target, trouble: problem }) => text`${target}: ${lines(problem)}`,
     ),
   ]);
+}
+
+/** The next runs of the queue; those that wait or are parked have lists of their own. */
+function queuedRuns({ queuedRuns: runs, waiting, parked }: DaemonStatus): Value[] {
+  const others = new Set([...waiting, ...parked].map(({ run }) => run));
+  const next = runs.filter(({ run }) => !others.has(run));
+  const title =
+    next.length > 10 ? 'the next 10 queued runs; --json has more' : plural(next.length, 'queued run');
+  return section(
+    title,
+    next.slice(0, 10),
+    (queued) => text`${queued.case} · ${queued.run}  ${plural(queued.trials, 'trial')}`,
+  );
 }
 
 /** What a person has to look at although engine, service and loops work. */

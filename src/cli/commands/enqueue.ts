@@ -1,11 +1,10 @@
-import { existsSync } from 'node:fs';
 import { Command } from '@commander-js/extra-typings';
-import { controlSocketOf } from '../../agent/daemon/control-socket-path.ts';
 import { writeTicket } from '../../agent/daemon/ticket.ts';
 import { ciRun } from '../../api/ci-run.ts';
 import { sourcesOf, suiteOptions } from '../../api/plan-suite.ts';
 import { loadSuite } from '../../suite/load-suite.ts';
 import { CommandContext } from '../context.ts';
+import { daemonListens } from '../daemon/ask-daemon.ts';
 import { withAllowOutside, withConfigAndData } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
 
@@ -22,7 +21,7 @@ export function enqueueCommand() {
       const plan = loadSuite(file, config, runners, { ...suiteOptions(options, context), sources });
       const ticket = await writeTicket(dataFolder, { ...plan, trigger: ciRun(env) });
       // A wrong name of the data folder would otherwise look like success.
-      const next = existsSync(controlSocketOf(dataFolder))
+      const next = (await daemonListens(dataFolder))
         ? "`offsite daemon status` shows the daemon's progress"
         : `no daemon runs in ${dataFolder} yet: start one there with \`offsite daemon\``;
       out.print(`queued as ${ticket}; ${next}`);

@@ -28,7 +28,7 @@ function createCommand() {
     )
     .option('--permission <permission...>', 'what the key may do, in place of --for', permission)
     .action((options) =>
-      withEmbedded(options, (service) => {
+      withEmbedded(options, (service, { config, dataFolder, env }) => {
         const { out, err } = openTerminal();
         const { name, organization } = options;
         const key = service.createKey({
@@ -36,7 +36,16 @@ function createCommand() {
           permissions: permissionsFor(options),
           ...(name !== undefined && { name }),
         });
-        err.print(`key ${key.id} of ${key.organization}; its secret is shown now and never again:`);
+        err.print(
+          `key ${key.id} of ${key.organization}, in ${dataFolder}; its secret is shown now and never again:`,
+        );
+        const url = env.OFFSITE_URL ?? config.service?.url;
+        // Not refused: the server may be one of this machine, with the same data folder.
+        if (url)
+          err.print(
+            `warning: commands use the service ${url} here, which knows this key only if ${dataFolder} is its data folder; ` +
+              'otherwise make a key on its machine, with its --data-folder',
+          );
         out.print(key.secret);
       }),
     );
@@ -104,12 +113,12 @@ function revokeCommand() {
 
 async function withEmbedded(
   options: { config?: string | undefined; dataFolder?: string | undefined },
-  work: (service: Service) => void,
+  work: (service: Service, context: CommandContext) => void,
 ): Promise<void> {
   await using context = CommandContext.open(options);
   const { dataFolder, clock } = context;
   await using service = openService({ dataFolder, clock, integrations: [] });
-  work(service);
+  work(service, context);
 }
 
 function permission(text: string, before: Permission[] | undefined): Permission[] {

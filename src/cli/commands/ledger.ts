@@ -7,7 +7,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import { pruneLedger } from '../../ledger/prune.ts';
 import { serviceDatabase } from '../../service/service.ts';
 import type { Content } from '../../text/output.ts';
-import { stack, text } from '../../text/printable.ts';
+import { lines, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
@@ -20,7 +20,7 @@ export function checkLedgerCommand() {
     .option('--json', 'print one JSON document on stdout')
     .action((options) =>
       withLedger(options, async ({ ledger, signal, out }) => {
-        const found = await checkLedger(ledger, signal);
+        const found = await checkLedger(ledger, signal, [serviceDatabase]);
         if (options.json) out.json(found);
         else out.print(described(found));
         if (!isSound(found)) process.exitCode = exitCodes.infrastructure;
@@ -122,14 +122,21 @@ async function withLedger(
 }
 
 function isSound(found: CheckedLedger): boolean {
-  const { database, empty, damaged, missing, otherVerdicts, unknown, brokenWorkspaces } = found;
+  const { database, beside, empty, damaged, missing, otherVerdicts, unknown, brokenWorkspaces } = found;
   const all = [damaged, missing, otherVerdicts, unknown, brokenWorkspaces];
-  return database === undefined && !empty && all.every(({ length }) => length === 0);
+  const databases = [database, ...beside.map(({ damage }) => damage)];
+  return (
+    databases.every((damage) => damage === undefined) && !empty && all.every(({ length }) => length === 0)
+  );
 }
 
 function described(found: CheckedLedger): Content {
-  if (found.database !== undefined) return found.database;
-  const lines = [
+  const databases = found.beside.flatMap(({ name, damage }) =>
+    damage === undefined ? [] : [text`damaged: the database ${name}: ${lines(damage)}`],
+  );
+  if (found.database !== undefined) return stack([...databases, found.database]);
+  const findings = [
+    ...databases,
     ...found.damaged.map(({ what, sha256 }) => text`damaged: ${what} (blob ${sha256})`),
     ...found.missing.map(({ what, sha256 }) => text`missing: ${what} (blob ${sha256})`),
     ...found.otherVerdicts.map(
@@ -143,10 +150,19 @@ function described(found: CheckedLedger): Content {
       : []),
   ];
   const archives = found.workspaces > 0 ? ` and ${plural(found.workspaces, 'workspace')}` : '';
-  const counted = `${plural(found.blobs, 'blob')}${archives} read, ${found.orphaned} blobs unused`;
-  const advice = 'A backup may have what is damaged or missing: copy its blobs/ over this one.';
+  const beside = found.beside
+    .map(({ name, damage }) => (damage === undefined ? `; ${name} is whole` : ''))
+    .join('');
+  const counted = `${plural(found.blobs, 'blob')}${archives} read, ${found.orphaned} blobs unused${beside}`;
+  const advice =
+    'A backup may have what is damaged or missing: copy its blobs/, or its database, over this one.';
   return stack([
-    ...lines,
+    ...findings,
+    ...(found.absentWorkspaces > 0
+      ? [
+          text`without ${plural(found.absentWorkspaces, 'workspace')}, as a backup is: \`trial regrade\` needs them`,
+        ]
+      : []),
     isSound(found) ? text`the ledger is whole: ${counted}` : text`${counted}\n${advice}`,
   ]);
 }

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { statSync } from 'node:fs';
+import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { controlSocketOf, type SocketOwner } from '../../agent/daemon/control-socket-path.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
@@ -28,6 +30,19 @@ export async function askDaemon(
   });
 }
 
+/** Whether a data folder's daemon listens: a killed one leaves its socket. */
+export async function daemonListens(dataFolder: string): Promise<boolean> {
+  const socket = connect(controlSocketOf(dataFolder));
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch (error) {
+    return !isNotThere(error);
+  } finally {
+    socket.destroy();
+  }
+}
+
 async function answerAt(socketPath: string, owner: SocketOwner, method: string, path: string) {
   try {
     // Faster than asking. `existsSync` would call a socket missing that this user may not look at.
@@ -38,10 +53,15 @@ async function answerAt(socketPath: string, owner: SocketOwner, method: string, 
   }
 }
 
+/** A killed daemon leaves a socket that refuses connections. */
+function isNotThere(error: unknown): boolean {
+  const { code = '' } = error as NodeJS.ErrnoException;
+  return ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ECONNREFUSED'].includes(code);
+}
+
 function notAnswered(socketPath: string, owner: SocketOwner, error: unknown): OffsiteError {
   const { code = '' } = error as NodeJS.ErrnoException;
-  // A killed daemon leaves a socket that refuses connections.
-  if (['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ECONNREFUSED'].includes(code)) {
+  if (isNotThere(error)) {
     return new OffsiteError(`${noneOf[owner]} runs in this data folder: nothing listens on ${socketPath}`, {
       code: 'DAEMON_NOT_RUNNING',
       kind: 'input',

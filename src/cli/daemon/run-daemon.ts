@@ -31,7 +31,7 @@ interface DaemonOptions extends CommonOptions {
 export async function runDaemon(options: DaemonOptions): Promise<number> {
   await using context = CommandContext.open(options);
   const { env, dataFolder, clock, redactor, redact } = context;
-  let { config } = context;
+  const { config } = context;
   const monotonic = () => performance.now();
   const log = daemonLog(context.err, () => work.logged());
   using work = workLog(log, { clock, monotonic });
@@ -58,8 +58,7 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
       const again = readAgain(options.config, env, config);
       redactor.learn(secretsOf(again.config, env));
       daemon.change(await revise(again.config));
-      config = again.config;
-      log.info({ file: config.file, needRestart: again.needRestart }, 'read the configuration again');
+      log.info({ file: again.config.file, needRestart: again.needRestart }, 'read the configuration again');
     } catch (error) {
       if (!(error instanceof OffsiteError)) throw error;
       log.error({ reason: messageOf(error) }, 'the configuration stays as it was');
@@ -142,15 +141,15 @@ const readAtStart: [name: string, of: (config: Config) => unknown][] = [
 ];
 
 /**
- * Reads the configuration again. `needRestart` names changed settings that need a restart. Throws as
- * `loadConfig` does.
+ * Reads the configuration again. `needRestart` names settings that need a restart and are not what
+ * they were at the start. Throws as `loadConfig` does.
  */
 function readAgain(
   named: string | undefined,
   env: NodeJS.ProcessEnv,
-  before: Config,
+  atStart: Config,
 ): { config: Config; needRestart: string[] } {
   const config = loadConfig({ named, env });
-  const changed = readAtStart.filter(([, of]) => JSON.stringify(of(config)) !== JSON.stringify(of(before)));
+  const changed = readAtStart.filter(([, of]) => JSON.stringify(of(config)) !== JSON.stringify(of(atStart)));
   return { config, needRestart: changed.map(([name]) => name) };
 }

@@ -25,7 +25,10 @@ function unauthorized(request: ServiceRequest, message: string, error?: string) 
   const challenge = [
     'Bearer realm="offsite"',
     ...(error
-      ? [`error="${error}"`, 'error_description="make a key with: offsite service keys create"']
+      ? [
+          `error="${error}"`,
+          'error_description="make a key on the machine of the service: offsite service keys create --data-folder FOLDER"',
+        ]
       : []),
     `resource_metadata="${metadata}"`,
   ];

@@ -38,6 +38,24 @@ export const inTheCommandLine: readonly Mistake[] = [
     ],
   },
   {
+    mistake: 'a daemon that is started with a word that other programs have',
+    args: ['daemon', 'start'],
+    printed: [
+      "error: unknown command 'start'",
+      '(Did you mean offsite daemon, without a further word?)',
+      'Run it with --help to see commands and options.',
+    ],
+  },
+  {
+    mistake: 'a daemon that is stopped with a word that other programs have',
+    args: ['daemon', 'stop'],
+    printed: [
+      "error: unknown command 'stop'",
+      '(Did you mean offsite daemon drain?)',
+      'Run it with --help to see commands and options.',
+    ],
+  },
+  {
     mistake: 'an option with a typo',
     args: ['run', 'suite.yaml', '--concurency', '2'],
     printed: [
