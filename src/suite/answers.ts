@@ -9,6 +9,8 @@ import type { PlacedFile } from './environment.ts';
 import type { PlannedCase } from './plan.ts';
 import type { SuiteFile } from './suite-file.ts';
 
+const verifyName = 'the verify script';
+
 export interface Hiding {
   /** The files and folders that grade and solve, as absolute paths. */
   own: readonly string[];
@@ -25,7 +27,8 @@ export function answersOf({ request, local }: PlannedCase, hiding: Hiding): Answ
   const { verify, validator } = request;
   const found: Found[] = [
     ...inForms('the solution', local.solution, (text) => partsOfScript(text, 'code')),
-    ...inForms('the verify script', verify, (text) => partsOfScript(text, 'commands')),
+    // Its lines are mostly commands that the project itself has in its scripts.
+    ...inForms(verifyName, verify, () => []),
     ...inForms('the validator', validator?.source, (text) => partsOfFile('.js', Buffer.from(text))),
     ...(validator?.sourceFiles ?? []).map(
       ({ path, content }): Found => [
@@ -71,9 +74,10 @@ type Found = [name: string, content: Buffer | string | undefined, parts?: Answer
 export function answersOfSuite(cases: readonly PlannedCase[]): Answer[] {
   if (cases.length < 2) return [];
   const all = new Map<string, Answer>();
+  // That of another case may be a test of the project that this case is about, too.
   for (const { request, local } of cases)
     for (const { name, ...answer } of local.answers ?? [])
-      if (!answer.ofSuite && !all.has(answer.sha256))
+      if (!answer.ofSuite && name !== verifyName && !all.has(answer.sha256))
         all.set(answer.sha256, { ...answer, name: `${name} of case ${request.id}`, ofSuite: true });
   return [...all.values()].slice(0, visibleAnswers.count.answers);
 }
