@@ -6,6 +6,8 @@ export interface BatchFacts {
   failed: number;
   /** Trials without a result. */
   unfinished: number;
+  /** Trials that were canceled, or abandoned, before they had a result. */
+  canceled?: number | undefined;
   /** How many cases it has. */
   cases: number;
   /** How many cases its suite has, if some were left out on purpose. */
@@ -29,12 +31,13 @@ export interface Regraded {
 
 /** What to know before the results of a batch are believed or compared, each in a few words. */
 export function batchMarks(batch: BatchFacts): string[] {
-  const { unfinished, cases, suiteCases, answers, isForeign, regraded, audited } = batch;
+  const { unfinished, canceled = 0, cases, suiteCases, answers, isForeign, regraded, audited } = batch;
   return [
     ...(isForeign ? ['foreign'] : []),
     ...(answers === 'replayed' || answers === 'forked' ? [answers] : []),
     ...(suiteCases !== undefined && suiteCases > cases ? [`${cases} of ${suiteCases} cases`] : []),
     ...(unfinished > 0 ? [`${unfinished} ${unfinished === 1 ? 'trial' : 'trials'} left`] : []),
+    ...(canceled > 0 ? [`${canceled} ${canceled === 1 ? 'trial' : 'trials'} canceled`] : []),
     ...(regraded ? [regradedText(batch, regraded)] : []),
     ...(audited ? [auditedText(audited)] : []),
   ];

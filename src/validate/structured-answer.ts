@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { DocumentTooHeavy, parseCheckedJson } from '../base/parse-json.ts';
+import { printedText } from '../bounds/anyone.ts';
 import type { ChatAnswer, ChatMessage, ChatRequest } from '../gateway/chat/chat.ts';
+import { schemaProblems } from '../suite/schema-problems.ts';
 
 /**
  * A model's answer as JSON that matches a schema. The request contains the schema, but not all servers
@@ -29,10 +31,15 @@ export async function structuredAnswer<Value>(
   const second = await ask({ ...asked, messages });
   const repaired = readAnswer(second, form.schema);
   if ('value' in repaired) return { value: repaired.value, answer: second };
-  throw new OffsiteError(`the model's answer does not have the requested form: ${repaired.problem}`, {
-    code: 'ANSWER_FORM',
-    kind: 'infrastructure',
-  });
+  const who = request.model === undefined ? 'the model' : `the model ${request.model}`;
+  const said = JSON.stringify(second.text.slice(0, printedText.bytes.value));
+  throw new OffsiteError(
+    `the answer of ${who} does not have the requested form: ${repaired.problem}; it says: ${said}`,
+    {
+      code: 'ANSWER_FORM',
+      kind: 'infrastructure',
+    },
+  );
 }
 
 /**
@@ -54,9 +61,9 @@ function readAnswer<Value>(
     if (error instanceof DocumentTooHeavy) return { problem: error.message };
     throw error;
   }
-  const read = schema.safeParse(parsed);
+  const read = schema.safeParse(parsed, { reportInput: true });
   if (read.success) return { value: read.data };
-  const problems = read.error.issues.map(({ path, message }) =>
+  const problems = schemaProblems(read.error).map(({ path, message }) =>
     path.length === 0 ? message : `${path.join('.')}: ${message}`,
   );
   return { problem: problems.join('; ') };

@@ -6,6 +6,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { findBatch, lastBatch, listBatches, listTrials } from '../../src/ledger/find.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import type { Verdict } from '../../src/ledger/trials.ts';
+import { batchMarks } from '../../src/record/batch-marks.ts';
 
 let now: number;
 let folder: string;
@@ -128,5 +129,7 @@ test("a batch's trials are listed with their run, verdict and result", async () 
   const [, withdrawn] = trials;
   ledger.queue.withdraw([withdrawn?.key ?? 0], 'canceled');
   expect(listTrials(ledger.records, key)).toHaveLength(2);
-  expect(listBatches(ledger.records)).toMatchObject([{ unfinished: 0 }]);
+  const [listed, ...others] = listBatches(ledger.records);
+  expect([listed, others]).toMatchObject([{ unfinished: 0, canceled: 1 }, []]);
+  expect(listed && batchMarks(listed)).toEqual(['1 trial canceled']);
 });

@@ -158,6 +158,11 @@ describe('a judgment', () => {
     expect(result).toBeUndefined();
   });
 
+  test('that does not exist says what is wrong with the answer, and what it says', async () => {
+    const { judgment } = await judged({}, '{"reason": "r", "score": 85}');
+    expect(judgment.error).toContain('score: expected a number of at most 1; it says: "{\\"reason');
+  });
+
   test('does not exist where one of its judges cannot be reached', async () => {
     const gone = new OffsiteError('nobody answers', { code: 'MODEL_UNREACHABLE', kind: 'infrastructure' });
     const { judgment, failure, recorded } = await judged({ votes: 2 }, scored(1), gone);
