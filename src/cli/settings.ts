@@ -24,8 +24,10 @@ export async function openSettings({ config: named, dataFolder }: CommonOptions)
   const { env } = process;
   const isNamed = dataFolder !== undefined || Boolean(env.OFFSITE_HOME);
   const config = await readConfig(named, env).catch((error: unknown) => {
-    if (isNamed && error instanceof OffsiteError && error.kind === 'input') return noConfig;
-    throw error;
+    if (!(error instanceof OffsiteError && error.kind === 'input')) throw error;
+    if (isNamed) return noConfig;
+    const hint = 'A daemon that runs is not affected. To ask it anyway, name its data folder with --data-folder.';
+    throw new OffsiteError(error.message, { code: error.code, kind: 'input', hint, cause: error });
   });
   const redactor = new Redactor(secretsOf(config, env));
   return {

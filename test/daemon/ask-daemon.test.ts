@@ -40,3 +40,13 @@ test('who queues a suite is told that the daemon was killed, although its socket
   expect(exitCode, stderr).toBe(0);
   expect(stdout).toContain(`no daemon runs in ${place.dataFolder} yet`);
 });
+
+test('while offsite.yaml is broken, the daemon of a named data folder is asked, and the error says so', async () => {
+  using place = openPlace();
+  const config = ['--config', place.write('offsite.yaml', 'models: [')];
+  const unnamed = await offsite(place, ['daemon', 'status', ...config], { dataFolder: null });
+  expect(unnamed.exitCode).toBe(2);
+  expect(unnamed.stderr).toMatch(/offsite\.yaml:1:\d+: .*\n.*name its data folder with --data-folder/s);
+  const named = await offsite(place, ['daemon', 'status', ...config]);
+  expect(named.stderr).toContain(`no daemon runs in this data folder: nothing listens on ${place.dataFolder}`);
+});
