@@ -26,7 +26,8 @@ export async function openSettings({ config: named, dataFolder }: CommonOptions)
   const config = await readConfig(named, env).catch((error: unknown) => {
     if (!(error instanceof OffsiteError && error.kind === 'input')) throw error;
     if (isNamed) return noConfig;
-    const hint = 'A daemon that runs is not affected. To ask it anyway, name its data folder with --data-folder.';
+    const hint =
+      'A daemon that runs is not affected. To ask it anyway, name its data folder with --data-folder.';
     throw new OffsiteError(error.message, { code: error.code, kind: 'input', hint, cause: error });
   });
   const redactor = new Redactor(secretsOf(config, env));

@@ -48,5 +48,7 @@ test('while offsite.yaml is broken, the daemon of a named data folder is asked, 
   expect(unnamed.exitCode).toBe(2);
   expect(unnamed.stderr).toMatch(/offsite\.yaml:1:\d+: .*\n.*name its data folder with --data-folder/s);
   const named = await offsite(place, ['daemon', 'status', ...config]);
-  expect(named.stderr).toContain(`no daemon runs in this data folder: nothing listens on ${place.dataFolder}`);
+  expect(named.stderr).toContain(
+    `no daemon runs in this data folder: nothing listens on ${place.dataFolder}`,
+  );
 });

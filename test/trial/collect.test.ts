@@ -51,6 +51,16 @@ function artifact(path: string): string | undefined {
   return found && readFileSync(bench.blobs.pathOf(found.sha256), 'utf8');
 }
 
+test('a path so long that the engine leaves out what is below it is noted', async () => {
+  const run = `for n in $(seq 25); do mkdir $(printf '%0200d' 1) && cd $(printf '%0200d' 1) || exit; done; echo hi > deep`;
+  const { events, verdict } = await bench.trial(run, { verify: 'true' });
+  const notes = events?.flatMap((event) => (event.kind === 'note' ? [event.text] : []));
+  expect([verdict, notes]).toEqual([
+    'passed',
+    [expect.stringMatching(/^the workspace has a path of [34]\d{3} bytes/)],
+  ]);
+});
+
 test('changed files are those that were added, edited, deleted, renamed, or have another mode', () => {
   expect(result.filesChanged).toEqual(
     [

@@ -39,12 +39,17 @@ async function run(input: PhaseInput): Promise<Found> {
   const commands = input.restored ? [] : (input.spec.tests?.collect ?? []);
   const notes = await runCollectCommands(input.container, commands, parts, signal);
   using deadline = startDeadline(parts.clock, ms, signal);
-  const { filesChanged, changes, collection, carry, packed, protectedChanged } = await read(
+  const { filesChanged, changes, collection, carry, packed, protectedChanged, paths } = await read(
     input,
     deadline.signal,
   );
   signal.throwIfAborted();
-  const newNotes = [...notes, ...cacheNote(input, filesChanged), ...unmatchedNote(input)];
+  const newNotes = [
+    ...notes,
+    ...cacheNote(input, filesChanged),
+    ...unmatchedNote(input),
+    ...deepNote(input, paths ?? filesChanged),
+  ];
   const trajectory = await trajectoryArtifact(found.trajectory ?? [], parts.blobs);
   return {
     ...(newNotes.length > 0 && { events: [...(found.events ?? []), ...newNotes] }),
@@ -79,12 +84,30 @@ function unmatchedNote({ spec, parts, before }: PhaseInput): HarnessEvent[] {
   return [{ kind: 'note', at: parts.clock.now(), text }];
 }
 
+/**
+ * Notes paths so long that those below them may be longer than a system call takes: engines leave these out of
+ * their archives without a word.
+ */
+function deepNote({ container, parts }: PhaseInput, paths: Iterable<string>): HarnessEvent[] {
+  let longest = 0;
+  for (const path of paths) longest = Math.max(longest, Buffer.byteLength(path));
+  if (container.workingDir.length + longest < longestPath - longestName) return [];
+  const text = `the workspace has a path of ${longest} bytes: what is beyond ${longestPath} may be missing in a copy that is graded`;
+  return [{ kind: 'note', at: parts.clock.now(), text }];
+}
+
+/** Bytes: Linux's PATH_MAX and NAME_MAX. */
+const longestPath = 4096;
+const longestName = 255;
+
 interface Reading {
   filesChanged: string[];
   changes?: FileChange[] | undefined;
   carry: Carry;
   packed?: ArchiveCopy | undefined;
   protectedChanged: readonly string[];
+  /** All paths of the workspace, if they are known. */
+  paths?: Iterable<string>;
   collection?: ArtifactCollection;
 }
 
@@ -132,6 +155,7 @@ async function readWhole(
   return {
     ...{ filesChanged, changes, carry: carryOf(before, after), protectedChanged, collection },
     packed: isFolder ? packed : undefined,
+    paths: after.keys(),
   };
 }
 
