@@ -44,7 +44,7 @@ export function tellingLines(text: string, of: Telling): Line[] {
       raw
         .trim()
         .split(/\s\s+|\t/)
-        .toSorted(longestFirst)[0] ?? '';
+        .toSorted(byLength)[0] ?? '';
     if (of === 'data') return plain.data.test(line) ? [] : [{ text: line, isComment: false, piece }];
     const said = line.replace(/^((\/\/|\/\*+|--|[#>$|*+;-])\s*)+/, '');
     if (plain[of].test(said) || !/\w{3}/.test(said)) return [];
@@ -131,7 +131,7 @@ function partsOfPatch(patch: string): AnswerPart[] {
   return [...partOf(patch, { of: 'data', least: 40 }), ...ofFiles];
 }
 
-const longestFirst = (one: string, other: string) => other.length - one.length;
+const byLength = (one: string, other: string) => other.length - one.length;
 
 interface Wanted extends Pick<AnswerPart, 'of' | 'gaps' | 'except' | 'doubtful'> {
   /** Characters of all lines. */
@@ -146,7 +146,7 @@ function partOf(text: string, { least, fewest = 1, keys, of, ...rest }: Wanted):
   const said = tellingLines(text, of).filter(({ isComment }) => !isComment);
   const lines = said.map(({ text }) => text);
   const pieces = said.flatMap(({ text, piece }) => (!keys || keys.includes(text) ? [piece] : []));
-  const [key = ''] = pieces.toSorted(longestFirst);
+  const [key = ''] = pieces.toSorted(byLength);
   if (lines.length < fewest || lines.join('').length < least || key.length < 8) return [];
   return [{ lines, key: key.slice(0, 100), of, ...rest }];
 }

@@ -192,12 +192,12 @@ async function hasUser(container: Container, user: string, signal: AbortSignal):
   const parts = user.split(':');
   const [name = '', group = ''] = parts;
   const has = async (path: string, entry: string) =>
-    /^\d*$/.test(entry) ? Number(entry) <= mostId : await hasEntry(container, { path, name: entry }, signal);
+    /^\d*$/.test(entry) ? Number(entry) <= lastId : await hasEntry(container, { path, name: entry }, signal);
   return parts.length <= 2 && (await has('/etc/passwd', name)) && (await has('/etc/group', group));
 }
 
 /** Engines take no larger number of a user or a group. */
-const mostId = 2 ** 31 - 1;
+const lastId = 2 ** 31 - 1;
 
 /**
  * Whether a list of users or groups has this name. True if the file is not a regular one, because then only

@@ -91,14 +91,14 @@ function unmatchedNote({ spec, parts, before }: PhaseInput): HarnessEvent[] {
 function deepNote({ container, parts }: PhaseInput, paths: Iterable<string>): HarnessEvent[] {
   let longest = 0;
   for (const path of paths) longest = Math.max(longest, Buffer.byteLength(path));
-  if (container.workingDir.length + longest < longestPath - longestName) return [];
-  const text = `the workspace has a path of ${longest} bytes: what is beyond ${longestPath} may be missing in a copy that is graded`;
+  if (container.workingDir.length + longest < pathMax - nameMax) return [];
+  const text = `the workspace has a path of ${longest} bytes: what is beyond ${pathMax} may be missing in a copy that is graded`;
   return [{ kind: 'note', at: parts.clock.now(), text }];
 }
 
 /** Bytes: Linux's PATH_MAX and NAME_MAX. */
-const longestPath = 4096;
-const longestName = 255;
+const pathMax = 4096;
+const nameMax = 255;
 
 interface Reading {
   filesChanged: string[];
