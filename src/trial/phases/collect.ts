@@ -85,8 +85,8 @@ function unmatchedNote({ spec, parts, before }: PhaseInput): HarnessEvent[] {
 }
 
 /**
- * Notes paths so long that those below them may be longer than a system call takes: engines leave these out of
- * their archives without a word.
+ * Notes paths so long that those below them may be longer than a system call takes: engines leave these out
+ * of their archives without a word.
  */
 function deepNote({ container, parts }: PhaseInput, paths: Iterable<string>): HarnessEvent[] {
   let longest = 0;
