@@ -129,6 +129,35 @@ describe.concurrent('what is carried to another container', { timeout: 120_000 }
     expect(Number.parseInt(await said(made.to, 'du -sm /work/out'), 10)).toBeLessThan(8);
   });
 
+  test('with holes are copied also beside paths beyond PATH_MAX, without these', async () => {
+    // A file and its folder that just fit, a sibling that does not, and 20 folders below. A hard link to the
+    // sibling is copied if it is read first.
+    const nested = [
+      'import os',
+      'for n in range(19): os.mkdir("x" * 200); os.chdir("x" * 200)',
+      'os.mkdir("y" * 200); os.chdir("y" * 200)',
+      'open("f" * 65, "w").write("fits"); open("g" * 66, "w").write("does not")',
+      'for n in range(20): os.mkdir("z" * 200); os.chdir("z" * 200)',
+      'for n in range(21): os.chdir("..")',
+      'os.link("y" * 200 + "/" + "g" * 66, "a")',
+    ].join('\n');
+    await using made = await pair(`truncate -s 200M sparse; python3 -c '${nested}'`);
+    await shell(made.to, 'mkdir -p /work');
+    const limits = { maxBytes: 64 * 1024 ** 2 };
+    const count = () =>
+      said(
+        made.to,
+        'cd /work/out && find . -type d | wc -l; find . -type f ! -name a | sed "s:.*/::" | sort; wc -c < sparse; rm -rf /work/out',
+      );
+    const copied = `21\n${'f'.repeat(65)}\nsparse\n209715200\n`;
+    await made.from.copyTo(made.to, '/work/out', limits);
+    expect(await count()).toBe(copied);
+    const { leftOut } = await made.from.carryTo(made.to, '/work/out', { ...all, ...limits });
+    expect(await count()).toBe(copied);
+    const names = leftOut.map((path) => path.slice(path.lastIndexOf('/') + 1)).toSorted();
+    expect(names.filter((name) => name !== 'a')).toEqual(['g'.repeat(66), 'z'.repeat(200)]);
+  });
+
   test('are read with their holes, as programs see them, if large ones are read', async () => {
     const script =
       'truncate -s 200G b-large; for n in a c; do printf begin > $n; truncate -s 90M $n; printf end >> $n; done; printf x > z';

@@ -4,7 +4,7 @@ import { startDeadline } from '../../base/deadline.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { archives } from '../../bounds/sandbox.ts';
 import { PathRoom } from '../changes/path-room.ts';
-import { nameText } from './names.ts';
+import { nameText, pathMax } from './names.ts';
 import { DeclaredBytes, unpackArchive } from './raw-archive.ts';
 import { typeOf } from './read.ts';
 import { HoleWatch, type MaybeSparse, tarInstead } from './sparse.ts';
@@ -98,8 +98,9 @@ async function* kept(
   const room = new PathRoom();
   const notCarried = new Set<string>();
   let leftFolder: string | undefined;
-  const wants = (path: string, isFolder: boolean) =>
-    (leftFolder === undefined || !path.startsWith(leftFolder)) && keeps(path, isFolder);
+  const isLeft = (path: string) => leftFolder !== undefined && path.startsWith(leftFolder);
+  // An engine leaves out such paths when it reads them, and GNU tar cannot make them.
+  const isTooDeep = (path: Buffer) => 1 + at(root, path).length >= pathMax;
   /** Whether the file that a hard link names was copied before it. */
   const isThere = (path: string) =>
     !notCarried.has(path) && keeps(path, false) && foldersAbove(path).every((above) => keeps(above, true));
@@ -109,16 +110,18 @@ async function* kept(
     const path = below(header.name);
     if (seen > maxEntries || !room.take(path.text)) throw tooMany(root);
     const type = typeOf(header);
-    if (!wants(path.text, type === 'folder')) {
-      if (type === 'folder' && (leftFolder === undefined || !path.text.startsWith(leftFolder)))
-        leftFolder = path.text === '' ? '' : `${path.text}/`;
+    const tooDeep = isTooDeep(path.bytes);
+    if (isLeft(path.text)) continue;
+    if (tooDeep || !keeps(path.text, type === 'folder')) {
+      if (tooDeep) carried.leftOut.push(path.text);
+      if (type === 'folder') leftFolder = path.text === '' ? '' : `${path.text}/`;
       continue;
     }
     const target = type === 'hardlink' ? below(header.linkName) : undefined;
     const mayCopy =
       type === 'file' ||
       type === 'folder' ||
-      (type === 'hardlink' && isThere(target?.text ?? '')) ||
+      (target && !isTooDeep(target.bytes) && isThere(target.text)) ||
       (type === 'symlink' && (links === 'all' || leadsInside(root, path.text, nameText(header.linkName))));
     if (!mayCopy) {
       notCarried.add(path.text);

@@ -1,3 +1,6 @@
+/** Bytes of the longest path that a call of Linux takes, with the zero at its end. */
+export const pathMax = 4096;
+
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**

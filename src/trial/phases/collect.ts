@@ -4,6 +4,7 @@ import { printedText } from '../../bounds/anyone.ts';
 import { workspaceFiles } from '../../bounds/sandbox.ts';
 import { ArchiveCopy } from '../../engine/archive/archive-copy.ts';
 import type { Manifest } from '../../engine/archive/manifest.ts';
+import { pathMax } from '../../engine/archive/names.ts';
 import type { Container } from '../../engine/container.ts';
 import type { FileChange } from '../../record/files.ts';
 import type { HarnessEvent } from '../../record/harness.ts';
@@ -96,8 +97,7 @@ function deepNote({ container, parts }: PhaseInput, paths: Iterable<string>): Ha
   return [{ kind: 'note', at: parts.clock.now(), text }];
 }
 
-/** Bytes: Linux's PATH_MAX and NAME_MAX. */
-const pathMax = 4096;
+/** Bytes of the longest name on Linux. */
 const nameMax = 255;
 
 interface Reading {
