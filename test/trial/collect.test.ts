@@ -51,15 +51,22 @@ function artifact(path: string): string | undefined {
   return found && readFileSync(bench.blobs.pathOf(found.sha256), 'utf8');
 }
 
-test('a path so long that the engine leaves out what is below it is noted', async () => {
-  const run = `for n in $(seq 25); do mkdir $(printf '%0200d' 1) && cd $(printf '%0200d' 1) || exit; done; echo hi > deep`;
-  const { events, verdict } = await bench.trial(run, { verify: 'true' });
-  const notes = events?.flatMap((event) => (event.kind === 'note' ? [event.text] : []));
-  expect([verdict, notes]).toEqual([
-    'passed',
-    [expect.stringMatching(/^the workspace has a path of [34]\d{3} bytes/)],
-  ]);
-});
+test.each([
+  ['a small', 'echo hi > deep'],
+  ['a large', 'cd /workspace; truncate -s 200M sparse'],
+])(
+  'a path in %s workspace so long that a copy leaves out what is below it is noted, and the rest is graded',
+  async (_, last) => {
+    const run = `for n in $(seq 30); do mkdir $(printf '%0200d' 1) && cd $(printf '%0200d' 1) || break; done; ${last}; touch /workspace/done`;
+    const { events, verdict, cause } = await bench.trial(run, { verify: 'test -e done' });
+    const notes = events?.flatMap((event) => (event.kind === 'note' ? [event.text] : []));
+    expect([verdict, notes, cause]).toEqual([
+      'passed',
+      [expect.stringMatching(/^the workspace has a path of [34]\d{3} bytes/)],
+      undefined,
+    ]);
+  },
+);
 
 test('changed files are those that were added, edited, deleted, renamed, or have another mode', () => {
   expect(result.filesChanged).toEqual(
