@@ -2,7 +2,7 @@ import { lstatSync, realpathSync, statSync } from 'node:fs';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { taskSets } from '../bounds/tasks.ts';
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
-import type { Reach } from '../suite/read-file.ts';
+import { type Reach, readFile } from '../suite/read-file.ts';
 import { readText } from '../suite/yaml-file.ts';
 
 /** A folder that is not trusted: nothing outside it is read, and links that lead out of it are problems. */
@@ -71,6 +71,19 @@ export class TaskFolder {
     return readText(path, { reach: this.reach, maximumBytes: taskSets.bytes.text });
   }
 
+  /**
+   * The program that a script's first line names, with that line's argument, as a kernel would start it:
+   * `#!/bin/bash -e` ends at the first failure, and `bash script` would not. `bash` for a script without such
+   * a line, or if there is no script.
+   */
+  interpreter(...names: string[]): string[] {
+    if (!this.isFile(...names)) return ['bash'];
+    const { content } = readFile(this.at(...names), { reach: this.reach });
+    const line = /^#![ \t]*(\S+)[ \t]*(.*)/.exec(content.toString('utf8', 0, firstLineBytes));
+    const [, program = 'bash', argument = ''] = line ?? [];
+    return argument.trim() === '' ? [program] : [program, argument.trim()];
+  }
+
   /** Whether a path without links is in the folder, or is the folder. */
   contains(real: string): boolean {
     return isBelow(this.#real, real);
@@ -80,6 +93,9 @@ export class TaskFolder {
     return new BadFile([issueAt(path, "is a link that leads out of the task's folder")]);
   }
 }
+
+/** Bytes of a script's first line that Linux reads. */
+const firstLineBytes = 256;
 
 /** Whether a path is that of a folder or of something in it. Compares only the texts of the paths. */
 export function isBelow(folder: string, path: string): boolean {

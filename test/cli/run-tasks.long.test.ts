@@ -45,6 +45,24 @@ test('tasks of Harbor run without a suite; one that cannot run is told and not s
   expect(strict.stderr).toMatch(/some of these tasks cannot run here:\n│ gpu: /);
 });
 
+test('tests run by the program of their first line, and with its options, as Harbor runs them', {
+  timeout: 240_000,
+}, async () => {
+  using place = openPlace();
+  writeTaskConfig(place, 'true');
+  const reward = '/logs/verifier/reward.txt';
+  writeHarborTask(place, 'strict', {
+    'tests/test.sh': `#!/bin/bash -e\necho 0 > ${reward}\ngrep -qx done out\necho 1 > ${reward}\n`,
+  });
+  writeHarborTask(place, 'python', {
+    'tests/test.sh': `#!/usr/bin/env python3\nopen("${reward}", "w").write("1")\n`,
+  });
+  const run = ['run', '--tasks', 'project/tasks', '--format', 'harbor', ...variant, ...here];
+  const { stdout, stderr } = await offsite(place, run);
+  expect(stdout, stderr).toMatch(/strict · none\S*\s+0\s+1\s+0/);
+  expect(stdout).toMatch(/python · none\S*\s+1\s+0\s+0/);
+});
+
 test('a suite takes its cases from tasks, with a prompt and thresholds of its own', {
   timeout: 240_000,
 }, async () => {

@@ -52,6 +52,34 @@ test('the smallest task has the defaults of the format, and runs here', () => {
   expect(task.solution).toBeUndefined();
 });
 
+test.each([
+  ['#!/bin/bash -e\ntrue\n', ['/bin/bash', '-e']],
+  ['#! /usr/bin/env -S bash -eu\r\ntrue\n', ['/usr/bin/env', '-S bash -eu']],
+  ['#!/usr/bin/python3', ['/usr/bin/python3']],
+  ['true\n#!/bin/sh\n', ['bash']],
+  ['', ['bash']],
+])('the first line of a script names what runs it: %j', (script, interpreter) => {
+  const task = taskOf(set.harbor('one', { 'tests/test.sh': script, 'solution/solve.sh': script }));
+  expect(task.verifier.command).toEqual([...interpreter, '/tests/test.sh']);
+  expect(task.solution).toMatchObject({ command: [...interpreter, '/solution/solve.sh'] });
+});
+
+test('a step is graded by the program of its own script', () => {
+  const task = taskOf(
+    set.harbor('one', {
+      'task.toml': '[[steps]]\nname = "first"\n[[steps]]\nname = "second"\n',
+      'tests/test.sh': '#!/bin/sh\n',
+      'steps/first/instruction.md': 'one\n',
+      'steps/second/instruction.md': 'two\n',
+      'steps/second/tests/test.sh': '#!/bin/bash -e\n',
+    }),
+  );
+  expect(task.steps.map(({ verifier }) => verifier.command?.slice(0, -1))).toEqual([
+    ['/bin/sh'],
+    ['/bin/bash', '-e'],
+  ]);
+});
+
 test('every table and key that runs here is read', () => {
   const found = set.harbor('full', {
     'task.toml': `

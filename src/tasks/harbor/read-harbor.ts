@@ -139,7 +139,7 @@ function readSolution(
   return {
     kind: 'script',
     files: { from: folder.at(...names, 'solution'), to: '/solution', ignored },
-    command: ['bash', `/solution/${script}`],
+    command: [...folder.interpreter(...names, 'solution', script), `/solution/${script}`],
     env: readVariables(source, toml.solution.env, ['solution', 'env']),
   };
 }

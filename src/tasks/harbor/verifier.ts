@@ -41,7 +41,7 @@ export function readVerifier(source: HarborSource, request: VerifierRequest): Ta
     user,
     network: readNetwork(source, table, path) ?? readNetwork(source, toml.verifier, ['verifier']),
     tests,
-    command: ['bash', `${testsFolder}/${scriptOf(toml)}`],
+    command: [...interpreterOf(source, request), `${testsFolder}/${scriptOf(toml)}`],
     reading: {
       kind: 'reward-files',
       json: `${verifierLogs}/reward.json`,
@@ -98,13 +98,22 @@ function scriptOf({ environment }: TaskToml): string {
   return environment.os === 'windows' ? 'test.bat' : 'test.sh';
 }
 
+/** Where tests may be, in the order in which they are put into place. The later files replace the earlier. */
+function placesOf({ step }: VerifierRequest): string[][] {
+  return step ? [['tests'], [...step.folder, 'tests']] : [['tests']];
+}
+
+function interpreterOf({ folder }: HarborSource, request: VerifierRequest): string[] {
+  const name = scriptOf(request.toml);
+  const place = placesOf(request).findLast((names) => folder.isFile(...names, name));
+  return folder.interpreter(...(place ?? []), name);
+}
+
 /** The folders of tests, one of which must have the script that the verifier runs. */
-function readTests(
-  { folder, document, remarks }: HarborSource,
-  { toml, step, ignored }: VerifierRequest,
-): PlacedFolder[] {
+function readTests({ folder, document, remarks }: HarborSource, request: VerifierRequest): PlacedFolder[] {
+  const { toml, ignored } = request;
   const name = scriptOf(toml);
-  const places = step ? [['tests'], [...step.folder, 'tests']] : [['tests']];
+  const places = placesOf(request);
   const tests = places.flatMap((names): PlacedFolder[] => {
     const from = folder.folder(...names);
     return from === undefined ? [] : [{ from, to: testsFolder, ignored }];

@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import { rewards } from '../../bounds/tasks.ts';
 import type { Judgment, Validation } from '../../contract/validation.ts';
 import type { Container } from '../../engine/container.ts';
@@ -71,15 +72,21 @@ function failureOf(
   }
   if (rewards.kind === 'rewards') return undefined;
   const memory = result.oomKilled ? '; they ran out of memory' : '';
-  const why = `${rewards.problem}${memory} (bash exited with ${result.exitCode})${lineEnds(tests)}`;
+  const why = `${rewards.problem}${memory} (${programOf(tests)} exited with ${result.exitCode})${lineEnds(tests)}`;
   return { kind: 'broken', message: `the tests gave no reward: ${why}`, output };
 }
 
+/** The name of what runs the tests. */
+function programOf({ command }: CaseTests): string {
+  return posix.basename(command[0] ?? '');
+}
+
 /** Says so if the script that runs has the line ends of Windows. */
-function lineEnds({ files, command }: CaseTests): string {
+function lineEnds(tests: CaseTests): string {
+  const { files, command } = tests;
   const script = files.find((file) => command.includes(file.path) && 'content' in file);
   if (!script || !('content' in script) || !script.content.includes('\r\n')) return '';
-  return `; lines of ${script.path} end with CR LF, and bash reads the CR as part of a command: save it with LF`;
+  return `; lines of ${script.path} end with CR LF, and ${programOf(tests)} reads the CR as part of a command: save it with LF`;
 }
 
 /**
