@@ -46,9 +46,11 @@ export class ServiceSender implements Sender {
   readonly #parts: SenderParts;
   /** What a report's `id` names: the run, unless this service accepts only the batch. */
   #identifier: 'run' | 'batch' = 'run';
-  /** Where the service was seen to file the first report that named the batch. */
-  #filed: 'unknown' | 'right' | 'elsewhere' = 'unknown';
-  /** Until that is known, one report at a time names the batch. */
+  /** The runs whose first report named the batch, and was seen to be filed under them. */
+  readonly #filed = new Set<string>();
+  /** Set once one was filed elsewhere: no other report names the batch then. */
+  #misfiled: OffsiteError | undefined;
+  /** The first report of a run goes alone, or another one could be filed in its place. */
   readonly #first = new Semaphore(1);
   /** Which events are sent: all, unless this service refuses them. */
   #events: 'all' | 'started' = 'all';
@@ -125,9 +127,9 @@ export class ServiceSender implements Sender {
     if (report.origin === 'found') identifier = 'run';
     const changed = new Map<string, unknown>();
     for (;;) {
-      const isFirst = identifier === 'batch' && this.#filed === 'unknown';
+      const isFirst = identifier === 'batch' && !this.#filed.has(report.runId);
       using _alone = isFirst ? await this.#first.acquire(signal) : undefined;
-      if (identifier === 'batch' && this.#filed === 'elsewhere') throw changed.get('identifier');
+      if (identifier === 'batch' && this.#misfiled) throw changed.get('identifier') ?? this.#misfiled;
       const id = identifier === 'run' ? report.runId : report.batchId;
       const events = kinds === 'all' ? trial.events : trial.events.filter(({ _tag }) => _tag === 'Started');
       const request = { id, trial: { ...trial, events }, ...(lease !== undefined && { attempt: lease }) };
@@ -155,20 +157,22 @@ export class ServiceSender implements Sender {
 
   /**
    * Given a batch's id, a service finds the run by `taskIndex`. If its order of runs is another one than it
-   * told, the result is filed under another variant: looked at once, after the first success.
+   * told, the result is filed under another run: looked at once for each run, after its first success.
    */
   async #requireFiled(report: PendingReport, trial: ReportedTrial, signal: AbortSignal): Promise<void> {
-    if (this.#filed === 'right') return;
     const { run: key, runId: id, caseId, ordinal } = report;
+    if (this.#filed.has(id)) return;
     // If the service cannot be asked now, it is looked at after the next report.
     const look = Array.fromAsync(recordsOf([{ key, id, caseId }], this.client, signal));
     const [record] = await look.catch(() => []);
     signal.throwIfAborted();
     if (record === undefined) return;
     const { shown } = trialIn(record[1], ordinal, () => trial);
-    this.#filed = shown === 'ours' || shown === 'bare' || shown === 'unclear' ? 'right' : 'elsewhere';
-    if (this.#filed === 'right') return;
-    throw new OffsiteError(
+    if (shown === 'ours' || shown === 'bare' || shown === 'unclear') {
+      this.#filed.add(id);
+      return;
+    }
+    this.#misfiled = new OffsiteError(
       `the service accepted trial ${ordinal} of run ${id} by its batch and its place ${trial.taskIndex} in it, ` +
         'but does not show the result there: it may have filed it under another run',
       {
@@ -177,6 +181,7 @@ export class ServiceSender implements Sender {
         hint: 'Look at the runs of the batch at the service (offsite service runs CASE), and tell its owner: `taskIndex` is the position in the `runs` that evals.start returned.',
       },
     );
+    throw this.#misfiled;
   }
 
   #rememberStartedOnly(): void {

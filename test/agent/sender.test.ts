@@ -146,6 +146,50 @@ describe('a report', () => {
     expect(left).toHaveLength(4);
   });
 
+  test('by its batch is seen at each run, since only the first may be in its place', async () => {
+    const byBatch: Step = (response, received) =>
+      (JSON.parse(received.body).id === 'batch_1' ? success : notFound)(response, received);
+    const ofRun = (id: string, status: string) =>
+      json(200, {
+        ...{ page: 1, pageSize: 20, total: 1 },
+        runs: [{ id, trials: [1, 2].map((ordinal) => ({ id: `${id} ${ordinal}`, ordinal, status })) }],
+      });
+    const shows: Step = (response, received) =>
+      (JSON.parse(received.body).caseId === 'a' ? ofRun('run_1', 'reported') : ofRun('run_2', 'queued'))(
+        response,
+        received,
+      );
+    await using service = await scriptedService(answers([byBatch], [shows]));
+    await using client = createClient({
+      ...{ url: service.url, apiKey: 'key-1234', clock: systemClock, retry: { attempts: 1 } },
+    });
+    using ledger = new Ledger(folder, systemClock);
+    const run = { taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', details: {} };
+    const batch = ledger.batches.add({
+      ...{ service: 'there', id: 'batch_1', suite: 'S', file: undefined },
+      runs: [
+        { ...run, id: 'run_1' },
+        { ...run, id: 'run_2', taskIndex: 1, caseId: 'b' },
+      ],
+    });
+    for (const { key } of ledger.batches.runs(batch.key))
+      ledger.queue.add([{ run: key, setup: undefined, ordinals: [1, 2] }]);
+    for (const { key, ordinal } of ledger.queue.ofBatch(batch.key)) {
+      const attempt = ledger.trials.beginAttempt(key);
+      await ledger.trials.finish(attempt, { verdict: 'passed', result: {}, report: { ...report, ordinal } });
+    }
+    const sender = new ServiceSender({ client, ledger, warn: () => undefined });
+    const outcomes = await drain(ledger, sender);
+    expect(outcomes.map(({ state }) => state).sort()).toEqual(['delivered', 'delivered', 'parked', 'parked']);
+    expect(ledger.outbox.pending()).toMatchObject(
+      Array(2).fill({
+        runId: 'run_2',
+        answer: expect.stringMatching(/filed it under another run|no such run/),
+      }),
+    );
+    expect(sentTo(service).filter(({ id }) => id === 'batch_1')).toHaveLength(3);
+  });
+
   test('goes out by its run again where the service knows no such batch after all', async () => {
     const { outcomes, sent } = await deliver([notFound, success, notFound, success], { times: 2 });
     expect(outcomes).toMatchObject([delivered, delivered]);
