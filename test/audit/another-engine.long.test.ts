@@ -1,13 +1,18 @@
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { offsite } from '../cli/offsite.ts';
+import { offsite, trustOfThisMachine } from '../cli/offsite.ts';
 import { openPlace, type Place } from '../cli/place.ts';
 import { type OwnEngine, ownEngine } from '../engine/faults/own-engine.ts';
 import { loadBaseImage } from '../engine/with-base-image.ts';
 
 /** Milliseconds; only a hang reaches them. */
-const timeout = 600_000;
+const timeout = 1_200_000;
+
+/** Harnesses are installed on both engines. */
+const certificates = await trustOfThisMachine();
 
 // The engine of whoever audits: it has the base image, and nothing of the batch.
 let other: OwnEngine;
@@ -27,8 +32,8 @@ interface Audited {
   exitCode: number | undefined;
   whole: { state: string };
   trials: {
-    name: string;
     caseId: string;
+    variant: string;
     standing: string;
     levels: { level: string; state: string; contradictions: unknown[]; unchecked: string[] }[];
   }[];
@@ -38,7 +43,7 @@ interface Audited {
 async function auditedElsewhere(suite: string, level: string, ...how: string[]): Promise<Audited> {
   const dataFolder = join(place.folder, `data-${Math.random()}`);
   const file = `${dataFolder}.tar.zst`;
-  const ran = await offsite(place, ['run', suite, '--json'], { dataFolder });
+  const ran = await offsite(place, ['run', suite, '--json'], { dataFolder, env: certificates });
   expect(ran.stdout, ran.stderr).not.toBe('');
   expect(JSON.parse(ran.stdout), ran.stdout).toMatchObject({ void: 0 });
   const exported = await offsite(place, ['export', '--evidence', file, ...how], { dataFolder });
@@ -49,7 +54,7 @@ async function auditedElsewhere(suite: string, level: string, ...how: string[]):
 async function audit(file: string, level: string): Promise<Audited> {
   const audited = await offsite(place, ['audit', file, '--level', level, '--json'], {
     dataFolder: join(place.folder, `elsewhere-${Math.random()}`),
-    env: { DOCKER_HOST: other.host },
+    env: { ...certificates, DOCKER_HOST: other.host },
   });
   expect(audited.stdout, audited.stderr).not.toBe('');
   return { exitCode: audited.exitCode, ...JSON.parse(audited.stdout) };
@@ -63,6 +68,34 @@ async function imagesOf(...host: string[]): Promise<string[]> {
   const { stdout } = await execa('docker', [...host, 'images', '--all', '--quiet', '--no-trunc']);
   return stdout.split('\n').filter((id) => id !== '');
 }
+
+const example = (name: string) => fileURLToPath(new URL(`../../examples/${name}`, import.meta.url));
+
+test('each trial of the quickstart is graded again with another engine', { timeout }, async () => {
+  const audited = await auditedElsewhere(join(example('quickstart'), 'suite.yaml'), 'regraded');
+  expect(audited).toMatchObject({ exitCode: 0, whole: { state: 'held' } });
+  expect(levelOf(audited, 'regraded')).toEqual(Array(16).fill('held'));
+});
+
+test('each harness with a model is replayed with another engine', { timeout }, async () => {
+  const folder = join(place.folder, 'harnesses');
+  cpSync(example('harnesses'), folder, { recursive: true });
+  const config = join(folder, 'offsite.yaml');
+  const scripted = 'scripted: rehearsal.yaml';
+  writeFileSync(config, readFileSync(config, 'utf8').replace(scripted, `${scripted}\n    record: full`));
+  const audited = await auditedElsewhere(join(folder, 'suite.yaml'), 'replayed');
+  expect(audited).toMatchObject({ exitCode: 0, whole: { state: 'held' } });
+  expect(levelOf(audited, 'regraded')).toEqual(Array(14).fill('held'));
+  const notReplayed = audited.trials.flatMap(({ variant, levels }) =>
+    levels.flatMap((one) =>
+      one.level === 'replayed' && one.state !== 'held' ? [`${variant}: ${one.state}: ${one.unchecked}`] : [],
+    ),
+  );
+  expect(notReplayed).toEqual([
+    expect.stringMatching(/^command: not reached: it asked no model/),
+    expect.stringMatching(/^command: not reached: it asked no model/),
+  ]);
+});
 
 test('what a Dockerfile built, and what an agent left of its sandbox, come with the evidence', {
   timeout,

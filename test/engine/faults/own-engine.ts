@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
+import { addBridge } from '../../../scripts/engines/bridge.ts';
 import { isRunning } from '../../../scripts/set-up/clear-leftovers.ts';
 import type { EngineHome } from '../../../scripts/set-up/engine-home.ts';
 import { startEngine } from '../../../scripts/set-up/start-engine.ts';
@@ -40,8 +40,9 @@ export async function ownEngine(options: OwnEngineOptions = {}): Promise<OwnEngi
   const folder = await mkdtemp(join(tmpdir(), 'offsite-own-'));
   // In place of the machine's own settings, whose hosts and folders would clash with ours.
   await writeFile(join(folder, 'daemon.json'), '{}');
+  // Without one dockerd would take docker0, or with `--bridge=none` delete it, and that is the machine's engine's.
   const bridge = await addBridge();
-  const home = homeIn(folder, bridge, options);
+  const home = homeIn(folder, bridge.name, options);
   const [daemonFile, containerdFile] = home.leftovers as [EngineHome['daemonFile'], EngineHome['daemonFile']];
 
   async function send(file: EngineHome['daemonFile'], signal: NodeJS.Signals): Promise<void> {
@@ -78,22 +79,10 @@ export async function ownEngine(options: OwnEngineOptions = {}): Promise<OwnEngi
     async [Symbol.asyncDispose]() {
       await crash();
       await unmountBelow(folder);
-      await execa('ip', ['link', 'delete', bridge], { reject: false });
+      await bridge[Symbol.asyncDispose]();
       await rm(folder, { recursive: true, force: true, maxRetries: 10 });
     },
   };
-}
-
-/**
- * A bridge of its own: without one dockerd would take docker0, or with `--bridge=none` delete it, and that is
- * the machine's engine's. The addresses are RFC 2544's, which no network uses.
- */
-async function addBridge(): Promise<string> {
-  const name = `offsite${randomBytes(4).toString('hex')}`;
-  await execa('ip', ['link', 'add', name, 'type', 'bridge']);
-  await execa('ip', ['address', 'add', `198.18.${randomBytes(1)[0]}.1/24`, 'dev', name]);
-  await execa('ip', ['link', 'set', name, 'up']);
-  return name;
 }
 
 function homeIn(
