@@ -21,7 +21,9 @@ const optional = [
   '@aws-sdk/*',
   '@opentelemetry/otlp-transformer',
   '@opentelemetry/resources',
+  '@sigstore/*',
   '@temporalio/*',
+  'sigstore',
 ];
 
 /** Only a checkout has these, and only a checkout needs them. */

@@ -4,6 +4,12 @@ import type { Clock } from '../base/clock.ts';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import type { EvidenceSignature } from '../evidence/envelope.ts';
 import { type OpenedEvidence, openEvidence } from '../evidence/open-evidence.ts';
+import {
+  checkSigstore,
+  type SigstoreSigner,
+  type SigstoreTrust,
+  sigstoreTrustOf,
+} from '../evidence/sigstore.ts';
 import { sshPublicKeys } from '../evidence/ssh-keys.ts';
 import { namedTrials } from '../evidence/statement.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
@@ -23,11 +29,16 @@ export interface AuditedFile extends Pick<OpenedEvidence, 'commits' | 'images'> 
   signature: string;
 }
 
+/** The owners whom the reader knows. */
+export interface TrustedSigners extends SigstoreTrust {
+  keys: KeyObject[];
+}
+
 interface OpenParts {
   /** A folder that does not exist. The caller removes it. */
   folder: string;
-  /** The public keys of owners whom the reader knows. */
-  trustedKeys: KeyObject[] | undefined;
+  /** Undefined if the reader names nobody. */
+  trusted: TrustedSigners | undefined;
   clock: Clock;
   redactor: Redactor;
   signal: AbortSignal;
@@ -36,10 +47,10 @@ interface OpenParts {
 /** Opens a file of evidence. The caller closes the ledger. Throws as {@link openEvidence} does. */
 export async function openAuditedFile(
   file: string,
-  { folder, trustedKeys, clock, redactor, signal }: OpenParts,
+  { folder, trusted, clock, redactor, signal }: OpenParts,
 ): Promise<AuditedFile> {
-  const opened = await openEvidence(file, folder, { clock, signal, trustedKeys });
-  const { statement, findings, signature, commits, images, batch: key } = opened;
+  const opened = await openEvidence(file, folder, { clock, signal, trustedKeys: trusted?.keys });
+  const { statement, findings, commits, images, batch: key } = opened;
   const ledger = new Ledger(folder, clock, { redactor, isChecked: false });
   const batch = ledger.batches.byKey(key);
   const keys = new Map(
@@ -61,27 +72,60 @@ export async function openAuditedFile(
       trial: byName.get(name),
     }));
   });
-  const wrong = wrongSignature(signature, trustedKeys !== undefined);
+  const signature =
+    opened.signature.kind === 'sigstore'
+      ? { kind: 'sigstore' as const, ...(await checkSigstore(opened.signature.bundle, trusted)) }
+      : opened.signature;
+  const wrong = wrongSignature(signature, trusted !== undefined);
   if (wrong !== undefined) problems.push({ message: wrong, isContradiction: true, trial: undefined });
   const definition = statement.predicate.batch.plan;
   return { ledger, batch, definition, problems, commits, images, signature: signatureText(signature) };
 }
 
-function wrongSignature(signature: EvidenceSignature, isKeyNamed: boolean): string | undefined {
-  if (signature.kind !== 'unsigned' && !signature.holds)
+type CheckedSignature =
+  | Exclude<EvidenceSignature, { kind: 'sigstore' }>
+  | ({ kind: 'sigstore' } & SigstoreSigner);
+
+function wrongSignature(signature: CheckedSignature, isSomebodyNamed: boolean): string | undefined {
+  if (signature.kind === 'sigstore' && signature.why !== undefined)
+    return `its signature of Sigstore does not hold: ${signature.why}`;
+  if (signature.kind === 'ed25519' && !signature.holds)
     return 'its signature is not that of the key it names, or its statement was changed since';
-  if (isKeyNamed && !(signature.kind === 'ed25519' && signature.isTrusted))
-    return 'it is not signed by a key of --signed-by';
+  if (isSomebodyNamed && !(signature.kind !== 'unsigned' && signature.isTrusted))
+    return 'it is not signed by anybody of --signed-by';
   return undefined;
 }
 
-function signatureText(signature: EvidenceSignature): string {
+function signatureText(signature: CheckedSignature): string {
   if (signature.kind === 'unsigned') return 'NOT SIGNED: anybody may have written it';
-  const { keyId, holds, isTrusted } = signature;
-  if (!holds) return `NOT SIGNED by ${keyId}, which it names: the signature does not hold`;
-  if (isTrusted === false) return `signed by ${keyId}, which is no key of --signed-by`;
+  const { kind, holds, isTrusted } = signature;
+  const [who, what] = kind === 'sigstore' ? [signature.who, 'account'] : [signature.keyId, 'key'];
+  if (holds === false) return `NOT SIGNED by ${who}, which it names: the signature does not hold`;
+  if (holds === undefined)
+    return `signed by ${who}, as it says: NOT CHECKED; --signed-by IDENTITY=ISSUER checks it with Sigstore`;
+  if (isTrusted === false) return `signed by ${who}, which is no ${what} of --signed-by`;
   const asked = '; --signed-by KEY says whether that is the owner’s key';
-  return `signed by ${keyId}${isTrusted === undefined ? asked : ', a key of --signed-by'}`;
+  return `signed by ${who}${isTrusted === undefined ? asked : `, ${what === 'key' ? 'a' : 'an'} ${what} of --signed-by`}`;
+}
+
+/**
+ * Reads what `--signed-by` names: files of keys, accounts, and a trusted root of Sigstore. Throws
+ * `PUBLIC_KEY_UNREADABLE`, an input error.
+ */
+export function readTrusted(named: readonly string[]): TrustedSigners {
+  const trusted: TrustedSigners = { keys: [], identities: [], root: undefined };
+  for (const one of named) {
+    const ofSigstore = sigstoreTrustOf(one);
+    if (!ofSigstore) trusted.keys.push(...readPublicKeys(one));
+    trusted.identities.push(...(ofSigstore?.identities ?? []));
+    trusted.root ??= ofSigstore?.root;
+  }
+  if (trusted.root === undefined || trusted.identities.length > 0) return trusted;
+  throw new OffsiteError('--signed-by has a trusted root of Sigstore, and no account', {
+    code: 'PUBLIC_KEY_UNREADABLE',
+    kind: 'input',
+    hint: 'Name one, too: --signed-by you@example.com=https://accounts.google.com trusted_root.json',
+  });
 }
 
 /**

@@ -16,15 +16,26 @@ export const Envelope = z.object({
 });
 export type Envelope = z.infer<typeof Envelope>;
 
+const SigstoreBundle = z.object({
+  mediaType: z.string().startsWith('application/vnd.dev.sigstore.bundle'),
+  dsseEnvelope: Envelope,
+});
+
 /** How a statement is signed. */
 export interface Signing {
   /** The key, which the statement names. Undefined for no signature. */
   signer: Statement['predicate']['signer'];
+  /** Who signs, for people; of an account it is known when it has signed. Undefined for no signature. */
+  by(): string | undefined;
   /** The envelope of the statement's bytes with their signature. */
   wrap(payload: Buffer): Promise<object>;
 }
 
-export const unsigned: Signing = { signer: undefined, wrap: async (payload) => envelopeOf(payload, []) };
+export const unsigned: Signing = {
+  signer: undefined,
+  by: () => undefined,
+  wrap: async (payload) => envelopeOf(payload, []),
+};
 
 /**
  * Signs with an ed25519 private key, in PEM or in the format of OpenSSH. Throws `SIGNING_KEY_UNREADABLE`, an
@@ -50,6 +61,7 @@ export function keySigning(file: string): Signing {
     const keyid = keyIdOf(publicKey);
     return {
       signer: { keyId: keyid, publicKey: spki(publicKey).toString('base64') },
+      by: () => keyid,
       async wrap(payload) {
         const sig = sign(null, signedBytes(payload), key).toString('base64');
         return envelopeOf(payload, [{ keyid, sig }]);
@@ -77,6 +89,8 @@ function envelopeOf(payload: Buffer, signatures: Envelope['signatures']): Envelo
 /** Whether a statement's signature holds, and by which key. */
 export type EvidenceSignature =
   | { kind: 'unsigned' }
+  /** Not checked yet: that may need the network, which nothing here uses. */
+  | { kind: 'sigstore'; bundle: unknown }
   /** `isTrusted`: whether the reader named the key; undefined if the reader named none. */
   | { kind: 'ed25519'; keyId: string; holds: boolean; isTrusted: boolean | undefined };
 
@@ -85,11 +99,12 @@ export type EvidenceSignature =
  * reader can know.
  */
 export function signatureOf(
-  { signatures }: Envelope,
+  { envelope: { signatures }, sigstore }: Wrapped,
   payload: Buffer,
   { predicate: { signer } }: Statement,
   trustedKeys: readonly KeyObject[] | undefined,
 ): EvidenceSignature {
+  if (sigstore !== undefined) return { kind: 'sigstore', bundle: sigstore };
   if (!signer && signatures.length === 0) return { kind: 'unsigned' };
   const found: Omit<Extract<EvidenceSignature, { kind: 'ed25519' }>, 'keyId'> = {
     kind: 'ed25519',
@@ -123,9 +138,18 @@ export function signedBytes(payload: Buffer): Buffer {
   ]);
 }
 
-/** The envelope in what a bundle begins with. Throws for anything else. */
-export function unwrapped(json: unknown): Envelope {
+/** What a bundle of evidence begins with: an envelope, or a bundle of Sigstore around one. */
+export interface Wrapped {
+  envelope: Envelope;
+  /** The bundle of Sigstore, as it was read. */
+  sigstore: unknown;
+}
+
+/** Reads what a bundle begins with. Throws for anything else. */
+export function unwrapped(json: unknown): Wrapped {
+  const sigstore = SigstoreBundle.safeParse(json);
+  if (sigstore.success) return { envelope: sigstore.data.dsseEnvelope, sigstore: json };
   const parsed = Envelope.safeParse(json);
   if (!parsed.success) throw new Error('it is no envelope of a statement');
-  return parsed.data;
+  return { envelope: parsed.data, sigstore: undefined };
 }

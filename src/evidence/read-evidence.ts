@@ -80,8 +80,8 @@ export async function readEvidence(
     requireFile(first, refuse);
     if (first.header.size > evidenceBundles.bytes.statement)
       throw refuse(`it has more than ${evidenceBundles.bytes.statement} bytes`);
-    const envelope = unwrapped(parseForeignJson((await whole(first)).toString('utf8')));
-    const payload = Buffer.from(envelope.payload, 'base64');
+    const wrapped = unwrapped(parseForeignJson((await whole(first)).toString('utf8')));
+    const payload = Buffer.from(wrapped.envelope.payload, 'base64');
     const statement = readStatement(payload, refuse);
     const { contents } = statement.predicate;
     requireRoom(contents, byteSize, refuse);
@@ -115,7 +115,7 @@ export async function readEvidence(
     return {
       statement,
       digest: createHash('sha256').update(payload).digest('hex'),
-      signature: await signatureOf(envelope, payload, statement, trustedKeys),
+      signature: signatureOf(wrapped, payload, statement, trustedKeys),
       findings: documents.findings(),
       byteSize,
     };

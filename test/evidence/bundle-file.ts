@@ -45,7 +45,8 @@ export function writeBundle(file: string, entries: readonly Entry[]): void {
 }
 
 export function statementIn([first]: readonly Entry[]): Statement {
-  const { payload } = JSON.parse(first?.content.toString() ?? '');
+  const wrapped = JSON.parse(first?.content.toString() ?? '');
+  const { payload } = wrapped.dsseEnvelope ?? wrapped;
   return JSON.parse(Buffer.from(payload, 'base64').toString());
 }
 

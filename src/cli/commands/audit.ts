@@ -7,7 +7,7 @@ import { concurrencyOn } from '../../agent/engines/trials-at-a-time.ts';
 import { recordedModels } from '../../agent/ledger-cassette.ts';
 import { readPlan } from '../../agent/stored-plan.ts';
 import { auditBatch } from '../../audit/audit-batch.ts';
-import { type AuditedFile, openAuditedFile, readPublicKeys } from '../../audit/audited-file.ts';
+import { type AuditedFile, openAuditedFile, readTrusted } from '../../audit/audited-file.ts';
 import { committedBy } from '../../audit/committed.ts';
 import type { EvidenceProblem } from '../../audit/intact.ts';
 import { type RegradedParts, regradedLevel } from '../../audit/regraded.ts';
@@ -52,8 +52,9 @@ export function auditCommand() {
         .default('consistent' as const),
     )
     .option(
-      '--signed-by <file...>',
-      'public keys, in PEM or of OpenSSH: a file of evidence must be signed by one of them',
+      '--signed-by <who...>',
+      'who must have signed a file of evidence: files of public keys, in PEM or of OpenSSH, or IDENTITY=ISSUER ' +
+        'for an account of Sigstore, with a trusted_root.json unless it is the public one',
     )
     .option('--ask-judges', 'ask the judges again when the work is graded again, with your keys')
     .option('--json', 'print one JSON document on stdout')
@@ -133,8 +134,8 @@ async function openAudited(
 ): Promise<Audited> {
   const { clock, redactor } = context;
   if (what !== undefined && statSync(what, { throwIfNoEntry: false })?.isFile()) {
-    const trustedKeys = signedBy?.flatMap(readPublicKeys);
-    const file = await openAuditedFile(what, { folder, trustedKeys, clock, redactor, signal });
+    const trusted = signedBy && readTrusted(signedBy);
+    const file = await openAuditedFile(what, { folder, trusted, clock, redactor, signal });
     context.closeWith(file.ledger);
     return { ...file, isForeign: true, target: undefined };
   }

@@ -37,7 +37,11 @@ export function exportCommand() {
     .option('--cassette <file|->', 'its exchanges with models, to replay: `replay: FILE` of a model')
     .option('--evidence <file|->', 'everything that others need to check its results, as one tar archive')
     .option('--include-image', 'with --evidence: also the images of its sandboxes, which may be large')
-    .option('--sign-with <file>', 'with --evidence: the ed25519 key that signs it, of OpenSSH or in PEM')
+    .option(
+      '--sign-with <key>',
+      'with --evidence: what signs it: a file with an ed25519 key, of OpenSSH or in PEM; or `sigstore`, for the ' +
+        'account of SIGSTORE_ID_TOKEN or of the CI',
+    )
     .addOption(new Option('--only <verdict...>', 'only trials with this verdict').choices(verdicts))
     .option('--with-outputs', 'include the texts that records name: diffs, logs, recorded model traffic')
     .action(async (batch, options) => {
@@ -180,7 +184,8 @@ async function exportCassette(file: string, { context, batch, signal }: Exportin
 }
 
 async function exportEvidence(file: string, { context, batch, options, signal }: Exporting): Promise<void> {
-  const { keySigning, unsigned } = await import('../../evidence/envelope.ts');
+  const { unsigned } = await import('../../evidence/envelope.ts');
+  const { signingWith } = await import('../../evidence/sigstore.ts');
   const { saveImages } = await import('../../evidence/save-images.ts');
   const { writeEvidence } = await import('../../evidence/write-evidence.ts');
   const { redactor, err, clock, env } = context;
@@ -191,7 +196,7 @@ async function exportEvidence(file: string, { context, batch, options, signal }:
       kind: 'input',
       hint: 'Remove --only, or write the other forms with a command of their own.',
     });
-  const signing = options.signWith === undefined ? unsigned : keySigning(options.signWith);
+  const signing = options.signWith === undefined ? unsigned : await signingWith(options.signWith);
   await using folder = await mkdtempDisposable(join(ledger.dataFolder, '.images-'));
   const saving = async () => {
     const { images } = (await context.engines.first(signal)).port;
@@ -204,7 +209,8 @@ async function exportEvidence(file: string, { context, batch, options, signal }:
   const written = await writeExport(file, (write) => writeEvidence(batch, source, write));
   leftOut.push(...written.leftOut);
   const trials = plural(written.statement.subject.length, 'trial');
-  const by = signing.signer ? `signed by ${signing.signer.keyId}` : 'not signed: --sign-with KEY signs it';
+  const signer = signing.by();
+  const by = signer === undefined ? 'not signed: --sign-with KEY signs it' : `signed by ${signer}`;
   err.print(`${file}: the evidence of ${trials} of ${batch.id}, sha256 ${written.digest}; ${by}`);
   const commits = written.statement.predicate.contents.filter(({ kind }) => kind === 'commit').length;
   if (commits > 0) err.print(`it holds all files of ${plural(commits, 'commit')} that workspaces begin with`);
