@@ -6,6 +6,7 @@ import type { QueuedTrial } from '../ledger/queue.ts';
 import { checksFile, unfilledName } from '../suite/load-tests.ts';
 import { noExtras, type PlannedVariant } from '../suite/plan.ts';
 import type { HarnessOffer } from '../suite/planned-variant.ts';
+import { unsetNames, usesVariables } from '../suite/unset-names.ts';
 import { passedEnvironment, refuseKeys } from '../trial/host-environment.ts';
 import { checkModels } from '../trial/models.ts';
 import type { TrialSpec } from '../trial/spec.ts';
@@ -151,7 +152,7 @@ function planned(trial: QueuedTrial, parts: SpecParts): Specified {
  * What to do in a trial of a run that somebody else planned. It uses the texts of the setup, which the
  * service has already expanded. If the case's definition is not known, the trial accepts every validation
  * that the validator declares, and captures everything. Throws `SETUP_MISSING`, `SETUP_UNREADABLE`,
- * `SOURCE_UNKNOWN`, `USER_MODEL_UNKNOWN` and `VARIABLES_MISSING`.
+ * `SOURCE_UNKNOWN`, `USER_MODEL_UNKNOWN`, `VARIABLES_MISSING` and `VARIABLE_UNSET`.
  */
 function foundSpec(trial: QueuedTrial, variant: PlannedVariant, { ledger, revision }: SpecParts): TrialSpec {
   const { batchId, caseId, caseName, ordinal } = trial;
@@ -162,15 +163,38 @@ function foundSpec(trial: QueuedTrial, variant: PlannedVariant, { ledger, revisi
   const judges = [...revision.config.daemon.judges];
   const run = { taskIndex: 0, case: { request: definition, local: noExtras }, variant, prompt: '', batchId };
   const spec = ownTrialSpec({ ...run, judges, record: recordOf(trial, ledger) }, ordinal);
-  const checks = spec.validator?.files.find(({ path }) => path === checksFile)?.content;
-  const [, name] = (known === undefined && checks?.match(unfilledName)) || [];
-  if (name === undefined) return spec;
-  // Checks of other files and texts could pass for these.
-  throw new OffsiteError(`its checks need the variable ${name}, and a run's record has no variables`, {
-    code: 'VARIABLES_MISSING',
-    kind: 'input',
-    hint: 'The daemon that was given the suite has them.',
-  });
+  if (known === undefined) refuseUnknownVariables(spec);
+  return spec;
+}
+
+/**
+ * Throws if something in a trial needs variables of a case whose definition is not known: checks of other
+ * files and texts, and scripts without them, could pass for what was asked.
+ */
+function refuseUnknownVariables({ prepare, verify, validator, sandbox }: TrialSpec): void {
+  const checks = validator?.files.find(({ path }) => path === checksFile)?.content;
+  const [, inChecks] = checks?.match(unfilledName) ?? [];
+  // Checks have a module of Offsite's own.
+  const source = checks === undefined ? validator?.source : undefined;
+  const inValidator = source !== undefined && !source.startsWith('#!') && usesVariables(source);
+  if (inChecks !== undefined || inValidator) {
+    const what = inValidator ? 'its validator uses variables' : `its checks need the variable ${inChecks}`;
+    throw new OffsiteError(`${what}, and a run's record has none`, {
+      code: 'VARIABLES_MISSING',
+      kind: 'input',
+      hint: 'The daemon that was given the suite has them.',
+    });
+  }
+  const scripts = { prepare, verify, validator: source?.startsWith('#!') ? source : undefined };
+  for (const [what, script = ''] of Object.entries(scripts)) {
+    const [name] = unsetNames(script, sandbox.passEnv);
+    if (name === undefined) continue;
+    throw new OffsiteError(`its ${what} reads $${name}, and a run's record has no variables`, {
+      code: 'VARIABLE_UNSET',
+      kind: 'input',
+      hint: `Write {{${name}}} in the suite, or if the image or this machine sets it, name it in sandboxes.${sandbox.name}.passEnv.`,
+    });
+  }
 }
 
 /** A request can name neither the model that plays a simulated user nor the number of its messages. */

@@ -48,7 +48,7 @@ test('a suite whose scripts read variables is not queued for daemons, which get 
   expect((await at.command('service', 'start', file, '--for-daemons')).stderr).not.toContain('variables');
 });
 
-test('a run whose checks need variables is parked by a daemon that did not get the suite', {
+test('a run whose checks or scripts need variables is not run by a daemon that did not get the suite', {
   timeout: 60_000,
 }, async () => {
   await using at = await openDaemonPlace();
@@ -60,14 +60,18 @@ test('a run whose checks need variables is parked by a daemon that did not get t
     cases: [
       { id: 'a', variables: { gone: 'done.txt' }, checks: [{ file: '{{gone}}', absent: true }] },
       { id: 'b', variables: { gone: 'done.txt' }, checks: [{ file: 'done.txt' }] },
+      { id: 'c', variables: { gone: 'done.txt' }, verify: 'test ! -e "$gone"' },
     ],
   };
   const file = at.place.write('suite.json', JSON.stringify(suite));
   const started = await at.command('service', 'start', file, '--for-daemons', '--drop-local');
   expect(started, started.stderr).toMatchObject({ exitCode: 0 });
   await at.daemon();
-  const { parked } = await at.once(({ finished, parked }) => finished.passed === 1 && parked.length === 1);
+  const { parked, waiting } = await at.once(
+    ({ finished, parked, waiting }) => finished.passed === 1 && parked.length + waiting.length === 2,
+  );
   expect(parked).toMatchObject([{ reason: expect.stringContaining('its checks need the variable gone') }]);
+  expect(waiting).toMatchObject([{ reason: expect.stringContaining('its verify reads $gone') }]);
 });
 
 test('a daemon whose key may not claim is not well', { timeout: 60_000 }, async () => {
