@@ -32,7 +32,12 @@ export function knownVariant(
   };
   // Found runs have no simulated user, because a run record has no field for one.
   const surroundings = { config, harnesses, meetsUser: false };
-  const variant = plannedVariant(source, surroundings, (key, message) => issues.push(`${key}: ${message}`));
+  const offered = harnesses.some(({ name }) => name === harness);
+  const variant = plannedVariant(source, surroundings, (key, message) => {
+    // A run's record seldom names a profile.
+    const remedy = key === 'harness' && offered ? `: name one as daemon.profiles.${harness} in offsite.yaml` : '';
+    issues.push(`${key}: ${message}${remedy}`);
+  });
   if (variant && issues.length === 0) return { kind: 'known', variant };
   return { kind: 'unknown', reason: issues.join('; ') };
 }

@@ -15,7 +15,8 @@ const suiteFields: Fields<SuiteFile> = {
 
 const variantFields: Fields<VariantSource> = {
   ...{ model: 'sent', harness: 'sent', sandbox: 'sent', name: 'unused' },
-  ...{ profile: 'local', userModel: 'local' },
+  // Who runs it uses the profile that its configuration has for the harness.
+  ...{ profile: 'sent', userModel: 'local' },
 };
 
 const caseFields: Fields<CaseSource> = {
@@ -29,20 +30,24 @@ const caseFields: Fields<CaseSource> = {
  * The settings of a suite file that decide how its trials run and that no request to a service can carry,
  * with their positions. Throws as `readYamlFile` does.
  *
+ * @param profiles the profile of each harness that a run gets whose record names none: `daemon.profiles`
  * @param isSelected whether the variant at this index is started
  * @param forDaemons the cases as they are sent, if daemons run them: these get texts, and no variables
  */
 export function uncarried(
   file: string,
+  profiles: Readonly<Record<string, string>>,
   isSelected: (variant: number) => boolean,
   forDaemons: readonly PlannedCase[] = [],
 ): FileIssue[] {
   const { value, issue } = readYamlFile(file, SuiteFile);
+  const variants = value.variants.flatMap((variant, index) => (isSelected(index) ? [{ variant, index }] : []));
+  const foreign = variants.filter(
+    ({ variant: { harness, profile } }) => profile !== undefined && profiles[harness] !== profile,
+  );
   const paths: Path[] = [
     ...localIn(value, suiteFields, []),
-    ...value.variants.flatMap((variant, index) =>
-      isSelected(index) ? localIn(variant, variantFields, ['variants', index]) : [],
-    ),
+    ...variants.flatMap(({ variant, index }) => localIn(variant, variantFields, ['variants', index])),
     ...(value.cases ?? []).flatMap((one, index) => [
       ...localIn(one, caseFields, ['cases', index]),
       ...localPartsOf(one, ['cases', index]),
@@ -50,6 +55,13 @@ export function uncarried(
   ];
   return [
     ...paths.map((path) => issue(path, 'a request to a service cannot carry this')),
+    ...foreign.map(({ variant: { harness, profile }, index }) =>
+      issue(
+        ['variants', index, 'profile'],
+        `a request to a service cannot carry this: write daemon.profiles: { ${harness}: ${profile} } into offsite.yaml, ` +
+          'here and where it runs',
+      ),
+    ),
     ...forDaemons.flatMap(({ request }, index) =>
       variablesReadIn(request, value.cases?.[index]).map(({ name, message }) =>
         issue(['cases', index, 'variables', name], message),

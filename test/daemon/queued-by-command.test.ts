@@ -10,14 +10,16 @@ test('a suite that is queued at the service for daemons is run by one that watch
     suite: { id: 'small', prompt: 'Do it.' },
     trials: 2,
     variants: [{ model: 'none', harness: 'command', profile: 'worker' }],
-    cases: [{ id: 'a', verify: 'cat done.txt' }],
+    cases: [{ id: 'a', verify: 'cat done.txt', artifacts: ['done.txt'] }],
   };
   const file = at.place.write('suite.json', JSON.stringify(suite));
   const whole = await at.command('service', 'start', file, '--for-daemons');
   expect(whole.exitCode).toBe(2);
-  expect(whole.stderr).toContain('variants[0].profile');
+  expect(whole.stderr).toContain('cases[0].artifacts');
+  expect(whole.stderr, 'what daemon.profiles has for the harness').not.toContain('variants[0].profile');
   const started = await at.command('service', 'start', file, '--for-daemons', '--drop-local');
   expect(started, started.stderr).toMatchObject({ exitCode: 0 });
+  expect(started.stderr).toContain('left out: cases[0].artifacts');
   expect(started.stderr).toContain('daemons with small in daemon.suites run it');
   const { exitCode, stderr } = await at.drained();
   expect(exitCode, stderr).toBe(0);

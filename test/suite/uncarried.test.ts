@@ -30,7 +30,7 @@ cases:
 `,
   );
   const places = (isSelected: boolean) =>
-    uncarried(file, () => isSelected).map(({ line, path }) => [line, path]);
+    uncarried(file, {}, () => isSelected).map(({ line, path }) => [line, path]);
   expect(places(true)).toEqual([
     [3, 'environment'],
     [4, 'variants[0].userModel'],
@@ -67,11 +67,11 @@ cases:
 `,
   );
   const request = { id: 'one', name: 'one', variables: { file: 'out.txt', who: 'world' }, ...parts };
-  const found = uncarried(file, () => true, [{ request, local: noExtras }]);
+  const found = uncarried(file, {}, () => true, [{ request, local: noExtras }]);
   expect(found.map(({ line, path }) => [line, path])).toEqual(
     isRefused ? [[6, 'cases[0].variables.who']] : [],
   );
-  expect(uncarried(file, () => true)).toEqual([]);
+  expect(uncarried(file, {}, () => true)).toEqual([]);
 });
 
 function validator(source: string, content = ''): Partial<Case> {
@@ -96,10 +96,13 @@ cases:
   const plan = loadSuite(file, loadConfig({ suiteFolder: folder, env: {} }), [
     { name: 'command', wires: [], continues: false, mcp: [], limits: [], runsScript: true },
   ]);
-  const found = uncarried(file, () => true, plan.cases);
+  const found = uncarried(file, {}, () => true, plan.cases);
   expect(found.map(({ path }) => path)).toEqual([
     'variants[0].profile',
     'cases[0].variables.gone',
     'cases[0].variables.who',
   ]);
+  expect(found[0]?.message).toContain('daemon.profiles: { command: worker }');
+  const known = uncarried(file, { command: 'worker' }, () => true).map(({ path }) => path);
+  expect(known, 'a profile that runs of the harness get anyway').toEqual([]);
 });

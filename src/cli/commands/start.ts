@@ -84,9 +84,10 @@ async function start(file: string, options: StartOptions): Promise<number> {
     started = await startHere(plan, here, { progress, observe: progress.event, signal });
   } else {
     const isSelected = (index: number) => plan.variants.some((one) => one === whole.variants[index]);
-    const left = uncarried(file, isSelected, forDaemons ? plan.cases : []);
+    const left = uncarried(file, config.daemon.profiles, isSelected, forDaemons ? plan.cases : []);
     const there = { client, uncarried: left, dropLocal: options.dropLocal === true, forDaemons };
     started = await startThere(plan, there, signal);
+    if (left.length > 0) progress.note(`left out: ${left.map(({ path }) => path).join(', ')}`);
   }
   if (started.kind === 'finished') return printFinished(started.batch, context, progress, options);
 
