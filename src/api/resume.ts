@@ -4,6 +4,7 @@ import { type Resumable, resumable } from '../agent/resume-batch.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Runner } from '../harness/runner.ts';
 import { fittingBatches, onlyId } from '../ledger/find.ts';
+import { fleetLock } from '../ledger/fleet-tasks.ts';
 import { refuseForeign } from '../ledger/foreign-batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { platformService } from '../ledger/platform.ts';
@@ -15,7 +16,10 @@ import { type Printable, text } from '../text/printable.ts';
 import { passedEnvironment, refuseKeys } from '../trial/host-environment.ts';
 import { checkModels } from '../trial/models.ts';
 
-/** The batches and sets to resume. Throws an `input` error for a batch that cannot be resumed. */
+/**
+ * The batches and sets to resume, or to abandon. A batch that is named gets the trials back that were
+ * canceled. Throws an `input` error for a batch that cannot be resumed.
+ */
 export function chosenToResume(ledger: Ledger, service: string, reference: string | undefined): Resumable[] {
   const open = resumable(ledger, service);
   const set = reference === undefined ? undefined : setNamed(ledger, reference);
@@ -26,7 +30,11 @@ export function chosenToResume(ledger: Ledger, service: string, reference: strin
   }
   const found = fittingBatches(ledger.records, reference);
   const id = onlyId(found, reference);
-  const named = open.filter((one) => one.kind === 'batch' && one.batch.id === id);
+  const own = found.find((batch) => batch.service === service && batch.plan !== undefined);
+  const isBack = own && own.lock !== fleetLock && ledger.batches.takeBackCanceled(own.key) > 0;
+  const named = (isBack ? resumable(ledger, service) : open).filter(
+    (one) => one.kind === 'batch' && one.batch.id === id,
+  );
   if (named.length > 0) return named;
   const elsewhere = found.find((batch) => batch.service !== service);
   if (elsewhere) refuseForeign(elsewhere, 'resumed');

@@ -4,7 +4,7 @@ import { findRun } from './found-runs.ts';
 import { foreignService } from './platform.ts';
 import type { BatchKey, Records, Row, RunKey } from './records.ts';
 import type { StartKey } from './starts.ts';
-import { closeRun } from './trial-states.ts';
+import { closeRun, reopen, takeBack } from './trial-states.ts';
 
 export type { BatchKey, RunKey, TrialKey } from './records.ts';
 
@@ -198,6 +198,25 @@ export class Batches {
       );
       const counts = runs.map(({ key }) => closeRun(records, Number(key)));
       return counts.reduce((sum, count) => sum + count, 0);
+    });
+  }
+
+  /**
+   * Queues the planned trials of a batch again that a person canceled, and opens the batch. Returns how many
+   * there were.
+   */
+  takeBackCanceled(batch: BatchKey): number {
+    const records = this.#records;
+    return records.transaction(() => {
+      const canceled = records.all(
+        `SELECT trials.key, trials.run FROM trials JOIN runs ON runs.key = trials.run
+         WHERE runs.batch = ? AND runs.origin = 'planned' AND trials.withdrawn = 'canceled'
+           AND trials.state = 'queued'`,
+        batch,
+      );
+      for (const { key } of canceled) takeBack(records, Number(key), 'a person took it back');
+      for (const run of new Set(canceled.map(({ run }) => Number(run)))) reopen(records, run);
+      return canceled.length;
     });
   }
 

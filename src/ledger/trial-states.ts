@@ -68,8 +68,8 @@ export function leftElsewhere(records: Records, run: RunKey, ordinals: readonly 
     .map(({ key }) => Number(key));
 }
 
-/** Queues a trial again that was left to another Offsite process. Call it in a transaction. */
-export function takeBack(records: Records, trial: TrialKey): void {
+/** Queues a trial again that was withdrawn. Call it in a transaction. */
+export function takeBack(records: Records, trial: TrialKey, detail = 'another agent gave it back'): void {
   records.run(
     `UPDATE trials SET state = 'queued', withdrawn = NULL, verdict = NULL, result = NULL, finished_at = NULL,
        listing = NULL, record_bytes = NULL, duration_ms = NULL, tokens = NULL, cost_usd = NULL,
@@ -77,7 +77,7 @@ export function takeBack(records: Records, trial: TrialKey): void {
      WHERE key = ?`,
     trial,
   );
-  records.note({ subject: 'trial', key: trial, state: 'queued', detail: 'another agent gave it back' });
+  records.note({ subject: 'trial', key: trial, state: 'queued', detail });
 }
 
 /** Opens a run and its batch again, because the run has open trials again. Call it in a transaction. */

@@ -110,6 +110,7 @@ test('a daemon finds the new run of a case with a long history, and reads the wh
     adopted: () => {
       claimed += 1;
     },
+    failed: () => undefined,
   };
   await poll(parts, signal);
   expect(targets.failures).toEqual([]);

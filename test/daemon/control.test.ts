@@ -63,7 +63,7 @@ test('nobody can tell it anything over HTTP, and only its user over the socket',
 
 test('a second daemon of the same data folder is refused', async () => {
   const { exitCode, stderr } = await at.drained();
-  expect(exitCode).toBe(2);
+  expect(exitCode, 'a service manager tries again').toBe(3);
   expect(stderr).toContain('another daemon');
 });
 
@@ -137,7 +137,17 @@ test('a run that is canceled ends, is not run again, and frees its place', async
   expect(await Promise.race([named, setTimeout(17_000)])).toBeUndefined();
   const again = await at.command('daemon', 'cancel', run);
   expect(again).toMatchObject({ exitCode: 2 });
-  expect(again.stderr).toContain('no trial to cancel');
+  expect(again.stderr).toContain('no open trial');
+  expect((await at.command('daemon', 'cancel', 'batch_x')).stderr).toContain('is a batch');
+});
+
+test('a queued run is canceled by its id, which the status lists', async () => {
+  await at.command('daemon', 'pause');
+  await at.command('daemon', 'enqueue', suite('later', {}));
+  const { queuedRuns } = await at.once(({ queuedRuns }) => queuedRuns.length === 1);
+  const canceled = await at.command('daemon', 'cancel', queuedRuns[0]?.run ?? '');
+  expect(canceled.stdout).toContain('`offsite data abandon BATCH` reports them as void');
+  await at.command('daemon', 'resume');
 });
 
 test('its metrics say what it did', async () => {
@@ -169,4 +179,21 @@ test('drain ends it, and whoever asks then is told that there is none', async ()
   const { exitCode, stderr } = await at.command('daemon', 'status');
   expect(exitCode).toBe(2);
   expect(stderr).toContain('no daemon runs in this data folder');
+});
+
+test('what was canceled can be run after all, or ended with a report', async () => {
+  const batchOf = async (suite: string) => {
+    const listed: { id: string; suite: string }[] = JSON.parse(
+      (await at.command('data', 'batches', '--json')).stdout,
+    );
+    return listed.find((one) => one.suite === suite)?.id ?? '';
+  };
+  const resumed = await at.command('resume', await batchOf('later'));
+  expect(resumed, resumed.stderr).toMatchObject({ exitCode: 0 });
+  expect(await trialStatus('later')).toBe('reported');
+
+  expect(await trialStatus('endless')).not.toBe('voided');
+  const ended = await at.command('data', 'abandon', await batchOf('endless'));
+  expect(ended.stdout, ended.stderr).toContain('1 open trial ended as void');
+  expect(await trialStatus('endless')).toBe('voided');
 });

@@ -35,7 +35,7 @@ test('the second SIGTERM puts trials that run back, and the next daemon runs the
   // Twice within a second is taken for one that came by two ways.
   await delay(1_500);
   daemon.kill('SIGTERM');
-  expect(await daemon.ended).toMatchObject({ exitCode: 0 });
+  expect(await daemon.ended).toMatchObject({ exitCode: 130 });
   expect((await at.runs('a'))[0]?.trials?.[0]?.status).toBe('queued');
   at.configure();
   expect((await at.drained()).exitCode).toBe(0);

@@ -29,7 +29,7 @@ test('a look for runs on ever slower pages ends before the watchdog ends the dae
     const log = pino({ level: 'silent' });
     const parts = { client, clock, ledger, service: 'here', targets, metrics: new Metrics(), log };
     const polled = poll(
-      { ...parts, adopted: () => undefined, unclear: new Set() },
+      { ...parts, adopted: () => undefined, failed: () => undefined, unclear: new Set() },
       new AbortController().signal,
     );
     await expect.poll(() => service.received.length).toBe(2);

@@ -60,7 +60,12 @@ export class Daemon {
     });
     this.#worker = worker;
     const wakeWork = () => work.wake();
-    const look = { ...shared, targets: this.#pollTargets, unclear: new Set<string>(), adopted: wakeWork };
+    const failed = () => {
+      this.#health.suspectService();
+      this.#loops.health.wake();
+    };
+    const targets = this.#pollTargets;
+    const look = { ...shared, targets, unclear: new Set<string>(), adopted: wakeWork, failed };
     this.#queue = new BatchQueue({
       ...parts,
       gateway: () => revisions.current.gateway,

@@ -3,7 +3,7 @@ import { startDeadline } from '../../base/deadline.ts';
 import { messageOf } from '../../base/offsite-error.ts';
 import { serviceAnswers } from '../../bounds/service.ts';
 import type { Client } from '../../client/client.ts';
-import { Forbidden } from '../../client/refusal.ts';
+import { Forbidden, Unauthorized } from '../../client/refusal.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { enginesOf, type SomeEngines } from '../engines/check.ts';
 import type { Watchdog } from '../loop.ts';
@@ -41,6 +41,11 @@ export class HealthWatch {
 
   constructor(parts: HealthParts) {
     this.#parts = parts;
+  }
+
+  /** Makes the next check ask the service: something else could not reach it. */
+  suspectService(): void {
+    this.#askedServiceAt = Number.NEGATIVE_INFINITY;
   }
 
   /** One check. Resolves with the milliseconds until the next one. */
@@ -110,9 +115,15 @@ export class HealthWatch {
     } catch (error) {
       signal.throwIfAborted();
       this.#parts.metrics.errors.inc({ of: what });
-      return { ok: false, reason: messageOf(error) };
+      return { ok: false, reason: error instanceof Unauthorized ? keyRefused(error) : messageOf(error) };
     }
   }
+}
+
+/** What the daemon's owner has to do, once; polls only say that the key is refused. */
+function keyRefused({ said }: Unauthorized): string {
+  const remedy = 'restart with another one; `offsite service keys create --for daemon` makes one for `offsite serve`';
+  return `it refuses the key (${said.replace(/\.$/, '')}): ${remedy}`;
 }
 
 /** Any other answer, such as that there is no such run, shows that the key may ask. */

@@ -5,6 +5,7 @@ import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { foundRuns } from '../../bounds/service.ts';
 import type { Client } from '../../client/client.ts';
 import type { ListedRun } from '../../client/pages/page-reader.ts';
+import { Unauthorized } from '../../client/refusal.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { isUnclear, syncRun } from './found-run.ts';
 import { casesOf, lookAtCase } from './look.ts';
@@ -24,6 +25,8 @@ export interface PollParts {
   unclear: Set<string>;
   /** Called when the queue has new trials. */
   adopted(): void;
+  /** Called when the service could not be asked. */
+  failed(): void;
 }
 
 /**
@@ -46,7 +49,8 @@ export async function poll(parts: PollParts, signal: AbortSignal): Promise<numbe
   } catch (error) {
     signal.throwIfAborted();
     metrics.errors.inc({ of: 'service' });
-    const message = messageOf(error);
+    parts.failed();
+    const message = error instanceof Unauthorized ? 'the service refuses the key' : messageOf(error);
     if (targets.failed(target, message))
       log.warn({ [target.kind]: target.id, reason: message }, 'cannot look for runs');
   }

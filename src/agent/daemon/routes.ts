@@ -32,9 +32,12 @@ export function controlRoutes(daemon: Daemon): Hono {
   routes.post('/cancel/:run', (context) => {
     const run = context.req.param('run');
     const canceled = daemon.cancelRun(run);
-    if (canceled === 0) return context.json({ message: `run ${run} has no trial to cancel` }, 404);
+    if (canceled === 0) return context.json({ message: nothingCanceled(run, daemon) }, 404);
     const trials = canceled === 1 ? '1 trial' : `${canceled} trials`;
-    return context.json({ message: `canceled ${trials} of run ${run} here; finished trials stay reported` });
+    const after =
+      'finished trials stay reported. If it was enqueued here, `offsite resume BATCH` runs the canceled ones after all, ' +
+      'and `offsite data abandon BATCH` reports them as void';
+    return context.json({ message: `canceled ${trials} of run ${run} here; ${after}` });
   });
   routes.post('/concurrency/:trials', (context) => {
     const trials = Number(context.req.param('trials'));
@@ -44,4 +47,13 @@ export function controlRoutes(daemon: Daemon): Hono {
     return context.json({ message: daemon.changeConcurrency(trials) });
   });
   return routes;
+}
+
+/** Why a name cancels nothing: most often it is the id of something else. */
+function nothingCanceled(run: string, daemon: Daemon): string {
+  if (run.startsWith('batch_')) return `${run} is a batch: cancel its runs, which \`offsite daemon status\` lists`;
+  const { queuedRuns, running } = daemon.status();
+  const begun = [...queuedRuns, ...running].find((one) => one.run.replace(/^run_/, '').startsWith(run.replace(/^run_/, '')));
+  const meant = begun === undefined || run === '' ? '' : `; did you mean ${begun.run}?`;
+  return `this daemon has no open trial of a run ${run}${meant}`;
 }

@@ -55,10 +55,11 @@ async function serve(options: ServeOptions): Promise<void> {
       work.logged();
     },
   };
-  const log = pino({ level: options.quiet ? 'warn' : 'info' }, destination);
+  const level = options.quiet ? 'warn' : 'info';
+  const log = pino({ level, timestamp: pino.stdTimeFunctions.isoTime }, destination);
   using work = workLog(log, { clock, monotonic: () => performance.now() });
   context.note = (message) => log.info(message);
-  const interrupted = context.interruption();
+  const interrupted = context.interruption(options.executor ? {} : { doing: () => 'ending' });
 
   const { concurrency } = options;
   const executor = options.executor

@@ -11,6 +11,7 @@ import { daemonLock } from '../../ledger/queue.ts';
 import { listen } from '../../service/listen.ts';
 import type { Config } from '../../suite/config-file.ts';
 import { loadConfig } from '../../suite/load-config.ts';
+import { plural } from '../../text/quantities.ts';
 import { secretsOf } from '../../trial/credential-names.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
@@ -64,9 +65,13 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
       log.error({ reason: messageOf(error) }, 'the configuration stays as it was');
     }
   };
+  let interrupted = false;
   using _signals = endInSteps({
     first: () => daemon.drain(),
-    second: () => daemon.cancel(),
+    second() {
+      interrupted = true;
+      daemon.cancel();
+    },
     warn: (fields, message) => log.warn(fields, message),
   });
   process.on('SIGHUP', reload);
@@ -96,9 +101,13 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
 
   const end = await daemon.run({ once: options.once === true });
   await systemd.notify('STOPPING=1');
-  log.info(end, 'the daemon has ended');
+  const missing = options.once ? notDone(end) : [];
+  const why = missing.length === 0 ? '' : `: ${missing.join(', ')}`;
+  log.info(end, `the daemon has ended${why}`);
   if (crashed) return exitCodes.infrastructure;
-  return options.once ? exitCodeOf(end) : exitCodes.done;
+  if (interrupted) return exitCodes.interrupted;
+  // The same as for `offsite run`: 3 if something could not be run, judged or reported.
+  return missing.length === 0 ? exitCodes.done : exitCodes.infrastructure;
 }
 
 /** Opens what the daemon works with, and takes the data folder's lock for daemons. */
@@ -110,7 +119,8 @@ async function openAlone(context: CommandContext): Promise<Workshop> {
   if (!lock) {
     throw new OffsiteError(`another daemon, or \`offsite resume\`, works in ${context.dataFolder}`, {
       code: 'DAEMON_RUNNING',
-      kind: 'input',
+      // Not a mistake in the configuration: a service manager tries again.
+      kind: 'infrastructure',
       hint:
         '`offsite daemon status` shows what a daemon is doing; wait until it, or `offsite resume`, has ended. A second daemon needs ' +
         'another --data-folder.',
@@ -120,12 +130,21 @@ async function openAlone(context: CommandContext): Promise<Workshop> {
   return workshop;
 }
 
-/** The same as for `offsite run`: 3 if something could not be run, judged or reported. */
-function exitCodeOf(end: DaemonEnd): number {
+/** What a daemon that ends by itself has left. */
+function notDone(end: DaemonEnd): string[] {
   const { finished, unreported, isCompared, queued, refused, isBegun, pollFailures } = end;
-  const notDone = finished.void + unreported + queued + refused.files + pollFailures.length;
-  const isWhole = notDone === 0 && isBegun && isCompared;
-  return isWhole ? exitCodes.done : exitCodes.infrastructure;
+  const counts: [number, string][] = [
+    [finished.void, 'void trial'],
+    [unreported, 'unreported result'],
+    [queued, 'queued trial'],
+    [refused.files, 'refused file'],
+    [pollFailures.length, 'failed poll'],
+  ];
+  return [
+    ...counts.flatMap(([count, what]) => (count > 0 ? [plural(count, what)] : [])),
+    ...(isBegun ? [] : ['a suite of the queue was not started']),
+    ...(isCompared ? [] : ["the service's records could not be read"]),
+  ];
 }
 
 /** Settings that need a restart, and where they are in the configuration. */
