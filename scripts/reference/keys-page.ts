@@ -6,8 +6,12 @@ import { formsOf, type JsonSchema, placeOf, valueText } from './schema-text.ts';
 interface Section {
   /** Where the map is: `cases[].environment`; empty for the file itself. */
   place: string;
-  keys: Map<string, { schema: JsonSchema; isRequired: boolean }>;
+  keys: Keys;
+  /** One for each form, if a key has different values in the forms of the map. */
+  forms: Keys[];
 }
+
+type Keys = Map<string, { schema: JsonSchema; isRequired: boolean }>;
 
 /**
  * The page of all keys of a file, from its JSON Schema: a table for each map.
@@ -16,7 +20,7 @@ interface Section {
  */
 export function keysPage(title: string, about: string, schema: JsonSchema, counted?: HowCommon): string {
   const shown: Shown = { placeOfKeys: new Map(), paths: new Set(), counted };
-  const parts = tables({ place: '', keys: keysOf([schema]) }, shown);
+  const parts = tables({ place: '', keys: keysOf([schema]), forms: [] }, shown);
   const lost = [...(counted?.common ?? []), ...(counted?.rare ?? [])].filter(
     (path) => !shown.paths.has(path),
   );
@@ -36,10 +40,10 @@ interface Shown {
  * The section's table, and those of the maps below it. A map that occurs in several places is shown at the
  * first, and the others link to it.
  */
-function tables({ place, keys }: Section, shown: Shown): string[] {
+function tables({ place, keys, forms }: Section, shown: Shown): string[] {
   const { placeOfKeys, paths, counted } = shown;
   const below: Section[] = [];
-  const rows = [...keys].map(([key, { schema, isRequired }]) => {
+  const rowsOf = (keys: Keys) => [...keys].map(([key, { schema, isRequired }]) => {
     const path = placeOf(place, key);
     paths.add(path);
     const maps = formsOf(schema).filter(({ inner }) => inner.properties !== undefined);
@@ -51,7 +55,7 @@ function tables({ place, keys }: Section, shown: Shown): string[] {
       const [{ suffix }] = maps as [(typeof maps)[number]];
       if (known === undefined) {
         placeOfKeys.set(shape, path + suffix);
-        below.push({ place: path + suffix, keys: inside });
+        below.push({ place: path + suffix, keys: inside, forms: differing(maps.map(({ inner }) => inner)) });
       }
       link = `: ${toSection(known ?? path + suffix)}`;
     }
@@ -63,16 +67,38 @@ function tables({ place, keys }: Section, shown: Shown): string[] {
       ...(counted ? [howCommon(counted, path)] : []),
     ];
   });
+  const tableOf = (keys: Keys) =>
+    table(['key', 'value', 'what it is', ...(counted ? ['use'] : [])], rowsOf(keys));
   return [
     place === '' ? '' : `${place.split('.').length > 2 ? '###' : '##'} ${code(place)}`,
-    table(['key', 'value', 'what it is', ...(counted ? ['use'] : [])], rows),
+    ...(forms.length === 0
+      ? [tableOf(keys)]
+      : [`One of ${forms.length} forms.`, ...forms.flatMap((form) => [`With ${code(nameOf(form))}:`, tableOf(form)])]),
     ...below.flatMap((section) => tables(section, shown)),
   ];
 }
 
+/** The forms of a map, if the value of a key is of another type in each. */
+function differing(maps: readonly JsonSchema[]): Keys[] {
+  const values = new Map<string, string>();
+  const differ = maps.some(({ properties = {} }) =>
+    Object.entries(properties).some(([key, schema]) => {
+      const known = values.get(key);
+      values.set(key, valueText(schema));
+      return known !== undefined && known !== valueText(schema);
+    }),
+  );
+  return differ ? maps.map((one) => keysOf([one])) : [];
+}
+
+/** The key that a form of a map cannot be without. */
+function nameOf(form: Keys): string {
+  return [...form].find(([, { isRequired }]) => isRequired)?.[0] ?? '';
+}
+
 /** All keys of the forms that a map may take. A key is required if each form requires it. */
-function keysOf(forms: readonly JsonSchema[]): Section['keys'] {
-  const keys: Section['keys'] = new Map();
+function keysOf(forms: readonly JsonSchema[]): Keys {
+  const keys: Keys = new Map();
   for (const { properties = {} } of forms)
     for (const [key, schema] of Object.entries(properties)) {
       if (keys.has(key) || schema.deprecated) continue;

@@ -69,7 +69,7 @@ export interface CheckedCase {
   mappedImages?: TrialRecord['mappedImages'];
 }
 
-/** One line: `3 of 3 cases are sound`, or how many are not, and which. */
+/** One line: `3 of 3 cases are sound`, or how many are not, and which. Only a solution shows that one is. */
 export function summedUp(checked: readonly CheckedCase[]): Printable {
   const all = plural(checked.length, 'case');
   const idsOf = (wanted: Soundness) =>
@@ -88,10 +88,13 @@ export function summedUp(checked: readonly CheckedCase[]): Printable {
       : []),
   ];
   if (parts.length > 0) return joined(parts, '; ');
-  const sound = text`${checked.length} of ${all} ${ours(checked.length === 1 ? 'is' : 'are')} sound`;
   const unproven = checked.filter(({ states }) => states.length === 1).map(({ id }) => id);
-  if (unproven.length === 0) return sound;
-  return text`${sound}, but without a solution nothing shows that these can be solved: ${namesText(unproven)}`;
+  const sound = checked.length - unproven.length;
+  const soundText = text`${sound} of ${all} ${ours(sound === 1 ? 'is' : 'are')} sound`;
+  if (unproven.length === 0) return soundText;
+  const solvable = `${unproven.length === 1 ? 'fails' : 'fail'} untouched, but no solution shows that it can pass`;
+  const rest = text`${unproven.length} ${ours(solvable)}: ${namesText(unproven)}`;
+  return sound === 0 ? rest : text`${soundText}; ${rest}`;
 }
 
 /** How many cases a line names. */

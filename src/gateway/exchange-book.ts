@@ -190,7 +190,7 @@ export function openExchange(
       entry.use = 'free';
       exchange.failedTries.push({ at: clock.now(), reason });
     },
-    answered({ status, headers, decoderBytes = 0, replayed, leftOut, refusals = [] }, releasePermit) {
+    answered({ status, headers, decoderBytes = 0, replayed, leftOut, unscripted, refusals = [] }, releasePermit) {
       for (const reason of refusals)
         exchange.failedTries.push({ at: clock.now(), reason: model.redaction.text(reason) });
       if (leftOut)
@@ -199,6 +199,7 @@ export function openExchange(
       release = releasePermit;
       exchange.status = status;
       if (replayed) exchange.replayed = replayed;
+      if (unscripted) exchange.unscripted = true;
       if (status >= 300) entry.use = 'free';
       const type = String(headers['content-type'] ?? '');
       meter = meterOf(request.wire, status, type, () => translation?.stream?.());

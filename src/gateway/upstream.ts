@@ -29,6 +29,8 @@ export interface UpstreamAnswer {
   leftOut?: readonly string[] | undefined;
   /** How the server refused the same request with more in it, before it gave this answer. */
   refusals?: readonly string[] | undefined;
+  /** Set if a script had no turn for a conversation that began. */
+  unscripted?: true | undefined;
   /** Set if a recorded exchange gave it. */
   replayed?: ReplayedExchange | undefined;
 }

@@ -215,6 +215,11 @@ export function hasPassed(validation: Validation, judgments: readonly Judgment[]
   return (validation.exitCode ?? 0) === 0 && lowJudgments(validation, judgments).length === 0;
 }
 
+/** Whether all that a validation found is a judgment of its name, which is shown by itself. */
+export function isJudgment({ name, exitCode = 0, message }: Validation, judgments: readonly Judgment[] = []) {
+  return exitCode === 0 && message === undefined && judgments.some((judgment) => judgment.name === name);
+}
+
 /** The status of a validation, or that it failed by a judgment of its name. */
 export function standingOf(validation: Validation, judgments: readonly Judgment[] = []): string | undefined {
   const { status, exitCode } = validation;

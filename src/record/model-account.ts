@@ -68,6 +68,9 @@ const ModelExchange = z
         description:
           'If the harness spoke another wire than the model. All else here is what the model got and gave.',
       }),
+    unscripted: z.literal(true).optional().meta({
+      description: 'A conversation began for which the script of the model has no turn: `otherwise` answered.',
+    }),
     replayed: ReplayedExchange.optional(),
   })
   .meta({ description: 'One request to a model.' });

@@ -27,7 +27,10 @@ const comparisons = {
     .optional()
     .meta({ description: 'A regular expression of JavaScript, with the flags m and u, that matches in it.' }),
 };
-const equals = z.string().optional().meta({ description: 'The whole text, without the space around it.' });
+const equals = z
+  .string()
+  .optional()
+  .meta({ description: 'The whole text, without the space around it. A number is written in quotes.' });
 
 const FileCheck = z.strictObject({
   file: WorkPath.meta({ description: 'A file, or a folder with files, that exists.' }),
@@ -54,7 +57,7 @@ const RunCheck = z.strictObject({
   exitCode: z.int().min(0).max(255).optional().meta({ description: 'Default: 0.' }),
   timeout: Duration.optional().meta({ description: 'Default: 60s.' }),
   name: Name,
-  equals: equals.meta({ description: 'The whole of stdout, without the space around it.' }),
+  equals: equals.meta({ description: 'The whole of stdout, without the space around it. A number is written in quotes.' }),
   ...comparisons,
 });
 

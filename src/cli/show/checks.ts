@@ -3,7 +3,7 @@ import { parseForeignJson } from '../../base/parse-json.ts';
 import type { Judgment, Validation } from '../../contract/validation.ts';
 import type { LaterGrading } from '../../record/audit.ts';
 import type { CheckBeside } from '../../record/checks-beside.ts';
-import { hasPassed, lowJudgments, reachesThreshold, scoreText } from '../../record/failures.ts';
+import { hasPassed, isJudgment, lowJudgments, reachesThreshold, scoreText } from '../../record/failures.ts';
 import { type StepStanding, stepRewards, stepRewardText, stepStanding } from '../../record/step-standing.ts';
 import type { StepResult, TrialRecord } from '../../record/trial-record.ts';
 import { stepUsage } from '../../record/usage.ts';
@@ -35,6 +35,8 @@ type Step = NonNullable<TrialRecord['verifySteps']>[number];
 export function checkSections(record: TrialRecord, whole: boolean): Printable[] {
   const { verifySteps = [], validations = [], judgments = [], verifiedIn, validatedIn } = record;
   const size = whole ? inFull : inStory;
+  // In full, a validation has what its judge was asked.
+  const others = validations.filter((validation) => whole || !isJudgment(validation, judgments));
   const kinds = [
     checks('verify', verifySteps, {
       passed: ({ exitCode }) => exitCode === 0,
@@ -42,7 +44,7 @@ export function checkSections(record: TrialRecord, whole: boolean): Printable[] 
       short: ({ command }) => firstLine(command),
       place: verifiedIn,
     }),
-    checks('validations', validations, {
+    checks('validations', others, {
       passed: (validation) => hasPassed(validation, judgments),
       shown: (validation) => validationLines(validation, judgments, size),
       short: ({ name }) => name,

@@ -67,13 +67,21 @@ async function answer(
   if (trouble && 'hang' in trouble) return untilAborted(signal);
   const answered = answerOf(inForm ?? turn ?? { text: script.otherwise }, conversation);
   if ('impossible' in answered) return refuse(400, answered.impossible);
+  const isLost = inForm === undefined && turn === undefined && begins(wire, body, conversation);
   return {
     status: 200,
+    ...(isLost && { unscripted: true as const }),
     headers: {
       'content-type': conversation.streamed ? 'text/event-stream; charset=utf-8' : 'application/json',
     },
     body: bodyOf(answered, conversation, turn, trouble, clock, signal),
   };
+}
+
+/** Whether an agent or a judge asks for the first time. Harnesses ask for titles without tools. */
+function begins(wire: WireDescriptor, body: JsonObject, { messages, tools }: Conversation): boolean {
+  if (messages.some(({ from }) => from === 'model')) return false;
+  return tools.length > 0 || readAsked(wire, body)?.format !== undefined;
 }
 
 function bodyOf(

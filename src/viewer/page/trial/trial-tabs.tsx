@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { LaterGrading } from '../../../record/audit.ts';
 import type { EnvironmentStep } from '../../../record/environment.ts';
+import { isJudgment } from '../../../record/failures.ts';
 import type { HostConnection } from '../../../record/model-account.ts';
 import type { TrialRecord } from '../../../record/trial-record.ts';
 import type { TrialPage } from '../../model/shapes.ts';
@@ -83,7 +84,8 @@ export function TrialTabs({ page, query }: { page: TrialPage; query: URLSearchPa
 
 function tabsOf(page: TrialPage, record: TrialRecord, query: URLSearchParams): Tab[] {
   const { verifySteps = [], validations = [], judgments = [], artifacts, environment, changes } = record;
-  const checks = verifySteps.length + validations.length + judgments.length;
+  const found = validations.filter((validation) => !isJudgment(validation, judgments));
+  const checks = verifySteps.length + found.length + judgments.length;
   return [
     { name: 'timeline', title: 'Timeline', content: () => <Timeline query={query} /> },
     {
