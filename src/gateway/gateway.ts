@@ -184,6 +184,8 @@ export interface ModelExchange {
   responseBody: string | undefined;
   /** What the model's server does not accept, so that it was left out of the request. */
   losses?: Loss[] | undefined;
+  /** Set if the script of the model has no turn for the conversation that begins here. */
+  unscripted?: true | undefined;
   /**
    * Set if the client spoke another wire. Everything else here is what the model received and returned, in
    * the model's wire.
