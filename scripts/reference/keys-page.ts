@@ -43,37 +43,45 @@ interface Shown {
 function tables({ place, keys, forms }: Section, shown: Shown): string[] {
   const { placeOfKeys, paths, counted } = shown;
   const below: Section[] = [];
-  const rowsOf = (keys: Keys) => [...keys].map(([key, { schema, isRequired }]) => {
-    const path = placeOf(place, key);
-    paths.add(path);
-    const maps = formsOf(schema).filter(({ inner }) => inner.properties !== undefined);
-    let link = '';
-    if (maps.length > 0) {
-      const inside = keysOf(maps.map(({ inner }) => inner));
-      const shape = JSON.stringify([...inside]);
-      const known = placeOfKeys.get(shape);
-      const [{ suffix }] = maps as [(typeof maps)[number]];
-      if (known === undefined) {
-        placeOfKeys.set(shape, path + suffix);
-        below.push({ place: path + suffix, keys: inside, forms: differing(maps.map(({ inner }) => inner)) });
+  const rowsOf = (keys: Keys) =>
+    [...keys].map(([key, { schema, isRequired }]) => {
+      const path = placeOf(place, key);
+      paths.add(path);
+      const maps = formsOf(schema).filter(({ inner }) => inner.properties !== undefined);
+      let link = '';
+      if (maps.length > 0) {
+        const inside = keysOf(maps.map(({ inner }) => inner));
+        const shape = JSON.stringify([...inside]);
+        const known = placeOfKeys.get(shape);
+        const [{ suffix }] = maps as [(typeof maps)[number]];
+        if (known === undefined) {
+          placeOfKeys.set(shape, path + suffix);
+          below.push({
+            place: path + suffix,
+            keys: inside,
+            forms: differing(maps.map(({ inner }) => inner)),
+          });
+        }
+        link = `: ${toSection(known ?? path + suffix)}`;
       }
-      link = `: ${toSection(known ?? path + suffix)}`;
-    }
-    const value = `${valueText(schema)}${link}${isRequired ? ', required' : ''}`;
-    return [
-      code(key),
-      value,
-      plain(schema.description ?? ''),
-      ...(counted ? [howCommon(counted, path)] : []),
-    ];
-  });
+      const value = `${valueText(schema)}${link}${isRequired ? ', required' : ''}`;
+      return [
+        code(key),
+        value,
+        plain(schema.description ?? ''),
+        ...(counted ? [howCommon(counted, path)] : []),
+      ];
+    });
   const tableOf = (keys: Keys) =>
     table(['key', 'value', 'what it is', ...(counted ? ['use'] : [])], rowsOf(keys));
   return [
     place === '' ? '' : `${place.split('.').length > 2 ? '###' : '##'} ${code(place)}`,
     ...(forms.length === 0
       ? [tableOf(keys)]
-      : [`One of ${forms.length} forms.`, ...forms.flatMap((form) => [`With ${code(nameOf(form))}:`, tableOf(form)])]),
+      : [
+          `One of ${forms.length} forms.`,
+          ...forms.flatMap((form) => [`With ${code(nameOf(form))}:`, tableOf(form)]),
+        ]),
     ...below.flatMap((section) => tables(section, shown)),
   ];
 }

@@ -35,7 +35,8 @@ export function knownVariant(
   const offered = harnesses.some(({ name }) => name === harness);
   const variant = plannedVariant(source, surroundings, (key, message) => {
     // A run's record seldom names a profile.
-    const remedy = key === 'harness' && offered ? `: name one as daemon.profiles.${harness} in offsite.yaml` : '';
+    const remedy =
+      key === 'harness' && offered ? `: name one as daemon.profiles.${harness} in offsite.yaml` : '';
     issues.push(`${key}: ${message}${remedy}`);
   });
   if (variant && issues.length === 0) return { kind: 'known', variant };

@@ -190,7 +190,10 @@ export function openExchange(
       entry.use = 'free';
       exchange.failedTries.push({ at: clock.now(), reason });
     },
-    answered({ status, headers, decoderBytes = 0, replayed, leftOut, unscripted, refusals = [] }, releasePermit) {
+    answered(
+      { status, headers, decoderBytes = 0, replayed, leftOut, unscripted, refusals = [] },
+      releasePermit,
+    ) {
       for (const reason of refusals)
         exchange.failedTries.push({ at: clock.now(), reason: model.redaction.text(reason) });
       if (leftOut)

@@ -69,7 +69,8 @@ const ModelExchange = z
           'If the harness spoke another wire than the model. All else here is what the model got and gave.',
       }),
     unscripted: z.literal(true).optional().meta({
-      description: 'A conversation began for which the script of the model has no turn: `otherwise` answered.',
+      description:
+        'A conversation began for which the script of the model has no turn: `otherwise` answered.',
     }),
     replayed: ReplayedExchange.optional(),
   })

@@ -57,7 +57,9 @@ const RunCheck = z.strictObject({
   exitCode: z.int().min(0).max(255).optional().meta({ description: 'Default: 0.' }),
   timeout: Duration.optional().meta({ description: 'Default: 60s.' }),
   name: Name,
-  equals: equals.meta({ description: 'The whole of stdout, without the space around it. A number is written in quotes.' }),
+  equals: equals.meta({
+    description: 'The whole of stdout, without the space around it. A number is written in quotes.',
+  }),
   ...comparisons,
 });
 

@@ -41,7 +41,9 @@ export function uncarried(
   forDaemons: readonly PlannedCase[] = [],
 ): FileIssue[] {
   const { value, issue } = readYamlFile(file, SuiteFile);
-  const variants = value.variants.flatMap((variant, index) => (isSelected(index) ? [{ variant, index }] : []));
+  const variants = value.variants.flatMap((variant, index) =>
+    isSelected(index) ? [{ variant, index }] : [],
+  );
   const foreign = variants.filter(
     ({ variant: { harness, profile } }) => profile !== undefined && profiles[harness] !== profile,
   );

@@ -73,9 +73,7 @@ test('a check of sound cases ends with one line that says so, and with no output
   expect(stdout).not.toContain('│');
   place.suite({ cases: [{ id: 'c', verify }] });
   const unproven = await offsite(place, ['check', suite]);
-  expect(unproven.stdout).toMatch(
-    /\n1 fails untouched, but no solution shows that it can pass: c\s*$/,
-  );
+  expect(unproven.stdout).toMatch(/\n1 fails untouched, but no solution shows that it can pass: c\s*$/);
 });
 
 test('a verify that bash cannot read is not ok, although it fails untouched', async () => {

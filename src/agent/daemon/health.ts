@@ -122,7 +122,8 @@ export class HealthWatch {
 
 /** What the daemon's owner has to do, once; polls only say that the key is refused. */
 function keyRefused({ said }: Unauthorized): string {
-  const remedy = 'restart with another one; `offsite service keys create --for daemon` makes one for `offsite serve`';
+  const remedy =
+    'restart with another one; `offsite service keys create --for daemon` makes one for `offsite serve`';
   return `it refuses the key (${said.replace(/\.$/, '')}): ${remedy}`;
 }
 

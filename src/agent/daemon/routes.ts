@@ -51,9 +51,12 @@ export function controlRoutes(daemon: Daemon): Hono {
 
 /** Why a name cancels nothing: most often it is the id of something else. */
 function nothingCanceled(run: string, daemon: Daemon): string {
-  if (run.startsWith('batch_')) return `${run} is a batch: cancel its runs, which \`offsite daemon status\` lists`;
+  if (run.startsWith('batch_'))
+    return `${run} is a batch: cancel its runs, which \`offsite daemon status\` lists`;
   const { queuedRuns, running } = daemon.status();
-  const begun = [...queuedRuns, ...running].find((one) => one.run.replace(/^run_/, '').startsWith(run.replace(/^run_/, '')));
+  const begun = [...queuedRuns, ...running].find((one) =>
+    one.run.replace(/^run_/, '').startsWith(run.replace(/^run_/, '')),
+  );
   const meant = begun === undefined || run === '' ? '' : `; did you mean ${begun.run}?`;
   return `this daemon has no open trial of a run ${run}${meant}`;
 }

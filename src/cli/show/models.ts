@@ -31,7 +31,9 @@ export function usageSection({
   if (failed > 0) body.push(styled('red', ours(`${plural(failed, 'request')} failed`)));
   const lost = exchanges.flatMap(({ unscripted, model }) => (unscripted ? [model] : []));
   for (const model of new Set(lost))
-    body.push(styled('red', text`no turn of the script of ${model} fits what it was asked: \`otherwise\` answered`));
+    body.push(
+      styled('red', text`no turn of the script of ${model} fits what it was asked: \`otherwise\` answered`),
+    );
   if (replay) {
     const { of, fromHarness } = replay;
     const from = fromHarness === undefined ? '' : text`, recorded with the harness ${fromHarness},`;

@@ -277,19 +277,22 @@ test.each([
   ['an agent whose script has one', { tools: true }, 'the task', undefined],
   ['a title, for which no script needs a turn', { tools: false }, 'another task', undefined],
   ['a judge whose script has no turn', { tools: false, response_format: form }, 'another task', true],
-] as const)('an answer says whether a script has nothing for a conversation: %s', async (_, given, text, lost) => {
-  const { tools, ...more } = given;
-  const body = {
-    ...{ model: 'm', messages: [{ role: 'user', content: text }], ...more },
-    ...(tools && { tools: [{ type: 'function', function: bash }] }),
-  };
-  const upstream = scripted({ turns: [{ when: { user: 'the task' }, text: 'Done.' }] });
-  const answer = await upstream.send(
-    {
-      ...{ wire: 'openai-chat', method: 'POST', path: '/chat/completions', headers: {} },
-      body: Buffer.from(JSON.stringify(body)),
-    },
-    AbortSignal.timeout(60_000),
-  );
-  expect([answer.status, answer.unscripted]).toEqual([200, lost]);
-});
+] as const)(
+  'an answer says whether a script has nothing for a conversation: %s',
+  async (_, given, text, lost) => {
+    const { tools, ...more } = given;
+    const body = {
+      ...{ model: 'm', messages: [{ role: 'user', content: text }], ...more },
+      ...(tools && { tools: [{ type: 'function', function: bash }] }),
+    };
+    const upstream = scripted({ turns: [{ when: { user: 'the task' }, text: 'Done.' }] });
+    const answer = await upstream.send(
+      {
+        ...{ wire: 'openai-chat', method: 'POST', path: '/chat/completions', headers: {} },
+        body: Buffer.from(JSON.stringify(body)),
+      },
+      AbortSignal.timeout(60_000),
+    );
+    expect([answer.status, answer.unscripted]).toEqual([200, lost]);
+  },
+);
