@@ -151,8 +151,9 @@ const HttpModel = z.strictObject({
     .default([])
     .meta({
       description:
-        'Options of a request that its server does not accept, such as reasoning_effort. They are left out of ' +
-        'every request. Offsite learns most of them from the refusals of the server.',
+        'Options of a request that its server does not accept, such as reasoning_effort, and forms of a ' +
+        'conversation, such as long_call_ids. They are left out of every request. Offsite learns most of them ' +
+        'from the refusals of the server.',
     }),
   headersTimeout: Duration.optional().meta({
     description: 'How long an answer may take to begin. Default: no separate limit.',

@@ -3,23 +3,26 @@ import { isEssential, type RequestOption } from './request-options.ts';
 
 /**
  * The options of a request that a refusal names, in the order in which to try without them: those at a path
- * that the server names, then those that its words quote, those that its words contain, and those of a topic
- * that its words are about. Servers write names in many ways, so case and separators do not count.
+ * that the server names, then forms of the conversation that its words are about, options that its words
+ * quote, those that its words contain, and those of a topic that its words are about. Servers write names in
+ * many ways, so case and separators do not count.
  */
 export function namedOptions(
   { parameters, message = '' }: ModelError,
   options: readonly RequestOption[],
 ): RequestOption[] {
   const atPaths = parameters.flatMap((path) => atPath(path, options));
+  // What a template says about the conversation contains words that are names of options too.
+  const forms = options.filter(({ refusal }) => refusal?.test(message));
   const quotedOf = (some: readonly RequestOption[]) =>
     [...message.matchAll(/["'`]([\w.[\]-]{1,100})["'`]/g)].flatMap(([, name = '']) =>
       some.filter((option) => namesOf(option).some((one) => folded(one) === folded(name))),
     );
   // A server that names what the request means is only about its annotations, whatever its words contain.
   if (atPaths.length === 0 && parameters.some(isOfEssential))
-    return quotedOf(options.filter(({ path }) => path.includes('[]')));
-  const quoted = quotedOf(options);
-  return [...new Set([...atPaths, ...quoted, ...contained(message, options), ...ofTopic(message, options)])];
+    return [...new Set([...forms, ...quotedOf(options.filter(({ path }) => path.includes('[]')))])];
+  const all = [...atPaths, ...forms, ...quotedOf(options), ...contained(message, options)];
+  return [...new Set([...all, ...ofTopic(message, options)])];
 }
 
 function isOfEssential(path: string): boolean {

@@ -55,9 +55,9 @@ export function refusedOptions(
       const learned = [...rulesOf(wire)].filter(([, at]) => now - at < believedMs).map(([rule]) => rule);
       return [...without, ...learned];
     },
-    // What the gateway adds, and what has another name, is no loss of what was asked for.
-    mayLearn: ({ path, changes }) =>
-      translation === 'lenient' || path.startsWith('stream_options') || changes.length > 1,
+    // What the gateway adds is no loss of what was asked for.
+    mayLearn: ({ path, meansSame }) =>
+      translation === 'lenient' || path.startsWith('stream_options') || meansSame === true,
     learn(wire, all) {
       // A lower limit depends on the length of the conversation, so the next request asks for more again.
       const rules = all.filter((rule) => !rule.includes('<='));

@@ -6,6 +6,7 @@ import type { UpstreamRequest } from '../upstream.ts';
 import { words } from '../wires/accepted.ts';
 import { isObject, type JsonObject, parsed } from '../wires/lenient.ts';
 import { hostedMembers } from '../wires/wire-table.ts';
+import { formsOf, withoutForms } from './conversation-forms.ts';
 
 /**
  * The options of a request: the members that may be left out, because the rest still asks for the same. They
@@ -24,6 +25,10 @@ export interface RequestOption {
   value: string | undefined;
   /** The rules that change it, one after another: first its other name or value, then without it. */
   changes: readonly (readonly string[])[];
+  /** Set for a form of the conversation: how servers say that they do not take it. */
+  refusal?: RegExp;
+  /** Whether a request without it asks for all that was asked for. */
+  meansSame?: boolean;
 }
 
 /**
@@ -102,10 +107,12 @@ export function optionsOf(asked: Asked): RequestOption[] {
   const found = new Map<string, RequestOption>();
   for (const place of placesIn(json, asked)) {
     const { path, name, of } = place;
-    if (!found.has(path))
-      found.set(path, { path, name, value: shortValue(path, of[name]), ...changesOf(place, of[name]) });
+    const key = name === 'role' ? `${path}=${String(of[name])}` : path;
+    if (!found.has(key))
+      found.set(key, { path, name, value: shortValue(path, of[name]), ...changesOf(place, of[name]) });
   }
-  return [...found.values()];
+  const formed = formsOf(json, asked.wire).map((form) => ({ aliases: [], value: undefined, ...form }));
+  return [...found.values(), ...formed];
 }
 
 /** The value as a rule has it: a string as it is, anything else as JSON. */
@@ -121,12 +128,13 @@ function shortValue(path: string, value: unknown): string | undefined {
 function changesOf(
   { path, name, of, isLimit }: Place,
   value: unknown,
-): Pick<RequestOption, 'aliases' | 'changes'> {
+): Pick<RequestOption, 'aliases' | 'changes' | 'meansSame'> {
   if (isLimit) {
     const lower = [2, 4, 8, 16, 32].map((part) => Math.floor(Number(value) / part));
     return {
       aliases: [],
       changes: lower.filter((limit) => limit >= leastTokens).map((limit) => [`${path}<=${limit}`]),
+      meansSame: true,
     };
   }
   if (name in defaults) return { aliases: [], changes: [[`${path}=${textOf(value)}`]] };
@@ -137,7 +145,8 @@ function changesOf(
   const other = otherNames[name];
   if (other !== undefined && !path.includes('.')) {
     const both = [name, other];
-    return { aliases: [other], changes: other in of ? [[name]] : [[name], both] };
+    const changes = other in of ? [[name]] : [[name], both];
+    return { aliases: [other], changes, meansSame: changes.length > 1 };
   }
   return { aliases: [], changes: [[path]] };
 }
@@ -225,6 +234,9 @@ export function withoutOptions(asked: Asked, rules: readonly string[]): Fitted {
       delete of[name];
     }
   }
+  const forms = withoutForms(json, wire, rules);
+  for (const form of forms) leftOut.add(form);
+  if (forms.length > 0) for (const name of ['messages', 'input', 'instructions', 'system']) changed.add(name);
   if (changed.size === 0) return { body, leftOut: [] };
   const written = membersOf(body, memberNames(wire)).flatMap(({ name, start, end }) => {
     if (!(name in json)) return [];

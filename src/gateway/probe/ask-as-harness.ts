@@ -8,7 +8,7 @@ import type { GatewaySession } from '../gateway.ts';
 import { Losses } from '../translation/losses.ts';
 import { answerOf, type NeutralEvent } from '../translation/neutral-answer.ts';
 import type { ModelPart, NeutralMessage, NeutralRequest } from '../translation/neutral-request.ts';
-import { type JsonObject, list } from '../wires/lenient.ts';
+import { type JsonObject, list, objectsOf } from '../wires/lenient.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import { readEvents, wholeOf } from './streamed-answer.ts';
 
@@ -23,6 +23,10 @@ interface HarnessForm {
 }
 
 const system = 'You are an agent. Be brief.';
+const said = (role: string, text: string) => ({
+  ...{ type: 'message', role },
+  content: [{ type: 'input_text', text }],
+});
 const agents = {
   ...{ type: 'function', name: 'list_agents', description: 'Lists agents.', strict: false },
   parameters: { type: 'object', properties: {}, additionalProperties: false },
@@ -34,14 +38,23 @@ export const harnessForms: Readonly<Record<Wire, HarnessForm>> = {
     name: 'opencode',
     options: (max_tokens, { messages }) => ({
       ...{ max_tokens, tool_choice: 'auto', stream_options: { include_usage: true } },
-      messages: [{ role: 'system', content: system }, ...list(messages)],
+      messages: [
+        { role: 'system', content: system },
+        ...objectsOf(messages).map((one, at, all) =>
+          // As it says what a tool has shown.
+          all[at - 1]?.role === 'tool' && one.role === 'user'
+            ? { ...one, content: [{ type: 'text', text: one.content }] }
+            : one,
+        ),
+      ],
     }),
   },
   'openai-responses': {
     name: 'Codex',
     options: (_, { input, tools }) => ({
       input: [
-        { type: 'message', role: 'developer', content: [{ type: 'input_text', text: system }] },
+        ...[system, 'Use tools.'].map((text) => said('developer', text)),
+        said('user', 'The folder is /workspace.'),
         ...list(input),
       ],
       tools: [...list(tools), { type: 'namespace', name: 'agents', description: 'Tools.', tools: [agents] }],
@@ -151,7 +164,12 @@ function neutralMessage(message: ChatMessage, said: ReadonlyMap<string, ModelPar
     case 'model':
       return {
         from: 'model',
-        parts: said.get(message.calls[0]?.id ?? '') ?? [{ type: 'text', text: message.text }],
+        parts: said.get(message.calls[0]?.id ?? '') ?? [
+          ...(message.text === '' ? [] : [{ type: 'text' as const, text: message.text }]),
+          ...message.calls.map(({ arguments: given, ...call }) => ({
+            ...{ type: 'call' as const, ...call, arguments: JSON.stringify(given) },
+          })),
+        ],
       };
   }
 }

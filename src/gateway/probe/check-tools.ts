@@ -27,12 +27,31 @@ const tool = {
   },
 };
 
-/** Lets a model call a tool for real, and sends the results back. Throws only the signal's reason. */
+/**
+ * A call of another model, and what the user says after its result: a conversation of a harness has both, and
+ * some servers refuse ids of other forms, or a user at this place.
+ */
+export const earlierCall: readonly ChatMessage[] = [
+  { from: 'user', text: 'Look up the secret code of Rome.' },
+  {
+    ...{ from: 'model', text: '' },
+    calls: [{ id: 'call_offsite_check_0', name: tool.name, arguments: { city: 'Rome' } }],
+  },
+  { from: 'tool', callId: 'call_offsite_check_0', text: 'no such city', failed: false },
+];
+
+/**
+ * Lets a model call a tool for real, and sends the results back. Throws only the signal's reason.
+ *
+ * @param earlier what comes before in the conversation
+ */
 export async function checkTools(
   ask: (request: ChatRequest) => Promise<ChatAnswer>,
   signal: AbortSignal,
+  earlier: readonly ChatMessage[] = [],
 ): Promise<CheckedTools> {
   const messages: ChatMessage[] = [
+    ...earlier,
     {
       from: 'user',
       text:

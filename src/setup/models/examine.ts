@@ -4,7 +4,7 @@ import type { ChatAnswer, ChatRequest } from '../../gateway/chat/chat.ts';
 import type { GatewaySession } from '../../gateway/gateway.ts';
 import { harnessForms, openHarnessDoor } from '../../gateway/probe/ask-as-harness.ts';
 import { checkSpeed } from '../../gateway/probe/check-speed.ts';
-import { checkTools } from '../../gateway/probe/check-tools.ts';
+import { checkTools, earlierCall } from '../../gateway/probe/check-tools.ts';
 import { checkWires } from '../../gateway/probe/check-wires.ts';
 import { openDirectModel, type Used } from '../../gateway/probe/direct-model.ts';
 import { askBelow, lookAtServer, rootOf, type ServerLook } from '../../gateway/probe/look-at-server.ts';
@@ -101,7 +101,7 @@ async function checkHarnesses(
     const before = (await session.account()).exchanges.length;
     const ask = (request: ChatRequest) =>
       askWithin((asking) => door.ask(wire, request, asking), { name, within, signal });
-    const tools = await checkTools(ask, signal);
+    const tools = await checkTools(ask, signal, earlierCall);
     const exchanges = (await session.account()).exchanges.slice(before);
     const leftOut = new Set(exchanges.flatMap(({ losses = [] }) => losses.map(({ path }) => path)));
     const isTranslated = exchanges.some(({ translation }) => translation);

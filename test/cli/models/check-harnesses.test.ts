@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import type { Clock } from '../../../src/base/clock.ts';
-import type { JsonObject } from '../../../src/gateway/wires/lenient.ts';
+import { type JsonObject, objectsOf } from '../../../src/gateway/wires/lenient.ts';
 import type { Wire } from '../../../src/suite/model-config.ts';
 import { ableModel, scriptedServer } from '../../gateway/probe/scripted-server.ts';
 import {
@@ -100,6 +100,56 @@ describe('models check asks as harnesses do', { timeout: 60_000 }, () => {
     using set = placeOf(server, { without: ['reasoning_effort', 'parallel_tool_calls'] });
     expect(await check(set)).toMatchObject({ exitCode: 0, findings: [] });
   });
+
+  test.each<[string, string, (body: JsonObject) => boolean, string]>([
+    [
+      'ids of calls of nine characters',
+      'Tool call id was call_0 but must be a-z, A-Z, 0-9, with a length of 9.',
+      ({ messages }) =>
+        objectsOf(messages).some(
+          ({ tool_call_id: id }) => id !== undefined && !/^[a-zA-Z0-9]{9}$/.test(`${id}`),
+        ),
+      'long_call_ids',
+    ],
+    [
+      'no user after a tool',
+      "Unexpected role 'user' after role 'tool'",
+      ({ messages }) =>
+        objectsOf(messages).some(({ role }, at, all) => role === 'user' && all[at - 1]?.role === 'tool'),
+      'user_after_tool',
+    ],
+    [
+      'users and models in turns',
+      'After the optional system message, conversation roles must alternate user/assistant/user/assistant/...',
+      ({ messages }) =>
+        objectsOf(messages).some(({ role }, at, all) => role === 'user' && all[at - 1]?.role === 'user'),
+      'repeated_role',
+    ],
+    [
+      'contents that are strings',
+      'messages[4].content: invalid type: sequence, expected a string',
+      ({ messages }) => objectsOf(messages).some(({ content }) => Array.isArray(content)),
+      'content_list',
+    ],
+  ])(
+    'finds that a server takes only %s, as runs would, and what to set',
+    async (_, message, refuses, name) => {
+      await using server = await proxied((body) =>
+        refuses(body) ? json(400, { object: 'error', message, code: 400 }) : undefined,
+      );
+      using place = placeOf(server);
+      const { exitCode, findings } = await check(place);
+      expect({ exitCode, findings }).toMatchObject({
+        exitCode: 0,
+        findings: [{ level: 'advice', set: `without: [${name}]` }],
+      });
+      const before = server.received.length;
+      using set = placeOf(server, { without: [name] });
+      expect(await check(set)).toMatchObject({ exitCode: 0, findings: [] });
+      for (const { body } of server.received.slice(before))
+        if (`${body}`) expect(refuses(JSON.parse(`${body}`))).toBe(false);
+    },
+  );
 
   test('tells that tools fail when they are streamed, although they work in one piece', async () => {
     const broken: Step = (response) =>
