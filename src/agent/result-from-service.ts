@@ -20,7 +20,7 @@ export function resultFromService(
     result: {
       ...{ version: recordVersion, verdict, fromService: true },
       ...(!shown && { cause: { kind: 'infrastructure', phase: 'collect', message } }),
-      ...{ startedAt: at, finishedAt: at, phases: [], modelUnmeasured: false },
+      ...{ startedAt: at, finishedAt: at, phases: [], modelUnmeasured: true },
       ...(sandboxId !== undefined && { sandboxId }),
       ...(exitCode !== undefined && { harness: { ended: 'exited', exitCode } }),
       ...(filesChanged && { filesChanged }),

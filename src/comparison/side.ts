@@ -173,8 +173,8 @@ function measuredIn({ blobs }: Ledger, trial: ListedTrial): Partial<Record<Measu
   const result = recordIn(stored);
   if (!result || result.verdict !== trial.verdict) return undefined;
   const usage = usageOf(result);
-  // A replay costs nothing, and takes no model's time.
-  if (result.replay) return {};
+  // A replay costs nothing, and takes no model's time. The service shows no times.
+  if (result.replay || result.fromService) return {};
   return {
     durationMs: result.finishedAt - result.startedAt,
     ...(usage?.totalTokens !== undefined && { tokens: usage.totalTokens }),

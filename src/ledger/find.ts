@@ -63,6 +63,9 @@ export interface ListedRun {
 /** How many candidates an error names. */
 const named = 10;
 
+/** The SQL condition that only the service had the result of a trial. It shows no times. */
+const isTaken = "trials.state = 'finished' AND trials.withdrawn IS 'elsewhere' AND reports.trial IS NULL";
+
 /** All batches of the ledger, newest first; only the one with the key; or only so many. */
 export function listBatches(
   records: Records,
@@ -78,15 +81,17 @@ export function listBatches(
          count(*) FILTER (WHERE trials.verdict = 'void') AS void,
          count(*) FILTER (WHERE trials.state <> 'finished' AND trials.withdrawn IS NULL) AS unfinished,
          count(*) FILTER (WHERE trials.state <> 'finished' AND trials.withdrawn = 'canceled') AS canceled,
+         count(*) FILTER (WHERE ${isTaken}) AS from_service,
          count(DISTINCT runs.case_id) AS cases,
          count(*) FILTER (WHERE trials.state = 'finished' AND trials.duration_ms IS NULL) AS unlisted,
          coalesce(sum(trials.duration_ms), 0) AS duration_ms,
-         ${knownSum('tokens')}, ${knownSum('cost_usd')}, max(trials.finished_at) AS last_at,
-         count(*) FILTER (WHERE trials.state = 'finished') = count(trials.steady_clock)
+         ${knownSum('tokens')}, ${knownSum('cost_usd')}, max(trials.finished_at) FILTER (WHERE NOT (${isTaken})) AS last_at,
+         count(*) FILTER (WHERE trials.state = 'finished' AND NOT (${isTaken})) = count(trials.steady_clock)
            AND count(DISTINCT trials.steady_clock) = 1 AS is_steady,
          max(trials.steady_to) - min(trials.steady_from) AS steady_ms
        FROM (SELECT * FROM batches WHERE ?1 IS NULL OR key = ?1 ORDER BY started_at DESC, key DESC LIMIT ?2) AS batches
          LEFT JOIN runs ON runs.batch = batches.key LEFT JOIN trials ON trials.run = runs.key
+         LEFT JOIN reports ON reports.trial = trials.key
        GROUP BY batches.key ORDER BY batches.started_at DESC, batches.key DESC`,
       only ?? null,
       newest ?? -1,
@@ -98,6 +103,7 @@ export function listBatches(
       void: Number(row.void),
       unfinished: Number(row.unfinished),
       canceled: Number(row.canceled),
+      fromService: Number(row.from_service),
       cases: Number(row.cases),
       unlisted: Number(row.unlisted),
       durationMs: Number(row.duration_ms),

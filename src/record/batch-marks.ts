@@ -8,6 +8,8 @@ export interface BatchFacts {
   unfinished: number;
   /** Trials that were canceled, or abandoned, before they had a result. */
   canceled?: number | undefined;
+  /** Trials of whose results only the service had a record. */
+  fromService?: number | undefined;
   /** How many cases it has. */
   cases: number;
   /** How many cases its suite has, if some were left out on purpose. */
@@ -31,13 +33,15 @@ export interface Regraded {
 
 /** What to know before the results of a batch are believed or compared, each in a few words. */
 export function batchMarks(batch: BatchFacts): string[] {
-  const { unfinished, canceled = 0, cases, suiteCases, answers, isForeign, regraded, audited } = batch;
+  const { unfinished, canceled = 0, fromService = 0, cases, suiteCases } = batch;
+  const { answers, isForeign, regraded, audited } = batch;
   return [
     ...(isForeign ? ['foreign'] : []),
     ...(answers === 'replayed' || answers === 'forked' ? [answers] : []),
     ...(suiteCases !== undefined && suiteCases > cases ? [`${cases} of ${suiteCases} cases`] : []),
     ...(unfinished > 0 ? [`${unfinished} ${unfinished === 1 ? 'trial' : 'trials'} left`] : []),
     ...(canceled > 0 ? [`${canceled} ${canceled === 1 ? 'trial' : 'trials'} canceled`] : []),
+    ...(fromService > 0 ? [`${fromService} from the service`] : []),
     ...(regraded ? [regradedText(batch, regraded)] : []),
     ...(audited ? [auditedText(audited)] : []),
   ];

@@ -25,6 +25,8 @@ export interface TrialListing {
   failure?: string | undefined;
   failures: number;
   notRun?: true | undefined;
+  /** Set if only the service had the result. It shows no times. */
+  fromService?: true | undefined;
   harnessVersion?: string | undefined;
   verifiedIn?: TrialRecord['verifiedIn'];
   validatedIn?: TrialRecord['validatedIn'];
@@ -46,7 +48,7 @@ export interface Elapsed {
 
 export function listingOf(result: TrialRecord): TrialListing {
   const { verdict, startedAt, finishedAt, steady, cause, systemChanges } = result;
-  const { notRun, harnessVersion, verifiedIn, validatedIn, mappedImages, replay } = result;
+  const { notRun, fromService, harnessVersion, verifiedIn, validatedIn, mappedImages, replay } = result;
   const usage = usageOf(result);
   const failures = failuresOf(result);
   return {
@@ -54,7 +56,7 @@ export function listingOf(result: TrialRecord): TrialListing {
     ...{ totalTokens: usage?.totalTokens, costUsd: usage?.costUsd },
     cause: cause && { kind: cause.kind, phase: cause.phase, message: oneLine(cause.message) },
     ...{ failure: failures[0] && oneLine(failures[0]), failures: failures.length },
-    ...{ notRun, harnessVersion, verifiedIn, validatedIn, mappedImages, replay },
+    ...{ notRun, fromService, harnessVersion, verifiedIn, validatedIn, mappedImages, replay },
     systemChanges: systemChanges && { unexpected: { count: systemChanges.unexpected.count } },
   };
 }

@@ -126,9 +126,16 @@ test('a ledger that was restored from its backup takes what the service has, and
   const { exitCode, stdout, stderr } = await offsite(place, ['resume'], { env });
   expect(exitCode, stderr).toBe(0);
   expect(stderr).toContain('took the results of 2 trials from the service');
-  expect(stdout).toMatch(/all +2 +0 +0 +100 %/);
+  // The service shows no times.
+  expect(stdout).toMatch(/all +2 +0 +0 +100 % +– +–/);
   expect(await service.ask('evals.runs.list', { caseId: 'one' })).toEqual(first);
   expect(service.asked.filter((operation) => operation === 'evals.reportTrial')).toHaveLength(reports);
+  expect((await offsite(place, ['show'])).stdout).toMatch(/^batch .*, 2 from the service$/m);
+  const trial = await offsite(place, ['show', 'one/worker#0']);
+  expect(trial.stdout).toMatch(/#0 {2}passed {2}from the service$/m);
+  const [listed] = JSON.parse((await offsite(place, ['data', 'batches', '--json'])).stdout);
+  expect(listed).toMatchObject({ passed: 2, marks: ['2 from the service'] });
+  expect(listed).not.toHaveProperty('elapsedMs');
 });
 
 test('parked results: `outbox retry` without ids takes all of them', async () => {

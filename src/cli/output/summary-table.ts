@@ -25,14 +25,15 @@ export function summaryTable(summary: BatchSummary<TrialNumbers>): Printable {
       unfinished: summary.runs.flatMap(({ unfinished = [] }) => unfinished),
       harnessVersion: undefined,
       commands: summary.runs.reduce((sum, { commands }) => sum + commands, 0),
+      trials: summary.runs.flatMap(({ trials }) => trials),
     },
   ];
   const priced = rows.some(({ costUsd = 0 }) => costUsd > 0);
   const used = rows.some(({ tokens }) => tokens !== 0);
   const versioned = rows.some(({ harnessVersion }) => harnessVersion !== undefined);
   const columns = [
-    { column: { right: 'time' }, cell: (row: Row) => timeOf(row) },
-    { column: { right: 'commands' }, cell: (row: Row) => String(row.commands) },
+    { column: { right: 'time' }, cell: (row: Row) => (ranHere(row) ? timeOf(row) : '–') },
+    { column: { right: 'commands' }, cell: (row: Row) => (ranHere(row) ? String(row.commands) : '–') },
     ...(used ? [{ column: { right: 'tokens' }, cell: (row: Row) => count(row.tokens) }] : []),
     ...(priced ? [{ column: { right: 'cost' }, cell: (row: Row) => cost(row.costUsd) }] : []),
     ...(versioned ? [{ column: 'harness', cell: (row: Row) => row.harnessVersion ?? '' }] : []),
@@ -132,8 +133,16 @@ function sameSandboxLines({ runs }: BatchSummary<TrialNumbers>): Printable[] {
   ];
 }
 
-type Row = Pick<RunSummary, 'durationMs' | 'commands' | 'tokens' | 'costUsd' | 'harnessVersion'> &
+type Row = Pick<
+  RunSummary<TrialNumbers>,
+  'durationMs' | 'commands' | 'tokens' | 'costUsd' | 'harnessVersion' | 'trials'
+> &
   Pick<BatchSummary, 'elapsedMs' | 'elapsedIsAbout'>;
+
+/** Whether anything is known of how its trials ran: of some, only the service had the result. */
+function ranHere({ trials }: Row): boolean {
+  return trials.length === 0 || trials.some(({ fromService }) => !fromService);
+}
 
 /** The time that a person waited. The trials of a batch run at the same time, so it is not their sum. */
 function timeOf({ elapsedMs, elapsedIsAbout, durationMs }: Row): string {

@@ -95,6 +95,8 @@ export interface TrialNumbers {
   mappedImages?: TrialRecord['mappedImages'];
   /** Set if recorded answers took the place of models: it is not a live result. */
   replay?: TrialRecord['replay'];
+  /** Set if only the service had the result: its duration and its commands are not known, and count as 0. */
+  fromService?: true;
 }
 
 export type TrialSummary = TrialNumbers & TrialTexts;
@@ -204,7 +206,7 @@ export function summaryOf<Texts extends object>(
     const reported = !unreported.has(`${runId} ${ordinal}`);
     run.trials.push({ ...{ ordinal, verdict, reported }, ...numbersOf(listing), ...texts });
     run.notRun += listing.notRun && listing.cause?.kind === 'harness' ? 1 : 0;
-    times.push(listing);
+    if (!listing.fromService) times.push(listing);
     if (listing.harnessVersion !== undefined) run.harnessVersion ??= listing.harnessVersion;
   }
   const runs = batch.runs.map((run): RunSummary<TrialNumbers & Texts> => {
@@ -255,7 +257,7 @@ function spanOf(
 }
 
 function numbersOf(listing: TrialListing): Omit<TrialNumbers, 'ordinal' | 'verdict' | 'reported'> {
-  const { verifiedIn, validatedIn, systemChanges, mappedImages, replay } = listing;
+  const { verifiedIn, validatedIn, systemChanges, mappedImages, replay, fromService } = listing;
   return {
     durationMs: listing.finishedAt - listing.startedAt,
     commands: listing.commands ?? 0,
@@ -266,6 +268,7 @@ function numbersOf(listing: TrialListing): Omit<TrialNumbers, 'ordinal' | 'verdi
     ...(systemChanges && { systemChanges }),
     ...(mappedImages && { mappedImages }),
     ...(replay && { replay }),
+    ...(fromService && { fromService }),
   };
 }
 

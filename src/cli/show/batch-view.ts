@@ -171,8 +171,10 @@ function notPassedLine(
 
 function passedLines({ runs }: BatchSummary<TrialNumbers>, nameOf: (ordinal: number) => string): Printable[] {
   const passed = runs.flatMap(({ trials }) => trials).filter(({ verdict }) => verdict === 'passed');
-  return passed.map(({ ordinal, durationMs, commands }) => {
-    const facts = `${duration(durationMs)}, ${plural(commands, 'command')}`;
+  return passed.map(({ ordinal, durationMs, commands, fromService }) => {
+    const facts = fromService
+      ? 'from the service'
+      : `${duration(durationMs)}, ${plural(commands, 'command')}`;
     return text`${mark('passed')} ${styled('bold', nameOf(ordinal))}  ${styled('dim', ours(facts))}`;
   });
 }

@@ -95,10 +95,10 @@ const nothing: Record<Part, string> = {
 };
 
 function headOf({ run, trial, record }: ShownTrial): Printable {
-  const { verdict, startedAt, finishedAt } = record;
+  const { verdict, startedAt, finishedAt, fromService } = record;
   const style = verdict === 'passed' ? 'green' : verdict === 'failed' ? 'red' : 'yellow';
   const name = text`${run.caseId} · ${run.variant} #${trial.ordinal}`;
-  const when = `${duration(finishedAt - startedAt)}, ${minute(startedAt)}`;
+  const when = fromService ? 'from the service' : `${duration(finishedAt - startedAt)}, ${minute(startedAt)}`;
   return text`${mark(verdict)} ${styled('bold', name)}  ${styled(style, ours(verdict))}  ${styled('dim', ours(when))}`;
 }
 

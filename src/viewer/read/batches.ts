@@ -69,10 +69,11 @@ export function readSummaries(ledger: Ledger, batch: number, trials: readonly nu
     if (trial?.result === undefined || trial.verdict === undefined || trial.batch !== batch) return [];
     const listing = listings.get(key);
     if (!listing) return [{ key, reason: unreadableReason(ledger, trial.result) }];
-    const { startedAt, finishedAt, costUsd, totalTokens, commands } = listing;
+    const { startedAt, finishedAt, fromService, costUsd, totalTokens, commands } = listing;
+    const durationMs = fromService ? undefined : finishedAt - startedAt;
     return [
       {
-        ...{ key, reason: reasonOf(trial.verdict, listing), durationMs: finishedAt - startedAt },
+        ...{ key, reason: reasonOf(trial.verdict, listing), durationMs },
         ...{ costUsd, totalTokens, commands },
       },
     ];
