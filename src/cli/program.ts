@@ -47,6 +47,7 @@ export async function runProgram(given: readonly string[]): Promise<number> {
   inheritSettings(program);
   try {
     refuseUnknown(program, argv);
+    refuseOtherOption(program, argv);
     refuseOptionAsValue(program, argv);
     refuseValueOfFlag(program, argv);
     await program.parseAsync(argv, { from: 'user' });
@@ -99,6 +100,11 @@ function usualFirst<Item>(
 
 /** What other programs call what a command does here. */
 const otherWords: Readonly<Record<string, string>> = {
+  'offsite eval': 'run',
+  'offsite test': 'run',
+  'offsite report': 'show, or export --html report.html',
+  'daemon logs': 'journalctl --unit offsite, for a daemon of `offsite daemon install`',
+  'daemon restart': 'offsite daemon drain, and offsite daemon',
   'daemon start': 'offsite daemon, without a further word',
   'daemon stop': 'offsite daemon drain',
 };
@@ -148,6 +154,29 @@ function refuseOptionAsValue(program: Command, argv: readonly string[]): void {
     const place = `word ${index + 2} after offsite, "${next}", stands where ${word} has its value`;
     const meant = `(If it is the value: ${word}=${next})`;
     command.error(`error: ${place}\n${meant}`, { code: 'commander.optionMissingArgument' });
+  }
+}
+
+/** What options of other programs are here. */
+const otherOptions: Readonly<Record<string, string>> = {
+  'run --repeat': '--trials',
+  'run --epochs': '--trials',
+  'run -n': '--concurrency, or --trials',
+  'run --model': '--variant: a model of offsite.yaml in a variant of the suite',
+  'run --max-concurrency': '--concurrency',
+  'serve --listen': '--host and --port',
+  'daemon enqueue --trials': 'trials in the suite',
+};
+
+function refuseOtherOption(program: Command, argv: readonly string[]): void {
+  const [first = '', second = ''] = argv;
+  for (const word of argv) {
+    const [option = ''] = word.split('=');
+    const meant = otherOptions[`${first} ${option}`] ?? otherOptions[`${first} ${second} ${option}`];
+    if (meant !== undefined)
+      program.error(`error: unknown option '${option}'\n(Did you mean ${meant}?)`, {
+        code: 'commander.unknownOption',
+      });
   }
 }
 

@@ -210,7 +210,9 @@ export function unknownBatch(records: Records, name: string): OffsiteError {
     {
       code: 'BATCH_UNKNOWN',
       kind: 'input',
-      hint: '`offsite data batches` lists the ids. The beginning of one is enough, and `last` is the last batch.',
+      hint: name.endsWith('.html')
+        ? 'A page that `offsite export --html FILE` wrote is opened, and compared with another one, in the browser.'
+        : '`offsite data batches` lists the ids. The beginning of one is enough, and `last` is the last batch.',
     },
   );
 }

@@ -44,7 +44,14 @@ function foreignIssue(file: string): FileIssue | undefined {
   const whole = readWhole(file);
   const has = (key: string) => whole !== undefined && Object.hasOwn(whole.value, key);
   if (!whole || has('suite') || has('variants')) return undefined;
-  if (has('models') && !has('cases'))
+  if (has('turns') && !has('cases'))
+    return whole.issue(
+      [],
+      'is the script of a model, not a suite: models.NAME.scripted of offsite.yaml names it, and a variant of a suite ' +
+        'the model',
+    );
+  const isConfiguration = ['models', 'profiles', 'sandboxes', 'daemon', 'service'].some(has);
+  if (isConfiguration && !has('cases') && !has('tasks'))
     return whole.issue(
       [],
       'is a configuration (models, profiles, sandboxes), not a suite; name the suite: Offsite finds the ' +

@@ -26,6 +26,12 @@ function flatten(issue: z.core.$ZodIssue, schema: z.ZodType | undefined): Schema
   }
   if (issue.code === 'invalid_union') {
     const meant = meantMember(issue.errors);
+    const { input, message } = issue;
+    // With keys that no member has, the union's own message says what there is.
+    const keys = typeof input === 'object' && input !== null ? Object.keys(input) : [];
+    const known = schema ? keysAt(schema, path) : [];
+    const isForeign = keys.length > 0 && keys.every((key) => nearest(key, known) === undefined);
+    if (meant && isForeign && !/^Invalid /.test(message)) return [{ path, message }];
     if (meant) return meant.flatMap((inner) => flatten({ ...inner, path: [...path, ...inner.path] }, schema));
   }
   if (issue.code === 'invalid_key') {
@@ -95,6 +101,10 @@ function unknownKey(key: string, known: readonly string[], schema: z.ZodType | u
   if (known.includes('apiKeyEnv') && /^(api[-_]?)?(key|token)$/i.test(key))
     return 'unknown key; keys stay in the environment: name the variable that holds it as apiKeyEnv';
   if (known.includes(key)) return 'is not possible together with the other keys here';
+  if (known.includes('scripted') && ['fillForms', 'turns', 'otherwise'].includes(key))
+    return 'unknown key here; it belongs in the script file, which `scripted` names';
+  const inSuite = known.includes('connections') ? ofSuites[key] : undefined;
+  if (inSuite !== undefined) return `unknown key here; ${inSuite}`;
   const near = nearest(key, known);
   // `model:` in place of `models:`: a letter too few or too many is likelier than another level.
   const isNumber = near !== undefined && (near === `${key}s` || key === `${near}s`);
@@ -103,11 +113,22 @@ function unknownKey(key: string, known: readonly string[], schema: z.ZodType | u
   if (places !== '' && isNumber) return `unknown key; did you mean "${near}"? "${key}" belongs at ${places}`;
   if (places !== '') return `unknown key here; it belongs at ${places}`;
   const ours = wordsOfOthers[key];
-  if (ours !== undefined) return `unknown key; in a suite that is ${ours}`;
+  if (ours !== undefined) return `unknown key; here that is ${ours}`;
   if (near !== undefined) return `unknown key; did you mean "${near}"?`;
   if (known.length === 0) return 'unknown key; check its spelling';
   return `unknown key; expected ${known.join(', ')}`;
 }
+
+/** Said of keys of a suite at the top of a configuration. */
+const ofSuites: Readonly<Record<string, string>> = {
+  judges: 'a suite names its judges; daemon.judges has those of runs that a daemon finds',
+  judge: 'it belongs in a case of a suite',
+  checks: 'it belongs in a case of a suite',
+  environment: 'it belongs in a suite; sandboxes has images and limits',
+  ...Object.fromEntries(
+    ['suite', 'cases', 'variants', 'trials', 'tasks'].map((key) => [key, 'it belongs in a suite file']),
+  ),
+};
 
 /** Keys of promptfoo, Inspect and Harbor that no key here resembles. */
 const wordsOfOthers: Readonly<Record<string, string>> = {
@@ -116,6 +137,7 @@ const wordsOfOthers: Readonly<Record<string, string>> = {
     scorer: '`checks`, `judge` or `validator` of a case',
     scorers: '`checks`, `judge` or `validator` of a case',
   },
+  ...{ n_concurrent_trials: '`concurrency`', orchestrator: '`concurrency`', agents: '`variants` of a suite' },
   ...{ epochs: '`trials`', repeat: '`trials`', n_attempts: '`trials`', vars: '`variables` of a case' },
 };
 

@@ -201,7 +201,7 @@ const CaseSource = z.strictObject({
     .meta({ description: 'Labels for people. Offsite does nothing with them.' }),
   variables: z.record(z.string(), z.unknown()).optional().meta({
     description:
-      'Values for {{name}} in prompt, prepare, verify and validator, and environment variables in scripts.',
+      'Values for {{name}} in prompt, prepare, verify, validator, checks and judge, and environment variables in scripts.',
   }),
   source: z
     .union([GitSource, EmptySource], { error: 'expected {git, ref}, or {kind: empty}' })

@@ -6,7 +6,6 @@ import { type ComparedBatches, compareBatches } from '../../comparison/compariso
 import { readReference } from '../../comparison/side.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
 import { lastBatch, lastWord } from '../../ledger/find.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import { text } from '../../text/printable.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
@@ -57,7 +56,7 @@ async function compare(
   const a = given ?? (last ? batchBefore(context, last).id : lastWord);
   const compared = options.baseline
     ? await comparedWithBaseline(context, a)
-    : comparedBatches(context.ledger(), a, newer);
+    : comparedBatches(context, a, newer);
   const unread = unreadText(compared);
   if (unread && !options.json) context.out.print(unread);
   if (options.json) context.out.json(compared);
@@ -92,9 +91,16 @@ function batchBefore(context: CommandContext, { key, id, suite }: StoredBatch): 
   });
 }
 
-function comparedBatches(ledger: Ledger, a: string, b: string | undefined): ComparedBatches {
+function comparedBatches(context: CommandContext, a: string, b: string | undefined): ComparedBatches {
+  const ledger = context.ledger();
   const older = readReference(ledger, a);
-  return compareBatches(ledger, older, readReference(ledger, b ?? lastWord));
+  const newer = readReference(ledger, b ?? lastWord);
+  const [one, other] = [older, newer].map(({ batches }) => batches[0]?.suite);
+  if (one !== undefined && other !== undefined && one !== other)
+    context.err.print(
+      text`A is of the suite ${one}, B of ${other}: only cases with the same id are compared`,
+    );
+  return compareBatches(ledger, older, newer);
 }
 
 async function comparedWithBaseline(context: CommandContext, name: string): Promise<ComparedBatches> {

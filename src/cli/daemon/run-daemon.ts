@@ -6,6 +6,7 @@ import type { DaemonEnd } from '../../agent/daemon/daemon-parts.ts';
 import { controlRoutes, statusRoutes } from '../../agent/daemon/routes.ts';
 import { serviceManager } from '../../agent/daemon/service-manager.ts';
 import type { Workshop } from '../../api/context.ts';
+import { isLoopback } from '../../base/loopback.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { daemonLock } from '../../ledger/queue.ts';
 import { listen } from '../../service/listen.ts';
@@ -90,6 +91,11 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
   const listenAt = options.listen ?? (given === undefined ? undefined : address(given));
   const listener = listenAt && (await listen(statusRoutes(daemon).fetch, listenAt, clock));
   opened.defer(() => listener?.close(0));
+  if (listener && !isLoopback(new URL(listener.url).hostname))
+    log.warn(
+      { http: listener.url },
+      'everybody who reaches this address may read the status and the metrics',
+    );
   const { service, engine } = workshop;
   const { concurrency } = daemon.status();
   const at = { service, engine: engine.address, concurrency, dataFolder, http: listener?.url };

@@ -56,6 +56,33 @@ export const inTheCommandLine: readonly Mistake[] = [
     ],
   },
   {
+    mistake: 'the command of another program',
+    args: ['eval', 'suite.yaml'],
+    printed: [
+      "error: unknown command 'eval'",
+      '(Did you mean run?)',
+      'Run it with --help to see commands and options.',
+    ],
+  },
+  {
+    mistake: 'an option of another program',
+    args: ['run', 'suite.yaml', '--repeat', '3'],
+    printed: [
+      "error: unknown option '--repeat'",
+      '(Did you mean --trials?)',
+      'Run it with --help to see commands and options.',
+    ],
+  },
+  {
+    mistake: 'an address to serve at, as the daemon takes it',
+    args: ['serve', '--listen', '127.0.0.1:4600'],
+    printed: [
+      "error: unknown option '--listen'",
+      '(Did you mean --host and --port?)',
+      'Run it with --help to see commands and options.',
+    ],
+  },
+  {
     mistake: 'an option with a typo',
     args: ['run', 'suite.yaml', '--concurency', '2'],
     printed: [

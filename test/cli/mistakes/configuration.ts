@@ -210,6 +210,25 @@ sandboxes:
     printed: ['offsite.yaml:2:8: models.m.scripted: there is no file PROJECT/scirpt.yaml'],
   },
   {
+    mistake: 'keys of a suite, of a script and of Harbor in the configuration',
+    files: {
+      'offsite.yaml': `judges: [m]
+n_concurrent_trials: 4
+models:
+  m: { scripted: script.yaml, fillForms: true }
+profiles:
+  worker: { run: "true" }
+sandboxes:
+  roomy: { memory: 3g }
+`,
+    },
+    printed: [
+      'offsite.yaml:1:1: judges: unknown key here; a suite names its judges; daemon.judges has those of runs that a daemon finds',
+      'offsite.yaml:2:1: n_concurrent_trials: unknown key; here that is `concurrency`',
+      'offsite.yaml:4:31: models.m.fillForms: unknown key here; it belongs in the script file, which `scripted` names',
+    ],
+  },
+  {
     mistake: 'a script of a model with a typo',
     files: {
       'script.yaml': `turns:

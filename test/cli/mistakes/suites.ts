@@ -259,10 +259,40 @@ cases:
 `,
     },
     printed: [
-      'suite.yaml:4:1: epochs: unknown key; in a suite that is `trials`',
+      'suite.yaml:4:1: epochs: unknown key; here that is `trials`',
       'suite.yaml:5:1: judge: unknown key; did you mean "judges"? "judge" belongs at cases[].judge',
-      'suite.yaml:9:5: cases[0].assert: unknown key; in a suite that is `checks` and `judge` of a case',
-      'suite.yaml:10:5: cases[0].scorer: unknown key; in a suite that is `checks`, `judge` or `validator` of a case',
+      'suite.yaml:9:5: cases[0].assert: unknown key; here that is `checks` and `judge` of a case',
+      'suite.yaml:10:5: cases[0].scorer: unknown key; here that is `checks`, `judge` or `validator` of a case',
+    ],
+  },
+  {
+    mistake: 'a check in the form of promptfoo',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: bash }
+cases:
+  - id: a
+    checks: [{ type: contains, value: hello }]
+`,
+    },
+    printed: [
+      'suite.yaml:6:14: cases[0].checks[0]: expected {file: path}, {json: path, at: pointer}, or {run: command}, with contains, matches or equals',
+    ],
+  },
+  {
+    mistake: 'the script of a model in the place of a suite',
+    args: ['run', 'script.yaml'],
+    printed: [
+      'script.yaml:1:1: is the script of a model, not a suite: models.NAME.scripted of offsite.yaml names it, and a variant of a suite the model',
+    ],
+  },
+  {
+    mistake: 'a configuration without models in the place of a suite',
+    files: { 'offsite.yaml': 'profiles:\n  worker: { run: "true" }\n' },
+    args: ['daemon', 'enqueue', 'offsite.yaml'],
+    printed: [
+      'offsite.yaml:1:1: is a configuration (models, profiles, sandboxes), not a suite; name the suite: Offsite finds the configuration beside it, or takes --config FILE',
     ],
   },
   {
