@@ -185,6 +185,10 @@ describe.concurrent('an agent that prepares its workspace for the tests of a row
       `mkdir tests/test_add; printf '${fake}' > tests/test_add/__init__.py; cp -r tests/test_add tests/test_data`,
     ],
     [
+      'a link to a package that is imported in place of a test',
+      `mkdir mine; printf '${fake}' > mine/__init__.py; ln -s ../mine tests/test_add; ln -s ../mine a; ln a tests/test_data; ln tests/test_add z`,
+    ],
+    [
       'a module that is loaded in place of a test',
       'echo x | tee tests/test_add.so > tests/test_data.abi3.so; echo x > tests/test_add.pyc',
     ],

@@ -4,6 +4,7 @@ import { startDeadline } from '../../base/deadline.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { archives } from '../../bounds/sandbox.ts';
 import { PathRoom } from '../changes/path-room.ts';
+import type { ArchivedType } from './entries.ts';
 import { nameText, pathMax } from './names.ts';
 import { DeclaredBytes, unpackArchive } from './raw-archive.ts';
 import { typeOf } from './read.ts';
@@ -17,7 +18,7 @@ export interface CarryRequest {
    * Whether an entry is copied. `path` is relative to the path that is copied; '' is that path itself. A
    * folder that is not copied is left out with everything below it.
    */
-  keeps(path: string, isFolder: boolean): boolean;
+  keeps(path: string, type: ArchivedType): boolean;
   /** `inside`: only links that lead to something below the copied path. */
   links: 'all' | 'inside';
   /** Bytes of all files. Holes count where no program can find them. */
@@ -103,7 +104,7 @@ async function* kept(
   const isTooDeep = (path: Buffer) => 1 + at(root, path).length >= pathMax;
   /** Whether the file that a hard link names was copied before it. */
   const isThere = (path: string) =>
-    !notCarried.has(path) && keeps(path, false) && foldersAbove(path).every((above) => keeps(above, true));
+    !notCarried.has(path) && foldersAbove(path).every((above) => keeps(above, 'folder'));
   let seen = 0;
   for await (const { header, content } of tarEntries(source)) {
     seen += 1;
@@ -112,9 +113,10 @@ async function* kept(
     const type = typeOf(header);
     const tooDeep = isTooDeep(path.bytes);
     if (isLeft(path.text)) continue;
-    if (tooDeep || !keeps(path.text, type === 'folder')) {
+    if (tooDeep || !keeps(path.text, type)) {
       if (tooDeep) carried.leftOut.push(path.text);
       if (type === 'folder') leftFolder = path.text === '' ? '' : `${path.text}/`;
+      else notCarried.add(path.text);
       continue;
     }
     const target = type === 'hardlink' ? below(header.linkName) : undefined;

@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { carriedArtifacts } from '../../bounds/sandbox.ts';
 import { taskRows } from '../../bounds/tasks.ts';
+import type { ArchivedType } from '../../engine/archive/entries.ts';
 import type { Container } from '../../engine/container.ts';
 import type { BroughtWorkspace } from '../../suite/case-tests.ts';
 import { patchedFiles, wholePatch } from '../../tasks/swe-bench/patched-files.ts';
@@ -113,13 +114,13 @@ export async function bringWorkspace(
   ]);
   if (carry === 'all') await runIn(emptyExcept, [], [...kept].map((path) => `${path}\0`).join(''), {});
   const shadows = after.flatMap(shadowsOf);
-  const staysBehind = (path: string) => leftOut?.(path) || shadows.some((one) => one.test(path));
-  return carryRest(
-    from,
-    to,
-    { kept, restored: new Set(restored), leftOut: staysBehind },
-    { maxBytes, signal },
-  );
+  // A link may lead to a package, and a hard link may be one of a link.
+  const modules = new Set(after.map((path) => path.replace(/\.py$/, '')));
+  const staysBehind = (path: string, type: ArchivedType) =>
+    leftOut?.(path) ||
+    shadows.some((one) => one.test(path)) ||
+    (['symlink', 'hardlink'].includes(type) && modules.has(path));
+  return carryRest(from, to, { kept, restored: new Set(restored), staysBehind }, { maxBytes, signal });
 }
 
 /**
@@ -144,20 +145,20 @@ async function carryRest(
   {
     kept,
     restored,
-    leftOut = () => false,
+    staysBehind,
   }: {
     kept: ReadonlySet<string>;
     restored: ReadonlySet<string>;
-    leftOut: BringRequest['leftOut'];
+    staysBehind: (path: string, type: ArchivedType) => boolean | undefined;
   },
   { maxBytes, signal }: { maxBytes: number; signal: AbortSignal },
 ): Promise<Brought> {
   const above = new Set([...kept].flatMap(relativeFoldersAbove));
-  const keeps = (path: string, isFolder: boolean) =>
+  const keeps = (path: string, type: ArchivedType) =>
     !kept.has(path) &&
-    !leftOut(path) &&
+    !staysBehind(path, type) &&
     !restored.has(posix.basename(path)) &&
-    (isFolder || !above.has(path));
+    (type === 'folder' || !above.has(path));
   const maxEntries = carriedArtifacts.count.entries;
   try {
     const request = { keeps, links: 'all' as const, maxBytes, maxEntries, signal };
