@@ -169,7 +169,12 @@ export const blameTable: readonly Row[] = [
     why: 'do the checks give a verdict where the work is done?',
   },
   {
-    when: { ...onlySolved, work: ['checks'], solved: ['none', 'checks'] },
+    when: { ...onlySolved, work: ['checks'], solved: ['none'] },
+    next: 'suite',
+    why: 'its checks give no verdict without the agent either, and it has no solution to try them on',
+  },
+  {
+    when: { ...onlySolved, work: ['checks'], solved: ['checks'] },
     next: 'suite',
     why: 'its checks give no verdict without the agent either',
   },

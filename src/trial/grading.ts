@@ -103,8 +103,13 @@ function causeOfBlame(
       const seen = `${message}; an untouched workspace cannot be graded either: ${control?.graded.found.cause?.message}`;
       return { verdict: 'void', cause: { ...cause, kind: 'infrastructure', message: seen } };
     }
-    case 'suite':
-      return { verdict: 'void', cause: cause.kind === 'task' ? cause : { ...cause, kind: 'grading' } };
+    case 'suite': {
+      const kind = cause.kind === 'task' ? 'task' : 'grading';
+      return {
+        verdict: 'void',
+        cause: { ...cause, kind, message: `${message}; the case is at fault: ${why}` },
+      };
+    }
     case 'model':
     case 'harness':
       return { verdict: 'void', cause: { ...cause, kind: blame } };

@@ -47,7 +47,11 @@ describe.concurrent('a trial', () => {
     const result = await running;
     expect(result).toMatchObject({
       verdict: 'void',
-      cause: { kind: 'task', phase: 'verify', message: 'verify was stopped after 54.321 s' },
+      cause: {
+        kind: 'task',
+        phase: 'verify',
+        message: expect.stringMatching(/^verify was stopped after 54\.321 s; the case/),
+      },
     });
     expect(result.verifySteps?.map(({ exitCode }) => exitCode)).toEqual([0, 0, 137]);
   });
@@ -81,7 +85,7 @@ describe.concurrent('a trial', () => {
     const result = await bench.trial('true', { validator: validator('console.log(1)') });
     expect(result).toMatchObject({
       verdict: 'void',
-      cause: { kind: 'task', message: 'there was nothing to check' },
+      cause: { kind: 'task', message: expect.stringMatching(/^there was nothing to check; the case/) },
     });
   });
 

@@ -73,7 +73,11 @@ break'; ln -s gone dangling; mkdir -m 700 closed; echo in > closed/in; echo outs
     const result = await bench.trial('true', { validator: validator('syntax error', { onError }) });
     expect(result).toMatchObject({
       verdict,
-      cause: { kind: 'grading', phase: 'validate', message: 'the validator could not be loaded' },
+      cause: {
+        kind: 'grading',
+        phase: 'validate',
+        message: expect.stringMatching(/^the validator could not be loaded/),
+      },
     });
   });
 
