@@ -161,6 +161,8 @@ export interface EndedBatches {
   ended: true;
   suite?: string;
   except?: BatchKey;
+  /** A batch of chosen cases counts only if it has all those that this one has. */
+  asIn?: readonly BatchKey[];
 }
 
 /** The batch that was started last. Throws `BATCH_UNKNOWN` if the ledger has none. */
@@ -170,8 +172,11 @@ export function lastBatch(records: Records, which: EndedBatches): StoredBatch | 
 export function lastBatch(records: Records, which?: EndedBatches): StoredBatch | undefined {
   const row = records.get(
     `SELECT * FROM batches WHERE (?1 OR state = 'finished') AND suite = coalesce(?2, suite) AND key <> ?3
+       AND (suite_cases IS NULL OR NOT EXISTS (
+         SELECT case_id FROM runs WHERE batch IN (SELECT value FROM json_each(?4))
+         EXCEPT SELECT case_id FROM runs WHERE batch = batches.key))
        ORDER BY started_at DESC, key DESC LIMIT 1`,
-    ...[which ? 0 : 1, which?.suite ?? null, which?.except ?? 0],
+    ...[which ? 0 : 1, which?.suite ?? null, which?.except ?? 0, JSON.stringify(which?.asIn ?? [])],
   );
   if (row) return batchOf(row);
   if (which) return undefined;

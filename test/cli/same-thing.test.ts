@@ -100,6 +100,11 @@ describe('two batches of one suite', slow, () => {
     const last = await ran(file);
     const partial = await ran(file, '--include', 'greet');
     expect((await marks())[partial]).toEqual(['1 of 2 cases']);
+    for (const b of [[], ['last']]) {
+      const { stdout, stderr } = await offsite(place, ['compare', first, ...b]);
+      expect(stdout).toContain(`\nB  ${last} `);
+      expect(stderr).toContain(`batch ${partial} of small started later and has only some of the cases`);
+    }
     const compared = async (...args: string[]) => {
       const { stdout } = await offsite(place, ['run', file, '--compare-to', 'last', '--json', ...args]);
       return (JSON.parse(stdout).comparison as ComparedBatches).comparisons[0]?.a;

@@ -6,7 +6,7 @@ import { type ComparedBatches, compareBatches } from '../../comparison/compariso
 import { readReference } from '../../comparison/side.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
 import { lastBatch, lastWord } from '../../ledger/find.ts';
-import { text } from '../../text/printable.ts';
+import { ours, text } from '../../text/printable.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { withService } from '../options.ts';
@@ -51,8 +51,10 @@ async function compare(
     });
   }
   await using context = CommandContext.open(options);
-  const last = b === undefined && !options.baseline ? lastFinished(context) : undefined;
-  const newer = b ?? last?.id;
+  // A service may call a batch `last`.
+  const isLast = b === undefined || (b === lastWord && context.ledger().batches.find(b).length === 0);
+  const last = isLast && !options.baseline ? lastFinished(context, given) : undefined;
+  const newer = last?.id ?? b;
   const a = given ?? (last ? batchBefore(context, last).id : lastWord);
   const compared = options.baseline
     ? await comparedWithBaseline(context, a)
@@ -67,22 +69,28 @@ async function compare(
   return gates === exitCodes.done && unread ? exitCodes.infrastructure : gates;
 }
 
-/** The last batch that has ended: one that still runs has only its quickest trials. */
-function lastFinished(context: CommandContext): StoredBatch {
-  const { records } = context.ledger();
+/**
+ * The last batch that has ended: one that still runs has only its quickest trials. A batch of chosen cases
+ * counts only if it has all those of the other side.
+ */
+function lastFinished(context: CommandContext, other: string | undefined): StoredBatch {
+  const ledger = context.ledger();
+  const { records } = ledger;
   const last = lastBatch(records);
-  const ended = lastBatch(records, { ended: true }) ?? last;
+  const asIn = other === undefined ? [] : readReference(ledger, other).batches.map(({ key }) => key);
+  const ended = lastBatch(records, { ended: true, asIn }) ?? last;
   announceLast(context, ended);
-  if (ended.key !== last.key)
-    context.err.print(
-      text`batch ${last.id} of ${last.suite} started later and still runs: it is not compared`,
-    );
+  if (ended.key !== last.key) {
+    const why = last.state === 'finished' ? 'has only some of the cases' : 'still runs';
+    const about = ours(`started later and ${why}: it is not compared`);
+    context.err.print(text`batch ${last.id} of ${last.suite} ${about}`);
+  }
   return ended;
 }
 
-/** The batch of the same suite that ended before another one. */
+/** The batch of the same suite that ended before another one, and has all its cases. */
 function batchBefore(context: CommandContext, { key, id, suite }: StoredBatch): StoredBatch {
-  const before = lastBatch(context.ledger().records, { ended: true, suite, except: key });
+  const before = lastBatch(context.ledger().records, { ended: true, suite, except: key, asIn: [key] });
   if (before) return before;
   throw new OffsiteError(`batch ${id} is the first of ${suite}, so there is none to compare it with`, {
     code: 'BATCH_UNKNOWN',
