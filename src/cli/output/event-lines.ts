@@ -103,8 +103,7 @@ function isPreparing({ kind, phase }: Cause): boolean {
 /** What failed for a trial: its case's prepare, or an install, which all cases of its variant share. */
 function stepOf({ run }: BatchTrial, { phase }: Cause): string {
   if (phase === 'install') return `install of ${run.variant.name}`;
-  const what = phase === 'sandbox' ? 'image' : phase;
-  return `${what} of ${run.case.request.name}`;
+  return `${phase} of ${run.case.request.name}`;
 }
 
 function lineOf(event: Exclude<BatchEvent, { kind: 'build' | 'finished' }>): Printable | undefined {
@@ -162,8 +161,7 @@ function finishedLine(
 ): Printable {
   const { verdict, cause, finishedAt, startedAt, engine } = result;
   if (cause && isPrinted) {
-    const what = cause.phase === 'sandbox' ? 'image' : cause.phase;
-    return text`  ${mark(verdict)} ${nameOf(trial)}  ${verdict}: its ${what} failed`;
+    return text`  ${mark(verdict)} ${nameOf(trial)}  ${verdict}: its ${cause.phase} failed`;
   }
   const on = engine === undefined ? text`` : text` on ${engine}`;
   const [sign, word] = isExpected ? [ours('–'), 'failed, as no model worked'] : [mark(verdict), verdict];

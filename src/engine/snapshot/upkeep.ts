@@ -57,7 +57,8 @@ export function upkeepOf({ port, repository, budgetBytes, note }: UpkeepOptions)
     if (!exceeds(listed, { budgetBytes, most })) return;
     const all = await withLastUse(port, listed);
     const asUsed = all.map((each) => ({ ...each, usedAt: Math.max(each.usedAt, usedAt.get(each.id) ?? 0) }));
-    const rule = { budgetBytes, most, unusedForMs: sparedMs };
+    // Some more than too many go, so that not each of the next snapshots begins another eviction.
+    const rule = { budgetBytes, most: most * 0.9, unusedForMs: sparedMs };
     const removed = await removeSnapshots(port, evictable(asUsed, rule, clock.now()));
     for (const { id } of removed) usedAt.delete(id);
     if (removed.length > 0)

@@ -71,7 +71,7 @@ test('an image that a registry may have later is told once, not with each attemp
   const trial = trialOf('b', 'v', 0);
   progress.event({ kind: 'retried', trial, attempt: 1, message: missing(2).message } as BatchEvent);
   progress.event(voided(trial, missing(2)));
-  expect(printed().at(-1)).toBe('  ○ b · v #0  void: its image failed');
+  expect(printed().at(-1)).toBe('  ○ b · v #0  void: its sandbox failed');
   expect(printed().join()).not.toContain('retrying');
   expect(printed().filter((line) => line.includes('has no image'))).toHaveLength(1);
 });
