@@ -96,3 +96,34 @@ test('a model whose last answer was none is to blame if the harness crashes over
   const cause = await causeAfter(crash, json(200, chatAnswer), detail);
   expect(cause).toMatchObject({ kind: 'model', message: expect.stringContaining('No model is loaded.') });
 });
+
+test('a wrong key is told with what to change; a failure that passes is not', async () => {
+  const gaveUp = { ended: 'model-failed', message: guess } as const;
+  const wrong = await causeAfter(gaveUp, json(401, { error: { message: 'unknown key' } }));
+  expect(wrong?.message).toMatch(/unknown key\nThe harness says: .*\nCheck the key in the variable/s);
+  const busy = await causeAfter(gaveUp, json(503, { error: { message: 'busy' } }));
+  expect(busy?.message).not.toContain('try again later');
+});
+
+test("what a CLI repeats of the server's words is told once", async () => {
+  const message = 'the model says: busy today';
+  const cause = await causeAfter(
+    { ended: 'model-failed', message },
+    json(503, { error: { message: 'busy today' } }),
+  );
+  expect(cause?.message).toBe(message);
+});
+
+test('the exit code of a harness is no news where its model failed', async () => {
+  const cause = await causeAfter({ ended: 'exited', exitCode: 7 }, json(503, { error: { message: 'busy' } }));
+  expect(cause?.message).toBe('big: answered 503: busy');
+});
+
+test('a first request that is too long is known by the words of the server or of the CLI', async () => {
+  const short = /too small for the first request/;
+  const byServer = await causeAfter({ ended: 'agent-failed', message: 'it gave up' }, tooLong);
+  expect(byServer).toMatchObject({ kind: 'model', message: expect.stringMatching(short) });
+  const other = json(400, { error: { message: 'no' } });
+  const byCli = await causeAfter({ ended: 'agent-failed', message: 'context window exceeded' }, other);
+  expect(byCli).toMatchObject({ kind: 'model', message: expect.stringMatching(short) });
+});
