@@ -58,7 +58,7 @@ export function plannedCase(
   if (entry.prepare !== undefined)
     request.prepare = prepareOf(entry.prepare, variables, [...path, 'prepare'], reader);
   if (entry.verify !== undefined)
-    request.verify = reader.script(scriptOf(entry.verify), variables, [...path, 'verify']);
+    request.verify = reader.bash(scriptOf(entry.verify), variables, [...path, 'verify']);
   if (entry.validator)
     request.validator = plannedValidator(entry.validator, variables, [...path, 'validator'], reader);
   if (entry.checks || entry.judge) request.validator = validatorOfChecks(entry, variables, path, reader);
@@ -146,7 +146,7 @@ function extrasOf(entry: CaseSource, part: CasePart): CaseExtras {
     solution:
       solution === undefined || oracle
         ? undefined
-        : reader.script(solution as Text, entry.variables ?? {}, [...path, 'solution']),
+        : reader.bash(solution as Text, entry.variables ?? {}, [...path, 'solution']),
     environment: environmentOf(entry, path, reader),
     ...(tests && { tests: plannedTests(tests, { ...part, path: [...path, 'tests'] }) }),
     ...(steps && { steps: plannedSteps(steps, overall, { agent, artifacts, artifactsExcept }, part) }),
@@ -197,7 +197,7 @@ function prepareOf(
   const parts = typeof prepare === 'string' ? { source: prepare } : prepare;
   const name = ('name' in parts && parts.name) || ('file' in parts ? basename(parts.file) : 'prepare');
   const text = 'file' in parts ? { file: parts.file } : parts.source;
-  return { name, source: reader.script(text, variables, path) };
+  return { name, source: reader.bash(text, variables, path) };
 }
 
 function scriptOf(verify: NonNullable<CaseSource['verify']>): Text {

@@ -12,7 +12,7 @@ import { FileReader } from './read-file.ts';
 import { SandboxConfig } from './sandbox-config.ts';
 import { type StreamOffer, streamObstacles } from './stream-line.ts';
 import type { VariantSource } from './suite-file.ts';
-import type { Text } from './text-source.ts';
+import { checkLineEnds, type Text } from './text-source.ts';
 
 /** The properties of a harness that decide whether a variant can use it. */
 export interface HarnessOffer {
@@ -203,7 +203,11 @@ function loadProfile(name: string | undefined, config: Config, keys?: KnownKeys)
     }
   };
   const text = (part: Text | undefined, key: string) =>
-    typeof part === 'object' ? reading([key], () => reader.text(resolve(folder, part.file))) : part;
+    reading([key], () => {
+      const script = typeof part === 'object' ? reader.text(resolve(folder, part.file)) : part;
+      checkLineEnds(script ?? '');
+      return script;
+    });
   return {
     name,
     install: text(source.install, 'install'),

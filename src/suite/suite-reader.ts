@@ -9,7 +9,7 @@ import type { PlannedSource } from './git/git-source.ts';
 import { type EnvironmentParts, plannedEnvironment } from './load-environment.ts';
 import { readFile } from './read-file.ts';
 import type { CaseSource, SuiteFile } from './suite-file.ts';
-import type { Text } from './text-source.ts';
+import { checkLineEnds, type Text } from './text-source.ts';
 import { expandVariables, type Variables } from './variables.ts';
 import type { Path, YamlFile } from './yaml-file.ts';
 
@@ -69,6 +69,13 @@ export class SuiteReader {
   script(text: Text, variables: Variables, path: Path): string {
     const source = this.text(text, path);
     this.refuseUnknownNames(source, variables, path, '', typeof text === 'object' ? text.file : undefined);
+    return source;
+  }
+
+  /** The same for a script that bash runs. */
+  bash(text: Text, variables: Variables, path: Path): string {
+    const source = this.script(text, variables, path);
+    this.attempt(path, typeof text === 'object' ? text.file : '', () => checkLineEnds(source));
     return source;
   }
 

@@ -276,6 +276,27 @@ judges: [nobody]
     expect(found).toMatch(message);
   });
 
+  test('has no script whose lines end with CR LF, which bash would not read as it looks', () => {
+    write('windows.sh', 'test -e done\r\ntrue\r\n');
+    write('mixed.sh', 'cat << END\nfor Windows\r\nEND\n');
+    const windows = '{ file: windows.sh }';
+    const config = `profiles: { p: { run: ${windows} } }\n`;
+    const suite = (keys: string, profile = '') =>
+      `suite: { id: s, prompt: p }\nvariants: [{ model: none, harness: command, ${profile} }]\ncases: [{ id: a, ${keys} }]\n`;
+    const ends = 'lines end with CR LF, and bash reads the CR as part of a command: save it with LF';
+    const checked = { verify: '', prepare: 'verify: "true", ', solution: 'verify: "true", ' };
+    for (const [key, before] of Object.entries(checked))
+      expect(problems(suite(`${before}${key}: ${windows}`))).toContainEqual(
+        expect.stringContaining(`cases[0].${key}: windows.sh: its ${ends}`),
+      );
+    expect(problems(suite('verify: "true"', 'profile: p'), config)).toContainEqual(
+      expect.stringContaining(`profiles.p.run: its ${ends}`),
+    );
+    expect(problems(suite('verify: { file: mixed.sh }'))).not.toContainEqual(
+      expect.stringContaining('CR LF'),
+    );
+  });
+
   test('names an unknown variable in the file that has it, at its line', () => {
     write('prepare.sh', 'set -e\necho {{who}}\n');
     expect(

@@ -160,6 +160,19 @@ test('it is told how far the harness came with its model', async () => {
   });
 });
 
+test('what another role met, or what came after an answer, is not told of the first request', async () => {
+  const words = "This model's maximum context length is 4096 tokens.";
+  const crashed = { ended: 'runner-broke', message } as const;
+  const later = { ...asked, agent: { ...acted, modelFailure: words, lastFailure: words } };
+  expect((await causeOf(later, crashed))?.message).not.toContain('first request');
+  const exchanges = [
+    { role: 'agent', status: 503 },
+    { role: 'judge', status: 401 },
+  ] as ModelAccount['exchanges'];
+  const down = { ...asked, exchanges, agent: { ...acted, ...failure } };
+  expect((await causeOf(down, crashed))?.message).not.toContain('Check the key');
+});
+
 test('whose work is graded: an agent that was there, one that was not, one that nobody saw', async () => {
   const left = (account: ModelAccount, at: Place, more: object = {}) =>
     agentWhoLeft({ ...inputOf(account, at), ...more });

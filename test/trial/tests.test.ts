@@ -112,6 +112,14 @@ for _ in range(150): os.mkdir('n' * 40); os.chdir('n' * 40)"; truncate -s 1G spa
     expect(result.cause?.message).toMatch(message);
   });
 
+  test('that find no program in a PATH of their own say which it is', async () => {
+    const lost = { ...tests(isSolved), env: { PATH: '/nowhere' } };
+    expect(await bench.trial('true', { tests: lost })).toMatchObject({
+      verdict: 'void',
+      cause: { message: expect.stringMatching(/exited with 127\); their PATH is \/nowhere;/) },
+    });
+  });
+
   test('that write a reward only for solved work fail an agent if the solution of the case has one', async () => {
     const script = tests('set -e; grep -q good out; echo 1 > /logs/verifier/reward.txt');
     const files = [{ path: '/solution/solve.sh', content: Buffer.from('echo good > out\n'), mode: 0o644 }];

@@ -72,13 +72,18 @@ function failureOf(
   }
   if (rewards.kind === 'rewards') return undefined;
   const memory = result.oomKilled ? '; they ran out of memory' : '';
-  const why = `${rewards.problem}${memory} (${programOf(tests)} exited with ${result.exitCode})${lineEnds(tests)}`;
+  const why = `${rewards.problem}${memory} (${programOf(tests)} exited with ${result.exitCode})${ownPath(result, tests)}${lineEnds(tests)}`;
   return { kind: 'broken', message: `the tests gave no reward: ${why}`, output };
 }
 
 /** The name of what runs the tests. */
 function programOf({ command }: CaseTests): string {
   return posix.basename(command[0] ?? '');
+}
+
+/** Says so if the tests have a PATH of their own, in which a program may be missing. */
+function ownPath({ exitCode }: ExecResult, { env }: CaseTests): string {
+  return exitCode === 127 && env.PATH !== undefined ? `; their PATH is ${env.PATH}` : '';
 }
 
 /** Says so if the script that runs has the line ends of Windows. */
