@@ -28,6 +28,7 @@ export interface Service extends AsyncDisposable {
   /** Puts files into it before it starts. */
   put(entries: Iterable<NewEntry>, signal: AbortSignal): Promise<void>;
   kindOf(path: string, signal: AbortSignal): Promise<PathKind>;
+  readonly archive: Container['archive'];
   start(signal: AbortSignal): Promise<void>;
   /** Both of its streams, as they arrived. */
   log(): CapturedOutput;
@@ -52,6 +53,7 @@ export function serviceOf(port: EnginePort, spec: ServiceSpec, container: Contai
     id,
     put: (entries, signal) => container.put(entries, '/', signal),
     kindOf: (path, signal) => container.kindOf(path, signal),
+    archive: container.archive,
     async start(signal) {
       const stdout = await container.attach({ onStderr: (bytes) => log.push(bytes), signal });
       stdout.on('data', (bytes: Buffer) => log.push(bytes));

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { pathLists } from '../bounds/sandbox.ts';
 import {
   BuildSource,
   FileTarget,
@@ -61,6 +62,7 @@ function withoutStarter(entrypoint: readonly string[]): readonly string[] {
 const Workdir = z
   .string()
   .regex(/^(\/[\w.@+-]+)+$/, 'expected an absolute path of letters, digits and ._@+-, such as /app')
+  .refine((path) => !isPathTooLong(path), { error: 'this path is longer than engines take', abort: true })
   .refine(
     (path) => workdirObstacle(path, 'kept') === undefined,
     'Offsite cannot use this folder as the workspace',
@@ -213,12 +215,22 @@ export function sandboxIn<Sandbox extends SandboxParts>(
  */
 export function workdirObstacle(path: string, use: 'emptied' | 'kept' = 'emptied'): string | undefined {
   if (path.split('/').some((part) => part === '..' || part === '.')) return 'it contains . or ..';
+  if (isPathTooLong(path)) return 'its path is longer than engines take';
   if (isSharedFolder(path))
     return use === 'kept' ? undefined : 'it has files of other programs, so it cannot be emptied to grade';
   if (systemFolders.has(path)) return 'it is a folder of the system';
   const isOurs = /^\/(offsite|dev|proc|sys)([/-]|$)/.test(path);
   return isOurs ? 'it is a folder of Offsite or of the kernel' : undefined;
 }
+
+/** Whether an engine cannot make this path in a container. */
+export function isPathTooLong(path: string): boolean {
+  const isLong = path.split('/').some((name) => Buffer.byteLength(name) > nameMax);
+  return isLong || Buffer.byteLength(path) > pathLists.bytes.path;
+}
+
+/** Bytes of the longest name on Linux. */
+const nameMax = 255;
 
 /** Whether a folder may hold files of unrelated programs that work without these files. */
 export function isSharedFolder(path: string): boolean {

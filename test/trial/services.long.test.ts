@@ -230,5 +230,14 @@ describe.concurrent('the services of a case', { timeout: 240_000 }, () => {
         ...{ kind: 'task', phase: 'sandbox' },
         message: `suite.yaml:8:5: the service db has no program "${program}"`,
       });
+    for (const user of ['ghost', 'root:ghosts', '99999999999'])
+      expect(await cause({ command: ['sleep', '9'], healthcheck: 'none', user })).toEqual({
+        ...{ kind: 'task', phase: 'sandbox' },
+        message: `suite.yaml:8:5: the image of the service db has no user ${user}`,
+      });
+    expect(await cause({ command: ['sleep', '9'], workdir: `/${'w'.repeat(300)}` })).toMatchObject({
+      kind: 'task',
+      message: expect.stringContaining('the working folder of the service db is longer than engines take'),
+    });
   });
 });

@@ -187,8 +187,10 @@ async function contentsOf(
   };
 }
 
+type Files = Pick<Container, 'kindOf' | 'archive'>;
+
 /** Whether commands can run as this user, which may have a group: `app:staff`. */
-async function hasUser(container: Container, user: string, signal: AbortSignal): Promise<boolean> {
+export async function hasUser(container: Files, user: string, signal: AbortSignal): Promise<boolean> {
   const parts = user.split(':');
   const [name = '', group = ''] = parts;
   const has = async (path: string, entry: string) =>
@@ -204,7 +206,7 @@ const lastId = 2 ** 31 - 1;
  * the engine can say.
  */
 async function hasEntry(
-  container: Container,
+  container: Files,
   { path, name }: { path: string; name: string },
   signal: AbortSignal,
 ): Promise<boolean> {

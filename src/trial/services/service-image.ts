@@ -6,6 +6,7 @@ import { networkObstacle } from '../../engine/network/network.ts';
 import type { Image } from '../../engine/port/images.ts';
 import type { ServiceSpec } from '../../engine/service.ts';
 import type { EnvironmentStep, UsedImage } from '../../record/environment.ts';
+import { isPathTooLong } from '../../suite/environment.ts';
 import type { PlannedService, ServiceHealthcheck } from '../../suite/services.ts';
 import { baseEnvironment } from '../environment.ts';
 import { TrialFailure, unusable } from '../failure.ts';
@@ -89,6 +90,8 @@ async function usable(
   if (obstacle !== undefined) throw unusable(`${place}: services cannot run on this engine: ${obstacle}`);
   if (container.service.command.length === 0)
     throw unusable(`${place}: the image of the service ${name} names no command, and the service has none`);
+  if (isPathTooLong(container.workingDir))
+    throw unusable(`${place}: the working folder of the service ${name} is longer than engines take`);
   try {
     assertEnforceable({ ...container, network: 'none' }, engine.capabilities);
   } catch (error) {

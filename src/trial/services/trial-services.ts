@@ -10,6 +10,7 @@ import type { ServiceRecord } from '../../record/environment.ts';
 import type { PlannedService } from '../../suite/services.ts';
 import { serviceLogPath } from '../artifacts.ts';
 import { unusable } from '../failure.ts';
+import { hasUser } from '../image/start-image.ts';
 import { requireNotFailed, untilEnded, untilHealthy } from './service-health.ts';
 import type { ServiceImage } from './service-image.ts';
 
@@ -179,6 +180,7 @@ class RunningService implements AsyncDisposable {
     } catch (error) {
       signal.throwIfAborted();
       await this.#requireProgram(service, signal);
+      await this.#requireUser(service, signal);
       throw error;
     }
     this.#startedAt = clock.now();
@@ -194,6 +196,14 @@ class RunningService implements AsyncDisposable {
       : path.map((folder) => posix.join(folder, program));
     for (const place of places) if ((await service.kindOf(place, signal)) === 'other') return;
     throw unusable(`${planned.place}: the service ${planned.name} has no program ${JSON.stringify(program)}`);
+  }
+
+  /** The same for the user that it runs as. */
+  async #requireUser(service: Service, signal: AbortSignal): Promise<void> {
+    const { container, planned } = this.#image;
+    const { user = '' } = container;
+    if (await hasUser(service, user, signal)) return;
+    throw unusable(`${planned.place}: the image of the service ${planned.name} has no user ${user}`);
   }
 
   healthy(signal: AbortSignal): Promise<void> {
