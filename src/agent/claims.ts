@@ -93,11 +93,25 @@ export class ServiceClaims implements Claims, AsyncDisposable {
         const offer = number === undefined ? await this.#offer() : 'offered';
         if (offer === 'unreachable') throw noAnswer();
         // A service that was away when the trial started may turn out to have no claims.
-        return offer === 'offered' ? this.#ask(trial, number, signal) : undefined;
+        return offer === 'offered' ? this.#renew(trial, number, signal) : undefined;
       },
       isDown: () => this.#isDown,
       release: (number) => this.#release(trial, number),
     });
+  }
+
+  /**
+   * Renews a lease. If a newer one holds, that may be of our own claim, which was late on its way: only its
+   * agent gets another lease meanwhile.
+   */
+  async #renew(trial: ClaimedTrial, number: number | undefined, signal: AbortSignal): Promise<number> {
+    try {
+      return await this.#ask(trial, number, signal);
+    } catch (error) {
+      const isHeld = error instanceof Conflict && (error.retryAfterMs ?? 0) > 0;
+      if (number === undefined || !isHeld) throw error;
+      return this.#ask(trial, undefined, signal);
+    }
   }
 
   /** Claims a trial, or renews the lease with a number. Resolves with the lease's number. */

@@ -126,6 +126,15 @@ test('a lease that the service gave to another agent is lost', async () => {
   expect(lease.lost.reason).toMatchObject({ why: { kind: 'held' } });
 });
 
+test("an agent's own claim that was late on its way does not cost it the trial", async () => {
+  using lease = await claimsOf('a').acquire(found(), signal);
+  const late = { id: run, ordinal: 0, agent: 'a', seconds: leaseMs / 1000 };
+  expect(await service.ask('evals.claimTrial', late)).toMatchObject({ attempt: 2 });
+  await pass(leaseMs / 3);
+  await expect.poll(() => lease.number).toBe(3);
+  expect(lease.lost.aborted).toBe(false);
+});
+
 test('a machine that slept asks before its result counts', async () => {
   using lease = await claimsOf('a').acquire(found(), signal);
   await lease.confirm(signal);
