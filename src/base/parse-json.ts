@@ -61,9 +61,12 @@ export interface MostValues {
   number: number;
 }
 
+/** The largest heap of this process, in bytes. To ask for it takes as long as to read some events. */
+export const heapLimit = getHeapStatistics().heap_size_limit;
+
 /** How many bytes of the heap a document may take. */
 export function heaviestDocument(): number {
-  return Math.floor(getHeapStatistics().heap_size_limit * foreignJson.bytes.document);
+  return Math.floor(heapLimit * foreignJson.bytes.document);
 }
 
 /**

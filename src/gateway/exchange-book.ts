@@ -226,14 +226,19 @@ export function openExchange(
       translation = transcoder;
       const redacted = model.redaction.stream();
       try {
-        for await (const chunk of transcoder ? untilOver(body, transcoder) : body) {
-          const bytes = redacted.push(chunk);
-          if (bytes.length === 0) continue;
-          const out = transcoder ? transcoder.push(bytes) : bytes;
-          const room = take(bytes);
-          if (room) await room;
-          if (out.length > 0) yield out;
-          throwIfBroken(transcoder);
+        try {
+          for await (const chunk of body) {
+            const bytes = redacted.push(chunk);
+            if (bytes.length === 0) continue;
+            const out = transcoder ? transcoder.push(bytes) : bytes;
+            const room = take(bytes);
+            if (room) await room;
+            if (out.length > 0) yield out;
+            throwIfBroken(transcoder);
+          }
+        } catch (error) {
+          // As official clients do, reads past the end that an answer says only while its connection lasts.
+          if (stopping.signal.aborted || !transcoder?.isOver?.()) throw error;
         }
         const rest = redacted.end();
         const pushed = transcoder ? transcoder.push(rest) : rest;
@@ -252,18 +257,6 @@ export function openExchange(
       }
     },
   };
-}
-
-/** As official clients do, reads past the end that an answer says only as far as its connection lasts. */
-async function* untilOver(
-  body: AsyncIterable<Uint8Array>,
-  transcoder: Transcoder,
-): AsyncGenerator<Uint8Array> {
-  try {
-    yield* body;
-  } catch (error) {
-    if (!transcoder.isOver?.()) throw error;
-  }
 }
 
 function throwIfBroken(transcoder: Transcoder | undefined): void {

@@ -1,7 +1,7 @@
 import { StringDecoder } from 'node:string_decoder';
-import { getHeapStatistics } from 'node:v8';
 import { ByteStore } from '../base/byte-store.ts';
 import { messageOf } from '../base/offsite-error.ts';
+import { heapLimit } from '../base/parse-json.ts';
 import { modelAnswers } from '../bounds/model.ts';
 import type { Usage } from '../contract/report.ts';
 import type { Wire } from '../suite/model-config.ts';
@@ -129,10 +129,7 @@ function streamMeter(wire: Wire): Meter {
   const stream = answerStream(wireTable[wire].translation, {
     ids: callIds(),
     losses: new Losses('lenient', wire),
-    longest: Math.min(
-      modelAnswers.bytes.event,
-      getHeapStatistics().heap_size_limit * modelAnswers.bytes.eventOfHeap,
-    ),
+    longest: Math.min(modelAnswers.bytes.event, heapLimit * modelAnswers.bytes.eventOfHeap),
     emit: () => undefined,
     readsOn: true,
   });

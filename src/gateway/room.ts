@@ -1,7 +1,7 @@
-import { getHeapStatistics } from 'node:v8';
 import { abortable } from '../base/abortable.ts';
 import type { Clock } from '../base/clock.ts';
 import { startDeadline } from '../base/deadline.ts';
+import { heapLimit } from '../base/parse-json.ts';
 import { modelRequests } from '../bounds/sandbox.ts';
 import { GatewayRefusal } from './refusal.ts';
 
@@ -36,10 +36,7 @@ export interface Hold extends Disposable {
 
 /** The size of a room in bytes, given this process's heap. */
 function roomLimit(): number {
-  return Math.min(
-    modelRequests.bytes.held,
-    Math.floor(getHeapStatistics().heap_size_limit * modelRequests.bytes.heldOfHeap),
-  );
+  return Math.min(modelRequests.bytes.held, Math.floor(heapLimit * modelRequests.bytes.heldOfHeap));
 }
 
 export function openRoom(clock: Clock, limit = roomLimit()): Room {

@@ -75,7 +75,7 @@ export function answerStream(
       if (steps.over || problem) return;
       attempt(() => reader.end());
       // Some servers end a stream with the text of an error.
-      const words = readErrorText(stray.replace(/^error:/, '')).message;
+      const words = stray === '' ? undefined : readErrorText(stray.replace(/^error:/, '')).message;
       if (problem && words) problem = new UnreadableAnswer(`${messageOf(problem)}: ${words}`);
       else if (words) losses.record('answer.line', 'answer detail');
     },

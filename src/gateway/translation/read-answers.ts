@@ -1,3 +1,4 @@
+import { isAscii } from 'node:buffer';
 import type { Wire } from '../../suite/model-config.ts';
 import { isNothing, isObject, type JsonObject, parsed } from '../wires/lenient.ts';
 import { readErrorText } from '../wires/model-error.ts';
@@ -56,8 +57,11 @@ export function otherStopNamed(reason: unknown): NeutralStop | 'failed' | undefi
  * @returns a function that decodes the next bytes, or the last ones without any
  */
 export function decoderOf(losses: Losses): (bytes?: Buffer) => string {
-  const decoder = new TextDecoder();
+  let decoder: InstanceType<typeof TextDecoder> | undefined;
   return (bytes) => {
+    // Most bytes are ASCII, and then the decoder is the most expensive part of a stream's beginning.
+    if (!decoder && (bytes === undefined || isAscii(bytes))) return bytes?.toString('latin1') ?? '';
+    decoder ??= new TextDecoder();
     const text = decoder.decode(bytes, { stream: bytes !== undefined });
     if (text.includes('\uFFFD')) losses.record('answer.text', 'answer detail');
     return text;

@@ -1,5 +1,5 @@
-import { getHeapStatistics } from 'node:v8';
 import { messageOf } from '../../base/offsite-error.ts';
+import { heapLimit } from '../../base/parse-json.ts';
 import { modelAnswers } from '../../bounds/model.ts';
 import { textOfEvent } from '../wires/wire-event.ts';
 import { answerStream } from './answer-stream.ts';
@@ -29,10 +29,7 @@ export function streamTranscoder(
   const stream = answerStream(model, {
     ids,
     losses: asked.losses,
-    longest: Math.min(
-      modelAnswers.bytes.translated,
-      getHeapStatistics().heap_size_limit * modelAnswers.bytes.eventOfHeap,
-    ),
+    longest: Math.min(modelAnswers.bytes.translated, heapLimit * modelAnswers.bytes.eventOfHeap),
     emit(event) {
       // After a failure the stream is read for what else it says about itself, but no more is told.
       if ((failed ?? stream.problem()) === undefined) tell(event);

@@ -1,6 +1,6 @@
 import { modelsInData } from '../probe/server-models.ts';
 import type { NeutralUsage } from '../translation/neutral-answer.ts';
-import { object, tokens } from './lenient.ts';
+import { isObject, object, tokens } from './lenient.ts';
 import { fields } from './reply.ts';
 import type { WireModels } from './wire-descriptor.ts';
 
@@ -48,6 +48,8 @@ const Usage = object({
 
 /** The input includes cached tokens, and the output reasoning. */
 export function usageOf(usage: unknown): NeutralUsage {
+  // Many events of a stream have none.
+  if (!isObject(usage)) return {};
   const all = Usage.parse(usage);
   const { prompt_tokens_details: prompt, input_tokens_details: input } = all;
   return fields({
