@@ -153,12 +153,14 @@ function runsNamed(runs: readonly ListedRun[], name: string, most: 'whole' | 'be
   return whole.length > 0 || most === 'whole' ? whole : matching((label) => label.startsWith(wanted));
 }
 
-/** The names that a run goes by: with `/` or as printed, with the case's id or its name. */
+/** The names that a run goes by: with `/`, with `:` or as printed, with the case's id or its name. */
 function namesOf({ caseId, caseName, variant }: ListedRun): string[] {
   return [caseId, caseName].flatMap((name) => [
     withoutSpaces(name),
     withoutSpaces(`${name}/${variant}`),
     withoutSpaces(`${name} · ${variant}`),
+    // As `compare` names variants.
+    withoutSpaces(`${name}:${variant}`),
   ]);
 }
 

@@ -54,7 +54,7 @@ test('a run is found by its id, by case and variant, and by its case if it is th
     ['b/c', 'v'],
     ['b/c', 'w w'],
   ]);
-  for (const reference of ['a/v', 'a · v', 'a', 'The a', 'run_new0x', 'new0', 'new:a/v'])
+  for (const reference of ['a/v', 'a:v', 'a · v', 'a', 'The a', 'run_new0x', 'new0', 'new:a/v'])
     expect(meant(reference), reference).toBe('batch_new a/v');
   for (const reference of ['b/c/w w', 'b/c · w w', 'b/c/w', 'new:b/c/w'])
     expect(meant(reference), reference).toBe('batch_new b/c/w w');

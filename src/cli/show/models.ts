@@ -29,11 +29,12 @@ export function usageSection({
   });
   const failed = exchanges.filter(({ failure }) => failure !== undefined).length;
   if (failed > 0) body.push(styled('red', ours(`${plural(failed, 'request')} failed`)));
-  const lost = exchanges.flatMap(({ unscripted, model }) => (unscripted ? [model] : []));
-  for (const model of new Set(lost))
-    body.push(
-      styled('red', text`no turn of the script of ${model} fits what it was asked: \`otherwise\` answered`),
-    );
+  // A judge's script often means its `otherwise`.
+  const lost = exchanges.flatMap(({ unscripted, role, model }) => (unscripted ? [{ role, model }] : []));
+  for (const [model, [first]] of Map.groupBy(lost, ({ model }) => model)) {
+    const line = text`no turn of the script of ${model} fits what it was asked: \`otherwise\` answered`;
+    body.push(styled(first?.role === 'agent' ? 'red' : 'dim', line));
+  }
   if (replay) {
     const { of, fromHarness } = replay;
     const from = fromHarness === undefined ? '' : text`, recorded with the harness ${fromHarness},`;
