@@ -39,7 +39,7 @@ for (const trials of values.quick ? [20, 200] : [200, 2_000]) {
   const [tar, bundle] = [join(folder.path, 'all.tar'), join(folder.path, 'evidence')];
   // The files are in the memory of the system from here on.
   await add('tar c (floor)', ['tar', 'cf', tar, '-C', data, '.']);
-  const cli = [process.execPath, '--import', noting(), join(root, 'src/cli/main.ts')];
+  const cli = [process.execPath, '--import', noting(), join(root, 'bin/offsite.mjs')];
   const writing = [...cli, 'export', '--evidence', bundle, '--data-folder', data];
   await add('export --evidence', writing, '100 MiB/s, and a peak like that of the smaller batch');
   const open = `const { openEvidence } = await import(${JSON.stringify(join(root, 'src/evidence/open-evidence.ts'))});
@@ -54,7 +54,7 @@ for (const trials of values.quick ? [20, 200] : [200, 2_000]) {
   const data = join(folder.path, `data-${trials}`);
   await fill(data, trials);
   const bundle = join(folder.path, 'evidence');
-  const main = join(root, 'src/cli/main.ts');
+  const main = join(root, 'bin/offsite.mjs');
   const cli = (...args: string[]) => [process.execPath, '--import', noting(), main, ...args];
   await measured(cli('export', '--evidence', bundle, '--data-folder', data));
   for (const [what, args] of [

@@ -11,12 +11,13 @@ import { listingOf } from '../record/listing.ts';
 import { readRecord } from '../record/read-record.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { recordPath, trajectoryPath } from '../trial/artifacts.ts';
-import { fingerprintOf } from '../trial/fingerprint.ts';
+import { definitionDigest, fingerprintOf } from '../trial/fingerprint.ts';
 import { reportOf } from '../trial/report.ts';
 import { subjectOf } from '../trial/run-trial.ts';
 import { verdictOf } from '../validate/verdict.ts';
 import { Checks } from './checks.ts';
 import type { AuditedTrial } from './evidence-of-trial.ts';
+import { checkGraded } from './graded-checks.ts';
 import { checkKeptFiles } from './kept-files.ts';
 import { checkTraffic } from './traffic.ts';
 
@@ -44,6 +45,7 @@ export async function consistentLevel(audited: AuditedTrial, parts: ConsistentPa
     return checks.level('consistent', 'evidence');
   }
   checkVerdict(record, checks);
+  checkGraded(record, typeof spec === 'string' ? undefined : spec, checks);
   const isOfDefinition = checkDefinition(audited, checks);
   checkReport(audited, parts, checks);
   if (parts.listing)
@@ -137,6 +139,12 @@ function checkDefinition({ record, spec, planned, trial }: AuditedTrial, checks:
   else checks.missed('that the record is about its definition: an older Offsite wrote it');
   if (record.fingerprint) checks.same('fingerprint', says, fingerprintOf(spec, record), record.fingerprint);
   else checks.missed('that its checks are those of its definition: the record has no fingerprint');
+  if (record.definition !== undefined)
+    checks.same('definition', says, definitionDigest(spec, record), record.definition);
+  const isOpen = spec.sandbox.network === 'open';
+  // What was interrupted may have asked a model that nobody counted.
+  if (record.verdict !== 'void')
+    checks.same('modelUnmeasured', 'only an open network hides models', isOpen, record.modelUnmeasured);
   return record.subject !== undefined;
 }
 
@@ -195,7 +203,16 @@ function checkTimes({ record, attempts }: AuditedTrial, { batchStartedAt }: Cons
   for (const [index, step] of steps.entries())
     if (step.startedAt !== undefined && step.finishedAt !== undefined)
       within(`steps[${index}]`, inTrial, { startedAt: step.startedAt, finishedAt: step.finishedAt }, record);
+  let begun = startedAt;
   for (const [index, exchange] of (models?.exchanges ?? []).entries()) {
+    if (exchange.finishedAt < begun)
+      checks.contradicted(
+        `models.exchanges[${index}]`,
+        'exchanges are in the order in which they began',
+        begun,
+        exchange.finishedAt,
+      );
+    begun = Math.max(begun, exchange.startedAt);
     const { firstByteAt = exchange.startedAt } = exchange;
     within(`models.exchanges[${index}]`, inTrial, exchange, record);
     within(
@@ -227,7 +244,8 @@ function checkTimes({ record, attempts }: AuditedTrial, { batchStartedAt }: Cons
       clockDriftMs,
     );
   let before = batchStartedAt;
-  for (const { number, startedAt: begun, endedAt = begun } of attempts) {
+  for (const [index, { number, startedAt: begun, endedAt = begun }] of attempts.entries()) {
+    checks.same(`attempts[${index}].number`, 'no attempt is left out', index + 1, number);
     within(
       `attempts[${number - 1}]`,
       'attempts follow one another',

@@ -75,6 +75,9 @@ export const TrialRecord = z.object({
     description:
       'What was asked, how it was graded and what worked on it: a hash of each part, or its name and version. Absent in older records.',
   }),
+  definition: Sha256.optional().meta({
+    description: 'The sha256 of all that was asked, with how it was to be graded. Absent in older records.',
+  }),
   verdict: z.enum(['passed', 'failed', 'void']),
   cause: Cause.optional(),
   notRun: z.literal(true).optional().meta({

@@ -17,13 +17,36 @@ import type { TrialSpec } from './spec.ts';
  */
 export function fingerprintOf(
   spec: TrialSpec,
-  { harnessVersion, images = [], models }: Pick<TrialRecord, 'harnessVersion' | 'images' | 'models'>,
+  { harnessVersion, images, models }: Pick<TrialRecord, 'harnessVersion' | 'images' | 'models'>,
 ): Fingerprint {
+  const hashes = Object.entries(partsOf(spec, images)).flatMap(([part, value]) =>
+    value === undefined ? [] : [[part, hashOf(value)] as const],
+  );
+  return {
+    ...Object.fromEntries(hashes),
+    ...behindNames(models?.usage),
+    model: spec.model,
+    harness: harnessVersion === undefined ? spec.harness : `${spec.harness} ${harnessVersion}`,
+    profile: profileVersion(spec.profile) ?? 'none',
+  };
+}
+
+/**
+ * The sha256 of all parts together. The hashes of a fingerprint are short, for people, so that an owner could
+ * look for two validators with the same one.
+ */
+export function definitionDigest(spec: TrialSpec, { images }: Pick<TrialRecord, 'images'>): string {
+  const { model, harness, profile } = spec;
+  const all = { ...partsOf(spec, images), model, harness, profile: profileVersion(profile) };
+  return createHash('sha256').update(canonicalJson(all)).digest('hex');
+}
+
+function partsOf(spec: TrialSpec, images: TrialRecord['images'] = []): Record<string, unknown> {
   const { environment, tests, testsIn, steps, validator, sandbox } = spec;
   const { source, ...content } = environmentContent(environment);
   const digests = images.flatMap(({ digest }) => digest ?? []).toSorted();
   const { name: _, ...limits } = sandbox;
-  const parts: Record<string, unknown> = {
+  return {
     prompt: spec.prompt,
     variables: [spec.variables, spec.gradingVariables ?? null],
     source,
@@ -40,16 +63,6 @@ export function fingerprintOf(
     protected: spec.protected,
     agent: spec.agent,
     sandbox: limits,
-  };
-  const hashes = Object.entries(parts).flatMap(([part, value]) =>
-    value === undefined ? [] : [[part, hashOf(value)] as const],
-  );
-  return {
-    ...Object.fromEntries(hashes),
-    ...behindNames(models?.usage),
-    model: spec.model,
-    harness: harnessVersion === undefined ? spec.harness : `${spec.harness} ${harnessVersion}`,
-    profile: profileVersion(spec.profile) ?? 'none',
   };
 }
 

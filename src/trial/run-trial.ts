@@ -6,7 +6,7 @@ import { agentUsage } from '../record/usage.ts';
 import type { PlannedSource } from '../suite/git/git-source.ts';
 import { profileVersion } from '../suite/planned-variant.ts';
 import { causeOf } from './failure.ts';
-import { fingerprintOf } from './fingerprint.ts';
+import { definitionDigest, fingerprintOf } from './fingerprint.ts';
 import { GradingSandboxes } from './grading-sandboxes.ts';
 import { mappedImages } from './image/mapped-images.ts';
 import { keptPaths } from './kept-paths.ts';
@@ -88,6 +88,7 @@ export async function runTrial(
   return {
     subject: subjectOf(spec),
     fingerprint: fingerprintOf(spec, { ...found, models: account }),
+    definition: definitionDigest(spec, found),
     ...(sandboxes.engineName !== undefined && { engine: sandboxes.engineName }),
     ...(mapped.length > 0 && { mappedImages: mapped }),
     ...(spec.environment.source && { source: sourceOf(spec.environment.source) }),

@@ -637,6 +637,138 @@ const forgeries: Forgery[] = [
         first(cases).request.id = 'another';
       }),
   ],
+  // By an adversary's eye: each agrees with its own report
+  [
+    'a failed check left out',
+    'consistent',
+    'wrong#0 verifySteps',
+    (f) => {
+      f.editAll('wrong#0', (record) => {
+        record.verifySteps = record.verifySteps?.filter(({ exitCode }) => exitCode === 0);
+        record.verdict = 'passed';
+      });
+    },
+  ],
+  [
+    'a failed check in place of which an easier one passed',
+    'consistent',
+    'wrong#0 verifySteps[1].command',
+    (f) => {
+      f.editAll('wrong#0', (record) => {
+        for (const step of record.verifySteps ?? [])
+          Object.assign(step, { exitCode: 0, command: step.command.replace('9', '2') });
+        record.verdict = 'passed';
+      });
+    },
+  ],
+  [
+    'the exchanges in another order',
+    'consistent',
+    'count#0 models.exchanges[1]',
+    (f) => f.editAll('count#0', ({ models }) => void models?.exchanges.reverse()),
+  ],
+  [
+    'the times of two exchanges swapped',
+    'consistent',
+    'count#0 derivedTrajectory[0].startedAtMillis',
+    (f) =>
+      f.editAll('count#0', ({ models }) => {
+        const [one, , other] = models?.exchanges ?? [];
+        if (!one || !other) throw new Error('it asked its model less than three times');
+        const { startedAt, firstByteAt, finishedAt } = one;
+        for (const name of ['startedAt', 'firstByteAt', 'finishedAt'] as const)
+          Object.assign(one, { [name]: other[name] });
+        Object.assign(other, { startedAt, firstByteAt, finishedAt });
+      }),
+  ],
+  [
+    'tokens that are said to come from the cache, with their sum',
+    'consistent',
+    'count#0 models.exchanges[2].usage.cacheReadTokens',
+    (f) =>
+      f.editExchange('count#0', (exchange, { usage: sums }) => {
+        for (const usage of [exchange.usage, first(sums).usage]) {
+          usage.inputTokens = (usage.inputTokens ?? 0) - 1;
+          usage.cacheReadTokens = (usage.cacheReadTokens ?? 0) + 1;
+        }
+      }),
+  ],
+  [
+    'a judge’s score that its validation did not get',
+    'consistent',
+    'reply#0 validations[1].judgment.score',
+    (f) =>
+      f.editAll('reply#0', ({ judgments }) => {
+        first(judgments).score = 0.95;
+      }),
+  ],
+  [
+    'the judgments left out',
+    'consistent',
+    'reply#0 validations[1].judgment',
+    (f) =>
+      f.editAll('reply#0', (record) => {
+        delete record.judgments;
+      }),
+  ],
+  [
+    'an attempt left out',
+    'consistent',
+    'count#0 attempts[0].number',
+    (f) => {
+      const { key } = f.row('count#0');
+      f.database.prepare('UPDATE attempts SET number = 2 WHERE trial = ?').run(key);
+      f.editReport('count#0', ({ events }) => {
+        for (const event of events)
+          if (event._tag === 'Started')
+            Object.assign(event, { sessionId: String(event.sessionId).replace(/1$/, '2') });
+      });
+    },
+  ],
+  [
+    'a model that is said to have been asked unseen',
+    'consistent',
+    'count#0 modelUnmeasured',
+    (f) =>
+      f.editAll('count#0', (record) => {
+        record.modelUnmeasured = true;
+      }),
+  ],
+  [
+    'a definition whose short hashes are all the same',
+    'consistent',
+    'count#0 definition',
+    (f) =>
+      f.editAll('count#0', (record) => {
+        record.definition = '0'.repeat(64);
+      }),
+  ],
+  // What was sent is what it was: the record that it names commits to each part
+  ...(
+    [
+      ['workspace', ({ left }, f) => Object.assign(left ?? {}, f.record('wrong#0').left)],
+      [
+        'exchange',
+        ({ models }, f) => Object.assign(first(models?.exchanges), { responseBody: f.put('another answer') }),
+      ],
+      [
+        'artifact',
+        ({ artifacts }, f) => Object.assign(first(artifacts), { sha256: f.put('another'), byteSize: 7 }),
+      ],
+      [
+        'output of a check',
+        ({ verifySteps }) => Object.assign(first(verifySteps), { output: 'all is well' }),
+      ],
+      ['definition', (record) => Object.assign(record, { definition: '0'.repeat(64) })],
+    ] satisfies [string, (record: TrialRecord, forger: Forger) => void][]
+  ).map(
+    ([part, change]): Forgery => [
+      `another ${part}, after the report was sent`,
+      'intact',
+      'count#0 report.outcome.artifacts',
+      (f) => void f.edit('count#0', (record) => change(record, f)),
+    ],
+  ),
 ];
 
 test('nothing is contradicted in what is honest', { timeout: 60_000 }, async () => {
@@ -651,12 +783,18 @@ test('nothing is contradicted in honest trials without a verdict, or whose harne
     cases: [
       { id: 'broken', prepare: 'exit 3', verify: 'true', variables: { act: 'true' } },
       { id: 'unchecked', verify: 'kill -9 $$', variables: { act: 'true' } },
+      { id: 'early', verify: '# One\n\ntrue\nif true; then exit 0; fi\nfalse', variables: { act: 'true' } },
+      {
+        ...{ id: 'lines', variables: { act: 'true' } },
+        verify:
+          "cat > a <<'END'\n# not\n\nfalse\nEND\ntest 4 = \\\n  4\nf() {\n  test -s a\n}\n\nf; f # end\n\n",
+      },
       { id: 'late', verify: 'true', variables: { act: 'sleep 60' } },
     ],
     sandbox: { timeouts: { harness: '3s' } },
   });
   const ran = await offsite(other, ['run', suite, '--json']);
-  expect(JSON.parse(ran.stdout), ran.stderr).toMatchObject({ passed: 1 });
+  expect(JSON.parse(ran.stdout), ran.stderr).toMatchObject({ passed: 3 });
   expect(await contradictionsIn(other.dataFolder)).toEqual([]);
 });
 
@@ -740,12 +878,6 @@ const thorough: [
     'trajectory[0].command',
   ],
   [
-    'count#0',
-    'regraded',
-    'a check left out',
-    (f) => f.editAll('count#0', (record) => void record.verifySteps?.pop()),
-  ],
-  [
     'wrong#0',
     'regraded',
     'a failure made a pass, with its checks',
@@ -768,12 +900,13 @@ const thorough: [
   [
     'reply#1',
     'regraded',
-    'another score of a judge',
+    'another score of a judge, wherever it stands but in its answer',
     (f) =>
-      f.editAll('reply#1', (record) => {
-        first(record.judgments).score = 0.2;
-        first(record.judgments).threshold = 0.1;
+      f.editAll('reply#1', ({ judgments = [], validations = [] }) => {
+        for (const one of [...judgments, ...validations.map(({ judgment }) => judgment)])
+          Object.assign(one ?? {}, { score: 0.2, threshold: 0.1 });
       }),
+    'judgment it is kind',
   ],
   [
     'count#1',
@@ -866,7 +999,7 @@ test('a signed file is audited in another data folder; another key or another co
   const resigned = await audited(await exported('resigned.evidence', other, place.dataFolder), 'consistent');
   expect([resigned.exitCode, resigned.whole.contradictions[0].found]).toEqual([
     1,
-    'it is not signed by a key of --signed-by',
+    'it is not signed by anybody of --signed-by',
   ]);
 
   const folder = join(place.folder, 'dropped');

@@ -97,11 +97,16 @@ async function audit(what: string | undefined, options: AuditOptions): Promise<n
       ...(again && { regraded: regradedLevel(again.parts) }),
       ...(again && wants('replayed') && { replayed: replayedLevel(again.parts) }),
       // What is said of somebody else's file ends with the command.
-      observe: (trial, found) => isForeign || keepAudit(ledger.records, trial.key, found),
+      observe: (trial, found) => isForeign || !again || keepAudit(ledger.records, trial.key, found),
     },
     signal,
     (trial) => isWanted(trial, target),
   );
+  // Without an engine, a wait for the disk after each trial would take longer than to look at it.
+  if (!isForeign && !again)
+    ledger.records.transaction(() => {
+      for (const { trial, audit } of trials) keepAudit(ledger.records, trial.key, audit);
+    });
   progress[Symbol.dispose]();
   const { level: _, ...ofBatch } = whole.level('consistent');
   const shown = { batchId: batch.id, level, signature, whole: ofBatch, trials };

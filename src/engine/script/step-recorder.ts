@@ -24,8 +24,8 @@ interface OpenStep {
   capture: OutputCapture;
 }
 
-/** Neither empty nor a comment. */
-const isCommand = (line: string) => !/^\s*(#.*)?$/.test(line);
+/** Whether a line of a script is neither empty nor a comment. */
+export const isCommand = (line: string) => !/^\s*(#.*)?$/.test(line);
 
 type StepEnd =
   | { ended: 'exited'; exitCode: number; unreadable?: true }

@@ -4,7 +4,7 @@ import type { Cause, PhaseName } from '../../record/cause.ts';
 import { recordVersion, type TrialRecord } from '../../record/trial-record.ts';
 import type { PlannedReplay } from '../../suite/plan.ts';
 import { causeOf } from '../failure.ts';
-import { fingerprintOf } from '../fingerprint.ts';
+import { definitionDigest, fingerprintOf } from '../fingerprint.ts';
 import { grade } from '../grading.ts';
 import { GradingSandboxes } from '../grading-sandboxes.ts';
 import { mappedImages } from '../image/mapped-images.ts';
@@ -122,6 +122,7 @@ export async function regradeTrial(
   return {
     subject: subjectOf(spec),
     fingerprint: fingerprintOf(spec, { ...found, models: account }),
+    definition: definitionDigest(spec, found),
     ...(mapped.length > 0 && { mappedImages: mapped }),
     ...facts,
     verdict: 'void',
