@@ -95,6 +95,11 @@ export function readHarborJob(folder: string): ForeignLog {
   const [first] = trials;
   if (first === undefined)
     throw unreadableLog(folder, 'no folder in it has a result.json, so it is no job of Harbor');
+  const within = readdirSync(join(folder, first), { withFileTypes: true }).filter((each) =>
+    each.isDirectory(),
+  );
+  if (within.some(({ name }) => existsSync(join(folder, first, name, 'result.json'))))
+    throw unreadableLog(folder, `it holds jobs of Harbor: name one of them, such as ${join(folder, first)}`);
   const read = <Schema extends z.ZodType>(path: string, schema: Schema) => {
     const file = join(folder, path);
     const within = [realpathSync(folder)];

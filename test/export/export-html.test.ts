@@ -123,7 +123,8 @@ describe('an exported page', () => {
     await page.getByText('This trial is not in the file').waitFor();
   });
 
-  test('shows beside a verdict how far it was audited, with dates, and where it was exported', async () => {
+  test('shows beside a verdict how far it was audited, with dates, commit, and where it was exported', async () => {
+    ledger.records.run('UPDATE batches SET commit_id = ?, commit_dirty = 1', 'a'.repeat(40));
     const { key: trialKey } = ledger.records.get("SELECT key FROM trials WHERE verdict = 'failed'") ?? {};
     const level = (name: 'intact' | 'consistent', state: 'held' | 'contradicted') => ({
       ...{ level: name, state, contradictions: [], unchecked: [] },
@@ -137,6 +138,7 @@ describe('an exported page', () => {
     const cell = page.getByRole('cell').filter({ hasText: '✗' });
     expect(await cell.innerText()).toContain('consistent');
     await page.getByText(/exported .*28.*2026.* by Offsite .* on linux/).waitFor();
+    await page.getByText('at commit aaaaaaaa-dirty').waitFor();
     await trial(page, '✗').click();
     const chip = page.getByRole('region', { name: 'Verdict' }).getByText('consistent', { exact: true });
     expect(await chip.getAttribute('title')).toMatch(/audited .*27.*2026/);

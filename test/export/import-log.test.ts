@@ -231,6 +231,11 @@ describe('a log of another program', () => {
       await expect(readInspectLogs([file])).rejects.toMatchObject({ code: 'LOG_UNREADABLE' });
   });
 
+  test('names a job of Harbor if it gets the folder of all jobs', async () => {
+    await harborJob();
+    expect(() => readHarborJob(folder)).toThrow(`name one of them, such as ${join(folder, 'job')}`);
+  });
+
   test('with a link in a job of Harbor reads nothing outside of the job', async () => {
     await harborJob();
     const outside = put('outside.json', '{"steps": []}');
