@@ -30,13 +30,13 @@ const caseFields: Fields<CaseSource> = {
  * The settings of a suite file that decide how its trials run and that no request to a service can carry,
  * with their positions. Throws as `readYamlFile` does.
  *
- * @param profiles the profile of each harness that a run gets whose record names none: `daemon.profiles`
+ * @param profiles `daemon.profiles`, by which daemons that share a configuration know a profile
  * @param isSelected whether the variant at this index is started
  * @param forDaemons the cases as they are sent, if daemons run them: these get texts, and no variables
  */
 export function uncarried(
   file: string,
-  profiles: Readonly<Record<string, string>>,
+  profiles: Readonly<Record<string, string>> | undefined,
   isSelected: (variant: number) => boolean,
   forDaemons: readonly PlannedCase[] = [],
 ): FileIssue[] {
@@ -45,7 +45,7 @@ export function uncarried(
     isSelected(index) ? [{ variant, index }] : [],
   );
   const foreign = variants.filter(
-    ({ variant: { harness, profile } }) => profile !== undefined && profiles[harness] !== profile,
+    ({ variant: { harness, profile } }) => profile !== undefined && profiles?.[harness] !== profile,
   );
   const paths: Path[] = [
     ...localIn(value, suiteFields, []),
@@ -56,13 +56,9 @@ export function uncarried(
     ]),
   ];
   return [
-    ...paths.map((path) => issue(path, 'a request to a service cannot carry this')),
+    ...paths.map((path) => issue(path, notCarried())),
     ...foreign.map(({ variant: { harness, profile }, index }) =>
-      issue(
-        ['variants', index, 'profile'],
-        `a request to a service cannot carry this: write daemon.profiles: { ${harness}: ${profile} } into offsite.yaml, ` +
-          'here and where it runs',
-      ),
+      issue(['variants', index, 'profile'], notCarried(profiles && { [harness]: profile })),
     ),
     ...forDaemons.flatMap(({ request }, index) =>
       variablesReadIn(request, value.cases?.[index]).map(({ name, message }) =>
@@ -70,6 +66,16 @@ export function uncarried(
       ),
     ),
   ];
+}
+
+/** @param profiles what would carry a profile, as `daemon.profiles` */
+function notCarried(profiles: Record<string, string | undefined> = {}): string {
+  const [[harness, profile] = []] = Object.entries(profiles);
+  const remedy =
+    harness === undefined
+      ? ''
+      : `: write daemon.profiles: { ${harness}: ${profile} } into offsite.yaml, here and where it runs`;
+  return `a request to a service cannot carry this${remedy}`;
 }
 
 /**

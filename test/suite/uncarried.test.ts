@@ -30,7 +30,7 @@ cases:
 `,
   );
   const places = (isSelected: boolean) =>
-    uncarried(file, {}, () => isSelected).map(({ line, path }) => [line, path]);
+    uncarried(file, undefined, () => isSelected).map(({ line, path }) => [line, path]);
   expect(places(true)).toEqual([
     [3, 'environment'],
     [4, 'variants[0].userModel'],

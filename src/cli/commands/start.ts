@@ -84,9 +84,12 @@ async function start(file: string, options: StartOptions): Promise<number> {
     started = await startHere(plan, here, { progress, observe: progress.event, signal });
   } else {
     const isSelected = (index: number) => plan.variants.some((one) => one === whole.variants[index]);
-    const left = uncarried(file, config.daemon.profiles, isSelected, forDaemons ? plan.cases : []);
+    const profiles = forDaemons ? config.daemon.profiles : undefined;
+    const left = uncarried(file, profiles, isSelected, forDaemons ? plan.cases : []);
     const there = { client, uncarried: left, dropLocal: options.dropLocal === true, forDaemons };
     started = await startThere(plan, there, signal);
+    if (forDaemons && plan.variants.some(({ profile }) => profile.name !== undefined))
+      progress.note('daemons use the profile that their own daemon.profiles has for the harness');
     if (left.length > 0) progress.note(`left out: ${left.map(({ path }) => path).join(', ')}`);
   }
   if (started.kind === 'finished') return printFinished(started.batch, context, progress, options);
