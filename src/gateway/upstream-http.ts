@@ -4,11 +4,13 @@ import {
   createBrotliDecompress,
   createGunzip,
   createInflate,
+  createInflateRaw,
   createZstdDecompress,
 } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { modelAnswers } from '../bounds/model.ts';
 import type { HttpModel, Wire } from '../suite/model-config.ts';
+import { beginningOf } from './beginning-of.ts';
 import { dispatched } from './dispatched.ts';
 import { toSandbox } from './end-to-end-headers.ts';
 import type { Redaction } from './redaction.ts';
@@ -73,22 +75,24 @@ function decoded(
   const [decoder, ...more] = names.split(',').flatMap((name) => decoders[name.trim()] ?? []);
   if (!decoder) return body;
   if (more.length > 0) throw failure(new Error('its answer is compressed more than once'));
-  // An error of the body also reaches the decoder, which the caller reads.
-  return readable(
-    pipeline(body, decoder(), () => undefined),
-    failure,
-    signal,
-  );
+  return readable(body, decoder, failure, signal);
 }
 
 /** Some servers never end a compressed stream, so what has arrived counts. */
 const flush = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
 
-const decoders: Record<string, () => Transform> = {
+/** @param first the first byte of the body */
+type Decoder = (first: number) => Transform;
+
+const decoders: Record<string, Decoder> = {
   gzip: () => createGunzip(flush),
   'x-gzip': () => createGunzip(flush),
-  deflate: () => createInflate(flush),
-  br: createBrotliDecompress,
+  // Some servers send it without its header, and clients read both.
+  deflate: (first) => ((first & 0x0f) === 8 ? createInflate(flush) : createInflateRaw(flush)),
+  br: () =>
+    createBrotliDecompress({
+      ...{ flush: constants.BROTLI_OPERATION_FLUSH, finishFlush: constants.BROTLI_OPERATION_FLUSH },
+    }),
   zstd: () =>
     createZstdDecompress({
       params: { [constants.ZSTD_d_windowLogMax]: Math.log2(modelAnswers.bytes.decoderWindow) },
@@ -106,14 +110,19 @@ function withoutKey(headers: UpstreamAnswer['headers'], redaction: Redaction): U
   return Object.fromEntries(kept.map(clean));
 }
 
-/** Replaces the decoder's errors, which quote bytes of the answer. */
+/** Decodes a body. Replaces the decoder's errors, which quote bytes of the answer. */
 async function* readable(
   body: AsyncIterable<Uint8Array>,
+  decoder: Decoder,
   failure: (error: unknown) => Error,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   try {
-    yield* body;
+    const { read, whole } = await beginningOf(body, 'first');
+    const [first] = read;
+    if (first === undefined) return;
+    // An error of the body also reaches the decoder.
+    yield* pipeline(whole(), decoder(first), () => undefined);
   } catch (error) {
     signal.throwIfAborted();
     throw error instanceof UpstreamFailure ? error : failure(error);

@@ -1,4 +1,4 @@
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { key, place, question } from './gateway-fixture.ts';
 import { chatAnswer, json } from './test-upstream.ts';
@@ -143,23 +143,29 @@ test('an upstream that compresses though it was asked not to is read, and its us
   expect((await at.session.account()).usage).toMatchObject([{ usage: { inputTokens: 100 } }]);
 });
 
-test.each(['utf-8', 'aws-chunked', 'GZIP', 'never ended'])(
-  'an answer whose encoding is said to be %s is read',
-  async (encoding) => {
-    const whole = Buffer.from(JSON.stringify(chatAnswer));
-    const isGzip = !['utf-8', 'aws-chunked'].includes(encoding);
-    await using at = await place({}, (response) => {
-      const named = encoding === 'never ended' ? 'gzip' : encoding;
-      response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': named });
-      const sent = isGzip ? gzipSync(whole) : whole;
-      // Without the sum at its end.
-      response.end(encoding === 'never ended' ? sent.subarray(0, -8) : sent);
-    });
-    const answer = await at.sandbox.ask({ headers: at.agent, body: question });
-    expect(answer).toMatchObject({ status: 200, body: chatAnswer });
-    expect((await at.session.account()).usage).toMatchObject([{ usage: { inputTokens: 100 } }]);
-  },
-);
+const same = (whole: Buffer) => whole;
+/** Without the sum at its end. */
+const endless = (whole: Buffer) => gzipSync(whole).subarray(0, -8);
+
+test.each<[string, string, (whole: Buffer) => Buffer]>([
+  ['utf-8', 'utf-8', same],
+  ['aws-chunked', 'aws-chunked', same],
+  ['GZIP', 'GZIP', gzipSync],
+  ['gzip, and never ends', 'gzip', endless],
+  ['deflate', 'deflate', deflateSync],
+  ['deflate, without its header', 'deflate', deflateRawSync],
+  ['br', 'br', brotliCompressSync],
+  ['zstd', 'zstd', zstdCompressSync],
+])('an answer whose encoding is said to be %s is read', async (_, named, encode) => {
+  const sent = encode(Buffer.from(JSON.stringify(chatAnswer)));
+  await using at = await place({}, (response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': named });
+    response.end(sent);
+  });
+  const answer = await at.sandbox.ask({ headers: at.agent, body: question });
+  expect(answer).toMatchObject({ status: 200, body: chatAnswer });
+  expect((await at.session.account()).usage).toMatchObject([{ usage: { inputTokens: 100 } }]);
+});
 
 test('a thousand unusual headers do no harm', async () => {
   await using at = await place({}, answered);

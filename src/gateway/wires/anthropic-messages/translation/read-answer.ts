@@ -26,6 +26,11 @@ interface Block {
   signature: WholeText;
 }
 
+/** The kind of a delta by the name of its text. */
+const kinds: Readonly<Record<string, string>> = {
+  ...{ text: 'text_delta', thinking: 'thinking_delta', partial_json: 'input_json_delta' },
+};
+
 /**
  * A piece belongs to the last block of its index; without such a block, to the last one of its type. A whole
  * answer is read as its blocks.
@@ -62,7 +67,8 @@ export const read: WireTranslation['read'] = (steps, losses) => {
     blocks.findLast((block) => block.type === type);
   const more = (delta: JsonObject, index: unknown) => {
     isSaid = true;
-    switch (delta.type) {
+    // Some servers leave out what kind it is.
+    switch (delta.type ?? Object.keys(delta).map((name) => kinds[name])[0]) {
       case 'text_delta':
         return steps.text('text', stringIn(delta, 'text') ?? '');
       case 'thinking_delta':

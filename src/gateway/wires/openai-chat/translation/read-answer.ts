@@ -10,16 +10,19 @@ import { stops } from '../stops.ts';
 import { callsOf } from './read-calls.ts';
 import { readContent, thoughtIn, thoughtNames } from './read-content.ts';
 
-const known = new Set([...words('role content refusal tool_calls function_call'), ...thoughtNames]);
+const known = new Set([...words('role content refusal tool_calls toolCalls function_call'), ...thoughtNames]);
 
 /** What a chunk may have beside its choices without saying anything. */
 const heads = words(
   'id object created model choices usage system_fingerprint service_tier provider type finish_reason',
 );
 
+const callNames = /^tool_?calls$/i;
+
 /** Members that say the same under another name. */
 function kindOf(name: string): string {
-  return thoughtNames.includes(name) ? 'thoughts' : name === 'function_call' ? 'tool_calls' : name;
+  if (thoughtNames.includes(name)) return 'thoughts';
+  return name === 'function_call' || callNames.test(name) ? 'tool_calls' : name;
 }
 
 /** Reads the chunks of a stream. A whole answer is read as its only chunk. */
@@ -38,7 +41,7 @@ export const read: WireTranslation['read'] = (steps, losses) => {
     steps.text('reasoning', thought);
     readContent(message.content, { steps, losses, called });
     steps.text('refusal', stringIn(message, 'refusal') ?? '');
-    const { tool_calls: given } = message;
+    const given = message.tool_calls ?? message.toolCalls;
     const calls = objectsOf([typeof given === 'string' ? parsed(given) : given].flat());
     // In a whole message each piece is a call, whatever its number.
     for (const [index, piece] of calls.entries()) called(isWhole ? { ...piece, index } : piece);
@@ -49,7 +52,7 @@ export const read: WireTranslation['read'] = (steps, losses) => {
       said.add(kindOf(name));
       // Thoughts that are no text are encrypted ones.
       const isUnread =
-        (thought === '' && thoughtNames.includes(name)) || (name === 'tool_calls' && calls.length === 0);
+        (thought === '' && thoughtNames.includes(name)) || (callNames.test(name) && calls.length === 0);
       if (!known.has(name) || isUnread) losses.record(`answer.${name.slice(0, 100)}`, 'answer detail');
     }
   };
@@ -78,6 +81,8 @@ export const read: WireTranslation['read'] = (steps, losses) => {
     if (isObject(choice.delta)) say(choice.delta, false);
     else if (typeof (choice.delta ?? choice.text) === 'string')
       say({ content: choice.delta ?? choice.text }, false);
+    // Some servers have calls beside the delta.
+    if (choice.tool_calls !== undefined) say({ tool_calls: choice.tool_calls }, false);
     reason = choice.finish_reason || reason;
   };
 
