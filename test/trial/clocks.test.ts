@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type Clock, steadyClock, systemClock } from '../../src/base/clock.ts';
 import { reportOf } from '../../src/trial/report.ts';
@@ -84,4 +85,15 @@ test('a steady clock only passes, whatever the clock that it began with does', (
   now = -1;
   passed += 7.4;
   expect(steady.now()).toBe(1_007);
+});
+
+test('the clock that nobody can set also goes where no more files may be opened', () => {
+  const clock = new URL('../../src/base/clock.ts', import.meta.url).href;
+  const program = `
+    import { openSync } from 'node:fs';
+    import { systemClock } from '${clock}';
+    try { for (;;) openSync('/dev/null'); } catch {}
+    console.log(systemClock.steady().at > 0);`;
+  const limited = 'ulimit -n 200 && exec "$0" --input-type=module -e "$1"';
+  expect(execFileSync('sh', ['-c', limited, process.execPath, program], { encoding: 'utf8' })).toBe('true\n');
 });
