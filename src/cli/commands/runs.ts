@@ -27,7 +27,8 @@ export function runsCommand() {
         return { ...run, variantName: known?.variantIndex === undefined ? undefined : known.variant };
       });
       if (options.json) return out.json({ ...page, runs: named });
-      if (page.total === 0) return out.print(text`no runs of case ${caseId}`);
+      if (page.total === 0)
+        return out.print(text`no runs of case ${caseId}: offsite service cases lists the ids of cases`);
       out.print(
         stack([
           runsTable(named, { width: out.columns, short: shortBatchIds(records) }),

@@ -7,6 +7,7 @@ import { Executor, type ExecutorState } from '../../agent/executor/executor.ts';
 import type { Workplace } from '../../agent/executor/workplace.ts';
 import type { WorkEvent } from '../../agent/worker/worker-parts.ts';
 import { integrationsOf, localOrganization } from '../../api/service-access.ts';
+import { isLoopback } from '../../base/loopback.ts';
 import { permissions } from '../../contract/identity.ts';
 import { openService } from '../../service/service.ts';
 import { logDestination } from '../../text/log-destination.ts';
@@ -83,6 +84,11 @@ async function serve(options: ServeOptions): Promise<void> {
   interrupted.noteCrashesIn({ dataFolder, redact, ...(crashes && { crashes }) });
   const { url } = await service.listen({ host: options.host, port: options.port });
   out.print(text`Eval Service at ${url}; its data is in ${dataFolder}`);
+  if (env.OFFSITE_API_KEY) out.print(text`it accepts the key in OFFSITE_API_KEY`);
+  if (!isLoopback(options.host))
+    err.print(
+      text`keys and results go over the network unencrypted: have a web server with TLS in front of it`,
+    );
   await using _running = executor;
   executor?.start(service.platform);
   if (!interrupted.signal.aborted) await once(interrupted.signal, 'abort');
