@@ -1,9 +1,9 @@
 import type { OlderSide } from '../api/compare-to.ts';
 import type { ComparedBatches, Comparison } from '../comparison/comparison.ts';
-import { casesToShowWorse, trialsToShowWorse } from '../stats/detectable.ts';
 import { ours, type Printable, stack, text } from '../text/printable.ts';
 import { plural } from '../text/quantities.ts';
 import { exitCodes } from './exit-codes.ts';
+import { casesNeeded, trialsOfEach } from './output/measure-tables.ts';
 
 /** The gates that a comparison may have. */
 export interface RegressionGates {
@@ -73,26 +73,6 @@ function cannotShow(comparison: Comparison, before: string, hasCaseGate: boolean
     ...(hasCaseGate ? [] : ['use --fail-on-case-regression as well']),
   ];
   return text`cannot show a regression of ${b.variant} with ${plural(cases, 'case')} and ${plural(trials, 'trial')} of each: compared with ${before}, not even a fall to 0 % would be more than noise; ${needs.join(', or ')}`;
-}
-
-function casesNeeded(cases: number, trials: number, confidence: number): string {
-  const moreCases = casesToShowWorse(trials, confidence);
-  // The cases are enough, but too few of them passed before.
-  if (moreCases !== undefined && moreCases <= cases)
-    return `at least ${plural(moreCases, 'case')} that passed before are needed`;
-  const moreTrials = trialsToShowWorse(cases, confidence);
-  const ways = [
-    ...(moreCases === undefined ? [] : [plural(moreCases, 'case')]),
-    ...(moreTrials === undefined ? [] : [`${plural(moreTrials, 'trial')} of each`]),
-  ];
-  return ways.length === 0 ? 'more cases are needed' : `at least ${ways.join(' or ')} are needed`;
-}
-
-/** The scored trials of a case on the side that has fewer, rounded up. At least one. */
-function trialsOfEach({ a, b, difference }: Comparison): number {
-  const scored = [a, b].map(({ passRate }) => (passRate ? passRate.passed + passRate.failed : 0));
-  const cases = Math.max(1, difference.cases);
-  return Math.max(1, Math.ceil(Math.min(...scored) / cases));
 }
 
 function caseRegressionLine(compared: ComparedBatches, before: string): Printable {

@@ -223,8 +223,8 @@ describe('offsite compare', () => {
     });
     expect(comparisons[0]?.onlyA).toHaveLength(39);
     const { stdout } = await compare('before', 'odd', '--details');
-    expect(stdout).toContain('Cases only in A, not compared: case-01, case-02');
-    expect(stdout).toContain('Cases only in B, not compared: new\\u{1b}[31m');
+    expect(stdout).toContain('With a verdict only in A, not compared: case-01, case-02');
+    expect(stdout).toContain('With a verdict only in B, not compared: new\\u{1b}[31m');
     expect(stdout).toMatch(
       /^Not compared, since A and B ask or check something else: 1 case: case-00 \(verify\)$/m,
     );

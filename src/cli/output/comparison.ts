@@ -11,6 +11,7 @@ import {
   measureTables,
   rangeOf,
   shownP,
+  tooFewOf,
 } from './measure-tables.ts';
 
 /** How many changed cases are listed; `--json` has all. */
@@ -69,9 +70,10 @@ function headline(comparison: Comparison): Printable[] {
     text`A  ${sideName(a)}: ${rateOf(a)}`,
     text`B  ${sideName(b)}: ${rateOf(b)}`,
     found ? styled('bold', differenceSentence(difference)) : differenceSentence(difference),
+    ...tooFewOf(comparison),
     ...redefinedLine(comparison),
-    ...namesLine(comparison.onlyA, ours('Cases only in A, not compared: ')),
-    ...namesLine(comparison.onlyB, ours('Cases only in B, not compared: ')),
+    ...namesLine(comparison.onlyA, ours('With a verdict only in A, not compared: ')),
+    ...namesLine(comparison.onlyB, ours('With a verdict only in B, not compared: ')),
     ...variantLine(comparison),
     ...unknownLine(comparison),
   ];
@@ -199,8 +201,8 @@ function noiseOf(a: SideSummary, b: SideSummary): Part[] {
       const all = plural(repeated, 'case');
       const flip = text`${flipping.length} of ${all} flip by themselves`;
       const points = (luck * 100).toFixed(1);
-      const again = `run again, the pass rate would move up to ${points} points by luck alone`;
-      return text`${ours(name)}: ${flip}; ${ours(again)}.`;
+      const again = `run again, luck alone could move the pass rate up to ${points} points`;
+      return text`${ours(name)}: ${flip} so far; ${ours(again)}.`;
     });
   const unknown = ours(
     'No case has repeats, so the noise of a single case is unknown. Run with more trials.',

@@ -1,6 +1,7 @@
 import type { Comparison, RateDifference, SideSummary } from '../../comparison/comparison.ts';
 import { type Measure, measures } from '../../comparison/side.ts';
 import { isOnlyByMcnemar, onlyByMcnemarText } from '../../stats/compare.ts';
+import { casesToShowWorse, trialsToShowWorse } from '../../stats/detectable.ts';
 import type { Interval } from '../../stats/interval.ts';
 import { ours, type Printable, text } from '../../text/printable.ts';
 import { cost, count, duration, plural } from '../../text/quantities.ts';
@@ -100,11 +101,43 @@ export function explained({ difference, mcnemar }: Comparison): Printable[] {
   ];
 }
 
+/** Says so if the comparison could not find any difference, whatever the trials gave. */
+export function tooFewOf(comparison: Comparison): Printable[] {
+  const { cases, finding, confidence } = comparison.difference;
+  const trials = trialsOfEach(comparison);
+  if (finding !== 'noise' || (casesToShowWorse(trials, confidence) ?? Number.POSITIVE_INFINITY) <= cases)
+    return [];
+  return [
+    text`With ${plural(cases, 'case')} and ${plural(trials, 'trial')} of each, not even 0 % and 100 % can be told apart: ${casesNeeded(cases, trials, confidence)}.`,
+  ];
+}
+
 /** A warning if there are few cases. */
 export function fewCasesOf({ difference: { cases, finding } }: Comparison): Printable[] {
   return cases < fewCases && finding !== 'nothing-in-common'
     ? [text`Only ${plural(cases, 'case')}: other cases of the same kind may give another result.`]
     : [];
+}
+
+/** What a comparison needs to find a difference. */
+export function casesNeeded(cases: number, trials: number, confidence: number): string {
+  const moreCases = casesToShowWorse(trials, confidence);
+  // The cases are enough, but too few of them passed before.
+  if (moreCases !== undefined && moreCases <= cases)
+    return `at least ${plural(moreCases, 'case')} that passed before are needed`;
+  const moreTrials = trialsToShowWorse(cases, confidence);
+  const ways = [
+    ...(moreCases === undefined ? [] : [plural(moreCases, 'case')]),
+    ...(moreTrials === undefined ? [] : [`${plural(moreTrials, 'trial')} of each`]),
+  ];
+  return ways.length === 0 ? 'more cases are needed' : `at least ${ways.join(' or ')} are needed`;
+}
+
+/** The scored trials of a case on the side that has fewer, rounded up. At least one. */
+export function trialsOfEach({ a, b, difference }: Comparison): number {
+  const scored = [a, b].map(({ passRate }) => (passRate ? passRate.passed + passRate.failed : 0));
+  const cases = Math.max(1, difference.cases);
+  return Math.max(1, Math.ceil(Math.min(...scored) / cases));
 }
 
 /** `12 to 34`. */
