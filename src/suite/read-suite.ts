@@ -18,6 +18,10 @@ export interface ReadSuite {
  * too little to check.
  */
 export function readSuite(file: string): ReadSuite {
+  if (file.endsWith('.toml')) {
+    const message = 'is no suite; for a task of Harbor, name its folder: offsite run --tasks FOLDER';
+    throw new BadFile([{ file, line: 1, column: 1, path: '', message }]);
+  }
   try {
     return { yaml: readYamlFile(file, SuiteFile), issues: [] };
   } catch (error) {

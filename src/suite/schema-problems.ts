@@ -108,12 +108,13 @@ function unknownKey(key: string, known: readonly string[], schema: z.ZodType | u
   const near = nearest(key, known);
   // `model:` in place of `models:`: a letter too few or too many is likelier than another level.
   const isNumber = near !== undefined && (near === `${key}s` || key === `${near}s`);
+  // Before places, which may have a key of that name for something else.
+  const ours = known.includes('cases') || key !== 'tests' ? wordsOfOthers[key] : undefined;
+  if (ours !== undefined) return `unknown key; here that is ${ours}`;
   const elsewhere = schema ? placesOf(schema, key) : [];
   const places = elsewhere.length > mostPlaces ? '' : elsewhere.join(' or ');
   if (places !== '' && isNumber) return `unknown key; did you mean "${near}"? "${key}" belongs at ${places}`;
   if (places !== '') return `unknown key here; it belongs at ${places}`;
-  const ours = wordsOfOthers[key];
-  if (ours !== undefined) return `unknown key; here that is ${ours}`;
   if (near !== undefined) return `unknown key; did you mean "${near}"?`;
   if (known.length === 0) return 'unknown key; check its spelling';
   return `unknown key; expected ${known.join(', ')}`;
@@ -137,6 +138,14 @@ const wordsOfOthers: Readonly<Record<string, string>> = {
     scorer: '`checks`, `judge` or `validator` of a case',
     scorers: '`checks`, `judge` or `validator` of a case',
   },
+  ...{ tests: '`cases`', providers: '`variants`', dataset: '`cases`', solver: '`variants`' },
+  ...{
+    target: '`checks` or `verify` of a case',
+    input: '`variables` of a case, for the prompt of the suite',
+  },
+  ...{ instruction: '`variables` of a case, for the prompt of the suite', agent: '`harness` of a variant' },
+  ...{ notContains: "`run: '! grep ...'`", exists: '`file`, with `absent: true` for what must not exist' },
+  ...{ timeout_sec: '`timeouts` of a sandbox in offsite.yaml' },
   ...{ n_concurrent_trials: '`concurrency`', orchestrator: '`concurrency`', agents: '`variants` of a suite' },
   ...{ epochs: '`trials`', repeat: '`trials`', n_attempts: '`trials`', vars: '`variables` of a case' },
 };

@@ -163,11 +163,14 @@ export class Daemon {
     this.#stopNow.abort(new Error('the daemon was stopped'));
   }
 
-  /** Removes a run's open trials from the queue for good. Returns how many there were. */
-  cancelRun(runId: string): number {
+  /** Removes a run's open trials from the queue. Returns how many there were, and how the run came. */
+  cancelRun(runId: string): { canceled: number; isFound: boolean } {
+    const { ledger, service } = this.#parts;
+    const [first] = ledger.queue.openTrials({ service, lock: daemonLock }, runId);
+    const isFound = first !== undefined && ledger.queue.trial(first.key)?.origin === 'found';
     const canceled = this.#worker.cancel(runId);
     if (canceled > 0) this.#parts.log.warn({ run: runId, trials: canceled }, 'canceled a run');
-    return canceled;
+    return { canceled, isFound };
   }
 
   changeConcurrency(trials: number): string {

@@ -11,6 +11,7 @@ import { isUnclear, syncRun } from './found-run.ts';
 import { casesOf, lookAtCase } from './look.ts';
 import type { Metrics } from './metrics.ts';
 import type { PollTarget, PollTargets } from './poll-targets.ts';
+import { nothingListed } from './status.ts';
 
 export interface PollParts {
   client: Client;
@@ -66,9 +67,6 @@ function tooSlow(): OffsiteError {
     },
   );
 }
-
-/** Why a suite of the configuration brings no runs. It may also be started later. */
-export const nothingListed = 'the service lists no case of it: is its id in daemon.suites right?';
 
 /** Adds the cases of a suite as targets. Resolves with how many were not known before. */
 async function lookAtSuite(

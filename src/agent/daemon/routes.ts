@@ -31,12 +31,14 @@ export function controlRoutes(daemon: Daemon): Hono {
   routes.post('/drain', (context) => context.json({ message: daemon.drain() }));
   routes.post('/cancel/:run', (context) => {
     const run = context.req.param('run');
-    const canceled = daemon.cancelRun(run);
+    const { canceled, isFound } = daemon.cancelRun(run);
     if (canceled === 0) return context.json({ message: nothingCanceled(run, daemon) }, 404);
     const trials = canceled === 1 ? '1 trial' : `${canceled} trials`;
-    const after =
-      'finished trials stay reported. If it was enqueued here, `offsite resume BATCH` runs the canceled ones after all, ' +
-      'and `offsite data abandon BATCH` reports them as void';
+    const after = isFound
+      ? 'finished trials stay reported. The run stays open at the service: a daemon of another data folder may run it, ' +
+        'and this one does not take it up again'
+      : 'finished trials stay reported. `offsite resume BATCH` runs the canceled ones after all, ' +
+        'and `offsite data abandon BATCH` reports them as void';
     return context.json({ message: `canceled ${trials} of run ${run} here; ${after}` });
   });
   routes.post('/concurrency/:trials', (context) => {

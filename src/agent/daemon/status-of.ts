@@ -4,9 +4,8 @@ import type { Worker } from '../worker/worker.ts';
 import type { DaemonParts } from './daemon-parts.ts';
 import type { HealthWatch } from './health.ts';
 import type { Metrics } from './metrics.ts';
-import { nothingListed } from './poll.ts';
 import type { PollTargets } from './poll-targets.ts';
-import type { DaemonStatus, Mode, RunningTrial } from './status.ts';
+import { type DaemonStatus, type Mode, nothingListed, type RunningTrial } from './status.ts';
 import { refusedTickets } from './ticket.ts';
 
 export interface Members {

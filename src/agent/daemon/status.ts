@@ -89,3 +89,6 @@ export interface DaemonStatus {
 export function isReady({ mode, blocked }: DaemonStatus): boolean {
   return mode === 'working' && blocked === undefined;
 }
+
+/** Why a suite of the configuration brings no runs. It may also be started later. */
+export const nothingListed = 'the service lists no case of it: is its id in daemon.suites right?';

@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings';
-import type { DaemonStatus } from '../../agent/daemon/status.ts';
+import { type DaemonStatus, nothingListed } from '../../agent/daemon/status.ts';
 import { lines, ours, type Printable, stack, text, type Value } from '../../text/printable.ts';
 import { duration, plural } from '../../text/quantities.ts';
 import { askDaemon } from '../daemon/ask-daemon.ts';
@@ -70,6 +70,8 @@ function statusText(status: DaemonStatus): Printable {
   const oldest = outbox.oldestMs === undefined ? '' : `, the oldest for ${duration(outbox.oldestMs)}`;
   const refused = outbox.parked > 0 ? `, ${outbox.parked} refused: offsite data outbox` : '';
   const ended = finished.passed + finished.failed + finished.void;
+  const elsewhere = status.claimedElsewhere.length;
+  const others = elsewhere > 0 ? `, ${elsewhere} claimed by others` : '';
   const atATime = `${running.length} of ${status.concurrency}`;
   return stack([
     text`${status.mode}, process ${status.pid}, up ${duration(status.upMs)}, ${memory} MiB`,
@@ -80,7 +82,7 @@ function statusText(status: DaemonStatus): Printable {
     ) ?? [text`engine    ${status.engine}`]),
     text`results   ${status.dataFolder}`,
     text`health    ${health.ok ? stateOf(status) : lines(health.troubles.join('; '))}`,
-    text`trials    ${status.queued} queued, ${atATime} running, ${ended} finished since the start`,
+    text`trials    ${status.queued - elsewhere} queued${ours(others)}, ${atATime} running, ${ended} finished since the start`,
     text`verdicts  ${finished.passed} passed, ${finished.failed} failed, ${finished.void} void`,
     text`reports   ${outbox.queued} to send, ${outbox.sent} sent and not seen at the service yet${oldest}${refused}`,
     ...(status.blocked === undefined ? [] : [text`blocked   ${lines(status.blocked)}`]),
@@ -141,7 +143,9 @@ function stateOf({ waiting, parked, refused, polls, outbox, blocked }: DaemonSta
     ...(outbox.parked > 0 ? [plural(outbox.parked, 'refused report')] : []),
     ...(polls.length > 0 ? [`${plural(polls.length, 'place')} without runs`] : []),
   ];
-  return ours(open.length === 0 ? 'all is well' : `engine and service work; see below: ${open.join(', ')}`);
+  const isAsked = polls.every(({ trouble }) => trouble === nothingListed);
+  const works = isAsked ? 'engine and service work; see below' : 'see below';
+  return ours(open.length === 0 ? 'all is well' : `${works}: ${open.join(', ')}`);
 }
 
 function section<Item>(title: string, items: readonly Item[], lineOf: (item: Item) => Printable): Value[] {

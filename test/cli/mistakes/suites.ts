@@ -266,6 +266,24 @@ cases:
     ],
   },
   {
+    mistake: 'words of Inspect and Harbor for which there are keys of the same name elsewhere',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: bash, agent: bash }
+cases:
+  - id: a
+    target: hello
+    checks: [{ file: a.txt, notContains: x }]
+`,
+    },
+    printed: [
+      'suite.yaml:3:32: variants[0].agent: unknown key; here that is `harness` of a variant',
+      'suite.yaml:6:5: cases[0].target: unknown key; here that is `checks` or `verify` of a case',
+      "suite.yaml:7:29: cases[0].checks[0].notContains: unknown key; here that is `run: '! grep ...'`",
+    ],
+  },
+  {
     mistake: 'a check in the form of promptfoo',
     files: {
       'suite.yaml': `suite: { id: s, prompt: "Do it." }
