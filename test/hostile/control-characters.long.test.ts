@@ -1,4 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../src/base/clock.ts';
+import { OffsiteError } from '../../src/base/offsite-error.ts';
+import { readCassette } from '../../src/gateway/replay/read-cassette.ts';
+import { scriptedUpstream } from '../../src/gateway/scripted/scripted-upstream.ts';
 import { BadFile } from '../../src/suite/file-issues.ts';
 import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
@@ -235,12 +239,63 @@ test('what is wrong with a suite and its configuration is told', () => {
     }
 }, 300_000);
 
+const script = {
+  fillForms: false,
+  turns: [
+    {
+      when: { turn: 1, user: 'do', system: 'agent', result: 'out' },
+      ...{ text: 't', stop: 'length', calls: [{ tool: 'bash', arguments: { command: 'true' } }] },
+    },
+    { text: 'u', repeat: true },
+  ],
+  otherwise: 'v',
+};
+
+test('what is wrong with the script of a model is told', () => {
+  const read = () => scriptedUpstream(`${set.folder}/script.yaml`, systemClock);
+  set.write('script.yaml', JSON.stringify(script));
+  read();
+  for (const [, content] of variations('script.yaml', { value: script })) {
+    set.write('script.yaml', content);
+    expectBadFile(read);
+  }
+});
+
+test('what is wrong with a cassette is told, with its line', () => {
+  const lines = [
+    { cassette: 1, of: 'batch', suite: 's' },
+    { trial: { case: 'c', variant: 'v', ordinal: 0 } },
+    { text: 'said' },
+    {
+      exchange: {
+        ...{
+          number: 1,
+          role: 'agent',
+          model: 'm',
+          wire: 'openai-chat',
+          context: [0],
+          tools: [],
+          options: 0,
+        },
+        ...{ turns: [{ by: 'user', said: 0, media: ['m'], results: [0] }], status: 200, answer: 0 },
+      },
+    },
+  ];
+  const read = (...written: string[]) => readCassette(set.write('cassette.jsonl', `${written.join('\n')}\n`));
+  const whole = lines.map((line) => JSON.stringify(line));
+  expect(read(...whole).trials).toHaveLength(1);
+  for (const [at, value] of lines.entries())
+    for (const [, content] of variations('line.json', { value }))
+      expectBadFile(() => read(...whole.with(at, content)), 'CASSETTE_UNREADABLE');
+});
+
 /** Runs what may find a problem in a file, and nothing else. */
-function expectBadFile(read: () => unknown): void {
+function expectBadFile(read: () => unknown, code?: string): void {
   try {
     read();
   } catch (error) {
-    if (!(error instanceof BadFile)) throw error;
+    if (error instanceof BadFile || (error instanceof OffsiteError && error.code === code)) return;
+    throw error;
   }
 }
 
