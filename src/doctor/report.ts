@@ -100,7 +100,8 @@ function printedNotRun({ notRun, fix }: HostileNotRun): Printable {
 
 const ofPodman =
   'filters of system calls are kept in the volume offsite-filters, the oldest snapshots are removed first, ' +
-  "and kills for lack of memory are read from the kernel's counters";
+  "kills for lack of memory are read from the kernel's counters, and many thousand small folders may take some " +
+  'tens of MiB more than `disk`';
 
 const ofContainerd = 'changes of a sandbox are listed by Offsite itself, and snapshots removed by age';
 
