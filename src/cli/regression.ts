@@ -94,7 +94,9 @@ function nothingToJudge(compared: ComparedBatches, before: string): Printable {
   const cases = redefinedIn(compared);
   const none = text`no case can be compared with ${before}, so no regression can be judged`;
   if (cases.length === 0) return text`${none}: none has a verdict both there and here`;
-  return text`${none}: ${plural(cases.length, 'case')} ${ours(cases.length === 1 ? 'asks or checks' : 'ask or check')} something else now: ${namedOf(cases)}`;
+  const onlySource = cases.every((one) => one.endsWith(' (source)'));
+  const cure = onlySource ? '; name a fixed `ref` of the source to compare jobs at other commits' : '';
+  return text`${none}: ${plural(cases.length, 'case')} ${ours(cases.length === 1 ? 'asks or checks' : 'ask or check')} something else now: ${namedOf(cases)}${ours(cure)}`;
 }
 
 /** The cases that are not compared, with what differs in them. */

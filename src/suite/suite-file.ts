@@ -254,7 +254,10 @@ const VariantSource = z.strictObject(
   {
     name: z.string().min(1).optional().meta({ description: "The variant's name in tables. Local." }),
     model: z
-      .string()
+      .string({
+        error: ({ input }) =>
+          input === undefined ? 'a model of offsite.yaml, or none for a harness without one' : undefined,
+      })
       .min(1)
       .meta({ description: 'A model of offsite.yaml. Any name if the harness needs no model.' }),
     harness: z.string().min(1).meta({ description: 'The harness, such as codex, claude-code or command.' }),

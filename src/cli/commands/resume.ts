@@ -83,6 +83,8 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   try {
     for (const what of wanted) {
       const before = finishedIn(what, ledger);
+      const { file } = what.kind === 'set' ? what.set : what.kind === 'batch' ? what.batch : what.start;
+      progress.note(text`resuming ${nameOf(what)}${file === undefined ? '' : text` of ${file}`}`);
       const resumed = await resumeAny(what, how, { ...workshop, revisions }, signal, progress.event);
       open.shift();
       if (resumed.kind === 'finished') {
