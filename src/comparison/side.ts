@@ -105,7 +105,9 @@ export function variantsOf(ledger: Ledger, { name, batches, variant }: Reference
   if (variant === undefined) return names;
   const [meant, ...others] = begunWith(variant, names);
   if (meant !== undefined && others.length === 0) return [meant];
-  throw new OffsiteError(`${name}: the batch has no variant ${variant}${orNearest(variant, names)}`, {
+  const [{ id = '', suite = '' } = {}] = batches;
+  const what = `batch ${id} of ${suite} has no variant ${variant}`;
+  throw new OffsiteError(`${name}: ${what}${orNearest(variant, names)}`, {
     code: 'VARIANT_UNKNOWN',
     kind: 'input',
     hint: 'Name one of its variants, or none to compare all.',

@@ -290,7 +290,7 @@ describe('offsite compare', () => {
     expect(same.stderr).toContain('are the same trials');
     expect(same.exitCode).toBe(2);
     const wrong = await compare('last:waek', 'two:weak');
-    expect(wrong.stderr).toContain('last:waek: the batch has no variant waek; did you mean "weak"?');
+    expect(wrong.stderr).toContain('has no variant waek; did you mean "weak"?');
   });
 
   test('takes several batches of one suite as one side', async () => {

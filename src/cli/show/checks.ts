@@ -111,7 +111,11 @@ function validationLines(validation: Validation, judgments: readonly Judgment[],
   const shownCalls = detailed ? calls.filter((call) => size === inFull || call.error !== undefined) : [];
   return stack([
     text`${mark(failed || low.length > 0 ? 'failed' : 'passed')} ${name}${took}`,
-    ...low.map((judgment) => text`  its judgment does not reach the threshold: ${scoreText(judgment)}`),
+    ...low.map((judgment) =>
+      judgment.error === undefined
+        ? text`  its judgment does not reach the threshold: ${scoreText(judgment)}`
+        : ours('  it could not be judged'),
+    ),
     ...outputLines(message, size),
     // The error repeats the message, with the stack.
     ...(size === inFull || message === undefined ? outputLines(error?.text, size) : []),
