@@ -28,7 +28,8 @@ function flatten(issue: z.core.$ZodIssue, schema: z.ZodType | undefined): Schema
     const meant = meantMember(issue.errors);
     const { input, message } = issue;
     // With keys that no member has, the union's own message says what there is.
-    const keys = typeof input === 'object' && input !== null ? Object.keys(input) : [];
+    const isMap = typeof input === 'object' && input !== null && !Array.isArray(input);
+    const keys = isMap ? Object.keys(input) : [];
     const known = schema ? keysAt(schema, path) : [];
     const isForeign = keys.length > 0 && keys.every((key) => nearest(key, known) === undefined);
     if (meant && isForeign && !/^Invalid /.test(message)) return [{ path, message }];

@@ -123,7 +123,7 @@ describe.concurrent('at SIGTERM', () => {
       await delay(1_500);
       daemon.kill('SIGTERM');
       const ended = await endedWithin(daemon, 60_000);
-      expect(ended.exitCode, ended.stderr).toBe(0);
+      expect(ended.exitCode, ended.stderr).toBe(130);
       expect(ended.stderr).toMatch(/"queued":2.*the daemon has ended/);
       expectCleanEnd(ended, { left: true });
     });
