@@ -49,6 +49,7 @@ describe('two batches of one suite', slow, () => {
     ]);
     expect(stdout.split('\n').slice(2)).toEqual([
       expect.stringMatching(/^No difference can be told from noise: .*, over 1 case\.$/),
+      expect.stringMatching(/^With 1 case and 2 trials of each, .*: at least .* are needed\.$/),
       'Not compared, since A and B ask or check something else: 1 case: greet (verify)',
       '',
     ]);
