@@ -9,7 +9,7 @@ import { type Held, type RelayProcess, relayProcess } from './relay-process.ts';
 const timeout = 300_000;
 const seed = 20_261_122;
 
-/** In bytes: what may be alive after a round that was not before. A round is at least 1,000 connections. */
+/** In bytes: what a round of at least 1,000 connections may leave alive when it has stopped growing. */
 const leftAlive = 2 ** 20;
 /** In bytes: what the whole process may grow by in a round that left nothing. */
 const leftInAll = 2 * 2 ** 20;
@@ -17,10 +17,9 @@ const leftInAll = 2 * 2 ** 20;
 const mostRounds = 10;
 
 /**
- * Sends `round` at a process twice, and further times while it grows. The first round leaves what is there
- * for the next time, such as compiled code; no other may leave anything that is alive. The whole process may
- * grow for longer, because it keeps the room of what is freed. But it would not stop growing if each round
- * left native memory behind.
+ * Sends `round` at a process twice, and further times while it grows. The first rounds may leave what is there
+ * for the next time, such as compiled code, and the process keeps the room of what is freed. But it would not
+ * stop growing if each round left something behind.
  */
 async function withstands(agent: RelayProcess, round: () => Promise<void>): Promise<void> {
   const { handles } = await agent.held();
@@ -31,9 +30,10 @@ async function withstands(agent: RelayProcess, round: () => Promise<void>): Prom
   let before = await afterRound();
   for (let rounds = 2, grows = true; grows; rounds += 1) {
     const after = await afterRound();
-    expect(after.alive - before.alive).toBeLessThan(leftAlive);
-    grows = after.resident - before.resident > leftInAll;
-    expect(grows && rounds === mostRounds, `at ${after.resident} bytes it still grows`).toBe(false);
+    // A round may be the first that runs some of the code; what leaks grows in each.
+    grows = after.alive - before.alive >= leftAlive || after.resident - before.resident > leftInAll;
+    const held = `${after.alive} bytes alive, ${after.resident} in all`;
+    expect(grows && rounds === mostRounds, `it still grows: ${held}`).toBe(false);
     before = after;
   }
 }
