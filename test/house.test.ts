@@ -78,7 +78,7 @@ const parsesItself = [
   'src/base/parse-json.ts',
   // A string; objects without objects, a million of them.
   'src/gateway/member-names.ts',
-  'src/engine/docker/changes.ts',
+  'src/engine/docker/containers.ts',
   // What the ledger, the service's store and the log keep.
   'src/comparison/cells.ts',
   'src/comparison/side.ts',
@@ -86,7 +86,7 @@ const parsesItself = [
   'src/service/store/',
   'src/cli/daemon/log.ts',
   'src/cli/commands/show.ts',
-  'src/cli/shell/open-sandbox.ts',
+  'src/cli/commands/shell.ts',
   'src/redaction/redactor.ts',
   'src/text/log-destination.ts',
   // Files and output of this program, and of the user's engine.

@@ -1,13 +1,17 @@
 import { type FinishedBatches, runUntilPrecise } from '../agent/auto-trials.ts';
 import { ConfigRevisions } from '../agent/config-revision.ts';
 import { deliverLeftovers } from '../agent/delivery.ts';
+import { recordedModels, requireRecorded } from '../agent/ledger-cassette.ts';
 import { planParts } from '../agent/plan-parts.ts';
 import type { BatchEvent, BatchParts } from '../agent/run-batch.ts';
 import { runSet } from '../agent/run-set.ts';
+import { readPlan } from '../agent/stored-plan.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
+import { findBatch } from '../ledger/find.ts';
 import type { Config } from '../suite/config-file.ts';
 import { BadFile } from '../suite/file-issues.ts';
-import type { SuitePlan } from '../suite/plan.ts';
+import type { ModelConfig } from '../suite/model-config.ts';
+import type { PlannedReplay, SuitePlan } from '../suite/plan.ts';
 import { passedEnvironment } from '../trial/host-environment.ts';
 import { SandboxRefused } from '../trial/image/base-image.ts';
 import { askedBy, checkModels } from '../trial/models.ts';
@@ -16,7 +20,6 @@ import type { Context, Workshop } from './context.ts';
 import { requireRoom } from './data-folder.ts';
 import { requireScripts } from './models.ts';
 import { type Observer, type PlannedSuite, plannedSuite, step, type TaskOptions } from './plan-suite.ts';
-import { type OnMiss, replayedBatch } from './replayed-batch.ts';
 
 /** What to run of a suite, and how. */
 export interface RunChoice extends TaskOptions {
@@ -138,4 +141,29 @@ export function placedFailure(error: unknown, { issue, sandboxes }: Config): unk
   if (!issue || !Object.hasOwn(sandboxes, sandbox)) return error;
   const message = error.hint === undefined ? error.message : `${error.message}. ${error.hint}`;
   return new BadFile([issue(['sandboxes', sandbox, ...(setting ? [setting] : [])], message)]);
+}
+
+type OnMiss = 'fail' | 'live';
+
+interface ReplayedBatch {
+  replay: PlannedReplay;
+  /** The models to plan with: those of the configuration, and those that only the recorded batch knows. */
+  models: Record<string, ModelConfig>;
+}
+
+/**
+ * The batch whose recorded answers take the place of models. Throws as {@link findBatch} does, and
+ * `NOT_RECORDED`.
+ */
+function replayedBatch(context: Context, reference: string, onMiss: OnMiss): ReplayedBatch {
+  const ledger = context.ledger();
+  const batch = findBatch(ledger.records, reference);
+  requireRecorded(ledger, batch);
+  const live = onMiss === 'live' ? 'missing' : 'never';
+  const replay: PlannedReplay = { batch: batch.key, name: batch.id, live };
+  const { models } = context.config;
+  // A live model needs its configuration.
+  if (live !== 'never' || batch.plan === undefined) return { replay, models };
+  const { plan } = readPlan(ledger.blobs.readJson(batch.plan));
+  return { replay, models: { ...recordedModels(plan, batch.id), ...models } };
 }

@@ -1,9 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { ByteStore } from '../base/byte-store.ts';
 import type { Clock } from '../base/clock.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { serviceAnswers } from '../bounds/service.ts';
 import { type Client, createClient } from '../client/client.ts';
+import type { Exchange, ExchangeOptions, Transport } from '../client/exchange.ts';
 import type { Integration } from '../contract/catalog.ts';
 import { permissions } from '../contract/identity.ts';
 import type { Runner } from '../harness/runner.ts';
@@ -11,10 +15,10 @@ import { openDataFolder } from '../ledger/data-folder.ts';
 import { embeddedService } from '../ledger/platform.ts';
 import { KnownKeys } from '../redaction/known-keys.ts';
 import type { Platform, PlatformTrials } from '../service/platform.ts';
-import { openService } from '../service/service.ts';
+import type { ServiceAnswer, ServiceRequest } from '../service/request/service-request.ts';
+import { openService, type Service } from '../service/service.ts';
 import type { Config } from '../suite/config-file.ts';
 import { type HostEnvironment, namedKeys } from '../trial/host-environment.ts';
-import { transportTo } from './service-in-process.ts';
 
 export interface ServiceAccess extends AsyncDisposable {
   client: Client;
@@ -149,4 +153,59 @@ export function integrationsOf(runners: readonly Runner[]): Integration[] {
     authMethods: [],
   }));
   return [...harnesses, { id: 'local', label: 'Local Docker sandbox', category: 'sandbox', authMethods: [] }];
+}
+
+/**
+ * Calls a service of this process. It gets, checks and answers the same requests as over HTTP. A request that
+ * is aborted is still worked on.
+ */
+export function transportTo(service: Pick<Service, 'answer'>): Transport {
+  return {
+    origin: 'the embedded service',
+    exchange({ origin, path, method = 'POST', headers, body = '' }, options) {
+      const { signal } = options;
+      if (signal.aborted) return Promise.resolve({ _tag: 'stopped', sent: false });
+      const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : undefined;
+      const named = new Map(Object.entries(headers));
+      if (bytes) named.set('content-length', String(bytes.length));
+      const request: ServiceRequest = {
+        method,
+        url: origin + path,
+        headers: { get: (name) => named.get(name) ?? null },
+        signal,
+        body: typeof body === 'string' ? null : (Readable.toWeb(body) as ReadableStream<Uint8Array>),
+        arrayBuffer: async () => bytes?.buffer ?? new ArrayBuffer(),
+      };
+      const { promise, resolve } = Promise.withResolvers<Exchange>();
+      const stop = () => resolve({ _tag: 'stopped', sent: true });
+      signal.addEventListener('abort', stop, { once: true });
+      service
+        .answer(request)
+        .then((answer) => collected(answer, options))
+        // An answer that is sent while it is built can break.
+        .catch((error) => ({ _tag: 'broken' as const, sent: true, error: new Error(messageOf(error)) }))
+        .then((exchanged) => {
+          signal.removeEventListener('abort', stop);
+          if (typeof body !== 'string') body.destroy();
+          resolve(exchanged);
+        });
+      return promise;
+    },
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
+
+async function collected(
+  { status, headers, body }: ServiceAnswer,
+  { signal, progress, maximumBytes = serviceAnswers.bytes.answer }: ExchangeOptions,
+): Promise<Exchange> {
+  const store = new ByteStore();
+  const pieces = typeof body === 'string' ? [Buffer.from(body)] : body instanceof Uint8Array ? [body] : body;
+  for await (const piece of pieces) {
+    if (signal.aborted) break;
+    progress?.();
+    if (store.size + piece.length > maximumBytes) return { _tag: 'oversized', status, maximumBytes };
+    store.add(piece);
+  }
+  return { _tag: 'answered', status, headers, body: store.take() };
 }

@@ -1,9 +1,13 @@
 import pLimit from 'p-limit';
+import { readPlan } from '../agent/stored-plan.ts';
+import { messageOf } from '../base/offsite-error.ts';
+import { printedText } from '../bounds/anyone.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import { type ListedTrial, listTrials } from '../ledger/find.ts';
+import type { Ledger } from '../ledger/ledger.ts';
 import { listingsOf } from '../ledger/listings.ts';
 import type { AuditedLevel, TrialAudit } from '../record/audit.ts';
-import { checkBatch, type SeenTrial } from './batch-checks.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
 import { Checks } from './checks.ts';
 import { consistentLevel } from './consistent.ts';
 import { type AuditedTrial, auditedTrial, type DefinitionParts, definitionOf } from './evidence-of-trial.ts';
@@ -94,4 +98,97 @@ export async function auditBatch(
   );
   checkBatch(batch, { ledger, definition, seen }, whole);
   return { whole, trials };
+}
+
+/** What is remembered of a trial, whose record may be large. */
+interface SeenTrial extends Pick<TrialRecord, 'sandboxId' | 'verdict'> {
+  trial: ListedTrial;
+}
+
+/** The trials are those that the definition asks for, each once, and none is a copy of another one. */
+export function checkBatch(
+  batch: StoredBatch,
+  {
+    ledger,
+    definition = batch.plan,
+    seen,
+  }: { ledger: Ledger; definition: string | undefined; seen: readonly SeenTrial[] },
+  checks: Checks,
+): void {
+  checkNumber(batch, definition, ledger, checks);
+  const says = 'each trial ran in a sandbox of its own';
+  const sandboxes = new Map<string, string>();
+  let unnamed = 0;
+  for (const { trial, sandboxId, verdict } of seen) {
+    if (sandboxId === undefined) {
+      if (verdict !== 'void') unnamed += 1;
+      continue;
+    }
+    const name = `${trial.caseId}/${trial.variant}#${trial.ordinal}`;
+    const other = sandboxes.get(sandboxId);
+    if (other !== undefined)
+      checks.contradicted(`sandboxId of ${name}`, says, 'a sandbox of its own', `that of ${other}`);
+    else sandboxes.set(sandboxId, name);
+  }
+  if (unnamed > 0) checks.missed(`whether ${unnamed} trials are copies: their records name no sandbox`);
+}
+
+function checkNumber(
+  { key, suite }: StoredBatch,
+  definition: string | undefined,
+  ledger: Ledger,
+  checks: Checks,
+): void {
+  if (definition === undefined) {
+    checks.missed('whether trials are missing: the definition of the batch was not kept');
+    return;
+  }
+  const says = 'the trials are those that the definition asks for';
+  try {
+    const { plan } = readPlan(ledger.blobs.readJson(definition));
+    checks.same('suite', 'the suite is that of the definition', plan.suite.name, suite);
+    const runs = ledger.batches.runs(key);
+    const cells = Map.groupBy(runs, ({ caseId, variantIndex }) => `${variantIndex} ${caseId}`);
+    for (const { request } of plan.cases)
+      for (const [variantIndex, { name }] of plan.variants.entries()) {
+        const own = cells.get(`${variantIndex} ${request.id}`) ?? [];
+        checks.same(
+          `${request.id}/${name}`,
+          says,
+          '1 run',
+          `${own.length} run${own.length === 1 ? '' : 's'}`,
+        );
+        for (const run of own)
+          checkOrdinals(`${request.id}/${name}`, says, run.key, plan.trials, ledger, checks);
+      }
+    const caseIds = new Set(plan.cases.map(({ request }) => request.id));
+    const unknown = runs.filter(
+      ({ caseId, variantIndex }) => !caseIds.has(caseId) || !plan.variants[variantIndex],
+    );
+    for (const { caseId } of unknown)
+      checks.contradicted(caseId, says, 'a case of the definition', 'another');
+  } catch (error) {
+    checks.contradicted('definition', 'the definition can be read', 'a definition', messageOf(error));
+  }
+}
+
+function checkOrdinals(
+  name: string,
+  says: string,
+  run: number,
+  wanted: number,
+  ledger: Ledger,
+  checks: Checks,
+): void {
+  // Withdrawn ones too, which lists leave out.
+  const rows = ledger.records.all('SELECT ordinal, result FROM trials WHERE run = ? ORDER BY ordinal', run);
+  const ordinals = new Set(rows.map(({ ordinal }) => Number(ordinal)));
+  // A definition of somebody else may ask for any number: of very many, only the first ones are named.
+  const named = Math.min(wanted, ordinals.size + printedText.count.lines);
+  for (let ordinal = 0; ordinal < named; ordinal++)
+    if (!ordinals.has(ordinal)) checks.contradicted(`${name}#${ordinal}`, says, 'a trial', 'none');
+  for (const ordinal of ordinals)
+    if (ordinal >= wanted) checks.contradicted(`${name}#${ordinal}`, says, `${wanted} trials`, 'one more');
+  const open = rows.filter(({ result }) => result === null).length;
+  if (open > 0) checks.missed(`${open} of the trials of ${name}: they have no result`);
 }

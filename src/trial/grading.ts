@@ -2,21 +2,22 @@ import { OffsiteError } from '../base/offsite-error.ts';
 import type { Cause, PhaseName } from '../record/cause.ts';
 import type { AskModel } from '../validate/judge/ask-model.ts';
 import { answerAboutNothing, type JudgeAnswer } from '../validate/model-calls.ts';
+import { runVerify, type VerifyRequest } from '../validate/verify.ts';
 import { causeOf } from './failure.ts';
 import { FreshSandbox, GradingSandboxes } from './grading-sandboxes.ts';
 import { needsWholeSandbox } from './left/keep-left.ts';
 import { openModels, type TrialModels } from './models.ts';
-import { neededFromOutside } from './own-sandbox.ts';
 import { collect } from './phases/collect.ts';
 import { agentWhoLeft } from './phases/ending-cause.ts';
 import { harness } from './phases/harness.ts';
 import type { CurrentStep, Found, Phase, PhaseInput } from './phases/phase.ts';
 import { validate } from './phases/validate.ts';
-import { verify } from './phases/verify.ts';
+import { verify, verifyRequest } from './phases/verify.ts';
 import { type Blamed, type Fault, settle } from './settle.ts';
 import { solvedBy } from './solution.ts';
 import type { TrialSolution } from './spec.ts';
 import type { StartedSandbox } from './started-sandbox.ts';
+import { shownPaths, systemChanges } from './workspace/system-changes.ts';
 
 const gradingPhases: readonly Phase[] = [collect, verify, validate];
 
@@ -274,4 +275,42 @@ function judgesOf({ spec, parts }: PhaseInput): (TrialModels & AsyncDisposable) 
 
 function isCausedByOthers(cause: Cause | undefined): boolean {
   return cause !== undefined && cause.kind !== 'agent';
+}
+
+/**
+ * The cause of a failed trial if verify fails in the fresh sandbox but would pass in the agent's sandbox: the
+ * work needs something outside the workspace. Undefined if that is not so or cannot be determined. Call this
+ * last, because it runs verify in the agent's sandbox. Rejects only if the signal aborts.
+ */
+async function neededFromOutside(input: PhaseInput): Promise<Cause | undefined> {
+  const request = verifyRequest(input);
+  if (!request || !failsFreshVerify(input.found)) return undefined;
+  try {
+    return await causeIfVerifyPasses(input, request);
+  } catch {
+    input.signal.throwIfAborted();
+    // The verdict stands without an explanation: an agent can leave a sandbox in which nothing runs.
+    return undefined;
+  }
+}
+
+async function causeIfVerifyPasses(
+  { spec, container, kit, signal }: PhaseInput,
+  request: VerifyRequest,
+): Promise<Cause | undefined> {
+  const { unexpected } = await systemChanges(container, { kit, place: spec.verifyPlace, signal });
+  if (unexpected.length === 0) return undefined;
+  const inAgents = await runVerify(container, request);
+  if (inAgents.ended !== 'finished' || inAgents.steps.some(({ exitCode }) => exitCode !== 0))
+    return undefined;
+  const message =
+    'verify fails in a fresh sandbox with only the workspace, but would pass in the agent’s sandbox, which ' +
+    `has changes outside the workspace: ${shownPaths(unexpected)}. If the case is about the system, ` +
+    'set `in: same` for verify.';
+  return { kind: 'agent', phase: 'verify', message };
+}
+
+function failsFreshVerify({ verdict, cause, verifiedIn, verifySteps = [] }: Found): boolean {
+  const failed = verifySteps.some(({ exitCode }) => exitCode !== 0);
+  return verdict === 'failed' && cause === undefined && verifiedIn === 'fresh' && failed;
 }

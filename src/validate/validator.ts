@@ -30,7 +30,7 @@ export async function runValidator(request: ValidatorRequest): Promise<Validator
  * after a build, like this file.
  */
 const extension = extname(new URL(import.meta.url).pathname);
-const sandboxed = [...['api', 'attempt', 'host', 'main', 'records', 'run']].map(
+const sandboxed = ['api', 'attempt', 'host', 'main', 'records'].map(
   (name) => `validate/sandboxed/${name}${extension}`,
 );
 const ours = [...sandboxed, `bounds/channel${extension}`, `bounds/grading${extension}`].map((path) => ({

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { transportTo } from '../../src/api/service-in-process.ts';
+import { transportTo } from '../../src/api/service-access.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { type Client, createClient } from '../../src/client/client.ts';
 import { openTestService, report, startRequest, type TestService } from '../service/test-service.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { checkBatch } from '../../src/audit/batch-checks.ts';
+import { checkBatch } from '../../src/audit/audit-batch.ts';
 import { Checks } from '../../src/audit/checks.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { printedText } from '../../src/bounds/anyone.ts';

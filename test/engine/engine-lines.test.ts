@@ -1,6 +1,6 @@
 import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { type EngineLine, engineLines } from '../../src/engine/docker/engine-lines.ts';
+import { type EngineLine, engineLines } from '../../src/engine/docker/image-streams.ts';
 
 const options = { purpose: 'pull node:24', silenceMs: 60_000 };
 

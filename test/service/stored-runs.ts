@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { StartRequest } from '../../src/contract/definition.ts';
 import { inTransaction, openDatabase } from '../../src/ledger/database.ts';
 import type { Call, Change, Steps } from '../../src/service/operations/call.ts';
-import { listRuns } from '../../src/service/operations/runs-list.ts';
+import { listRuns } from '../../src/service/operations/handlers.ts';
 import { startBatch } from '../../src/service/operations/start.ts';
 import { migrations } from '../../src/service/store/migrations.ts';
 import { createStores } from '../../src/service/store/stores.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { RecordReader } from '../../src/validate/record-reader.ts';
+import { RecordReader } from '../../src/validate/module-conversation.ts';
 import type { SandboxedRecord } from '../../src/validate/sandboxed/records.ts';
 
 function read(...lines: string[]): { records: SandboxedRecord[]; problem: string | undefined } {

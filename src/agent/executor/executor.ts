@@ -1,19 +1,33 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { isExpected, messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import type { Case } from '../../contract/definition.ts';
+import type { RunKey } from '../../ledger/batches.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
 import { platformLock, platformService } from '../../ledger/platform.ts';
 import type { QueueScope } from '../../ledger/queue.ts';
-import type { Platform, PlatformRefusal, PlatformRequest, PlatformTrials } from '../../service/platform.ts';
+import type { OpenStart } from '../../ledger/starts.ts';
+import type {
+  OpenPlatformRun,
+  Platform,
+  PlatformRefusal,
+  PlatformRequest,
+  PlatformTrials,
+} from '../../service/platform.ts';
 import type { Config } from '../../suite/config-file.ts';
+import { startRequest } from '../../suite/plan.ts';
 import type { HostEnvironment } from '../../trial/host-environment.ts';
 import { Metrics } from '../daemon/metrics.ts';
 import type { Delivery } from '../delivery.ts';
 import { addressesOf } from '../engines/check.ts';
+import { mayBeBeingStarted } from '../find-started.ts';
 import { Loop, Watchdog } from '../loop.ts';
 import { platformSender } from '../sender.ts';
+import type { FoundRunDetails } from '../specify.ts';
+import { recordBatch } from '../start-batch.ts';
+import { type KnownPlan, readPlan } from '../stored-plan.ts';
 import { beginWork, openDelivery, openWork, watchedLoop } from '../work-loop.ts';
 import type { WorkerParts } from '../worker/worker-parts.ts';
-import { adoptRun } from './adopt-runs.ts';
-import { recoverStarts } from './recover-starts.ts';
 import { refusalOf } from './refusal.ts';
 import { turnToServe } from './turn.ts';
 import { LazyWorkplace, type Workplace } from './workplace.ts';
@@ -175,4 +189,144 @@ export class Executor implements Platform, AsyncDisposable {
     }
     return lookMs;
   }
+}
+
+/**
+ * Finds the batches of commands that died after the service had started the batch and before the ledger knew
+ * its id. The plans of these batches say more than the requests, so the batches must not run without their
+ * plans.
+ */
+export function recoverStarts(platform: Pick<PlatformTrials, 'openRuns'>, ledger: Ledger): void {
+  for (const start of ledger.starts.open()) {
+    if (start.service !== platformService) continue;
+    using lock = ledger.takeLock(start.lock);
+    // The command that began this start still runs.
+    if (!lock) continue;
+    const known = planOf(start, ledger);
+    if (!known) continue;
+    const runs = Map.groupBy(platform.openRuns(), ({ batchId }) => batchId);
+    const [found] = [...runs].filter(
+      ([id, ofBatch]) => !ledger.batches.has(platformService, id) && fits(ofBatch, known),
+    );
+    if (!found) {
+      ledger.starts.unknown(start.key, 'the service has no such batch');
+      continue;
+    }
+    const [id, ofBatch] = found;
+    const started = inOrder(ofBatch).map((run, index) => {
+      return { id: run.id, caseId: run.case.id, variantIndex: index % known.plan.variants.length };
+    });
+    recordBatch(known, start, { id, runs: started }, ledger);
+  }
+}
+
+/**
+ * The plan of a start. If it cannot be read, returns undefined and gives the start up, so that other batches
+ * can run.
+ */
+function planOf(start: OpenStart, ledger: Ledger): KnownPlan | undefined {
+  try {
+    return readPlan(ledger.blobs.readJson(start.plan));
+  } catch (error) {
+    if (!(error instanceof OffsiteError)) throw error;
+    ledger.starts.unknown(start.key, messageOf(error));
+    return undefined;
+  }
+}
+
+/** Whether these are all runs of a batch that was started as planned. */
+function fits(runs: readonly OpenPlatformRun[], { plan, prompt }: KnownPlan): boolean {
+  const { suite, cases, variants, trials } = startRequest(plan, prompt, 'platform');
+  if (runs.length !== cases.length * variants.length) return false;
+  return inOrder(runs).every((run, index) => {
+    const sent = cases[Math.floor(index / variants.length)];
+    const { model, credentials } = variants[index % variants.length] ?? {};
+    return (
+      run.suite.id === suite.id &&
+      run.suite.prompt === prompt &&
+      run.trials === trials &&
+      run.variant.model === model &&
+      run.variant.harness === credentials?.harnessConnectionId &&
+      run.variant.sandbox === credentials?.sandboxConnectionId &&
+      isDeepStrictEqual(run.case, sent)
+    );
+  });
+}
+
+function inOrder(runs: readonly OpenPlatformRun[]): OpenPlatformRun[] {
+  return runs.toSorted((one, other) => one.taskIndex - other.taskIndex);
+}
+
+/**
+ * Puts the trials of a run that have not ended into the ledger's queue, except those that it has already.
+ * Resolves with false if the run's batch is just being started by another process; ask again then.
+ */
+export async function adoptRun(run: OpenPlatformRun, ledger: Ledger): Promise<boolean> {
+  const key = ledger.foundRuns.find(platformService, run.batchId, run.id);
+  if (key === undefined && mayBeBeingStarted(ledger, platformService)) return false;
+  const setup = await ledger.blobs.putJson(run.setup);
+  const ended = new Set(run.ended);
+  const ordinals = Array.from({ length: run.trials }, (_, ordinal) => ordinal).filter(
+    (one) => !ended.has(one),
+  );
+  if (key !== undefined) {
+    // `offsite service start` planned it, or an earlier executor adopted it.
+    ledger.queue.add([{ run: key, setup, variantId: run.variant.id, ordinals }]);
+    ledger.foundRuns.adoptOpen(key, ordinals);
+    reconcile(run, key, { ledger, ended, open: ordinals });
+    return true;
+  }
+  const details: FoundRunDetails = { variant: run.variant, definition: withoutTexts(run.case) };
+  ledger.foundRuns.adopt({
+    service: platformService,
+    batchId: run.batchId,
+    suite: run.suite.name,
+    id: run.id,
+    taskIndex: run.taskIndex,
+    caseId: run.case.id,
+    caseName: run.case.name,
+    variant: run.variant.id,
+    details,
+    setup,
+    ordinals,
+  });
+  return true;
+}
+
+/**
+ * Ledger and service are two files, and either may be restored from a backup. A trial that the service has is
+ * not run again, and a result that it no longer has is handed over again.
+ */
+function reconcile(
+  { id }: OpenPlatformRun,
+  key: RunKey,
+  { ledger, ended, open }: { ledger: Ledger; ended: ReadonlySet<number>; open: readonly number[] },
+): void {
+  const elsewhere = ledger.queue.openTrials(scope, id).filter(({ ordinal }) => ended.has(ordinal));
+  if (elsewhere.length > 0) {
+    const keys = elsewhere.map((trial) => trial.key);
+    ledger.queue.withdraw(keys, 'elsewhere');
+  }
+  const lost = ledger.outbox
+    .ofRun(key)
+    .filter(({ ordinal, state }) => state === 'delivered' && open.includes(ordinal));
+  for (const { trial } of lost) ledger.outbox.become(trial, 'queued');
+}
+
+/** The setup has the texts, with the variables filled in. */
+function withoutTexts({ id, name, variables, user, validator }: Case): Case {
+  return {
+    id,
+    name,
+    ...(variables && { variables }),
+    ...(user && { user }),
+    ...(validator && {
+      validator: {
+        name: validator.name,
+        source: '',
+        ...(validator.capture !== undefined && { capture: validator.capture }),
+        ...(validator.manifest && { manifest: validator.manifest }),
+      },
+    }),
+  };
 }

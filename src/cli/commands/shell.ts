@@ -1,14 +1,34 @@
+import { once } from 'node:events';
+import { StringDecoder } from 'node:string_decoder';
 import { Command } from '@commander-js/extra-typings';
+import { readPlan } from '../../agent/stored-plan.ts';
+import { listenTo } from '../../base/foreign-traffic.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
+import { commandOutput } from '../../bounds/sandbox.ts';
 import type { Container } from '../../engine/container.ts';
+import type { Engine } from '../../engine/engine.ts';
+import type { ContainerTerminal, TerminalEnd } from '../../engine/exec/terminal.ts';
+import type { TerminalSize } from '../../engine/port/exec.ts';
+import type { Image } from '../../engine/port/images.ts';
 import { refuseLog } from '../../ledger/foreign-batches.ts';
-import { stack, text } from '../../text/printable.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { KeptWorkspace } from '../../ledger/workspaces.ts';
+import { noEnvironment, sandboxIn } from '../../suite/environment.ts';
+import { SandboxConfig } from '../../suite/sandbox-config.ts';
+import type { Output } from '../../text/output.ts';
+import { ours, type Printable, stack, text } from '../../text/printable.ts';
+import { plural } from '../../text/quantities.ts';
+import { shellWord } from '../../text/shell-word.ts';
+import { containerSpec, defaultContext } from '../../trial/container-spec.ts';
+import { type StartSpec, startOf } from '../../trial/image/start-image.ts';
+import { obstacleOf, restoreArchive } from '../../trial/left/restore-left.ts';
+import { restoreWorkspace, type Unrestored } from '../../trial/workspace/restore-workspace.ts';
 import { CommandContext } from '../context.ts';
 import { withConfigAndData } from '../options.ts';
 import type { CommonOptions } from '../settings.ts';
-import { attachPerson, linePrinter, sizeOf } from '../shell/attach-person.ts';
-import { openSandbox } from '../shell/open-sandbox.ts';
+import { firstOf } from '../show/layout.ts';
 import { announcedTarget, trialOf } from '../show/open-trial.ts';
+import type { ShownTrial } from '../show/story.ts';
 import { type PersonsTerminal, personsTerminal } from '../terminal.ts';
 
 export function shellCommand() {
@@ -108,4 +128,221 @@ function outOfDisk(): never {
     kind: 'input',
     hint: 'The limit is that of the trial: `disk` of its sandbox.',
   });
+}
+
+/**
+ * Escape sequences that undo what a program may have left: the other screen, mouse reports, bracketed paste,
+ * a hidden cursor, colours.
+ */
+const restored =
+  '\u001b[?1049l\u001b[?1000l\u001b[?1002l\u001b[?1003l\u001b[?1006l\u001b[?2004l\u001b[!p\u001b[?25h\u001b[0m';
+
+function sizeOf({ screen }: PersonsTerminal): TerminalSize {
+  return { columns: screen.columns, rows: screen.rows };
+}
+
+/**
+ * Connects a person's terminal to one in a container until the command there ends. All keys go to the
+ * command, Ctrl-C too. Rejects when `signal` aborts, or when the person's terminal is gone.
+ */
+async function attachPerson(
+  person: PersonsTerminal,
+  terminal: ContainerTerminal,
+  signal: AbortSignal,
+): Promise<TerminalEnd> {
+  const { keys, screen } = person;
+  const { stream } = terminal;
+  const resize = () => void terminal.resize(sizeOf(person));
+  const onKey = (key: Buffer) => void stream.write(key);
+  const left = new AbortController();
+  const over = AbortSignal.any([left.signal, signal]);
+  const gone = once(keys, 'end', { signal: over }).then(() => {
+    throw new Error('the terminal is gone');
+  });
+  gone.catch(() => undefined);
+  listenTo(
+    stream,
+    {
+      data: (chunk: Buffer) => {
+        if (screen.write(chunk)) return;
+        stream.pause();
+        screen.once('drain', () => stream.resume());
+      },
+    },
+    () => stream.destroy(),
+  );
+  keys.setRawMode(true);
+  screen.on('resize', resize);
+  keys.on('data', onKey);
+  try {
+    return await Promise.race([terminal.ended, gone]);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    left.abort();
+    keys.off('data', onKey);
+    screen.off('resize', resize);
+    keys.setRawMode(false);
+    keys.pause();
+    screen.write(restored);
+  }
+}
+
+interface LinePrinter extends Disposable {
+  add(bytes: Buffer): void;
+}
+
+/** Prints what a program writes line by line, as it comes. Disposing prints the rest. */
+function linePrinter(output: Output): LinePrinter {
+  const decoder = new StringDecoder('utf8');
+  let rest = '';
+  return {
+    add(bytes) {
+      const lines = `${rest}${decoder.write(bytes)}`.split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) output.print(line.replace(/\r$/, ''));
+      if (rest.length > commandOutput.bytes.unendedLine) {
+        output.print(rest);
+        rest = '';
+      }
+    },
+    [Symbol.dispose]() {
+      rest += decoder.end();
+      if (rest !== '') output.print(rest);
+      rest = '';
+    },
+  };
+}
+
+interface OpenedSandbox {
+  container: Container;
+  /** What differs from the sandbox in which the agent worked. */
+  notes: Printable[];
+}
+
+/** How many paths that were not restored are named. */
+const named = 10;
+
+/**
+ * Makes a sandbox from the image of a trial, without a network, and puts the workspace into it as the agent
+ * left it. Dispose of the container. Throws `IMAGE_GONE`.
+ */
+async function openSandbox(
+  { ledger, engine, signal }: { ledger: Ledger; engine: Engine; signal: AbortSignal },
+  shown: ShownTrial,
+): Promise<OpenedSandbox> {
+  const { record } = shown;
+  const kept = await keptOf({ ledger, engine, signal }, shown);
+  const image = await imageOf(engine, shown, signal);
+  // A kept image has the whole sandbox as the agent left it.
+  const imageId = kept?.kind === 'image' && kept.name !== undefined ? kept.name : image.id;
+  const planned = plannedSandbox(ledger, shown);
+  const environment = planned?.environment ?? noEnvironment;
+  const sandbox = planned?.sandbox ?? { ...SandboxConfig.parse({}), name: 'local' };
+  const { workspace = defaultContext.workspace, user } = record;
+  const start = { ...startOf({ ...image, user: user ?? '' }, { sandbox, environment }), workspace };
+  const labels = { 'offsite.run': shown.run.id };
+  const env = { ...environment.env, ...start.env };
+  const spec = containerSpec(sandbox, { ...start, env }, { network: 'none', labels });
+  const container = await engine.createContainer({ ...spec, imageId }, signal);
+  try {
+    await container.start(signal);
+    const notes = [
+      ...(planned ? [] : ['its limits are the default ones: the ledger does not have those of the trial']),
+      ...(record.environment?.some(({ phase, image }) => phase === 'prepare' && image === undefined)
+        ? ['prepare ran in the sandbox itself, so what it left outside of the changed files is missing']
+        : []),
+    ];
+    const restored =
+      kept?.kind === 'image' || (await restoredWhole(container, kept, ledger, signal))
+        ? []
+        : await restoreFromRecord(container, shown, ledger, signal);
+    return { container, notes: [...notes.map(ours), ...restored] };
+  } catch (error) {
+    await container[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** Restores the archive of the workspace, if one was kept. Resolves with whether all of it is there. */
+async function restoredWhole(
+  container: Container,
+  kept: KeptWorkspace | undefined,
+  { workspaces }: Ledger,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (kept?.kind === 'archive') await restoreArchive(container, kept, workspaces, signal);
+  return kept !== undefined;
+}
+
+/** Restores what the record has of the workspace. Resolves with what is missing. */
+async function restoreFromRecord(
+  container: Container,
+  { record }: ShownTrial,
+  ledger: Ledger,
+  signal: AbortSignal,
+): Promise<Printable[]> {
+  const read = (sha256: string) => ledger.blobs.tryRead(sha256);
+  const unrestored = await restoreWorkspace(container, record, { read, signal });
+  const count = record.filesChangedCount ?? 0;
+  const described = record.changes?.length ?? record.filesChanged?.length ?? 0;
+  const notes = [
+    ...(record.changes ? [] : ['the ledger has no contents of its changed files, except artifacts']),
+    ...(count > described ? [`${count - described} further changed files are not known`] : []),
+  ].map(ours);
+  const isGit = ({ path }: Unrestored) => /(^|\/)\.git\//.test(path);
+  const ofGit = unrestored.filter(isGit).length;
+  const others = unrestored.filter((one) => !isGit(one));
+  const missing = [
+    ...firstOf(others, named, ({ path, why }) => text`not restored: ${path}: ${why}`),
+    ...(ofGit > 0 ? [ours(`not restored: ${plural(ofGit, 'file')} of git, which may miss commits`)] : []),
+  ];
+  return [...notes, ...missing.map((line) => text`${line}`)];
+}
+
+/** What was kept of a trial, if it is still there. */
+async function keptOf(
+  { ledger, engine, signal }: { ledger: Ledger; engine: Engine; signal: AbortSignal },
+  { trial }: ShownTrial,
+): Promise<KeptWorkspace | undefined> {
+  const kept = ledger.workspaces.of(trial.key);
+  if (kept === undefined || obstacleOf(kept, ledger.workspaces) !== undefined) return undefined;
+  if (kept.kind === 'image' && !(await engine.findImage(kept.name ?? '', signal))) return undefined;
+  return kept;
+}
+
+async function imageOf(
+  engine: Engine,
+  { record, batch, words }: ShownTrial,
+  signal: AbortSignal,
+): Promise<Image> {
+  const { imageId } = record;
+  if (imageId === undefined) {
+    throw new OffsiteError(`${words} has no sandbox to look into: the trial never had one`, {
+      code: 'IMAGE_GONE',
+      kind: 'input',
+      hint: `\`offsite show ${words}\` says why.`,
+    });
+  }
+  const image = await engine.findImage(imageId, signal);
+  if (image) return image;
+  const again = batch.file === undefined ? 'its suite' : `\`offsite run ${shellWord(batch.file)}\``;
+  throw new OffsiteError(`the engine no longer has ${imageId}, the image of ${words}`, {
+    code: 'IMAGE_GONE',
+    kind: 'input',
+    hint: `Run ${again} again: that makes the image again, for the shells of its new trials.`,
+  });
+}
+
+/** The sandbox and the environment that were planned; undefined if the ledger does not have the plan. */
+function plannedSandbox({ blobs }: Ledger, { batch, run }: ShownTrial): StartSpec | undefined {
+  const content = batch.plan === undefined ? undefined : blobs.tryRead(batch.plan);
+  if (!content || run.variantIndex === undefined) return undefined;
+  const { plan } = readPlan(JSON.parse(content.toString('utf8')));
+  const variant = plan.variants[run.variantIndex];
+  const planned = plan.cases.find(({ request }) => request.id === run.caseId);
+  // A plan that an older Offsite stored has no environments.
+  const environment = planned?.local.environment ?? noEnvironment;
+  return variant && { sandbox: sandboxIn(variant.sandbox, environment), environment };
 }

@@ -1,16 +1,21 @@
-import type { ContainerPort, EngineProcess } from '../port/containers.ts';
+import type { Duplex, Readable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
+import type Docker from 'dockerode';
+import { ByteStore } from '../../base/byte-store.ts';
+import { listenTo } from '../../base/foreign-traffic.ts';
+import { parseForeignJson } from '../../base/parse-json.ts';
+import { engineAnswers } from '../../bounds/sandbox.ts';
+import type { ContainerEvent, ContainerPort, EngineProcess, FilesystemChange } from '../port/containers.ts';
+import type { OpenedTerminal, TerminalCommand, TerminalSize } from '../port/exec.ts';
 import { isEngineFailure } from '../port/failure.ts';
 import { dockerArchives } from './archives.ts';
 import { attachProgram } from './attach.ts';
-import { listChanges } from './changes.ts';
 import type { DockerClient } from './client.ts';
 import { createContainer } from './create.ts';
-import { containerEvents } from './events.ts';
-import { openExec } from './exec.ts';
-import { engineStatus } from './failure.ts';
+import { openExec, refusedStart } from './exec.ts';
+import { engineStatus, requestFailure } from './failure.ts';
 import { type FirstIds, inContainer } from './first-ids.ts';
 import { containerState } from './state.ts';
-import { openTerminal } from './terminal.ts';
 import { writtenBytesMeter } from './written-bytes.ts';
 
 /** @param first filled in before the first request about a container */
@@ -90,5 +95,196 @@ async function listProcesses(
   } catch (thrown) {
     if (engineStatus(thrown) === 500) return undefined;
     throw thrown;
+  }
+}
+
+const changeKinds = ['modified', 'added', 'deleted'] as const;
+const listingChanges = 'listing what a container changed';
+
+/** Lists how the container differs from its image, while the answer arrives. */
+async function* listChanges(client: DockerClient, id: string): AsyncGenerator<FilesystemChange> {
+  const answer = await client.askForStream(listingChanges, {
+    method: 'GET',
+    path: `/containers/${id}/changes?`,
+  });
+  try {
+    for await (const change of streamedObjects(answer)) {
+      const { Path, Kind } = change as { Path: string; Kind: 0 | 1 | 2 };
+      yield { path: Path, kind: changeKinds[Kind] };
+    }
+  } catch (thrown) {
+    throw requestFailure(listingChanges, thrown);
+  } finally {
+    answer.destroy();
+  }
+}
+
+const [quote, backslash, open, close] = Buffer.from('"\\{}');
+
+/**
+ * Yields the objects of a JSON array as they arrive, each parsed separately, so an array of a million is
+ * never in memory as a whole. The objects must not contain objects. Throws an `Error` if one is too large.
+ */
+async function* streamedObjects(source: AsyncIterable<Buffer>): AsyncGenerator<unknown> {
+  const object = new ByteStore();
+  let isInside = false;
+  let isText = false;
+  let isEscaped = false;
+  for await (const chunk of source) {
+    let from = 0;
+    for (let at = 0; at < chunk.length; at += 1) {
+      const byte = chunk[at];
+      if (isEscaped) isEscaped = false;
+      else if (isText) {
+        if (byte === backslash) isEscaped = true;
+        else if (byte === quote) isText = false;
+      } else if (byte === quote) isText = true;
+      else if (byte === open && !isInside) {
+        isInside = true;
+        from = at;
+      } else if (byte === close && isInside) {
+        object.add(chunk.subarray(from, at + 1));
+        isInside = false;
+        yield JSON.parse(object.take().toString());
+      }
+    }
+    if (!isInside) continue;
+    object.add(chunk.subarray(from));
+    if (object.size > engineAnswers.bytes.object)
+      throw new Error('the engine sent an object that is too large');
+  }
+}
+
+/**
+ * How often the first size is sent, and milliseconds between: the engine may still be starting the command.
+ */
+const firstSize = { tries: 10, waitMs: 20 };
+
+/** Starts a command on a terminal. Three round trips: engines before 23 take its size only afterwards. */
+async function openTerminal(
+  client: DockerClient,
+  containerId: string,
+  { argv, env = {}, cwd, user, size, signal }: TerminalCommand,
+): Promise<OpenedTerminal> {
+  let created: Docker.Exec;
+  let stream: Duplex;
+  try {
+    created = await client.call(
+      'preparing a terminal',
+      (abortSignal) =>
+        client.docker.getContainer(containerId).exec({
+          Cmd: [...argv],
+          Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+          ...{ AttachStdin: true, AttachStdout: true, AttachStderr: true, Tty: true },
+          ...(cwd === undefined ? {} : { WorkingDir: cwd }),
+          ...(user === undefined ? {} : { User: user }),
+          abortSignal,
+        }),
+      { signal },
+    );
+    stream = await client.call(
+      'starting a command on a terminal',
+      (abortSignal) => created.start({ hijack: true, stdin: true, Detach: false, Tty: true, abortSignal }),
+      { signal },
+    );
+  } catch (thrown) {
+    const refusal = refusedStart(thrown);
+    if (refusal === undefined) throw thrown;
+    return { started: false, message: refusal };
+  }
+  // An error may come before anybody listens; 'close' reports it too.
+  listenTo(stream, {}, () => stream.destroy());
+  await sendFirstSize(client, created, size);
+  return {
+    started: true,
+    terminal: {
+      stream,
+      async resize(to) {
+        await resized(client, created, to);
+      },
+      async inspect() {
+        const state = await client.call('asking how a command ended', (abortSignal) =>
+          created.inspect({ abortSignal }),
+        );
+        return { running: state.Running, exitCode: state.ExitCode, neverStarted: state.Pid === 0 };
+      },
+      [Symbol.dispose]: () => void stream.destroy(),
+    },
+  };
+}
+
+async function sendFirstSize(client: DockerClient, exec: Docker.Exec, size: TerminalSize): Promise<void> {
+  for (let attempt = 1; !(await resized(client, exec, size)) && attempt < firstSize.tries; attempt++)
+    await client.clock.sleep(firstSize.waitMs);
+}
+
+/** Returns whether the engine took the size. It does not while the command starts, and once it has ended. */
+async function resized(
+  client: DockerClient,
+  exec: Docker.Exec,
+  { rows, columns }: TerminalSize,
+): Promise<boolean> {
+  try {
+    await client.call('resizing a terminal', (abortSignal) =>
+      exec.resize({ h: rows, w: columns, abortSignal }),
+    );
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+interface EngineEvent {
+  Action: string;
+  Actor?: { Attributes?: Record<string, string> };
+}
+
+const readingEvents = "reading the engine's events";
+
+/** Events by Docker's names. It also kills a container in order to stop it. */
+const eventKinds: Readonly<Record<string, ContainerEvent['kind']>> = {
+  start: 'started',
+  oom: 'oom',
+  exec_start: 'exec-started',
+  kill: 'kill-requested',
+  die: 'ended',
+};
+
+/** The events of a container. The engine keeps the last few hundred of all containers. */
+async function* containerEvents(
+  client: DockerClient,
+  id: string,
+  signal: AbortSignal,
+): AsyncGenerator<ContainerEvent> {
+  const filters = JSON.stringify({ container: [id], event: Object.keys(eventKinds) });
+  const stream = (await client.call(readingEvents, (abortSignal) =>
+    client.docker.getEvents({ since: 1, filters, abortSignal }),
+  )) as Readable;
+  const end = () => stream.destroy();
+  signal.addEventListener('abort', end, { once: true });
+  try {
+    if (signal.aborted) return;
+    for await (const { Action, Actor } of eventsOf(stream)) {
+      // An exec's action has its command after a colon.
+      const kind = eventKinds[Action.split(':', 1)[0] ?? ''];
+      if (kind === 'exec-started') yield { kind, execId: Actor?.Attributes?.execID ?? '' };
+      else if (kind !== undefined) yield { kind };
+    }
+  } catch (thrown) {
+    if (!signal.aborted) throw requestFailure(readingEvents, thrown);
+  } finally {
+    signal.removeEventListener('abort', end);
+    stream.destroy();
+  }
+}
+
+/** One JSON object per line. */
+async function* eventsOf(stream: AsyncIterable<unknown>): AsyncGenerator<EngineEvent> {
+  const decoder = new StringDecoder('utf8');
+  let rest = '';
+  for await (const chunk of stream) {
+    const lines = (rest + decoder.write(chunk as Buffer)).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) if (line.trim() !== '') yield parseForeignJson(line) as EngineEvent;
   }
 }

@@ -13,20 +13,51 @@ import {
   type WritePromptRequest,
 } from '../../contract/catalog.ts';
 import type { ClaimRequest, ClaimResponse } from '../../contract/claim.ts';
+import { limits } from '../../contract/definition.ts';
 import type { OperationName, operations, ResponseOf } from '../../contract/operations.ts';
+import type { RunsRequest, RunsResponse } from '../../contract/record.ts';
 import { usualConfidence } from '../../stats/interval.ts';
 import { wilsonInterval } from '../../stats/pass-rate.ts';
 import { type ApiError, refuse } from '../api-error.ts';
 import { distributionOf } from '../record/distribution.ts';
-import { isoTime, versionsOf } from '../record/run-record.ts';
+import { isoTime, runRecordPieces, versionsOf } from '../record/run-record.ts';
 import type { BaselineCell, BaselineRunRow } from '../store/baselines.ts';
 import type { ListedCase } from '../store/cases.ts';
 import { holds, type Lease } from '../store/leases.ts';
+import { lastRead } from '../store/runs.ts';
 import type { Call, Change, JsonPieces, Steps } from './call.ts';
 import { readMarks } from './evidence.ts';
 import { reportTrial } from './report-trial.ts';
-import { listRuns } from './runs-list.ts';
 import { rerunCell, startBatch } from './start.ts';
+
+/** A page of a case's runs, newest first. It is empty if nothing was started for the case. */
+export function listRuns(
+  { stores, principal, now, inProgress }: Call,
+  { caseId, variant, ...request }: RunsRequest,
+): JsonPieces {
+  const page = Math.max(1, request.page ?? 1);
+  const pageSize = limits.runsPerPage;
+  const { total, keys } = stores.runs.page(principal.organizationKey, {
+    caseId,
+    variant,
+    offset: (page - 1) * pageSize,
+    limit: pageSize,
+  });
+  const head: Omit<RunsResponse, 'runs'> = { page, pageSize, total };
+  // The runs of a page are often of one batch.
+  const { suite, case: definition } = stores.runs.definitions;
+  const definitions = { suite: lastRead(suite), case: lastRead(definition) };
+  return { pieces: pieces() };
+
+  function* pieces() {
+    yield `${JSON.stringify(head).slice(0, -1)},"runs":[`;
+    for (const [position, key] of keys.entries()) {
+      if (position > 0) yield ',';
+      yield* runRecordPieces(stores.runs.read(key), { stores, definitions, now, inProgress });
+    }
+    yield ']}';
+  }
+}
 
 type Request<Name extends OperationName> = z.output<(typeof operations)[Name]['request']>;
 

@@ -2,18 +2,21 @@ import { statfs } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress } from 'node:zlib';
+import pLimit from 'p-limit';
 import type { Clock } from '../../base/clock.ts';
 import { startDeadline } from '../../base/deadline.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { archives, keptWorkspaces } from '../../bounds/sandbox.ts';
 import type { ArchiveCopy } from '../../engine/archive/archive-copy.ts';
+import { type ChangedContent, changedContents } from '../../engine/changes/changed-contents.ts';
+import type { Container } from '../../engine/container.ts';
 import type { Workspaces } from '../../ledger/workspaces.ts';
 import type { LeftState } from '../../record/files.ts';
+import type { StreamSearch } from '../../redaction/redactor.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
 import type { Sandboxes } from '../sandboxes.ts';
 import type { TrialSpec } from '../spec.ts';
 import type { StartedSandbox } from '../started-sandbox.ts';
-import { type Searched, searchChanges } from './search-changes.ts';
 
 /** Where trials keep what they leave. */
 export interface KeepParts {
@@ -210,4 +213,57 @@ export function keeping(parts: KeepParts | undefined): Keeping {
       return left ? { left } : {};
     },
   };
+}
+
+/** What the search of a sandbox found. */
+type Searched = 'key' | 'no-key' | 'too-many';
+
+/** Archives at a time. Most have only a few kilobytes, so most of the time goes into round trips. */
+const atATime = 4;
+
+/**
+ * Looks for keys in everything that was created or changed in a container: in the contents, names and link
+ * targets, as the engine gives them. No program of the container takes part, and nothing may run in it. Two
+ * round trips, and one or two more for each path. Throws `ENGINE_TOO_LARGE`.
+ *
+ * @param store knows the keys; if it knows none, nothing is read
+ */
+async function searchChanges(
+  container: Pick<Container, 'changes' | 'layerPaths' | 'kindOf' | 'pack'>,
+  store: Pick<Workspaces, 'search'>,
+  signal: AbortSignal,
+): Promise<Searched> {
+  if (!store.search()) return 'no-key';
+  const most = {
+    changes: keptWorkspaces.count.changes,
+    contents: keptWorkspaces.count.contents,
+  };
+  const contents = await changedContents(container, { most, signal });
+  if (contents === undefined) return 'too-many';
+  const limit = pLimit(atATime);
+  const found = new AbortController();
+  const either = AbortSignal.any([signal, found.signal]);
+  const look = async ({ path, isAdded }: ChangedContent) => {
+    if (either.aborted) return;
+    // What changed inside a folder is listed under its own path.
+    if (!isAdded && (await container.kindOf(path, either)) === 'folder') return;
+    const search = store.search();
+    if (search && (await hasKey(container, path, search, either))) found.abort(new Error('a key was found'));
+  };
+  const all = await Promise.allSettled(contents.map((content) => limit(() => look(content))));
+  signal.throwIfAborted();
+  if (found.signal.aborted) return 'key';
+  for (const one of all) if (one.status === 'rejected') throw one.reason;
+  return 'no-key';
+}
+
+async function hasKey(
+  container: Pick<Container, 'pack'>,
+  path: string,
+  search: StreamSearch,
+  signal: AbortSignal,
+): Promise<boolean> {
+  using packed = await container.pack(path, { maxBytes: keptWorkspaces.bytes.archive, signal });
+  for await (const chunk of packed.archive as AsyncIterable<Buffer>) if (search.push(chunk)) return true;
+  return search.end();
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { printedText } from '../../../src/bounds/anyone.ts';
-import { auditText } from '../../../src/cli/output/audit.ts';
+import { auditText } from '../../../src/cli/commands/audit.ts';
 import type { ListedTrial } from '../../../src/ledger/find.ts';
 import type { AuditedLevel } from '../../../src/record/audit.ts';
 import { Output } from '../../../src/text/output.ts';

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { badName, writeArtifacts } from '../../../src/cli/write-artifacts.ts';
+import { badName, writeArtifacts } from '../../../src/cli/commands/artifacts.ts';
 import { openPlace } from '../place.ts';
 
 const content = (path: string) => Buffer.from(`content of ${path}`);
