@@ -3,7 +3,7 @@ import { OffsiteError } from '../base/offsite-error.ts';
 import type { Client } from '../client/client.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { daemonLock } from '../ledger/queue.ts';
+import { daemonLock, type QueuedTrial } from '../ledger/queue.ts';
 import { lockOfSet, type StoredSet } from '../ledger/sets.ts';
 import type { OpenStart } from '../ledger/starts.ts';
 import { listingOf } from '../record/listing.ts';
@@ -14,6 +14,7 @@ import type { Claims } from './claims.ts';
 import { NotClaimed } from './lease.ts';
 import { pullSetups } from './pull.ts';
 import { lostBatch, type Resumable } from './resume-batch.ts';
+import type { FoundRunDetails } from './specify.ts';
 
 export interface AbandonParts {
   ledger: Ledger;
@@ -141,7 +142,11 @@ async function voidBatch(
     signal.throwIfAborted();
     const planned = byKey.get(run);
     if (!planned) throw new Error(`the batch has no run with the key ${run}`);
-    if (await voidTrial({ key, ordinal }, planned, parts, signal)) ended.voided++;
+    const { name: caseName } = planned.case.request;
+    const { id: runId, taskIndex, variant } = planned;
+    const { model } = variant;
+    const trial = { key, ordinal, runId, caseName, taskIndex, model, origin: 'planned' } as const;
+    if (await voidTrial(trial, parts, signal)) ended.voided++;
     else {
       ledger.queue.withdraw([key], 'elsewhere');
       ended.elsewhere++;
@@ -149,21 +154,39 @@ async function voidBatch(
   }
 }
 
+/** Ends canceled trials of runs that the daemon found: each is stored as void, with its report. */
+export async function abandonCanceled(
+  trials: readonly QueuedTrial[],
+  parts: AbandonParts,
+  signal: AbortSignal,
+): Promise<Abandoned> {
+  const batches = [...new Set(trials.map(({ batchId }) => batchId))];
+  const ended = { batches, voided: 0, withdrawn: 0, elsewhere: 0, unknownStarts: 0, unstarted: 0 };
+  for (const { details, ...trial } of trials) {
+    signal.throwIfAborted();
+    const { model = '' } = (details as FoundRunDetails).variant ?? {};
+    if (parts.unreported) ended.withdrawn++;
+    else if (await voidTrial({ ...trial, taskIndex: 0, model }, parts, signal)) ended.voided++;
+    else ended.elsewhere++;
+  }
+  return ended;
+}
+
+type OpenTrial = Pick<QueuedTrial, 'key' | 'ordinal' | 'runId' | 'caseName' | 'origin'> &
+  Pick<BatchRun, 'taskIndex'> & { model: string };
+
 /** Stores a trial as void, with its report. Returns false if another agent has the trial. */
 async function voidTrial(
-  { key, ordinal }: { key: number; ordinal: number },
-  run: BatchRun,
+  { key, ordinal, runId, caseName, taskIndex, model, origin }: OpenTrial,
   { ledger, claims, clock }: AbandonParts,
   signal: AbortSignal,
 ): Promise<boolean> {
   try {
-    using lease = await claims.acquire({ runId: run.id, ordinal, origin: 'planned' }, signal);
+    using lease = await claims.acquire({ runId, ordinal, origin }, signal);
     const attempt = ledger.trials.beginAttempt(key);
-    const { name: caseName } = run.case.request;
-    const { taskIndex, variant } = run;
     const result = resultOfAbandoned(clock.now(), attempt.number > 1);
-    const sessionId = `${run.id}/${ordinal}/${attempt.number}`;
-    const subject = { caseName, taskIndex, ordinal, model: variant.model, sessionId };
+    const sessionId = `${runId}/${ordinal}/${attempt.number}`;
+    const subject = { caseName, taskIndex, ordinal, model, sessionId };
     const { verdict, cause } = result;
     await ledger.trials.finish(attempt, {
       ...{ verdict, cause, result, lease: lease.number },

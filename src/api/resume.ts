@@ -3,11 +3,13 @@ import type { ConfigRevision } from '../agent/config-revision.ts';
 import { type Resumable, resumable } from '../agent/resume-batch.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Runner } from '../harness/runner.ts';
-import { fittingBatches, onlyId } from '../ledger/find.ts';
+import type { StoredBatch } from '../ledger/batches.ts';
+import { fittingBatches, fittingRuns, type ListedRun, onlyId } from '../ledger/find.ts';
 import { fleetLock } from '../ledger/fleet-tasks.ts';
 import { refuseForeign } from '../ledger/foreign-batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { platformService } from '../ledger/platform.ts';
+import type { QueuedTrial } from '../ledger/queue.ts';
 import type { StoredSet } from '../ledger/sets.ts';
 import { type ModelConfig, whereOf } from '../suite/model-config.ts';
 import type { SuitePlan } from '../suite/plan.ts';
@@ -39,13 +41,47 @@ export function chosenToResume(ledger: Ledger, service: string, reference: strin
   const elsewhere = found.find((batch) => batch.service !== service);
   if (elsewhere) refuseForeign(elsewhere, 'resumed');
   if (elsewhere?.service === platformService) throw platformsBatch(`batch ${id} is a platform batch`);
-  const [message, hint] =
-    found.length === 0
+  const run = found.length === 0 ? runNamed(ledger.records, reference) : undefined;
+  const isFound = found.some((batch) => batch.plan === undefined && batch.state === 'open');
+  const [message, hint] = run
+    ? [`${run.id} is a run`, `Name its batch: ${ledger.batches.byKey(run.batch).id}`]
+    : found.length === 0
       ? [`this machine has no batch ${id}`, '`offsite data batches` lists those that it has.']
       : elsewhere
         ? [`batch ${id} is of the service ${elsewhere.service}, not of ${service}`, 'Configure that service.']
-        : [`batch ${id} is finished`, '`offsite data outbox` shows whether all of it is reported.'];
+        : isFound
+          ? [`batch ${id} was found at the service`, 'The daemon of this data folder runs it: offsite daemon']
+          : [`batch ${id} is finished`, '`offsite data outbox` shows whether all of it is reported.'];
   throw new OffsiteError(message, { code: 'NOTHING_TO_RESUME', kind: 'input', hint });
+}
+
+/** Trials of runs that the daemon of this data folder found, and that a person canceled. */
+export interface CanceledHere {
+  name: string;
+  trials: QueuedTrial[];
+}
+
+/** What was canceled of the found runs of a batch, or of one found run. Undefined if nothing was. */
+export function canceledHere(ledger: Ledger, service: string, reference: string): CanceledHere | undefined {
+  const { records, batches, foundRuns, queue } = ledger;
+  const isOwn = (batch: StoredBatch) => batch.service === service;
+  const [batch, ...others] = fittingBatches(records, reference).filter(isOwn);
+  const run = batch ? undefined : runNamed(records, reference, (one) => isOwn(batches.byKey(one.batch)));
+  const of = batch?.key ?? run?.batch;
+  if (of === undefined || others.length > 0) return undefined;
+  const trials = foundRuns.canceled(of, run?.key).flatMap((key) => queue.trial(key) ?? []);
+  const name = batch ? `batch ${batch.id}` : `run ${run?.id}`;
+  return trials.length === 0 ? undefined : { name, trials };
+}
+
+/** The only run whose id is the reference, or begins with it. */
+function runNamed(
+  records: Ledger['records'],
+  reference: string,
+  isMeant: (run: ListedRun) => boolean = () => true,
+): ListedRun | undefined {
+  const runs = fittingRuns(records, reference).filter(isMeant);
+  return runs.length === 1 ? runs[0] : undefined;
 }
 
 /** The set that a reference names, or that has the batch that it names. */

@@ -77,10 +77,26 @@ export class FoundRuns {
     return this.#adoptMore(run, ordinals);
   }
 
-  /** Queues a trial again whose result was taken from the service, because the service has lost it. */
-  runAgain(run: RunKey, trial: TrialKey): void {
+  /**
+   * The trials that a person canceled and that have no result, of the runs of a batch that the daemon found,
+   * or of one of them.
+   */
+  canceled(batch: BatchKey, run?: RunKey): TrialKey[] {
+    return this.#records
+      .all(
+        `SELECT trials.key FROM trials JOIN runs ON runs.key = trials.run
+         WHERE runs.batch = ?1 AND (?2 IS NULL OR runs.key = ?2) AND runs.origin = 'found' AND runs.lock IS NULL
+           AND trials.withdrawn = 'canceled' AND trials.state = 'queued' ORDER BY trials.key`,
+        batch,
+        run ?? null,
+      )
+      .map(({ key }) => Number(key));
+  }
+
+  /** Queues a trial again: the service has lost its result, or a person takes it back. */
+  runAgain(run: RunKey, trial: TrialKey, detail?: string): void {
     this.#records.transaction(() => {
-      takeBack(this.#records, trial);
+      takeBack(this.#records, trial, detail);
       reopen(this.#records, run);
     });
   }

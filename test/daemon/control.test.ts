@@ -173,6 +173,35 @@ test('its status says what is prepared', async () => {
   await at.once((status) => status.building.length + status.queued + status.running.length === 0);
 });
 
+describe('a run that was found at the service and canceled', () => {
+  const canceled = async (id: string) => {
+    await at.command('daemon', 'pause');
+    const [run = ''] = await at.queue([id], { suite: 'small' });
+    await at.once(({ queued }) => queued === 1);
+    const { stdout } = await at.command('daemon', 'cancel', run);
+    expect(stdout).toContain(`\`offsite resume ${run}\` runs the canceled ones after all`);
+    await at.command('daemon', 'resume');
+    return run;
+  };
+
+  test('is taken again by the same daemon after `resume`', async () => {
+    const run = await canceled('back');
+    const resumed = await at.command('resume', run);
+    expect(resumed, resumed.stderr).toMatchObject({ exitCode: 0 });
+    expect(resumed.stderr).toContain('1 canceled trial');
+    await expect.poll(() => trialStatus('back'), { timeout: 60_000 }).toBe('reported');
+    expect((await at.command('resume', run)).stderr).not.toContain('canceled trial');
+  });
+
+  test('ends at the service as void after `data abandon`, while the daemon works', async () => {
+    const run = await canceled('given-up');
+    const ended = await at.command('data', 'abandon', run);
+    expect(ended.stdout, ended.stderr).toContain(`abandoned run ${run}: 1 open trial ended as void`);
+    await expect.poll(() => trialStatus('given-up')).toBe('voided');
+    expect((await at.runs('given-up'))[0]?.distribution).toMatchObject({ voided: 1, failed: 0 });
+  });
+});
+
 test('drain ends it, and whoever asks then is told that there is none', async () => {
   expect((await at.command('daemon', 'drain')).stdout).toContain('draining');
   await expect.poll(() => existsSync(join(at.place.dataFolder, 'control.sock'))).toBe(false);

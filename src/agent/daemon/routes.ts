@@ -34,11 +34,11 @@ export function controlRoutes(daemon: Daemon): Hono {
     const { canceled, isFound } = daemon.cancelRun(run);
     if (canceled === 0) return context.json({ message: nothingCanceled(run, daemon) }, 404);
     const trials = canceled === 1 ? '1 trial' : `${canceled} trials`;
-    const after = isFound
-      ? 'finished trials stay reported. The run stays open at the service: a daemon of another data folder may run it, ' +
-        'and this one does not take it up again'
-      : 'finished trials stay reported. `offsite resume BATCH` runs the canceled ones after all, ' +
-        'and `offsite data abandon BATCH` reports them as void';
+    const name = isFound ? run : 'BATCH';
+    const others = isFound ? '; until then, other daemons may run them' : '';
+    const after =
+      `finished trials stay reported. \`offsite resume ${name}\` runs the canceled ones after all, ` +
+      `and \`offsite data abandon ${name}\` reports them as void${others}`;
     return context.json({ message: `canceled ${trials} of run ${run} here; ${after}` });
   });
   routes.post('/concurrency/:trials', (context) => {

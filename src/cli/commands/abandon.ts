@@ -1,8 +1,8 @@
 import { Command } from '@commander-js/extra-typings';
-import { type Abandoned, type AbandonParts, abandon } from '../../agent/abandon-batch.ts';
+import { type Abandoned, type AbandonParts, abandon, abandonCanceled } from '../../agent/abandon-batch.ts';
 import { ServiceClaims } from '../../agent/claims.ts';
 import { deliverLeftovers } from '../../agent/delivery.ts';
-import { chosenToResume, nameOf } from '../../api/resume.ts';
+import { canceledHere, chosenToResume, nameOf } from '../../api/resume.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
@@ -16,7 +16,7 @@ export function abandonCommand() {
     .description(
       'end a batch that nobody will continue: its open trials are reported as void, and its results stay',
     )
-    .argument('<batch>', 'an id of a batch or a set, or its beginning')
+    .argument('<batch>', 'an id of a batch, of a set, or of a run that was canceled, or its beginning')
     .option('--unreported', 'end it on this machine only, for a service that no longer answers')
     .action(async (batch, options) => {
       process.exitCode = await abandonBatch(batch, options);
@@ -41,7 +41,9 @@ async function abandonBatch(reference: string, options: AbandonOptions): Promise
     unreported: options.unreported === true,
   };
   const all: (Abandoned & { name: string })[] = [];
-  for (const what of chosenToResume(ledger, service, reference)) {
+  const canceled = canceledHere(ledger, service, reference);
+  if (canceled) all.push({ name: canceled.name, ...(await abandonCanceled(canceled.trials, parts, signal)) });
+  for (const what of canceled ? [] : chosenToResume(ledger, service, reference)) {
     const name = nameOf(what);
     const ended = await abandon(what, parts, signal);
     if (!ended) throw atWork(name);

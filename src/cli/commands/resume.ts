@@ -5,7 +5,7 @@ import { reconcileEarlier } from '../../agent/reconcile.ts';
 import type { Resumable } from '../../agent/resume-batch.ts';
 import { planOfAny, resumeAny } from '../../agent/run-set.ts';
 import { type OlderSide, olderSide } from '../../api/compare-to.ts';
-import { chosenToResume, nameOf, requirePlanned } from '../../api/resume.ts';
+import { canceledHere, chosenToResume, nameOf, requirePlanned } from '../../api/resume.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -27,7 +27,10 @@ export function resumeCommand() {
     .description(
       'continue batches that were stopped: finished trials do not run again, and results are reported',
     )
-    .argument('[batch]', 'an id of a batch or a set, or its beginning (default: all that are unfinished)')
+    .argument(
+      '[batch]',
+      'an id of a batch, of a set, or of a run that was canceled, or its beginning (default: all unfinished)',
+    )
     .option('-c, --concurrency <n>', 'trials at a time (default: from cores and memory)', wholeNumber)
     .option(
       '--start-again',
@@ -57,6 +60,16 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   await progress.step('reading what the service has', () =>
     reconcileEarlier(service, { ...workshop, note: progress.note }, signal),
   );
+  const canceled = id === undefined ? undefined : canceledHere(ledger, service, id);
+  if (canceled) {
+    const { name, trials } = canceled;
+    for (const { run, key } of trials) ledger.foundRuns.runAgain(run, key, 'a person took it back');
+    const count = plural(trials.length, 'canceled trial');
+    const who = text`they are queued again for the daemon of this data folder`;
+    progress.note(text`${name}: ${count} of the service; ${who}`);
+    if (options.json) out.json([]);
+    return exitCodes.done;
+  }
   // Batches may use other sandboxes than the configured ones, which are the best guess at the sizes.
   const revision = await context.revision(workshop, { concurrency: options.concurrency });
   await using revisions = new ConfigRevisions(revision);
